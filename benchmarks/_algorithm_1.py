@@ -22,8 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common.least_noise import least_noise
-from dpcore.common.privacy import gaussian_sigma, one_record_steps_epsilon
+from dpcore.common.least_noise import find_least_noise
+from dpcore.common.privacy import compute_gaussian_sigma, compute_one_record_epsilon
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 
@@ -79,12 +79,12 @@ def accounted_noise(instance: AuditInstance) -> float:
     total = instance.owners * instance.records
 
     def spent(multiplier: float) -> float:
-        return one_record_steps_epsilon(multiplier, total, instance.steps, instance.delta)
+        return compute_one_record_epsilon(multiplier, total, instance.steps, instance.delta)
 
     # Where steps are many, a record's share of them acts like one release of its own.
-    guess = math.sqrt(instance.steps) / total * gaussian_sigma(instance.epsilon, instance.delta)
+    guess = math.sqrt(instance.steps) / total * compute_gaussian_sigma(instance.epsilon, instance.delta)
     # A record that is replaced moves the gradient by up to 2 L.
-    return 2.0 * least_noise(spent, instance.epsilon, max(guess, 1.0), 1e-3)
+    return 2.0 * find_least_noise(spent, instance.epsilon, max(guess, 1.0), 1e-3)
 
 
 def shared_outputs(

@@ -24,10 +24,10 @@ import numpy as np
 from benchmarks._algorithm_1 import AuditInstance, accounted_noise, halved, shared_outputs
 from benchmarks._peers import peer
 from dpcore.data_owners import crossings
-from dpcore.data_owners.bounds import Collaboration, Private, Unit, alone, together
-from dpcore.data_owners.labelled import Labelled, digits, split, unit_records
-from dpcore.data_owners.study import Form, Study, StudyResult, run
-from dpcore.data_owners.training import TrainingOptions, plain_part, shared_part, stacked
+from dpcore.data_owners.bounds import Collaboration, ProtectedPart, Unit, bound_alone, bound_together
+from dpcore.data_owners.labelled import LabelledRecords, load_digits, scale_records, split_records
+from dpcore.data_owners.study import Form, Study, StudyResult, run_study
+from dpcore.data_owners.training import TrainingOptions, fit_shared, fit_without_privacy, pad_units
 
 MNIST_RECORDS = 12_500
 """10,000 to learn from, as in the paper, and 2,500 to test on."""
@@ -44,7 +44,7 @@ def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Non
         print("  ".join(cells), flush=True)
 
 
-def mnist() -> Labelled | None:
+def mnist() -> LabelledRecords | None:
     """A part of MNIST as means of 2 x 2 pixels; None without it."""
     path = Path(os.environ.get("SWEETSPOT_BENCH_DATA", "")) / "mnist.npz"
     if "SWEETSPOT_BENCH_DATA" not in os.environ or not path.exists():
@@ -53,7 +53,9 @@ def mnist() -> Labelled | None:
         images, labels = whole["x_train"], whole["y_train"]
     rows = np.random.default_rng(0).permutation(labels.size)[:MNIST_RECORDS]
     means = images[rows].reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4)).reshape(-1, 196)
-    return Labelled(unit_records(means.astype(np.float64)), labels[rows].astype(np.int64), 10, "MNIST")
+    return LabelledRecords(
+        scale_records(means.astype(np.float64)), labels[rows].astype(np.int64), 10, "MNIST"
+    )
 
 
 def show_crossings() -> None:
@@ -69,13 +71,13 @@ def show_crossings() -> None:
         personal_diameter=0.1,
     )
     start = time.perf_counter()
-    closed = crossings.epsilon_star(of, Private.JOINT)
+    closed = crossings.find_epsilon_star(of, ProtectedPart.JOINT)
     took = time.perf_counter() - start
     start = time.perf_counter()
     low, high = np.full(10_000, -30.0), np.full(10_000, 30.0)
     for _ in range(100):
         middle = (low + high) / 2.0
-        pays = together(of.having(epsilon=np.exp(middle)), Private.JOINT) < alone(of)
+        pays = bound_together(of.replace(epsilon=np.exp(middle)), ProtectedPart.JOINT) < bound_alone(of)
         low, high = np.where(pays, low, middle), np.where(pays, middle, high)
     bisected = time.perf_counter() - start
     off = float(np.max(np.abs(np.exp(high) / closed - 1.0)))
@@ -131,11 +133,11 @@ def _shared_outputs(held: int, present: bool, seed: int) -> np.ndarray:
     count = 4 + (held if present else 0)
     features = np.zeros((count, 1))
     features[4:] = 1.0
-    data = Labelled(features, np.zeros(count, dtype=np.int64), 2, "one unit")
-    at = stacked(data, np.r_[np.arange(4), np.full(count - 4, 4)], 5)
+    data = LabelledRecords(features, np.zeros(count, dtype=np.int64), 2, "one unit")
+    at = pad_units(data, np.r_[np.arange(4), np.full(count - 4, 4)], 5)
     options = TrainingOptions(steps=4, clip=0.2, rate=0.1)
     rng = np.random.default_rng(seed)
-    found = [shared_part(at, 5, 1.0, 1e-5, rng, options, unit_records=held) for _ in range(AUDIT_RUNS)]
+    found = [fit_shared(at, 5, 1.0, 1e-5, rng, options, unit_records=held) for _ in range(AUDIT_RUNS)]
     return np.array([w[1, 0] - w[0, 0] for w in found])
 
 
@@ -150,12 +152,12 @@ print(json.dumps([["scikit-learn", time.perf_counter() - start, model.coef_.toli
 """
 
 
-def show_against_scikit_learn(data: Labelled) -> None:
+def show_against_scikit_learn(data: LabelledRecords) -> None:
     """The fit without noise beside scikit-learn's."""
-    learn, _ = split(data, 0)
+    learn, _ = split_records(data, 0)
     options = TrainingOptions(plain_penalty=1e-3, plain_steps=600)
     start = time.perf_counter()
-    ours = plain_part(learn, options)
+    ours = fit_without_privacy(learn, options)
     print(f"\nNo noise, {data.name}: ours {time.perf_counter() - start:.1f} s")
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "rows.npz")
@@ -167,16 +169,16 @@ def show_against_scikit_learn(data: Labelled) -> None:
             print(f"{name} {took:.1f} s, coefficients differ by {off:.1e}")
 
 
-def show_study(title: str, study: Study, data: Labelled) -> StudyResult:
+def show_study(title: str, study: Study, data: LabelledRecords) -> StudyResult:
     """Mean test accuracies, and the time."""
     start, used = time.perf_counter(), time.process_time()
-    found = run(study, data)
+    found = run_study(study, data)
     took, cpu = time.perf_counter() - start, time.process_time() - used
-    names = [(form.value, form, 0) for form in (Form.ALONE, Form.PLAIN, Form.PLAIN_PERSONAL)]
+    names = [(form.value, form, 0) for form in (Form.SEPARATE, Form.NON_PRIVATE, Form.NON_PRIVATE_PERSONAL)]
     for e, epsilon in enumerate(study.epsilons):
         names += [(f"{form.value}, ε = {epsilon:g}", form, e) for form in (Form.FULL, Form.JOINT)]
     rows = [
-        (name, *(f"{value:.3f}" for value in found.mean(form)[e]))
+        (name, *(f"{value:.3f}" for value in found.average(form)[e]))
         for name, form, e in names
         if e < found.accuracy[form].shape[0]
     ]
@@ -185,8 +187,8 @@ def show_study(title: str, study: Study, data: Labelled) -> StudyResult:
         ("form", *(f"n = {n}" for n in study.owners)),
         rows,
     )
-    for other in (Form.FULL, Form.ALONE):
-        sign = found.compared(Form.JOINT, other)
+    for other in (Form.FULL, Form.SEPARATE):
+        sign = found.compare(Form.JOINT, other)
         print(
             f"joint above {other.value} in {int(np.sum(sign == 1))} of {sign.size} cells, below in "
             f"{int(np.sum(sign == -1))}; the others within the standard error"
@@ -194,23 +196,23 @@ def show_study(title: str, study: Study, data: Labelled) -> StudyResult:
     return found
 
 
-def show_users(data: Labelled, study: Study, sizes: Sequence[int]) -> None:
+def show_users(data: LabelledRecords, study: Study, sizes: Sequence[int]) -> None:
     """User level: the user's summed gradient clipped, beside group privacy of clipped records; table 4."""
     rows = []
     seen: dict[tuple[bool, Form], list[float]] = {}
     for held in sizes:
         for by_group in (False, True):
             asked = replace(study, unit=Unit.USER, records_per_user=held, by_group=by_group)
-            found = run(asked, data)
+            found = run_study(asked, data)
             for form in (Form.FULL, Form.JOINT):
-                seen.setdefault((by_group, form), []).append(float(found.mean(form).mean()))
+                seen.setdefault((by_group, form), []).append(float(found.average(form).mean()))
             rows.append(
                 (
                     f"m/r = {held}, {'group privacy' if by_group else 'per-user clip'}",
                     *(
                         f"{value:.3f}"
                         for form in (Form.FULL, Form.JOINT)
-                        for value in found.mean(form).ravel()
+                        for value in found.average(form).ravel()
                     ),
                 )
             )
@@ -244,11 +246,11 @@ def main() -> None:
         return
     show_crossings()
     show_audits()
-    show_against_scikit_learn(digits())
+    show_against_scikit_learn(load_digits())
     small = Study((4, 16, 64), (0.25, 1.0), seeds=(1,))
-    show_study("Handwritten digits", small, digits())
-    show_study("Handwritten digits, whole owners protected", replace(small, unit=Unit.OWNER), digits())
-    show_users(digits(), Study((64,), (1.0,), seeds=(1,)), (5, 20))
+    show_study("Handwritten digits", small, load_digits())
+    show_study("Handwritten digits, whole owners protected", replace(small, unit=Unit.OWNER), load_digits())
+    show_users(load_digits(), Study((64,), (1.0,), seeds=(1,)), (5, 20))
     if data is None:
         print(f"\n{NO_MNIST}")
         return
@@ -270,7 +272,7 @@ LEVELS: dict[str, dict[str, Any]] = {
 """Records protected; users of so many by a clip of their summed gradient, or by group privacy."""
 
 
-def show_grid(data: Labelled, levels: Sequence[str], seeds: tuple[int, ...]) -> None:
+def show_grid(data: LabelledRecords, levels: Sequence[str], seeds: tuple[int, ...]) -> None:
     """The grid of the paper's tables on MNIST, level by level."""
     grid = Study(
         (4, 16, 64, 128, 256, 512),

@@ -20,11 +20,11 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.samples import FOLDER
-from dpcore.examples_per_user.options import Option, option
-from dpcore.examples_per_user.parameters import ExamplesParameters, Way
+from dpcore.examples_per_user.options import Option, evaluate_option
+from dpcore.examples_per_user.parameters import ExamplesParameters, Sampling
 
 FILE = FOLDER / "digits.csv.gz"
 CLASSES, TEST, PICK = 10, 360, 300
@@ -81,7 +81,7 @@ def digits(kind: Kind) -> Digits:
         InvalidInput: The file is missing.
     """
     if not FILE.is_file():
-        raise refusal(f"the sample file {FILE.name} is missing from the folder sample_data")
+        raise refuse(f"the sample file {FILE.name} is missing from the folder sample_data")
     table = pd.read_csv(FILE).to_numpy(np.float64)
     rng = np.random.default_rng(DESIGN_SEED)
     table = table[rng.permutation(len(table))]
@@ -160,7 +160,9 @@ def options_for(kind: Kind, epsilon: float, delta: float) -> tuple[Option, ...]:
     dimension = CLASSES * data.features.shape[1]
     asked = ExamplesParameters(epsilon, delta, BATCH, STEPS, dimension=dimension, alike=data.alike)
     found = [
-        option(data.histogram, asked, way, bound) for way in (Way.EXAMPLES, Way.USERS) for bound in BOUNDS
+        evaluate_option(data.histogram, asked, way, bound)
+        for way in (Sampling.EXAMPLES, Sampling.USERS)
+        for bound in BOUNDS
     ]
     return tuple(one for one in found if one is not None)
 
@@ -190,7 +192,7 @@ def option_without_noise(data: Digits) -> Option:
     """All digits may be drawn, and nothing is added."""
     dimension = CLASSES * data.features.shape[1]
     asked = ExamplesParameters(1.0, batch=BATCH, steps=STEPS, dimension=dimension, alike=data.alike)
-    found = option(data.histogram, asked, Way.EXAMPLES, BOUNDS[-1], 0.0)
+    found = evaluate_option(data.histogram, asked, Sampling.EXAMPLES, BOUNDS[-1], 0.0)
     assert found is not None
     return found
 
@@ -211,7 +213,7 @@ def _trained(data: Digits, of: Option, rate: float, rng: np.random.Generator) ->
     average = np.zeros_like(theta)
     num_users = int(user[-1]) + 1
     for step in range(STEPS):
-        if of.way is Way.USERS:
+        if of.sampling is Sampling.USERS:
             drawn = np.flatnonzero((rng.random(num_users) < of.rate)[user])
         else:
             drawn = np.flatnonzero(rng.random(user.size) < of.rate)
@@ -230,7 +232,7 @@ def _clipped_sum(theta: FloatArray, x: FloatArray, y: FloatArray, user: IntArray
     scores = x @ theta.T
     scores = np.exp(scores - scores.max(axis=1, keepdims=True))
     residual = scores / scores.sum(axis=1, keepdims=True) - y
-    if of.way is Way.EXAMPLES:
+    if of.sampling is Sampling.EXAMPLES:
         norms = np.linalg.norm(residual, axis=1, keepdims=True) * np.linalg.norm(x, axis=1, keepdims=True)
         return np.asarray((residual / np.maximum(norms, 1.0)).T @ x)
     gradients = (residual[:, :, None] * x[:, None, :]).reshape(user.size, -1)
@@ -257,7 +259,7 @@ def show(kind: Kind, epsilon: float, delta: float) -> None:
     for option_, mean, error, rate in rows:
         accuracy = f"{mean:.3f} ± {error:.3f}"
         print(
-            f"{option_.way.value:<10}{option_.bound:>4}{option_.multiplier:>9.3g}{option_.error:>10.3g}"
+            f"{option_.sampling.value:<10}{option_.bound:>4}{option_.multiplier:>9.3g}{option_.error:>10.3g}"
             f"{accuracy:>18}{rate:>6.3g}"
         )
 

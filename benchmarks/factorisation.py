@@ -34,31 +34,31 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from dpcore.contributions import FloatArray
 from dpcore.factorisation import baselines, implicit_study
 from dpcore.factorisation.allocation import Scheme
-from dpcore.factorisation.answer.found import verdict
+from dpcore.factorisation.answer.found import judge
 from dpcore.factorisation.budget import Spending
 from dpcore.factorisation.fit import fit, fit_private
 from dpcore.factorisation.generator import GeneratedRatings
-from dpcore.factorisation.implicit import chosen
+from dpcore.factorisation.implicit import select_choices
 from dpcore.factorisation.implicit_study import RECOMMENDERS
-from dpcore.factorisation.measures import BUCKETS, buckets_of, measure
+from dpcore.factorisation.measures import BUCKETS, assign_buckets, measure
 from dpcore.factorisation.model import FactorSettings, RatingRange
 from dpcore.factorisation.normal_equations import (
     Sums,
     add_item_sums,
-    products,
-    solved,
-    user_sums,
-    users_at_once,
+    choose_block_size,
+    multiply_coordinates,
+    solve_rows,
+    sum_for_users,
 )
 from dpcore.factorisation.parameters import CHOICE_SPREAD, LARGE, FactorisationParameters, load_ratings
 from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.study import (
     BASELINE,
     FACTORISATION,
-    KINDS,
     MEANS,
+    MODEL_KINDS,
     SCHEMES,
-    Kind,
+    ModelKind,
     Study,
     StudyResult,
     run,
@@ -93,7 +93,7 @@ def large() -> Ratings:
     for dimension in (8, 32):
         settings = FactorSettings(dimension, 1, 5.0, 5.0, offset=0.0)
         timed(f"a sweep without privacy, d = {dimension}", partial(fit, ratings, settings, limits))
-    spending = Spending.of(PrivacyTarget(1.0, 1e-5), 0.12, 2, 100)
+    spending = Spending.from_target(PrivacyTarget(1.0, 1e-5), 0.12, 2, 100)
     for scheme in Scheme:
         timed(
             f"a private fit of two sweeps, d = 8, {scheme.value}",
@@ -112,11 +112,11 @@ def errors(title: str, ratings: Ratings, study: Study) -> None:
         "RMSE over all items, then from the rarest fifth to the most rated, with standard errors"
     )
     for at, epsilon in enumerate(study.epsilons):
-        for place, kind in enumerate(KINDS):
+        for place, kind in enumerate(MODEL_KINDS):
             if at and not kind.is_private:
                 continue
             print(f"  ε = {epsilon:<4g} {kind.value:<28}" + _row(result.rmse[place, at]))
-        for other in (Kind.UNIFORM, Kind.TAIL, *MEANS):
+        for other in (ModelKind.UNIFORM, ModelKind.TAIL, *MEANS):
             gain = _gain(result, other, at)
             print(f"  ε = {epsilon:<4g} adaptive gains over {other.value:<20}" + _row(gain, "{:+.2f}", " %"))
         if epsilon == 1.0:
@@ -129,9 +129,9 @@ def errors(title: str, ratings: Ratings, study: Study) -> None:
     print()
 
 
-def _gain(result: StudyResult, other: Kind, at: int) -> FloatArray:
+def _gain(result: StudyResult, other: ModelKind, at: int) -> FloatArray:
     """By how many per cent the adaptive error is below the other's, per seed: shape (seeds, 1 + BUCKETS)."""
-    ours, theirs = (result.rmse[KINDS.index(kind), at] for kind in (Kind.ADAPTIVE, other))
+    ours, theirs = (result.rmse[MODEL_KINDS.index(kind), at] for kind in (ModelKind.ADAPTIVE, other))
     return np.asarray(100.0 * (1.0 - ours / theirs))
 
 
@@ -146,7 +146,7 @@ def _row(values: FloatArray, form: str = "{:.4f}", unit: str = "") -> str:
 
 
 def _compare(result: StudyResult, at: int) -> None:
-    gain = _gain(result, Kind.TAIL, at).mean(axis=0)
+    gain = _gain(result, ModelKind.TAIL, at).mean(axis=0)
     missing = [place for place, least in PAPER.items() if not gain[place] >= least]
     if missing:
         named = ", ".join(str(place - 1) for place in missing)
@@ -211,16 +211,16 @@ def beside_implicit(ratings: Ratings, dimension: int = 32, ridge: float = 10.0) 
 
 def _implicit_sweep(ratings: Ratings, first: Any, ridge: float) -> tuple[Any, Any]:
     above, right = np.triu_indices(first.shape[1])
-    shared, of_items = (first.T @ first)[above, right], products(first)
+    shared, of_items = (first.T @ first)[above, right], multiply_coordinates(first)
     users = np.empty((ratings.num_users, first.shape[1]), np.float32)
     into = Sums(np.zeros((ratings.num_items, above.size), np.float32), np.zeros(first.shape, np.float32))
-    for some, at in ratings.blocks(users_at_once(first.shape[1])):
+    for some, at in ratings.blocks(choose_block_size(first.shape[1])):
         weights = ratings.values[at]
-        sums = user_sums(ratings, some, at, first, of_items, weights - 1.0, weights)
-        users[some] = solved(Sums(sums.matrices + shared, sums.vectors), ridge)
+        sums = sum_for_users(ratings, some, at, first, of_items, weights - 1.0, weights)
+        users[some] = solve_rows(Sums(sums.matrices + shared, sums.vectors), ridge)
         add_item_sums(into, ratings, some, at, users[some], weights - 1.0, weights)
     shared = (users.T @ users)[above, right]
-    return users, solved(Sums(into.matrices + shared, into.vectors), ridge)
+    return users, solve_rows(Sums(into.matrices + shared, into.vectors), ridge)
 
 
 def _implicit_objective(ratings: Ratings, users: Any, items: Any, ridge: float) -> float:
@@ -262,23 +262,23 @@ def table_over_epsilon() -> bool:
         on_page = run(ratings, study)
         result = run(ratings, replace(study, repeats=TABLE_SEEDS, seed=TABLE_SEED))
         plain = ", ".join(
-            f"{kind.value} {result.rmse[KINDS.index(kind), 0, :, 0].mean():.4f}"
-            for kind in KINDS
+            f"{kind.value} {result.rmse[MODEL_KINDS.index(kind), 0, :, 0].mean():.4f}"
+            for kind in MODEL_KINDS
             if not kind.is_private
         )
         print(f"\n{name}: {ratings.num_ratings:,} ratings; {plain}")
-        private = [kind for kind in KINDS if kind.is_private]
+        private = [kind for kind in MODEL_KINDS if kind.is_private]
         print(f"{'epsilon':>8}" + "".join(f"{kind.value:>34}" for kind in private) + "  answer")
         for at, epsilon in enumerate(study.epsilons):
-            found = {kind: result.rmse[KINDS.index(kind), at, :, 0] for kind in private}
-            said = verdict(on_page, epsilon)
+            found = {kind: result.rmse[MODEL_KINDS.index(kind), at, :, 0] for kind in private}
+            said = judge(on_page, epsilon)
             assert said is not None
             answer = FACTORISATION if said.is_worth_it else BASELINE
             least = min(found, key=lambda kind: found[kind].mean())
             more = found[answer] - found[least]
             cells = "".join(f"{f'{one.mean():.4f} ± {_error(one):.4f}':>34}" for one in found.values())
             passed = answer is least or more.mean() <= _error(more)
-            excess = found[answer] - result.rmse[KINDS.index(Kind.NO_PRIVACY), at, :, 0]
+            excess = found[answer] - result.rmse[MODEL_KINDS.index(ModelKind.NO_PRIVACY), at, :, 0]
             share = _error(excess) / max(abs(excess.mean()), 1e-12)
             if not passed:
                 failed.append(f"{name} at {epsilon:g}")
@@ -323,7 +323,7 @@ def advantages(population: GeneratedRatings, study: Study) -> FloatArray:
         Shape (numbers of users, seeds); above 0 where the factorisation is better.
     """
     spending = study.spending(study.epsilons[0])
-    exponent = baselines.exponent_at(study.epsilons[0], study.exponent)
+    exponent = baselines.choose_exponent(study.epsilons[0], study.exponent)
     gains = np.empty((len(WHERE_USERS), study.repeats))
     for row, num_users in enumerate(WHERE_USERS):
         for seed in range(study.repeats):
@@ -332,15 +332,15 @@ def advantages(population: GeneratedRatings, study: Study) -> FloatArray:
             train, test = ratings.split(study.test_share, np.random.default_rng(for_split))
             noise_seed = int(for_noise.generate_state(1)[0])
             fitted = fit_private(
-                train, study.settings, study.limits, SCHEMES[Kind.ADAPTIVE], spending, study.exponent,
+                train, study.settings, study.limits, SCHEMES[ModelKind.ADAPTIVE], spending, study.exponent,
                 study.ridge_to_noise, noise_seed, steps=study.steps,
             )  # fmt: skip
             assert fitted is not None
-            item_means = baselines.private_item_mean(
+            item_means = baselines.fit_private_item_means(
                 train, study.limits, spending, exponent, study.ridge_to_noise, noise_seed
             )
-            models = (baselines.with_own_offsets(item_means.model), fitted.model)
-            buckets = buckets_of(train.item_counts)
+            models = (baselines.add_own_offsets(item_means.model), fitted.model)
+            buckets = assign_buckets(train.item_counts)
             means_rmse, factors_rmse = (measure(m, train, test, buckets, False).rmse[0] for m in models)
             gains[row, seed] = means_rmse - factors_rmse
     return gains
@@ -393,9 +393,9 @@ def recall_over_epsilon() -> None:
     """Recall of every recommender by the page's settings: of generated users, and of MovieLens 1M where it is there."""
     page = FactorisationParameters(1.0)
     of = replace(page.population, choice_spread=CHOICE_SPREAD)
-    tables = {"Generated": chosen(of.draw(np.random.default_rng(1)))}
+    tables = {"Generated": select_choices(of.draw(np.random.default_rng(1)))}
     if (real := movielens()) is not None:
-        tables["MovieLens 1M, 4 stars and more"] = chosen(real, page.chosen_from)
+        tables["MovieLens 1M, 4 stars and more"] = select_choices(real, page.chosen_from)
     study = replace(page.implicit_study, epsilons=(1.0, 3.0, 10.0, 30.0), repeats=RECALL_SEEDS)
     for name, choices in tables.items():
         result = implicit_study.run(choices, study)

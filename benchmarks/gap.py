@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 
 from dpcore.contributions import ContributionHistogram
-from dpcore.gap_examples.batch import ratios
-from dpcore.gap_examples.compare import compare, with_noise_ratio
+from dpcore.gap_examples.batch import variance_ratios
+from dpcore.gap_examples.compare import build_problem_of_noise_ratio, compare
 from dpcore.gap_examples.regression import enumerate_sample_limiting
-from dpcore.gap_examples.regression_examples import example_3, limit_example_3
+from dpcore.gap_examples.regression_examples import example_3, limit_samples_3
 from dpcore.gap_examples.two_groups import supremum, whole_cap_limit
 
 
@@ -30,8 +30,8 @@ def main() -> None:
     top = supremum().problem()
     rng = np.random.default_rng(0)
     sizes = np.unique(np.rint(rng.pareto(1.0, 50_000) * 10 + 1))
-    wide = with_noise_ratio(ContributionHistogram.from_table(sizes, np.ones(sizes.size)), 5_000.0)
-    instances = [with_noise_ratio(top.histogram, float(r)) for r in np.geomspace(1.0, 1e3, 200)]
+    wide = build_problem_of_noise_ratio(ContributionHistogram.from_table(sizes, np.ones(sizes.size)), 5_000.0)
+    instances = [build_problem_of_noise_ratio(top.histogram, float(r)) for r in np.geomspace(1.0, 1e3, 200)]
     size_rows, user_rows = np.tile([1.0, 1e6], (200_000, 1)), np.tile([26.0, 31.0], (200_000, 1))
     noises = np.geomspace(1.0, 1e3, 200_000)
     shares = np.linspace(0.0, 1.0, 2_001)
@@ -41,13 +41,13 @@ def main() -> None:
         (
             "the same ratios as a batch: 2 sizes",
             200_000,
-            lambda: ratios(size_rows, user_rows, noises),
+            lambda: variance_ratios(size_rows, user_rows, noises),
         ),
         ("curve of limits over 2,001 shares", 1, lambda: whole_cap_limit(shares)),
         (
             "example 3, g = 500: thresholds",
             500,
-            lambda: [limit_example_3(500, h) for h in range(1, 501)],
+            lambda: [limit_samples_3(500, h) for h in range(1, 501)],
         ),
         (
             "example 3, g = 12: samples with least squares",

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from dpcore.common.errors import InvalidInput
-from dpcore.common.text_fields import field_types, from_fields
+from dpcore.common.text_fields import from_fields, list_field_types
 from pages.shared.base import catalogue
 from pages.shared.fields import jobs
 from tests.pages import driving
@@ -37,7 +37,7 @@ Case = tuple[dict[str, str], str]
 
 def contexts(kind: Any) -> Iterator[dict[str, str]]:
     """Settings under which a field may be in use: the first ones, and every choice of one other field."""
-    hints = field_types(kind)
+    hints = list_field_types(kind)
     ranges: list[dict[str, str]] = [{}] + ([{"lower": "0", "upper": "1"}] if "lower" in hints else [])
     for given in ranges:
         yield {"epsilon": "1"} | given
@@ -49,7 +49,7 @@ def contexts(kind: Any) -> Iterator[dict[str, str]]:
 
 def ends(kind: Any, name: str) -> list[Case]:
     """The largest and the least value that a number may have, each with a setting that allows it."""
-    hint = field_types(kind)[name]
+    hint = list_field_types(kind)[name]
     kinds = typing.get_args(hint) or (hint,)
     if int not in kinds and float not in kinds:
         return []

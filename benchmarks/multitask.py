@@ -22,9 +22,9 @@ import numpy as np
 
 from dpcore.dataset import Pairs
 from dpcore.multitask import bounds, exact, free, sampling, weight_skew, weights
-from dpcore.multitask.budget import PrivacyTarget, compare
-from dpcore.multitask.experiment import Experiment, run
-from dpcore.multitask.graph import TaskGraph, without_empty_tasks
+from dpcore.multitask.budget import PrivacyTarget, compare_budgets
+from dpcore.multitask.experiment import Experiment, run_experiment
+from dpcore.multitask.graph import TaskGraph, drop_empty_tasks
 from dpcore.multitask.problem import Allocation, Loss, TaskProblem
 from dpcore.multitask.search import SearchOptions
 from dpcore.multitask.synthetic import HeavyTailed
@@ -63,7 +63,7 @@ def timed(work: Callable[[], Any], least: float = 0.3) -> tuple[float, Any]:
 def generated(num_users: int, num_tasks: int, tasks_per_user: float, seed: int = 0) -> TaskGraph:
     """A heavy-tailed graph without empty tasks."""
     setting = HeavyTailed(num_users, num_tasks, tasks_per_user, zipf_exponent=0.9)
-    return TaskGraph.from_pairs(without_empty_tasks(setting.draw(np.random.default_rng(seed)))[0], num_users)
+    return TaskGraph.from_pairs(drop_empty_tasks(setting.draw(np.random.default_rng(seed)))[0], num_users)
 
 
 def movielens(head: int | None = None) -> TaskGraph | None:
@@ -77,18 +77,20 @@ def movielens(head: int | None = None) -> TaskGraph | None:
         users, movies = users[users < head], movies[users < head]
     keys = np.unique(users * (movies.max() + 1) + movies)
     users, movies = keys // (movies.max() + 1), keys % (movies.max() + 1)
-    return TaskGraph.from_pairs(without_empty_tasks(Pairs(users, movies, int(movies.max()) + 1))[0])
+    return TaskGraph.from_pairs(drop_empty_tasks(Pairs(users, movies, int(movies.max()) + 1))[0])
 
 
 def by_cvxpy(problem: TaskProblem, solver: str) -> tuple[float, float]:
     """Seconds, and the relative gap that the answer is proved to: both sides recomputed from the graph."""
     import cvxpy as cp
 
-    graph = problem.required_graph()
+    graph = problem.require_graph()
     costs = problem.task_sizes.astype(float) ** -problem.loss.value
     # In units of equation 11, unclipped: entries near 1, where solvers are at their best.
-    unit = weights.power_weights(
-        problem, problem.loss.best_exponent, weights.unclipped(problem, problem.loss.best_exponent)
+    unit = weights.allocate_by_power(
+        problem,
+        problem.loss.best_exponent,
+        weights.inflate_for_no_clipping(problem, problem.loss.best_exponent),
     )
     scale = unit.task_weights**2 / problem.budget
     start = time.perf_counter()
@@ -104,10 +106,10 @@ def by_cvxpy(problem: TaskProblem, solver: str) -> tuple[float, float]:
             question.solve(solver=solver)
     took = time.perf_counter() - start
     squared = scale * np.maximum(np.asarray(p.value), 1e-9)
-    squared *= problem.budget / graph.user_sums(squared).max()
+    squared *= problem.budget / graph.sum_by_user(squared).max()
     value = float(np.sum(costs / squared))
     multipliers = np.maximum(np.asarray(limits[0].dual_value), 0.0)
-    return took, (value - exact.lower_bound(problem, multipliers)) / value
+    return took, (value - exact.compute_lower_bound(problem, multipliers)) / value
 
 
 def beside_cvxpy() -> None:
@@ -124,11 +126,11 @@ def beside_cvxpy() -> None:
     for name, graph in graphs.items():
         for loss in Loss:
             problem = TaskProblem.from_graph(graph, BUDGET, loss)
-            graph.user_sums(np.zeros(graph.num_tasks))  # The index is built before anybody's clock starts.
+            graph.sum_by_user(np.zeros(graph.num_tasks))  # The index is built before anybody's clock starts.
             for solver in ("CLARABEL", "SCS"):
                 other, gap = by_cvxpy(problem, solver)
                 options = SearchOptions(tolerance=float(np.clip(gap, SMALLEST_ASKED, 0.5)))
-                ours, answer = timed(lambda p=problem, o=options: exact.best_task_weights(p, o))
+                ours, answer = timed(lambda p=problem, o=options: exact.find_best_task_weights(p, o))
                 own_gap = f"{answer.certificate.relative_gap:.0e}"
                 ratio = f"{other / ours:,.0f} x" if gap < USABLE_GAP else "no answer"
                 row = (name, str(loss.value), f"{graph.num_pairs:,}", solver, f"{other:.3f}", f"{gap:.0e}")
@@ -158,14 +160,14 @@ def _large(name: str, codes: tuple[Any, Any, int], loss: Loss, tolerance: float)
     memory = peak_memory()
     start = time.perf_counter()
     fresh = TaskGraph.from_pairs(pairs)
-    fresh.user_sums(np.zeros(fresh.num_tasks))
+    fresh.sum_by_user(np.zeros(fresh.num_tasks))
     index = time.perf_counter() - start
     problem = TaskProblem.from_graph(fresh, BUDGET, loss)
     start = time.perf_counter()
-    best = exact.best_task_weights(problem, SearchOptions(tolerance=tolerance))
+    best = exact.find_best_task_weights(problem, SearchOptions(tolerance=tolerance))
     solved = time.perf_counter() - start
     start = time.perf_counter()
-    most = free.best_user_task_weights(problem, SearchOptions(tolerance=tolerance))
+    most = free.find_best_user_task_weights(problem, SearchOptions(tolerance=tolerance))
     freed = time.perf_counter() - start
     assert best.certificate is not None
     assert most.certificate is not None
@@ -212,16 +214,16 @@ def allocations() -> None:
         for loss in Loss:
             problem = TaskProblem.from_graph(graph, BUDGET, loss)
             mu = loss.best_exponent
-            uniform = weights.uniform_weights(problem)
+            uniform = weights.allocate_uniformly(problem)
             answers = (
                 uniform,
-                weights.power_weights(problem, mu),
-                weights.power_weights(problem, mu, weights.logarithmic(problem.num_users)),
-                weights.power_weights(problem, mu, weights.unclipped(problem, mu)),
-                weights.normalised_weights(problem, mu),
-                sampling.best_uniform_sampling(problem),
-                exact.best_task_weights(problem),
-                free.best_user_task_weights(problem),
+                weights.allocate_by_power(problem, mu),
+                weights.allocate_by_power(problem, mu, weights.inflate_logarithmically(problem.num_users)),
+                weights.allocate_by_power(problem, mu, weights.inflate_for_no_clipping(problem, mu)),
+                weights.allocate_normalised(problem, mu),
+                sampling.find_best_uniform_sampling(problem),
+                exact.find_best_task_weights(problem),
+                free.find_best_user_task_weights(problem),
             )
             labels = (
                 "uniform, c = 1",
@@ -235,8 +237,8 @@ def allocations() -> None:
 
 
 def _row(label: str, answer: Allocation, uniform: Allocation) -> tuple[str, ...]:
-    slices = bounds.by_size(answer, uniform)
-    moved = weight_skew.skew_of(answer)
+    slices = bounds.slice_by_size(answer, uniform)
+    moved = weight_skew.compute_skew(answer)
     clipped = "" if answer.share_clipped is None else f"{answer.share_clipped:.1%}"
     return (
         label,
@@ -254,7 +256,7 @@ def conversions() -> None:
     """The exact conversion beside the paper's."""
     rows = []
     for epsilon in (0.5, 1.0, 5.0, 20.0):
-        both = compare(PrivacyTarget(epsilon, 1e-5))
+        both = compare_budgets(PrivacyTarget(epsilon, 1e-5))
         paper = "" if both.sufficient is None else f"{both.sufficient:.5f}"
         gain = "" if both.weight_gain is None else f"{both.weight_gain:.2f} x"
         rows.append((f"{epsilon:g}", paper, f"{both.exact:.5f}", gain))
@@ -265,14 +267,14 @@ def experiment() -> None:
     """The whole figure of appendix C, both algorithms."""
     setting = Experiment()
     start = time.perf_counter()
-    result = run(setting)
+    result = run_experiment(setting)
     took = time.perf_counter() - start
     head = ("algorithm", "a", "epsilon", *(f"{mu:g}" for mu in setting.exponents))
     rows = []
     for at, algorithm in enumerate(setting.algorithms):
         for power_at, power in enumerate(setting.powers):
             for epsilon_at, epsilon in enumerate(setting.epsilons):
-                means = result.mean()[at, power_at, epsilon_at]
+                means = result.average()[at, power_at, epsilon_at]
                 rows.append((algorithm.value, f"{power:g}", f"{epsilon:g}", *(f"{x:.4f}" for x in means)))
     table(f"Test error against mu: {result.rmse.size} runs in {took:.1f} s, two threads", head, rows)
 

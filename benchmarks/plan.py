@@ -48,18 +48,18 @@ from dpcore.contributions import FloatArray
 from dpcore.counting.frames import to_dataset
 from dpcore.dataset import Dataset
 from dpcore.plan import (
-    DrawnLine,
+    AllocatedLine,
+    LineStatistic,
     PlanParameters,
     Program,
-    Released,
-    best_common_bound,
-    drawn,
-    least_sum,
-    needed_budgets,
+    allocate_lines,
+    choose_defaults,
+    find_common_bound,
+    find_least_sum,
+    find_needed_budgets,
     table,
-    usual,
 )
-from dpcore.plan.programs import program_of
+from dpcore.plan.programs import make_program
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDE = 2.576
@@ -88,7 +88,7 @@ class Table:
             lower=self.lower,
             upper=self.upper,
             program=program,
-            **usual(self.dataset),
+            **choose_defaults(self.dataset),
         )
 
     @functools.cached_property
@@ -143,20 +143,20 @@ def _table(
 
 def splits(
     found: Table, epsilon: float, noise: NoiseKind
-) -> tuple[Dataset, PlanParameters, tuple[DrawnLine, ...]]:
+) -> tuple[Dataset, PlanParameters, tuple[AllocatedLine, ...]]:
     """Print one row of the comparison; the plan as it is drawn."""
     data, parameters = found.dataset, found.asked(epsilon, noise)
-    planned = table.planned(data, parameters)
+    planned = table.plan_lines(data, parameters)
     start = time.perf_counter()
     curves = [line.curve for line in planned]
     values = np.array([abs(line.value) for line in planned])
     # Every line has the usual wanted error, 5 % of its value, so that these weights are those of relative errors.
-    best = least_sum(curves, np.array([line.weight for line in planned]), parameters.budget)
+    best = find_least_sum(curves, np.array([line.weight for line in planned]), parameters.budget)
     took = time.perf_counter() - start
-    mechanisms = np.array([2.0 if line.line.released is Released.MEAN else 1.0 for line in planned])
+    mechanisms = np.array([2.0 if line.line.statistic is LineStatistic.MEAN else 1.0 for line in planned])
 
-    def relative(shares: FloatArray) -> tuple[float, tuple[DrawnLine, ...]]:
-        lines = drawn(data, parameters, planned, shares)
+    def relative(shares: FloatArray) -> tuple[float, tuple[AllocatedLine, ...]]:
+        lines = allocate_lines(data, parameters, planned, shares)
         return math.sqrt(
             np.mean([(line.error / v) ** 2 for line, v in zip(lines, values, strict=True)])
         ), lines
@@ -164,16 +164,17 @@ def splits(
     equal, _ = relative(np.full(values.size, 1.0 / values.size))
     weights, _ = relative(mechanisms / mechanisms.sum())
     ours, lines = relative(best.shares)
-    one = best_common_bound(data, parameters, planned)
+    one = find_common_bound(data, parameters, planned)
     budget = parameters.budget
-    needed = needed_budgets(curves, 0.05 * values, budget)
-    wanted = budget.epsilon_of(needed.sum()), budget.epsilon_of(needed.max() * needed.size)
+    needed = find_needed_budgets(curves, 0.05 * values, budget)
+    wanted = budget.convert_to_epsilon(needed.sum()), budget.convert_to_epsilon(needed.max() * needed.size)
     assert best.certificate is not None
-    most = planned[int(np.argmax(needed))].line.what
+    most = planned[int(np.argmax(needed))].line.label
     print(
         f"{found.name:<16} {noise.value[:8]:<9} {epsilon:>4g} {equal:>8.4f} {weights:>8.4f} {ours:>8.4f} "
         f"{100 * (equal / ours - 1):>7.1f}% {best.certificate.relative_gap:>9.1e} {1e3 * took:>6.0f} ms "
-        f"{one.cost(best.certificate.value):>7.2f} {one.of_sharing:>7.3f} {one.of_rows(best.certificate.value):>7.2f} "
+        f"{one.compute_cost(best.certificate.value):>7.2f} {one.sharing_cost:>7.3f} "
+        f"{one.compute_rows_cost(best.certificate.value):>7.2f} "
         f"{wanted[0]:>9.4g} {wanted[1]:>9.4g}  {most}"
     )
     return data, parameters, lines
@@ -199,12 +200,12 @@ class _Again:
 
 
 def runs(
-    found: Table, data: Dataset, parameters: PlanParameters, lines: tuple[DrawnLine, ...], calls: int
+    found: Table, data: Dataset, parameters: PlanParameters, lines: tuple[AllocatedLine, ...], calls: int
 ) -> None:
     """Call the program's releases and print what they erred beside what was promised."""
     from opendp.extras.polars import LazyFrameQuery
 
-    asked = program_of(data, parameters, lines)
+    asked = make_program(data, parameters, lines)
     assert asked is not None
     text = write(asked, Library.OPENDP).text
     head, begin, tail = text.partition("released = {}\n")
@@ -232,10 +233,10 @@ def runs(
             exec(rest, names)
             released.append(names["released"])
     for line in lines:
-        what, kind = line.planned.line.what, line.planned.line.released
+        what, kind = line.planned.line.label, line.planned.line.statistic
         errors = np.array([_error(found, one[what], line) for one in released])
         half = WIDE * errors.std() / math.sqrt(calls)
-        if kind is Released.QUANTILE:
+        if kind is LineStatistic.QUANTILE:
             root = float(errors.mean())
         else:  # The root of a mean, and its interval linearised.
             root = math.sqrt(errors.mean())
@@ -255,20 +256,20 @@ def runs(
         )
 
 
-def _error(found: Table, released: Any, line: DrawnLine) -> float:
+def _error(found: Table, released: Any, line: AllocatedLine) -> float:
     """Squared error, of groups the mean of them, of a quantile the rows between; counted with pandas."""
-    rows, kind = found.rows, line.planned.line.released
-    if kind is Released.GROUP_ROWS:
+    rows, kind = found.rows, line.planned.line.statistic
+    if kind is LineStatistic.GROUP_ROWS:
         truth = rows["group"].value_counts()
         return float(np.mean([(released[group] - count) ** 2 for group, count in truth.items()]))
-    if kind is Released.QUANTILE:
+    if kind is LineStatistic.QUANTILE:
         at_most = float(np.mean(rows["value"].clip(found.lower, found.upper) <= released))
         return abs(at_most - (line.planned.line.quantile or 0.0))
     value = {
-        Released.USERS: rows["user"].nunique(),
-        Released.ROWS: len(rows),
-        Released.SUM: rows["value"].sum(),
-        Released.MEAN: rows["value"].mean(),
+        LineStatistic.USERS: rows["user"].nunique(),
+        LineStatistic.ROWS: len(rows),
+        LineStatistic.SUM: rows["value"].sum(),
+        LineStatistic.MEAN: rows["value"].mean(),
     }[kind]
     return float((released - value) ** 2)
 
@@ -277,12 +278,12 @@ def quantiles(found: Table, noise: NoiseKind, calls: int) -> None:
     """The same of a count and two quantiles; their error is the share of rows between."""
     ranked = replace(found, lines="rows; median; quantile 0.95")
     data, parameters = ranked.dataset, ranked.asked(1.0, noise)
-    planned = table.planned(data, parameters)
-    best = least_sum(
+    planned = table.plan_lines(data, parameters)
+    best = find_least_sum(
         [one.curve for one in planned], np.array([one.weight for one in planned]), parameters.budget
     )
     print(f"{found.name}, {noise.value}, with quantiles (best found, no bound):")
-    runs(ranked, data, parameters, drawn(data, parameters, planned, best.shares), calls)
+    runs(ranked, data, parameters, allocate_lines(data, parameters, planned, best.shares), calls)
 
 
 def main() -> None:

@@ -40,9 +40,9 @@ from dpcore.training.generator import TrainingGenerator
 from dpcore.training.losses import LossKind
 from dpcore.training.mechanism import Mechanism
 from dpcore.training.parameters import TrainingParameters
-from dpcore.training.rows import ClassifierRows, hold_out, prepare
-from dpcore.training.sample import ticket_data
-from dpcore.training.scores import Measure, Over, scores
+from dpcore.training.rows import ClassifierRows, hold_out, prepare_rows
+from dpcore.training.sample import load_tickets
+from dpcore.training.scores import Measure, ScoreUnit, compute_scores
 from dpcore.training.user_sums import UserSums
 from dpcore.training.weighting import Cell, Method
 
@@ -105,7 +105,7 @@ print(json.dumps([["Opacus, DP-SGD", (time.process_time() - began) / runs, model
 def one_row_each(num_users: int) -> tuple[ClassifierRows, ClassifierRows]:
     """Users with one row, so that a row is a user for libraries that know none; trained on and held out."""
     made = TrainingGenerator(num_users=num_users, max_rows=1, seed=31).generate()
-    return hold_out(prepare(made.dataset.table, made.scaling, 0.5), 0.25, 0)
+    return hold_out(prepare_rows(made.dataset.table, made.scaling, 0.5), 0.25, 0)
 
 
 def beside_peers() -> None:
@@ -116,8 +116,8 @@ def beside_peers() -> None:
     )
     for num_users, epsilon in itertools.product((800, 4000), (0.5, 1.0, 3.0)):
         train, test = one_row_each(num_users)
-        best = optimum.fit(train, LossKind.LOGISTIC, np.ones(train.num_rows), 20.0)
-        floor = scores(test, LossKind.LOGISTIC, best.theta[:, None])[0, 0, 0]
+        best = optimum.fit_model(train, LossKind.LOGISTIC, np.ones(train.num_rows), 20.0)
+        floor = compute_scores(test, LossKind.LOGISTIC, best.theta[:, None])[0, 0, 0]
         ours_timed(
             train, Mechanism(epsilon, DELTA), Cell(Method.FOLLOWED)
         )  # Once, so that no import is timed.
@@ -140,7 +140,14 @@ def beside_peers() -> None:
                 )
             ]
             mechanism = Mechanism(epsilon, DELTA)
-            options = [path, str(epsilon), str(RUNS), str(DELTA), str(mechanism.steps), str(mechanism.rate)]
+            options = [
+                path,
+                str(epsilon),
+                str(RUNS),
+                str(DELTA),
+                str(mechanism.steps),
+                str(mechanism.learning_rate),
+            ]
             theirs += [
                 (*found, Neighbours.ADD_OR_REMOVE_USER, f"{DELTA:g}")
                 for found in peer("opacus", "SWEETSPOT_OPACUS", OPACUS, options)
@@ -154,14 +161,14 @@ def beside_peers() -> None:
 def ours_timed(train: ClassifierRows, mechanism: Mechanism, cell: Cell) -> tuple[float, np.ndarray]:
     """(CPU seconds of a model, models)."""
     began = time.process_time()
-    theta = descent.train(train, mechanism, cell, 0, range(RUNS))
+    theta = descent.train_cell(train, mechanism, cell, 0, range(RUNS))
     return (time.process_time() - began) / RUNS, theta
 
 
 def show(
     name: str, relation: Neighbours, delta: str, test: ClassifierRows, theta: np.ndarray, seconds: float
 ) -> None:
-    losses = scores(test, LossKind.LOGISTIC, theta)[:, 0, 0]
+    losses = compute_scores(test, LossKind.LOGISTIC, theta)[:, 0, 0]
     error = 2 * losses.std(ddof=1) / np.sqrt(losses.size)
     print(
         f"  {name:24} {relation.short:24} {delta:>6}  {losses.mean():.3f} ± {error:.3f}  {1000 * seconds:8.1f} ms",
@@ -171,17 +178,18 @@ def show(
 
 def time_of_a_page() -> None:
     """CPU time until the first curve and until all runs, on the page's sample and on a larger table."""
-    data, scaling = ticket_data()
+    data, scaling = load_tickets()
     large = TrainingGenerator(num_users=8_000, exponent=1.1, max_rows=60, seed=5).generate()
     for name, table, ranges in (
         ("sample", data.table, scaling),
         ("8,000 users", large.dataset.table, large.scaling),
     ):
-        question = TrainingParameters(1.0).experiment(prepare(table, ranges, 0.5))
+        question = TrainingParameters(1.0).make_experiment(prepare_rows(table, ranges, 0.5))
         began, marks = time.process_time(), []
-        experiment.references(question)
-        experiment.fill(
-            question.empty(), on_more=lambda _, m=marks, b=began: m.append(time.process_time() - b)
+        experiment.compute_references(question)
+        experiment.fill_table(
+            question.make_empty_table(),
+            on_update=lambda _, m=marks, b=began: m.append(time.process_time() - b),
         )
         print(
             f"{name}: {question.train.num_rows:,} rows trained on, {len(question.cells)} cells; first curve (10 runs) "
@@ -219,14 +227,14 @@ def table_2(runs: int, share: float, readings: Sequence[StepSize], ties: Sequenc
     )
     for at_least, step_size in itertools.product(ties, readings):
         rows = druglib(at_least)
-        best = optimum.fit(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), bassily.BOX * 8**0.5)
+        best = optimum.fit_model(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), bassily.BOX * 8**0.5)
         print(
             f"\n{rows.num_users} users, {rows.num_rows:,} rows; rating {'at least' if at_least else 'above'} the "
             f"median; step {step_size.value}; least loss {best.certificate.value:.3f}"
         )
         print(f"{'':16}{'weights h = 1 … 4':^64}{'caps h = 1 … 4':^64}  no bound")
         for epsilon, printed in PRINTED.items():
-            table = bassily.fill(rows, float(epsilon), Reading(step_size, share), runs)
+            table = bassily.fill_paper_table(rows, float(epsilon), Reading(step_size, share), runs)
             print(f"eps {epsilon} paper    " + "".join(f"{value:^16.3f}" for value in printed))
             cells = zip(table.mean, table.standard_error, strict=True)
             print(
@@ -241,9 +249,9 @@ def table_2(runs: int, share: float, readings: Sequence[StepSize], ties: Sequenc
     scaled = ClassifierRows(rows.features / 2**0.5, rows.signs, rows.users)
     for epsilon in (1.0, 2.0, 5.0):
         line = []
-        for cell in bassily.cells(int(rows.sizes.max())):
-            theta = descent.train(scaled, Mechanism(epsilon, DELTA), cell, 0, range(50))
-            losses = scores(scaled, LossKind.LOGISTIC, theta)[:, 0, 0]
+        for cell in bassily.list_paper_cells(int(rows.sizes.max())):
+            theta = descent.train_cell(scaled, Mechanism(epsilon, DELTA), cell, 0, range(50))
+            losses = compute_scores(scaled, LossKind.LOGISTIC, theta)[:, 0, 0]
             line.append(f"{losses.mean():.3f} ± {2 * losses.std(ddof=1) / 50**0.5:.3f}")
         print(f"eps {epsilon:g}           " + "".join(f"{text:^16}" for text in line))
 
@@ -271,11 +279,11 @@ FAR = 3.0
 
 def table_data() -> dict[str, ClassifierRows]:
     """The sample, the page's generated data, and handwritten digits and films where they are given."""
-    sample, scaling = ticket_data()
+    sample, scaling = load_tickets()
     made = TrainingGenerator().generate()
     found = {
-        "sample (tickets)": prepare(sample.table, scaling, 0.5),
-        "generated, defaults": prepare(made.dataset.table, made.scaling, 0.5),
+        "sample (tickets)": prepare_rows(sample.table, scaling, 0.5),
+        "generated, defaults": prepare_rows(made.dataset.table, made.scaling, 0.5),
     }
     folder = os.environ.get("SWEETSPOT_BENCH_DATA", "")
     if folder and (path := Path(folder) / "mnist.npz").is_file():
@@ -380,10 +388,10 @@ class Cuts:
 
     def _floors(self, trained: np.ndarray) -> np.ndarray:
         rows = self.rows
-        start = optimum.fit(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), Mechanism.radius).theta
+        start = optimum.fit_model(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), Mechanism.radius).theta
         theta, constant = np.empty((rows.num_features, trained.shape[1])), np.empty(trained.shape[1])
         for at, weights in enumerate(trained[rows.users].T):
-            found = optimum.fit(rows, LossKind.LOGISTIC, weights, Mechanism.radius, start=start)
+            found = optimum.fit_model(rows, LossKind.LOGISTIC, weights, Mechanism.radius, start=start)
             theta[:, at], share = found.theta, weights @ (rows.signs > 0.0) / weights.sum()
             constant[at] = np.log(share / (1.0 - share))
         guess = np.logaddexp(0.0, -rows.signs[:, None] * constant)
@@ -401,7 +409,7 @@ class Cuts:
         trained, (floor, _) = self.batch(batch)
         trained = np.tile(trained, (1, 2))
         columns, d, follows = trained.shape[1], self.rows.num_features, cell.method is Method.FOLLOWED
-        plan = account.rule_plan(
+        plan = account.plan_rule_noise(
             mechanism.epsilon, mechanism.delta, mechanism.neighbours, mechanism.steps, follows
         )
         rng = np.random.default_rng([batch, 22])
@@ -415,10 +423,10 @@ class Cuts:
                 )
             )
         )
-        gradient = followed.clipped_sums(
+        gradient = followed.make_clipped_sums(
             UserSums(self.rows, columns),
             self.rows.signed,
-            lambda margins, part: descent.clipped_slopes(self.rows, mechanism, margins, part),
+            lambda margins, part: descent.clip_slopes(self.rows, mechanism, margins, part),
             trained,
         )
         found = followed.descend(
@@ -427,7 +435,7 @@ class Cuts:
             int(trained[:, 0].sum()),
             np.array([cell.bound]),
             noise,
-            follows=follows,
+            bound_follows=follows,
             plan=plan,
             should_stop=never,
         )
@@ -442,9 +450,11 @@ class Cuts:
         found = np.empty((len(cells), cuts * PARTS))
         for at in range(found.shape[1]):
             on = trained[:, at] > 0.0
-            train, test = (self.rows.of_users(np.flatnonzero(side)) for side in (on, ~on))
+            train, test = (self.rows.select_users(np.flatnonzero(side)) for side in (on, ~on))
             question = experiment.Experiment(train, test, mechanism, tuple(cells), runs, 5_000 + at)
-            losses = experiment.fill(question.empty()).of(Measure.LOSS, Over.ROWS)
+            losses = experiment.fill_table(question.make_empty_table()).select_scores(
+                Measure.LOSS, ScoreUnit.ROWS
+            )
             found[:, at] = losses.mean(axis=1) - floors[0, at]
         return dict(zip(cells, found, strict=True))
 
@@ -539,7 +549,7 @@ def _row_of_table(
 ) -> tuple[dict[Cell, np.ndarray], dict[Cell, np.ndarray]]:
     """Excess of clipped sums that may be best, on each split, and of other methods at the best of their bounds."""
     asked = TrainingParameters(epsilon, delta=TABLE_DELTA)
-    mechanism, cells = asked.mechanism, asked.cells(int(cuts.rows.sizes.max()))
+    mechanism, cells = asked.mechanism, asked.list_cells(int(cuts.rows.sizes.max()))
     first = cuts.few(mechanism, cells, FIRST_CUTS, FIRST_RUNS)
     here = Cell(Method.FOLLOWED)
     chosen = {here}
@@ -571,13 +581,13 @@ def _row_of_table(
 
 def page_answer(rows: ClassifierRows, epsilon: float) -> Cell:
     """Method and bound that the page answers after its runs by default, on splits of their own."""
-    question = TrainingParameters(epsilon, delta=TABLE_DELTA, seed=1_000).experiment(rows)
-    table = experiment.fill(question.empty())
-    asked = experiment.close_call(table)
-    close = None if asked is None else experiment.fill(asked.empty())
-    best = experiment.answering(table, close, choice_is_free=True)
+    question = TrainingParameters(epsilon, delta=TABLE_DELTA, seed=1_000).make_experiment(rows)
+    table = experiment.fill_table(question.make_empty_table())
+    asked = experiment.plan_close_call(table)
+    close = None if asked is None else experiment.fill_table(asked.make_empty_table())
+    best = experiment.choose_answer(table, close, choice_is_free=True)
     assert best is not None
-    return question.cells[best.at]
+    return question.cells[best.cell_index]
 
 
 def _error(values: np.ndarray) -> float:

@@ -82,7 +82,7 @@ def add_pictures(notebook: Any) -> None:
             args=["--disable-gpu", *(["--no-sandbox"] if as_root else [])],
         )
         page = browser.new_page()
-        page.add_script_tag(path=plotly_script.path())
+        page.add_script_tag(path=plotly_script.find_script())
         for output in (output for cell in notebook.cells for output in cell.get("outputs", ())):
             if figure := output.get("data", {}).get(PLOTLY):
                 address = page.evaluate(

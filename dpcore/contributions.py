@@ -87,7 +87,7 @@ def _whole_numbers(values: object, name: str, high: int, problems: Problems) -> 
     if array.size == 0:
         problems.add(f"{name} is empty; at least one entry is needed")
         return None
-    before = len(problems.found)
+    before = len(problems.entries)
     with np.errstate(invalid="ignore"):
         bad_kinds = (
             (
@@ -107,7 +107,7 @@ def _whole_numbers(values: object, name: str, high: int, problems: Problems) -> 
             more = int(fresh.sum()) - 1
             rest = f" (and {more:,} more)" if more else ""
             problems.add(f"{name} must be {must}; entry {first + 1} is {array[first]!s}{rest}")
-    return array.astype(np.int64) if len(problems.found) == before else None
+    return array.astype(np.int64) if len(problems.entries) == before else None
 
 
 def read_only(array: npt.NDArray[Entry]) -> npt.NDArray[Entry]:

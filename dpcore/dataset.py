@@ -264,7 +264,7 @@ class PairSizes(_OfTasks):
                 problems.add(f"{', '.join(names)} must have the same length, at least 1")
             elif min(int(array.min()) for array in arrays) < 1:
                 problems.add(f"{', '.join(names)} must be at least 1")
-        if not problems.found and (
+        if not problems.entries and (
             int(self.pairs.sum()) != int(self.task_users.sum())
             or float(self.rows.astype(np.float64) @ self.pairs) != float(self.task_rows.sum(dtype=np.float64))
         ):

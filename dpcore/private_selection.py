@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpcore import questions
-from dpcore.common.errors import InvalidInput, refusal
+from dpcore.common.errors import InvalidInput, refuse
 from dpcore.common.privacy import Charge, Disclosure
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.counting import frames
@@ -105,7 +105,7 @@ def _ask(
 ) -> tuple[Reply, drawing.Asked, UserAmounts, Dataset]:
     """Return the answer on a made-up table, the question of the selection, its data, and the table."""
     if question not in SELECTABLE:
-        raise refusal(f"a bound is selected privately for {', '.join(SELECTABLE)}; got {question!r}")
+        raise refuse(f"a bound is selected privately for {', '.join(SELECTABLE)}; got {question!r}")
     columns: dict[str, Any] = {name: tuple(frames.several(settings.get(name))) for name in ("user", "group")}
     columns["value"] = settings.get("value")
     if isinstance(data, Dataset):
@@ -113,7 +113,7 @@ def _ask(
     stated = settings.get("disclosure", Disclosure.PRIVATE)
     provenance = data.provenance if isinstance(data, Dataset) else frames.provenance_of(stated)
     if not isinstance(provenance, Disclosure):
-        raise refusal("a bound that is read off a DP release may be published, and needs no draw")
+        raise refuse("a bound that is read off a DP release may be published, and needs no draw")
     contribution = data.contribution if isinstance(data, Dataset) else Contribution.ROWS
     # A pair is not selected by objective and floor, and no group of a made-up table is large.
     unused = ("objective", "floor") if question == "group_bounds" else ()
@@ -163,7 +163,7 @@ def _read(data: Any, columns: dict[str, Any], asked: drawing.Asked) -> UserAmoun
             return amounts_of(frames.to_dataset(data, value=value, group=group or None))
         except InvalidInput:
             what = "the data cannot be read without a column of users"
-            raise refusal(what, remedy="Say which column names the user: user=…") from None
+            raise refuse(what, remedy="Say which column names the user: user=…") from None
     roles = roles_for(user, group, value, of_groups=of_groups, of_values=of_values)
     read = read_user_amounts(paths, names, roles, named)
     return amounts_of(read) if isinstance(read, Dataset) else read
@@ -176,6 +176,6 @@ def _counts(data: Any) -> ContributionHistogram:
     except (TypeError, ValueError):
         counts = np.zeros((0, 0))
     if counts.ndim != 1:
-        raise refusal("data must be a table, the path of a file, rows per user as numbers, or a histogram")
+        raise refuse("data must be a table, the path of a file, rows per user as numbers, or a histogram")
     counts = np.floor(np.minimum(counts[counts >= 1.0], MAX_SIZE))  # NaN is not.
     return ContributionHistogram.from_counts(counts) if counts.size else ContributionHistogram.nobody()

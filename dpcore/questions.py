@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem, InvalidInput, refusal
+from dpcore.common.errors import InputProblem, InvalidInput, refuse
 from dpcore.common.parameters import Parameters, describe
 from dpcore.common.privacy import Disclosure
-from dpcore.common.text_fields import field_types
+from dpcore.common.text_fields import list_field_types
 
 if TYPE_CHECKING:
     from dpcore.reply import Reply
@@ -68,8 +68,8 @@ class Question:
         by_data: Settings that follow from the data where they are not said, as ``usual`` of the package has them; the
             page proposes the same.
         with_data: Settings that must be said where data are given, and say nothing of data that are generated.
-        labelled: Module of the package whose ``of_table`` makes of a table with a label what the question takes; empty
-            where the question is about how many rows users have.
+        labelled: Module of the package whose ``read_labelled_table`` makes of a table with a label what the question
+            takes; empty where the question is about how many rows users have.
     """
 
     of: str
@@ -152,14 +152,14 @@ def call_of(name: str) -> Callable[..., Reply]:
         The function, with the signature and the docstring that `help` shows.
     """
     asked = ASKED[name]
-    answered, kind, _ = _parts(asked)
+    build_answer, kind, _ = _parts(asked)
 
     def call(data: Any = None, **settings: Any) -> Reply:
         return reply_of(name, data, settings)
 
     call.__name__ = call.__qualname__ = name
     call.__signature__ = _signature(asked, kind)  # type: ignore[attr-defined]
-    call.__doc__ = _docstring(asked, kind, answered)
+    call.__doc__ = _docstring(asked, kind, build_answer)
     return call
 
 
@@ -178,7 +178,7 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     from dpcore.reply import Reply
 
     asked = ASKED[name]
-    answered, kind, own = _parts(asked)
+    build_answer, kind, own = _parts(asked)
     columns = {key: settings[key] for key in asked.columns if key in settings}
     # What the question takes beside a data set.
     beside = isinstance(data, own) and not isinstance(data, Dataset)
@@ -202,13 +202,13 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     if problems:
         raise InvalidInput(problems)
     if asked.by_data:
-        usual = importlib.import_module(f"dpcore.{asked.of}").usual(brought)
+        usual = importlib.import_module(f"dpcore.{asked.of}").choose_defaults(brought)
         unsaid = {key: usual[key] for key in asked.by_data if settings.get(key) is None}
         parameters = dataclasses.replace(parameters, **unsaid)
-    answer = answered(brought, parameters)
+    answer = build_answer(brought, parameters)
     call, data_set = call_with(asked.of, answer.parameters), brought if isinstance(brought, Dataset) else None
     assert call is not None
-    asks = (inspect.getdoc(answered) or "").partition("\n")[0]
+    asks = (inspect.getdoc(build_answer) or "").partition("\n")[0]
     return Reply(answer, (name, call[1]), f"dpcore.{asked.of}.answer", asks, data_set, brought)
 
 
@@ -223,7 +223,7 @@ def _brought(asked: Question, data: Any, columns: Mapping[str, Any]) -> Any:
     from dpcore.dataset import Dataset
 
     if asked.labelled and not isinstance(data, Dataset):
-        made = importlib.import_module(f"dpcore.{asked.of}.{asked.labelled}").of_table
+        made = importlib.import_module(f"dpcore.{asked.of}.{asked.labelled}").read_labelled_table
         return of_labels(made, data, **columns)
     named = {key: columns[key] for key in columns if key not in OF_LABELS}
     return to_dataset(data, **named, needs=asked.needs)
@@ -233,16 +233,16 @@ def types_of(name: str) -> dict[str, Any]:
     """The type of every setting of a call but the columns, by name."""
     asked = ASKED[name]
     _, kind, _ = _parts(asked)
-    hints = field_types(kind)
+    hints = list_field_types(kind)
     own = {here: hints[of.name] for here, of in _settings(asked, kind).items()}
     return {"intercept": bool} | own if "intercept" in asked.columns else own
 
 
 def _parts(asked: Question) -> tuple[Callable[..., Any], Any, Any]:
-    """What answers, and the types of its parameters and of its data."""
-    answered = importlib.import_module(f"dpcore.{asked.of}.answer").answered
-    hints = typing.get_type_hints(answered)
-    return answered, hints["parameters"], hints["data"]
+    """Return the function that answers, and the types of its parameters and of its data."""
+    build_answer = importlib.import_module(f"dpcore.{asked.of}.answer").build_answer
+    hints = typing.get_type_hints(build_answer)
+    return build_answer, hints["parameters"], next(iter(hints.values()))
 
 
 def call_with(of: str, parameters: Any) -> tuple[str, dict[str, Any]] | None:
@@ -289,7 +289,7 @@ def _must_be_said(asked: Question, name: str, of: dataclasses.Field[Any]) -> boo
 def _parameters(
     name: str, asked: Question, kind: Any, settings: Mapping[str, Any], of_data: bool = False
 ) -> Any:
-    known, types_of = _settings(asked, kind), field_types(kind)
+    known, types_of = _settings(asked, kind), list_field_types(kind)
     values: dict[str, Any] = {
         there: _read(types_of[there], there, text) for there, text in asked.fixed.items()
     }
@@ -313,11 +313,11 @@ def _parameters(
             if must and settings.get(here) is None:
                 problems.add(f"{here} is missing")
                 values[of.name] = None
-        if problems.found:
+        if problems.entries:
             try:
                 kind(**values)
             except InvalidInput as refused:  # What is missing is said already.
-                problems.extend(p for p in refused.problems if not p.what.endswith("got None"))
+                problems.extend(p for p in refused.problems if not p.message.endswith("got None"))
     return kind(**values)
 
 
@@ -347,7 +347,7 @@ def _read(hint: Any, name: str, given: Any) -> Any:
     for option in options:
         if plain(given) in (plain(option.value), plain(option.name)):
             return option
-    raise refusal(f"{name} must be one of {_listed(options)}; got {str(given)[:40]!r}")
+    raise refuse(f"{name} must be one of {_listed(options)}; got {str(given)[:40]!r}")
 
 
 def _called(option: enum.Enum) -> str:
@@ -398,12 +398,12 @@ _OF_COLUMNS = {
 }
 
 
-def _docstring(asked: Question, kind: Any, answered: Any) -> str:
+def _docstring(asked: Question, kind: Any, build_answer: Any) -> str:
     told = _attributes(inspect.getdoc(kind) or "")
     if issubclass(kind, Parameters):
         told = _attributes(inspect.getdoc(Parameters) or "") | describe(kind)
-    types_of = field_types(kind)
-    first, _, rest = (inspect.getdoc(answered) or "").partition("\n\nArgs:")
+    types_of = list_field_types(kind)
+    first, _, rest = (inspect.getdoc(build_answer) or "").partition("\n\nArgs:")
     source = re.search(r"^Source: .*", rest, flags=re.MULTILINE | re.DOTALL)
     lines = [
         first,
@@ -420,7 +420,7 @@ def _docstring(asked: Question, kind: Any, answered: Any) -> str:
         if name == "source" and asked.source:
             which += f" Where data are given it is {asked.source!r} by default."
         if name in asked.by_data:
-            which += " By default it follows from the data: see `usual`."
+            which += " By default it follows from the data: see `choose_defaults`."
         if name in asked.with_data:
             which += " It must be said where data are given."
         lines.append(f"    {name}: {_with_numbers(told.get(of.name, ''), kind)}{which}")

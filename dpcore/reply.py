@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from dpcore.answer import Answer
 from dpcore.code import Code, Library, write
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.privacy import Charge
 from dpcore.dataset import Dataset
 from dpcore.report import content, document, script
-from dpcore.report.markup import plain_text
+from dpcore.report.markup import to_plain_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +42,7 @@ class Figures(Mapping[str, Any]):
     def __getitem__(self, key: str) -> Any:
         from dpcore.report import plotly_figures  # Plotly, which nothing else here needs
 
-        return plotly_figures.on_white(self._answer.plots[key]())
+        return plotly_figures.draw_on_white(self._answer.plots[key]())
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._answer.plots)
@@ -87,7 +87,7 @@ class Reply:
 
     def __str__(self) -> str:
         """Return headline, the number with its error, what is good enough, the notes on the data, and the label."""
-        *lines, label = map(plain_text, str(self.answer).splitlines())
+        *lines, label = map(to_plain_text, str(self.answer).splitlines())
         return "\n".join([*lines, *self.notes, label])
 
     __repr__ = __str__
@@ -95,7 +95,7 @@ class Reply:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences on the data that a person should know, such as how many rows were left out."""
-        return () if self.data is None else tuple(map(plain_text, self.data.notes))
+        return () if self.data is None else tuple(map(to_plain_text, self.data.notes))
 
     @property
     def bound(self) -> Any:
@@ -138,9 +138,9 @@ class Reply:
         """
         figures = self.figures
         if not figures:
-            raise refusal("there is no figure of this")
+            raise refuse("there is no figure of this")
         if key and key not in figures:
-            raise refusal(f"there is no figure {key!r}; there are {', '.join(figures)}")
+            raise refuse(f"there is no figure {key!r}; there are {', '.join(figures)}")
         return figures[key or next(iter(figures))]
 
     def code(self, library: str = "opendp", form: str = "") -> str:
@@ -166,12 +166,12 @@ class Reply:
     def program(self, library: str = "opendp", form: str = "") -> tuple[str, str]:
         """Return the text of `code` without its comment, and which of ``forms`` it is."""
         if library.lower() not in LIBRARIES:
-            raise refusal(f"library must be one of {', '.join(LIBRARIES)}, got {library!r}")
+            raise refuse(f"library must be one of {', '.join(LIBRARIES)}, got {library!r}")
         forms = dict(self.forms)
         if not forms:
-            raise refusal("there is no program for this answer")
+            raise refuse("there is no program for this answer")
         if form and form not in forms:
-            raise refusal(f"form must be one of {', '.join(map(repr, forms))}, got {form!r}")
+            raise refuse(f"form must be one of {', '.join(map(repr, forms))}, got {form!r}")
         first = form or next(iter(forms))
         programs = {
             name: choice if isinstance(choice, Code) else write(choice, LIBRARIES[library.lower()])
@@ -180,7 +180,7 @@ class Reply:
         }
         nearest = next((name for name in programs if programs[name].text), None)
         if nearest is None:
-            raise refusal(" ".join(programs[first].differences).rstrip("."))
+            raise refuse(" ".join(programs[first].differences).rstrip("."))
         return programs[nearest].text, nearest
 
     @property
@@ -225,9 +225,9 @@ class Reply:
 
         data, parameters = self.data, self.answer.parameters
         if data is None or self.answer.setting is None:
-            raise refusal("there is no private draw for this answer")
+            raise refuse("there is no private draw for this answer")
         if data.release is not None:
-            raise refusal(
+            raise refuse(
                 "these data are a DP release, and the data behind it are not here",
                 remedy="A bound that is read off a release may be published",
             )
@@ -256,25 +256,27 @@ class Reply:
 
         data = self.data
         if data is None or self.answer.setting is None:
-            raise refusal("there is no private draw for this answer")
+            raise refuse("there is no private draw for this answer")
         own = epsilon if epsilon is not None else getattr(self.parameters, "epsilon_choice", None)
         beside = drawing.Beside(**public if own is None else {"epsilon": own, **public})
         asked = drawing.asked_for(self.answer, data, beside)
         if asked is None:
-            raise refusal(
+            raise refuse(
                 "how many rows users have is public here",
                 remedy="A bound that is read off these numbers alone needs no draw",
             )
         if isinstance(asked, drawing.Lacking):
             named = " ".join(f"{name}=…" for name in asked.settings)
-            raise refusal(plain_text(asked.said).rstrip("."), remedy=named)
+            raise refuse(to_plain_text(asked.said).rstrip("."), remedy=named)
         return asked
 
     def reply_with_release(self, release: PrivateChoice | PrivatePair, asked: Asked, data: Dataset) -> Drawn:
         """Return a released bound as a reply; ``data`` give the names of file and columns."""
         from dpcore.private_choice.answer import drawing
 
-        return Drawn(drawing.answered(self.answer, release, asked, data), self.call, self.package, self.asks)
+        return Drawn(
+            drawing.build_answer(self.answer, release, asked, data), self.call, self.package, self.asks
+        )
 
     def report(self, path: str | Path) -> Path:
         """Write the whole answer as one HTML file, which needs no network; returns its path.
@@ -288,23 +290,23 @@ class Reply:
         from dpcore.report import plotly_figures, report_html
 
         report = self._report()
-        drawings = [plotly_figures.figure(make()) for make in self.answer.plots.values()]
+        drawings = [plotly_figures.draw(make()) for make in self.answer.plots.values()]
         keys = [figure.key for figure in report.figures]
-        text = report_html.report_html(report, dict(zip(keys, drawings, strict=True)))
+        text = report_html.write_report_html(report, dict(zip(keys, drawings, strict=True)))
         Path(path).write_text(text, encoding="utf-8")
         return Path(path)
 
     def to_json(self) -> str:
         """The whole answer as JSON, every number beside its label (``docs/report.md``)."""
-        return document.report_json(self._report())
+        return document.write_report_json(self._report())
 
     def script(self) -> str:
         """A Python script in cells that computes all of it again; it holds no number of private data."""
         if self.data is None:
-            raise refusal("a script is written of a data set; these data are of another kind")
-        source = script.Source(self.data, rows=True, disclosure=self.answer.disclosure)
+            raise refuse("a script is written of a data set; these data are of another kind")
+        source = script.Source(self.data, needs_rows=True, disclosure=self.answer.disclosure)
         made = datetime.now(UTC)
-        return script.of_answer(
+        return script.write_script(
             self._title, self.answer.parameters, source, self.package, made, False, self.call
         )
 
@@ -313,22 +315,22 @@ class Reply:
         return self.call[0].replace("_", " ").capitalize()
 
     def _report(self) -> content.Report:
-        return content.of_answer(self.answer, self._title, self.asks, datetime.now(UTC), self.data)
+        return content.build_report(self.answer, self._title, self.asks, datetime.now(UTC), self.data)
 
     def _repr_html_(self) -> str:
         """Headline, numbers, what is assumed (folded) and the label; every text of a person is escaped."""
 
         def said(text: str) -> str:
-            return html.escape(plain_text(text))
+            return html.escape(to_plain_text(text))
 
         answer = self.answer
         rows = "".join(
             f"<tr><td>{said(n.label)}</td><td><b>{said(n.text)}</b></td><td>{said(n.note)}</td></tr>"
             for n in answer.numbers
         )
-        good = f"<p>Good enough: {said(answer.good_enough)}</p>" if answer.good_enough else ""
+        good = f"<p>Good enough: {said(answer.near_optimal)}</p>" if answer.near_optimal else ""
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
-        assumed = "".join(f"<li>{said(sentence)}.</li>" for sentence in answer.assumed)
+        assumed = "".join(f"<li>{said(sentence)}.</li>" for sentence in answer.all_assumptions)
         return (
             f"<div><h3>{said(answer.headline)}</h3><p>{said(answer.detail)}</p><table>{rows}</table>{good}{notes}"
             f"<details><summary>What is assumed</summary><ul>{assumed}</ul></details>"
@@ -360,9 +362,7 @@ class Drawn(Reply):
         Raises:
             InvalidInput: Always.
         """
-        raise refusal(
-            "a report is of the data, which a drawn bound does not hold; print it, or take its JSON"
-        )
+        raise refuse("a report is of the data, which a drawn bound does not hold; print it, or take its JSON")
 
     def draw(self, *given: Any, **named: Any) -> Drawn:
         """Another draw is one of the reply that this one was drawn from.
@@ -370,4 +370,4 @@ class Drawn(Reply):
         Raises:
             InvalidInput: Always.
         """
-        raise refusal("this was drawn already", remedy="Draw another from the first reply; it costs again")
+        raise refuse("this was drawn already", remedy="Draw another from the first reply; it costs again")

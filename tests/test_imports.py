@@ -363,9 +363,9 @@ def test_the_first_noise_does_not_wait_for_scikit_learn() -> None:
     code = """
 import sys
 from dpcore.common import mechanisms
-mechanisms.laplace([0.5], 1.0, 1.0)
-mechanisms.discrete_laplace([1], 1, 1.0)
-mechanisms.discrete_gaussian([1], 1, 1.0, 1e-6)
+mechanisms.release_laplace([0.5], 1.0, 1.0)
+mechanisms.release_discrete_laplace([1], 1, 1.0)
+mechanisms.release_discrete_gaussian([1], 1, 1.0, 1e-6)
 mechanisms.exponential_mechanism([1, 2], 1, 1.0)
 print(sorted({'opendp.prelude', 'polars', 'sklearn'} & set(sys.modules)))
 """

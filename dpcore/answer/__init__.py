@@ -1,4 +1,4 @@
-"""The answer to a question as data: what is said, its numbers, its plots. Page, report, script and notebook read it."""
+"""The answer to a question as data: texts, numbers and plots. Page, report, script and notebook read it."""
 
 from dpcore.answer.answer import Answer, Number, Proof, without_numbers
 from dpcore.answer.plot import (
@@ -8,15 +8,15 @@ from dpcore.answer.plot import (
     Border,
     Cells,
     Curve,
-    Hatched,
+    Hatching,
     Item,
     Level,
-    Look,
     Mark,
     Plot,
     Points,
     Regions,
     Scale,
     Shares,
+    Style,
 )
 from dpcore.answer.setting import ReleaseSetting

@@ -1,13 +1,13 @@
-"""The best bound and its error over ε, and the bounds that people take without asking. Pure: numbers in, numbers out.
+"""The best bound and its error over ε, and the bounds that people choose without asking. Pure: numbers in, numbers out.
 
 A question declares one function in its ``answer.py``:
 
-    def against_epsilon(data: Dataset, parameters: P) -> Against | Ways | str
+``def against_epsilon(dataset: Dataset, parameters: P) -> BoundComparison | MethodComparison | str``
 
-A string says why there is nothing to compare. The tab *Compare* does the rest. Everything that does not depend on ε is
-done once, in that function or behind it. Fields that none of it depends on are named in ``NOT_COMPARED``, so that they
-make no work. A page with data of its own hands these to `pages.shared.base.page_run.compares`: the function
-is given them.
+A string says why there is nothing to compare. The tab *Compare* does the rest. Everything that does not depend
+on ε is done once, in that function or behind it. Fields that none of it depends on are listed in
+``NOT_COMPARED``, so that they cause no work. A page with its own data passes these to
+`pages.shared.base.page_run.compares`: the function receives them.
 """
 
 from __future__ import annotations
@@ -30,73 +30,73 @@ EPSILON_STEPS = (
     1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 20.0, 50.0, 100.0,
 )  # fmt: skip
 """Values of ε that a slider has, and at which answers are compared."""
-SHOWN = (0.01, 30.0)
-"""ε from where to where."""
-FEW = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-"""Where each takes seconds."""
-MOST_REMEMBERED = 256
-SHARES = (0.5, 0.9, 0.95, 0.99)
+EPSILON_LIMITS = (0.01, 30.0)
+"""Smallest and largest ε of the curves."""
+COARSE_EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+"""The values of ε if each takes seconds."""
+MAX_CACHED = 256
+USER_SHARES = (0.5, 0.9, 0.95, 0.99)
 """Shares of users whose quantile is often taken as the bound."""
 
 
 @dataclass(frozen=True, eq=False)
-class Ways:
-    """Several ways to a release, and what each costs at any ε, all else as it was asked.
+class MethodComparison:
+    """Several methods of a release, and the cost of each at any ε, all other settings as entered.
 
     Attributes:
-        axis: What the cost is, with its unit.
-        names: Of the ways.
-        errors: What each costs at epsilons of shape (k,), shape (ways, k).
-        crossings: (ε, what changes there), exact, ascending: where a way costs as much as the first.
-        sentence: Which way is best from where on.
-        provenance: Of these numbers where that is not that of the data in use.
+        axis: Name of the cost, with its unit.
+        names: The methods.
+        compute_errors: The cost of each at epsilons of shape (k,), shape (methods, k).
+        crossings: (ε, change there), exact, ascending: a method costs as much as the first.
+        sentence: The best method by range of ε.
+        provenance: The disclosure of these numbers if it is not that of the data in use.
     """
 
     axis: str
     names: tuple[str, ...]
-    errors: Callable[[FloatArray], FloatArray]
+    compute_errors: Callable[[FloatArray], FloatArray]
     crossings: tuple[tuple[float, str], ...] = ()
     sentence: str = ""
     provenance: Provenance | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Against:
-    """What is best at any ε, all else as it was asked.
+class BoundComparison:
+    """The best bound at any ε, all other settings as entered.
 
     Attributes:
-        bound_axis: What the bound is, with its unit.
-        error_axis: What the error is, with its unit.
-        best: The best bound at an ε, and its error.
-        error: The error at an ε and at bounds, shape (k,); None where candidates are not compared.
-        amounts: What users have of that which is bounded, distinct, ascending, shape (n,); empty without candidates.
+        bound_axis: Name of the bound, with its unit.
+        error_axis: Name of the error, with its unit.
+        compute_best: The best bound at an ε, and its error.
+        compute_errors: The error at an ε and at bounds, shape (k,); None if candidates are not compared.
+        contributions: Contributions of users, distinct, ascending, shape (n,); empty without candidates.
         users: Users who have each, shape (n,).
-        cut: What a bound leaves out, as the heading of a column.
-        whole: Whether a bound is a whole number.
-        slow: Whether one ε takes so long that all of them are work beside the page, on request.
-        caption: What the numbers are, a sentence below the table; empty where the axes say it.
-        error_of_candidates: What ``error`` is where that is not what ``best`` reaches; empty where it is.
-        provenance: Of these numbers where that is not that of the data in use.
-        ways: Ways that are compared, too; None where there are none.
+        loss_heading: The heading of the column for what a bound removes.
+        is_integer: Whether a bound is a whole number.
+        is_slow: Whether one ε takes so long that all of them are computed beside the page, on request.
+        caption: The meaning of the numbers, a sentence below the table; empty if the axes are clear.
+        candidate_error_note: The meaning of the candidates' errors if it differs from that of the best; else empty.
+        provenance: The disclosure of these numbers if it is not that of the data in use.
+        methods: Methods that are compared, too; None if there are none.
     """
 
     bound_axis: str
     error_axis: str
-    best: Callable[[float], tuple[float, float]]
-    error: Callable[[float, FloatArray], FloatArray] | None = None
-    amounts: FloatArray | IntArray = ()  # type: ignore[assignment]
+    compute_best: Callable[[float], tuple[float, float]]
+    compute_errors: Callable[[float, FloatArray], FloatArray] | None = None
+    contributions: FloatArray | IntArray = ()  # type: ignore[assignment]
     users: IntArray = ()  # type: ignore[assignment]
-    cut: str = "Rows left out"
-    whole: bool = True
-    slow: bool = False
+    loss_heading: str = "Rows left out"
+    is_integer: bool = True
+    is_slow: bool = False
     caption: str = ""
-    error_of_candidates: str = ""
+    candidate_error_note: str = ""
     provenance: Provenance | None = None
-    ways: Ways | None = None
+    methods: MethodComparison | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class OverEpsilon:
+class BoundCurves:
     """The curves.
 
     Attributes:
@@ -110,33 +110,39 @@ class OverEpsilon:
     errors: FloatArray
 
 
-def epsilon_grid(slow: bool) -> FloatArray:
-    """Where the curves are computed: the steps of the slider, with one between each two where that is cheap."""
-    if slow:
-        return np.array(FEW)
-    steps = np.array([step for step in (*EPSILON_STEPS, SHOWN[1]) if SHOWN[0] <= step <= SHOWN[1]])
+def build_epsilon_grid(is_slow: bool) -> FloatArray:
+    """Build the grid of the curves: the steps of the slider, with one point between each two if that is cheap."""
+    if is_slow:
+        return np.array(COARSE_EPSILONS)
+    steps = np.array(
+        [
+            step
+            for step in (*EPSILON_STEPS, EPSILON_LIMITS[1])
+            if EPSILON_LIMITS[0] <= step <= EPSILON_LIMITS[1]
+        ]
+    )
     steps.sort()
     return np.sort(np.concatenate((steps, np.sqrt(steps[1:] * steps[:-1]))))
 
 
-def over_epsilon(
-    of: Against, progress: Progress | None = None, should_stop: ShouldStop | None = None
-) -> OverEpsilon:
-    """The best bound and its error over ε; over those that were reached, where it is stopped."""
-    grid = epsilon_grid(of.slow)
+def compute_bound_curves(
+    comparison: BoundComparison, progress: Progress | None = None, should_stop: ShouldStop | None = None
+) -> BoundCurves:
+    """Compute the best bound and its error over ε; only the part that is done if it is stopped."""
+    grid = build_epsilon_grid(comparison.is_slow)
     points: list[tuple[float, float]] = []
     for epsilon in grid:
         if should_stop is not None and should_stop():
             break
-        points.append(of.best(float(epsilon)))
+        points.append(comparison.compute_best(float(epsilon)))
         if progress is not None:
             progress(len(points) / grid.size)
     pairs = np.array(points, dtype=np.float64).reshape(-1, 2)
-    return OverEpsilon(grid[: len(points)], pairs[:, 0], pairs[:, 1])
+    return BoundCurves(grid[: len(points)], pairs[:, 0], pairs[:, 1])
 
 
 @dataclass(frozen=True, eq=False)
-class WaysOverEpsilon:
+class MethodCurves:
     """The curves of several ways.
 
     Attributes:
@@ -148,38 +154,40 @@ class WaysOverEpsilon:
     errors: FloatArray
 
 
-def ways_over_epsilon(of: Ways) -> WaysOverEpsilon:
-    """What every way costs over ε, the crossings among the points."""
-    marks = [epsilon for epsilon, _ in of.crossings if SHOWN[0] <= epsilon <= SHOWN[1]]
-    grid = np.unique(np.append(epsilon_grid(slow=False), marks))
-    return WaysOverEpsilon(grid, of.errors(grid))
+def compute_method_curves(comparison: MethodComparison) -> MethodCurves:
+    """Compute the cost of every method over ε, with the crossings among the points."""
+    crossing_epsilons = [
+        epsilon for epsilon, _ in comparison.crossings if EPSILON_LIMITS[0] <= epsilon <= EPSILON_LIMITS[1]
+    ]
+    grid = np.unique(np.append(build_epsilon_grid(is_slow=False), crossing_epsilons))
+    return MethodCurves(grid, comparison.compute_errors(grid))
 
 
-def rows_of_ways(of: Ways, epsilon: float) -> list[dict[str, str]]:
-    """The ways at one ε, by heading, and how it differs from the first."""
-    errors = of.errors(np.array([epsilon]))[:, 0].tolist()
+def tabulate_methods(comparison: MethodComparison, epsilon: float) -> list[dict[str, str]]:
+    """Tabulate the methods at one ε, by heading, with the difference to the first."""
+    errors = comparison.compute_errors(np.array([epsilon]))[:, 0].tolist()
     return [
         {
             "Way": name,
             "Cost": wording.number(error),
-            "Change": "" if name == of.names[0] else wording.change(error, errors[0]),
+            "Change": "" if name == comparison.names[0] else wording.change(error, errors[0]),
         }
-        for name, error in zip(of.names, errors, strict=True)
+        for name, error in zip(comparison.names, errors, strict=True)
     ]
 
 
-def remembered(of: Callable[[float], T]) -> Callable[[float], T]:
-    """A function of ε that computes each ε once. What it holds goes with what is compared, which caches forget."""
-    kept: dict[float, T] = {}
+def cache_by_epsilon(compute: Callable[[float], T]) -> Callable[[float], T]:
+    """Wrap a function of ε so that it computes each ε once. The cache lives as long as the comparison."""
+    values: dict[float, T] = {}
 
-    def found(epsilon: float) -> T:
-        if epsilon not in kept:
-            if len(kept) >= MOST_REMEMBERED:
-                kept.clear()
-            kept[epsilon] = of(epsilon)
-        return kept[epsilon]
+    def compute_once(epsilon: float) -> T:
+        if epsilon not in values:
+            if len(values) >= MAX_CACHED:
+                values.clear()
+            values[epsilon] = compute(epsilon)
+        return values[epsilon]
 
-    return found
+    return compute_once
 
 
 # --- Candidates -------------------------------------------------------------------------------------------------------
@@ -187,92 +195,107 @@ def remembered(of: Callable[[float], T]) -> Callable[[float], T]:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A bound that somebody may take.
+    """A bound that somebody may choose.
 
     Attributes:
-        bound: In the unit of the amounts.
-        why: How it is come by.
-        error: At the ε in use.
-        lost: Share of all amounts that it leaves out.
-        affected: Users who have more.
+        bound: The bound, in the unit of the contributions.
+        reason: Why somebody may choose it.
+        error: The error at the ε in use.
+        lost_share: Share of all contributions that it removes.
+        num_affected: Number of users who have more.
     """
 
     bound: float
-    why: str
+    reason: str
     error: float
-    lost: float
-    affected: int
+    lost_share: float
+    num_affected: int
 
 
-def candidates(of: Against, epsilon: float) -> tuple[Candidate, ...]:
-    """The best bound, round ones, quantiles of what users have, and the largest of it, ascending.
+def list_candidates(comparison: BoundComparison, epsilon: float) -> tuple[Candidate, ...]:
+    """List the best bound, round ones, quantiles of the contributions, and the largest of them, ascending.
 
     Args:
-        of: It must have an ``error``.
-        epsilon: In use.
+        comparison: It must have ``compute_errors``.
+        epsilon: The ε in use.
     """
-    assert of.error is not None
-    amounts, users = np.asarray(of.amounts, dtype=np.float64), np.asarray(of.users, dtype=np.float64)
-    named: dict[float, list[str]] = {}
+    assert comparison.compute_errors is not None
+    contributions, users = (
+        np.asarray(comparison.contributions, dtype=np.float64),
+        np.asarray(comparison.users, dtype=np.float64),
+    )
+    reasons_by_bound: dict[float, list[str]] = {}
 
-    def add(bound: float, why: str) -> None:
+    def add_candidate(bound: float, reason: str) -> None:
         if bound > 0.0:
-            named.setdefault(bound, []).append(why)
+            reasons_by_bound.setdefault(bound, []).append(reason)
 
-    add(float(of.best(epsilon)[0]), "best")
-    positive = amounts[amounts > 0.0]
-    for rung in _round(float(positive[0]), float(positive[-1]), of.whole):
-        add(rung, ROUND)
-    at_most = np.cumsum(users)
-    for share in SHARES:
+    add_candidate(float(comparison.compute_best(epsilon)[0]), "best")
+    positive = contributions[contributions > 0.0]
+    for rung in _list_round_numbers(float(positive[0]), float(positive[-1]), comparison.is_integer):
+        add_candidate(rung, ROUND_REASON)
+    users_at_most = np.cumsum(users)
+    for share in USER_SHARES:
         # A share of users is taken exactly: 0.9 times ten users is nine, whatever float64 makes of it.
-        at = int(np.searchsorted(at_most, share * at_most[-1] * (1.0 - 1e-12)))
-        add(
-            float(amounts[at]),
+        position = int(np.searchsorted(users_at_most, share * users_at_most[-1] * (1.0 - 1e-12)))
+        add_candidate(
+            float(contributions[position]),
             "median" if share == 0.5 else f"{wording.percent(share)} of users have at most this",
         )
-    add(float(amounts[-1]), "the most that a user has")
-    bounds = np.array(sorted(named))
-    errors = of.error(epsilon, bounds)
-    total = float(amounts @ users)
+    add_candidate(float(contributions[-1]), "the most that a user has")
+    bounds = np.array(sorted(reasons_by_bound))
+    errors = comparison.compute_errors(epsilon, bounds)
+    total = float(contributions @ users)
     return tuple(
         Candidate(
             float(bound),
-            "; ".join(why for why in named[bound] if why != ROUND or len(named[bound]) == 1),
+            "; ".join(
+                reason
+                for reason in reasons_by_bound[bound]
+                if reason != ROUND_REASON or len(reasons_by_bound[bound]) == 1
+            ),
             float(error),
-            float(np.maximum(amounts - bound, 0.0) @ users) / total,
-            int(users[amounts > bound].sum()),
+            float(np.maximum(contributions - bound, 0.0) @ users) / total,
+            int(users[contributions > bound].sum()),
         )
         for bound, error in zip(bounds.tolist(), errors, strict=True)
     )
 
 
-MOST_ROUND = 12
-ROUND = "round number"
+MAX_ROUND_BOUNDS = 12
+ROUND_REASON = "round number"
 
 
-def _round(low: float, high: float, whole: bool) -> list[float]:
-    """1, 2 and 5 times powers of ten between the least and the most, only powers of ten where these are many."""
-    first = int(np.floor(np.log10(max(low, 1.0) if whole else max(low, high / 1e6))))
-    last = int(np.floor(np.log10(high)))
-    rungs = [step * 10.0**power for power in range(first, last + 1) for step in (1.0, 2.0, 5.0)]
-    rungs = [float(f"{rung:.0e}") for rung in rungs if rung <= high and (not whole or rung >= 1.0)]
-    if len(rungs) <= MOST_ROUND:
-        return rungs
-    return [rung for rung in rungs if f"{rung:.0e}".startswith("1")]
+def _list_round_numbers(low: float, high: float, is_integer: bool) -> list[float]:
+    """List 1, 2 and 5 times powers of ten between the limits, only powers of ten if there are many."""
+    first_power = int(np.floor(np.log10(max(low, 1.0) if is_integer else max(low, high / 1e6))))
+    last_power = int(np.floor(np.log10(high)))
+    round_numbers = [
+        step * 10.0**power for power in range(first_power, last_power + 1) for step in (1.0, 2.0, 5.0)
+    ]
+    round_numbers = [
+        float(f"{number:.0e}")
+        for number in round_numbers
+        if number <= high and (not is_integer or number >= 1.0)
+    ]
+    if len(round_numbers) <= MAX_ROUND_BOUNDS:
+        return round_numbers
+    return [number for number in round_numbers if f"{number:.0e}".startswith("1")]
 
 
-def rows_of(found: Sequence[Candidate], of: Against) -> list[dict[str, str]]:
-    """The table, by heading."""
-    best = min(one.error for one in found)
+def tabulate_candidates(candidates: Sequence[Candidate], comparison: BoundComparison) -> list[dict[str, str]]:
+    """Tabulate the candidates, by heading."""
+    smallest_error = min(candidate.error for candidate in candidates)
     return [
         {
-            "Bound": wording.number(one.bound),
-            "How it is come by": one.why,
-            "Error": wording.number(one.error),
-            "Against the best": "" if "best" in one.why.split("; ") else wording.change(one.error, best),
-            of.cut: wording.percent(one.lost),
-            "Users over it": wording.number(one.affected),
+            "Bound": wording.number(candidate.bound),
+            "How it is come by": candidate.reason,
+            "Error": wording.number(candidate.error),
+            "Against the best": ""
+            if "best" in candidate.reason.split("; ")
+            else wording.change(candidate.error, smallest_error),
+            comparison.loss_heading: wording.percent(candidate.lost_share),
+            "Users over it": wording.number(candidate.num_affected),
         }
-        for one in found
+        for candidate in candidates
     ]

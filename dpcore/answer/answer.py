@@ -1,4 +1,4 @@
-"""What a question answers, in words, numbers and plots, whoever reads it."""
+"""The answer to a question, in words, numbers and plots, for every reader."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.privacy import Provenance, ReleaseFacts
 
-ON_RELEASE = (
+RELEASE_ASSUMPTION = (
     "Everything is computed as if the DP release were the data: what the number costs on the data behind it, "
     "nobody can see"
 )
 Proof = tuple[str, Certificate, str]
-"""What is proved, its certificate, and how the search ended."""
+"""The proved quantity, its certificate, and how the search ended."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ class Number:
         value: With all its digits; None where it is not a single number.
         unit: Of ``value``; empty for none.
         key: How a program calls it; by default the label in lower case, its words joined by underscores.
-        copies: What is copied of it, as a program takes it, where that is not the digits of ``value``, else ``text``.
+        clipboard_text: What is copied of it, as a program takes it, where that is not the digits of ``value``, else
+            ``text``.
     """
 
     label: str
@@ -47,16 +48,16 @@ class Number:
     value: float | int | None = None
     unit: str = ""
     key: str = ""
-    copies: str = ""
+    clipboard_text: str = ""
 
     def __post_init__(self) -> None:
         key = self.key or "_".join(re.findall(r"\w+", self.label.lower()))
         object.__setattr__(self, "key", key)
 
     @property
-    def copied(self) -> str:
-        """Its digits as a program takes them."""
-        return self.copies or (self.text if self.value is None else wording.digits(self.value))
+    def text_to_copy(self) -> str:
+        """Return its digits as a program takes them."""
+        return self.clipboard_text or (self.text if self.value is None else wording.digits(self.value))
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,18 +73,19 @@ class Answer:
         facts: Sentences by name: half and double, who is affected ...
         proofs: What is proved to be best; empty where nothing is claimed to be.
         code: What *Code for your library* writes; None where there is nothing to carry away.
-        good_enough: From where to where the bound costs little, one sentence; empty where that is not known.
+        near_optimal: From where to where the bound costs little, one sentence; empty where that is not known.
         parameters: The question, as it was entered.
-        found: What the mathematics found, the object that words and plots are made of.
+        solution: What the mathematics found, the object that words and plots are made of.
         plots: By key, each computed when it is asked for; the main figure first.
-        written: Makes what a methods section says, `methods`; None for nothing.
+        make_methods: Makes what a methods section says, `methods`; None for nothing.
         choice: Question and answer as JSON with all digits; None for none.
         files: (name, content) of further files.
         setting: What the release is that the bound is for; None where nothing is released under a bound.
         bound: What was asked for, where that is not the value of the first number: a pair, say, or a function that
             makes a table of it. None otherwise.
         error: Its error, where that is not the value of the second number. None otherwise.
-        parts: What the error consists of, in the words and colours of the main figure; empty where it has no parts.
+        error_parts: What the error consists of, in the words and colours of the main figure; empty where it has no
+            parts.
     """
 
     headline: str
@@ -94,45 +96,47 @@ class Answer:
     facts: Mapping[str, str] = field(default_factory=dict)
     proofs: tuple[Proof, ...] = ()
     code: CodeChoice | None = None
-    good_enough: str = ""
+    near_optimal: str = ""
     parameters: Any = None
-    found: Any = None
+    solution: Any = None
     plots: Mapping[str, Callable[[], Plot]] = field(default_factory=dict)
-    written: Callable[[], Methods | None] | None = None
+    make_methods: Callable[[], Methods | None] | None = None
     choice: Callable[[], str] | None = None
     files: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     bound: Any = None
     setting: ReleaseSetting | None = None
     error: float | None = None
-    parts: tuple[ErrorPart, ...] = ()
+    error_parts: tuple[ErrorPart, ...] = ()
 
     @cached_property
     def methods(self) -> Methods | None:
-        """What a methods section says; None for nothing."""
-        return None if self.written is None else self.written()
+        """Return the text for a methods section; None if there is none."""
+        return None if self.make_methods is None else self.make_methods()
 
     @property
     def all_facts(self) -> tuple[tuple[str, str], ...]:
-        """The facts, with the interval of good bounds before them."""
-        first = [("Good enough", self.good_enough)] if self.good_enough else []
-        return (*first, *self.facts.items())
+        """Return the facts, with the interval of good bounds before them."""
+        near_optimal_facts = [("Good enough", self.near_optimal)] if self.near_optimal else []
+        return (*near_optimal_facts, *self.facts.items())
 
     @property
-    def assumed(self) -> tuple[str, ...]:
-        """The assumptions, with what a release adds to those of every question."""
-        released = isinstance(self.disclosure, ReleaseFacts)
-        return (*self.assumptions, *([ON_RELEASE] if released else []))
+    def all_assumptions(self) -> tuple[str, ...]:
+        """Return the assumptions, with the one that a release adds for every question."""
+        is_release = isinstance(self.disclosure, ReleaseFacts)
+        return (*self.assumptions, *([RELEASE_ASSUMPTION] if is_release else []))
 
     def __str__(self) -> str:
-        """Headline, numbers, what is good enough or else the detail, and the label, a line each, without Markdown."""
+        """Return headline, numbers, the interval of good bounds or the detail, and the label, a line each, as text."""
         numbers = "; ".join(f"{n.label}: {n.text} {n.note}".strip() for n in self.numbers[:2])
-        more = f"Good enough: {self.good_enough}" if self.good_enough else first_sentence(self.detail)
-        lines = (self.headline, numbers, more, self.disclosure.label)
+        second_text = (
+            f"Good enough: {self.near_optimal}" if self.near_optimal else cut_first_sentence(self.detail)
+        )
+        lines = (self.headline, numbers, second_text, self.disclosure.label)
         return "\n".join(line.replace("**", "") for line in lines if line)
 
 
-def first_sentence(text: str) -> str:
-    """A text up to its first full stop that ends a sentence."""
+def cut_first_sentence(text: str) -> str:
+    """Cut a text at its first full stop that ends a sentence."""
     return re.split(r"(?<=[.!?])\s+(?=[A-Z])", text, maxsplit=1)[0]
 
 

@@ -1,4 +1,4 @@
-"""The works that the app names, each once: as a sentence cites them, and as BibTeX."""
+"""The works that the app cites, each once: as a sentence cites them, and as BibTeX."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from types import MappingProxyType
 
 from dpcore.common.version import VERSION
 
-CITED = re.compile(r"\[@([a-z]+[0-9]*)(?:, ([^\]]+))?\]")
+CITATION = re.compile(r"\[@([a-z]+[0-9]*)(?:, ([^\]]+))?\]")
 """How a text names a work: ``[@amin2019]``, or ``[@amin2019, section 3]``."""
-_LATEX = {
+_LATEX_SYMBOLS = {
     "ñ": r"{\~n}", "&": r"\&", "%": r"\%", "#": r"\#", "$": r"\$", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "|": r"$|$",
     "ε": r"$\varepsilon$", "δ": r"$\delta$", "μ": r"$\mu$", "−": "$-$", "±": r"$\pm$", "∞": r"$\infty$",
@@ -44,7 +44,7 @@ class Work:
 
     @property
     def short(self) -> str:
-        """``Amin et al., 2019``, without brackets; a program's name with its version."""
+        """Return ``Amin et al., 2019``, without brackets; a program's name with its version."""
         if not self.year:
             return f"{self.title} {self.fields['version']}" if "version" in self.fields else self.title
         families = [author.partition(",")[0] for author in self.authors]
@@ -53,68 +53,74 @@ class Work:
 
     @property
     def bibtex(self) -> str:
-        """The entry; capitals of the title are kept, and letters beyond ASCII are written as TeX has them."""
-        named = (_latex(author) if "," in author else f"{{{_latex(author)}}}" for author in self.authors)
-        held = {"author": " and ".join(named), "title": f"{{{_latex(self.title)}}}"}
-        held |= {name: _latex(text) for name, text in self.fields.items()}
+        """Return the entry; capitals of the title stay, and letters beyond ASCII are written in TeX."""
+        author_names = (
+            _escape_latex(author) if "," in author else f"{{{_escape_latex(author)}}}"
+            for author in self.authors
+        )
+        entry_fields = {"author": " and ".join(author_names), "title": f"{{{_escape_latex(self.title)}}}"}
+        entry_fields |= {name: _escape_latex(text) for name, text in self.fields.items()}
         if self.year:
-            held["year"] = str(self.year)
-        lines = [f"  {name} = {{{text}}}," for name, text in held.items()]
+            entry_fields["year"] = str(self.year)
+        lines = [f"  {name} = {{{text}}}," for name, text in entry_fields.items()]
         return "\n".join((f"@{self.kind}{{{self.key},", *lines, "}"))
 
 
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(letter, letter) for letter in text)
+def _escape_latex(text: str) -> str:
+    return "".join(_LATEX_SYMBOLS.get(letter, letter) for letter in text)
 
 
-def _works() -> Mapping[str, Work]:
-    read = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+def _load_works() -> Mapping[str, Work]:
+    entries = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     works = {}
-    for key, held in read.items():
-        fields = {name: text.format(version=VERSION) for name, text in held.pop("fields").items()}
-        works[key] = Work(key, authors=tuple(held.pop("authors")), fields=MappingProxyType(fields), **held)
+    for key, entry in entries.items():
+        fields = {name: text.format(version=VERSION) for name, text in entry.pop("fields").items()}
+        works[key] = Work(key, authors=tuple(entry.pop("authors")), fields=MappingProxyType(fields), **entry)
     return MappingProxyType(works)
 
 
-WORKS = _works()
+WORKS = _load_works()
 """Every work by its key, in the order of ``bibliography.toml``, which holds them."""
 
 
-def cited(text: str) -> tuple[str, ...]:
-    """Keys of the works that a text names, in order, each once.
+def list_citations(text: str) -> tuple[str, ...]:
+    """List the keys of the works that a text cites, in order, each once.
 
     Args:
-        text: With works named as `CITED` has it.
+        text: With works named as `CITATION` has it.
 
     Raises:
         KeyError: There is no such work.
     """
-    keys = dict.fromkeys(found[1] for found in CITED.finditer(text))
+    keys = dict.fromkeys(match[1] for match in CITATION.finditer(text))
     return tuple(WORKS[key].key for key in keys)
 
 
-def with_names(text: str) -> str:
-    """The text with each work as a reader meets it: ``(Amin et al., 2019, section 3)``; a program without brackets."""
+def insert_names(text: str) -> str:
+    """Replace each citation by the work's name: ``(Amin et al., 2019, section 3)``; a program without brackets."""
 
-    def named(found: re.Match[str]) -> str:
-        work = WORKS[found[1]]
-        words = ", ".join(filter(None, (work.short, found[2])))
-        return f"({words})" if work.year else words
+    def name_work(match: re.Match[str]) -> str:
+        work = WORKS[match[1]]
+        citation = ", ".join(filter(None, (work.short, match[2])))
+        return f"({citation})" if work.year else citation
 
-    return CITED.sub(named, text)
-
-
-def as_latex(text: str) -> str:
-    """The text for LaTeX with natbib: each work is cited by its key, in ASCII."""
-    parts, at = [], 0
-    for found in CITED.finditer(text):
-        work, place = WORKS[found[1]], f"[{_latex(found[2])}]" if found[2] else ""
-        named = "" if work.year else f"{_latex(work.short)} "
-        parts += [_latex(text[at : found.start()]), f"{named}\\citep{place}{{{work.key}}}"]
-        at = found.end()
-    return "".join((*parts, _latex(text[at:])))
+    return CITATION.sub(name_work, text)
 
 
-def bibtex(keys: Iterable[str]) -> str:
-    """The entries of these works, in order, as one file."""
+def to_latex(text: str) -> str:
+    """Convert the text to LaTeX with natbib: each work is cited by its key, in ASCII."""
+    pieces, position = [], 0
+    for match in CITATION.finditer(text):
+        work, page_option = WORKS[match[1]], f"[{_escape_latex(match[2])}]" if match[2] else ""
+        program_name = "" if work.year else f"{_escape_latex(work.short)} "
+        pieces += [
+            _escape_latex(text[position : match.start()]),
+            f"{program_name}\\citep{page_option}{{{work.key}}}",
+        ]
+        position = match.end()
+    return "".join((*pieces, _escape_latex(text[position:])))
+
+
+def write_bibtex(keys: Iterable[str]) -> str:
+    """Write the entries of these works, in order, as one file."""
     return "\n\n".join(WORKS[key].bibtex for key in keys) + "\n"

@@ -1,4 +1,4 @@
-"""The figures of `dpcore.answer.against` as data. Pure: numbers in, plots out."""
+"""The plots of `dpcore.answer.against`. Pure: numbers in, plots out."""
 
 from __future__ import annotations
 
@@ -6,109 +6,124 @@ import re
 
 import numpy as np
 
-from dpcore.answer.against import SHOWN, Against, OverEpsilon, Ways, WaysOverEpsilon
-from dpcore.answer.plot import Axis, Curve, Item, Level, Look, Mark, Plot
+from dpcore.answer.against import EPSILON_LIMITS, BoundComparison, BoundCurves, MethodComparison, MethodCurves
+from dpcore.answer.plot import Axis, Curve, Item, Level, Mark, Plot, Style
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
 
-EPSILON = Axis("ε", "", SHOWN, title="Privacy budget ε", number=".3~g")
-LOOKS = (Look.CAP, Look.SMOOTH, Look.SAMPLING, Look.USUAL, Look.PRIVACY)
-"""Looks of the ways, in their order."""
+EPSILON_AXIS = Axis("ε", "", EPSILON_LIMITS, title="Privacy budget ε", number_format=".3~g")
+METHOD_STYLES = (Style.CAP, Style.SMOOTH, Style.SAMPLING, Style.CUSTOMARY, Style.PRIVACY)
+"""Styles of the methods, in their order."""
 
 
-def best_over_epsilon(
+def plot_best(
     name: str,
-    of: Against,
-    curves: OverEpsilon,
+    comparison: BoundComparison,
+    curves: BoundCurves,
     epsilon: float,
-    now: tuple[float, float] | None,
-    kind: Provenance,
+    current_best: tuple[float, float] | None,
+    disclosure: Provenance,
 ) -> tuple[Plot, Plot]:
-    """The best bound, and its error, over ε.
+    """Plot the best bound, and its error, over ε.
 
     Args:
         name: Of the question.
-        of: What is compared.
-        curves: From `over_epsilon`.
+        comparison: What is compared.
+        curves: From `compute_bound_curves`.
         epsilon: In use.
-        now: The best bound there and its error; None where that is not known.
-        kind: Of the data.
+        current_best: The best bound there and its error; None where that is not known.
+        disclosure: Of the data.
     """
-    bound, error = (None, None) if now is None else now
+    bound, error = (None, None) if current_best is None else current_best
     return (
-        _best(name, "bound", "best_bound", of.bound_axis, curves, curves.bounds, epsilon, bound, kind),
-        _best(name, "error", "error", of.error_axis, curves, curves.errors, epsilon, error, kind),
+        _plot_curve(
+            name,
+            "bound",
+            "best_bound",
+            comparison.bound_axis,
+            curves,
+            curves.bounds,
+            epsilon,
+            bound,
+            disclosure,
+        ),
+        _plot_curve(
+            name, "error", "error", comparison.error_axis, curves, curves.errors, epsilon, error, disclosure
+        ),
     )
 
 
-def ways_over_epsilon(name: str, of: Ways, curves: WaysOverEpsilon, epsilon: float, kind: Provenance) -> Plot:
-    """What every way costs over ε, with the ε in use and where ways cross the first.
+def plot_methods(
+    name: str, comparison: MethodComparison, curves: MethodCurves, epsilon: float, disclosure: Provenance
+) -> Plot:
+    """Plot the cost of every method over ε, with the ε in use and the crossings with the first.
 
     Args:
         name: Of the question.
-        of: What is compared.
-        curves: From `dpcore.answer.against.ways_over_epsilon`.
+        comparison: What is compared.
+        curves: From `dpcore.answer.against.plot_methods`.
         epsilon: In use.
-        kind: Of the numbers.
+        disclosure: Of the numbers.
     """
-    ways: list[Item] = [
-        Curve(way, "epsilon", way, look, width=2.0) for way, look in zip(of.names, LOOKS, strict=False)
+    items: list[Item] = [
+        Curve(method, "epsilon", method, style, width=2.0)
+        for method, style in zip(comparison.names, METHOD_STYLES, strict=False)
     ]
-    for at, words in of.crossings:
-        if SHOWN[0] <= at <= SHOWN[1]:
-            height = float(curves.errors[0, int(np.argmin(np.abs(curves.epsilons - at)))])
-            ways.append(Mark(words, at, height, Look.OWN, "diamond-open", unnamed=True))
+    for crossing, text in comparison.crossings:
+        if EPSILON_LIMITS[0] <= crossing <= EPSILON_LIMITS[1]:
+            height = float(curves.errors[0, int(np.argmin(np.abs(curves.epsilons - crossing)))])
+            items.append(Mark(text, crossing, height, Style.ENTERED, "diamond-open", is_unnamed=True))
     return Plot(
         f"{name}-ways-over-epsilon",
         "What each way costs over ε",
-        of.sentence or f"What each of {len(of.names)} ways costs over ε.",
-        EPSILON,
-        _axis(of.axis),
-        {"epsilon": curves.epsilons, **dict(zip(of.names, curves.errors, strict=True))},
-        (*ways, Level("ε in use", epsilon, upright=True)),
-        kind,
+        comparison.sentence or f"What each of {len(comparison.names)} ways costs over ε.",
+        EPSILON_AXIS,
+        _build_axis(comparison.axis),
+        {"epsilon": curves.epsilons, **dict(zip(comparison.names, curves.errors, strict=True))},
+        (*items, Level("ε in use", epsilon, is_vertical=True)),
+        disclosure,
     )
 
 
-def _best(
+def _plot_curve(
     name: str,
-    what: str,
+    quantity: str,
     column: str,
     axis: str,
-    curves: OverEpsilon,
+    curves: BoundCurves,
     values: FloatArray,
     epsilon: float,
-    here: float | None,
-    kind: Provenance,
+    current_value: float | None,
+    disclosure: Provenance,
 ) -> Plot:
     items: list[Item] = [
-        Curve("best at each ε", "epsilon", column, Look.TOTAL),
-        Level("ε in use", epsilon, upright=True),
+        Curve("best at each ε", "epsilon", column, Style.TOTAL),
+        Level("ε in use", epsilon, is_vertical=True),
     ]
-    if here is not None and here > 0.0:
-        items.append(Mark("ε in use", epsilon, here, Look.SMOOTH, unnamed=True))
-    ends = [
-        f"{wording.number(value)} at ε = {wording.entered(at)}"
-        for at, value in zip(curves.epsilons, values, strict=True)
+    if current_value is not None and current_value > 0.0:
+        items.append(Mark("ε in use", epsilon, current_value, Style.SMOOTH, is_unnamed=True))
+    end_texts = [
+        f"{wording.number(value)} at ε = {wording.entered(end_epsilon)}"
+        for end_epsilon, value in zip(curves.epsilons, values, strict=True)
     ]
-    subject = "best bound" if what == "bound" else "error at the best bound"
+    subject = "best bound" if quantity == "bound" else "error at the best bound"
     return Plot(
-        f"{name}-{what}-over-epsilon",
-        f"Best {what} over ε",
-        f"The {subject} goes from {ends[0]} to {ends[-1]}."
-        if ends
-        else f"The best {what} over ε; nothing was computed.",
-        EPSILON,
-        _axis(axis),
+        f"{name}-{quantity}-over-epsilon",
+        f"Best {quantity} over ε",
+        f"The {subject} goes from {end_texts[0]} to {end_texts[-1]}."
+        if end_texts
+        else f"The best {quantity} over ε; nothing was computed.",
+        EPSILON_AXIS,
+        _build_axis(axis),
         {"epsilon": curves.epsilons, column: values},
         tuple(items),
-        kind,
+        disclosure,
         height=340,
     )
 
 
-def _axis(title: str) -> Axis:
-    """Return the axis with this title: a name with the unit in brackets."""
+def _build_axis(title: str) -> Axis:
+    """Build the axis of values above 0; ``title`` is its name with the unit in brackets."""
     name, unit = re.fullmatch(r"(.*?)(?: \((.*)\))?", title, flags=re.DOTALL).groups("")  # type: ignore[union-attr]
-    return Axis(f"{name[:1].lower()}{name[1:]}", unit, title=title, number=",.4~g")
+    return Axis(f"{name[:1].lower()}{name[1:]}", unit, title=title, number_format=",.4~g")

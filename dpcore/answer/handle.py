@@ -1,7 +1,7 @@
-"""A handle on a figure's curve: what is seen while a person moves the bound by hand, before the server hears of it.
+"""A handle on a figure's curve: the picture while a person moves the bound by hand, before the server knows.
 
-The page sends all of it once. While the bound moves, the browser looks up columns and places dots; nothing is computed
-that is not here, so that `released` can be held against the error on the card.
+The page sends all of it once. While the bound moves, the browser looks up columns and places dots; it computes
+nothing else, so that `place_dots` can be compared with the error on the card.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.answer.parts import Part
+from dpcore.answer.parts import PartColumn
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 
-DOTS = 20
+NUM_DOTS = 20
 """Simulated releases that are seen at once."""
-SETS = 12
+NUM_SETS = 12
 """Sets of dots that a person may look at, one after the other."""
-MOST_USERS = 60
+MAX_USERS = 60
 """Bars of the picture of users."""
 _SEED = 20
 
 
 class Spread(enum.Enum):
-    """How far dots lie from the truth, as one number."""
+    """The distance of dots from the truth, as one number."""
 
     MEAN = "mean distance"
     ROOT_MEAN_SQUARE = "RMS distance"
@@ -37,47 +37,48 @@ class Dots:
     """Simulated releases, each minus the truth; the model's error alone, with no number of the data in it.
 
     Attributes:
-        short: Column of what a release lacks of the truth without noise, below 0 where it is too large; empty for
+        loss: Column of what a release lacks of the truth without noise, below 0 where it is too large; empty for
             nothing.
         noise: Column of the mean magnitude of the noise; empty where all that is drawn is in ``sampling``.
-        draws: Noise with a mean magnitude of 1, drawn by NumPy from one seed, shape (`SETS`, `DOTS`).
+        unit_draws: Noise with a mean magnitude of 1, drawn by NumPy from one seed, shape (`NUM_SETS`, `NUM_DOTS`).
         spread: What the card's error is of them.
-        reach: Where their axis ends, on both sides of the truth; the same wherever the handle stands.
+        axis_limit: Where their axis ends, on both sides of the truth; the same wherever the handle stands.
         unit: Of distances, as it follows a number; empty for none. Shares of 1 with "%" are written in per cent.
         sampling: Column of the standard deviation of what is drawn besides noise, such as which rows are kept; empty
             for nothing.
-        others: Draws of that with a standard deviation of 1, shape (`SETS`, `DOTS`); None where there are none.
-        what: What a dot is, in the plural.
+        unit_sampling_draws: Draws of that with a standard deviation of 1, shape (`NUM_SETS`, `NUM_DOTS`); None where
+            there are none.
+        unit_name: What a dot is, in the plural.
     """
 
-    short: str
+    loss: str
     noise: str
-    draws: FloatArray
+    unit_draws: FloatArray
     spread: Spread
-    reach: float
+    axis_limit: float
     unit: str = ""
     sampling: str = ""
-    others: FloatArray | None = None
-    what: str = "releases"
+    unit_sampling_draws: FloatArray | None = None
+    unit_name: str = "releases"
 
 
 @dataclass(frozen=True, eq=False)
-class Users:
+class UserBars:
     """Some users as bars, most rows first.
 
     Attributes:
-        sizes: What each of them adds, descending, shape (users shown,), at most `MOST_USERS`.
+        contributions: What each of them adds, descending, shape (users shown,), at most `MAX_USERS`.
         title: What stands above them.
-        by_second: Whether the second bound cuts them.
+        is_cut_by_second: Whether the second bound cuts them.
     """
 
-    sizes: FloatArray
+    contributions: FloatArray
     title: str
-    by_second: bool = False
+    is_cut_by_second: bool = False
 
 
 @dataclass(frozen=True)
-class Second:
+class SecondBound:
     """A second bound that moves along, upwards in the figure.
 
     Attributes:
@@ -85,17 +86,17 @@ class Second:
         column: Its values; with the first bound's they name every place of a grid once, row by row of this one. Where
             it has one value alone, it is sent along and moves nothing.
         unit: Of its numbers.
-        at: Where it stands at first.
+        initial_value: Where it stands at first.
         field: The parameter that holds one of the person's own.
-        whole: Whether only whole ones are meant.
+        is_integer: Whether only whole ones are meant.
     """
 
     name: str
     column: str
     unit: str
-    at: float
+    initial_value: float
     field: str
-    whole: bool = False
+    is_integer: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,69 +107,74 @@ class Handle:
         name: What is moved, such as "Bound".
         bound: Column of the bounds that it may stand at, ascending.
         error: Column of the curve that it stands on; beside a second bound, of the error at every place.
-        at: Where it stands at first.
-        whole: Whether only whole bounds are meant.
+        initial_value: Where it stands at first.
+        is_integer: Whether only whole bounds are meant.
         field: The parameter that holds a bound of the person's own.
         parts: What the error consists of; each moves along, as a small dot on its curve and as a bar.
-        add_up: Whether the parts add up to the error; else their squares may, or they lie below it.
+        is_sum: Whether the parts add up to the error; else their squares may, or they lie below it.
         users: Some users, cut at the bound; empty for no picture of them.
         dots: Simulated releases; None where nothing is released.
         second: A second bound; None for none.
-        best: Where a button that moves it over all bounds ends; None for no such button.
+        best_value: Where a button that moves it over all bounds ends; None for no such button.
     """
 
     name: str
     bound: str
     error: str
-    at: float
+    initial_value: float
     field: str
-    whole: bool = False
-    parts: tuple[Part, ...] = ()
-    add_up: bool = False
-    users: tuple[Users, ...] = ()
+    is_integer: bool = False
+    parts: tuple[PartColumn, ...] = ()
+    is_sum: bool = False
+    users: tuple[UserBars, ...] = ()
     dots: Dots | None = None
-    second: Second | None = None
-    best: float | None = None
+    second: SecondBound | None = None
+    best_value: float | None = None
 
 
 @functools.cache
-def unit_draws(noise: NoiseKind) -> FloatArray:
-    """Simulated noise with a mean magnitude of 1, shape (`SETS`, `DOTS`); the same at every call.
+def draw_unit_noise(noise: NoiseKind) -> FloatArray:
+    """Draw noise with a mean magnitude of 1, shape (`NUM_SETS`, `NUM_DOTS`); the same at every call.
 
-    Sets whose mean, mean magnitude and root mean square are nearest to the law's come first, as the first one is what
-    most people see.
+    The first set is the one that most people see: its mean, mean magnitude and root mean square are nearest to
+    the law's.
     """
     rng = np.random.default_rng(_SEED)
     if noise is NoiseKind.LAPLACE:
-        drawn = rng.laplace(0.0, 1.0, (SETS, DOTS))
+        draws = rng.laplace(0.0, 1.0, (NUM_SETS, NUM_DOTS))
     else:
-        drawn = rng.normal(0.0, 1.0 / noise.mean_magnitude, (SETS, DOTS))
+        draws = rng.normal(0.0, 1.0 / noise.mean_magnitude, (NUM_SETS, NUM_DOTS))
     square = noise.unit_variance / noise.mean_magnitude**2
-    off = np.abs(drawn.mean(axis=1)) + np.abs(np.abs(drawn).mean(axis=1) - 1.0)
-    return _kept(drawn[np.argsort(off + np.abs((drawn**2).mean(axis=1) / square - 1.0))])
+    mean_deviation = np.abs(draws.mean(axis=1)) + np.abs(np.abs(draws).mean(axis=1) - 1.0)
+    return _make_read_only(draws[np.argsort(mean_deviation + np.abs((draws**2).mean(axis=1) / square - 1.0))])
 
 
 @functools.cache
-def normal_draws(beside: NoiseKind) -> FloatArray:
-    """Simulated normal draws of variance 1, shape (`SETS`, `DOTS`), independent of the `unit_draws` that they go with.
+def draw_normal(noise_kind: NoiseKind) -> FloatArray:
+    """Draw normal values of variance 1, shape (`NUM_SETS`, `NUM_DOTS`), independent of `draw_unit_noise`.
 
-    Each set of those gets the one of these that are left which is nearest to variance 1 and to no correlation with it.
+    Each set of noise gets the remaining set of these that is nearest to variance 1 and to no correlation with
+    it.
     """
-    left = list(np.random.default_rng(_SEED + 1).normal(0.0, 1.0, (SETS, DOTS)))
+    candidates = list(np.random.default_rng(_SEED + 1).normal(0.0, 1.0, (NUM_SETS, NUM_DOTS)))
     chosen = []
-    for noise in unit_draws(beside):
-        off = [abs(float(x @ x) / DOTS - 1.0) + 2.0 * abs(float(x @ noise)) / DOTS for x in left]
-        chosen.append(left.pop(int(np.argmin(off))))
-    return _kept(np.array(chosen))
+    for noise in draw_unit_noise(noise_kind):
+        deviations = [
+            abs(float(candidate @ candidate) / NUM_DOTS - 1.0)
+            + 2.0 * abs(float(candidate @ noise)) / NUM_DOTS
+            for candidate in candidates
+        ]
+        chosen.append(candidates.pop(int(np.argmin(deviations))))
+    return _make_read_only(np.array(chosen))
 
 
-def _kept(draws: FloatArray) -> FloatArray:
-    """The same for every caller, who is not to write into it."""
+def _make_read_only(draws: FloatArray) -> FloatArray:
+    """Make draws read-only, as all callers share them."""
     draws.setflags(write=False)
     return draws
 
 
-def released(dots: Dots, short: float, noise: float, sampling: float = 0.0) -> FloatArray:
-    """Where the dots lie, as the browser places them: release minus truth, shape (`SETS`, `DOTS`)."""
-    drawn = 0.0 if dots.others is None else sampling * dots.others
-    return np.asarray(noise * dots.draws + drawn - short)
+def place_dots(dots: Dots, loss: float, noise: float, sampling: float = 0.0) -> FloatArray:
+    """Place the dots, as the browser does: release minus truth, shape (`NUM_SETS`, `NUM_DOTS`)."""
+    sampling_part = 0.0 if dots.unit_sampling_draws is None else sampling * dots.unit_sampling_draws
+    return np.asarray(noise * dots.unit_draws + sampling_part - loss)

@@ -18,7 +18,7 @@ LEAST_SHARE = 0.01
 """An axis of shares ends here at least."""
 
 
-def fitted_limits(whole: FloatArray, parts: FloatArray | None = None) -> Limits:
+def fit_limits(whole: FloatArray, parts: FloatArray | None = None) -> Limits:
     """Return the ends of a log axis, each 1, 2 or 5 times a power of ten: few steps of a slider move them.
 
     Args:

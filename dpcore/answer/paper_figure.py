@@ -1,8 +1,8 @@
-"""A figure of a paper that is computed again: the variable, one run, and the stored results of many runs.
+"""A figure of a paper that is computed again: the varied setting, the result of a run, and stored results of many.
 
-Whatever takes more than a moment comes with the app as a stored result: a small JSON file with the version, the seeds
-and the command that made it. A run at one value is a function of a seed, so that a test can repeat some runs with other
-seeds and compare.
+A slow computation comes with the app as a stored result, a small JSON file with the version, the seeds and the
+command that made it. One run at one value is a function of a seed, so that a test can repeat two of them with
+other seeds.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from importlib import resources
 
 import numpy as np
 
-from dpcore.answer.plot import Axis, Look
-from dpcore.common.over_runs import Summary, summary
+from dpcore.answer.plot import Axis, Style
+from dpcore.common.over_runs import Summary, summarise_runs
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 
@@ -29,20 +29,20 @@ class Line:
     Attributes:
         key: Of its number in a run, and of its column.
         name: In the legend.
-        look: Whose colour it has.
+        style: Whose colour it has.
         symbol: Shape of its points.
         dash: A dash pattern of its own; empty for that of its look.
-        theirs: What the paper prints for each value, None where it prints nothing; empty for nothing at all.
-        spread: What the paper prints behind its ±, for each number that it prints; empty for nothing.
+        paper_values: What the paper prints for each value, None where it prints nothing; empty for nothing at all.
+        paper_spreads: What the paper prints behind its ±, for each number that it prints; empty for nothing.
     """
 
     key: str
     name: str
-    look: Look
+    style: Style
     symbol: str = "circle"
     dash: str = ""
-    theirs: tuple[float | None, ...] = ()
-    spread: tuple[float | None, ...] = ()
+    paper_values: tuple[float | None, ...] = ()
+    paper_spreads: tuple[float | None, ...] = ()
 
 
 Run = Callable[[float, int], Mapping[str, float]]
@@ -65,11 +65,11 @@ class PaperFigure:
         y: Axis of the lines.
         values: Of what is varied, ascending.
         lines: What is drawn.
-        run: One run.
+        run_once: One run.
         num_runs: How many are stored.
-        differs: Why ours differ from theirs, or that it is open, sentences.
-        exact: Whether a run does not depend on its seed.
-        within: Lowest and highest number that the paper states in a sentence for all values; None for none.
+        difference_note: Why ours differ from theirs, or that it is open, sentences.
+        is_exact: Whether a run does not depend on its seed.
+        stated_range: Lowest and highest number that the paper states in a sentence for all values; None for none.
     """
 
     key: str
@@ -83,11 +83,11 @@ class PaperFigure:
     y: Axis
     values: tuple[float, ...]
     lines: tuple[Line, ...]
-    run: Run
+    run_once: Run
     num_runs: int
-    differs: str
-    exact: bool = False
-    within: tuple[float, float] | None = None
+    difference_note: str
+    is_exact: bool = False
+    stated_range: tuple[float, float] | None = None
 
     @property
     def name(self) -> str:
@@ -102,7 +102,7 @@ class PaperFigure:
         progress: Progress = silent,
         should_stop: ShouldStop = never,
     ) -> FigureRuns | None:
-        """Run it.
+        """Run the figure.
 
         Args:
             seeds: Of the runs; 0, 1 ... by default.
@@ -113,39 +113,40 @@ class PaperFigure:
         Returns:
             All runs; None where it was stopped before all of them were done.
         """
-        seeds = tuple(range(1 if self.exact else self.num_runs)) if seeds is None else seeds
+        seeds = tuple(range(1 if self.is_exact else self.num_runs)) if seeds is None else seeds
         values = self.values if values is None else values
         numbers = np.full((len(self.lines), len(values), len(seeds)), np.nan)
         for column, seed in enumerate(seeds):
             for row, value in enumerate(values):
                 if should_stop():
                     return None
-                run = self.run(value, seed)
+                run = self.run_once(value, seed)
                 numbers[:, row, column] = [run.get(line.key, math.nan) for line in self.lines]
                 progress((column * len(values) + row + 1) / (len(seeds) * len(values)))
-        return FigureRuns(self.key, values, seeds, summary(numbers, axis=2))
+        return FigureRuns(self.key, values, seeds, summarise_runs(numbers, axis=2))
 
     @functools.cached_property
     def stored(self) -> FigureRuns:
-        """The runs that come with the app."""
+        """Return the result that came with the app; None if there is none."""
         file = resources.files("dpcore.answer").joinpath("paper_results", f"{self.key}.json")
         return FigureRuns.read(self, file.read_text(encoding="utf-8"))
 
-    def largest_difference(self, runs: FigureRuns) -> float | None:
-        """Return the largest relative difference from what the paper prints; None where it prints nothing.
+    def compute_largest_difference(self, runs: FigureRuns) -> float | None:
+        """Compute the largest relative difference between ours and the paper's numbers; None if it prints none.
 
-        Where the paper states a range in a sentence, it is the largest distance outside this range.
+        For a range stated in a sentence it is how far ours lies outside; if ours is a range over readings, how
+        far the paper's number lies outside it.
         """
         differences: list[float] = []
         for row, line in enumerate(self.lines):
-            for value, theirs in zip(self.values, line.theirs, strict=False):
-                if theirs and value in runs.values:
-                    ours = float(runs.over_runs.mean[row, runs.values.index(value)])
+            for value, paper_value in zip(self.values, line.paper_values, strict=False):
+                if paper_value and value in runs.values:
+                    ours = float(runs.summary.mean[row, runs.values.index(value)])
                     if math.isfinite(ours):
-                        differences.append(abs(ours / theirs - 1.0))
-        if self.within is not None:
-            low, high = self.within
-            for ours in runs.over_runs.mean[0]:
+                        differences.append(abs(ours / paper_value - 1.0))
+        if self.stated_range is not None:
+            low, high = self.stated_range
+            for ours in runs.summary.mean[0]:
                 differences.append(max(0.0, 1.0 - float(ours) / low, float(ours) / high - 1.0))
         return max(differences) if differences else None
 
@@ -158,20 +159,20 @@ class FigureRuns:
         key: Of the figure.
         values: At which values.
         seeds: Of the runs.
-        over_runs: Mean, standard error and spread of a run, each of shape (lines, values).
+        summary: Mean, standard error and spread of a run, each of shape (lines, values).
         version: Of the program that made them; empty for now.
     """
 
     key: str
     values: tuple[float, ...]
     seeds: tuple[int, ...]
-    over_runs: Summary
+    summary: Summary
     version: str = ""
 
     @property
     def half_width(self) -> FloatArray:
         """Half of the 95 % interval of each mean; 0 where there is one run, which is exact or alone."""
-        return np.nan_to_num(self.over_runs.half_width)
+        return np.nan_to_num(self.summary.half_width)
 
     @classmethod
     def read(cls, figure: PaperFigure, text: str) -> FigureRuns:

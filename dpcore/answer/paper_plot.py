@@ -1,4 +1,4 @@
-"""A figure of a paper as a plot: ours with its interval over runs, and what the paper prints."""
+"""A figure of a paper as a plot: our results with their interval over runs, and the numbers that the paper prints."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def build_columns(figure: PaperFigure, runs: FigureRuns) -> dict[str, FloatArray
     """
     columns: dict[str, FloatArray] = {"value": np.array(runs.values)}
     for row, line in enumerate(figure.lines):
-        mean, half_width = runs.over_runs.mean[row], runs.half_width[row]
+        mean, half_width = runs.summary.mean[row], runs.half_width[row]
         columns |= {
             line.key: mean,
             f"{line.key}_low": mean - half_width,
             f"{line.key}_high": mean + half_width,
         }
-        if line.theirs:
-            theirs = np.array(line.theirs, dtype=np.float64)  # None is NaN.
+        if line.paper_values:
+            theirs = np.array(line.paper_values, dtype=np.float64)  # None is NaN.
             columns[f"{line.key}_paper"] = theirs
-            if line.spread:
-                spread = np.array(line.spread, dtype=np.float64)
+            if line.paper_spreads:
+                spread = np.array(line.paper_spreads, dtype=np.float64)
                 columns |= {
                     f"{line.key}_paper_low": theirs - spread,
                     f"{line.key}_paper_high": theirs + spread,
@@ -49,29 +49,29 @@ def build_plot(figure: PaperFigure, runs: FigureRuns) -> Plot:
                 line.name,
                 "value",
                 line.key,
-                line.look,
+                line.style,
                 dash=line.dash or "solid",
                 width=2.0,
                 symbol=line.symbol,
-                low="" if figure.exact else f"{line.key}_low",
-                high="" if figure.exact else f"{line.key}_high",
+                low="" if figure.is_exact else f"{line.key}_low",
+                high="" if figure.is_exact else f"{line.key}_high",
             )
         )
-        if line.theirs:
+        if line.paper_values:
             items.append(
                 Curve(
                     f"{line.name}, paper",
                     "value",
                     f"{line.key}_paper",
-                    line.look,
+                    line.style,
                     dash="dot",
                     width=2.0,
                     symbol=f"{line.symbol}-open",
-                    low=f"{line.key}_paper_low" if line.spread else "",
-                    high=f"{line.key}_paper_high" if line.spread else "",
+                    low=f"{line.key}_paper_low" if line.paper_spreads else "",
+                    high=f"{line.key}_paper_high" if line.paper_spreads else "",
                 )
             )
-    for end in figure.within or ():
+    for end in figure.stated_range or ():
         items.append(Level(f"Paper: {wording.number(end)}", end))
     return Plot(
         f"paper-{figure.key}",
@@ -88,11 +88,11 @@ def build_plot(figure: PaperFigure, runs: FigureRuns) -> Plot:
 
 def describe_difference(figure: PaperFigure, runs: FigureRuns) -> str:
     """Say how far ours lies from theirs, in a sentence."""
-    difference = figure.largest_difference(runs)
+    difference = figure.compute_largest_difference(runs)
     if difference is None:
         return "The paper draws this figure and prints no numbers of it."
-    if figure.within is not None:
-        low, high = (wording.number(end) for end in figure.within)
+    if figure.stated_range is not None:
+        low, high = (wording.number(end) for end in figure.stated_range)
         distance = f"at most {wording.percent(difference)} outside" if difference > 0.0 else "within"
         return f"The paper says {low} to {high}; ours lie {distance}."
     return f"Largest difference from what the paper prints: {wording.percent(difference)}."

@@ -1,4 +1,4 @@
-"""The parts of an error: one name and, by it, one colour each, in figure, card and beside a handle."""
+"""The parts of an error: each has one name and one colour, in figure, card and beside a handle."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from dpcore.answer.look import Look
+from dpcore.answer.look import Style
 
 BIAS, SAMPLING, NOISE = "Bias", "Sampling", "Noise"
-LOOKS: Mapping[str, Look] = MappingProxyType({BIAS: Look.BIAS, SAMPLING: Look.SAMPLING, NOISE: Look.PRIVACY})
+STYLES: Mapping[str, Style] = MappingProxyType(
+    {BIAS: Style.BIAS, SAMPLING: Style.SAMPLING, NOISE: Style.PRIVACY}
+)
 """What the bound itself causes, what is drawn at random besides the noise, and the noise."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """A part over the bounds of a figure.
+class PartColumn:
+    """The column of a part of the error over the bounds of a figure.
 
     Attributes:
         name: `BIAS`, `SAMPLING` or `NOISE`.
@@ -28,10 +30,10 @@ class Part:
 
 @dataclass(frozen=True)
 class ErrorPart:
-    """A part at the bound of an answer, as its card says it.
+    """A part of the error at the bound of an answer, as its card shows it.
 
     Attributes:
-        name: As of `Part`.
+        name: As of `PartColumn`.
         value: Its size, in the unit of the error.
         text: The same as it is read.
     """
@@ -41,11 +43,13 @@ class ErrorPart:
     text: str
 
 
-def parts(columns: Mapping[str, str]) -> tuple[Part, ...]:
-    """Parts from the columns that hold them, by name."""
-    return tuple(Part(name, column) for name, column in columns.items())
+def list_part_columns(columns: Mapping[str, str]) -> tuple[PartColumn, ...]:
+    """List the parts from the columns that hold them, by name."""
+    return tuple(PartColumn(name, column) for name, column in columns.items())
 
 
-def said(values: Mapping[str, float], words: Callable[[float], str]) -> tuple[ErrorPart, ...]:
-    """Parts of an answer from their sizes, by name, written by ``words``."""
-    return tuple(ErrorPart(name, float(value), words(float(value))) for name, value in values.items())
+def build_error_parts(
+    values: Mapping[str, float], format_value: Callable[[float], str]
+) -> tuple[ErrorPart, ...]:
+    """Build the parts of an answer from their sizes, by name; ``format_value`` writes them."""
+    return tuple(ErrorPart(name, float(value), format_value(float(value))) for name, value in values.items())

@@ -1,6 +1,6 @@
-"""A figure as data: axes, columns, and what is drawn of them. `dpcore.report.plotly_figures` makes a picture of it.
+"""A figure as data: axes, columns, and the items drawn from them. `dpcore.report.plotly_figures` draws it.
 
-Whatever is drawn refers to the plot's columns by name, so that the file with its numbers holds all that is seen.
+Every item refers to the plot's columns by name, so that the file with its numbers holds all that is visible.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from dpcore.answer.handle import Handle
 from dpcore.answer.limits import Limits as Limits
-from dpcore.answer.limits import fitted_limits, linear_limits
-from dpcore.answer.look import Look as Look
+from dpcore.answer.limits import fit_limits, linear_limits
+from dpcore.answer.look import Style as Style
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
@@ -29,7 +29,7 @@ FIT: Limits = (0.0, 0.0)
 
 
 class Scale(enum.Enum):
-    """How an axis is divided."""
+    """The scale of an axis."""
 
     LOG = "log"
     LINEAR = "linear"
@@ -47,11 +47,11 @@ class Axis:
         limits: Where it begins and ends; on a log scale both above 0. By default it fits what the plot draws.
         scale: How it is divided.
         title: What stands at it; by default the name with its unit.
-        reach: From where to where a person may set its ends; by default a hundred times beyond either of them on a log
-            scale. None where it stays as it is.
-        number: How a number is written where the pointer is, in d3's format language; three significant digits.
-        ticks: Whether numbers stand at it.
-        marked: (where, words) of what stands at it in place of round numbers; empty for these.
+        limits_range: From where to where a person may set its ends; by default a hundred times beyond either of them
+            on a log scale. None where it stays as it is.
+        number_format: How a number is written where the pointer is, in d3's format language; three significant digits.
+        shows_ticks: Whether numbers stand at it.
+        named_ticks: (where, words) of what stands at it in place of round numbers; empty for these.
     """
 
     name: str
@@ -59,23 +59,23 @@ class Axis:
     limits: Limits = FIT
     scale: Scale = Scale.LOG
     title: str = ""
-    reach: Limits | None = None
-    number: str = ".3g"
-    ticks: bool = True
-    marked: tuple[tuple[float, str], ...] = ()
+    limits_range: Limits | None = None
+    number_format: str = ".3g"
+    shows_ticks: bool = True
+    named_ticks: tuple[tuple[float, str], ...] = ()
 
     @property
-    def said(self) -> str:
-        """The name with its unit, as it stands before a number."""
+    def label(self) -> str:
+        """Return the name with its unit, as it stands before a number."""
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
     @property
     def heading(self) -> str:
-        """What stands at the axis."""
-        return self.title or wording.capital(self.said)
+        """Return the text at the axis."""
+        return self.title or wording.capital(self.label)
 
-    def shows(self, value: float) -> bool:
-        """Whether a number lies between its ends."""
+    def contains(self, value: float) -> bool:
+        """Return whether a number lies between its ends."""
         return self.limits[0] <= value <= self.limits[1]
 
 
@@ -87,46 +87,46 @@ class Curve:
         name: What it is; it stands where the pointer is, and in the legend.
         x: Column along the horizontal axis.
         y: Column along the vertical one.
-        look: What it stands for.
-        tint: Whose colour it has, where that is not its own look's.
+        style: What it stands for.
+        color_style: Whose colour it has, where that is not its own look's.
         legend: Entry of the legend that it shares with others of the same look; empty for its own.
         factor: What the column is multiplied with before it is drawn: -1 for the mirror image.
         dash: A dash pattern of its own; empty for that of its look.
         width: In pixels, where that is not its look's.
-        first: Whether it begins the legend, wherever it lies.
-        steps: Whether it keeps the value of each point up to the next one.
-        backwards: Whether it has the value of each point from the one before on.
-        bins: Whether its points are the middles of bins, and it keeps their values from end to end.
-        where: (column, what it must hold) of the rows that are meant; None for all.
+        is_first: Whether it begins the legend, wherever it lies.
+        is_step: Whether it keeps the value of each point up to the next one.
+        is_backward_step: Whether it has the value of each point from the one before on.
+        is_binned: Whether its points are the middles of bins, and it keeps their values from end to end.
+        filter: (column, what it must hold) of the rows that are meant; None for all.
         symbol: Shape of its points; empty for a line without.
-        also: (words, column) of one more number that stands where the pointer is.
-        unnamed: Whether the legend leaves it out, as one of the same name stands there.
+        hover_column: (words, column) of one more number that stands where the pointer is.
+        is_unnamed: Whether the legend leaves it out, as one of the same name stands there.
         low: Column of the lower ends of bars at its points; empty for none.
         high: Column of the upper ends.
-        shaded: Whether what lies between these ends is shaded, in place of the bars.
+        is_shaded: Whether what lies between these ends is shaded, in place of the bars.
         opacity: Less than 1 for what belongs to another question.
     """
 
     name: str
     x: str
     y: str
-    look: Look
-    tint: Look | None = None
+    style: Style
+    color_style: Style | None = None
     legend: str = ""
     factor: float = 1.0
     dash: str = ""
     width: float | None = None
-    first: bool = False
-    steps: bool = False
-    backwards: bool = False
-    bins: bool = False
-    where: tuple[str, str] | None = None
+    is_first: bool = False
+    is_step: bool = False
+    is_backward_step: bool = False
+    is_binned: bool = False
+    filter: tuple[str, str] | None = None
     symbol: str = ""
-    also: tuple[str, str] | None = None
-    unnamed: bool = False
+    hover_column: tuple[str, str] | None = None
+    is_unnamed: bool = False
     low: str = ""
     high: str = ""
-    shaded: bool = False
+    is_shaded: bool = False
     opacity: float = 1.0
 
 
@@ -138,32 +138,32 @@ class Points:
         name: What they are.
         x: Column along the horizontal axis.
         y: Column along the vertical one.
-        look: Whose colour they have.
+        style: Whose colour they have.
         low: Column of the lower ends of the bars; empty for none.
         high: Column of the upper ends.
-        where: (column, what it must hold) of the rows that are meant; None for all.
+        filter: (column, what it must hold) of the rows that are meant; None for all.
         legend: Entry of the legend that they share with others; empty for one of their own.
         symbol: Their shape.
         nudge: Factor by which they are drawn beside their place, so that two at one place are both seen.
         size: Their diameter in pixels.
-        told: Column whose number stands where the pointer is, in place of where they lie; empty for none.
-        unnamed: Whether the legend leaves them out.
+        hover_column: Column whose number stands where the pointer is, in place of where they lie; empty for none.
+        is_unnamed: Whether the legend leaves them out.
         opacity: Less than 1 where many lie on each other.
     """
 
     name: str
     x: str
     y: str
-    look: Look
+    style: Style
     low: str = ""
     high: str = ""
-    where: tuple[str, str] | None = None
+    filter: tuple[str, str] | None = None
     legend: str = ""
     symbol: str = ""
     nudge: float = 1.0
     size: int = 8
-    told: str = ""
-    unnamed: bool = False
+    hover_column: str = ""
+    is_unnamed: bool = False
     opacity: float = 1.0
 
 
@@ -175,31 +175,31 @@ class Bars:
         name: What they are.
         x: Column along the horizontal axis.
         y: Column along the vertical one.
-        look: Whose colour they have.
+        style: Whose colour they have.
         base: Where they begin.
         low: Column of the lower ends of whiskers; empty for none.
         high: Column of the upper ends.
-        where: (column, what it must hold) of the rows that are meant; None for all.
+        filter: (column, what it must hold) of the rows that are meant; None for all.
         gap: Share of the axis that is left free between them.
-        overlaid: Whether they stand behind those of other items, not beside them.
+        is_overlaid: Whether they stand behind those of other items, not beside them.
         opacity: Less than 1 where something is to be seen through them.
-        also: (words, column) of further numbers that stand where the pointer is.
-        unnamed: Whether the legend leaves them out.
+        hover_columns: (words, column) of further numbers that stand where the pointer is.
+        is_unnamed: Whether the legend leaves them out.
     """
 
     name: str
     x: str
     y: str
-    look: Look
+    style: Style
     base: float = 0.0
     low: str = ""
     high: str = ""
-    where: tuple[str, str] | None = None
+    filter: tuple[str, str] | None = None
     gap: float = 0.15
-    overlaid: bool = False
+    is_overlaid: bool = False
     opacity: float = 1.0
-    also: tuple[tuple[str, str], ...] = ()
-    unnamed: bool = False
+    hover_columns: tuple[tuple[str, str], ...] = ()
+    is_unnamed: bool = False
 
 
 @dataclass(frozen=True)
@@ -210,21 +210,21 @@ class Cells:
         name: What the numbers are.
         x: Column along the horizontal axis; with ``y`` it names every place of the grid once, in any order.
         y: Column along the vertical one.
-        of: Column of the numbers; above 0.
-        least: The number that has the lightest colour; others are said as its multiples.
+        column: Column of the numbers; above 0.
+        smallest_value: The number that has the lightest colour; others are said as its multiples.
         scale: What stands at the scale of colours.
         ticks: Multiples that stand there, ascending from 1; the last one and all above it have the darkest colour.
-        edge: (name, multiple) of a line around the cells with less; None for none.
+        contour: (name, multiple) of a line around the cells with less; None for none.
     """
 
     name: str
     x: str
     y: str
-    of: str
-    least: float
+    column: str
+    smallest_value: float
     scale: str = "times the best"
     ticks: tuple[float, ...] = (1.0, 1.5, 2.0, 3.0, 4.0)
-    edge: tuple[str, float] | None = None
+    contour: tuple[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -234,14 +234,14 @@ class Shares:
     Attributes:
         name: What they are shares of, as it follows the number where the pointer is.
         x: Column of the names along the horizontal axis.
-        of: The columns; the first one lies at 0 of the vertical axis, the next one at 1 ...
-        look: Whose colour they have.
+        columns: The columns; the first one lies at 0 of the vertical axis, the next one at 1 ...
+        style: Whose colour they have.
     """
 
     name: str
     x: str
-    of: tuple[str, ...]
-    look: Look
+    columns: tuple[str, ...]
+    style: Style
 
 
 @dataclass(frozen=True)
@@ -251,34 +251,34 @@ class Regions:
     Attributes:
         x: Column along the horizontal axis; with ``y`` it names every place of the grid once, in any order.
         y: Column along the vertical one.
-        of: Column of the kinds' numbers, 0, 1 ...; NaN where there is none.
-        kinds: (name, whose colour) of each; what follows a colon in a name stands below it.
-        also: (words, column) of a number that stands where the pointer is.
+        column: Column of the kinds' numbers, 0, 1 ...; NaN where there is none.
+        region_styles: (name, whose colour) of each; what follows a colon in a name stands below it.
+        hover_column: (words, column) of a number that stands where the pointer is.
     """
 
     x: str
     y: str
-    of: str
-    kinds: tuple[tuple[str, Look], ...]
-    also: tuple[str, str]
+    column: str
+    region_styles: tuple[tuple[str, Style], ...]
+    hover_column: tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Hatched:
+class Hatching:
     """The places of a grid at which a column is not 0, hatched.
 
     Attributes:
         name: What they are; it stands in the legend.
         x: As in `Regions`.
         y: Likewise.
-        of: Column.
+        column: Column.
         pattern: Of what lines or dots.
     """
 
     name: str
     x: str
     y: str
-    of: str
+    column: str
     pattern: str = "/"
 
 
@@ -290,16 +290,16 @@ class Border:
         name: What it is; it stands in the legend.
         x: As in `Regions`.
         y: Likewise.
-        of: Column; a grid on one side of 0 has no line.
-        look: Whose colour it has.
+        column: Column; a grid on one side of 0 has no line.
+        style: Whose colour it has.
         dash: Its dash pattern.
     """
 
     name: str
     x: str
     y: str
-    of: str
-    look: Look
+    column: str
+    style: Style
     dash: str = "solid"
 
 
@@ -311,19 +311,19 @@ class Mark:
         name: What it is.
         x: Where, in the unit of the horizontal axis.
         y: Where, in that of the vertical one.
-        look: Whose colour it has.
+        style: Whose colour it has.
         symbol: Its shape.
-        unnamed: Whether the legend leaves it out.
-        also: A further line of words where the pointer is; empty for none.
+        is_unnamed: Whether the legend leaves it out.
+        hover_text: A further line of words where the pointer is; empty for none.
     """
 
     name: str
     x: float
     y: float
-    look: Look
+    style: Style
     symbol: str = "diamond"
-    unnamed: bool = False
-    also: str = ""
+    is_unnamed: bool = False
+    hover_text: str = ""
 
 
 @dataclass(frozen=True)
@@ -347,22 +347,22 @@ class Level:
 
     Attributes:
         name: What it is; it stands in the legend.
-        at: Where, in the unit of the axis that it crosses.
-        upright: Whether it runs over the whole height.
-        look: Whose colour an upright one has.
+        value: Where, in the unit of the axis that it crosses.
+        is_vertical: Whether it runs over the whole height.
+        style: Whose colour an upright one has.
         dash: Its dash pattern.
         legend: Entry of the legend that upright ones share; empty for one of its own.
     """
 
     name: str
-    at: float
-    upright: bool = False
-    look: Look = Look.OWN
+    value: float
+    is_vertical: bool = False
+    style: Style = Style.ENTERED
     dash: str = "dot"
     legend: str = ""
 
 
-Item = Curve | Points | Bars | Cells | Shares | Regions | Hatched | Border | Mark | Band | Level
+Item = Curve | Points | Bars | Cells | Shares | Regions | Hatching | Border | Mark | Band | Level
 
 
 @dataclass(frozen=True, eq=False)
@@ -379,11 +379,11 @@ class Plot:
         items: What is drawn of them, from back to front.
         disclosure: Of the data behind it.
         guides: Columns that are drawn beside ``columns`` and stand in no file, each pair of one length.
-        main: Whether it is the answer's main figure, which is drawn higher.
+        is_main: Whether it is the answer's main figure, which is drawn higher.
         height: In pixels, where that of its kind does not fit.
-        beneath: A smaller one on the same horizontal axis, drawn beneath it; of its names the legend has those of
+        lower_plot: A smaller one on the same horizontal axis, drawn beneath it; of its names the legend has those of
             levels. What has a name of the upper one goes with that.
-        beneath_share: Of the height, for that.
+        lower_share: Of the height, for that.
         note: Words in the middle of it; empty for none.
         handle: What a person may move by hand on a page; None for nothing.
     """
@@ -397,10 +397,10 @@ class Plot:
     items: tuple[Item, ...]
     disclosure: Provenance
     guides: Mapping[str, npt.ArrayLike] | None = None
-    main: bool = False
+    is_main: bool = False
     height: int | None = None
-    beneath: Plot | None = None
-    beneath_share: float = 0.22
+    lower_plot: Plot | None = None
+    lower_share: float = 0.22
     note: str = ""
     handle: Handle | None = None
 
@@ -410,9 +410,7 @@ class Plot:
             if axis.limits == FIT and axis.scale is not Scale.NAMES:
                 values = self._values_on(name)
                 is_log = axis.scale is Scale.LOG
-                limits = (
-                    fitted_limits(values) if is_log else linear_limits(values, axis.scale is Scale.PERCENT)
-                )
+                limits = fit_limits(values) if is_log else linear_limits(values, axis.scale is Scale.PERCENT)
                 object.__setattr__(self, name, replace(axis, limits=limits))
 
     def _values_on(self, axis: str) -> FloatArray:
@@ -421,25 +419,27 @@ class Plot:
         values: list[npt.ArrayLike] = []
         for item in self.items:
             if isinstance(item, Level):
-                values += [item.at] if item.upright == (axis == "x") else []
+                values += [item.value] if item.is_vertical == (axis == "x") else []
             elif not isinstance(item, Band):
                 entries = [getattr(item, name, "") for name in attributes]
                 values += [
-                    self.drawn[entry] if isinstance(entry, str) else entry for entry in entries if entry != ""
+                    self.all_columns[entry] if isinstance(entry, str) else entry
+                    for entry in entries
+                    if entry != ""
                 ]
         return np.concatenate(
             [np.ravel(np.asarray(value, dtype=np.float64)) for value in values] or [np.zeros(0)]
         )
 
     @cached_property
-    def drawn(self) -> Mapping[str, npt.ArrayLike]:
-        """All that is drawn, by name: the columns of the file, and the guides."""
+    def all_columns(self) -> Mapping[str, npt.ArrayLike]:
+        """Return all drawn columns by name: those of the file, and the guides."""
         return {**(self.guides or {}), **self.columns}
 
-    def within(self, x: Limits | None = None, y: Limits | None = None) -> Plot:
-        """The same with axes that begin and end elsewhere."""
-        across = self.x if x is None else replace(self.x, limits=x)
-        return replace(self, x=across, y=self.y if y is None else replace(self.y, limits=y))
+    def with_limits(self, x: Limits | None = None, y: Limits | None = None) -> Plot:
+        """Return the same plot with other limits of its axes."""
+        x_axis = self.x if x is None else replace(self.x, limits=x)
+        return replace(self, x=x_axis, y=self.y if y is None else replace(self.y, limits=y))
 
     def with_selection(self, selection: float | Mapping[str, float], curve: str = "") -> Plot:
         """Return the figure with a bound that was selected privately: its mark, and the handle on it.
@@ -458,19 +458,23 @@ class Plot:
             if not along:
                 return self
             of = along[0]
-            across, upwards = np.asarray(self.drawn[of.x]), np.asarray(self.drawn[of.y])
-            meant = slice(None) if of.where is None else np.asarray(self.drawn[of.where[0]]) == of.where[1]
+            across, upwards = np.asarray(self.all_columns[of.x]), np.asarray(self.all_columns[of.y])
+            meant = (
+                slice(None)
+                if of.filter is None
+                else np.asarray(self.all_columns[of.filter[0]]) == of.filter[1]
+            )
             x = pair[of.x] if isinstance(selection, Mapping) else selection
             y = float(np.interp(x, across[meant], upwards[meant]))
         items = [item for item in self.items if not (isinstance(item, Mark) and item.name == IN_USE)]
         if handle and not any(isinstance(item, Mark) and item.name.startswith("Your own") for item in items):
             if second is not None:
-                second = replace(second, at=pair[second.column])
-            handle = replace(handle, at=x, second=second)
-        return replace(self, items=(*items, Mark(SELECTED, x, y, Look.OWN, "star")), handle=handle)
+                second = replace(second, initial_value=pair[second.column])
+            handle = replace(handle, initial_value=x, second=second)
+        return replace(self, items=(*items, Mark(SELECTED, x, y, Style.ENTERED, "star")), handle=handle)
 
     @property
-    def outside(self) -> tuple[Mark, ...]:
-        """The marks that lie beyond the ends of the axes."""
+    def hidden_marks(self) -> tuple[Mark, ...]:
+        """Return the marks that lie beyond the ends of the axes."""
         marks = (item for item in self.items if isinstance(item, Mark))
-        return tuple(mark for mark in marks if not (self.x.shows(mark.x) and self.y.shows(mark.y)))
+        return tuple(mark for mark in marks if not (self.x.contains(mark.x) and self.y.contains(mark.y)))

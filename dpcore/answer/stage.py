@@ -1,4 +1,4 @@
-"""How an answer stands to the question as it is asked now."""
+"""The stage of a search that an answer comes from."""
 
 from __future__ import annotations
 

@@ -6,47 +6,47 @@ from dataclasses import dataclass
 
 from dpcore.common import wording
 
-WARN_SHARE = 0.1
+WARNING_SHARE = 0.1
 """Above this share of values outside the range the page warns."""
-KNOW = "from what you know of the quantity."
+RANGE_SOURCE = "from what you know of the quantity."
 
 
 @dataclass(frozen=True)
-class Outside:
-    """How many values lie outside a range; as private as they are.
+class OutsideCounts:
+    """The number of values outside a range; it is as private as the values.
 
     Attributes:
-        below: Values below its lower end.
-        above: Values above its upper end.
-        values: All values.
+        num_below: Values below its lower end.
+        num_above: Values above its upper end.
+        num_values: All values.
     """
 
-    below: int
-    above: int
-    values: int
+    num_below: int
+    num_above: int
+    num_values: int
 
     @property
-    def number(self) -> int:
-        """Values outside."""
-        return self.below + self.above
+    def num_outside(self) -> int:
+        """Return the number of values outside."""
+        return self.num_below + self.num_above
 
     @property
-    def many(self) -> bool:
-        """Whether they are so many that the page warns."""
-        return self.number > WARN_SHARE * self.values
+    def exceeds_warning(self) -> bool:
+        """Return whether there are so many that the page warns."""
+        return self.num_outside > WARNING_SHARE * self.num_values
 
-    def sentence(self, range_name: str, one: str = "", several: str = "") -> str:
-        """How many lie outside, and what becomes of ``one`` or ``several`` of them."""
-        if not self.number:
+    def write_sentence(self, range_name: str, singular_effect: str = "", plural_effect: str = "") -> str:
+        """Write how many values lie outside, and the effect on one or on several of them."""
+        if not self.num_outside:
             return f"All values lie inside {range_name}."
         return (
-            f"{wording.counted(self.number, 'value')} of {wording.number(self.values)} ({self.percent}) "
-            f"{wording.agreeing(self.number, 'lies', 'lie')} outside {range_name}"
-            f"{wording.agreeing(self.number, one, several)}: "
-            f"{wording.number(self.below)} below, {wording.number(self.above)} above."
+            f"{wording.counted(self.num_outside, 'value')} of {wording.number(self.num_values)} ({self.percent}) "
+            f"{wording.agreeing(self.num_outside, 'lies', 'lie')} outside {range_name}"
+            f"{wording.agreeing(self.num_outside, singular_effect, plural_effect)}: "
+            f"{wording.number(self.num_below)} below, {wording.number(self.num_above)} above."
         )
 
     @property
     def percent(self) -> str:
-        """Their share."""
-        return wording.percent(self.number / self.values)
+        """Return their share."""
+        return wording.percent(self.num_outside / self.num_values)

@@ -18,7 +18,7 @@ from pathlib import Path
 import dpcore
 from dpcore import questions
 from dpcore.cli import WIDTH
-from dpcore.common.errors import InvalidInput, problems_of
+from dpcore.common.errors import InvalidInput, describe_error
 
 _NO_APP = (
     "The app is not installed here, only the core. Install the extra `app` as well: "
@@ -94,7 +94,7 @@ def _ask(command: str, arguments: list[str]) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:  # Whatever it is: a sentence, no traceback.
-        for problem in problems_of(error):
+        for problem in describe_error(error):
             print(problem.sentence, file=sys.stderr)
         return 1
     return 0
@@ -130,7 +130,7 @@ def _first_line(name: str) -> str:
     """Return what a question answers, read as text: to import all answers takes seconds."""
     module = Path(dpcore.__file__).parent / questions.ASKED[name].of / "answer" / "answer.py"
     match = re.search(
-        r'^def answered\(.*?"""(.*?)\n', module.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        r'^def build_answer\(.*?"""(.*?)\n', module.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     )
     assert match is not None
     return match[1]

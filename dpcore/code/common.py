@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dpcore.code.choice import Choice, Code, Released
 from dpcore.code.quote import comment, in_sentence, printable
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, kind_of, rounded_up
+from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, classify, format_rounded_up
 from dpcore.common.version import VERSION
 from dpcore.data.layout import FileKind
 
@@ -102,7 +102,7 @@ def bound_label(choice: Choice) -> str:
             f"THE BOUND WAS {Disclosure.PRIVATE.label.upper()}. No guarantee covers it: using it in a release "
             "reveals something about who contributes how much."
         ]
-    elif kind_of(choice.disclosure) is not Disclosure.DP_RELEASE:
+    elif classify(choice.disclosure) is not Disclosure.DP_RELEASE:
         said = ["The bound is a public input."]
     else:
         cost = "that cost adds to this release's" if choice.range_drawn is None else "its cost adds"
@@ -118,10 +118,10 @@ def bound_label(choice: Choice) -> str:
     elif drawn and choice.disclosure is not Disclosure.PRIVATE:
         # All of them read the same data: by sequential composition they add up.
         parts = [(facts.epsilon, name) for name, facts in drawn] + [(choice.epsilon, "this release")]
-        spent = rounded_up(sum(epsilon for epsilon, _ in parts))
-        added = " + ".join(f"{rounded_up(epsilon)} ({name})" for epsilon, name in parts)
+        spent = format_rounded_up(sum(epsilon for epsilon, _ in parts))
+        added = " + ".join(f"{format_rounded_up(epsilon)} ({name})" for epsilon, name in parts)
         delta = sum(facts.delta for _, facts in drawn) + (choice.delta or 0.0)
-        also = f", delta = {rounded_up(delta)}" if delta else ""
+        also = f", delta = {format_rounded_up(delta)}" if delta else ""
         said.append(f"In all epsilon = {added} = {spent}{also}.")
     return " ".join(said)
 

@@ -1,1 +1,1 @@
-"""What every question uses: errors, checks, certificates, privacy, noise, weights, wording. It knows no question."""
+"""Tools of every question: errors, checks, certificates, privacy, noise, weights, wording. They know no question."""

@@ -1,7 +1,7 @@
-"""Rows of one user that are alike: what they are worth where a formula takes rows as independent.
+"""The effect of correlated rows of one user on formulas for independent rows.
 
-With a share rho of the variance between users, rows of one user have correlation rho. The mean of n rows, s_l of them
-from user l, has the variance sigma^2 / n^2 sum s_l (1 + (s_l - 1) rho): that of independent rows times
+With a share rho of the variance between users, rows of one user have correlation rho. The mean of n rows, s_l
+of them from user l, has the variance sigma^2 / n^2 sum s_l (1 + (s_l - 1) rho): that of independent rows times
 1 + (sum s_l^2 / n - 1) rho. Source: Kish 1965, *Survey Sampling*, section 5.4, there for clusters of one size.
 """
 
@@ -20,25 +20,29 @@ NAME = "Users who differ"
 
 
 def design_effect(sizes: npt.ArrayLike, users: npt.ArrayLike, share: float = ASSUMED_SHARE) -> float:
-    """By how much the variance of the mean of all rows is larger than for independent rows.
+    """Compute the variance of the mean of all rows over that of independent rows.
 
     Args:
         sizes: Rows per user, shape (k,).
         users: How many users have each, shape (k,).
         share: rho in [0, 1].
     """
-    s, c = np.asarray(sizes, dtype=np.float64), np.asarray(users, dtype=np.float64)
-    return 1.0 + share * (float((c * s * s).sum()) / float((c * s).sum()) - 1.0)
+    size_array, user_counts = np.asarray(sizes, dtype=np.float64), np.asarray(users, dtype=np.float64)
+    return 1.0 + share * (
+        float((user_counts * size_array * size_array).sum()) / float((user_counts * size_array).sum()) - 1.0
+    )
 
 
 def weighted_effect(weights: FloatArray, user_codes: npt.ArrayLike, share: float = ASSUMED_SHARE) -> float:
-    """The same for weighted sums of rows: (1 - rho) + rho sum_l (sum of the user's weights)^2 / sum of squares.
+    """Compute the effect on weighted sums of rows: (1 - rho) + rho sum_l (user's weight sum)^2 / sum of squares.
 
     Args:
         weights: c_ij, one sum per row of the matrix, shape (d, n); not all 0.
         user_codes: The user of each row, shape (n,).
         share: rho in [0, 1].
     """
-    _, of = np.unique(np.asarray(user_codes), return_inverse=True)
-    together = sum(float((np.bincount(of, weights=one) ** 2).sum()) for one in weights)
-    return 1.0 - share + share * together / float((weights * weights).sum())
+    _, user_indices = np.unique(np.asarray(user_codes), return_inverse=True)
+    squared_sums = sum(
+        float((np.bincount(user_indices, weights=row_weights) ** 2).sum()) for row_weights in weights
+    )
+    return 1.0 - share + share * squared_sums / float((weights * weights).sum())

@@ -1,9 +1,9 @@
-"""Branch and bound for a falling part plus a rising part: the smallest value, proved, without a grid.
+"""Branch and bound for a falling part plus a rising part: the smallest value, with a certificate, without a grid.
 
 For f = fall + rise with fall never rising and rise never falling, every x in [a, b] has
 f(x) >= fall(b) + rise(a); the largest of several such f is at least the largest of these. Intervals are halved
-(geometrically) until each bound is good enough; no derivative, convexity or single valley is assumed. `at_the_kink`
-then moves what was found onto a kink that is no higher.
+(geometrically) until each bound is good enough; no derivative, convexity or single valley is assumed.
+`move_to_kink` then moves the minimum onto a kink that is no higher.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ STRETCH_ROUNDS = 300
 class Split(NamedTuple):
     """An objective at some points, in its parts; each of the shape of the points.
 
-    Of several objectives, the largest of which is meant, each part has shape (objectives, points).
+    For the maximum of several objectives, each part has shape (objectives, points).
 
     Attributes:
         falling: The part that never rises; infinite where nothing is promised.
@@ -51,32 +51,32 @@ class Split(NamedTuple):
 
     @property
     def values(self) -> FloatArray:
-        """The objective, shape (points,)."""
-        return _largest(self.falling + self.rising)
+        """Return the objective, shape (points,)."""
+        return _largest_objective(self.falling + self.rising)
 
 
-def _largest(values: FloatArray) -> FloatArray:
-    """Over the objectives, where they are several."""
+def _largest_objective(values: FloatArray) -> FloatArray:
+    """Return the largest objective at each point, if there are several."""
     return values if values.ndim < 2 else np.asarray(values.max(axis=0))
 
 
 @dataclass(frozen=True)
 class Minimum:
-    """What the search found.
+    """The result of the search.
 
     Attributes:
         argument: Where the smallest value was seen.
         value: Objective there.
         lower_bound: No point of the range goes below it.
         evaluations: Points at which the objective was computed.
-        stopped: Why it ended before the tolerance was reached, in words; empty where it was.
+        stop_reason: Why it ended before the tolerance was reached, in words; empty where it was.
     """
 
     argument: float
     value: float
     lower_bound: float
     evaluations: int
-    stopped: str
+    stop_reason: str
 
 
 class _Ends(NamedTuple):
@@ -84,19 +84,21 @@ class _Ends(NamedTuple):
 
     left: FloatArray
     right: FloatArray
-    at_left: Split
-    at_right: Split
+    split_at_left: Split
+    split_at_right: Split
 
-    def take(self, which: np.ndarray) -> _Ends:
+    def take(self, indices: np.ndarray) -> _Ends:
+        """Select some intervals."""
         return _Ends(
-            self.left[which],
-            self.right[which],
-            Split(*(part[..., which] for part in self.at_left)),
-            Split(*(part[..., which] for part in self.at_right)),
+            self.left[indices],
+            self.right[indices],
+            Split(*(values[..., indices] for values in self.split_at_left)),
+            Split(*(values[..., indices] for values in self.split_at_right)),
         )
 
 
-def _join(first: Split, second: Split) -> Split:
+def _concatenate(first: Split, second: Split) -> Split:
+    """Concatenate the parts of two splits."""
     return Split(*(np.concatenate(pair, axis=-1) for pair in zip(first, second, strict=True)))
 
 
@@ -105,22 +107,23 @@ def minimise(
     low: float,
     high: float,
     *,
-    whole: bool,
+    is_integer: bool,
     tolerance: float,
-    first: FloatArray | None = None,
+    first_points: FloatArray | None = None,
     max_evaluations: int = 4_000_000,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> Minimum:
-    """The smallest value of a falling plus a rising part on [low, high], to a relative tolerance.
+    """Minimise a falling plus a rising part on [low, high], to a relative tolerance.
 
     Args:
         split: The objective in its parts, vectorised over ascending points.
-        low: Lower end, above 0 (whole where ``whole``).
+        low: Lower end, above 0 (whole where ``is_integer``).
         high: Upper end, at least ``low``.
-        whole: Only whole numbers are allowed; neighbouring ones then need no bound.
+        is_integer: Only whole numbers are allowed; neighbouring ones then need no bound.
         tolerance: Relative gap at which an interval is left alone.
-        first: Points to begin with, ascending from ``low`` to ``high``; `FIRST_POINTS` log-spaced ones where not given.
+        first_points: Points to begin with, ascending from ``low`` to ``high``; `FIRST_POINTS` log-spaced ones where
+            not given.
         max_evaluations: The search ends, with the bound it has, before it computes more points than this.
         progress: Told the settled share of the range (log scale), from 0 to 1.
         should_stop: Asked before each round; the bound so far is returned where it says yes.
@@ -128,76 +131,95 @@ def minimise(
     Returns:
         `Minimum`; among equal values seen first the smallest point.
     """
-    points = log_spaced(low, high, FIRST_POINTS) if first is None else first
-    if whole:
+    points = log_spaced(low, high, FIRST_POINTS) if first_points is None else first_points
+    if is_integer:
         points = np.unique(np.clip(np.rint(points), low, high))
-    at = split(points)
-    values = at.values
-    spot = int(np.argmin(values))
-    argument, value = float(points[spot]), float(values[spot])
-    ends = _Ends(points[:-1], points[1:], Split(*(p[..., :-1] for p in at)), Split(*(p[..., 1:] for p in at)))
+    split_at_points = split(points)
+    values = split_at_points.values
+    best_index = int(np.argmin(values))
+    argument, value = float(points[best_index]), float(values[best_index])
+    intervals = _Ends(
+        points[:-1],
+        points[1:],
+        Split(*(part[..., :-1] for part in split_at_points)),
+        Split(*(part[..., 1:] for part in split_at_points)),
+    )
     # A single point is its own proof.
-    proved, evaluations, stopped = (value if points.size == 1 else math.inf), points.size, ""
+    proved_bound, evaluations, stop_reason = (value if points.size == 1 else math.inf), points.size, ""
     length = math.log(high / low) or 1.0  # Progress is a share of it; of a single point it is 0.
-    while ends.left.size:
+    while intervals.left.size:
         # The one inequality that the proof rests on; less the rounding of the falling part, it holds in float64 too.
-        bounds = _largest(ends.at_right.falling_at_least + ends.at_left.rising)
+        bounds = _largest_objective(
+            intervals.split_at_right.falling_at_least + intervals.split_at_left.rising
+        )
         # Two roots and not the root of a product, which could overflow.
-        middle = np.sqrt(ends.left) * np.sqrt(ends.right)
-        if whole:
+        midpoints = np.sqrt(intervals.left) * np.sqrt(intervals.right)
+        if is_integer:
             # Strictly inside, so that each half is smaller; between neighbours it falls on the right end and is
             # seen next.
-            middle = np.clip(np.floor(middle), ends.left + 1.0, np.maximum(ends.right - 1.0, ends.left + 1.0))
-        unsplit = (middle <= ends.left) | (middle >= ends.right)
-        if whole:  # Neighbours: both values are known, nothing lies between.
-            bounds = np.where(unsplit, np.minimum(ends.at_left.values, ends.at_right.values), bounds)
+            midpoints = np.clip(
+                np.floor(midpoints),
+                intervals.left + 1.0,
+                np.maximum(intervals.right - 1.0, intervals.left + 1.0),
+            )
+        is_unsplit = (midpoints <= intervals.left) | (midpoints >= intervals.right)
+        if is_integer:  # Neighbours: both values are known, nothing lies between.
+            bounds = np.where(
+                is_unsplit,
+                np.minimum(intervals.split_at_left.values, intervals.split_at_right.values),
+                bounds,
+            )
         # Ends with nothing between them in float64 cannot be halved: they settle with the bound they have.
-        settled = unsplit | (bounds >= value * (1.0 - tolerance))
-        # What is left alone keeps its bound: the proof is the smallest bound of all intervals that were.
-        if settled.any():
-            proved = min(proved, float(bounds[settled].min()))
-        ends, middle, bounds = ends.take(~settled), middle[~settled], bounds[~settled]
-        progress(1.0 - min(1.0, float(np.sum(np.log(ends.right / ends.left))) / length))
-        if not ends.left.size:
+        is_settled = is_unsplit | (bounds >= value * (1.0 - tolerance))
+        # A settled interval keeps its bound: the lower bound is the smallest of them.
+        if is_settled.any():
+            proved_bound = min(proved_bound, float(bounds[is_settled].min()))
+        intervals, midpoints, bounds = (
+            intervals.take(~is_settled),
+            midpoints[~is_settled],
+            bounds[~is_settled],
+        )
+        progress(1.0 - min(1.0, float(np.sum(np.log(intervals.right / intervals.left))) / length))
+        if not intervals.left.size:
             break
         if should_stop():
-            stopped = "stopped on request"
-        elif evaluations + middle.size > max_evaluations:
-            stopped = f"stopped after {evaluations:,} points"
-        if stopped:  # Open intervals count with the bound they have: less is proved, but nothing wrong.
-            proved = min(proved, float(bounds.min()))
+            stop_reason = "stopped on request"
+        elif evaluations + midpoints.size > max_evaluations:
+            stop_reason = f"stopped after {evaluations:,} points"
+        if stop_reason:  # Open intervals count with the bound they have: less is proved, but nothing wrong.
+            proved_bound = min(proved_bound, float(bounds.min()))
             break
-        at = split(middle)
-        evaluations += middle.size
-        values = at.values
-        spot = int(np.argmin(values))
-        if float(values[spot]) < value:
-            argument, value = float(middle[spot]), float(values[spot])
-        ends = _Ends(
-            np.concatenate((ends.left, middle)),
-            np.concatenate((middle, ends.right)),
-            _join(ends.at_left, at),
-            _join(at, ends.at_right),
+        split_at_points = split(midpoints)
+        evaluations += midpoints.size
+        values = split_at_points.values
+        best_index = int(np.argmin(values))
+        if float(values[best_index]) < value:
+            argument, value = float(midpoints[best_index]), float(values[best_index])
+        intervals = _Ends(
+            np.concatenate((intervals.left, midpoints)),
+            np.concatenate((midpoints, intervals.right)),
+            _concatenate(intervals.split_at_left, split_at_points),
+            _concatenate(split_at_points, intervals.split_at_right),
         )
-        ends = ends.take(np.argsort(ends.left))  # `split` is promised ascending points.
-    return Minimum(argument, value, proved, evaluations, stopped)
+        intervals = intervals.take(np.argsort(intervals.left))  # `split` is promised ascending points.
+    return Minimum(argument, value, proved_bound, evaluations, stop_reason)
 
 
-def at_the_kink(
+def move_to_kink(
     split: Callable[[FloatArray], Split],
-    found: Minimum,
+    minimum: Minimum,
     kinks_around: Callable[[float], FloatArray],
     low: float,
     high: float,
 ) -> Minimum:
-    """What `minimise` found on real numbers, moved to the lowest point near it, and onto a kink that is as low.
+    """Move a minimum on real numbers to the lowest point near it, and onto a kink that is as low.
 
-    A search ends within its tolerance of the smallest value, hence a little beside a kink that has it. What
-    jumps at kinks, a number of users above the cap, say, would be off by one there.
+    A search ends within its tolerance of the smallest value, hence a little beside a kink that has it. A
+    quantity that jumps at kinks, such as a number of users above the cap, would be off by one there.
 
     Args:
         split: The objective in its parts, vectorised over ascending points.
-        found: From `minimise`; at either end of the range it is left as it is.
+        minimum: From `minimise`; at either end of the range it is left as it is.
         kinks_around: The kinks on either side of a point, exactly as the objective has them.
         low: Lower end of the range.
         high: Upper end.
@@ -205,41 +227,44 @@ def at_the_kink(
     Returns:
         The same with a value no higher (up to rounding), and the same lower bound, which holds everywhere.
     """
-    argument, value, evaluations = found.argument, found.value, found.evaluations
+    argument, value, evaluations = minimum.argument, minimum.value, minimum.evaluations
     if not low < argument < high:
-        return found
+        return minimum
     left, right = max(argument / KINK_FACTOR, low), min(argument * KINK_FACTOR, high)
     for _ in range(KINK_ROUNDS):
         points = log_spaced(left, right, KINK_POINTS, extra=(argument, *kinks_around(argument)))
-        at = split(points)
+        split_at_points = split(points)
         evaluations += points.size
-        values = at.values
-        spot = int(np.argmin(values))
-        if float(values[spot]) < value:
-            argument, value = float(points[spot]), float(values[spot])
-        spot = int(np.searchsorted(points, argument))
+        values = split_at_points.values
+        best_index = int(np.argmin(values))
+        if float(values[best_index]) < value:
+            argument, value = float(points[best_index]), float(values[best_index])
+        best_index = int(np.searchsorted(points, argument))
         # The neighbours of the lowest point enclose a valley. More is not claimed: the lower bound is that of the
         # search.
-        left, right = float(points[max(spot - 1, 0)]), float(points[min(spot + 1, points.size - 1)])
+        left, right = (
+            float(points[max(best_index - 1, 0)]),
+            float(points[min(best_index + 1, points.size - 1)]),
+        )
     kinks = np.unique(np.clip(kinks_around(argument), low, high))
-    at = split(kinks)
-    values = at.values
-    spot = int(np.argmin(values))
-    if float(values[spot]) <= value * (1.0 + KINK_TIE):
-        argument, value = float(kinks[spot]), float(values[spot])
-    return replace(found, argument=argument, value=value, evaluations=evaluations + kinks.size)
+    split_at_points = split(kinks)
+    values = split_at_points.values
+    best_index = int(np.argmin(values))
+    if float(values[best_index]) <= value * (1.0 + KINK_TIE):
+        argument, value = float(kinks[best_index]), float(values[best_index])
+    return replace(minimum, argument=argument, value=value, evaluations=evaluations + kinks.size)
 
 
-def stretch_within(
-    split: Callable[[FloatArray], Split], best: float, low: float, high: float, limit: float
+def find_interval_within(
+    split: Callable[[FloatArray], Split], minimiser: float, low: float, high: float, limit: float
 ) -> tuple[float, float]:
-    """The whole numbers around ``best`` on which a falling plus a rising part stays within a limit, proved.
+    """Find the integers around the minimiser on which the objective stays within a limit, proved.
 
     On [a, b] the objective is at most fall(a) + rise(b), so that no single valley has to be assumed.
 
     Args:
         split: The objective in its parts, vectorised over ascending points.
-        best: A whole number in [low, high] at which the objective is within the limit.
+        minimiser: A whole number in [low, high] at which the objective is within the limit.
         low: Smallest whole number allowed, above 0.
         high: Largest.
         limit: Largest value tolerated.
@@ -248,33 +273,41 @@ def stretch_within(
         (lowest, highest): every whole number from the one to the other is within the limit. The next one
         outside is not, unless ``low`` or ``high`` is reached (or, beyond 1e15, float64's resolution).
     """
-    return _stretch_end(split, best, low, limit), _stretch_end(split, best, high, limit)
+    return _find_interval_end(split, minimiser, low, limit), _find_interval_end(split, minimiser, high, limit)
 
 
-def _stretch_end(split: Callable[[FloatArray], Split], start: float, end: float, limit: float) -> float:
-    """How far the stretch goes from ``start`` toward ``end``."""
-    # A stack of ends: where the way to one is not proved, a nearer one is looked at first.
-    reached, waiting = start, [end]
+def _find_interval_end(split: Callable[[FloatArray], Split], start: float, end: float, limit: float) -> float:
+    """Find how far the interval goes from ``start`` toward ``end``."""
+    # A stack of targets: if the way to one is not proved, a nearer one is tried first.
+    proved_end, targets = start, [end]
     for _ in range(STRETCH_ROUNDS):
-        if not waiting:
+        if not targets:
             break
-        low, high = min(reached, waiting[-1]), max(reached, waiting[-1])
+        low, high = min(proved_end, targets[-1]), max(proved_end, targets[-1])
         points = np.unique(np.clip(np.rint(log_spaced(low, high, FIRST_POINTS)), low, high))
-        at = split(points)
-        values = at.values
-        nothing_between = (np.diff(points) <= 1.0) | (points.size == 2)
-        most = np.where(nothing_between, np.maximum(values[:-1], values[1:]), at.falling[:-1] + at.rising[1:])
-        fine = most <= limit
+        split_at_points = split(points)
+        values = split_at_points.values
+        has_no_integer_between = (np.diff(points) <= 1.0) | (points.size == 2)
+        upper_bounds = np.where(
+            has_no_integer_between,
+            np.maximum(values[:-1], values[1:]),
+            split_at_points.falling[:-1] + split_at_points.rising[1:],
+        )
+        is_within = upper_bounds <= limit
         if end < start:
-            points, fine, nothing_between = points[::-1], fine[::-1], nothing_between[::-1]
-        if fine.all():
-            reached = waiting.pop()
+            points, is_within, has_no_integer_between = (
+                points[::-1],
+                is_within[::-1],
+                has_no_integer_between[::-1],
+            )
+        if is_within.all():
+            proved_end = targets.pop()
             continue
         # The first interval that is not proved. A value above the limit ends the stretch; a poor bound asks for a
         # closer look.
-        step = int(np.argmin(fine))
-        reached = float(points[step])
-        if nothing_between[step]:
+        first_unproved = int(np.argmin(is_within))
+        proved_end = float(points[first_unproved])
+        if has_no_integer_between[first_unproved]:
             break
-        waiting.append(float(points[step + 1]))
-    return reached
+        targets.append(float(points[first_unproved + 1]))
+    return proved_end

@@ -1,4 +1,4 @@
-"""The one module that turns a feasible value and a lower bound into a proof."""
+"""The one module that certifies a feasible value by a lower bound."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ IMPOSSIBLE_GAP = -1e-9
 
 @dataclass(frozen=True)
 class Certificate:
-    """A feasible objective value beside a lower bound on every feasible value.
+    """A feasible objective value and a lower bound on every feasible value.
 
-    Both numbers are recomputed from the data by whoever builds the certificate; no solver's own word
-    is taken for either.
+    Both numbers are recomputed from the data by whoever builds the certificate; a solver's own claim is taken
+    for neither.
 
     Attributes:
         value: Objective at the returned point.
@@ -43,7 +43,7 @@ class Certificate:
 
     @cached_property
     def relative_gap(self) -> float:
-        """(value - lower_bound) / |value|, signed; infinite where it is undefined."""
+        """Return (value - lower_bound) / |value|, signed; infinite where it is undefined."""
         if not (math.isfinite(self.value) and math.isfinite(self.lower_bound)):
             return math.inf
         difference = self.value - self.lower_bound
@@ -52,28 +52,28 @@ class Certificate:
         return difference / abs(self.value) if self.value != 0.0 else math.copysign(math.inf, difference)
 
     def proves(self, tolerance: float) -> bool:
-        """Whether the value is within ``tolerance`` (relative) of the best possible."""
+        """Return True if the value is within ``tolerance`` (relative) of the best possible."""
         return self.relative_gap <= tolerance
 
     @property
     def sentence(self) -> str:
-        """The proof in words, its figure never rounded toward a better one."""
+        """Write the certificate in words, its number never rounded toward a better one."""
         gap = self.relative_gap
         if math.isinf(gap):
             return f"Not proved: no finite lower bound ({self.argument})."
-        about = f" In this error {self.approximation}." if self.approximation else ""
+        approximation_text = f" In this error {self.approximation}." if self.approximation else ""
         if gap <= 1e-12:
-            best = "Best by an approximate error" if about else "Proved best to within rounding"
-            return f"{best}: {self.argument}.{about}"
-        shown = max(gap, 0.0)
-        exponent = math.floor(math.log10(shown))
-        up = math.ceil(shown / 10.0**exponent * 10.0) / 10.0
-        if up >= 10.0:
-            up, exponent = 1.0, exponent + 1
+            claim = "Best by an approximate error" if approximation_text else "Proved best to within rounding"
+            return f"{claim}: {self.argument}.{approximation_text}"
+        visible_gap = max(gap, 0.0)
+        exponent = math.floor(math.log10(visible_gap))
+        rounded_mantissa = math.ceil(visible_gap / 10.0**exponent * 10.0) / 10.0
+        if rounded_mantissa >= 10.0:
+            rounded_mantissa, exponent = 1.0, exponent + 1
         # No line breaks before a no-break space's sign, nor after a minus sign; after a hyphen it does.
         percent = (
-            f"{up * 10.0 ** (exponent + 2):.3g}\N{NO-BREAK SPACE}%"
+            f"{rounded_mantissa * 10.0 ** (exponent + 2):.3g}\N{NO-BREAK SPACE}%"
             if exponent >= -4
-            else f"{up:g}e−{-exponent:d} (relative)"
+            else f"{rounded_mantissa:g}e−{-exponent:d} (relative)"
         )
-        return f"Proved: no choice of this kind is better by more than {percent}; {self.argument}.{about}"
+        return f"Proved: no choice of this kind is better by more than {percent}; {self.argument}.{approximation_text}"

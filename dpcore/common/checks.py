@@ -16,8 +16,8 @@ EPSILON_RANGE = (1e-6, 1e3)
 VALUE_BOUND_RANGE = (1e-9, 1e9)
 
 
-def shown(value: object) -> str:
-    """The value as a sentence quotes it: short, and never a number of thousands of digits."""
+def quote(value: object) -> str:
+    """Quote a value in a sentence: short, and never a number of thousands of digits."""
     try:
         text = repr(value)
         if isinstance(value, float) and math.isfinite(value) and "e" in text:
@@ -28,7 +28,7 @@ def shown(value: object) -> str:
 
 
 def _as_float(value: object) -> float:
-    """The real number, infinite where it lies beyond float64 and NaN where it is none."""
+    """Convert to a real number, infinite beyond float64 and NaN for no number."""
     if type(value) is bool or not isinstance(value, Real):
         return math.nan
     try:
@@ -45,107 +45,119 @@ class Problems:
         InvalidInput: With all problems found, when the block ends without an error of its own, by ``return`` too.
     """
 
-    found: list[InputProblem] = field(default_factory=list)
+    entries: list[InputProblem] = field(default_factory=list)
 
     def __enter__(self) -> Problems:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
+    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
+        if error_type is None:
             self.raise_if_any()
 
-    def add(self, what: str, where: str = "", remedy: str = "") -> None:
+    def add(self, message: str, location: str = "", remedy: str = "") -> None:
         """Record one problem (see `dpcore.common.errors.InputProblem`)."""
-        self.extend([InputProblem(what, where, remedy)])
+        self.extend([InputProblem(message, location, remedy)])
 
     def extend(self, problems: Iterable[InputProblem]) -> None:
-        """Record several problems, of those that are known already none."""
-        self.found.extend(one for one in problems if one not in self.found)
+        """Record several problems, except those that are known already."""
+        self.entries.extend(problem for problem in problems if problem not in self.entries)
 
     def raise_if_any(self) -> None:
         """Raise `InvalidInput` with all recorded problems; do nothing where there are none."""
-        if self.found:
-            raise InvalidInput(self.found)
+        if self.entries:
+            raise InvalidInput(self.entries)
 
     @contextmanager
     def collecting(self) -> Iterator[None]:
-        """Record what is refused within, in place of an end there."""
+        """Record the problems of an `InvalidInput` in the block, which then ends."""
         try:
             yield
-        except InvalidInput as refused:
-            self.extend(refused.problems)
+        except InvalidInput as error:
+            self.extend(error.problems)
 
-    def finite(self, **named: object) -> bool:
-        """Require finite real numbers. Returns whether all were."""
-        return self._each(named, lambda x: True, "be a finite number")
+    def finite(self, **arguments: object) -> bool:
+        """Require finite real numbers. Return True if all were."""
+        return self._check_each(arguments, lambda number: True, "be a finite number")
 
-    def positive(self, **named: object) -> bool:
-        """Require finite numbers above 0. Returns whether all were."""
-        return self._each(named, lambda x: x > 0, "be a finite number above 0")
+    def positive(self, **arguments: object) -> bool:
+        """Require finite numbers above 0. Return True if all were."""
+        return self._check_each(arguments, lambda number: number > 0, "be a finite number above 0")
 
-    def non_negative(self, **named: object) -> bool:
-        """Require finite numbers of at least 0. Returns whether all were."""
-        return self._each(named, lambda x: x >= 0, "be a finite number of at least 0")
+    def non_negative(self, **arguments: object) -> bool:
+        """Require finite numbers of at least 0. Return True if all were."""
+        return self._check_each(arguments, lambda number: number >= 0, "be a finite number of at least 0")
 
-    def between(self, low: float, high: float, **named: object) -> bool:
-        """Require finite numbers in [low, high]. Returns whether all were."""
-        return self._each(named, lambda x: low <= x <= high, "lie between {} and {}", low, high)
+    def between(self, low: float, high: float, **arguments: object) -> bool:
+        """Require finite numbers in [low, high]. Return True if all were."""
+        return self._check_each(
+            arguments, lambda number: low <= number <= high, "lie between {} and {}", low, high
+        )
 
-    def inside(self, low: float, high: float, **named: object) -> bool:
-        """Require numbers strictly between low and high. Returns whether all were."""
-        return self._each(named, lambda x: low < x < high, "lie strictly between {} and {}", low, high)
+    def inside(self, low: float, high: float, **arguments: object) -> bool:
+        """Require numbers strictly between low and high. Return True if all were."""
+        return self._check_each(
+            arguments, lambda number: low < number < high, "lie strictly between {} and {}", low, high
+        )
 
-    def ascending(self, **named: object) -> bool:
-        """Require two finite numbers, the first below the second. Returns whether they were."""
-        if not self.finite(**named):
+    def ascending(self, **arguments: object) -> bool:
+        """Require two finite numbers, the first below the second. Return True if they were."""
+        if not self.finite(**arguments):
             return False
-        (lower, low), (upper, high) = named.items()
+        (lower, low), (upper, high) = arguments.items()
         if _as_float(low) < _as_float(high):
             return True
-        got = " and ".join(wording.entered(_as_float(end)) for end in (low, high))
-        self.add(f"{lower} must lie below {upper}; got {got}")
+        received = " and ".join(wording.entered(_as_float(end)) for end in (low, high))
+        self.add(f"{lower} must lie below {upper}; got {received}")
         return False
 
-    def of_kind(self, kind: type, **named: object) -> bool:
-        """Require objects of a class. Returns whether all were."""
-        wrong = [name for name, value in named.items() if not isinstance(value, kind)]
+    def of_kind(self, required_type: type, **arguments: object) -> bool:
+        """Require objects of a class. Return True if all were."""
+        wrong = [name for name, value in arguments.items() if not isinstance(value, required_type)]
         for name in wrong:
-            self.add(f"{name} must be of the kind {kind.__name__}")
+            self.add(f"{name} must be of the kind {required_type.__name__}")
         return not wrong
 
-    def whole(self, low: int, high: int, **named: object) -> bool:
-        """Require whole numbers in [low, high]. Returns whether all were."""
-        return self._each(
-            named,
-            lambda x: x == math.floor(x) and low <= x <= high,
+    def whole(self, low: int, high: int, **arguments: object) -> bool:
+        """Require integers in [low, high]. Return True if all were."""
+        return self._check_each(
+            arguments,
+            lambda number: number == math.floor(number) and low <= number <= high,
             f"be a whole number between {low:,} and {high:,}",
         )
 
-    def _each(
-        self, named: dict[str, object], holds: Callable[[float], bool], must: str, *ends: float
+    def _check_each(
+        self,
+        arguments: dict[str, object],
+        is_valid: Callable[[float], bool],
+        requirement_format: str,
+        *limits: float,
     ) -> bool:
-        fine = True
-        for name, value in named.items():
+        are_valid = True
+        for name, value in arguments.items():
             number = _as_float(value)
-            if not (math.isfinite(number) and holds(number)):
-                said = must.format(*map(wording.entered, ends))
-                self.add(f"{name} must {said}; got {shown(value)}")
-                fine = False
-        return fine
+            if not (math.isfinite(number) and is_valid(number)):
+                requirement = requirement_format.format(*map(wording.entered, limits))
+                self.add(f"{name} must {requirement}; got {quote(value)}")
+                are_valid = False
+        return are_valid
 
 
-class _AtOnce(Problems):
-    """Nothing is collected: each check refuses by itself."""
+class _ImmediateProblems(Problems):
+    """A collector that collects nothing: each check raises by itself."""
 
     def extend(self, problems: Iterable[InputProblem]) -> None:
         raise InvalidInput(problems)
 
-    def _each(
-        self, named: dict[str, object], holds: Callable[[float], bool], must: str, *ends: float
+    def _check_each(
+        self,
+        arguments: dict[str, object],
+        is_valid: Callable[[float], bool],
+        requirement_format: str,
+        *limits: float,
     ) -> bool:
         with Problems() as problems:
-            return problems._each(named, holds, must, *ends)
+            return problems._check_each(arguments, is_valid, requirement_format, *limits)
 
 
-require = _AtOnce()
-"""Where there is one check alone: ``require.positive(bound=bound)`` raises `InvalidInput` with all that it finds."""
+require = _ImmediateProblems()
+"""For a single check: ``require.positive(bound=bound)`` raises `InvalidInput` with all problems."""

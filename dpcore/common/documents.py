@@ -1,4 +1,4 @@
-"""JSON that a person takes away: one head for all of it, and one form for the choice of a bound."""
+"""JSON files that a person takes away: one head for all of them, and one form for the choice of a bound."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ MADE_WITH = f"Sweet Spot {VERSION}"
 CHOICE_SCHEMA = "sweetspot/choice/1"
 
 
-def document(schema: str, **sections: object) -> str:
-    """Sections under their schema and the program that made them, indented."""
-    whole = {"schema": schema, "made_with": MADE_WITH, **sections}
-    return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+def write_document(schema: str, **sections: object) -> str:
+    """Write sections under their schema and the program that made them, indented."""
+    content = {"schema": schema, "made_with": MADE_WITH, **sections}
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def choice_document(
+def write_choice_document(
     dataset: Dataset,
     release: str,
     question: Mapping[str, object],
@@ -29,7 +29,7 @@ def choice_document(
     assumptions: Sequence[str],
     schema: str = CHOICE_SCHEMA,
 ) -> str:
-    """The choice of a bound: what was asked, on which data, and the answer, each beside its label.
+    """Write the choice of a bound: the question, its data, and the answer, each with its label.
 
     Args:
         dataset: The data; their label stands at every number computed from them.
@@ -41,7 +41,7 @@ def choice_document(
         schema: Name and version of the form of question and answer.
     """
     label = dataset.provenance.label
-    return document(
+    return write_document(
         schema,
         question={"release": release, "label": "public input", **question},
         data={
@@ -58,17 +58,17 @@ def choice_document(
     )
 
 
-def finite(value: float) -> float | None:
-    """The value as JSON holds it: null where it is not finite."""
+def finite_or_none(value: float) -> float | None:
+    """Return the value as JSON holds it: None if it is not finite."""
     return value if math.isfinite(value) else None
 
 
-def proof(certificate: Certificate | None) -> dict[str, object]:
-    """What is proved, as every file of choices says it; ``none`` where nothing is."""
+def certificate_fields(certificate: Certificate | None) -> dict[str, object]:
+    """Return the certificate as every file of choices has it; ``none`` if there is none."""
     if certificate is None:
         return {"proved_relative_gap": None, "proof": "none"}
     document: dict[str, object] = {
-        "proved_relative_gap": finite(certificate.relative_gap),
+        "proved_relative_gap": finite_or_none(certificate.relative_gap),
         "proof": certificate.argument,
     }
     if certificate.approximation:

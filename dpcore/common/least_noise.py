@@ -1,26 +1,28 @@
-"""The least noise that keeps a budget, with few looks at an accountant that takes milliseconds or more for each."""
+"""The least noise that keeps a budget, with few calls of an accountant that takes milliseconds or more for each."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 
-MOST_EVALUATIONS, FARTHEST = 60, 300.0
+MAX_EVALUATIONS, MAX_LOG_NOISE = 60, 300.0
 """Looks, and the logarithm of the noise, beyond which there is none to be found."""
-STEEPEST = 10.0
+MAX_LOG_RATIO = 10.0
 """Logarithm of what is spent over the budget, up or down, beyond which it is all the same for a chord."""
 
 
-def least_noise(spent: Callable[[float], float], epsilon: float, guess: float, tolerance: float) -> float:
-    """The least noise that spends at most ``epsilon``, from above: that much was looked at, and kept it.
+def find_least_noise(
+    compute_epsilon: Callable[[float], float], epsilon: float, guess: float, tolerance: float
+) -> float:
+    """Find the least noise that spends at most ``epsilon``, from above: the accountant confirmed it.
 
-    ``spent`` falls; its logarithm over that of the noise is nearly straight, so that a chord finds the root soon. A
-    stale end is halved (Illinois).
+    ``compute_epsilon`` falls; its logarithm over that of the noise is nearly straight, so that a chord finds
+    the root soon. A stale end is halved (Illinois).
 
     Args:
-        spent: From the noise, above 0, to the ε that it spends.
+        compute_epsilon: From the noise, above 0, to the ε that it spends.
         epsilon: The budget.
         guess: Of the noise; the nearer, the fewer looks.
         tolerance: Relative, of the noise.
@@ -30,43 +32,46 @@ def least_noise(spent: Callable[[float], float], epsilon: float, guess: float, t
     """
     target = math.log(epsilon)
 
-    def height(log_sigma: float) -> float:
+    def log_excess(log_sigma: float) -> float:
         # Kept within what chords can be drawn with: nothing at all may be spent, or more than a number holds.
-        return min(max(math.log(max(spent(math.exp(log_sigma)), 1e-300)) - target, -STEEPEST), STEEPEST)
+        return min(
+            max(math.log(max(compute_epsilon(math.exp(log_sigma)), 1e-300)) - target, -MAX_LOG_RATIO),
+            MAX_LOG_RATIO,
+        )
 
-    at = math.log(guess)
-    value = height(at)
-    low = high = at
-    at_low = at_high = value
-    left, stride = MOST_EVALUATIONS, 0.1
-    while at_high > 0.0 and left and high < FARTHEST:
-        low, at_low = high, at_high
-        high += max(min(at_high, 3.0), stride)
-        at_high, stride, left = height(high), 2.0 * stride, left - 1
-    while at_low <= 0.0 and left and low > -FARTHEST:
-        high, at_high = low, at_low
-        low -= max(min(-at_low, 3.0), stride)
-        at_low, stride, left = height(low), 2.0 * stride, left - 1
-    if at_low <= 0.0 or at_high > 0.0:
-        raise refusal(
+    log_guess = math.log(guess)
+    value = log_excess(log_guess)
+    low = high = log_guess
+    value_at_low = value_at_high = value
+    calls_left, stride = MAX_EVALUATIONS, 0.1
+    while value_at_high > 0.0 and calls_left and high < MAX_LOG_NOISE:
+        low, value_at_low = high, value_at_high
+        high += max(min(value_at_high, 3.0), stride)
+        value_at_high, stride, calls_left = log_excess(high), 2.0 * stride, calls_left - 1
+    while value_at_low <= 0.0 and calls_left and low > -MAX_LOG_NOISE:
+        high, value_at_high = low, value_at_low
+        low -= max(min(-value_at_low, 3.0), stride)
+        value_at_low, stride, calls_left = log_excess(low), 2.0 * stride, calls_left - 1
+    if value_at_low <= 0.0 or value_at_high > 0.0:
+        raise refuse(
             "no noise was found that keeps ε with these settings",
             "",
             "Take another ε, or fewer steps where there are some",
         )
-    weight_low, weight_high, side = at_low, at_high, 0
-    while high - low > tolerance and at_high < -tolerance / 4.0 and left:
+    weight_low, weight_high, side = value_at_low, value_at_high, 0
+    while high - low > tolerance and value_at_high < -tolerance / 4.0 and calls_left:
         # Aimed a little above the root: the safe end is the one that is returned.
         share = weight_low / (weight_low - weight_high)
         # Away from both ends, so that every look shortens the interval.
-        middle = low + (high - low) * min(max(share, 0.02), 0.98) + tolerance / 4.0
-        middle = min(middle, high - 1e-3 * (high - low))
-        found, left = height(middle), left - 1
-        if found <= 0.0:
-            high, at_high, weight_high = middle, found, found
+        midpoint = low + (high - low) * min(max(share, 0.02), 0.98) + tolerance / 4.0
+        midpoint = min(midpoint, high - 1e-3 * (high - low))
+        value_at_middle, calls_left = log_excess(midpoint), calls_left - 1
+        if value_at_middle <= 0.0:
+            high, value_at_high, weight_high = midpoint, value_at_middle, value_at_middle
             weight_low *= 0.5 if side == 1 else 1.0
             side = 1
         else:
-            low, at_low, weight_low = middle, found, found
+            low, value_at_low, weight_low = midpoint, value_at_middle, value_at_middle
             weight_high *= 0.5 if side == -1 else 1.0
             side = -1
     return math.exp(high)

@@ -1,4 +1,4 @@
-"""What DP releases of one set of private data cost together."""
+"""The total cost of DP releases of one set of private data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import secrets
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from dpcore.common.privacy import Neighbours, ReleaseFacts, float_above, rounded_up
+from dpcore.common.privacy import Neighbours, ReleaseFacts, format_rounded_up, round_up_to_float
 
 # How many steps of the first relation one step of the second takes at most; absent where none lead there.
 # Replacing a user is removing one and adding another; so is changing one user's values; and changing values is
@@ -24,14 +24,14 @@ _LARGEST_EXPONENT = 709.0
 _STRONGEST_FIRST = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER, Neighbours.REPLACE_VALUES)
 
 
-def new_mark() -> str:
-    """A mark that no other release has: 16 random hexadecimal digits, which say nothing of data or noise."""
+def draw_mark() -> str:
+    """Draw a mark that no other release has: 16 random hexadecimal digits, unrelated to data and noise."""
     return secrets.token_hex(8)
 
 
 @dataclass(frozen=True)
-class Spent:
-    """What all releases guarantee together.
+class Total:
+    """The joint guarantee of all releases.
 
     Attributes:
         epsilon: Never less than the sum.
@@ -46,9 +46,9 @@ class Spent:
 
 @dataclass(frozen=True)
 class Ledger:
-    """The releases made of one set of private data, in order.
+    """The releases of one set of private data, in order.
 
-    Basic composition: epsilons and deltas add up, whatever was chosen in the light of earlier releases. Where
+    Basic composition: epsilons and deltas add up, whatever was chosen in the light of earlier releases. If
     neighbouring relations differ, the total is for the strongest that all cover, with group privacy for those
     that take two steps: (2 epsilon, (1 + e^epsilon) delta).
 
@@ -69,56 +69,65 @@ class Ledger:
 
     def __post_init__(self) -> None:
         if not self.marks:
-            object.__setattr__(self, "marks", tuple(new_mark() for _ in self.releases))
+            object.__setattr__(self, "marks", tuple(draw_mark() for _ in self.releases))
         if not len(self.releases) == len(self.marks) == len(set(self.marks)):
             raise ValueError("a ledger has one mark of its own for each release")
 
-    def after(self, facts: ReleaseFacts) -> Ledger:
-        """With one more release."""
-        return Ledger((*self.releases, facts), (*self.marks, new_mark()))
+    def add(self, facts: ReleaseFacts) -> Ledger:
+        """Return the ledger with one more release."""
+        return Ledger((*self.releases, facts), (*self.marks, draw_mark()))
 
-    def joined(self, other: Ledger) -> Ledger:
-        """All releases of both, each once; never less than either.
+    def merge(self, other_ledger: Ledger) -> Ledger:
+        """Merge all releases of both ledgers, each once; the total is never less than either.
 
-        A release of ``other`` is taken for one of these only where mark and facts are the same. Under a mark that
-        stands for something else here it counts as a further one.
+        A release of ``other`` is taken for one of these only if mark and facts are the same. If its mark stands
+        for another release here, it counts as a further one.
         """
-        known = dict(zip(self.marks, self.releases, strict=True))
-        joined = self
-        for mark, facts in zip(other.marks, other.releases, strict=True):
-            if known.get(mark) != facts:
-                fresh = new_mark() if mark in joined.marks else mark
-                joined = Ledger((*joined.releases, facts), (*joined.marks, fresh))
-        return joined
+        facts_by_mark = dict(zip(self.marks, self.releases, strict=True))
+        merged = self
+        for mark, facts in zip(other_ledger.marks, other_ledger.releases, strict=True):
+            if facts_by_mark.get(mark) != facts:
+                fresh = draw_mark() if mark in merged.marks else mark
+                merged = Ledger((*merged.releases, facts), (*merged.marks, fresh))
+        return merged
 
     @property
-    def spent(self) -> Spent | None:
-        """The total; None before the first release."""
+    def total(self) -> Total | None:
+        """Return the total; None before the first release."""
         if not self.releases:
             return None
         # There always is one: every relation covers changed values.
         relation = next(
-            to for to in _STRONGEST_FIRST if all((one.neighbours, to) in _STEPS for one in self.releases)
+            relation_candidate
+            for relation_candidate in _STRONGEST_FIRST
+            if all((release.neighbours, relation_candidate) in _STEPS for release in self.releases)
         )
         epsilon, delta = Fraction(0), Fraction(0)
-        for one in self.releases:
-            steps = _STEPS[one.neighbours, relation]
-            epsilon += steps * Fraction(one.epsilon)
+        for release in self.releases:
+            steps = _STEPS[release.neighbours, relation]
+            epsilon += steps * Fraction(release.epsilon)
             factor = Fraction(1)
-            if steps == 2 and one.delta:
+            if steps == 2 and release.delta:
                 # e^epsilon is beyond float64 above 709; any delta times it is then taken for no guarantee at all.
-                above = math.exp(one.epsilon) if one.epsilon <= _LARGEST_EXPONENT else 0.0
-                factor = 1 + Fraction(math.nextafter(above, math.inf)) if above else 1 / Fraction(one.delta)
-            delta += factor * Fraction(one.delta)
-        return Spent(float_above(epsilon), float_above(min(delta, Fraction(1))), relation)
+                exponential = math.exp(release.epsilon) if release.epsilon <= _LARGEST_EXPONENT else 0.0
+                factor = (
+                    1 + Fraction(math.nextafter(exponential, math.inf))
+                    if exponential
+                    else 1 / Fraction(release.delta)
+                )
+            delta += factor * Fraction(release.delta)
+        return Total(round_up_to_float(epsilon), round_up_to_float(min(delta, Fraction(1))), relation)
 
     @property
     def sentence(self) -> str:
-        """The total in words, never rounded down."""
-        spent = self.spent
-        if spent is None:
+        """Write the total in words, never rounded down."""
+        total = self.total
+        if total is None:
             return "Nothing has been released from these data."
-        delta = f", δ = {rounded_up(spent.delta)}" if spent.delta else ""
+        delta = f", δ = {format_rounded_up(total.delta)}" if total.delta else ""
         count = len(self.releases)
-        made = "1 release" if count == 1 else f"{count:,} releases"
-        return f"Spent on these data: ε = {rounded_up(spent.epsilon)}{delta} in {made} ({spent.neighbours.short})."
+        count_text = "1 release" if count == 1 else f"{count:,} releases"
+        return (
+            f"Spent on these data: ε = {format_rounded_up(total.epsilon)}{delta} in {count_text} "
+            f"({total.neighbours.short})."
+        )

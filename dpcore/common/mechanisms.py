@@ -1,4 +1,4 @@
-"""Noise that is really released, drawn by OpenDP; every other module only computes with noise."""
+"""Noise of real releases, drawn by OpenDP; every other module only computes with noise."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import refusal
-from dpcore.common.least_noise import least_noise
-from dpcore.common.privacy import Disclosure, gaussian_sigma, rounded_up
+from dpcore.common.errors import refuse
+from dpcore.common.least_noise import find_least_noise
+from dpcore.common.privacy import Disclosure, compute_gaussian_sigma, format_rounded_up
 from dpcore.contributions import FloatArray, IntArray
 
 Charge = Callable[[float, float], None]
@@ -43,11 +43,11 @@ class LaplaceRelease:
 
     @property
     def label(self) -> str:
-        """The label that stands beside the numbers; its epsilon is never rounded down."""
-        return f"{Disclosure.DP_RELEASE.value}, epsilon = {rounded_up(self.epsilon)}"
+        """Return the label of the numbers; its epsilon is never rounded down."""
+        return f"{Disclosure.DP_RELEASE.value}, epsilon = {format_rounded_up(self.epsilon)}"
 
 
-def laplace(
+def release_laplace(
     values: npt.ArrayLike, sensitivity: float, epsilon: float, charge: Charge | None = None
 ) -> LaplaceRelease:
     """Add Laplace noise to a vector, by OpenDP's sampler, which is not open to floating-point attacks.
@@ -75,8 +75,8 @@ def laplace(
         problems.between(*EPSILON_RANGE, epsilon=epsilon)
     scale = float(sensitivity) / float(epsilon)
     if not math.isfinite(scale):
-        raise refusal("sensitivity over epsilon leaves float64", remedy="Express the values in a larger unit")
-    dp = _opendp()
+        raise refuse("sensitivity over epsilon leaves float64", remedy="Express the values in a larger unit")
+    dp = _load_opendp()
     space = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=exact.size), dp.l1_distance(T=float)
     measurement = dp.m.make_laplace(*space, scale=scale)
     for _ in range(8):
@@ -114,13 +114,13 @@ class IntegerRelease:
 
 DISCRETE_LAPLACE = "discrete Laplace"
 DISCRETE_GAUSSIAN = "discrete Gaussian"
-_WHOLE = 2**53
+_MAX_INTEGER = 2**53
 MAX_SQUARED = 10**18
 """Largest squared sensitivity of a sequence of vectors."""
 _SAFE_STEPS = 64
 
 
-def discrete_laplace(
+def release_discrete_laplace(
     values: npt.ArrayLike, sensitivity: int, epsilon: float, charge: Charge | None = None
 ) -> IntegerRelease:
     """Add discrete Laplace noise to a vector of whole numbers, by OpenDP's exact sampler.
@@ -140,8 +140,8 @@ def discrete_laplace(
     Source: Ghosh, Roughgarden, Sundararajan 2012 (the geometric mechanism); sampled as Canonne, Kamath,
         Steinke 2020, section 5.2.
     """
-    exact = _checked_whole(values, sensitivity, epsilon)
-    scale = laplace_scale(sensitivity, epsilon)
+    exact = _require_integers(values, sensitivity, epsilon)
+    scale = find_laplace_scale(sensitivity, epsilon)
     measurement = _laplace_measurement(exact.size, scale)
     proven = float(measurement.map(int(sensitivity)))
     _require(proven <= epsilon, epsilon, scale)
@@ -151,8 +151,8 @@ def discrete_laplace(
     return IntegerRelease(noisy, proven, 0.0, scale, DISCRETE_LAPLACE)
 
 
-def laplace_scale(sensitivity: int, epsilon: float) -> float:
-    """The smallest scale near sensitivity / epsilon at which OpenDP proves epsilon; nothing is drawn."""
+def find_laplace_scale(sensitivity: int, epsilon: float) -> float:
+    """Find the smallest scale near sensitivity / epsilon at which OpenDP proves epsilon; nothing is drawn."""
     scale = int(sensitivity) / epsilon
     for _ in range(_SAFE_STEPS):
         if _laplace_measurement(1, scale).map(int(sensitivity)) <= epsilon:
@@ -161,7 +161,7 @@ def laplace_scale(sensitivity: int, epsilon: float) -> float:
     return scale
 
 
-def discrete_gaussian(
+def release_discrete_gaussian(
     values: npt.ArrayLike,
     squared_sensitivity: int,
     epsilon: float,
@@ -190,15 +190,15 @@ def discrete_gaussian(
     Source: Canonne, Kamath, Steinke 2020, The Discrete Gaussian for Differential Privacy, theorem 1 (also for
         vectors) and proposition 7.
     """
-    exact = _checked_whole(values, squared_sensitivity, epsilon, delta)
-    scale = gaussian_scale(squared_sensitivity, epsilon, delta)
+    exact = _require_integers(values, squared_sensitivity, epsilon, delta)
+    scale = find_gaussian_scale(squared_sensitivity, epsilon, delta)
     measurement = _gaussian_measurement(exact.size, scale)
-    proven, at = _fixed(measurement, delta).map(_root_above(squared_sensitivity))
-    _require(proven <= epsilon and at <= delta, epsilon, scale)
+    proven, proven_delta = _fix_delta(measurement, delta).map(_round_root_up(squared_sensitivity))
+    _require(proven <= epsilon and proven_delta <= delta, epsilon, scale)
     if charge is not None:
-        charge(float(proven), float(at))
+        charge(float(proven), float(proven_delta))
     noisy = np.array(measurement(exact.tolist()), dtype=np.int64)
-    return IntegerRelease(noisy, float(proven), float(at), scale, DISCRETE_GAUSSIAN)
+    return IntegerRelease(noisy, float(proven), float(proven_delta), scale, DISCRETE_GAUSSIAN)
 
 
 @dataclass(eq=False)
@@ -209,16 +209,16 @@ class GaussianSteps:
         epsilon: The guarantee of all of them together, as OpenDP proves it: at most what was asked for.
         delta: Likewise.
         scale: sigma of the noise on every entry of every vector.
-        left: What is left of the sum of squared sensitivities that was paid for.
+        remaining: What is left of the sum of squared sensitivities that was paid for.
     """
 
     epsilon: float
     delta: float
     scale: float
-    left: int
+    remaining: int
 
     def release(self, values: npt.ArrayLike, squared_sensitivity: int) -> IntArray:
-        """One more vector with noise; a fresh draw at every call.
+        """Release one more vector with noise; a fresh draw at every call.
 
         Args:
             values: Whole numbers of at most 2^53 in magnitude, shape (k,).
@@ -229,23 +229,24 @@ class GaussianSteps:
             InvalidInput: Values not whole or not a vector, or more was asked than is left; nothing was drawn.
         """
         with Problems() as problems:
-            exact = _whole_vector(values, problems)
+            exact = _check_integers(values, problems)
             if problems.whole(1, MAX_SQUARED, squared_sensitivity=squared_sensitivity) and (
-                int(squared_sensitivity) > self.left
+                int(squared_sensitivity) > self.remaining
             ):
                 problems.add("this vector may move by more than is left of what was paid for")
         # Before the draw: if the sampler breaks off, noise may have been seen, and nothing may be paid back.
-        self.left -= int(squared_sensitivity)
+        self.remaining -= int(squared_sensitivity)
         return np.array(_gaussian_measurement(exact.size, self.scale)(exact.tolist()), dtype=np.int64)
 
 
-def discrete_gaussian_steps(
+def start_gaussian_steps(
     squared_sensitivity: int, epsilon: float, delta: float, charge: Charge | None = None
 ) -> GaussianSteps:
-    """Pay for a sequence of vectors at once; they are released as they are found.
+    """Pay for a sequence of vectors at once; they are released one by one.
 
-    With one sigma for all, vectors of squared sensitivities D_1, D_2 ... are (D_1 + D_2 + ...) / (2 sigma^2)-zCDP
-    together, just as one vector of the summed squared sensitivity is, for which OpenDP proves (epsilon, delta).
+    With one sigma for all, vectors of squared sensitivities D_1, D_2 ... are (D_1 + D_2 + ...) / (2
+    sigma^2)-zCDP together, just as one vector of the summed squared sensitivity is, for which OpenDP proves
+    (epsilon, delta).
 
     Args:
         squared_sensitivity: The sum over all vectors, whole, at least 1.
@@ -263,37 +264,40 @@ def discrete_gaussian_steps(
         problems.between(*EPSILON_RANGE, epsilon=epsilon)
         problems.inside(0.0, 1.0, delta=delta)
     total = int(squared_sensitivity)
-    scale = gaussian_scale(total, epsilon, delta)
-    proven, at = _fixed(_gaussian_measurement(1, scale), delta).map(_root_above(total))
-    _require(proven <= epsilon and at <= delta, epsilon, scale)
+    scale = find_gaussian_scale(total, epsilon, delta)
+    proven, proven_delta = _fix_delta(_gaussian_measurement(1, scale), delta).map(_round_root_up(total))
+    _require(proven <= epsilon and proven_delta <= delta, epsilon, scale)
     if charge is not None:
-        charge(float(proven), float(at))
-    return GaussianSteps(float(proven), float(at), scale, total)
+        charge(float(proven), float(proven_delta))
+    return GaussianSteps(float(proven), float(proven_delta), scale, total)
 
 
 @functools.lru_cache(maxsize=256)
-def gaussian_scale(squared_sensitivity: int, epsilon: float, delta: float) -> float:
-    """The smallest sigma, to 1e-9 of it and from above, at which OpenDP proves (epsilon, delta)."""
-    step = _root_above(squared_sensitivity)
+def find_gaussian_scale(squared_sensitivity: int, epsilon: float, delta: float) -> float:
+    """Find the smallest sigma, to 1e-9 of it and from above, at which OpenDP proves (epsilon, delta)."""
+    step = _round_root_up(squared_sensitivity)
 
-    def spent(sigma: float) -> float:
-        proven, at = _fixed(_gaussian_measurement(1, sigma), delta).map(step)
-        return float(proven) if at <= delta else math.inf
+    def compute_epsilon(sigma: float) -> float:
+        proven, proven_delta = _fix_delta(_gaussian_measurement(1, sigma), delta).map(step)
+        return float(proven) if proven_delta <= delta else math.inf
 
     # OpenDP goes by way of zCDP, which takes a few per cent more noise than the exact analysis.
-    return least_noise(spent, epsilon, 1.05 * step * gaussian_sigma(epsilon, delta), 1e-9)
+    return find_least_noise(
+        compute_epsilon, epsilon, 1.05 * step * compute_gaussian_sigma(epsilon, delta), 1e-9
+    )
 
 
 @functools.lru_cache(maxsize=4096)
-def gaussian_epsilon(sigma: float, delta: float) -> float:
-    """The epsilon that OpenDP proves at sensitivity 1 with delta; sigma is above 0."""
-    return float(_fixed(_gaussian_measurement(1, sigma), delta).map(1.0)[0])
+def compute_gaussian_epsilon(sigma: float, delta: float) -> float:
+    """Compute the epsilon that OpenDP proves at sensitivity 1 with delta; sigma is above 0."""
+    return float(_fix_delta(_gaussian_measurement(1, sigma), delta).map(1.0)[0])
 
 
-def _root_above(squared: int) -> float:
+def _round_root_up(squared: int) -> float:
     # Beyond 2^53 a whole number next to a square has the square's own root as a float, which is below its own.
-    whole = math.isqrt(squared)
-    return float(whole) if whole**2 == squared else math.nextafter(math.sqrt(squared), math.inf)
+    """Return the square root of an integer, rounded up."""
+    integer_root = math.isqrt(squared)
+    return float(integer_root) if integer_root**2 == squared else math.nextafter(math.sqrt(squared), math.inf)
 
 
 def _require(granted: bool, epsilon: float, scale: float) -> None:
@@ -303,56 +307,57 @@ def _require(granted: bool, epsilon: float, scale: float) -> None:
         )
 
 
-def _checked_whole(
+def _require_integers(
     values: npt.ArrayLike, sensitivity: int, epsilon: float, delta: float | None = None
 ) -> IntArray:
+    """Return integers, or raise `InvalidInput`."""
     with Problems() as problems:
-        whole = _whole_vector(values, problems)
+        integers = _check_integers(values, problems)
         problems.whole(1, 10**12, sensitivity=sensitivity)
         problems.between(*EPSILON_RANGE, epsilon=epsilon)
         if delta is not None:
             problems.inside(0.0, 1.0, delta=delta)
-    return whole.astype(np.int64)
+    return integers.astype(np.int64)
 
 
-def _whole_vector(values: npt.ArrayLike, problems: Problems) -> npt.NDArray[Any]:
-    """The values; a problem where they are no vector of whole numbers that float64 holds."""
+def _check_integers(values: npt.ArrayLike, problems: Problems) -> npt.NDArray[Any]:
+    """Return the values; add a problem unless they are a vector of integers that float64 holds."""
     vector = np.asarray(values)
     if vector.ndim != 1 or vector.size == 0 or vector.dtype.kind not in "iu":
         problems.add("values must be a vector of whole numbers")
-    elif max(abs(int(vector.min())), abs(int(vector.max()))) > _WHOLE:
+    elif max(abs(int(vector.min())), abs(int(vector.max()))) > _MAX_INTEGER:
         problems.add("values must be at most 2⁵³ in magnitude")
     return vector
 
 
 @functools.cache
-def _opendp() -> Any:
-    """What of OpenDP is called here, by the names that `opendp.prelude` has for it; only partly typed.
+def _load_opendp() -> Any:
+    """Load the parts of OpenDP that are called here, by the names of `opendp.prelude`; only partly typed.
 
-    Not the prelude itself: where scikit-learn or Polars is installed, it loads them, 1 s in place of 0.1 until the
-    first noise is drawn.
+    The prelude itself is not imported: if scikit-learn or Polars is installed, it loads them, 1 s instead of
+    0.1 until the first noise is drawn.
     """
     names = ("mod", "combinators", "measurements", "domains", "metrics", "measures")
     mod, combinators, measurements, *spaces = (importlib.import_module(f"opendp.{name}") for name in names)
     mod.enable_features("contrib")
-    of_spaces = {name: what for module in spaces for name, what in vars(module).items()}
-    return SimpleNamespace(**of_spaces | {"c": combinators, "m": measurements})
+    space_members = {name: member for module in spaces for name, member in vars(module).items()}
+    return SimpleNamespace(**space_members | {"c": combinators, "m": measurements})
 
 
 def _laplace_measurement(size: int, scale: float) -> Any:
-    dp = _opendp()
+    dp = _load_opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64"), size=size), dp.l1_distance(T="i64")
     return dp.m.make_laplace(*space, scale=scale)
 
 
 def _gaussian_measurement(size: int, scale: float) -> Any:
-    dp = _opendp()
+    dp = _load_opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64"), size=size), dp.l2_distance(T=float)
     return dp.m.make_gaussian(*space, scale=scale)
 
 
-def _fixed(measurement: Any, delta: float) -> Any:
-    dp = _opendp()
+def _fix_delta(measurement: Any, delta: float) -> Any:
+    dp = _load_opendp()
     return dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(measurement), delta)
 
 
@@ -394,9 +399,11 @@ def exponential_mechanism(
 
     Source: McSherry and Talwar 2007, theorem 6; Cesar and Rogers 2021 for zCDP.
     """
-    whole = all(isinstance(s, int) and not isinstance(s, bool) and abs(s) < 2**63 for s in scores)
+    are_integers = all(
+        isinstance(score, int) and not isinstance(score, bool) and abs(score) < 2**63 for score in scores
+    )
     with Problems() as problems:
-        if not scores or not whole:
+        if not scores or not are_integers:
             problems.add("scores must be whole numbers that fit 64 bits, at least one of them")
         problems.whole(1, 2**53, sensitivity=sensitivity)
         problems.between(*EPSILON_RANGE, epsilon=epsilon)
@@ -409,19 +416,19 @@ def exponential_mechanism(
         scale = math.nextafter(scale, math.inf)
     _require(proven <= epsilon, epsilon, scale)
     # Set up before the charge, so that what can fail has not cost anything.
-    draw_one = selection(scores, scale)
+    select = make_selection(scores, scale)
     if charge is not None:
         charge(proven, 0.0)
-    return SelectionRelease(draw_one(), proven, scale)
+    return SelectionRelease(select(), proven, scale)
 
 
-def selection(scores: Sequence[int], scale: float) -> Callable[[], int]:
-    """Draws from softmax(score / scale), exactly; for `exponential_mechanism` and for tests of its law."""
-    measurement, found = _noisy_max(scale), list(scores)
-    return lambda: int(measurement(found))
+def make_selection(scores: Sequence[int], scale: float) -> Callable[[], int]:
+    """Make a function that draws from softmax(score / scale), exactly; for `exponential_mechanism` and its tests."""
+    measurement, score_list = _noisy_max(scale), list(scores)
+    return lambda: int(measurement(score_list))
 
 
 def _noisy_max(scale: float) -> Any:
-    dp = _opendp()
+    dp = _load_opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
     return dp.m.make_noisy_max(*space, dp.zero_concentrated_divergence(), scale=scale)

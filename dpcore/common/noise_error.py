@@ -1,8 +1,8 @@
 """The error of one noisy number that is also biased: exact formulas for Laplace and Gaussian noise.
 
-A released sum is off by noise - a, where a >= 0 is what the bound on contributions cut away and the noise is
+A released sum is off by noise - a, where a >= 0 is the sum that the contribution bound cut away and the noise is
 symmetric with scale s. Each measure of that error is s M(a / s), with M convex and nondecreasing: jointly
-convex in (a, s) and growing with both. The optimisers of `dpcore.total` use nothing else of it.
+convex in (a, s) and growing with both. The optimisers of `dpcore.total` use no other property.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ DEFAULT_DELTA = 1e-6
 
 
 class NoiseKind(enum.Enum):
-    """The noise that is added to what is released."""
+    """The kind of noise of a release."""
 
     LAPLACE = "Laplace"
     GAUSSIAN = "Gaussian"
 
     @property
     def mean_magnitude(self) -> float:
-        """E|noise| at scale 1 (Laplace: b = 1, Gaussian: standard deviation 1)."""
+        """Return E|noise| at scale 1 (Laplace: b = 1, Gaussian: standard deviation 1)."""
         return 1.0 if self is NoiseKind.LAPLACE else ROOT_TWO_OVER_PI
 
     @property
     def unit_variance(self) -> float:
-        """Variance at scale 1."""
+        """Return the variance at scale 1."""
         return 2.0 if self is NoiseKind.LAPLACE else 1.0
 
 
 class Measure(enum.Enum):
-    """What is meant by the error of a release: bias plus mean noise (the paper's bound), or an exact one."""
+    """The measure of a release's error: bias plus mean noise (the paper's bound), or an exact one."""
 
     BOUND = "bound"
     ABSOLUTE = "absolute"
@@ -50,7 +50,7 @@ class Measure(enum.Enum):
 
 
 def check_noise(problems: Problems, noise: object, epsilon: object, delta: object) -> None:
-    """Record what is wrong with a noise, its epsilon and its delta (None for Laplace noise)."""
+    """Record the problems of a noise, its epsilon and its delta (None for Laplace noise)."""
     problems.positive(epsilon=epsilon)
     if not isinstance(noise, NoiseKind):
         problems.add("noise must be a NoiseKind")
@@ -65,22 +65,23 @@ def check_noise(problems: Problems, noise: object, epsilon: object, delta: objec
         problems.add("Laplace noise has no delta", remedy="Leave delta out, or choose Gaussian noise")
 
 
-def unit_scale(noise: NoiseKind, epsilon: float, delta: float | None) -> float:
-    """Scale of the noise at sensitivity 1: 1 / epsilon, or the exact Gaussian standard deviation."""
+def compute_unit_scale(noise: NoiseKind, epsilon: float, delta: float | None) -> float:
+    """Return the scale of the noise at sensitivity 1: 1 / epsilon, or the exact Gaussian standard deviation."""
     if noise is NoiseKind.LAPLACE:
         return LaplaceNoise.for_release(1.0, epsilon).scale
     assert delta is not None
     return GaussianNoise.for_release(1.0, epsilon, delta).scale
 
 
-def _ratio(shift: FloatArray, scale: FloatArray) -> FloatArray:
+def _divide_or_infinite(shift: FloatArray, scale: FloatArray) -> FloatArray:
     # Without noise the ratio is infinite, 0 / 0 included: every term of the noise is then 0, and the bias is left.
+    """Return shift / scale, infinite without noise."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where(scale > 0.0, shift / scale, np.inf)
 
 
 def expected_absolute(noise: NoiseKind, shift: npt.ArrayLike, scale: npt.ArrayLike) -> FloatArray:
-    """E|a + noise|, exactly.
+    """Compute E|a + noise|, exactly.
 
     Args:
         noise: Kind of noise.
@@ -92,7 +93,9 @@ def expected_absolute(noise: NoiseKind, shift: npt.ArrayLike, scale: npt.ArrayLi
         s sqrt(2/pi) e^(-a^2 / (2 s^2)) + a erf(a / (s sqrt 2)).
     """
     a, s = np.asarray(shift, dtype=np.float64), np.asarray(scale, dtype=np.float64)
-    r = np.minimum(_ratio(a, s), 1e100)  # Beyond 1e100 the exponentials are 0 anyway; r^2 stays finite.
+    r = np.minimum(
+        _divide_or_infinite(a, s), 1e100
+    )  # Beyond 1e100 the exponentials are 0 anyway; r^2 stays finite.
     if noise is NoiseKind.LAPLACE:
         return np.asarray(a + s * np.exp(-r))
     from scipy.special import erf
@@ -101,13 +104,13 @@ def expected_absolute(noise: NoiseKind, shift: npt.ArrayLike, scale: npt.ArrayLi
 
 
 def root_mean_square(noise: NoiseKind, shift: npt.ArrayLike, scale: npt.ArrayLike) -> FloatArray:
-    """sqrt(E (a + noise)^2) = sqrt(a^2 + variance); arguments as `expected_absolute`."""
+    """Compute sqrt(E (a + noise)^2) = sqrt(a^2 + variance); arguments as in `expected_absolute`."""
     a, s = np.asarray(shift, dtype=np.float64), np.asarray(scale, dtype=np.float64)
     return np.hypot(a, math.sqrt(noise.unit_variance) * s)
 
 
 def magnitude_within(noise: NoiseKind, coverage: float) -> float:
-    """The m for which |noise| <= m scale with probability ``coverage`` (in [0, 1))."""
+    """Return the m for which |noise| <= m scale with probability ``coverage`` (in [0, 1))."""
     with Problems() as problems:
         if problems.between(0.0, 1.0, coverage=coverage) and coverage == 1.0:
             problems.add("coverage must be below 1: both noises reach arbitrarily far")
@@ -131,8 +134,8 @@ class Perspective:
     intercept: Callable[[FloatArray], FloatArray]
 
 
-def perspective(noise: NoiseKind, measure: Measure) -> Perspective:
-    """The `Perspective` of a measure under a noise; r = infinity (no noise) is allowed."""
+def make_perspective(noise: NoiseKind, measure: Measure) -> Perspective:
+    """Make the `Perspective` of a measure under a noise; r = infinity (no noise) is allowed."""
     if measure is Measure.BOUND:
         return Perspective(np.ones_like, lambda r: np.full_like(r, noise.mean_magnitude))
     if measure is Measure.RMSE:
@@ -156,16 +159,18 @@ def perspective(noise: NoiseKind, measure: Measure) -> Perspective:
     )
 
 
-def measured(measure: Measure, noise: NoiseKind, shift: npt.ArrayLike, scale: npt.ArrayLike) -> FloatArray:
-    """The chosen measure of the error of a release with bias ``shift`` and noise of scale ``scale``."""
+def measure_error(
+    measure: Measure, noise: NoiseKind, shift: npt.ArrayLike, scale: npt.ArrayLike
+) -> FloatArray:
+    """Compute the chosen measure of the error of a release with bias ``shift`` and noise of scale ``scale``."""
     if measure is Measure.BOUND:
         s = np.asarray(scale, dtype=np.float64)
         return np.asarray(np.asarray(shift, dtype=np.float64) + noise.mean_magnitude * s)
     return (expected_absolute if measure is Measure.ABSOLUTE else root_mean_square)(noise, shift, scale)
 
 
-def balance(shape: Perspective, pull: float) -> float:
-    """The root r >= 0 of intercept(r) = pull * slope(r), where the push of noise equals the pull of bias.
+def find_balance(shape: Perspective, pull: float) -> float:
+    """Find the root r >= 0 of intercept(r) = pull * slope(r), where the push of noise equals the pull of bias.
 
     Args:
         shape: Of the expected absolute error or the RMSE; of the bound there is no such root.
@@ -177,8 +182,8 @@ def balance(shape: Perspective, pull: float) -> float:
     from scipy.optimize import brentq
 
     def excess(r: float) -> float:
-        at = np.array(r)
-        return float(shape.intercept(at)) - pull * float(shape.slope(at))
+        ratio = np.array(r)
+        return float(shape.intercept(ratio)) - pull * float(shape.slope(ratio))
 
     # The excess falls: from above 0 at r = 0, where the slope is 0, to below 0, as the intercept goes to 0.
     high = 1.0

@@ -1,4 +1,4 @@
-"""Means over repeated runs, and how sure they are: what every table of simulations shows."""
+"""Means over repeated runs with their uncertainty, as every table of simulations shows them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """Means over the runs that are there; every array without the axis of the runs.
+    """Means over the finished runs; every array without the axis of the runs.
 
     Attributes:
         mean: NaN where no run is there.
@@ -30,19 +30,19 @@ class Summary:
 
     @property
     def half_width(self) -> FloatArray:
-        """Half of a `CONFIDENCE` interval of the mean, by Student's t; NaN below two runs."""
+        """Return half of a `CONFIDENCE` interval of the mean, by Student's t; NaN below two runs."""
         from scipy.special import stdtrit
 
         quantile = stdtrit(np.maximum(self.runs - 1, 1), 0.5 + CONFIDENCE / 2.0)
         return np.asarray(np.where(self.runs > 1, quantile * self.standard_error, np.nan))
 
 
-def summary(values: FloatArray, axis: int = 1) -> Summary:
-    """Mean, standard error and spread over one axis; a run that is not there is NaN."""
-    there = np.isfinite(values)
-    runs = np.asarray(there.sum(axis=axis))
+def summarise_runs(values: FloatArray, axis: int = 1) -> Summary:
+    """Compute mean, standard error and spread over one axis; an unfinished run is NaN."""
+    is_finished = np.isfinite(values)
+    runs = np.asarray(is_finished.sum(axis=axis))
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.where(there, values, 0.0).sum(axis=axis) / runs
-        off = np.where(there, values - np.expand_dims(mean, axis), 0.0)
-        spread = np.sqrt((off * off).sum(axis=axis) / np.where(runs > 1, runs - 1, np.nan))
+        mean = np.where(is_finished, values, 0.0).sum(axis=axis) / runs
+        deviations = np.where(is_finished, values - np.expand_dims(mean, axis), 0.0)
+        spread = np.sqrt((deviations * deviations).sum(axis=axis) / np.where(runs > 1, runs - 1, np.nan))
         return Summary(mean, spread / np.sqrt(runs), runs, spread)

@@ -24,9 +24,9 @@ from types import NoneType
 from typing import Any, Self, TypeVar
 
 from dpcore.common import wording
-from dpcore.common.checks import EPSILON_RANGE, Problems, shown
+from dpcore.common.checks import EPSILON_RANGE, Problems, quote
 from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
-from dpcore.common.text_fields import LONGEST, field_types
+from dpcore.common.text_fields import LONGEST, list_field_types
 
 P = TypeVar("P", bound="Parameters")
 
@@ -172,7 +172,7 @@ class Field:
             options = ", ".join(
                 f"{option:,}" if isinstance(option, int) else str(option.value) for option in allowed
             )
-            problems.add(f"{self.name} must be one of {options}; got {shown(value)}")
+            problems.add(f"{self.name} must be one of {options}; got {quote(value)}")
         elif value is None and self.only_with is not None:
             problems.add(f"{self.name} is missing", remedy="Enter a number")
         elif self.limits is not None and (value is not None or self.is_required):
@@ -285,7 +285,7 @@ def declared_fields(kind: Any) -> Mapping[str, Field]:
 
 @functools.cache
 def _declared_fields(kind: Any) -> Mapping[str, Field]:
-    hints, helps = field_types(kind), _field_docstrings(kind)
+    hints, helps = list_field_types(kind), _field_docstrings(kind)
     return {
         f.name: replace(f.metadata[DECLARATION], help=helps.get(f.name, "")).complete(
             hints[f.name], f.default
@@ -323,7 +323,7 @@ class Parameters:
     epsilon: float
 
     def __post_init__(self) -> None:
-        hints = field_types(type(self))
+        hints = list_field_types(type(self))
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
             for name, declared in declared_fields(type(self)).items():

@@ -17,7 +17,7 @@ from dpcore.common.checks import Problems
 
 
 class Neighbours(enum.Enum):
-    """The neighbouring relation of a guarantee: what may differ between two data sets."""
+    """The neighbouring relation of a guarantee: the difference between two neighbouring data sets."""
 
     REPLACE_VALUES = "one user's values change; everybody's number of rows is public"
     ADD_OR_REMOVE_USER = "one user, with all their rows, is added or removed"
@@ -25,7 +25,7 @@ class Neighbours(enum.Enum):
 
     @property
     def short(self) -> str:
-        """The relation in a few words, for labels."""
+        """Return the relation in a few words, for labels."""
         return {
             Neighbours.REPLACE_VALUES: "replace one user's values",
             Neighbours.ADD_OR_REMOVE_USER: "add or remove one user",
@@ -34,7 +34,7 @@ class Neighbours(enum.Enum):
 
 
 class Disclosure(enum.Enum):
-    """Where a number comes from, hence who may see it."""
+    """The origin of a number, and hence who may see it."""
 
     PUBLIC = "public"
     PRIVATE = "private"
@@ -42,7 +42,7 @@ class Disclosure(enum.Enum):
 
     @property
     def label(self) -> str:
-        """The label that stands beside a number computed from data of this kind."""
+        """Return the label of a number computed from data of this kind."""
         return {
             Disclosure.PUBLIC: "public input",
             Disclosure.PRIVATE: "computed from private data (do not publish)",
@@ -61,13 +61,13 @@ _MECHANISM = re.compile(r"[A-Za-z][A-Za-z0-9 -]{0,79}")
 
 
 def is_mechanism(text: str) -> bool:
-    """Whether a file may name a mechanism so: as in a label."""
+    """Return True if a file may name a mechanism so: as in a label."""
     return _MECHANISM.fullmatch(text) is not None
 
 
 @dataclass(frozen=True)
 class ReleaseFacts:
-    """What a DP release guarantees and how it was made: the label of everything computed from it.
+    """The guarantee of a DP release and its mechanism: the label of everything computed from it.
 
     Attributes:
         epsilon: As proven by what drew the noise, above 0.
@@ -95,7 +95,7 @@ class ReleaseFacts:
 
     @classmethod
     def from_label(cls, text: str) -> ReleaseFacts | None:
-        """The facts that a release's ``label`` states, its digits rounded up; None where it is no such label."""
+        """Read the facts that a release's ``label`` states, its digits rounded up; None if it is no such label."""
         match = _LABEL.fullmatch(text)
         neighbours = {relation.short: relation for relation in Neighbours}
         if match is None or match[3] not in neighbours:
@@ -107,13 +107,13 @@ class ReleaseFacts:
 
     @property
     def guarantee(self) -> str:
-        """``epsilon = 0.1`` or ``epsilon = 0.1, delta = 0.000001``, never rounded down."""
-        words = f"epsilon = {rounded_up(self.epsilon)}"
-        return words + (f", delta = {rounded_up(self.delta)}" if self.delta else "")
+        """Write ``epsilon = 0.1`` or ``epsilon = 0.1, delta = 0.000001``, never rounded down."""
+        text = f"epsilon = {format_rounded_up(self.epsilon)}"
+        return text + (f", delta = {format_rounded_up(self.delta)}" if self.delta else "")
 
     @property
     def label(self) -> str:
-        """The label that stands beside a number computed from the release."""
+        """Return the label of a number computed from the release."""
         return f"{Disclosure.DP_RELEASE.value} ({self.guarantee}, {self.neighbours.short}, {self.mechanism})"
 
 
@@ -125,27 +125,29 @@ Provenance = Disclosure | ReleaseFacts
 """Where numbers come from, with a ``label``: a release names its facts, else public or private."""
 
 
-def kind_of(provenance: Provenance) -> Disclosure:
-    """Public, private or a DP release."""
+def classify(provenance: Provenance) -> Disclosure:
+    """Classify as public, private or a DP release."""
     return Disclosure.DP_RELEASE if isinstance(provenance, ReleaseFacts) else provenance
 
 
-def strictest(kinds: Iterable[Provenance]) -> Provenance:
-    """What must stand on something made of all of these: private before a release before public."""
-    labels = list(kinds)
+def find_strictest(provenances: Iterable[Provenance]) -> Provenance:
+    """Return the label of something made of all of these: private before a release before public."""
+    labels = list(provenances)
     if Disclosure.PRIVATE in labels:
         return Disclosure.PRIVATE
-    return next((kind for kind in labels if kind is not Disclosure.PUBLIC), Disclosure.PUBLIC)
+    return next(
+        (provenance for provenance in labels if provenance is not Disclosure.PUBLIC), Disclosure.PUBLIC
+    )
 
 
-def float_above(exact: Fraction) -> float:
-    """The smallest float64 that is not below a number: a sum of epsilons, or a sensitivity."""
-    near = float(exact)
-    return near if Fraction(near) >= exact else math.nextafter(near, math.inf)
+def round_up_to_float(exact: Fraction) -> float:
+    """Return the smallest float64 that is not below a number: a sum of epsilons, or a sensitivity."""
+    nearest = float(exact)
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
-def rounded_up(value: float, digits: int = 6) -> str:
-    """A privacy parameter to ``digits`` significant digits, never less than it is.
+def format_rounded_up(value: float, digits: int = 6) -> str:
+    """Format a privacy parameter with ``digits`` significant digits, never less than it is.
 
     An excess below 1e-12 of it is rounding of a sum (0.1 + 0.2) and does not raise the last digit shown.
     """
@@ -154,9 +156,11 @@ def rounded_up(value: float, digits: int = 6) -> str:
     if not exact:
         return "0"
     step = Decimal(1).scaleb(exact.adjusted() - digits + 1)
-    near = exact.quantize(step, rounding=ROUND_HALF_EVEN)
-    shown = near if abs(near - exact) <= exact * Decimal("1e-12") else exact.quantize(step, ROUND_CEILING)
-    return wording.digits(float(shown))
+    nearest = exact.quantize(step, rounding=ROUND_HALF_EVEN)
+    rounded = (
+        nearest if abs(nearest - exact) <= exact * Decimal("1e-12") else exact.quantize(step, ROUND_CEILING)
+    )
+    return wording.digits(float(rounded))
 
 
 @dataclass(frozen=True)
@@ -173,12 +177,12 @@ class LaplaceNoise:
 
     @classmethod
     def for_release(cls, sensitivity: float, epsilon: float) -> LaplaceNoise:
-        """Noise that makes a statistic of the given L1 sensitivity epsilon-DP."""
+        """Return the noise that makes a statistic of the given L1 sensitivity epsilon-DP."""
         return cls(scale=sensitivity / epsilon)
 
     @property
     def variance(self) -> float:
-        """2 b^2."""
+        """Return 2 b^2."""
         return 2.0 * self.scale**2
 
 
@@ -196,7 +200,7 @@ class GaussianNoise:
 
     @classmethod
     def for_release(cls, sensitivity: float, epsilon: float, delta: float) -> GaussianNoise:
-        """Noise that makes a statistic of the given L2 sensitivity (epsilon, delta)-DP, never too little.
+        """Return the noise that makes a statistic of the given L2 sensitivity (epsilon, delta)-DP, never too little.
 
         Args:
             sensitivity: L2 sensitivity, at least 0, in the unit of what is released.
@@ -214,14 +218,17 @@ class GaussianNoise:
 
     @property
     def variance(self) -> float:
-        """The scale squared."""
+        """Return the scale squared."""
         return self.scale**2
 
 
-def gaussian_sigma(epsilon: float, delta: float) -> float:
-    """Standard deviation at which one Gaussian of L2 sensitivity 1 is (epsilon, delta)-DP, as dp-accounting has it.
+def compute_gaussian_sigma(epsilon: float, delta: float) -> float:
+    """Compute the standard deviation at which a Gaussian of L2 sensitivity 1 is (epsilon, delta)-DP.
 
-    Its root finder may stop on either side of the root: what releases noise pushes the result to the safe side.
+    By dp-accounting, whose root finder may stop on either side of the root: code that releases noise pushes the
+    result to the safe side.
+
+    Source: Balle and Wang 2018, theorem 8.
 
     Source: Balle and Wang 2018, theorem 8.
     """
@@ -233,20 +240,22 @@ def gaussian_sigma(epsilon: float, delta: float) -> float:
         return float(get_sigma_gaussian(epsilon, delta))
 
 
-def gaussian_epsilon(sigma: float, delta: float) -> float:
-    """Smallest epsilon that one Gaussian of L2 sensitivity 1 and this standard deviation keeps at ``delta``.
+def compute_gaussian_epsilon(sigma: float, delta: float) -> float:
+    """Compute the smallest epsilon that a Gaussian of L2 sensitivity 1 keeps at ``delta``.
+
+    Source: Balle and Wang 2018, theorem 8, by dp-accounting.
 
     Source: Balle and Wang 2018, theorem 8, by dp-accounting.
     """
     import numpy as np
     from dp_accounting import get_epsilon_gaussian
 
-    with np.errstate(all="ignore"):  # As in `gaussian_sigma`.
+    with np.errstate(all="ignore"):  # As in `compute_gaussian_sigma`.
         return float(get_epsilon_gaussian(sigma, delta))
 
 
-def one_record_steps_epsilon(multiplier: float, records: int, steps: int, delta: float) -> float:
-    """Epsilon that RDP accounting gives for noisy steps that each draw one record of ``records``; replace-one.
+def compute_one_record_epsilon(multiplier: float, records: int, steps: int, delta: float) -> float:
+    """Compute epsilon by RDP accounting for noisy steps that each draw one record of ``records``; replace-one.
 
     Args:
         multiplier: Standard deviation of a step's Gaussian noise, over how far a replaced record moves the step.
@@ -258,25 +267,30 @@ def one_record_steps_epsilon(multiplier: float, records: int, steps: int, delta:
     from dp_accounting import GaussianDpEvent, NeighboringRelation, SampledWithoutReplacementDpEvent
     from dp_accounting.rdp import RdpAccountant
 
-    with np.errstate(all="ignore"):  # As in `gaussian_sigma`.
+    with np.errstate(all="ignore"):  # As in `compute_gaussian_sigma`.
         accountant = RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE)
         step = SampledWithoutReplacementDpEvent(records, 1, GaussianDpEvent(multiplier))
         accountant.compose(step, steps)
         return float(accountant.get_epsilon(delta))
 
 
-def sampled_gaussian_epsilon(
-    sigma: float, sampled: float, steps: int, further: float, delta: float, grid: float = 1e-3
+def bound_sampled_epsilon(
+    sigma: float,
+    sampling_probability: float,
+    steps: int,
+    unsampled_sigma: float,
+    delta: float,
+    grid: float = 1e-3,
 ) -> float:
-    """An upper bound of epsilon for Gaussians of Poisson-sampled users, and one of all users, together.
+    """Bound epsilon for Gaussians of Poisson-sampled users, and one of all users, together.
 
     For neighbours that add or remove a user. Privacy losses are put on a grid, rounded upwards, and composed.
 
     Args:
         sigma: Standard deviation of each sampled Gaussian over its L2 sensitivity.
-        sampled: Probability with which a user takes part in one of them.
+        sampling_probability: Probability with which a user takes part in one of them.
         steps: How many there are.
-        further: Standard deviation of the Gaussian of all users over its sensitivity; 0 where there is none.
+        unsampled_sigma: Standard deviation of the Gaussian of all users over its sensitivity; 0 where there is none.
         delta: At which epsilon is asked.
         grid: Distance of the grid's points.
 
@@ -285,21 +299,23 @@ def sampled_gaussian_epsilon(
     import numpy as np
     from dp_accounting.pld import privacy_loss_distribution as losses
 
-    with np.errstate(all="ignore"):  # As in `gaussian_sigma`.
-        whole = losses.from_gaussian_mechanism(
-            sigma, sampling_prob=sampled, value_discretization_interval=grid
+    with np.errstate(all="ignore"):  # As in `compute_gaussian_sigma`.
+        loss_distribution = losses.from_gaussian_mechanism(
+            sigma, sampling_prob=sampling_probability, value_discretization_interval=grid
         ).self_compose(steps)
-        if further:
-            whole = whole.compose(losses.from_gaussian_mechanism(further, value_discretization_interval=grid))
-        return float(whole.get_epsilon_for_delta(delta))
+        if unsampled_sigma:
+            loss_distribution = loss_distribution.compose(
+                losses.from_gaussian_mechanism(unsampled_sigma, value_discretization_interval=grid)
+            )
+        return float(loss_distribution.get_epsilon_for_delta(delta))
 
 
-def mixture_epsilon(
+def bound_mixture_epsilon(
     sigma: float, moves: Sequence[float], weights: Sequence[float], steps: int, delta: float, grid: float
 ) -> float:
-    """An upper bound of epsilon of steps in which a user moves a Gaussian by a random number of sensitivities.
+    """Bound epsilon of steps in which a user moves a Gaussian by a random number of sensitivities.
 
-    For neighbours that add or remove a user; rounding as in `sampled_gaussian_epsilon`.
+    For neighbours that add or remove a user; rounding as in `bound_sampled_epsilon`.
 
     Args:
         sigma: Standard deviation of a step's noise.
@@ -314,17 +330,17 @@ def mixture_epsilon(
     import numpy as np
     from dp_accounting.pld import privacy_loss_distribution as losses
 
-    with np.errstate(all="ignore"):  # As in `gaussian_sigma`.
-        one = losses.from_mixture_gaussian_mechanism(
+    with np.errstate(all="ignore"):  # As in `compute_gaussian_sigma`.
+        step_losses = losses.from_mixture_gaussian_mechanism(
             sigma, list(moves), list(weights), value_discretization_interval=grid
         )
-        return float(one.self_compose(steps).get_epsilon_for_delta(delta))
+        return float(step_losses.self_compose(steps).get_epsilon_for_delta(delta))
 
 
 @functools.lru_cache(maxsize=4096)
 def _gaussian_unit_scale(epsilon: float, delta: float) -> float:
-    """Standard deviation at sensitivity 1, from dp-accounting, pushed up by more than its rounding."""
-    sigma = gaussian_sigma(epsilon, delta)
+    """Return the standard deviation at sensitivity 1 from dp-accounting, raised by more than its rounding."""
+    sigma = compute_gaussian_sigma(epsilon, delta)
     # It solves delta = Phi(1 / (2 sigma) - epsilon sigma) - e^epsilon Phi(...) to 1e-12 (absolute in sigma), a
     # difference that loses Phi / delta in relative precision. Measured against 60 digits the loss is 4e-9 at
     # epsilon = 1e-6, delta = 1e-15; this pushes by 2e-7 there.
@@ -332,9 +348,9 @@ def _gaussian_unit_scale(epsilon: float, delta: float) -> float:
     return sigma * (1.0 + 1e-13 + 32.0 * sys.float_info.epsilon * first_term / delta) + 2e-12
 
 
-def file_name(stem: str, disclosure: Provenance) -> str:
-    """File name without its ending; it says where its numbers are private or a DP release, and of which epsilon."""
+def write_file_name(stem: str, disclosure: Provenance) -> str:
+    """Write a file name without its ending; it says if its numbers are private or a DP release, and its epsilon."""
     name = stem.replace("_", "-")
     if isinstance(disclosure, ReleaseFacts):
-        return f"{name}-DP-release-epsilon-{rounded_up(disclosure.epsilon)}"
+        return f"{name}-DP-release-epsilon-{format_rounded_up(disclosure.epsilon)}"
     return f"{name}-PRIVATE-do-not-publish" if disclosure is Disclosure.PRIVATE else name

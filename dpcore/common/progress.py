@@ -1,4 +1,4 @@
-"""How long work reports, and how it is asked to stop."""
+"""Progress reports of long work, and requests to stop it."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import math
 from collections.abc import Callable
 
 Progress = Callable[[float], None]
-"""Told the share done, from 0 to 1."""
+"""A callback that gets the finished share, from 0 to 1."""
 ShouldStop = Callable[[], bool]
-"""Asked between steps; yes ends the work with what there is."""
+"""A callback that is called between steps; True ends the work with the results so far."""
 
 
 def silent(share: float) -> None:
-    """`Progress` for work that nobody watches."""
+    """Ignore the progress: `Progress` for work that nobody watches."""
 
 
 def never() -> bool:
-    """`ShouldStop` for work that nobody stops."""
+    """Return False: `ShouldStop` for work that nobody stops."""
     return False
 
 
-def closed(gap: float, tolerance: float) -> float:
-    """How far a relative gap has closed to its tolerance, on a logarithmic scale, from 0 to 1."""
+def measure_progress(gap: float, tolerance: float) -> float:
+    """Return how far a relative gap has closed to its tolerance, on a logarithmic scale, from 0 to 1."""
     if gap <= tolerance or gap >= 1.0:
         return float(gap <= tolerance)
     return math.log(gap) / math.log(tolerance)

@@ -1,4 +1,4 @@
-"""A problem solved twice, by our own method and by a general solver, each with its proof and its time."""
+"""A problem solved twice, by our own method and by a general solver, each with its certificate and its time."""
 
 from __future__ import annotations
 
@@ -12,37 +12,38 @@ from dpcore.common.certificate import Certificate
 
 @dataclass(frozen=True)
 class Solved:
-    """One solver's answer.
+    """The result of one solver.
 
     Attributes:
         solver: In words.
         certificate: Its value, and what none can go below by its own multipliers; both computed from the data.
-        ended: How it ended, a sentence.
+        stop_reason: How it ended, a sentence.
         seconds: How long it took, without what it had to import.
     """
 
     solver: str
     certificate: Certificate
-    ended: str
+    stop_reason: str
     seconds: float
 
 
-def timed(solver: str, solve: Callable[[], tuple[Certificate, str]]) -> Solved:
-    """Solve and take the time."""
-    began = time.perf_counter()
-    certificate, ended = solve()
-    return Solved(solver, certificate, ended, time.perf_counter() - began)
+def solve_timed(solver: str, solve: Callable[[], tuple[Certificate, str]]) -> Solved:
+    """Solve, and measure the time."""
+    start = time.perf_counter()
+    certificate, stop_reason = solve()
+    return Solved(solver, certificate, stop_reason, time.perf_counter() - start)
 
 
-def compared(ours: Solved, other: Solved) -> str:
-    """Both values and times beside each other, two sentences."""
-    mine, theirs = ours.certificate.value, other.certificate.value
-    apart = abs(mine - theirs) / abs(theirs) if theirs else 0.0
-    if mine <= theirs:
-        which = f"The value of {ours.solver} is the smaller one"
+def compare_results(own_result: Solved, other_result: Solved) -> str:
+    """Compare both values and times, in two sentences."""
+    own_value, other_value = own_result.certificate.value, other_result.certificate.value
+    relative_difference = abs(own_value - other_value) / abs(other_value) if other_value else 0.0
+    if own_value <= other_value:
+        verdict = f"The value of {own_result.solver} is the smaller one"
     else:
-        which = f"The value of {other.solver} is the smaller one"
+        verdict = f"The value of {other_result.solver} is the smaller one"
     return (
-        f"{which}; they differ by {wording.percent(apart, 2)}. {other.solver} took "
-        f"{wording.number(other.seconds / max(ours.seconds, 1e-9), 2)} times as long as {ours.solver}."
+        f"{verdict}; they differ by {wording.percent(relative_difference, 2)}. {other_result.solver} took "
+        f"{wording.number(other_result.seconds / max(own_result.seconds, 1e-9), 2)} times as long as "
+        f"{own_result.solver}."
     )

@@ -1,7 +1,7 @@
-"""Reading JSON that anybody may have written: every value is asked for by kind, and every problem is collected.
+"""A reader of JSON from unknown authors: every value is read by type, and every problem is collected.
 
-Nothing is taken for what it is not: a name that stands twice, a number beyond float64, NaN, a whole number with
-thousands of digits, half a character, and whatever nobody asks for are all refused, in sentences that name the place.
+Refused with a sentence that names the location: a name that stands twice, a number beyond float64, NaN, an
+integer with thousands of digits, half a character, and every value that nobody reads.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import Problems, shown
-from dpcore.common.errors import InvalidInput, refusal
+from dpcore.common.checks import Problems, quote
+from dpcore.common.errors import InvalidInput, refuse
 
 T = TypeVar("T")
 
-MOST_PROBLEMS = 20
+MAX_PROBLEMS = 20
 """Problems that are said of one file; a file with more is not mended by a longer list."""
-KINDS = {"int64": np.dtype("<i8"), "float64": np.dtype("<f8")}
+ARRAY_TYPES = {"int64": np.dtype("<i8"), "float64": np.dtype("<f8")}
 """How arrays are written: little-endian, eight bytes an entry, as base64."""
 
 
-def load(content: bytes, most_bytes: int, what: str) -> Part:
+def load_json(content: bytes, max_bytes: int, file_label: str) -> JsonValue:
     """Parse a whole file.
 
     Args:
         content: The file.
-        most_bytes: A longer one is refused unread.
-        what: The file as a sentence calls it, such as ``the session file``.
+        max_bytes: A longer one is refused unread.
+        file_label: The file as a sentence calls it, such as ``the session file``.
 
     Raises:
         InvalidInput: It is no JSON, or JSON that says one thing in two ways.
     """
-    if len(content) > most_bytes:
-        size, most = (f"{number / 1e6:,.0f} MB" for number in (len(content), most_bytes))
-        raise refusal(f"{what} has {size}; at most {most} are read")
+    if len(content) > max_bytes:
+        size, max_text = (f"{number / 1e6:,.0f} MB" for number in (len(content), max_bytes))
+        raise refuse(f"{file_label} has {size}; at most {max_text} are read")
     problems = Problems()
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         entries = dict(pairs)
-        if len(entries) < len(pairs) and len(problems.found) < MOST_PROBLEMS:
-            seen: set[str] = set()
-            twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-            problems.add(f"{shown(twice)} stands twice in one object of {what}")
+        if len(entries) < len(pairs) and len(problems.entries) < MAX_PROBLEMS:
+            known_names: set[str] = set()
+            repeated_name = next(name for name, _ in pairs if name in known_names or known_names.add(name))  # type: ignore[func-returns-value]
+            problems.add(f"{quote(repeated_name)} stands twice in one object of {file_label}")
         return entries
 
     try:
@@ -59,17 +59,17 @@ def load(content: bytes, most_bytes: int, what: str) -> Part:
             content.decode("utf-8-sig"), object_pairs_hook=members, parse_constant=_no_constant
         )
     except UnicodeDecodeError:
-        problems.add(f"{what} is not text in UTF-8")
+        problems.add(f"{file_label} is not text in UTF-8")
     except RecursionError:
-        problems.add(f"{what} is nested too deeply")
+        problems.add(f"{file_label} is nested too deeply")
     except json.JSONDecodeError as error:
-        problems.add(f"{what} is not JSON", f"line {error.lineno:,}, column {error.colno:,}")
+        problems.add(f"{file_label} is not JSON", f"line {error.lineno:,}, column {error.colno:,}")
     except _ConstantError as error:
-        problems.add(f"{what} holds {error}, which JSON does not know")
+        problems.add(f"{file_label} holds {error}, which JSON does not know")
     except ValueError:  # Python reads no whole number of more than 4,300 digits.
-        problems.add(f"{what} holds a number of thousands of digits")
+        problems.add(f"{file_label} holds a number of thousands of digits")
     problems.raise_if_any()
-    return Part(value, "", problems)
+    return JsonValue(value, "", problems)
 
 
 class _ConstantError(Exception):
@@ -77,87 +77,92 @@ class _ConstantError(Exception):
 
 
 def _no_constant(name: str) -> NoReturn:
+    """Refuse a constant of JSON."""
     raise _ConstantError(name)
 
 
 @dataclass(frozen=True)
-class Part:
-    """One value of a file. Each question about it returns None, and notes a problem, where it is something else.
+class JsonValue:
+    """One value of a file. Each reader returns None, and adds a problem, if the value is of another type.
 
     Attributes:
         value: As parsed.
-        place: Its way from the top, names and numbers from 1, set off by commas; empty for the top itself.
+        location: Its way from the top, names and numbers from 1, set off by commas; empty for the top itself.
         problems: What was wrong so far, anywhere in the file.
     """
 
     value: Any
-    place: str
+    location: str
     problems: Problems
 
-    def refuse(self, what: str) -> None:
+    def refuse(self, message: str) -> None:
         """Note a problem with this value."""
-        if len(self.problems.found) < MOST_PROBLEMS:
-            self.problems.add(what, self.place)
+        if len(self.problems.entries) < MAX_PROBLEMS:
+            self.problems.add(message, self.location)
 
-    def members(self, needed: Collection[str], optional: Collection[str] = ()) -> dict[str, Part] | None:
-        """The members of an object with these names, all of ``needed`` among them and no others."""
+    def get_members(
+        self, needed: Collection[str], optional: Collection[str] = ()
+    ) -> dict[str, JsonValue] | None:
+        """Return the members of an object with these names, all of ``needed`` among them and no others."""
         # Room for unknown names, so that they can be told, and for no more than are told.
-        members = self.named(len(needed) + len(optional) + MOST_PROBLEMS)
+        members = self.get_named(len(needed) + len(optional) + MAX_PROBLEMS)
         if members is None:
             return None
-        before = len(self.problems.found)
+        num_problems = len(self.problems.entries)
         for name in members:
             if name not in needed and name not in optional:
-                self.refuse(f"{shown(name)} is not known here")
+                self.refuse(f"{quote(name)} is not known here")
         for name in needed:
             if name not in members:
                 self.refuse(f"{name} is missing")
-        return members if len(self.problems.found) == before else None
+        return members if len(self.problems.entries) == num_problems else None
 
-    def each(
+    def read_members(
         self, needed: Mapping[str, Reader], optional: Mapping[str, Reader] = MappingProxyType({})
     ) -> dict[str, Any] | None:
-        """What the readers find at the members with their names, as `members`; None where anything is refused."""
-        before, found = len(self.problems.found), self.members(needed, optional)
-        if found is None:
+        """Return the results of the readers at the members of their names; None if anything is refused."""
+        num_problems, members = len(self.problems.entries), self.get_members(needed, optional)
+        if members is None:
             return None
-        given = {name: read(found[name]) for name, read in {**needed, **optional}.items() if name in found}
+        values = {
+            name: read(members[name]) for name, read in {**needed, **optional}.items() if name in members
+        }
         # Where no more problems are noted, none shows.
-        return given if len(self.problems.found) == before < MOST_PROBLEMS else None
+        return values if len(self.problems.entries) == num_problems < MAX_PROBLEMS else None
 
-    def made(self, make: Callable[..., T], *values: Any, **named: Any) -> T | None:
-        """What is made of values that were read; None, with what it refuses noted here, where they do not fit."""
+    def build(self, make: Callable[..., T], *values: Any, **keywords: Any) -> T | None:
+        """Build an object from values that were read; None, with its problems added here, if they do not fit."""
         try:
-            return make(*values, **named)
-        except InvalidInput as refused:
-            for problem in refused.problems:
-                self.refuse(problem.what)
+            return make(*values, **keywords)
+        except InvalidInput as error:
+            for problem in error.problems:
+                self.refuse(problem.message)
         return None
 
-    def named(self, most: int) -> dict[str, Part] | None:
-        """The members of an object with any names, at most so many."""
+    def get_named(self, max_members: int) -> dict[str, JsonValue] | None:
+        """Return the members of an object with any names, at most so many."""
         if not isinstance(self.value, dict):
             self.must_be("an object")
             return None
-        if len(self.value) > most:
-            self.must_be(f"an object of at most {most:,} members")
+        if len(self.value) > max_members:
+            self.must_be(f"an object of at most {max_members:,} members")
             return None
-        return {name: self._inner(value, shown(name).strip("'")) for name, value in self.value.items()}
+        return {name: self._inner(value, quote(name).strip("'")) for name, value in self.value.items()}
 
-    def entries(self, most: int) -> list[Part] | None:
-        """The entries of a list, at most so many."""
+    def get_entries(self, max_entries: int) -> list[JsonValue] | None:
+        """Return the entries of a list, at most so many."""
         if not isinstance(self.value, list):
             self.must_be("a list")
             return None
-        if len(self.value) > most:
-            self.must_be(f"a list of at most {most:,} entries")
+        if len(self.value) > max_entries:
+            self.must_be(f"a list of at most {max_entries:,} entries")
             return None
-        return [self._inner(value, f"entry {at + 1:,}") for at, value in enumerate(self.value)]
+        return [self._inner(value, f"entry {index + 1:,}") for index, value in enumerate(self.value)]
 
-    def text(self, most: int) -> str | None:
-        """A text of at most so many characters, all of them whole."""
-        if not isinstance(self.value, str) or len(self.value) > most:
-            self.must_be(f"a text of at most {most:,} characters")
+    def get_text(self, max_characters: int) -> str | None:
+        """Return a text of at most so many characters, all of them whole."""
+        if not isinstance(self.value, str) or len(self.value) > max_characters:
+            self.must_be(f"a text of at most {max_characters:,} characters")
             return None
         try:
             self.value.encode()
@@ -166,8 +171,8 @@ class Part:
             return None
         return self.value
 
-    def number(self) -> float | None:
-        """A finite number."""
+    def get_number(self) -> float | None:
+        """Return a finite number."""
         # Not by `isinstance`, for which True and False are whole numbers.
         if type(self.value) not in (int, float):
             self.must_be("a number")
@@ -181,100 +186,103 @@ class Part:
             return None
         return number
 
-    def whole(self, low: int, high: int) -> int | None:
-        """A whole number in [low, high]."""
+    def get_integer(self, low: int, high: int) -> int | None:
+        """Return an integer in [low, high]."""
         if type(self.value) is not int or not low <= self.value <= high:
             self.must_be(f"a whole number from {low:,} to {high:,}")
             return None
         return self.value
 
-    def one_of(self, names: Mapping[str, T]) -> T | None:
-        """What one of these texts stands for."""
+    def choose(self, names: Mapping[str, T]) -> T | None:
+        """Return the object that one of these texts stands for."""
         if not isinstance(self.value, str) or self.value not in names:
             self.must_be(f"one of {', '.join(names)}")
             return None
         return names[self.value]
 
-    def array(self, kind: str, dimensions: int = 1) -> npt.NDArray[Any] | None:
-        """An array as `array` writes it, read-only.
+    def get_array(self, type_name: str, dimensions: int = 1) -> npt.NDArray[Any] | None:
+        """Return an array as `encode_array` writes it, read-only.
 
         Args:
-            kind: One of `KINDS`.
+            type_name: One of `ARRAY_TYPES`.
             dimensions: How many it must have.
         """
-        members = self.members(["shape", kind])
+        members = self.get_members(["shape", type_name])
         if members is None:
             return None
-        sides = members["shape"].entries(dimensions)
-        text = members[kind].value
-        shape = [side.whole(0, 10**10) for side in sides] if sides is not None else []
+        sides = members["shape"].get_entries(dimensions)
+        text = members[type_name].value
+        shape = [side.get_integer(0, 10**10) for side in sides] if sides is not None else []
         if None in shape or len(shape) != dimensions:
             self.must_be(f"an array with {dimensions} sides")
             return None
         if not isinstance(text, str):
-            members[kind].must_be("a text in base64")
+            members[type_name].must_be("a text in base64")
             return None
         try:
             content = base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError):
-            members[kind].must_be("a text in base64")
+            members[type_name].must_be("a text in base64")
             return None
-        if len(content) != math.prod(side or 0 for side in shape) * KINDS[kind].itemsize:
+        if len(content) != math.prod(side or 0 for side in shape) * ARRAY_TYPES[type_name].itemsize:
             self.must_be("an array as long as its shape says")
             return None
-        return np.frombuffer(content, dtype=KINDS[kind]).reshape([side or 0 for side in shape])
+        return np.frombuffer(content, dtype=ARRAY_TYPES[type_name]).reshape([side or 0 for side in shape])
 
-    def _inner(self, value: Any, name: str) -> Part:
-        return Part(value, f"{self.place}, {name}" if self.place else name, self.problems)
+    def _inner(self, value: Any, name: str) -> JsonValue:
+        return JsonValue(value, f"{self.location}, {name}" if self.location else name, self.problems)
 
-    def must_be(self, what: str) -> None:
-        """Note that it must be something else."""
-        self.refuse(f"this must be {what}; got {_kind(self.value)}")
-
-
-Reader = Callable[[Part], Any]
+    def must_be(self, requirement: str) -> None:
+        """Add the problem that the value must be something else."""
+        self.refuse(f"this must be {requirement}; got {_describe(self.value)}")
 
 
-def text(most: int) -> Reader:
-    """Reads a text of at most so many characters."""
-    return lambda part: part.text(most)
+Reader = Callable[[JsonValue], Any]
 
 
-def texts(most: int, longest: int) -> Reader:
-    """Reads at most so many texts."""
-    return lambda part: tuple(entry.text(longest) for entry in part.entries(most) or ())
+def read_text(max_characters: int) -> Reader:
+    """Make a reader of a text of at most so many characters."""
+    return lambda json_value: json_value.get_text(max_characters)
 
 
-def whole(low: int, high: int) -> Reader:
-    """Reads a whole number."""
-    return lambda part: part.whole(low, high)
+def read_texts(max_texts: int, max_characters: int) -> Reader:
+    """Make a reader of at most so many texts."""
+    return lambda json_value: tuple(
+        entry.get_text(max_characters) for entry in json_value.get_entries(max_texts) or ()
+    )
 
 
-def kind(of: type[enum.Enum]) -> Reader:
-    """Reads the value of one of these."""
-    names = {one.value: one for one in of}
-    return lambda part: part.one_of(names)
+def read_integer(low: int, high: int) -> Reader:
+    """Make a reader of an integer."""
+    return lambda json_value: json_value.get_integer(low, high)
 
 
-def maybe(read: Reader) -> Reader:
-    """Reads what may be null."""
-    return lambda part: None if part.value is None else read(part)
+def read_enum(enum_type: type[enum.Enum]) -> Reader:
+    """Make a reader of the value of an enum."""
+    names = {member.value: member for member in enum_type}
+    return lambda json_value: json_value.choose(names)
 
 
-def _kind(value: Any) -> str:
+def read_optional(reader: Reader) -> Reader:
+    """Make a reader of a value that may be null."""
+    return lambda json_value: None if json_value.value is None else reader(json_value)
+
+
+def _describe(value: Any) -> str:
+    """Describe a value."""
     if isinstance(value, dict):
         return f"an object of {len(value):,} members"
     if isinstance(value, list):
         return f"a list of {len(value):,} entries"
-    return shown(value)
+    return quote(value)
 
 
-def array(values: npt.NDArray[Any]) -> dict[str, Any]:
-    """An array as JSON holds it, every bit of it kept: its shape, and its entries as base64 under their kind.
+def encode_array(values: npt.NDArray[Any]) -> dict[str, Any]:
+    """Encode an array as JSON, every bit of it kept: its shape, and its entries as base64 under their type.
 
     Args:
         values: Of whole numbers that fit into int64, or of floats.
     """
-    kind = "float64" if values.dtype.kind == "f" else "int64"
-    content = np.ascontiguousarray(values, dtype=KINDS[kind]).tobytes()
-    return {"shape": list(values.shape), kind: base64.b64encode(content).decode("ascii")}
+    type_name = "float64" if values.dtype.kind == "f" else "int64"
+    content = np.ascontiguousarray(values, dtype=ARRAY_TYPES[type_name]).tobytes()
+    return {"shape": list(values.shape), type_name: base64.b64encode(content).decode("ascii")}

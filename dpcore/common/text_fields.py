@@ -28,17 +28,17 @@ LONGEST = "longest"
 
 
 def to_fields(parameters: Any) -> dict[str, str]:
-    """All fields as text; None is left out. Floats keep every digit."""
+    """Return all fields as text; None is left out. Floats keep every digit."""
     texts: dict[str, str] = {}
-    for f in fields(parameters):
-        value = getattr(parameters, f.name)
+    for field in fields(parameters):
+        value = getattr(parameters, field.name)
         if value is not None:
-            texts[f.name] = to_text(value)
+            texts[field.name] = to_text(value)
     return texts
 
 
 def to_text(value: Any) -> str:
-    """One field as text. Floats keep every digit."""
+    """Return one field as text. Floats keep every digit."""
     if isinstance(value, enum.Enum):
         return str(value.value)
     if isinstance(value, bool):
@@ -49,8 +49,8 @@ def to_text(value: Any) -> str:
 
 
 def to_values(parameters: Any) -> dict[str, Any]:
-    """All fields as JSON holds them: numbers as numbers, enums as their text; None is left out."""
-    values = {f.name: getattr(parameters, f.name) for f in fields(parameters)}
+    """Return all fields as JSON holds them: numbers as numbers, enums as their text; None is left out."""
+    values = {field.name: getattr(parameters, field.name) for field in fields(parameters)}
     return {
         name: value.value if isinstance(value, enum.Enum) else value
         for name, value in values.items()
@@ -58,11 +58,11 @@ def to_values(parameters: Any) -> dict[str, Any]:
     }
 
 
-def from_fields(kind: type[P], texts: Mapping[str, str]) -> P:
+def from_fields(parameters_type: type[P], texts: Mapping[str, str]) -> P:
     """Build a parameters object from text fields.
 
     Args:
-        kind: The dataclass.
+        parameters_type: The dataclass.
         texts: Field name to text; fields with defaults may be missing.
 
     Returns:
@@ -71,39 +71,41 @@ def from_fields(kind: type[P], texts: Mapping[str, str]) -> P:
     Raises:
         InvalidInput: Unknown or missing fields, unreadable text, values out of range; all at once.
     """
-    values, problems = _values(kind, texts)
-    if not problems.found:
+    values, problems = _read_values(parameters_type, texts)
+    if not problems.entries:
         try:
-            return kind(**values)
-        except InvalidInput as refused:
-            problems.extend(refused.problems)
-    raise InvalidInput(problems.found)
+            return parameters_type(**values)
+        except InvalidInput as error:
+            problems.extend(error.problems)
+    raise InvalidInput(problems.entries)
 
 
-def field_types(kind: Any) -> dict[str, Any]:
-    """The type of every field of a parameters class, by name. Kept: working them out takes as long as all else here."""
-    return _types_of(kind)
+def list_field_types(parameters_type: Any) -> dict[str, Any]:
+    """Return the type of every field of a parameters class, by name, from a cache."""
+    return _get_types(parameters_type)
 
 
-def longest_texts(kind: Any) -> dict[str, int]:
-    """Most characters of those fields of a parameters class that have a limit of their own, by name."""
-    return {f.name: f.metadata[LONGEST] for f in fields(kind) if LONGEST in f.metadata}
+def list_text_limits(parameters_type: Any) -> dict[str, int]:
+    """Return the limits of those text fields of a parameters class that have their own, by name."""
+    return {
+        field.name: field.metadata[LONGEST] for field in fields(parameters_type) if LONGEST in field.metadata
+    }
 
 
-# Not `field_types` itself: mypy takes the class of a dataclass for one that cannot be hashed.
-_types_of = functools.cache(typing.get_type_hints)
+# Not `list_field_types` itself: mypy takes the class of a dataclass for one that cannot be hashed.
+_get_types = functools.cache(typing.get_type_hints)
 
 
-def good_fields(
-    kind: type[P], texts: Mapping[str, str], stand_ins: Mapping[str, Any]
+def read_good_fields(
+    parameters_type: type[P], texts: Mapping[str, str], stand_ins: Mapping[str, Any]
 ) -> tuple[P, tuple[str, ...], list[InputProblem]]:
-    """Build a parameters object from those text fields that are good, and say what is wrong with the others.
+    """Build a parameters object from those text fields that are good, and list the problems of the others.
 
-    Fields are taken in one by one, then by twos and threes, since some only hold together (a source of the
+    Fields are added one by one, then by twos and threes, since some only hold together (a source of the
     variance and its figure, a base distribution with its two).
 
     Args:
-        kind: The dataclass.
+        parameters_type: The dataclass.
         texts: Field name to text.
         stand_ins: Values for fields without a default that are missing or bad; by themselves they are valid.
 
@@ -111,59 +113,66 @@ def good_fields(
         The validated object, the names of fields that it does not have from the texts though they stand there or
         have to, and every problem: those of these fields, and unknown ones.
     """
-    values, problems = _values(kind, texts)
-    known = [f for f in fields(kind) if f.init]  # type: ignore[arg-type]
-    needed = {f.name for f in known if f.default is MISSING and f.default_factory is MISSING}
-    kept = {name: value for name, value in stand_ins.items() if name in needed}
-    parameters, refused = _try(kind, kept | values)
-    problems.extend(refused)
+    values, problems = _read_values(parameters_type, texts)
+    known_fields = [field for field in fields(parameters_type) if field.init]  # type: ignore[arg-type]
+    needed = {
+        field.name for field in known_fields if field.default is MISSING and field.default_factory is MISSING
+    }
+    accepted = {name: value for name, value in stand_ins.items() if name in needed}
+    parameters, refused_problems = _try(parameters_type, accepted | values)
+    problems.extend(refused_problems)
     if parameters is None:
-        parameters = kind(**kept)
-        left, size = dict(values), 1
-        while size <= min(3, len(left)):
-            for group in itertools.combinations(left, size):
-                larger, _ = _try(kind, kept | {name: left[name] for name in group})
+        parameters = parameters_type(**accepted)
+        remaining, size = dict(values), 1
+        while size <= min(3, len(remaining)):
+            for group in itertools.combinations(remaining, size):
+                larger, _ = _try(parameters_type, accepted | {name: remaining[name] for name in group})
                 if larger is not None:
                     # Then single ones again: what did not hold before may hold now.
                     parameters, size = larger, 0
-                    kept |= {name: left.pop(name) for name in group}
+                    accepted |= {name: remaining.pop(name) for name in group}
                     break
             size += 1
-        values = {name: value for name, value in values.items() if name not in left}
-    asked = {f.name for f in known if f.name in texts} | needed
-    return parameters, tuple(f.name for f in known if f.name in asked - set(values)), problems.found
+        values = {name: value for name, value in values.items() if name not in remaining}
+    expected = {field.name for field in known_fields if field.name in texts} | needed
+    return (
+        parameters,
+        tuple(field.name for field in known_fields if field.name in expected - set(values)),
+        problems.entries,
+    )
 
 
-def _try(kind: type[P], values: Mapping[str, Any]) -> tuple[P | None, tuple[InputProblem, ...]]:
-    """The object, or why there is none."""
+def _try(parameters_type: type[P], values: Mapping[str, Any]) -> tuple[P | None, tuple[InputProblem, ...]]:
+    """Return the object, or the problems that prevent it."""
     try:
-        return kind(**values), ()
-    except InvalidInput as refused:
-        return None, refused.problems
+        return parameters_type(**values), ()
+    except InvalidInput as error:
+        return None, error.problems
 
 
-def _values(kind: type[Any], texts: Mapping[str, str]) -> tuple[dict[str, Any], Problems]:
-    """The fields that can be read, and what is wrong with the others."""
+def _read_values(parameters_type: type[Any], texts: Mapping[str, str]) -> tuple[dict[str, Any], Problems]:
+    """Read the fields, and collect the problems of unreadable ones."""
     problems = Problems()
-    hints = field_types(kind)
-    known = {f.name: f for f in fields(kind) if f.init}
+    hints = list_field_types(parameters_type)
+    known_fields = {field.name: field for field in fields(parameters_type) if field.init}
     for name in texts:
-        if name not in known:
+        if name not in known_fields:
             problems.add(f"{name[:40]} is not a parameter of this page")
     values: dict[str, Any] = {}
-    for name, f in known.items():
+    for name, field in known_fields.items():
         if name in texts:
             try:
-                values[name] = _read(hints[name], texts[name], f.metadata.get(LONGEST, MAX_TEXT))
+                values[name] = _parse_value(hints[name], texts[name], field.metadata.get(LONGEST, MAX_TEXT))
             except (ValueError, OverflowError):
                 problems.add(f"{name} cannot be read; got {texts[name][:40]!r}")
-        elif f.default is MISSING and f.default_factory is MISSING:
+        elif field.default is MISSING and field.default_factory is MISSING:
             problems.add(f"{name} is missing")
     return values, problems
 
 
-def _read(hint: Any, text: str, longest: int = MAX_TEXT) -> Any:
-    if len(text) > longest:
+def _parse_value(hint: Any, text: str, max_characters: int = MAX_TEXT) -> Any:
+    """Read one field of a type."""
+    if len(text) > max_characters:
         raise ValueError("too long")
     if isinstance(hint, types.UnionType):
         hint = next(option for option in typing.get_args(hint) if option is not type(None))
@@ -175,23 +184,26 @@ def _read(hint: Any, text: str, longest: int = MAX_TEXT) -> Any:
 
 
 def _unreadable(text: str) -> Any:
+    """Raise `ValueError`."""
     raise ValueError(text)
 
 
-def built_from(kind: type[P], parameters: Any, **others: Any) -> P:
-    """An object that takes every field that it shares with a parameters object from there, by name.
+def build_from(parameters_type: type[P], parameters: Any, **overrides: Any) -> P:
+    """Build an object that takes every field that it shares with a parameters object from there, by name.
 
     Args:
-        kind: A dataclass.
+        parameters_type: A dataclass.
         parameters: With attributes of the same names; of fields that it lacks the defaults hold.
-        **others: Fields of the new object that are something else.
+        **overrides: Fields of the new object that differ.
     """
-    names = {f.name for f in fields(kind) if f.init} - set(others)  # type: ignore[arg-type]
-    return kind(**{name: getattr(parameters, name) for name in names if hasattr(parameters, name)}, **others)
+    names = {field.name for field in fields(parameters_type) if field.init} - set(overrides)  # type: ignore[arg-type]
+    return parameters_type(
+        **{name: getattr(parameters, name) for name in names if hasattr(parameters, name)}, **overrides
+    )
 
 
-def numbers_of(text: str) -> tuple[float, ...]:
-    """Numbers separated by commas or spaces, ascending, each once.
+def parse_numbers(text: str) -> tuple[float, ...]:
+    """Parse numbers separated by commas or spaces, ascending, each once.
 
     Raises:
         ValueError: Not numbers.
@@ -199,13 +211,15 @@ def numbers_of(text: str) -> tuple[float, ...]:
     return tuple(sorted({float(number) for number in text.replace(",", " ").split()}))
 
 
-def checked_numbers(problems: Problems, names: str, text: str, most: int) -> tuple[float, ...]:
-    """The numbers of a field, at most so many; what is wrong with it is recorded under what they are called."""
+def parse_checked_numbers(
+    problems: Problems, field_name: str, text: str, max_numbers: int
+) -> tuple[float, ...]:
+    """Parse the numbers of a field, at most so many; problems are recorded under the field's name."""
     try:
-        values = numbers_of(text)
+        values = parse_numbers(text)
     except ValueError:
-        problems.add(f"the {names} must be numbers separated by commas; got {text[:40]!r}")
+        problems.add(f"the {field_name} must be numbers separated by commas; got {text[:40]!r}")
         return ()
-    if not 1 <= len(values) <= most:
-        problems.add(f"there can be 1 to {most} {names}; got {len(values)}")
-    return values[:most]
+    if not 1 <= len(values) <= max_numbers:
+        problems.add(f"there can be 1 to {max_numbers} {field_name}; got {len(values)}")
+    return values[:max_numbers]

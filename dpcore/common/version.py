@@ -1,3 +1,3 @@
-"""The version that downloads and reports name."""
+"""The version in downloads and reports."""
 
 VERSION = "0.2.0"

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import require
 from dpcore.contributions import ContributionHistogram, FloatArray, suffix_sums
-from dpcore.contributions import Pieces as SumsAround
+from dpcore.contributions import Pieces as SumsAtBounds
 
 MAX_TRADE_OFF = 1e200
 """Largest A in (*): products of A with users and rows (at most 1e48) stay within float64."""
@@ -46,7 +46,7 @@ class Losses:
     squared_weights: FloatArray
 
     def total(self, trade_off: float) -> FloatArray:
-        """The objective (*) at A = ``trade_off``."""
+        """Compute the objective (*) at A = ``trade_off``."""
         return np.asarray(self.largest_weight**2 + trade_off * self.squared_weights)
 
 
@@ -58,46 +58,48 @@ class Optimum:
         bound: h in rows per user; whole for a cap.
         losses: The two parts there (scalars).
         certificate: Objective (*) at the bound beside a lower bound for all bounds of this kind.
-        ended: How the search ended, a sentence.
+        stop_reason: How the search ended, a sentence.
     """
 
     bound: float
     losses: Losses
     certificate: Certificate
-    ended: str
+    stop_reason: str
 
 
 class Sizes(Protocol):
-    """What (*) asks of sizes. Nothing in it needs whole numbers: a `ContributionHistogram`, or `EffectiveSizes`."""
+    """Sizes for (*), integer or not: a `ContributionHistogram`, or `EffectiveSizes`."""
 
     @property
     def sizes(self) -> npt.NDArray[Any]:
-        """Distinct, ascending, above 0."""
+        """Return the distinct sizes, ascending, above 0."""
 
     @property
     def num_users(self) -> int:
-        """Users in all."""
+        """Return the number of users."""
 
     @property
     def min_size(self) -> float:
-        """The smallest size."""
+        """Return the smallest size."""
 
     @property
     def max_size(self) -> float:
-        """The largest size."""
+        """Return the largest size."""
 
-    def pieces(self, h: npt.ArrayLike) -> SumsAround:
-        """Sums on either side of bounds."""
+    def pieces(self, h: npt.ArrayLike) -> SumsAtBounds:
+        """Compute sums on either side of bounds."""
 
-    def pieces_at_sizes(self) -> SumsAround:
-        """Sums on either side of every size."""
+    def pieces_at_sizes(self) -> SumsAtBounds:
+        """Compute sums on either side of every size."""
 
 
 class EffectiveSizes:
-    """How many independent rows a user's rows are worth where rows of one user are alike: s / (1 + (s - 1) rho).
+    """Effective sizes for correlated rows: s rows of a user are worth s / (1 + (s - 1) rho) independent ones.
 
     The variance of the mean of s rows of one user is sigma^2 (rho + (1 - rho) / s), that of the mean of so many
-    independent rows. Sizes that fall together in float64 are one; at rho = 1 all are 1.
+    independent rows. Sizes that are equal in float64 are one; at rho = 1 all are 1.
+
+
 
     Args:
         histogram: Rows per user.
@@ -106,40 +108,44 @@ class EffectiveSizes:
 
     def __init__(self, histogram: ContributionHistogram, user_share: float) -> None:
         self.user_share = user_share
-        each = self.of(histogram.sizes)
+        converted_sizes = self.convert(histogram.sizes)
         self.sizes: FloatArray
-        self.sizes, at = np.unique(each, return_inverse=True)
-        self.users = np.asarray(np.bincount(at, weights=histogram.users.astype(np.float64)), dtype=np.float64)
+        self.sizes, size_indices = np.unique(converted_sizes, return_inverse=True)
+        self.users = np.asarray(
+            np.bincount(size_indices, weights=histogram.users.astype(np.float64)), dtype=np.float64
+        )
         self.num_users = histogram.num_users
         self.min_size, self.max_size = float(self.sizes[0]), float(self.sizes[-1])
 
-    def of(self, rows: npt.ArrayLike) -> FloatArray:
-        """The effective size of numbers of rows above 0, of their shape; it rises with them."""
-        s = np.asarray(rows, dtype=np.float64)
-        return np.asarray(s / (1.0 + (s - 1.0) * self.user_share))
+    def convert(self, rows: npt.ArrayLike) -> FloatArray:
+        """Convert numbers of rows above 0 to effective sizes, of their shape; they rise with the rows."""
+        row_array = np.asarray(rows, dtype=np.float64)
+        return np.asarray(row_array / (1.0 + (row_array - 1.0) * self.user_share))
 
     @cached_property
-    def _sums(self) -> SumsAround:
-        before = np.concatenate(([0.0], np.cumsum(self.sizes * self.users)))
-        return SumsAround(before, suffix_sums(self.users), suffix_sums(self.users / self.sizes))
+    def _sums(self) -> SumsAtBounds:
+        """Compute the sums at every size."""
+        sums_below = np.concatenate(([0.0], np.cumsum(self.sizes * self.users)))
+        return SumsAtBounds(sums_below, suffix_sums(self.users), suffix_sums(self.users / self.sizes))
 
-    def pieces(self, h: npt.ArrayLike) -> SumsAround:
-        """Sums over the users at or below, and above, each bound in effective rows."""
-        k = np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right")
-        return SumsAround(*(part[k] for part in self._sums))
+    def pieces(self, h: npt.ArrayLike) -> SumsAtBounds:
+        """Sum over the users at or below, and above, each bound in effective rows."""
+        indices = np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right")
+        return SumsAtBounds(*(sums[indices] for sums in self._sums))
 
-    def pieces_at_sizes(self) -> SumsAround:
-        """`pieces` at every effective size."""
-        return SumsAround(*(part[1:] for part in self._sums))
+    def pieces_at_sizes(self) -> SumsAtBounds:
+        """Return `pieces` at every effective size."""
+        return SumsAtBounds(*(sums[1:] for sums in self._sums))
 
 
-def _checked(trade_off: float) -> float:
+def _require_trade_off(trade_off: float) -> float:
+    """Return the trade-off, or raise `InvalidInput`."""
     require.between(0, MAX_TRADE_OFF, trade_off=trade_off)
     return float(trade_off)
 
 
 def smooth_losses(histogram: Sizes, thresholds: npt.ArrayLike) -> Losses:
-    """Losses when user l weighs min(h, s_l) / n_h in all, spread evenly over their rows.
+    """Compute the losses if user l weighs min(h, s_l) / n_h in all, spread evenly over their rows.
 
     Args:
         histogram: Rows per user.
@@ -148,14 +154,17 @@ def smooth_losses(histogram: Sizes, thresholds: npt.ArrayLike) -> Losses:
     Source: Epasto et al. 2020, claim 1.
     """
     h = np.asarray(thresholds, dtype=np.float64)
-    below, above, inverse = histogram.pieces(h)
-    kept = below + h * above
+    rows_below, users_above, inverse_sizes = histogram.pieces(h)
+    kept_rows = rows_below + h * users_above
     # sum_l s_l (min(h, s_l) / (n_h s_l))^2, divided twice by n_h so that no square overflows.
-    return Losses(np.asarray(h / kept), np.asarray((below / kept + h * (h / kept) * inverse) / kept))
+    return Losses(
+        np.asarray(h / kept_rows),
+        np.asarray((rows_below / kept_rows + h * (h / kept_rows) * inverse_sizes) / kept_rows),
+    )
 
 
 def capped_losses(histogram: ContributionHistogram, caps: npt.ArrayLike) -> Losses:
-    """Losses when min(h, s_l) rows of user l are kept, all with weight 1 / n_h.
+    """Compute the losses if min(h, s_l) rows of user l are kept, all with weight 1 / n_h.
 
     Args:
         histogram: Rows per user.
@@ -164,47 +173,47 @@ def capped_losses(histogram: ContributionHistogram, caps: npt.ArrayLike) -> Loss
     Source: Epasto et al. 2020, claim 2.
     """
     h = np.asarray(caps, dtype=np.float64)
-    kept = histogram.kept_rows(h)
-    return Losses(np.asarray(h / kept), np.asarray(1.0 / kept))
+    kept_rows = histogram.kept_rows(h)
+    return Losses(np.asarray(h / kept_rows), np.asarray(1.0 / kept_rows))
 
 
 def lower_bound(histogram: Sizes, trade_off: float, h: float) -> float:
-    """A number that no weights can go below in (*), for any h >= 0; tight at the unclamped root.
+    """Return a number that no weights can go below in (*), for any h >= 0; tight at the unclamped root.
 
-    Lagrangian of (*) with t >= u_l (multipliers lambda_l >= 0) and sum u = 1 (multiplier mu): minimising
-    over t and u leaves  mu - (sum_l lambda_l)^2 / 4 - sum_l s_l (mu - lambda_l)^2 / (4 A).  Take
-    lambda_l = mu (1 - h / s_l)_+ and the best mu: the value is 1 / (Q^2 + P / A) with
-    P = sum_l min(h, s_l)^2 / s_l and Q = sum_l (1 - h / s_l)_+.  For A = 0 only Q = m is of use: 1 / m^2.
+    Lagrangian of (*) with t >= u_l (multipliers lambda_l >= 0) and sum u = 1 (multiplier mu): minimising over t
+    and u leaves  mu - (sum_l lambda_l)^2 / 4 - sum_l s_l (mu - lambda_l)^2 / (4 A).  Take lambda_l = mu (1 - h
+    / s_l)_+ and the best mu: the value is 1 / (Q^2 + P / A) with P = sum_l min(h, s_l)^2 / s_l and Q = sum_l (1
+    - h / s_l)_+.  For A = 0 only Q = m is of use: 1 / m^2.
     """
     if trade_off == 0.0:
         return 1.0 / float(histogram.num_users) ** 2
-    below, above, inverse = (float(part) for part in histogram.pieces(h))
-    p = below + h * h * inverse
+    rows_below, users_above, inverse_sizes = (float(sums) for sums in histogram.pieces(h))
+    p = rows_below + h * h * inverse_sizes
     # A sum of terms of at least 0, whose difference may round below it.
-    q = max(above - h * inverse, 0.0)
+    q = max(users_above - h * inverse_sizes, 0.0)
     return 1.0 / (q * q + p / trade_off)
 
 
 def smooth_root(histogram: Sizes, trade_off: float) -> float:
-    """Root h >= 0 of the increasing function  h - A sum_l (1 - h / s_l)_+.
+    """Find the root h >= 0 of the increasing function  h - A sum_l (1 - h / s_l)_+.
 
     It minimises the quasi-convex objective of the smooth weights; below s_1 it stands for s_1, since all
-    thresholds there give the same weights. On the piece where q users lie above h and I is their sum of
-    1 / s_l, it is A q / (A I + 1).
+    thresholds there give the same weights. On the piece where q users lie above h and I is their sum of 1 /
+    s_l, it is A q / (A I + 1).
     """
     sizes = histogram.sizes.astype(np.float64)
-    _, above, inverse = histogram.pieces_at_sizes()
+    _, users_above, inverse_sizes = histogram.pieces_at_sizes()
     # Sign of the function at each size, as a comparison: a difference would cancel near the root.
-    reached = sizes * (trade_off * inverse + 1.0) >= trade_off * above
-    k = int(np.argmax(reached))  # The largest size always qualifies: nobody lies above it.
-    _, q, i = (float(part) for part in histogram.pieces(sizes[k - 1] if k else 0.0))
+    is_reached = sizes * (trade_off * inverse_sizes + 1.0) >= trade_off * users_above
+    k = int(np.argmax(is_reached))  # The largest size always qualifies: nobody lies above it.
+    _, q, i = (float(sums) for sums in histogram.pieces(sizes[k - 1] if k else 0.0))
     root = trade_off * q / (trade_off * i + 1.0)
     # The root may round just outside the piece on which its formula holds.
     return min(max(root, float(sizes[k - 1]) if k else 0.0), float(sizes[k]))
 
 
 def best_smooth(histogram: Sizes, trade_off: float) -> Optimum:
-    """The best weights of all: exact, by the root above, with a dual certificate.
+    """Find the best weights of all: exact, by the root above, with a dual certificate.
 
     Args:
         histogram: Rows per user.
@@ -218,35 +227,35 @@ def best_smooth(histogram: Sizes, trade_off: float) -> Optimum:
 
     Source: Epasto et al. 2020, lemma 3 and claim 1.
     """
-    trade_off = _checked(trade_off)
+    trade_off = _require_trade_off(trade_off)
     smallest = float(histogram.min_size)
     root = smooth_root(histogram, trade_off)
     threshold = max(root, smallest)
     losses = smooth_losses(histogram, threshold)
     if histogram.num_users == 1:
-        ended = "There is one user: every bound gives the same weights."
+        stop_reason = "There is one user: every bound gives the same weights."
     elif histogram.sizes.size == 1:
-        ended = "All users have equally many rows: every bound gives the same weights."
+        stop_reason = "All users have equally many rows: every bound gives the same weights."
     elif trade_off == 0.0:
-        ended = "Without sampling error every user weighs the same."
+        stop_reason = "Without sampling error every user weighs the same."
     elif root <= smallest:
-        ended = "Privacy noise rules: every user weighs the same."
+        stop_reason = "Privacy noise rules: every user weighs the same."
     else:
-        ended = "Exact: the root of the optimality condition."
+        stop_reason = "Exact: the root of the optimality condition."
     value = float(losses.total(trade_off))
     argument = "a dual bound computed from the same data"
     # Any h bounds from below. Near s_m the root's last digit can be all there is to Q; there h = s_m, where
     # Q is exactly 0, is tight (at A = 1e45 the root alone leaves a gap of 1).
     bound = max(lower_bound(histogram, trade_off, h) for h in (root, float(histogram.max_size)))
-    return Optimum(threshold, losses, Certificate(value, bound, argument), ended)
+    return Optimum(threshold, losses, Certificate(value, bound, argument), stop_reason)
 
 
 def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
-    """The best whole cap between s_1 and s_m: exact, and proved by interval bounds.
+    """Find the best integer cap between s_1 and s_m: exact, and certified by interval bounds.
 
-    With S the rows of users at or below h and q the users above, the derivative of
-    (h / n_h)^2 + A / n_h has the sign of 2 h S - A q n_h, which once positive stays so. Bisection over
-    sizes finds the piece, where the root is A q S / (2 S - A q^2).
+    With S the rows of users at or below h and q the users above, the derivative of (h / n_h)^2 + A / n_h has
+    the sign of 2 h S - A q n_h, which once positive stays so. Bisection over sizes finds the piece, where the
+    root is A q S / (2 S - A q^2).
 
     Args:
         histogram: Rows per user.
@@ -260,55 +269,59 @@ def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
 
     Source: Epasto et al. 2020, claim 2, for the objective.
     """
-    trade_off = _checked(trade_off)
-    sizes, (at_or_below, further, _) = histogram.sizes, histogram.pieces_at_sizes()
+    trade_off = _require_trade_off(trade_off)
+    sizes, (at_or_below, users_above_sizes, _) = histogram.sizes, histogram.pieces_at_sizes()
     low, high = 0, sizes.size - 1  # At the largest size nobody lies above: the derivative is positive.
     while low < high:
-        middle = (low + high) // 2
-        h, below, above = float(sizes[middle]), float(at_or_below[middle]), float(further[middle])
-        if 2.0 * h * below >= trade_off * above * (below + h * above):
-            high = middle
+        middle_index = (low + high) // 2
+        h, rows_below, users_above = (
+            float(sizes[middle_index]),
+            float(at_or_below[middle_index]),
+            float(users_above_sizes[middle_index]),
+        )
+        if 2.0 * h * rows_below >= trade_off * users_above * (rows_below + h * users_above):
+            high = middle_index
         else:
-            low = middle + 1
+            low = middle_index + 1
     candidates = {int(sizes[low])}
     # Where the derivative is positive at the smallest size already, that size is the best cap.
     if low > 0:
-        below, above = float(at_or_below[low - 1]), float(further[low - 1])
-        slope = 2.0 * below - trade_off * above**2
+        rows_below, users_above = float(at_or_below[low - 1]), float(users_above_sizes[low - 1])
+        slope = 2.0 * rows_below - trade_off * users_above**2
         # The derivative has the sign of h (2 S - A q^2) - A q S: without a slope it falls all the way to the right
         # end.
         if slope > 0.0:
-            root = trade_off * above * below / slope
+            root = trade_off * users_above * rows_below / slope
             floor = math.floor(min(root, float(sizes[low])))
             # One further on each side: at 1e12 the root itself is rounded.
             candidates.update(range(floor - 1, floor + 3))
-    tried = np.array(sorted(candidates))
-    allowed = tried[(tried >= sizes[0]) & (tried <= sizes[-1])]
+    candidate_array = np.array(sorted(candidates))
+    allowed = candidate_array[(candidate_array >= sizes[0]) & (candidate_array <= sizes[-1])]
     totals = capped_losses(histogram, allowed).total(trade_off)
     cap = int(allowed[int(np.argmin(totals))])
     losses = capped_losses(histogram, float(cap))
     if histogram.sizes.size == 1:
-        ended = "All users have equally many rows: there is only one bound to choose."
+        stop_reason = "All users have equally many rows: there is only one bound to choose."
     elif trade_off == 0.0:
-        ended = "Without sampling error the smallest bound is best."
+        stop_reason = "Without sampling error the smallest bound is best."
     else:
-        ended = "Exact: bisection over the sizes, then the root within one piece."
+        stop_reason = "Exact: bisection over the sizes, then the root within one piece."
     value = float(losses.total(trade_off))
     bound = cap_lower_bound(histogram, trade_off, value)
     return Optimum(
         float(cap),
         losses,
         Certificate(value, bound, "lower limits on intervals that cover every bound"),
-        ended,
+        stop_reason,
     )
 
 
 def cap_lower_bound(histogram: ContributionHistogram, trade_off: float, value: float) -> float:
-    """A number that no whole cap in [s_1, s_m] can go below, by branch and bound without derivatives.
+    """Compute a number that no integer cap in [s_1, s_m] can go below, by branch and bound without derivatives.
 
-    On [a, b] the objective is at least (a / n_a)^2 + A / n_b, since h / n_h never falls and n_h never
-    shrinks as h grows. Intervals are halved (geometrically) until each bound reaches
-    ``value`` (1 - `CAP_TOLERANCE`) or the interval is a single cap.
+    On [a, b] the objective is at least (a / n_a)^2 + A / n_b, since h / n_h never falls and n_h never shrinks
+    as h grows. Intervals are halved (geometrically) until each bound reaches ``value`` (1 - `CAP_TOLERANCE`) or
+    the interval is a single cap.
 
     Args:
         histogram: Rows per user.
@@ -319,46 +332,51 @@ def cap_lower_bound(histogram: ContributionHistogram, trade_off: float, value: f
     # With so many sizes at or below a cap; asked for once, not in every round.
     rows_below, users_above, _ = histogram.pieces_after(slice(None))
     # Sixty-four intervals to begin with: one call on an array costs hardly more than one on a number.
-    first, last = histogram.min_size, histogram.max_size
-    left = np.unique(np.geomspace(first, last, 65).astype(np.int64).clip(first, last))
+    min_size, max_size = histogram.min_size, histogram.max_size
+    left_ends = np.unique(np.geomspace(min_size, max_size, 65).astype(np.int64).clip(min_size, max_size))
     # Of whole caps: the intervals have none in common, and leave none out.
-    right = np.append(left[1:] - 1, last)
-    proved = math.inf
-    while left.size:
-        ends = np.stack((left, right)).astype(np.float64)
-        reached = np.searchsorted(histogram.sizes, ends, side="right")
-        kept = rows_below[reached] + ends * users_above[reached]
-        bounds = (ends[0] / kept[0]) ** 2 + trade_off / kept[1]
-        done = (bounds >= target) | (left == right)
-        if done.any():
-            proved = min(proved, float(bounds[done].min()))
-        left, right = left[~done], right[~done]
-        middle = np.clip(np.sqrt(left.astype(np.float64) * right).astype(np.int64), left, right - 1)
-        left, right = np.concatenate((left, middle + 1)), np.concatenate((middle, right))
-    return proved
+    right_ends = np.append(left_ends[1:] - 1, max_size)
+    proved_bound = math.inf
+    while left_ends.size:
+        ends = np.stack((left_ends, right_ends)).astype(np.float64)
+        size_indices = np.searchsorted(histogram.sizes, ends, side="right")
+        kept_rows = rows_below[size_indices] + ends * users_above[size_indices]
+        bounds = (ends[0] / kept_rows[0]) ** 2 + trade_off / kept_rows[1]
+        is_done = (bounds >= target) | (left_ends == right_ends)
+        if is_done.any():
+            proved_bound = min(proved_bound, float(bounds[is_done].min()))
+        left_ends, right_ends = left_ends[~is_done], right_ends[~is_done]
+        middles = np.clip(
+            np.sqrt(left_ends.astype(np.float64) * right_ends).astype(np.int64), left_ends, right_ends - 1
+        )
+        left_ends, right_ends = (
+            np.concatenate((left_ends, middles + 1)),
+            np.concatenate((middles, right_ends)),
+        )
+    return proved_bound
 
 
 PROBES = 30
 """Points of an interval that are evaluated at once: one call on an array costs hardly more than one on a number."""
 
 
-def stretch_within(
+def find_interval_within(
     objective: Callable[[FloatArray], FloatArray],
-    best: float,
+    minimiser: float,
     low: float,
     high: float,
     limit: float,
-    whole: bool,
+    is_integer: bool,
 ) -> tuple[float, float]:
-    """The interval around the minimiser of a quasi-convex function on which it stays within a limit.
+    """Find the interval around the minimiser of a quasi-convex function on which it stays within a limit.
 
     Args:
         objective: Quasi-convex on [low, high]; of arrays, value by value.
-        best: Its minimiser, in [low, high]; objective(best) <= limit.
+        minimiser: Its minimiser, in [low, high]; objective(best) <= limit.
         low: Smallest argument allowed.
         high: Largest argument allowed.
         limit: Largest value tolerated.
-        whole: Whether arguments are whole numbers.
+        is_integer: Whether arguments are whole numbers.
 
     Returns:
         (lowest, highest) argument within the limit, both inside it, to one unit (whole) or 1e-9 relative.
@@ -367,7 +385,7 @@ def stretch_within(
     def edge(inside: float, outside: float) -> float:
         while True:
             probes = np.linspace(inside, outside, PROBES + 2)[1:]
-            if whole:
+            if is_integer:
                 probes = np.unique(np.floor(probes))
                 # Probes run outward; `np.unique` has put them in ascending order.
                 probes = probes[probes != inside][:: 1 if outside > inside else -1]
@@ -375,14 +393,14 @@ def stretch_within(
                 return inside
             # Put so that an undefined value lies beyond the limit. The function is quasi-convex: the first probe
             # beyond it ends the interval.
-            beyond = np.flatnonzero(~(objective(probes) <= limit))
-            if not beyond.size:
+            indices_beyond = np.flatnonzero(~(objective(probes) <= limit))
+            if not indices_beyond.size:
                 return outside
-            first = int(beyond[0])
-            if first > 0:
-                inside = float(probes[first - 1])
-            outside = float(probes[first])
-            if abs(outside - inside) <= (1.0 if whole else 1e-9 * abs(inside)):
+            first_beyond = int(indices_beyond[0])
+            if first_beyond > 0:
+                inside = float(probes[first_beyond - 1])
+            outside = float(probes[first_beyond])
+            if abs(outside - inside) <= (1.0 if is_integer else 1e-9 * abs(inside)):
                 return inside
 
-    return edge(best, low), edge(best, high)
+    return edge(minimiser, low), edge(minimiser, high)

@@ -1,4 +1,4 @@
-"""Temporary folders that are gone once nobody works in them, however their process ended."""
+"""Temporary folders that are removed once nobody works in them, however their process ended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 import weakref
 from pathlib import Path
 
-from dpcore.common.errors import FULL_DISK, InvalidInput, is_full_disk, refusal
+from dpcore.common.errors import FULL_DISK, InvalidInput, is_full_disk, refuse
 
 _PREFIX = "sweetspot-"
 _LOCK = "in-use"
@@ -34,12 +34,12 @@ class Workspace:
     def __init__(self) -> None:
         try:
             remove_abandoned()
-            self.folder, lock = _locked_folder()
+            self.folder, lock = _create_locked_folder()
         except OSError as error:
             if is_full_disk(error):
                 raise InvalidInput([FULL_DISK]) from None
-            what = "no temporary folder can be written to"
-            raise refusal(what, remedy="Name one in TMPDIR and start again") from None
+            message = "no temporary folder can be written to"
+            raise refuse(message, remedy="Name one in TMPDIR and start again") from None
         self._remove = weakref.finalize(self, _remove, self.folder, lock)
         _OPEN.add(self)
 
@@ -48,7 +48,7 @@ class Workspace:
         self._remove()
 
     def has_room(self, num_bytes: int) -> bool:
-        """Whether the disk has room for so many bytes more."""
+        """Return True if the disk has room for so many bytes more."""
         return shutil.disk_usage(self.folder).free >= num_bytes
 
 
@@ -62,7 +62,7 @@ def close_all() -> None:
 
 
 def remove_abandoned() -> None:
-    """Remove the workspaces of processes that were killed before they could, whatever their age."""
+    """Remove the workspaces of killed processes, whatever their age."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
         with contextlib.suppress(OSError):
             state = folder.lstat()
@@ -75,14 +75,14 @@ def remove_abandoned() -> None:
                 if time.time() - state.st_mtime > _UNLOCKED_SECONDS:
                     shutil.rmtree(folder, ignore_errors=True)
                 continue
-            if _take(lock):
+            if _take_lock(lock):
                 _remove(folder, lock)
             else:
                 os.close(lock)
 
 
-def _locked_folder() -> tuple[Path, int]:
-    """A new folder and its lock; anew where another process took it for abandoned before it was locked."""
+def _create_locked_folder() -> tuple[Path, int]:
+    """Create a folder and its lock; try again if another process removed it before it was locked."""
     for _ in range(_TRIES):
         folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         try:
@@ -93,18 +93,18 @@ def _locked_folder() -> tuple[Path, int]:
             shutil.rmtree(folder, ignore_errors=True)
             raise
         # Where a file system knows no locks, nobody else can take one either, and the folder is left alone.
-        _take(lock)
+        _take_lock(lock)
         with contextlib.suppress(FileNotFoundError):
-            if os.path.sameopenfile(lock, other := os.open(folder / _LOCK, os.O_RDONLY)):
-                os.close(other)
+            if os.path.sameopenfile(lock, second_handle := os.open(folder / _LOCK, os.O_RDONLY)):
+                os.close(second_handle)
                 return folder, lock
-            os.close(other)
+            os.close(second_handle)
         os.close(lock)
     raise FileNotFoundError(f"no folder in {tempfile.gettempdir()} stays")
 
 
-def _take(lock: int) -> bool:
-    """Take the lock of an open file, unless somebody holds it; another opening of it counts as somebody."""
+def _take_lock(lock: int) -> bool:
+    """Take the lock of an open file, unless somebody holds it; another handle of the file counts as somebody."""
     try:
         if sys.platform == "win32":
             import msvcrt

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput, refusal, system_errors_said
+from dpcore.common.errors import InvalidInput, convert_system_errors, refuse
 from dpcore.common.privacy import LABEL_COLUMN, Disclosure
 from dpcore.counting import MEMORY_LIMIT, connect, count, count_table, open_files, open_table
 from dpcore.counting.engines import is_address
@@ -83,7 +83,7 @@ def main(arguments: list[str] | None = None, program: str = "python -m dpcore.co
     """Run with the arguments of a command line, as the program of this name; returns the exit code."""
     given = _parser(program).parse_args(arguments)
     try:
-        with system_errors_said():
+        with convert_system_errors():
             counted = _count(given)
         if (dataset := counted.dataset) is None:
             return 130
@@ -122,26 +122,26 @@ def _count(given: argparse.Namespace) -> Counted:
         missing_users=MissingUsers.ONE_USER if given.missing_users == "one" else MissingUsers.LEAVE_OUT,
     )
     if given.distribution_to is not None and not given.task:
-        raise refusal("--distribution-to needs --task, the column of groups")
+        raise refuse("--distribution-to needs --task, the column of groups")
     disclosure = Disclosure.PUBLIC if given.public else Disclosure.PRIVATE
     progress = _progress if sys.stderr.isatty() else None
     if len(given.source) == 1 and is_address(given.source[0]) and not os.path.exists(given.source[0]):
         if not given.table:
-            raise refusal("an engine needs --table, the name of the table to count")
+            raise refuse("an engine needs --table, the name of the table to count")
         table = open_table(connect(given.source[0]), given.table)
         most = given.max_pairs if given.pairs_to is not None else None
         options = {"copies": given.copies, "max_pairs": most, "progress": progress}
         return count_table(table, roles, disclosure, name=given.table, **options)
     if given.pairs_to is not None:
-        raise refusal("--pairs-to is for engines; the app reads the pairs of files itself")
+        raise refuse("--pairs-to is for engines; the app reads the pairs of files itself")
     if given.table:
-        raise refusal("--table is for engines; files are one table")
+        raise refuse("--table is for engines; files are one table")
     sources = expand_patterns(given.source)
     refuse_to_overwrite(sources, "--to", given.to)
     refuse_to_overwrite(sources, "--distribution-to", given.distribution_to)
     if any(map(pair_distribution.is_file, sources)):
         what = "this file holds a distribution of pairs, which is counted already"
-        raise refusal(what, remedy="Open it in the app, or ask: sweet-spot group FILE")
+        raise refuse(what, remedy="Open it in the app, or ask: sweet-spot group FILE")
     source = open_files(sources)
     if given.names is not None:
         source = source.with_names(given.names.split(","))
@@ -155,13 +155,13 @@ def refuse_to_overwrite(sources: list[str], flag: str, target: Path | None) -> N
     for source in filter(os.path.exists, sources):
         if target is not None and os.path.exists(target) and target.samefile(source):
             what = f"{flag} names {shown(str(target))}, which is to be read and would be lost"
-            raise refusal(what, remedy="Name another file")
+            raise refuse(what, remedy="Name another file")
 
 
 def _bytes(text: str) -> int:
     match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmg]b|)\s*", text.lower())
     if match is None or float(match[1]) <= 0:
-        raise refusal(f"--memory must be a size such as 500MB or 2GB; got {text[:20]!r}")
+        raise refuse(f"--memory must be a size such as 500MB or 2GB; got {text[:20]!r}")
     return int(float(match[1]) * _UNITS[match[2]])
 
 

@@ -70,7 +70,7 @@ class TruncationCheck:
 
     def should_stop(self) -> bool:
         """Return whether counting can end: a file is known to be cut off, or the person wants to stop."""
-        cut_off = bool(self._failed or self._problems.found)
+        cut_off = bool(self._failed or self._problems.entries)
         return cut_off or (self._stop is not None and self._stop())
 
     def verdict(self) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.data.column_names import shown
 
 if TYPE_CHECKING:
@@ -115,14 +115,14 @@ def connect(address: str) -> Any:
     title = ENGINES[key].title if key in ENGINES else key
     if not _known(scheme):
         known = ", ".join(ENGINES)
-        raise refusal(f"no engine is called {shown(scheme)}", remedy=f"Choose one of {known}")
+        raise refuse(f"no engine is called {shown(scheme)}", remedy=f"Choose one of {known}")
     target = f"{key}:{rest if rest.startswith('//') else '//' + rest}"
     parts = urlsplit(target)
     asked = dict(parse_qsl(parts.query))
     if parts.password or any(_SECRET.search(name) for name in asked):
         where = ENGINES[key].credentials if key in ENGINES else "the environment, or the engine's own profile"
         what = "a password stands in the address, where other programs and the shell's history can read it"
-        raise refusal(what, remedy=f"Leave it out; it is taken from {where}")
+        raise refuse(what, remedy=f"Leave it out; it is taken from {where}")
     options = _options(key, parts)
     try:
         if key in _NO_ADDRESS:
@@ -130,9 +130,9 @@ def connect(address: str) -> Any:
         backend = ibis.connect(target, **options)
     except ImportError as error:
         remedy = f"Install it: python -m pip install 'ibis-framework[{key}]'"
-        raise refusal(f"the driver for {title} is not installed", remedy=remedy) from error
+        raise refuse(f"the driver for {title} is not installed", remedy=remedy) from error
     except Exception as error:  # every driver has its own
-        raise refusal(f"{title} does not answer as it should: {first_line(error)}") from error
+        raise refuse(f"{title} does not answer as it should: {first_line(error)}") from error
     if key == "postgres":
         # It then ends its query if this process is killed. Servers before version 14 have no such setting.
         with contextlib.suppress(Exception):
@@ -156,7 +156,7 @@ def _options(key: str, parts: SplitResult) -> dict[str, Any]:
         options["password"] = password
     elif key == "oracle":
         what = f"{engine.title} needs a user in the address and a password in {engine.password}"
-        raise refusal(what, remedy=f"Set {engine.password}")
+        raise refuse(what, remedy=f"Set {engine.password}")
     return options
 
 
@@ -193,4 +193,4 @@ def open_table(backend: Any, name: str) -> Table:
             raise
     except Exception as error:  # every driver has its own
         what = f"table {shown(name)} cannot be opened: {first_line(error)}"
-        raise refusal(what, remedy="Check its name, its schema, and your rights to read it") from error
+        raise refuse(what, remedy="Check its name, its schema, and your rights to read it") from error

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem, InvalidInput, refusal, system_errors_said
+from dpcore.common.errors import InputProblem, InvalidInput, convert_system_errors, refuse
 from dpcore.common.privacy import LABEL_COLUMN, ReleaseFacts
 from dpcore.common.progress import ShouldStop
 from dpcore.common.workspace import Workspace
@@ -146,7 +146,7 @@ def expand_patterns(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
     return files
 
 
-@system_errors_said()
+@convert_system_errors()
 def open_files(
     paths: Sequence[str | Path | Held],
     names: Sequence[str] | None = None,
@@ -171,7 +171,7 @@ def open_files(
     files: list[File] = [path if isinstance(path, Held) else Path(path) for path in paths]
     called = list(names) if names is not None else [name_of(path) for path in files]
     if not files:
-        raise refusal("no file is chosen", remedy="Choose at least one")
+        raise refuse("no file is chosen", remedy="Choose at least one")
     problems = Problems()
     looked: list[tuple[Part, Table]] = []
     budget = small_bytes
@@ -222,7 +222,7 @@ def _repeated(files: Sequence[File], called: Sequence[str]) -> list[str]:
 def _named(problems: Sequence[InputProblem], name: str) -> list[InputProblem]:
     file = f"file {shown(name)}"
     return [
-        p if file in p.where else replace(p, where=f"{file}, {p.where}" if p.where else file)
+        p if file in p.location else replace(p, location=f"{file}, {p.location}" if p.location else file)
         for p in problems
     ]
 
@@ -252,7 +252,7 @@ def _look(
                 raise
     if kind.is_json_array:
         what = f"the JSON array is longer than the {ARRAY_BYTES:,} bytes that are read into memory"
-        raise refusal(what, remedy="Write one JSON object per line instead of an array")
+        raise refuse(what, remedy="Write one JSON object per line instead of an array")
     part, table = _described(path, name, kind)
     return (replace(part, stamp=stamp), _packed(table, kind)), 0
 
@@ -268,7 +268,7 @@ def _described(path: File, name: str, kind: Kind) -> tuple[Part, Table]:
         head = kind.head if kind.whole else kind.head[: kind.head.rfind(b"\n") + 1]
         if not head:
             what = f"the line is longer than the {formats.HEAD_BYTES:,} bytes that are looked at first"
-            raise refusal(what, "line 1", "Write one JSON object per line, without long texts")
+            raise refuse(what, "line 1", "Write one JSON object per line, without long texts")
         table, keys = small.json_table(head, name, HEAD_ROWS)
         if not kind.whole:
             objects = sum(1 for line in head.split(b"\n") if line.strip())
@@ -292,7 +292,7 @@ def _text_head(kind: Kind, name: str) -> Table:
             return _head(read_table(head, name))
     elif is_blank(head):
         what = f"the first {len(head):,} bytes are blank"
-        raise refusal(what, remedy="Remove the blank lines above the column names, or choose another file")
+        raise refuse(what, remedy="Remove the blank lines above the column names, or choose another file")
     # Most files need no more than the rows that are looked at, which takes a third of the time.
     with suppress(InvalidInput):
         if cut := _line_end(head, HEAD_ROWS):
@@ -311,11 +311,11 @@ def _text_head(kind: Kind, name: str) -> Table:
             if "a header and no rows" in said:  # under it stands a row that does not end in what was read
                 what = f"a quotation mark is opened and not closed within {formats.HEAD_BYTES:,} bytes"
                 line = head.count(b"\n") + 1
-                raise refusal(what, f"line {line:,}", QUOTES) from None
+                raise refuse(what, f"line {line:,}", QUOTES) from None
             if "quotation mark" not in said:
                 raise
     what = "the first line is longer than a row of a table may be"
-    raise first or refusal(what, "line 1", "Is this a table in text form?")
+    raise first or refuse(what, "line 1", "Is this a table in text form?")
 
 
 def _refuse_long_line(head: bytes) -> None:
@@ -368,7 +368,7 @@ def _parquet(path: File, name: str, small_cells: int) -> tuple[Part, Table]:
     import pyarrow.parquet as pq
 
     remedy = "Export it again; a Parquet file must be copied whole"
-    damaged = refusal("the Parquet file is damaged or cut off", remedy=remedy)
+    damaged = refuse("the Parquet file is damaged or cut off", remedy=remedy)
     try:
         with path.open("rb") as opened, pq.ParquetFile(opened) as file:
             columns = tuple(str(field.name) for field in file.schema_arrow)
@@ -380,7 +380,7 @@ def _parquet(path: File, name: str, small_cells: int) -> tuple[Part, Table]:
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError):
         raise damaged from None
     if not columns:
-        raise refusal("the Parquet file has no columns", remedy="Choose another file")
+        raise refuse("the Parquet file has no columns", remedy="Choose another file")
     refuse_many_columns(len(columns))
     complete = rows * len(columns) <= small_cells
     with nullcontext(None) if isinstance(path, Held) else closing(Workspace()) as workspace:
@@ -396,7 +396,7 @@ def _parquet(path: File, name: str, small_cells: int) -> tuple[Part, Table]:
         except duckdb.Error as error:
             if "encrypted" in str(error):  # its columns, under a footer that is not
                 what = "the Parquet file is encrypted"
-                raise refusal(what, remedy=formats.NOT_ENCRYPTED) from None
+                raise refuse(what, remedy=formats.NOT_ENCRYPTED) from None
             raise damaged from None
     table = table_of_cells(columns, frame, np.arange(len(frame) + 1, dtype=np.int64), name, "row")
     times |= duckdb_times(dict(zip(columns, types, strict=True)))

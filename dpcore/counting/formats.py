@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
-from dpcore.common.errors import FULL_DISK, InputProblem, InvalidInput, is_full_disk, refusal
+from dpcore.common.errors import FULL_DISK, InputProblem, InvalidInput, is_full_disk, refuse
 from dpcore.common.progress import ShouldStop
 from dpcore.counting.held import File
 from dpcore.counting.running import Steps, check_stop
@@ -84,14 +84,14 @@ def kind_of(path: File, name: str) -> Kind:
         kind = path.stat().st_mode
         if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
             what = "this is a pipe or a device, which cannot be read twice"
-            raise refusal(what, _of(name), "Write it into a file first")
+            raise refuse(what, _of(name), "Write it into a file first")
         with path.open("rb") as file:
             start = file.read(8)
     packing = Packing.GZIP if start.startswith(b"\x1f\x8b") else Packing.NONE
     if start.startswith(b"\x28\xb5\x2f\xfd") or _SKIPPED_FRAME.match(start):
         packing = Packing.ZSTD
     if start.startswith(b"PARE"):
-        raise refusal("the Parquet file is encrypted", _of(name), NOT_ENCRYPTED)
+        raise refuse("the Parquet file is encrypted", _of(name), NOT_ENCRYPTED)
     if start.startswith(b"PAR1"):
         return Kind(Format.PARQUET, packing, start, False)
     with plain_bytes(path, packing, name) as stream:
@@ -100,7 +100,7 @@ def kind_of(path: File, name: str) -> Kind:
     head = head[:HEAD_BYTES]
     if head.startswith(b"PAR1") and packing is not Packing.NONE:
         what = "this is a compressed Parquet file"
-        raise refusal(what, _of(name), "Unpack it; Parquet compresses by itself")
+        raise refuse(what, _of(name), "Unpack it; Parquet compresses by itself")
     if head.startswith(b"PK\x03\x04") and packing is Packing.NONE and _is_workbook(path, head):
         return Kind(Format.WORKBOOK, packing, head, whole)
     is_json = re.match(rb"\{|\[\s*[{\]]", _beginning(head))
@@ -118,7 +118,7 @@ def _readable(name: str) -> Iterator[None]:
     except OSError as error:
         why = {FileNotFoundError: "there is no such file", IsADirectoryError: "this is a folder, not a file"}
         what = why.get(type(error), "the file cannot be opened")
-        raise refusal(what, _of(name), "Check the path and your rights to read it") from None
+        raise refuse(what, _of(name), "Check the path and your rights to read it") from None
 
 
 def _is_workbook(path: File, head: bytes) -> bool:
@@ -152,7 +152,7 @@ def plain_bytes(path: File, packing: Packing, name: str) -> Iterator[IO[bytes]]:
             if packing is not Packing.NONE:
                 raise InvalidInput([damaged_archive(packing, name)]) from None
             what = "the file cannot be read to its end"
-            raise refusal(what, _of(name), "Copy or export it again") from None
+            raise refuse(what, _of(name), "Copy or export it again") from None
 
 
 def damaged_archive(packing: Packing, name: str) -> InputProblem:
@@ -211,11 +211,11 @@ def recode(
             except UnicodeError:
                 what = f"the file looks like {encoding.upper()}, but some bytes do not fit"
                 remedy = "It may have been cut off or damaged; save it as UTF-8"
-                raise refusal(what, _of(name), remedy) from None
+                raise refuse(what, _of(name), remedy) from None
             if split:
                 if '"' in text:
                     what = f"there is a quotation mark, and fields stand between {BETWEEN[split]}"
-                    raise refusal(what, _of(name), "Save the file with commas between fields")
+                    raise refuse(what, _of(name), "Save the file with commas between fields")
                 *lines, rest = (rest + text).split("\n")
                 text = "".join(unspaced(line, split) + "\n" for line in lines)
                 text += unspaced(rest, split) if not part else ""

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem, refusal
-from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, kind_of
+from dpcore.common.errors import InputProblem, refuse
+from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, classify
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting.files import Source, expand_patterns, open_files
 from dpcore.counting.held import Held
@@ -91,12 +91,12 @@ def to_dataset(
             else:
                 source = open_files(files)
                 dataset = _read(
-                    source, whose, value, groups, provenance, contribution, lacking, problems.found
+                    source, whose, value, groups, provenance, contribution, lacking, problems.entries
                 )
         elif is_table(data):
             named = [*whose, *groups, *([value] if value is not None else [])]
             source = open_files([Held(as_parquet(data, named, lacking if whose else ()))], [FRAME])
-            dataset = _read(source, whose, value, groups, provenance, contribution, lacking, problems.found)
+            dataset = _read(source, whose, value, groups, provenance, contribution, lacking, problems.entries)
         else:
             dataset = _counted(*_histogram_of(data), provenance)
     problems.raise_if_any()
@@ -110,15 +110,15 @@ def _histogram_of(data: Any) -> tuple[ContributionHistogram, str]:
     if isinstance(data, ContributionHistogram):
         return data, "A histogram."
     if data is None:
-        raise refusal("there are no data", remedy="Name a table, the path of a file, or rows per user first")
+        raise refuse("there are no data", remedy="Name a table, the path of a file, or rows per user first")
     try:
         counts = np.asarray(data)
     except ValueError:  # lists of several lengths
         counts = np.empty((0, 0))
     if counts.ndim == 1 and counts.size == 0:
-        raise refusal("the list of rows per user is empty", remedy="Give one number for each user")
+        raise refuse("the list of rows per user is empty", remedy="Give one number for each user")
     if counts.ndim != 1 or counts.dtype.kind not in "iuf":
-        raise refusal(
+        raise refuse(
             "data must be a table, the path of a file, rows per user as a list of numbers, or a histogram; got "
             f"{type(data).__name__}"
         )
@@ -150,7 +150,7 @@ def provenance_of(disclosure: str | Provenance) -> Provenance:
     """What a person says of data, by its name or as the facts of a release."""
     named = isinstance(disclosure, str) and disclosure in (Disclosure.PUBLIC.value, Disclosure.PRIVATE.value)
     if not named and not isinstance(disclosure, Disclosure | ReleaseFacts):
-        raise refusal(
+        raise refuse(
             f"disclosure must be 'private', 'public' or the facts of a DP release; got {str(disclosure)[:40]!r}"
         )
     return Disclosure(disclosure) if isinstance(disclosure, str) else disclosure
@@ -158,7 +158,7 @@ def provenance_of(disclosure: str | Provenance) -> Provenance:
 
 def _counted(histogram: ContributionHistogram, source: str, provenance: Provenance) -> Dataset:
     release = None if isinstance(provenance, Disclosure) else provenance
-    return Dataset("your counts", source, kind_of(provenance), histogram, release=release)
+    return Dataset("your counts", source, classify(provenance), histogram, release=release)
 
 
 def refuse_no_names(**columns: object) -> None:
@@ -181,9 +181,9 @@ def several(columns: Columns) -> list[str]:
 def _read_distribution(paths: Sequence[str | os.PathLike[str]], provenance: Provenance) -> Dataset:
     """Return what a distribution of pairs tells of; its columns need no names."""
     if len(paths) > 1:
-        raise refusal("a distribution of pairs is one file, and is brought alone")
+        raise refuse("a distribution of pairs is one file, and is brought alone")
     if not isinstance(provenance, Disclosure):
-        raise refusal("a distribution of pairs cannot be a DP release", remedy="Say public or private")
+        raise refuse("a distribution of pairs cannot be a DP release", remedy="Say public or private")
     path = Path(paths[0])
     with path.open("rb") as file:
         return pair_distribution.read(file.read(pair_distribution.MOST_BYTES + 1), path.name, provenance)
@@ -236,7 +236,7 @@ def as_parquet(table: Any, named: list[str], lacking: Sequence[str] = ()) -> byt
     with Problems() as problems:
         refuse_missing(problems, names, named)
         refuse_twice(problems, names, kept)
-        if problems.found and not is_pairs:
+        if problems.entries and not is_pairs:
             _add_lacking(problems, lacking)
     arrow = to_arrow(table, kept)
     with Problems() as problems:

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput, refusal
+from dpcore.common.errors import InvalidInput, refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.counting.files import expand_patterns
 from dpcore.counting.frames import Columns, provenance_of, refuse_no_names, several
@@ -88,7 +88,7 @@ def _refuse_no_lists(name: str, example: str, entries: object, length: int = 0) 
         return
     lists = list(entries.values()) if isinstance(entries, Mapping) else [None]
     if not all(isinstance(each, list | tuple) and (not length or len(each) == length) for each in lists):
-        raise refusal(
+        raise refuse(
             f"{name} must hold entries by column, such as {name}={{'column': {example}}}; got {str(entries)[:40]}"
         )
 
@@ -100,11 +100,11 @@ def _table(data: Any, users: list[str], label: str | None, features: list[str]) 
     if isinstance(data, list | tuple) and data and all(isinstance(one, str | os.PathLike) for one in data):
         files = expand_patterns(data)
         if len(files) > 1:
-            raise refusal(f"a table with labels is one file; there are {len(files)} here")
+            raise refuse(f"a table with labels is one file; there are {len(files)} here")
         return read_table(_content(files[0]), Path(files[0]).name)
     if is_table(data):
         return _table_of(data, users, label, features)
-    raise refusal(f"data must be a table or the path of a text file; got {type(data).__name__}")
+    raise refuse(f"data must be a table or the path of a text file; got {type(data).__name__}")
 
 
 def _table_of(data: Any, users: list[str], label: str | None, features: list[str]) -> Table:
@@ -128,7 +128,7 @@ def _content(path: str | os.PathLike[str]) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        raise refusal(f"{os.fspath(path)} cannot be read: {error.strerror}") from None
+        raise refuse(f"{os.fspath(path)} cannot be read: {error.strerror}") from None
 
 
 def _design(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.counting.duck import identifier
 from dpcore.data.column_names import and_more, shown
 
@@ -92,7 +92,7 @@ def to_arrow(table: Any, names: Sequence[str]) -> pa.Table:
         return pa.table(table).select(names)
     except (TypeError, ValueError, AttributeError):
         what = f"a table of the type {type(table).__name__} cannot be read"
-        raise refusal(what, remedy=INTO_PANDAS) from None
+        raise refuse(what, remedy=INTO_PANDAS) from None
 
 
 def _refuse_remote(table: Any) -> None:
@@ -101,11 +101,11 @@ def _refuse_remote(table: Any) -> None:
         backend = table.get_backend().name
     except Exception:  # an unbound table, or tables of several engines
         what = "no engine holds the Ibis table"
-        raise refusal(what, remedy="Bind it to a connection first") from None
+        raise refuse(what, remedy="Bind it to a connection first") from None
     if backend not in LOCAL_BACKENDS:
         what = f"the Ibis table lies in another engine ({backend}), and its rows would have to be fetched"
         remedy = "Let the engine count: sweet-spot count --from ADDRESS --table NAME (docs/engines.md)"
-        raise refusal(what, remedy=f"{remedy}, and ask about the file that it writes")
+        raise refuse(what, remedy=f"{remedy}, and ask about the file that it writes")
 
 
 def _frame_to_arrow(frame: pd.DataFrame) -> pa.Table:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import ShouldStop
 from dpcore.common.workspace import Workspace
@@ -59,7 +59,7 @@ def count_pairs(
     """
     if len(source.head.layouts) > 1:
         what = "the codes of users and groups in one file of pairs are not those of another"
-        raise refusal(what, remedy="Count all data in one go, or choose one file")
+        raise refuse(what, remedy="Count all data in one go, or choose one file")
     names = [name for name in (roles.user, roles.task, roles.count, roles.value) if name is not None]
     cells = _cells(source, names, memory_limit, should_stop)
     with Problems() as problems:
@@ -85,7 +85,7 @@ def count_pairs(
     rows = np.add.reduceat(cells[names[2]][order], starts)
     per_user = np.bincount(users[starts], rows)
     if float(rows.sum()) > MOST_ROWS:
-        raise refusal("the pairs have more rows than can be counted exactly", f"column {shown(names[2])}")
+        raise refuse("the pairs have more rows than can be counted exactly", f"column {shown(names[2])}")
     histogram = ContributionHistogram.from_counts(per_user.astype(np.int64))
     sums = totals = None
     notes = ["Rows that name no group are in no pair, so the file does not hold them."]
@@ -128,5 +128,5 @@ def _cells(
                 found = duck.columns(f"SELECT {picked} FROM {scan(Reading(part))}")
             except duckdb.Error:
                 what = "the table of pairs cannot be read"
-                raise refusal(what, remedy="Save it as CSV (UTF-8) with commas between fields") from None
+                raise refuse(what, remedy="Save it as CSV (UTF-8) with commas between fields") from None
     return {name: np.asarray(found[f"c{at}"], np.float64) for at, name in enumerate(names)}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.workspace import Workspace
 from dpcore.counting.formats import Format, Packing
 from dpcore.counting.held import File, Held
@@ -100,5 +100,5 @@ def safe_path(path: File, workspace: Workspace) -> File:
         link.symlink_to(path)
     except OSError:
         what = "the path holds one of the characters * ? [ ] { }"
-        raise refusal(what, remedy="Rename the file or its folder") from None
+        raise refuse(what, remedy="Rename the file or its folder") from None
     return link

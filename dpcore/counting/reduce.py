@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput, refusal
+from dpcore.common.errors import InvalidInput, refuse
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, IntArray, read_only
 from dpcore.counting import query, spelling
 from dpcore.counting.duck import Duck, in_part, sql_of
@@ -276,10 +276,10 @@ class Reduction:
         if self.counts:
             self._refuse_users_with_several_rows(int(users.sum()))
         if not sizes.size:
-            raise refusal("there are no rows", remedy="Choose a table or a file with rows")
+            raise refuse("there are no rows", remedy="Choose a table or a file with rows")
         if (distinct := np.unique(sizes).size) > MAX_SIZES:
             what = f"users have {distinct:,} distinct numbers of contributions; at most {MAX_SIZES:,} fit"
-            raise refusal(what, remedy="Count rows, or write the column in a larger unit")
+            raise refuse(what, remedy="Count rows, or write the column in a larger unit")
         if roles.contribution is Contribution.TOTAL:
             problems = Problems()
             without = int(users[sizes == 0].sum())
@@ -291,7 +291,7 @@ class Reduction:
             problems.raise_if_any()
             sizes, users = sizes[sizes > 0], users[sizes > 0]
         if users.sum() > MAX_USERS:
-            raise refusal(f"there are more than {MAX_USERS:,} users", remedy="Take a sample of users")
+            raise refuse(f"there are more than {MAX_USERS:,} users", remedy="Take a sample of users")
         return ContributionHistogram.from_table(sizes, users)
 
     def _say_spelling(self, found: Mapping[str, FloatArray]) -> None:
@@ -322,7 +322,7 @@ class Reduction:
     def _nobody_named(self) -> InvalidInput:
         """Said before anything about tasks or values: of rows that do not count they say nothing."""
         remedy = "Choose the column that says who, or count rows without a user as one user"
-        return refusal("no row names a user", self._unit, remedy)
+        return refuse("no row names a user", self._unit, remedy)
 
     def _say_counts(self, sizes: FloatArray, without: int, problems: Problems) -> None:
         if not sizes.any():
@@ -352,7 +352,7 @@ class Reduction:
                 without, "user has a total of 0 and is", "users have a total of 0 and are"
             )
             self.notes.append(f"{users} among the totals, not in the histogram.")
-        if broken and not problems.found:
+        if broken and not problems.entries:
             self.notes.append(f"Totals of {where} that are not whole count as the next whole number.")
 
     def _refuse_users_with_several_rows(self, num_users: int) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.errors import FULL_DISK, InvalidInput, refusal
+from dpcore.common.errors import FULL_DISK, InvalidInput, refuse
 from dpcore.common.progress import ShouldStop
 from dpcore.common.workspace import Workspace
 from dpcore.contributions import ContributionHistogram
@@ -207,7 +207,7 @@ class Files:
             if self._finds_no_room(error):
                 raise InvalidInput([FULL_DISK])
             what = f"counting needs more than the memory limit of {self._memory_limit:,} bytes"
-            raise refusal(what, remedy="Raise the limit")
+            raise refuse(what, remedy="Raise the limit")
         self._passes = further[0]
 
     # --- counting -----------------------------------------------------------------------------------------
@@ -365,7 +365,7 @@ class Files:
         if number := duck.rows(f"SELECT count(*) FROM source WHERE {again}")[0][0]:
             what = f"the header row stands among the data again{and_more(number - 1)}"
             where = self._marked(again, 1)[0][0]
-            raise refusal(what, where, "Remove it (were several files joined?)")
+            raise refuse(what, where, "Remove it (were several files joined?)")
 
     def _events(
         self, table: Table, roles: Roles, value: Value | None, strip: Callable[[Any], Any] | None = None
@@ -448,7 +448,7 @@ class Files:
         if columns["size"].size > MAX_SIZES:
             where = f"column {shown(self.roles.size or '')}"
             what = f"there are more than {MAX_SIZES:,} distinct sizes"
-            raise refusal(what, where, "Choose another column, or write sizes in a larger unit")
+            raise refuse(what, where, "Choose another column, or write sizes in a larger unit")
         masks = {
             f"{size} = 0": ("row of size 0 was", "rows of size 0 were"),
             f"{size} > 0 AND {users} = 0": ("size that nobody has was", "sizes that nobody has were"),
@@ -458,7 +458,7 @@ class Files:
                 self.notes.append(f"{wording.counted(count, *words)} left out{self._first(mask, count)}.")
         if not columns["size"].size:
             where = f"columns {shown(self.roles.size or '')} and {shown(self.roles.users or '')}"
-            raise refusal("no row has a size above 0 that anybody has", where, "Choose other columns")
+            raise refuse("no row has a size above 0 that anybody has", where, "Choose other columns")
         if again := int(columns["rows"].sum()) - columns["rows"].size:
             repeat = wording.counted(again, "row repeats", "rows repeat")
             fits = f"{size} > 0 AND {users} > 0"

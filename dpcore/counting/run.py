@@ -11,8 +11,8 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem, InvalidInput, problems_of, refusal
-from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, kind_of
+from dpcore.common.errors import InputProblem, InvalidInput, describe_error, refuse
+from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, classify
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import ContributionHistogram, IntArray
 from dpcore.counting import query, spelling
@@ -87,7 +87,9 @@ def count(
     if roles.kind is TableKind.PAIRS:
         refuse_changed(source.parts, "since it was looked at")
         try:
-            return _counted(count_pairs(source, roles, kind_of(provenance), memory_limit, should_stop), began)
+            return _counted(
+                count_pairs(source, roles, classify(provenance), memory_limit, should_stop), began
+            )
         except StoppedError:
             return _stopped(began)
     notes = [note for note in source.head.notes if source.complete or "was read as" not in note]
@@ -104,14 +106,14 @@ def count(
     except StoppedError:
         return _stopped(began)
     except (InvalidInput, OSError) as refused:
-        problems = problems_of(refused)
+        problems = describe_error(refused)
     refuse_changed(source.parts, "while it was counted")  # whatever else that made of it
     if problems:  # raised anew: behind it stands what DuckDB said, which quotes lines of the file
         raise InvalidInput(problems)
     if isinstance(provenance, ReleaseFacts) and reduced.sizes_repeat:
         what = "a size stands twice, so this is not one DP release; of several, what they spent adds up"
         column = f"column {shown(roles.size or '')}"
-        raise refusal(what, column, "Bring one release, or say that the data are private")
+        raise refuse(what, column, "Bring one release, or say that the data are private")
     dataset = _dataset(reduced, source.name, f"File {source.name}.", roles, provenance, notes)
     return _counted(replace(dataset, layout=_layout(source, files, roles)), began)
 
@@ -134,7 +136,7 @@ def check_release(roles: Roles, provenance: Provenance) -> None:
     """
     if isinstance(provenance, ReleaseFacts) and roles.kind is not TableKind.HISTOGRAM:
         what = "a DP release is a table of one row per size"
-        raise refusal(what, remedy="Say that one row is one size, or that the data are private")
+        raise refuse(what, remedy="Say that one row is one size, or that the data are private")
 
 
 def build_dataset(table: Table, roles: Roles, provenance: Provenance) -> Dataset:
@@ -199,7 +201,7 @@ def count_table(
         remedy = (
             "Convert it to numbers in a view, durations to a unit such as seconds, or choose another column"
         )
-        raise refusal(what, remedy=remedy)
+        raise refuse(what, remedy=remedy)
     has_nan = _has_nan(table)
     rows = query.events(table, roles, has_nan=has_nan)
     run = engine_runner(should_stop, steps)
@@ -223,7 +225,7 @@ def count_table(
         raise
     except Exception as error:  # every driver has its own
         what = f"the engine could not answer: {first_line(error)}"
-        raise refusal(what, remedy="Check the connection and your rights to read the table") from error
+        raise refuse(what, remedy="Check the connection and your rights to read the table") from error
     return _counted(_dataset(reduced, name, f"Table {name}.", roles, disclosure, notes), began)
 
 
@@ -259,7 +261,7 @@ def _dataset(
     return Dataset(
         name=name,
         source=f"{where} {explain_roles(roles)}",
-        disclosure=kind_of(provenance),
+        disclosure=classify(provenance),
         histogram=reduced.histogram,
         privacy_unit=roles.privacy_unit,
         contribution=roles.contribution if roles.kind is TableKind.EVENTS else Contribution.ROWS,

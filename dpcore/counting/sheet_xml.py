@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 from xml.parsers import expat
 
-from dpcore.common.errors import InvalidInput, refusal
+from dpcore.common.errors import InvalidInput, refuse
 from dpcore.common.progress import ShouldStop
 from dpcore.counting.running import check_stop
 
@@ -92,7 +92,7 @@ class _TextCollector:
             self._length += len(text)
             if self._length > MAX_CELL_CHARACTERS:
                 what = f"a cell has more than {MAX_CELL_CHARACTERS:,} characters"
-                raise refusal(what, self._place, "Leave out columns of long text")
+                raise refuse(what, self._place, "Leave out columns of long text")
 
 
 def _refuse_declarations(*_: object) -> None:
@@ -103,7 +103,7 @@ def _refuse_declarations(*_: object) -> None:
 def too_many_cells(most: int, number: int) -> InvalidInput:
     """Return the sentence for a sheet that has more cells than are looked at, with the number of a row."""
     what = f"the sheet has more than {most:,} cells"
-    return refusal(what, f"row {number:,}", f"{AS_CSV}, or leave out columns")
+    return refuse(what, f"row {number:,}", f"{AS_CSV}, or leave out columns")
 
 
 class _SharedTexts(_TextCollector):
@@ -198,7 +198,7 @@ class SheetReader(_TextCollector):
             self._column, self._row = 0, []
             if self._number > self._max_rows:
                 what = f"the sheet has more than {self._max_rows:,} rows, which Excel cannot have"
-                raise refusal(what, remedy=AS_CSV)
+                raise refuse(what, remedy=AS_CSV)
         elif name == "mergeCell":
             self.merged_ranges += 1
         else:

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput, refusal
+from dpcore.common.errors import InvalidInput, refuse
 from dpcore.common.progress import ShouldStop
 from dpcore.counting.duck import Duck, literal
 from dpcore.counting.formats import Format, Packing
@@ -75,7 +75,7 @@ def json_table(content: bytes, name: str, most: int | None = None) -> tuple[Tabl
     except UnicodeDecodeError as error:
         at = content.count(b"\n", 0, error.start) + 1
         what = "the file is not UTF-8, which JSON must be"
-        raise refusal(what, f"line {at:,}", "Save it as UTF-8") from None
+        raise refuse(what, f"line {at:,}", "Save it as UTF-8") from None
     is_array = text.lstrip().startswith("[")
     lines = [number for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if is_array:
@@ -90,7 +90,7 @@ def json_table(content: bytes, name: str, most: int | None = None) -> tuple[Tabl
             frame = cells_of(duck, Reading(part), most)
         except duckdb.Error:
             refuse_bad_lines(held.open(), "")
-            raise refusal("this is not JSON", remedy=NOT_JSON) from None
+            raise refuse("this is not JSON", remedy=NOT_JSON) from None
     numbers = range(2, len(frame) + 2) if is_array else lines[: len(frame)]
     table = table_of_cells(keys, frame, np.array([1, *numbers], np.int64), name)
     table = replace(table, layouts=(FileLayout(name, FileKind.JSON),))
@@ -116,12 +116,12 @@ def _array_as_lines(text: str) -> str:
         try:
             json.loads(text)
         except json.JSONDecodeError as error:
-            raise refusal(what, f"line {error.lineno:,}", NOT_JSON) from None
+            raise refuse(what, f"line {error.lineno:,}", NOT_JSON) from None
         except RecursionError:
             what = "the JSON is nested too deeply"
-        raise refusal(what, remedy=NOT_JSON) from None
+        raise refuse(what, remedy=NOT_JSON) from None
     if any(row[0] is None or not row[0].startswith("{") for row in cells):
-        raise refusal("the JSON is not an array of objects", remedy=NOT_JSON)
+        raise refuse("the JSON is not an array of objects", remedy=NOT_JSON)
     return "".join(f"{row[0]}\n" for row in cells)
 
 
@@ -133,10 +133,10 @@ def _keys(duck: Duck, held: Held) -> tuple[str, ...]:
     keys = duck.connection.execute(f"SELECT key FROM ({numbered}) GROUP BY key ORDER BY min(n)").fetchall()
     if len(keys) > MAX_COLUMNS:
         what = f"the objects have more than {MAX_COLUMNS:,} different keys"
-        raise refusal(what, remedy="Keep the keys that say who, what and how much")
+        raise refuse(what, remedy="Keep the keys that say who, what and how much")
     if not keys:
         refuse_bad_lines(held.open(), "")
-        raise refusal("no object has a key", remedy="Write one object per row, with a key for who")
+        raise refuse("no object has a key", remedy="Write one object per row, with a key for who")
     return tuple(row[0] for row in keys)
 
 
@@ -207,9 +207,9 @@ def workbook_table(path: File, name: str, should_stop: ShouldStop | None = None)
         raise
     except Exception:  # openpyxl raises anything on damaged files, and may quote their cells
         what = "the Excel workbook is damaged or protected"
-        raise refusal(what, remedy="Save it again, or save it as CSV (UTF-8)") from None
+        raise refuse(what, remedy="Save it again, or save it as CSV (UTF-8)") from None
     if not rows.numbers:
-        raise refusal("the first sheet is empty", remedy="Put the table on the first sheet")
+        raise refuse("the first sheet is empty", remedy="Put the table on the first sheet")
     lines = np.array(rows.numbers, np.int64)
     cells = rows.cells()
     if above := titles_above(cells):
@@ -300,7 +300,7 @@ class _SheetRows:
         while not cells[-1]:
             cells.pop()
         if len(cells) > MAX_COLUMNS:
-            raise refusal(
+            raise refuse(
                 f"there are {len(cells):,} columns; at most {MAX_COLUMNS:,} are read",
                 f"row {number:,}",
                 "Keep the columns that say who, what and how much",
@@ -319,7 +319,7 @@ class _SheetRows:
             raise too_many_cells(MAX_SHEET_CELLS, number)
         if self._characters > MAX_SHEET_CHARACTERS:
             what = f"the cells have more than {MAX_SHEET_CHARACTERS:,} characters"
-            raise refusal(what, f"row {number:,}", "Leave out columns of long text")
+            raise refuse(what, f"row {number:,}", "Leave out columns of long text")
         if self._held_cells > PACKED_CELLS or self._held_characters > PACKED_CHARACTERS:
             self._pack()
 
@@ -357,10 +357,10 @@ def _refuse_bombs(path: File) -> None:
             size = sum(member.file_size for member in members)
             beside = size - sum(m.file_size for m in members if "worksheets/" in m.filename)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
-        raise refusal("the Excel workbook is damaged", remedy="Save it again, or as CSV") from None
+        raise refuse("the Excel workbook is damaged", remedy="Save it again, or as CSV") from None
     if size > MAX_WORKBOOK_BYTES:
         what = f"the workbook unpacks to {size:,} bytes; at most {MAX_WORKBOOK_BYTES:,} are read"
-        raise refusal(what, remedy=AS_CSV)
+        raise refuse(what, remedy=AS_CSV)
     if beside > MAX_BESIDE_BYTES:
         what = f"the workbook has {beside:,} bytes beside its sheets; at most {MAX_BESIDE_BYTES:,} are read"
-        raise refusal(what, remedy=AS_CSV)
+        raise refuse(what, remedy=AS_CSV)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem, InvalidInput, refusal
+from dpcore.common.errors import InputProblem, InvalidInput, refuse
 from dpcore.counting import rejects
 from dpcore.counting.duck import Duck
 from dpcore.counting.formats import Format, Packing
@@ -102,7 +102,7 @@ def read_table(content: bytes, name: str) -> Table:
         problems.add("the file has a header and no rows", f"line {skipped + 1}", remedy)
     problems.raise_if_any()
     if frame is None or len(frame) != starts.size:
-        raise refusal("the quotation marks in the file do not match", remedy=QUOTES)
+        raise refuse("the quotation marks in the file do not match", remedy=QUOTES)
     say_long_records(starts, lengths, notes)
     frame, starts = with_content(frame, starts, notes, (blank + skipped).tolist())
     if named:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput, refusal
+from dpcore.common.errors import InvalidInput, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.common.workspace import Workspace
 from dpcore.contributions import ContributionHistogram
@@ -88,7 +88,7 @@ def read_user_amounts(
 
 
 def _unreadable() -> InvalidInput:
-    return refusal(
+    return refuse(
         "the data cannot be read as a table",
         remedy="Ask without a draw to see why. Nothing was drawn, and no ε was spent",
     )
@@ -185,7 +185,7 @@ class _Amounts(Files):
             number, self.decimals[name] = f"CAST({column} AS DOUBLE)", ""
         else:
             what = "the column does not hold numbers"
-            self.column_problem = refusal(what, f"column {shown(name)}", "Choose another column")
+            self.column_problem = refuse(what, f"column {shown(name)}", "Choose another column")
             raise self.column_problem
         count = f"SELECT count(*) FROM source WHERE NOT coalesce(isfinite({number}), false)"
         self._cells_without_number = int(duck.rows(count)[0][0])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput, refusal
+from dpcore.common.errors import InvalidInput, refuse
 from dpcore.contributions import IntArray
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def refuse_many_columns(count: int, where: str = "") -> None:
     """Raise `InvalidInput` if a table has more than `MAX_COLUMNS` columns."""
     if count > MAX_COLUMNS:
         what = f"there are {count:,} columns; at most {MAX_COLUMNS:,} are read"
-        raise refusal(what, where, "Keep the columns that say who, what and how much")
+        raise refuse(what, where, "Keep the columns that say who, what and how much")
 
 
 def checked_names(header: list[str], line: int, problems: Problems, notes: list[str]) -> list[str]:
@@ -124,7 +124,7 @@ def titles_above(rows: pd.DataFrame) -> int:
 def title_above(names_in: int, line: int) -> InvalidInput:
     """The sentence for a title above the names of the columns: their line, and that of the title."""
     what = f"a title stands above the names of the columns, which are in line {names_in:,}"
-    return refusal(what, f"line {line}", "Remove the lines above them")
+    return refuse(what, f"line {line}", "Remove the lines above them")
 
 
 def check_header_row(

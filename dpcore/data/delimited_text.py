@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.common import wording
-from dpcore.common.errors import InputProblem, InvalidInput, refusal
+from dpcore.common.errors import InputProblem, InvalidInput, refuse
 from dpcore.contributions import IntArray
 from dpcore.data.column_names import MOST_TITLES, is_header_word, looks_like_data
 from dpcore.data.encoding import CONTROL_DELIMITERS
@@ -227,7 +227,7 @@ def first_record(data: bytes, separator: str) -> list[str]:
         cells: list[str] = next(_reader(_lines(data), separator))
         return cells
     except csv.Error:
-        raise refusal("a quotation mark is opened and never closed", "line 1", QUOTES) from None
+        raise refuse("a quotation mark is opened and never closed", "line 1", QUOTES) from None
 
 
 def record_lines(data: bytes, separator: str, columns: int) -> tuple[IntArray, IntArray, IntArray]:

@@ -337,7 +337,7 @@ def _one_hot(reading: _Reading, feature: Feature, kept: IntArray) -> tuple[Float
     if reference not in names:
         what = "the reference level stands in no complete row"
         reading.problems.add(what, where, "Choose another reference level")
-    if reading.problems.found:
+    if reading.problems.entries:
         return np.zeros((kept.size, 1)), [feature.column]
     others = [at for at, name in enumerate(names) if name != reference]
     return (codes[:, None] == np.array(others)).astype(np.float64), [

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.data.column_names import is_header_word, looks_like_data
 
 MAX_BYTES = 200_000_000
@@ -46,9 +46,9 @@ def refuse_what_is_no_text(content: bytes) -> None:
     """Refuse what is empty, too large, or by its first bytes something else."""
     if is_blank(content):
         what = "the file is empty" if not content else "the file holds nothing but blanks"
-        raise refusal(what, remedy="Choose a file with a line of column names and rows under it")
+        raise refuse(what, remedy="Choose a file with a line of column names and rows under it")
     if len(content) > MAX_BYTES:
-        raise refusal(
+        raise refuse(
             f"the file has {len(content):,} bytes; at most {MAX_BYTES:,} are read into memory",
             remedy="Reduce it first to one row per user with their count, or to a histogram (size, users)",
         )
@@ -60,12 +60,12 @@ def refuse_what_is_no_text(content: bytes) -> None:
             "Unpack it and choose the CSV file inside" if kind.endswith("archive") else
             "Choose the CSV file itself" if kind.endswith(("picture", "document", "program")) else _SAVE_AS
         )  # fmt: skip
-        raise refusal(f"this is {kind}, not a table in text form", remedy=remedy)
+        raise refuse(f"this is {kind}, not a table in text form", remedy=remedy)
     head = content[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if head.startswith((b"<!doctype", b"<html", b"<?xml")):
-        raise refusal("this is a web page or XML, not a table in text form", remedy=_SAVE_AS)
+        raise refuse("this is a web page or XML, not a table in text form", remedy=_SAVE_AS)
     if head.startswith((b"{", b"[{", b"[[")):
-        raise refusal("this looks like JSON, not like a table", remedy=_SAVE_AS)
+        raise refuse("this looks like JSON, not like a table", remedy=_SAVE_AS)
 
 
 def encoding_by_marks(content: bytes) -> str:
@@ -93,7 +93,7 @@ def decoded(content: bytes) -> tuple[str, str, list[str]]:
     except UnicodeDecodeError as error:
         if not encoding.startswith("utf-8"):
             what = f"the file looks like {encoding.upper()}, but byte {error.start + 1:,} does not fit"
-            raise refusal(what, remedy="It may have been cut off or damaged; save it as UTF-8") from None
+            raise refuse(what, remedy="It may have been cut off or damaged; save it as UTF-8") from None
         at = content.count(b"\n", 0, error.start) + 1
         encoding, shown = "cp1252", "Windows-1252"
         try:
@@ -111,11 +111,11 @@ def decoded(content: bytes) -> tuple[str, str, list[str]]:
     controls = {*range(9), *range(14, 32), 0x7F, 0xFFFD} - set(map(ord, separators))
     odd = sum(head.count(chr(code)) for code in controls)
     if odd > 0.01 * len(head) and odd > 1:
-        raise refusal("the file holds binary data, not a table in text form", remedy=_SAVE_AS)
+        raise refuse("the file holds binary data, not a table in text form", remedy=_SAVE_AS)
     if "\0" in text:
         zero = text.index("\0")
         where = f"line {text.count(chr(10), 0, zero) + 1:,}"
-        raise refusal("there is a NUL byte, which no text has", where, "The file is damaged; export it again")
+        raise refuse("there is a NUL byte, which no text has", where, "The file is damaged; export it again")
     return text, "utf-16" if encoding.startswith("utf-16") else encoding, notes
 
 
@@ -157,6 +157,6 @@ def without_preamble(text: str) -> tuple[bytes, int, str | None]:
     skipped = text.count("\n", 0, start)
     body = text[start:].rstrip("\n")
     if not body.strip():
-        raise refusal("the file holds nothing but blanks", remedy="Choose a file with rows")
+        raise refuse("the file holds nothing but blanks", remedy="Choose a file with rows")
     # A lone surrogate can stand in UTF-16 only where Python already refused it; so this cannot fail.
     return (body + "\n").encode(), skipped, delimiter

@@ -203,7 +203,7 @@ class LogNormalSizes(Generator):
             )
         problems.whole(1, MAX_DRAWN_USERS, num_users=self.num_users)
         problems.whole(0, MAX_SEED, seed=self.seed)
-        if not problems.found and (distinct := self._expected_distinct_sizes()) > MAX_DISTINCT_SIZES:
+        if not problems.entries and (distinct := self._expected_distinct_sizes()) > MAX_DISTINCT_SIZES:
             problems.add(
                 f"about {wording.number(distinct)} distinct numbers of rows per user would be drawn; at most "
                 f"{MAX_DISTINCT_SIZES:,} are",

@@ -7,7 +7,7 @@ import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.data.encoding import decoded
 from dpcore.dataset import LONGEST_TASK_NAME
 
@@ -31,7 +31,7 @@ def read_names(content: bytes) -> dict[str, str]:
     text, _, _ = decoded(content)
     lines = [line for line in text.lstrip("\ufeff").splitlines() if line.strip()]
     if len(lines) > MOST_LINES:
-        raise refusal(
+        raise refuse(
             f"the list has more than {MOST_LINES:,} lines", remedy="Leave out items that nobody rated"
         )
     best = Counter(_first_mark(line) for line in lines[:50]).most_common(1)[0][0] if lines else ","
@@ -40,7 +40,7 @@ def read_names(content: bytes) -> dict[str, str]:
         row[0].strip(): row[1].strip()[:LONGEST_TASK_NAME] for row in rows if len(row) > 1 and row[1].strip()
     }
     if len(found) < len(lines) / 2 or not found:
-        raise refusal(
+        raise refuse(
             "the list has no two columns",
             remedy="Bring one item a line, its id first and then its name, with a comma, a tab or :: between them",
         )

@@ -18,9 +18,9 @@ import os
 import numpy as np
 
 from dpcore.common import strict_json, wording
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.privacy import Disclosure
-from dpcore.common.strict_json import Part
+from dpcore.common.strict_json import JsonValue
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, IntArray
 from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes, TaskSizes
 
@@ -93,9 +93,9 @@ def to_text(dataset: Dataset) -> str:
     if sizes is None and dataset.pairs is not None and dataset.pairs.rows is not None:
         sizes = sizes_of(dataset.pairs)
     if sizes is None:
-        raise refusal("a distribution of pairs needs a column of groups")
+        raise refuse("a distribution of pairs needs a column of groups")
     if not fits(sizes):
-        raise refusal(
+        raise refuse(
             f"the distribution has {sizes.pairs.size:,} sizes of pairs and {sizes.task_rows.size:,} groups; a file "
             f"holds at most {MOST_ENTRIES:,} and {MOST_GROUPS:,}"
         )
@@ -126,20 +126,20 @@ def read(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
     Raises:
         InvalidInput: The file is none, or says what no data can have; all problems at once.
     """
-    whole = strict_json.load(content, MOST_BYTES, "the file")
-    members = whole.members(["schema", "group_columns", "counted", *_LISTS], ["label"])
+    whole = strict_json.load_json(content, MOST_BYTES, "the file")
+    members = whole.get_members(["schema", "group_columns", "counted", *_LISTS], ["label"])
     columns: list[str | None] = []
     lists: dict[str, dict[str, IntArray] | None] = {}
     contribution = None
     if members is not None:
         if members["schema"].value != SCHEMA:
             members["schema"].must_be(SCHEMA)
-        columns = [entry.text(500) for entry in members["group_columns"].entries(20) or ()]
+        columns = [entry.get_text(500) for entry in members["group_columns"].get_entries(20) or ()]
         if not columns and isinstance(members["group_columns"].value, list):
             members["group_columns"].refuse("at least one column names a group")
-        contribution = members["counted"].one_of(_COUNTED)
+        contribution = members["counted"].choose(_COUNTED)
         if "label" in members:
-            members["label"].text(500)
+            members["label"].get_text(500)
         lists = {heading: _lists(members[heading], names) for heading, names in _LISTS.items()}
     whole.problems.raise_if_any()
     assert contribution is not None
@@ -168,9 +168,9 @@ def read(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
     )  # fmt: skip
 
 
-def _lists(part: Part, names: tuple[str, ...]) -> dict[str, IntArray] | None:
+def _lists(part: JsonValue, names: tuple[str, ...]) -> dict[str, IntArray] | None:
     """Whole numbers of at least 1 under each name, all of one length."""
-    members = part.members(names)
+    members = part.get_members(names)
     if members is None:
         return None
     arrays: dict[str, IntArray] = {}
@@ -183,7 +183,7 @@ def _lists(part: Part, names: tuple[str, ...]) -> dict[str, IntArray] | None:
         if bad is None:
             arrays[name] = np.array(values, dtype=np.int64)
         else:
-            _entry(entry, bad).whole(1, MAX_SIZE)
+            _entry(entry, bad).get_integer(1, MAX_SIZE)
     if len(arrays) < len(names):
         return None
     if len({array.size for array in arrays.values()}) > 1:
@@ -192,8 +192,8 @@ def _lists(part: Part, names: tuple[str, ...]) -> dict[str, IntArray] | None:
     return arrays
 
 
-def _entry(part: Part, at: int) -> Part:
-    return Part(part.value[at], f"{part.place}, entry {at + 1:,}", part.problems)
+def _entry(part: JsonValue, at: int) -> JsonValue:
+    return JsonValue(part.value[at], f"{part.location}, entry {at + 1:,}", part.problems)
 
 
 def _agree(
@@ -201,7 +201,7 @@ def _agree(
     pairs: dict[str, IntArray],
     groups: dict[str, IntArray],
     contribution: Contribution,
-    whole: Part,
+    whole: JsonValue,
 ) -> None:
     """Note where the three lists cannot tell of the same data."""
     rows = {

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_roles import Roles, TableKind
@@ -127,9 +127,9 @@ def load(key: str) -> Dataset:
     """
     sample = SAMPLES.get(key)
     if sample is None:
-        raise refusal(f"there is no sample called {key!r}; there are {', '.join(SAMPLES)}")
+        raise refuse(f"there is no sample called {key!r}; there are {', '.join(SAMPLES)}")
     if not sample.path.is_file():
-        raise refusal(f"the sample file {sample.file_name} is missing from the folder sample_data")
+        raise refuse(f"the sample file {sample.file_name} is missing from the folder sample_data")
     # Our own files hold what they say, so nothing is guessed or checked: a test uploads them and compares.
     roles, source = sample.roles, f"{sample.description} {sample.origin}."
     if roles.kind is TableKind.HISTOGRAM:

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, is_mechanism
-from dpcore.common.strict_json import Part, Reader, array, kind, text, texts, whole
+from dpcore.common.strict_json import (
+    JsonValue,
+    Reader,
+    encode_array,
+    read_enum,
+    read_integer,
+    read_text,
+    read_texts,
+)
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.data.layout import FileKind, FileLayout, TableLayout
 from dpcore.dataset import (
@@ -154,7 +162,7 @@ def cut(text: str, most: int) -> str:
 
 def _written(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return array(value)
+        return encode_array(value)
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -168,8 +176,8 @@ def facts_to_json(facts: ReleaseFacts) -> dict[str, Any]:
     }
 
 
-def _mechanism(part: Part) -> str | None:
-    mechanism = part.text(80)
+def _mechanism(part: JsonValue) -> str | None:
+    mechanism = part.get_text(80)
     if mechanism is not None and not is_mechanism(mechanism):
         part.refuse("a mechanism is said in letters, digits, blanks and hyphens")
     return mechanism
@@ -177,38 +185,38 @@ def _mechanism(part: Part) -> str | None:
 
 _RELATIONS = {relation.short: relation for relation in Neighbours}
 FACTS: Mapping[str, Reader] = {
-    "epsilon": Part.number,
-    "delta": Part.number,
-    "neighbours": lambda part: part.one_of(_RELATIONS),
+    "epsilon": JsonValue.get_number,
+    "delta": JsonValue.get_number,
+    "neighbours": lambda part: part.choose(_RELATIONS),
     "mechanism": _mechanism,
 }
 """How what a release guarantees is read."""
 
 
-def facts_of(part: Part, given: Mapping[str, Any] | None) -> ReleaseFacts | None:
+def facts_of(part: JsonValue, given: Mapping[str, Any] | None) -> ReleaseFacts | None:
     """What a release guarantees, of what was read of ``part``; None, with the problems noted, where it is none."""
-    return None if given is None else part.made(ReleaseFacts, *(given[name] for name in FACTS))
+    return None if given is None else part.build(ReleaseFacts, *(given[name] for name in FACTS))
 
 
-def read_facts(part: Part) -> ReleaseFacts | None:
+def read_facts(part: JsonValue) -> ReleaseFacts | None:
     """What a release guarantees, of a part that holds nothing else."""
-    return facts_of(part, part.each(FACTS))
+    return facts_of(part, part.read_members(FACTS))
 
 
-def from_json(part: Part) -> Dataset | None:
+def from_json(part: JsonValue) -> Dataset | None:
     """The data set that `to_json` wrote; None, with all problems noted, where it is none.
 
     Every facet is checked as one that comes from an upload, and all of it by the digest that it had when it was saved.
     """
-    given = part.each(
+    given = part.read_members(
         {
-            "name": text(NAME),
-            "source": text(SENTENCE),
-            "disclosure": kind(Disclosure),
-            "privacy_unit": texts(NOTES, NAME),
-            "contribution": kind(Contribution),
-            "notes": texts(NOTES, SENTENCE + NAME),
-            "digest": text(64),
+            "name": read_text(NAME),
+            "source": read_text(SENTENCE),
+            "disclosure": read_enum(Disclosure),
+            "privacy_unit": read_texts(NOTES, NAME),
+            "contribution": read_enum(Contribution),
+            "notes": read_texts(NOTES, SENTENCE + NAME),
+            "digest": read_text(64),
             "histogram": _histogram,
             "facets": _facets,
         },
@@ -217,33 +225,33 @@ def from_json(part: Part) -> Dataset | None:
     if given is None:
         return None
     digest, facets = given.pop("digest"), given.pop("facets")
-    dataset = part.made(Dataset, **given, **facets)
+    dataset = part.build(Dataset, **given, **facets)
     if dataset is not None and dataset.digest != digest:
         part.refuse("these data are not those that were saved: the file was changed or damaged")
         return None
     return dataset
 
 
-def _histogram(part: Part) -> ContributionHistogram | None:
-    members = part.members(["sizes", "users"])
+def _histogram(part: JsonValue) -> ContributionHistogram | None:
+    members = part.get_members(["sizes", "users"])
     if members is None:
         return None
-    sizes, users = (members[name].entries(MOST_SIZES) for name in ("sizes", "users"))
+    sizes, users = (members[name].get_entries(MOST_SIZES) for name in ("sizes", "users"))
     if sizes is None or users is None:
         return None
     if not all(type(entry.value) is int for entry in (*sizes, *users)):
         part.refuse("sizes and users must be whole numbers")
         return None
-    return part.made(ContributionHistogram, [e.value for e in sizes], [e.value for e in users])
+    return part.build(ContributionHistogram, [e.value for e in sizes], [e.value for e in users])
 
 
-def _layout(part: Part) -> TableLayout | None:
-    given = part.each(
+def _layout(part: JsonValue) -> TableLayout | None:
+    given = part.read_members(
         {
-            "files": lambda files: tuple(map(_file_layout, files.entries(MOST_NAMES) or ())),
-            "numbers": lambda columns: tuple(map(_column, columns.entries(MOST_NAMES) or ())),
+            "files": lambda files: tuple(map(_file_layout, files.get_entries(MOST_NAMES) or ())),
+            "numbers": lambda columns: tuple(map(_column, columns.get_entries(MOST_NAMES) or ())),
             "missing_is_a_user": lambda answer: answer.value,
-            "filled": texts(MOST_NAMES, NAME),
+            "filled": read_texts(MOST_NAMES, NAME),
         }
     )
     if given is None:
@@ -254,60 +262,62 @@ def _layout(part: Part) -> TableLayout | None:
     return TableLayout(**given)
 
 
-def _column(part: Part) -> tuple[str | None, str | None] | None:
+def _column(part: JsonValue) -> tuple[str | None, str | None] | None:
     """A column of numbers and its decimal mark."""
-    pair = part.entries(2) or ()
+    pair = part.get_entries(2) or ()
     return (
-        (pair[0].text(NAME), pair[1].one_of({mark: mark for mark in ("", ".", ",")}))
+        (pair[0].get_text(NAME), pair[1].choose({mark: mark for mark in ("", ".", ",")}))
         if len(pair) == 2
         else None
     )
 
 
-def _file_layout(part: Part) -> FileLayout | None:
-    readers = {f.name: text(NAME) for f in fields(FileLayout) if f.name != "names"}
-    readers |= {"kind": kind(FileKind), "skip": whole(0, 10**9)}
-    given = part.each(readers, {"names": texts(MOST_NAMES, NAME)})  # Files of earlier versions have none.
+def _file_layout(part: JsonValue) -> FileLayout | None:
+    readers = {f.name: read_text(NAME) for f in fields(FileLayout) if f.name != "names"}
+    readers |= {"kind": read_enum(FileKind), "skip": read_integer(0, 10**9)}
+    given = part.read_members(
+        readers, {"names": read_texts(MOST_NAMES, NAME)}
+    )  # Files of earlier versions have none.
     return None if given is None else FileLayout(**given)
 
 
-def _facets(part: Part) -> dict[str, Any]:
-    return {name: _facet(name, facet) for name, facet in (part.members((), tuple(_FACETS)) or {}).items()}
+def _facets(part: JsonValue) -> dict[str, Any]:
+    return {name: _facet(name, facet) for name, facet in (part.get_members((), tuple(_FACETS)) or {}).items()}
 
 
-def _facet(name: str, part: Part) -> Any | None:
+def _facet(name: str, part: JsonValue) -> Any | None:
     of = _FACETS[name]
     types = {f.name: str(f.type) for f in fields(of)}
-    given = part.each(
+    given = part.read_members(
         {}, {name: functools.partial(_read, name, its_type) for name, its_type in types.items()}
     )
     if given is None:
         return None
     try:
-        return part.made(of, **given)
+        return part.build(of, **given)
     except TypeError:
         part.refuse(f"of {', '.join(types)}, one is missing that is needed")
     return None
 
 
-def _read(attribute: str, its_type: str, part: Part) -> Any:
+def _read(attribute: str, its_type: str, part: JsonValue) -> Any:
     its_kind = its_type.split(" | ")[0]
     if its_kind == "IntArray":
-        array = part.array("int64")
+        array = part.get_array("int64")
         # Code counts users up to the largest code: one beyond all reason would take all memory.
         most, what = (MAX_VALUES - 1, "codes") if attribute in _CODES else (MAX_SIZE, "these")
         if array is not None and array.size and not 0 <= int(array.min()) <= int(array.max()) <= most:
             part.refuse(f"{what} must be whole numbers from 0 to {most:,}")
         return array
     if its_kind == "FloatArray":
-        return part.array("float64", dimensions=2 if attribute == "features" else 1)
+        return part.get_array("float64", dimensions=2 if attribute == "features" else 1)
     if its_kind == "int":
-        return part.whole(1, MAX_VALUES) if attribute == "num_tasks" else part.whole(0, 10**15)
+        return part.get_integer(1, MAX_VALUES) if attribute == "num_tasks" else part.get_integer(0, 10**15)
     if its_kind == "str":
-        return part.text(NAME)
+        return part.get_text(NAME)
     if its_kind == "tuple[str, ...]":
-        return tuple(entry.text(NAME) for entry in part.entries(MOST_NAMES) or ())
-    ends = tuple(entry.number() for entry in part.entries(2) or ())
+        return tuple(entry.get_text(NAME) for entry in part.get_entries(MOST_NAMES) or ())
+    ends = tuple(entry.get_number() for entry in part.get_entries(2) or ())
     if len(ends) != 2:
         part.refuse("a range has two ends")
     return ends

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import IntArray
 from dpcore.data.column_names import and_more, check_header_row, checked_names, is_header_word, shown
 from dpcore.data.layout import FileLayout
@@ -182,7 +182,7 @@ def with_content(
             break
         blank &= (frame.iloc[:, at] == "").to_numpy(bool)
     if blank.all():
-        raise refusal("all rows under the header are blank", f"line {starts[0]:,}", "Choose a file with rows")
+        raise refuse("all rows under the header are blank", f"line {starts[0]:,}", "Choose a file with rows")
     if out := sorted([*starts[blank].tolist(), *lines]):
         count = "One blank row was" if len(out) == 1 else f"{len(out):,} blank rows were"
         notes.append(f"{count} left out (first: line {out[0]:,}).")

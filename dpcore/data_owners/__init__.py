@@ -1,4 +1,7 @@
-"""Data owners: when should they train together, and what does joint differential privacy buy?
+"""Data owners: when they should train together, and the gain by joint differential privacy.
+
+Source: Huang, Jiang, Liu, Mahdian, Mao and Mirrokni 2023, Learning across data owners with joint differential
+privacy.
 
 Source: Huang, Jiang, Liu, Mahdian, Mao and Mirrokni 2023, Learning across data owners with joint differential
 privacy.

@@ -1,9 +1,12 @@
 """Bounds on the excess loss of every setting: alone, together without privacy, with full and with joint privacy.
 
-Every field of a `Collaboration` may be an array: they are broadcast, so that one call gives a whole map. What one
-unit of protection holds is ``records_per_unit``: 1 for a record, m/r for a user, m for a whole owner. With
-s = records_per_unit · √log(records_per_unit/δ) / ε, the group privacy of the paper's section 3.1.2, all levels have
-one formula: r users of m/r records give s√ℓ/(mn) = √(ℓ log(m/(rδ)))/(εnr).
+Every field of a `Collaboration` may be an array: they are broadcast, so that one call gives a whole map. The
+records of one unit of protection are ``records_per_unit``: 1 for a record, m/r for a user, m for a whole owner.
+With s = records_per_unit · √log(records_per_unit/δ) / ε, the group privacy of the paper's section 3.1.2, all
+levels have one formula: r users of m/r records give s√ℓ/(mn) = √(ℓ log(m/(rδ)))/(εnr).
+
+Source: Huang et al. 2023, theorem 3.1, section 3.2, appendices A and B. The bound of joint privacy is the
+printed one: its loss is that of algorithm 1, whose privacy proof is incomplete.
 
 Source: Huang et al. 2023, theorem 3.1, section 3.2, appendices A and B. The bound of joint privacy is the one that is
 printed: its loss is that of algorithm 1, whose privacy proof is incomplete.
@@ -24,15 +27,15 @@ Numbers = float | FloatArray
 _ABOVE_ZERO = ("epsilon", "delta", "owners", "records", "records_per_unit")
 
 
-class Private(enum.Enum):
-    """Which parameters are protected from the other owners."""
+class ProtectedPart(enum.Enum):
+    """The parameters that are protected from the other owners."""
 
     JOINT = "joint"
     FULL = "full"
 
 
 class Unit(enum.Enum):
-    """What is protected as one."""
+    """The unit of protection."""
 
     RECORD = "record"
     USER = "user"
@@ -87,104 +90,147 @@ class Collaboration:
                 elif not np.all(values >= 0.0):
                     problems.add(f"{field.name} must be at least 0")
 
-    def having(self, **fields: Any) -> Collaboration:
-        """The same with other numbers."""
+    def replace(self, **fields: Any) -> Collaboration:
+        """Return the same owners with other numbers."""
         return replace(self, **fields)
 
     @property
     def owner_diameter(self) -> FloatArray:
-        """√(D_X² + D_U²), of what one owner learns."""
+        """Return √(D_X² + D_U²), the diameter of one owner's parameters."""
         return np.hypot(self.personal_diameter, self.shared_diameter)
 
     @property
     def joint_diameter(self) -> FloatArray:
-        """R = √(n D_X² + D_U²), of what all owners learn."""
+        """Return R = √(n D_X² + D_U²), the diameter of all owners' parameters."""
         return np.hypot(np.sqrt(self.owners) * self.personal_diameter, self.shared_diameter)
 
     @property
     def all_records(self) -> FloatArray:
-        """mn."""
+        """Return mn."""
         return np.multiply(np.asarray(self.records, dtype=np.float64), self.owners)
 
     @property
     def privacy_scale(self) -> FloatArray:
-        """s = records_per_unit · √log(records_per_unit/δ) / ε; √log(1/δ)/ε for one record."""
-        unit = np.asarray(self.records_per_unit, dtype=np.float64)
-        return np.asarray(unit * np.sqrt(np.log(unit / self.delta)) / self.epsilon)
+        """Return s = records_per_unit · √log(records_per_unit/δ) / ε; √log(1/δ)/ε for one record."""
+        unit_size = np.asarray(self.records_per_unit, dtype=np.float64)
+        return np.asarray(unit_size * np.sqrt(np.log(unit_size / self.delta)) / self.epsilon)
 
-    def noisy(self, private: Private) -> FloatArray:
-        """How many parameters get noise: ℓ, or nk + ℓ."""
+    def count_noisy(self, protected_part: ProtectedPart) -> FloatArray:
+        """Count the parameters that get noise: ℓ, or nk + ℓ."""
         shared = np.asarray(self.shared, dtype=np.float64)
-        if private is Private.JOINT:
+        if protected_part is ProtectedPart.JOINT:
             return shared
         return np.multiply(np.asarray(self.owners, dtype=np.float64), self.personal) + shared
 
 
-def alone(of: Collaboration) -> FloatArray:
-    """Bound where every owner learns alone (appendix A.1): L √((D_X² + D_U²)/m)."""
+def bound_alone(collaboration: Collaboration) -> FloatArray:
+    """Bound the loss if every owner learns alone (appendix A.1): L √((D_X² + D_U²)/m)."""
     return np.asarray(
-        of.alone_constant * of.evenness * of.lipschitz * of.owner_diameter / np.sqrt(of.records)
+        collaboration.alone_constant
+        * collaboration.evenness
+        * collaboration.lipschitz
+        * collaboration.owner_diameter
+        / np.sqrt(collaboration.records)
     )
 
 
-def without_privacy(of: Collaboration) -> FloatArray:
-    """Bound where all learn together without privacy (appendix A.2): L R/√(mn)."""
-    return np.asarray(of.sampling_constant * of.lipschitz * of.joint_diameter / np.sqrt(of.all_records))
+def bound_without_privacy(collaboration: Collaboration) -> FloatArray:
+    """Bound the loss if all learn together without privacy (appendix A.2): L R/√(mn)."""
+    return np.asarray(
+        collaboration.sampling_constant
+        * collaboration.lipschitz
+        * collaboration.joint_diameter
+        / np.sqrt(collaboration.all_records)
+    )
 
 
-def together(of: Collaboration, private: Private) -> FloatArray:
-    """Bound where all learn together with privacy (theorem 3.1, appendix A.3): L R (1/√(mn) + s √d/(mn)).
+def bound_together(collaboration: Collaboration, protected_part: ProtectedPart) -> FloatArray:
+    """Bound the loss if all learn together with privacy (theorem 3.1, appendix A.3): L R (1/√(mn) + s √d/(mn)).
 
     Args:
-        of: The owners.
-        private: Joint privacy, d = ℓ, or full privacy, d = nk + ℓ.
+        collaboration: The owners.
+        protected_part: Joint privacy, d = ℓ, or full privacy, d = nk + ℓ.
     """
-    noise = of.privacy_constant * of.privacy_scale * np.sqrt(of.noisy(private)) / of.all_records
-    return np.asarray(without_privacy(of) + of.lipschitz * of.joint_diameter * noise)
+    noise = (
+        collaboration.privacy_constant
+        * collaboration.privacy_scale
+        * np.sqrt(collaboration.count_noisy(protected_part))
+        / collaboration.all_records
+    )
+    return np.asarray(
+        bound_without_privacy(collaboration) + collaboration.lipschitz * collaboration.joint_diameter * noise
+    )
 
 
-def joint_smooth(of: Collaboration) -> FloatArray:
-    """Bound of joint privacy for smooth losses (theorem B.1): L R (1/√(mn) + ℓ/(ε n √(mr))), its logs left out.
+def bound_smooth_joint(collaboration: Collaboration) -> FloatArray:
+    """Bound joint privacy for smooth losses (theorem B.1): L R (1/√(mn) + ℓ/(ε n √(mr))), its logs left out.
 
     With records_per_unit = m/r the root is √(mr) = m/√(records_per_unit).
     """
-    noise = np.sqrt(of.records_per_unit) * of.shared / (of.epsilon * of.all_records)
-    return np.asarray(without_privacy(of) + of.privacy_constant * of.lipschitz * of.joint_diameter * noise)
+    noise = (
+        np.sqrt(collaboration.records_per_unit)
+        * collaboration.shared
+        / (collaboration.epsilon * collaboration.all_records)
+    )
+    return np.asarray(
+        bound_without_privacy(collaboration)
+        + collaboration.privacy_constant * collaboration.lipschitz * collaboration.joint_diameter * noise
+    )
 
 
-def trivial(of: Collaboration) -> FloatArray:
-    """L √(D_X² + D_U²): no choice of parameters has a larger excess loss, so that a bound above says nothing."""
-    return np.asarray(of.lipschitz * of.owner_diameter)
+def bound_trivially(collaboration: Collaboration) -> FloatArray:
+    """Bound the excess loss of any parameters by L √(D_X² + D_U²); a larger bound is vacuous."""
+    return np.asarray(collaboration.lipschitz * collaboration.owner_diameter)
 
 
-# --- as printed, where that is corrected above -----------------------------------------------------------------
+# --- bounds as the paper prints them; those above correct them -------------------------------------------------
 
 
-def alone_printed(of: Collaboration) -> FloatArray:
-    """Section 3.2's table: L (D_X + D_U)/√m. The root of appendix A.1 is smaller, by up to √2.
+def printed_bound_alone(collaboration: Collaboration) -> FloatArray:
+    """Bound as printed in the table of section 3.2: L (D_X + D_U)/√m. The root of A.1 is smaller, by up to √2.
 
-    With the sum, working together without privacy would beat working alone for a single owner, which is the same.
+    With the sum, working together without privacy would beat working alone for a single owner, which is the
+    same.
     """
-    diameters = np.add(of.personal_diameter, of.shared_diameter)
-    return np.asarray(of.alone_constant * of.lipschitz * diameters / np.sqrt(of.records))
+    diameters = np.add(collaboration.personal_diameter, collaboration.shared_diameter)
+    return np.asarray(
+        collaboration.alone_constant * collaboration.lipschitz * diameters / np.sqrt(collaboration.records)
+    )
 
 
-def full_user_printed(of: Collaboration) -> FloatArray:
-    """Appendix A.3, user level: L R (1/√(mn) + √((nk + ℓ) log(m/δ))/(εn)).
+def printed_bound_full_user(collaboration: Collaboration) -> FloatArray:
+    """Bound as printed in appendix A.3, user level: L R (1/√(mn) + √((nk + ℓ) log(m/δ))/(εn)).
 
-    The denominator must be εnr, as in theorem 3.1: with one record per user it must come down to the record level.
+    The denominator must be εnr, as in theorem 3.1: with one record per user it must come down to the record
+    level.
     """
-    log = np.log(np.asarray(of.records, dtype=np.float64) / of.delta)
-    noise = np.sqrt(of.noisy(Private.FULL) * log) / (np.asarray(of.epsilon) * of.owners)
-    return np.asarray(without_privacy(of) + of.privacy_constant * of.lipschitz * of.joint_diameter * noise)
+    log = np.log(np.asarray(collaboration.records, dtype=np.float64) / collaboration.delta)
+    noise = np.sqrt(collaboration.count_noisy(ProtectedPart.FULL) * log) / (
+        np.asarray(collaboration.epsilon) * collaboration.owners
+    )
+    return np.asarray(
+        bound_without_privacy(collaboration)
+        + collaboration.privacy_constant * collaboration.lipschitz * collaboration.joint_diameter * noise
+    )
 
 
-def saving(of: Collaboration) -> FloatArray:
-    """What joint privacy saves of the bound of full privacy: L R s (√(nk + ℓ) − √ℓ)/(mn)."""
-    return together(of, Private.FULL) - together(of, Private.JOINT)
+def compute_saving(collaboration: Collaboration) -> FloatArray:
+    """Compute by how much joint privacy is below full privacy: L R s (√(nk + ℓ) − √ℓ)/(mn)."""
+    return bound_together(collaboration, ProtectedPart.FULL) - bound_together(
+        collaboration, ProtectedPart.JOINT
+    )
 
 
-def saving_printed(of: Collaboration) -> FloatArray:
-    """Section 3.2: "always saves" L R √(nk)/(εnm). Where ℓ is well above nk the saving is far smaller."""
-    scale = np.sqrt(np.multiply(np.asarray(of.owners, dtype=np.float64), of.personal)) / of.epsilon
-    return np.asarray(of.privacy_constant * of.lipschitz * of.joint_diameter * scale / of.all_records)
+def printed_saving(collaboration: Collaboration) -> FloatArray:
+    """Compute the saving as printed in section 3.2: L R √(nk)/(εnm). Where ℓ ≫ nk the saving is far smaller."""
+    scale = (
+        np.sqrt(np.multiply(np.asarray(collaboration.owners, dtype=np.float64), collaboration.personal))
+        / collaboration.epsilon
+    )
+    return np.asarray(
+        collaboration.privacy_constant
+        * collaboration.lipschitz
+        * collaboration.joint_diameter
+        * scale
+        / collaboration.all_records
+    )

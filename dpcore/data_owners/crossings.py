@@ -1,7 +1,8 @@
-"""Where joining begins to pay, in closed form: the ε, the records and the number of owners at which bounds cross.
+"""The ε, the records and the number of owners at which joining begins to pay, in closed form.
 
-Together beats alone where c_p s √d/√(mn) < c_a κ ρ − c_s, with ρ = √n √(D_X² + D_U²)/R, d parameters that get noise,
-constants c and evenness κ. The right side is `advantage`. The paper compares the bounds in words (section 3.2).
+Together beats alone where c_p s √d/√(mn) < c_a κ ρ − c_s, with ρ = √n √(D_X² + D_U²)/R, d parameters that get
+noise, constants c and evenness κ. The right side is `compute_advantage`. The paper compares the bounds in words
+(section 3.2).
 """
 
 from __future__ import annotations
@@ -12,89 +13,101 @@ from typing import Any
 import numpy as np
 
 from dpcore.contributions import FloatArray
-from dpcore.data_owners.bounds import Collaboration, Private, alone, together
+from dpcore.data_owners.bounds import Collaboration, ProtectedPart, bound_alone, bound_together
 
 MAX_OWNERS = 10**12
 """The search for a sufficient number of owners ends here."""
 
 
-def advantage(of: Collaboration) -> FloatArray:
-    """What joining gains without privacy, in units of the bound without privacy: c_a κ ρ − c_s; 0 for one owner."""
+def compute_advantage(collaboration: Collaboration) -> FloatArray:
+    """Compute the gain by joining without privacy, in units of that bound: c_a κ ρ − c_s; 0 for one owner."""
     # ρ² - 1 = (n - 1) D_U² / (n D_X² + D_U²), and c_a κ ρ - c_s is the difference of squares over the sum: where ρ is
     # next to 1 the difference itself would keep no digit.
-    owners = np.asarray(of.owners, dtype=np.float64)
-    shared, joint = np.asarray(of.shared_diameter, dtype=np.float64), of.joint_diameter
-    more = (owners - 1.0) * np.square(shared / joint)
-    ours = of.alone_constant * np.asarray(of.evenness, dtype=np.float64)
-    apart = (ours - of.sampling_constant) * (ours + of.sampling_constant)
+    owners = np.asarray(collaboration.owners, dtype=np.float64)
+    shared, joint = np.asarray(collaboration.shared_diameter, dtype=np.float64), collaboration.joint_diameter
+    squared_gain = (owners - 1.0) * np.square(shared / joint)
+    alone_factor = collaboration.alone_constant * np.asarray(collaboration.evenness, dtype=np.float64)
+    difference = (alone_factor - collaboration.sampling_constant) * (
+        alone_factor + collaboration.sampling_constant
+    )
     # Two roundings of one number must not look like a gain.
-    apart = np.where(np.abs(apart) <= 1e-15 * of.sampling_constant**2, 0.0, apart)
-    return np.asarray((apart + ours**2 * more) / (ours * np.sqrt(1.0 + more) + of.sampling_constant))
+    difference = np.where(np.abs(difference) <= 1e-15 * collaboration.sampling_constant**2, 0.0, difference)
+    return np.asarray(
+        (difference + alone_factor**2 * squared_gain)
+        / (alone_factor * np.sqrt(1.0 + squared_gain) + collaboration.sampling_constant)
+    )
 
 
-def _lambert(values: Any) -> FloatArray:
-    """W of numbers of at least 0: the y with y exp(y) = value."""
+def _lambert_w(values: Any) -> FloatArray:
+    """Compute Lambert's W of numbers of at least 0: the y with y exp(y) = value."""
     from scipy.special import lambertw
 
     return np.asarray(np.real(lambertw(values)))
 
 
-def _divided(numerator: Any, denominator: FloatArray) -> FloatArray:
-    """numerator/denominator; infinite where nothing is gained."""
+def _divide_or_infinite(numerator: Any, denominator: FloatArray) -> FloatArray:
+    """Return numerator/denominator; infinite where the denominator is not above 0."""
     numerator, denominator = np.broadcast_arrays(np.asarray(numerator, dtype=np.float64), denominator)
-    out = np.full(numerator.shape, np.inf)
-    return np.asarray(np.divide(numerator, denominator, out=out, where=denominator > 0.0))
+    quotients = np.full(numerator.shape, np.inf)
+    return np.asarray(np.divide(numerator, denominator, out=quotients, where=denominator > 0.0))
 
 
-def epsilon_star(of: Collaboration, private: Private) -> FloatArray:
-    """ε above which joining beats working alone, by the bounds; infinite where it never does.
+def find_epsilon_star(collaboration: Collaboration, protected_part: ProtectedPart) -> FloatArray:
+    """Find the ε above which joining beats working alone, by the bounds; infinite where it never does.
 
     ε* = c_p g √(d log(g/δ)) / (√(mn) (c_a κ ρ − c_s)), g = records_per_unit.
     """
-    at_one = of.having(epsilon=1.0).privacy_scale
-    needed = of.privacy_constant * at_one * np.sqrt(of.noisy(private))
-    return _divided(needed, np.sqrt(of.all_records) * advantage(of))
+    unit_scale = collaboration.replace(epsilon=1.0).privacy_scale
+    needed = collaboration.privacy_constant * unit_scale * np.sqrt(collaboration.count_noisy(protected_part))
+    return _divide_or_infinite(needed, np.sqrt(collaboration.all_records) * compute_advantage(collaboration))
 
 
-def records_star(of: Collaboration, private: Private) -> FloatArray:
-    """m, records per owner, above which joining beats working alone while a unit keeps its records.
+def find_records_star(collaboration: Collaboration, protected_part: ProtectedPart) -> FloatArray:
+    """Find the records per owner m above which joining beats working alone while a unit keeps its records.
 
     m* = c_p² d g² log(g/δ) / (n ε² (c_a κ ρ − c_s)²); infinite where it never does.
     """
-    needed = (of.privacy_constant * of.privacy_scale) ** 2 * of.noisy(private)
-    return _divided(needed, of.owners * np.maximum(advantage(of), 0.0) ** 2)
+    needed = (collaboration.privacy_constant * collaboration.privacy_scale) ** 2 * collaboration.count_noisy(
+        protected_part
+    )
+    return _divide_or_infinite(
+        needed, collaboration.owners * np.maximum(compute_advantage(collaboration), 0.0) ** 2
+    )
 
 
-def records_limit(of: Collaboration, private: Private) -> FloatArray:
-    """m below which joining beats working alone where units grow with the owners: g = c m, c = g/m now.
+def find_records_limit(collaboration: Collaboration, protected_part: ProtectedPart) -> FloatArray:
+    """Find the m below which joining beats working alone where units grow with the owners: g = c m, c = g/m now.
 
-    Then c_p c √(d m log(c m/δ)) < ε √n (c_a κ ρ − c_s), so more records speak for working alone. With y = c m/δ and
-    T = (ε √n (…)/(c_p c))²/d this is y log y = c T/δ, hence log y = W(c T/δ), Lambert's function.
+    Then c_p c √(d m log(c m/δ)) < ε √n (c_a κ ρ − c_s), so more records speak for working alone. With y = c m/δ
+    and T = (ε √n (…)/(c_p c))²/d this is y log y = c T/δ, hence log y = W(c T/δ), Lambert's function.
     """
-    share = np.asarray(of.records_per_unit, dtype=np.float64) / of.records
-    gain = np.maximum(advantage(of), 0.0)
+    share = np.asarray(collaboration.records_per_unit, dtype=np.float64) / collaboration.records
+    gain = np.maximum(compute_advantage(collaboration), 0.0)
     with np.errstate(divide="ignore"):
-        limit = (of.epsilon * np.sqrt(of.owners) * gain / (of.privacy_constant * share)) ** 2 / of.noisy(
-            private
-        )
-    argument = share * limit / of.delta
+        limit = (
+            collaboration.epsilon
+            * np.sqrt(collaboration.owners)
+            * gain
+            / (collaboration.privacy_constant * share)
+        ) ** 2 / collaboration.count_noisy(protected_part)
+    argument = share * limit / collaboration.delta
     finite = np.where(np.isfinite(argument), argument, 0.0)
-    found = of.delta / share * np.exp(_lambert(finite))
-    return np.where(np.isfinite(argument), np.where(gain > 0.0, found, 0.0), np.inf)
+    records = collaboration.delta / share * np.exp(_lambert_w(finite))
+    return np.where(np.isfinite(argument), np.where(gain > 0.0, records, 0.0), np.inf)
 
 
-def owners_needed(of: Collaboration, private: Private) -> int | None:
-    """The smallest number of owners like these for whom joining beats working alone; None where no number does.
+def find_owners_needed(collaboration: Collaboration, protected_part: ProtectedPart) -> int | None:
+    """Find the smallest number of such owners for whom joining beats working alone; None if no number does.
 
     The condition √(mn/d) (c_a κ ρ − c_s) > c_p s is monotone in n, since ρ and n/d grow: bisection is exact.
     """
 
     def pays(owners: int) -> bool:
-        at = of.having(owners=float(owners))
-        gain = float(advantage(at))
-        noisy = float(at.noisy(private))
-        needed = float(at.privacy_constant * at.privacy_scale) * math.sqrt(noisy)
-        return gain > 0.0 and math.sqrt(float(at.all_records)) * gain > needed
+        candidate = collaboration.replace(owners=float(owners))
+        gain = float(compute_advantage(candidate))
+        num_noisy = float(candidate.count_noisy(protected_part))
+        needed = float(candidate.privacy_constant * candidate.privacy_scale) * math.sqrt(num_noisy)
+        return gain > 0.0 and math.sqrt(float(candidate.all_records)) * gain > needed
 
     high = 1
     while not pays(high):
@@ -103,12 +116,12 @@ def owners_needed(of: Collaboration, private: Private) -> int | None:
         high *= 2
     low = high // 2
     while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if pays(middle) else (middle, high)
+        midpoint = (low + high) // 2
+        low, high = (low, midpoint) if pays(midpoint) else (midpoint, high)
     return high
 
 
-def gaining_below(of: Collaboration) -> FloatArray:
-    """Records below which one owner's own bound is larger than the joint one, which holds for the average owner."""
-    own = of.having(records=1.0, evenness=1.0)
-    return np.square(alone(own) / together(of, Private.JOINT))
+def find_gaining_size(collaboration: Collaboration) -> FloatArray:
+    """Find the records below which an owner's own bound is larger than the joint one, which is for the average."""
+    single_record = collaboration.replace(records=1.0, evenness=1.0)
+    return np.square(bound_alone(single_record) / bound_together(collaboration, ProtectedPart.JOINT))

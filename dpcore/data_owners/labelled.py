@@ -1,4 +1,4 @@
-"""Labelled records of several owners: handwritten digits, generated ones, and how records are dealt to owners."""
+"""Labelled records of several owners: handwritten digits, generated records, and their allocation to owners."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data.design_matrix import INTERCEPT
 from dpcore.data.samples import FOLDER
@@ -17,19 +17,19 @@ from dpcore.dataset import Dataset
 DIGITS = FOLDER / "digits.csv.gz"
 """1,797 handwritten digits, 8 x 8 grey values from 0 to 16; origin and licence in sample_data/README.md."""
 TEST_SHARE = 0.2
-MOST_CLASSES, MOST_TABLE_OWNERS, MOST_ROWS = 20, 1_000, 50_000
+MAX_CLASSES, MAX_TABLE_OWNERS, MAX_ROWS = 20, 1_000, 50_000
 """Rows of a table of one's own that are trained on while somebody waits."""
-MOST_ENTRIES = 30_000_000
+MAX_ENTRIES = 30_000_000
 """Numbers of all owners' records, each owner's padded to the largest: 240 MB."""
-LARGEST = 1e150
+LARGEST_FEATURE = 1e150
 """Largest absolute value of a feature: no record's norm overflows, which would make the record a zero."""
 CONSTANT = 0.2
 """The constant feature of a record of norm 1: a larger one leaves less of the norm, and of the gradient, to others."""
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
-    """Records with a class; a part may have none, as what owners of few records hold back.
+class LabelledRecords:
+    """Records with a class; a selection may be empty, such as the records that small owners hold back.
 
     Attributes:
         features: Each record of Euclidean norm at most 1, so that gradients are bounded; shape (records, features).
@@ -61,8 +61,8 @@ class Labelled:
             elif np.linalg.norm(self.features, axis=1).max(initial=0.0) > 1.0 + 1e-9:
                 problems.add("every record must have norm 1 at most")
 
-    def part(self, rows: IntArray) -> Labelled:
-        """Some of the records."""
+    def select(self, rows: IntArray) -> LabelledRecords:
+        """Select some of the records."""
         groups = None if self.groups is None else self.groups[rows]
         owners = None if self.owners is None else self.owners[rows]
         return replace(
@@ -70,23 +70,27 @@ class Labelled:
         )
 
 
-def unit_records(features: FloatArray) -> FloatArray:
-    """Records with a constant feature, scaled to norm 1 one by one: no record depends on another."""
+def scale_records(features: FloatArray) -> FloatArray:
+    """Add a constant feature and scale each record to norm 1: no record depends on another."""
     scale = np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
-    rest = np.sqrt(1.0 - CONSTANT**2)
-    return np.asarray(np.c_[rest * features / scale, np.full(features.shape[0], CONSTANT)])
+    remaining_norm = np.sqrt(1.0 - CONSTANT**2)
+    return np.asarray(np.c_[remaining_norm * features / scale, np.full(features.shape[0], CONSTANT)])
 
 
 @functools.cache
-def digits() -> Labelled:
-    """The handwritten digits of sample_data."""
+def load_digits() -> LabelledRecords:
+    """Load the handwritten digits of sample_data."""
     rows = np.loadtxt(DIGITS, delimiter=",", skiprows=1, dtype=np.int64)
-    return Labelled(unit_records(rows[:, :-1].astype(np.float64)), rows[:, -1], 10, "handwritten digits")
+    return LabelledRecords(
+        scale_records(rows[:, :-1].astype(np.float64)), rows[:, -1], 10, "handwritten digits"
+    )
 
 
 @functools.lru_cache(maxsize=4)
-def generated(seed: int, records: int = 4000, features: int = 30, classes: int = 10) -> Labelled:
-    """Normal records around a mean per class; half of each class lies around another mean, of a second population.
+def generate_records(
+    seed: int, records: int = 4000, features: int = 30, classes: int = 10
+) -> LabelledRecords:
+    """Generate normal records around a mean per class; half of each class is from a second population.
 
     Args:
         seed: Of everything drawn.
@@ -101,66 +105,73 @@ def generated(seed: int, records: int = 4000, features: int = 30, classes: int =
     # Nearly as long as before, with a correlation of 0.7 to the means of the first population.
     means[1] = 0.7 * means[0] + 0.7 * means[1]
     values = means[groups, labels] + 2.0 * rng.standard_normal((records, features))
-    return Labelled(unit_records(values), labels, classes, "generated records", groups)
+    return LabelledRecords(scale_records(values), labels, classes, "generated records", groups)
 
 
-def of_table(data: Dataset) -> Labelled:
-    """The rows of a table, each user an owner; every different label is a class.
+def read_table(dataset: Dataset) -> LabelledRecords:
+    """Read the rows of a table, with each user as an owner and every different label as a class.
 
     Raises:
         InvalidInput: There is one owner or one class, too many of either, or too many rows.
     """
-    table = data.table
+    table = dataset.table
     assert table is not None
     names, labels = np.unique(table.labels, return_inverse=True)
     owners = np.unique(table.user_codes, return_inverse=True)[1]
-    count = int(owners.max()) + 1
+    num_owners = int(owners.max()) + 1
     with Problems() as problems:
-        if not 2 <= names.size <= MOST_CLASSES:
+        if not 2 <= names.size <= MAX_CLASSES:
             problems.add(
-                f"the label has {names.size:,} different values; 2 to {MOST_CLASSES} classes are told apart",
+                f"the label has {names.size:,} different values; 2 to {MAX_CLASSES} classes are told apart",
                 remedy="Choose a column of classes as the label",
             )
-        if not 2 <= count <= MOST_TABLE_OWNERS:
-            problems.add(f"training takes 2 to {MOST_TABLE_OWNERS:,} owners; got {count:,}")
-        if labels.size > MOST_ROWS:
-            problems.add(f"training takes at most {MOST_ROWS:,} rows; got {labels.size:,}")
-        if np.abs(table.features).max(initial=0.0) > LARGEST:
+        if not 2 <= num_owners <= MAX_TABLE_OWNERS:
+            problems.add(f"training takes 2 to {MAX_TABLE_OWNERS:,} owners; got {num_owners:,}")
+        if labels.size > MAX_ROWS:
+            problems.add(f"training takes at most {MAX_ROWS:,} rows; got {labels.size:,}")
+        if np.abs(table.features).max(initial=0.0) > LARGEST_FEATURE:
             problems.add(
-                f"a feature is beyond {LARGEST:g}, where the norm of its record leaves float64",
+                f"a feature is beyond {LARGEST_FEATURE:g}, where the norm of its record leaves float64",
                 remedy="Express it in a larger unit",
             )
-        padded = count * int(np.bincount(owners).max()) * (table.features.shape[1] + names.size)
-        if padded > MOST_ENTRIES:
+        num_entries = num_owners * int(np.bincount(owners).max()) * (table.features.shape[1] + names.size)
+        if num_entries > MAX_ENTRIES:
             problems.add(
-                f"the owner with most rows has {int(np.bincount(owners).max()):,}, too many beside {count:,} owners",
+                f"the owner with most rows has {int(np.bincount(owners).max()):,}, too many beside {num_owners:,} "
+                "owners",
                 remedy="Keep fewer rows of the largest owners",
             )
-    kept = [i for i, name in enumerate(table.feature_names) if name != INTERCEPT]
-    if not kept:
-        raise refusal("no feature is left besides the intercept")
-    features = unit_records(table.features[:, kept])
-    return Labelled(
-        features, labels.astype(np.int64), int(names.size), data.name, None, owners.astype(np.int64), count
+    feature_indices = [i for i, name in enumerate(table.feature_names) if name != INTERCEPT]
+    if not feature_indices:
+        raise refuse("no feature is left besides the intercept")
+    features = scale_records(table.features[:, feature_indices])
+    return LabelledRecords(
+        features,
+        labels.astype(np.int64),
+        int(names.size),
+        dataset.name,
+        None,
+        owners.astype(np.int64),
+        num_owners,
     )
 
 
-def split(data: Labelled, seed: int) -> tuple[Labelled, Labelled]:
-    """(records to learn from, records to test on), drawn at random; of two records one each."""
-    order = np.random.default_rng(seed).permutation(data.labels.size)
-    cut = max(round(TEST_SHARE * order.size), 1)
-    return data.part(order[cut:]), data.part(order[:cut])
+def split_records(records: LabelledRecords, seed: int) -> tuple[LabelledRecords, LabelledRecords]:
+    """Split records at random into (training, test); of two records one each."""
+    order = np.random.default_rng(seed).permutation(records.labels.size)
+    num_test = max(round(TEST_SHARE * order.size), 1)
+    return records.select(order[num_test:]), records.select(order[:num_test])
 
 
-def deal(data: Labelled, owners: int, seed: int) -> IntArray:
-    """An owner for every record, nearly equally many each; every owner lacks a fifth of the classes, as in the paper.
+def assign_owners(records: LabelledRecords, owners: int, seed: int) -> IntArray:
+    """Assign an owner to every record, nearly equally many each; every owner lacks a fifth of the classes.
 
-    Records that have owners keep them. The classes that an owner lacks depend on the seed and the owner alone, so that
-    learning and test records that are dealt with one seed go to owners of the same classes. Of two populations every
-    other owner has one.
+    Records that have owners keep them. The classes that an owner lacks depend on the seed and the owner alone,
+    so that training and test records that are assigned with one seed go to owners of the same classes. Of two
+    populations every other owner has one.
 
     Args:
-        data: The records.
+        records: The records.
         owners: At least 2.
         seed: Of the draws.
 
@@ -168,25 +179,27 @@ def deal(data: Labelled, owners: int, seed: int) -> IntArray:
         Codes 0 .. owners - 1, or -1 for a record that no owner can have, shape (records,). Section 4.1 of the paper:
         at most 8 of 10 classes.
     """
-    if data.owners is not None:
-        return data.owners
+    if records.owners is not None:
+        return records.owners
     rng = np.random.default_rng((seed, owners))
-    classes, labels = data.classes, data.labels
-    groups = np.zeros_like(labels) if data.groups is None else data.groups
-    populations = int(groups.max()) + 1
-    lacking = max(classes // 5, 1)
+    classes, labels = records.classes, records.labels
+    groups = np.zeros_like(labels) if records.groups is None else records.groups
+    num_populations = int(groups.max()) + 1
+    num_lacking = max(classes // 5, 1)
     names = rng.permutation(classes)
-    every = np.arange(owners)
-    # In turn over a shuffled list: every class is lacked by about as many owners.
-    lacks = np.zeros((owners, classes), dtype=bool)
-    for step in range(lacking):
-        lacks[every, names[(lacking * (every // populations) + step) % classes]] = True
-    found = np.empty(labels.size, dtype=np.int64)
-    for group in range(populations):
-        own = every % populations == group
+    owner_codes = np.arange(owners)
+    # Classes are taken in turn from a shuffled list: about equally many owners lack each class.
+    lacks_class = np.zeros((owners, classes), dtype=bool)
+    for step in range(num_lacking):
+        lacks_class[owner_codes, names[(num_lacking * (owner_codes // num_populations) + step) % classes]] = (
+            True
+        )
+    assigned = np.empty(labels.size, dtype=np.int64)
+    for group in range(num_populations):
+        is_in_population = owner_codes % num_populations == group
         for label in range(classes):
             rows = rng.permutation(np.flatnonzero((labels == label) & (groups == group)))
-            able = np.flatnonzero(own & ~lacks[:, label])
+            able_owners = np.flatnonzero(is_in_population & ~lacks_class[:, label])
             # With one owner of a population nobody else could have the class: those records stay out.
-            found[rows] = np.resize(rng.permutation(able), rows.size) if able.size else -1
-    return found
+            assigned[rows] = np.resize(rng.permutation(able_owners), rows.size) if able_owners.size else -1
+    return assigned

@@ -1,4 +1,4 @@
-"""What a person chooses on the page Data owners, as one validated object."""
+"""The settings of the page *Join or train alone*, as one validated object."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import math
 from dataclasses import dataclass
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.parameters import LINE, TAB, Option, Parameters, of_data, public
-from dpcore.common.text_fields import built_from, checked_numbers, numbers_of
+from dpcore.common.text_fields import build_from, parse_checked_numbers, parse_numbers
 from dpcore.contributions import ContributionHistogram
 from dpcore.data_owners.bounds import Collaboration, Unit
-from dpcore.data_owners.regimes import AXES, Axis
+from dpcore.data_owners.regimes import AXIS_TITLES, MapAxis
 from dpcore.data_owners.study import Records, Study
-from dpcore.data_owners.unequal import capped
+from dpcore.data_owners.unequal import cap_owners
 
 MAX_OWNERS, MAX_RECORDS, MAX_PARAMETERS = 10**9, 10**12, 10**12
 DIAMETER_RANGE = (1e-9, 1e9)
 CONSTANT_RANGE = (1e-3, 1e6)
 
-MOST_OWNERS = {Records.DIGITS: 64, Records.GENERATED: 512, Records.UPLOAD: 256}
+MAX_TRAIN_OWNERS = {Records.DIGITS: 64, Records.GENERATED: 512, Records.UPLOAD: 256}
 """So many owners still have half a dozen records each; those of an upload are as many as they are."""
-MOST_VALUES, MOST_RUNS = 6, 5
-TRAINING = ("train_on", "train_owners", "train_epsilons", "train_runs", "train_seed")
+MAX_VALUES, MAX_RUNS = 6, 5
+TRAINING_FIELDS = ("train_on", "train_owners", "train_epsilons", "train_runs", "train_seed")
 """Fields that only training depends on."""
 
 ASSUMPTIONS = (
@@ -38,7 +38,7 @@ ASSUMPTIONS = (
 
 
 class OwnersSource(Option):
-    """Whose owners the question is about."""
+    """The source of the owners that the question is about."""
 
     ENTERED = "entered", "As entered"
     DATA = "data", "Of the data in use"
@@ -126,8 +126,8 @@ class OwnersParameters(Parameters):
         width=130,
     )
     """Records per owner that you keep today, to compare with the best cap."""
-    x_axis: Axis = public.choice(Axis.OWNERS, "Map, across", AXES, as_list=True, width=210)
-    y_axis: Axis = public.choice(Axis.EPSILON, "Map, upwards", AXES, as_list=True, width=210)
+    x_axis: MapAxis = public.choice(MapAxis.OWNERS, "Map, across", AXIS_TITLES, as_list=True, width=210)
+    y_axis: MapAxis = public.choice(MapAxis.EPSILON, "Map, upwards", AXIS_TITLES, as_list=True, width=210)
     train_on: Records = public.choice(Records.DIGITS, "Records", RECORD_NAMES, place=TAB)
     """1,797 handwritten digits of 8 × 8 grey values (UCI, CC BY 4.0); 4,000 generated records of two populations of
     owners; or a table of your own, whose users are the owners."""
@@ -135,10 +135,10 @@ class OwnersParameters(Parameters):
     """One to six numbers, separated by commas: 2 to 64 for digits, to 256 for generated records."""
     train_epsilons: str = public.text("0.25, 1", "Privacy budgets ε", max_length=60, place=TAB)
     """One to six numbers, separated by commas."""
-    train_runs: int = public.number(1, "Runs", (1, MOST_RUNS), name="the number of runs", place=TAB)
+    train_runs: int = public.number(1, "Runs", (1, MAX_RUNS), name="the number of runs", place=TAB)
     """1 to 5, each with other splits, owners and noise."""
     train_seed: int = public.number(
-        1, "Seed", (0, 2**32 - 1 - MOST_RUNS), name="the seed of the training", place=TAB
+        1, "Seed", (0, 2**32 - 1 - MAX_RUNS), name="the seed of the training", place=TAB
     )
     """The same seed gives the same figure."""
 
@@ -158,18 +158,22 @@ class OwnersParameters(Parameters):
         if self.x_axis is self.y_axis:
             problems.add("both axes of the map show the same", remedy="Choose another for one of them")
         if isinstance(self.train_on, Records):
-            most = MOST_OWNERS[self.train_on]
-            for owner_count in checked_numbers(problems, "numbers of owners", self.train_owners, MOST_VALUES):
+            most = MAX_TRAIN_OWNERS[self.train_on]
+            for owner_count in parse_checked_numbers(
+                problems, "numbers of owners", self.train_owners, MAX_VALUES
+            ):
                 problems.whole(2, most, **{"each number of owners to train with": owner_count})
-        for epsilon in checked_numbers(problems, "budgets ε to train with", self.train_epsilons, MOST_VALUES):
+        for epsilon in parse_checked_numbers(
+            problems, "budgets ε to train with", self.train_epsilons, MAX_VALUES
+        ):
             problems.between(*EPSILON_RANGE, **{"each budget ε to train with": epsilon})
 
     @property
     def study(self) -> Study:
-        """What is trained: with the page's δ and unit of protection."""
+        """Return the study that is trained, with the page's δ and unit of protection."""
         return Study(
-            owners=tuple(int(n) for n in numbers_of(self.train_owners)),
-            epsilons=numbers_of(self.train_epsilons),
+            owners=tuple(int(owner_count) for owner_count in parse_numbers(self.train_owners)),
+            epsilons=parse_numbers(self.train_epsilons),
             seeds=tuple(range(self.train_seed, self.train_seed + self.train_runs)),
             delta=self.delta,
             unit=self.unit,
@@ -177,34 +181,38 @@ class OwnersParameters(Parameters):
         )
 
     @property
-    def about_bounds(self) -> OwnersParameters:
-        """The same without what only training depends on."""
-        return self.without(*TRAINING)
+    def without_training(self) -> OwnersParameters:
+        """Return the same question with default settings of the training."""
+        return self.without(*TRAINING_FIELDS)
 
     @property
     def whole_owner(self) -> bool:
-        """Whether an owner is one unit of protection."""
+        """Return True if an owner is one unit of protection."""
         return self.unit is Unit.OWNER
 
-    def collaboration(self) -> Collaboration:
-        """The owners as entered, all alike."""
-        unit = {
+    def collaborate(self) -> Collaboration:
+        """Return the entered owners, all of one size."""
+        unit_sizes = {
             Unit.RECORD: 1.0,
             Unit.USER: float(self.records_per_user or 1.0),
             Unit.OWNER: float(self.records),
         }
         # As float64: Python's whole numbers would grow beyond what NumPy takes.
         counts = {name: float(getattr(self, name)) for name in ("owners", "records", "shared", "personal")}
-        return built_from(Collaboration, self, records_per_unit=unit[self.unit], **counts)
+        return build_from(Collaboration, self, records_per_unit=unit_sizes[self.unit], **counts)
 
-    def of_histogram(self, histogram: ContributionHistogram, cap: float | None = None) -> Collaboration:
-        """The owners of a histogram of records per owner; of each at most ``cap`` records, or all.
+    def collaborate_on_histogram(
+        self, histogram: ContributionHistogram, cap: float | None = None
+    ) -> Collaboration:
+        """Return the owners of a histogram of records per owner, with at most ``cap`` records each, or all.
 
         Raises:
             InvalidInput: A user would have more records than the largest owner.
         """
         if self.unit is Unit.USER and (self.records_per_user or 1.0) > histogram.max_size:
-            raise refusal("a user cannot have more records than the largest owner has")
-        most = float(histogram.max_size if cap is None else cap)
-        found = capped(histogram, most, self.collaboration(), self.whole_owner)
-        return found.having(records=float(found.records), evenness=float(found.evenness))
+            raise refuse("a user cannot have more records than the largest owner has")
+        largest_cap = float(histogram.max_size if cap is None else cap)
+        capped_owners = cap_owners(histogram, largest_cap, self.collaborate(), self.whole_owner)
+        return capped_owners.replace(
+            records=float(capped_owners.records), evenness=float(capped_owners.evenness)
+        )

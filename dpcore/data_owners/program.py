@@ -1,4 +1,4 @@
-"""The crossing as a short program of its own: plain Python that needs nothing but its standard library."""
+"""The crossing as a short program: plain Python that needs nothing but its standard library."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from dpcore.common import wording
 from dpcore.data_owners.bounds import Collaboration
 
 
-def crossing_program(of: Collaboration, label: str) -> Code:
-    """A program that computes the bounds and where they cross, for these owners.
+def write_crossing_program(collaboration: Collaboration, label: str) -> Code:
+    """Write a program that computes the bounds and their crossings, for these owners.
 
     Args:
-        of: The owners; numbers, no arrays.
+        collaboration: The owners; numbers, no arrays.
         label: What kind of numbers it holds, a sentence.
     """
-    numbers = {f.name: wording.digits(float(getattr(of, f.name))) for f in fields(of)}
+    numbers = {
+        collaboration_field.name: wording.digits(float(getattr(collaboration, collaboration_field.name)))
+        for collaboration_field in fields(collaboration)
+    }
     text = render(Path(__file__).with_name("crossing.py"), label=label, **numbers)
     return Code(text, "python", "data_owners_crossing.py", ())

@@ -1,4 +1,4 @@
-"""The map of regimes over two quantities: who should work alone, who gains by joining, and where nothing is said."""
+"""The map of regimes over two quantities: who should work alone, who gains by joining, and where bounds are vacuous."""
 
 from __future__ import annotations
 
@@ -9,14 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.contributions import FloatArray
-from dpcore.data_owners.bounds import Collaboration, Private, alone, together, trivial
+from dpcore.data_owners.bounds import (
+    Collaboration,
+    ProtectedPart,
+    bound_alone,
+    bound_together,
+    bound_trivially,
+)
 
 LARGEST_EPSILON = 10.0
 """Up to here theorem 3.1 holds."""
 
 
-class Axis(enum.Enum):
-    """What a map may run over; each is a field of `Collaboration`."""
+class MapAxis(enum.Enum):
+    """The quantities over which a map may run; each is a field of `Collaboration`."""
 
     OWNERS = "owners"
     RECORDS = "records"
@@ -28,32 +34,32 @@ class Axis(enum.Enum):
     RECORDS_PER_UNIT = "records_per_unit"
 
 
-AXES = {
-    Axis.OWNERS: "Owners, n",
-    Axis.RECORDS: "Records per owner, m",
-    Axis.EPSILON: "Privacy budget, ε",
-    Axis.SHARED: "Shared parameters, ℓ",
-    Axis.PERSONAL: "Personal parameters, k",
-    Axis.PERSONAL_DIAMETER: "Personal diameter, D_X",
-    Axis.SHARED_DIAMETER: "Shared diameter, D_U",
-    Axis.RECORDS_PER_UNIT: "Records per unit, m/r",
+AXIS_TITLES = {
+    MapAxis.OWNERS: "Owners, n",
+    MapAxis.RECORDS: "Records per owner, m",
+    MapAxis.EPSILON: "Privacy budget, ε",
+    MapAxis.SHARED: "Shared parameters, ℓ",
+    MapAxis.PERSONAL: "Personal parameters, k",
+    MapAxis.PERSONAL_DIAMETER: "Personal diameter, D_X",
+    MapAxis.SHARED_DIAMETER: "Shared diameter, D_U",
+    MapAxis.RECORDS_PER_UNIT: "Records per unit, m/r",
 }
 """What runs along an axis of the map."""
-RANGES: dict[Axis, tuple[float, float]] = {
-    Axis.OWNERS: (1.0, 1e4),
-    Axis.RECORDS: (1.0, 1e6),
-    Axis.EPSILON: (0.01, 100.0),
-    Axis.SHARED: (1.0, 1e8),
-    Axis.PERSONAL: (1.0, 1e6),
-    Axis.PERSONAL_DIAMETER: (1e-3, 1e3),
-    Axis.SHARED_DIAMETER: (1e-3, 1e3),
-    Axis.RECORDS_PER_UNIT: (1.0, 1e4),
+AXIS_RANGES: dict[MapAxis, tuple[float, float]] = {
+    MapAxis.OWNERS: (1.0, 1e4),
+    MapAxis.RECORDS: (1.0, 1e6),
+    MapAxis.EPSILON: (0.01, 100.0),
+    MapAxis.SHARED: (1.0, 1e8),
+    MapAxis.PERSONAL: (1.0, 1e6),
+    MapAxis.PERSONAL_DIAMETER: (1e-3, 1e3),
+    MapAxis.SHARED_DIAMETER: (1e-3, 1e3),
+    MapAxis.RECORDS_PER_UNIT: (1.0, 1e4),
 }
 """From where to where a map runs. They do not move with the inputs, so that maps can be compared."""
 
 
 class Regime(enum.IntEnum):
-    """What is best by the bounds; joint privacy is never worse than full privacy."""
+    """The best setting by the bounds; joint privacy is never worse than full privacy."""
 
     ALONE = 0
     JOINT_ONLY = 1
@@ -73,75 +79,87 @@ class RegimeMap:
             unit would have more records than its owner.
         full_gain: The same of full privacy.
         vacuous: Where the bound of joint privacy is no smaller than what any choice of parameters has.
-        outside: Where the theorem says nothing: ε > 10 or δ ≥ 1/n.
+        not_covered: Where the theorem says nothing: ε > 10 or δ ≥ 1/n.
     """
 
-    x_axis: Axis
-    y_axis: Axis
+    x_axis: MapAxis
+    y_axis: MapAxis
     x: FloatArray
     y: FloatArray
     joint_gain: FloatArray
     full_gain: FloatArray
     vacuous: npt.NDArray[np.bool_]
-    outside: npt.NDArray[np.bool_]
+    not_covered: npt.NDArray[np.bool_]
 
     @property
     def regimes(self) -> FloatArray:
-        """`Regime` of every point, NaN where there is none, shape (rows, columns)."""
-        found = np.where(self.joint_gain > 0.0, float(Regime.JOINT_ONLY), float(Regime.ALONE))
-        found = np.where(self.full_gain > 0.0, float(Regime.FULL_TOO), found)
-        return np.where(np.isnan(self.joint_gain), np.nan, found)
+        """Return the `Regime` of every point, NaN where there is none, shape (rows, columns)."""
+        regimes = np.where(self.joint_gain > 0.0, float(Regime.JOINT_ONLY), float(Regime.ALONE))
+        regimes = np.where(self.full_gain > 0.0, float(Regime.FULL_TOO), regimes)
+        return np.where(np.isnan(self.joint_gain), np.nan, regimes)
 
 
-def regime_of(of: Collaboration) -> Regime:
-    """What is best by the bounds, for one point."""
-    own = float(alone(of))
-    if float(together(of, Private.FULL)) < own:
+def find_regime(collaboration: Collaboration) -> Regime:
+    """Find the best setting by the bounds, for one point."""
+    bound_of_alone = float(bound_alone(collaboration))
+    if float(bound_together(collaboration, ProtectedPart.FULL)) < bound_of_alone:
         return Regime.FULL_TOO
-    return Regime.JOINT_ONLY if float(together(of, Private.JOINT)) < own else Regime.ALONE
+    return (
+        Regime.JOINT_ONLY
+        if float(bound_together(collaboration, ProtectedPart.JOINT)) < bound_of_alone
+        else Regime.ALONE
+    )
 
 
-def regime_map(
-    of: Collaboration,
-    x_axis: Axis,
-    y_axis: Axis,
+def compute_regime_map(
+    collaboration: Collaboration,
+    x_axis: MapAxis,
+    y_axis: MapAxis,
     whole_owner: bool = False,
     columns: int = 100,
     rows: int = 70,
 ) -> RegimeMap:
-    """The map around a point.
+    """Compute the map around a point.
 
     Args:
-        of: The point; its other numbers hold everywhere.
+        collaboration: The point; its other numbers hold everywhere.
         x_axis: What runs along x.
         y_axis: What runs along y, another.
         whole_owner: Whether a unit is an owner, so that its records grow with the owner's.
         columns: Points along x.
         rows: Points along y.
     """
-    x, y = np.geomspace(*RANGES[x_axis], columns), np.geomspace(*RANGES[y_axis], rows)
-    at = of.having(**{x_axis.value: x[None, :], y_axis.value: y[:, None]})
-    if whole_owner and Axis.RECORDS_PER_UNIT not in (x_axis, y_axis):
-        at = at.having(records_per_unit=np.divide(of.records_per_unit, of.records) * at.records)
+    x, y = np.geomspace(*AXIS_RANGES[x_axis], columns), np.geomspace(*AXIS_RANGES[y_axis], rows)
+    grid = collaboration.replace(**{x_axis.value: x[None, :], y_axis.value: y[:, None]})
+    if whole_owner and MapAxis.RECORDS_PER_UNIT not in (x_axis, y_axis):
+        grid = grid.replace(
+            records_per_unit=np.divide(collaboration.records_per_unit, collaboration.records) * grid.records
+        )
     shape = (rows, columns)
-    own, joint, full = alone(at), together(at, Private.JOINT), together(at, Private.FULL)
-    possible = np.asarray(at.records_per_unit) <= np.asarray(at.records) * (1.0 + 1e-9)
+    alone_bounds, joint_bounds, full_bounds = (
+        bound_alone(grid),
+        bound_together(grid, ProtectedPart.JOINT),
+        bound_together(grid, ProtectedPart.FULL),
+    )
+    is_possible = np.asarray(grid.records_per_unit) <= np.asarray(grid.records) * (1.0 + 1e-9)
     if whole_owner:
-        possible = np.asarray(True)
+        is_possible = np.asarray(True)
 
     def gain(bound: FloatArray) -> FloatArray:
         # Where both are the same problem, their difference is rounding.
-        found = np.log(own / bound)
-        return np.broadcast_to(np.where(possible, np.where(np.abs(found) < 1e-12, 0.0, found), np.nan), shape)
+        gains = np.log(alone_bounds / bound)
+        return np.broadcast_to(
+            np.where(is_possible, np.where(np.abs(gains) < 1e-12, 0.0, gains), np.nan), shape
+        )
 
-    outside = (np.asarray(at.epsilon) > LARGEST_EPSILON) | (np.asarray(at.delta) * at.owners >= 1.0)
+    not_covered = (np.asarray(grid.epsilon) > LARGEST_EPSILON) | (np.asarray(grid.delta) * grid.owners >= 1.0)
     return RegimeMap(
         x_axis,
         y_axis,
         x,
         y,
-        gain(joint),
-        gain(full),
-        np.broadcast_to((joint >= trivial(at)) & possible, shape),
-        np.broadcast_to(outside, shape),
+        gain(joint_bounds),
+        gain(full_bounds),
+        np.broadcast_to((joint_bounds >= bound_trivially(grid)) & is_possible, shape),
+        np.broadcast_to(not_covered, shape),
     )

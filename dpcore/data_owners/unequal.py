@@ -20,14 +20,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.branch_and_bound import Split, minimise, stretch_within
+from dpcore.common.branch_and_bound import Split, find_interval_within, minimise
 from dpcore.common.certificate import Certificate
 from dpcore.contributions import ContributionHistogram, FloatArray
-from dpcore.data_owners.bounds import Collaboration, Private, together, without_privacy
+from dpcore.data_owners.bounds import Collaboration, ProtectedPart, bound_together, bound_without_privacy
 
 TOLERANCE = 1e-6
 """Relative gap at which the search for the best cap ends."""
-NEAR = 1.05
+NEAR_OPTIMAL_FACTOR = 1.05
 """What counts as nearly as good as the best."""
 _START = 256
 _ARGUMENT = (
@@ -36,27 +36,27 @@ _ARGUMENT = (
 )
 
 
-def weights_over_roots(histogram: ContributionHistogram, caps: npt.ArrayLike) -> FloatArray:
-    """Σ_j min(m_j, τ)/√m_j over all owners, shape of ``caps``."""
+def sum_weights_over_roots(histogram: ContributionHistogram, caps: npt.ArrayLike) -> FloatArray:
+    """Compute Σ_j min(m_j, τ)/√m_j over all owners, shape of ``caps``."""
     sizes = histogram.sizes.astype(np.float64)
     users = histogram.users.astype(np.float64)
-    below = np.r_[0.0, np.cumsum(users * np.sqrt(sizes))]
-    above = np.r_[np.cumsum((users / np.sqrt(sizes))[::-1])[::-1], 0.0]
+    sums_below = np.r_[0.0, np.cumsum(users * np.sqrt(sizes))]
+    sums_above = np.r_[np.cumsum((users / np.sqrt(sizes))[::-1])[::-1], 0.0]
     tau = np.asarray(caps, dtype=np.float64)
-    at = np.searchsorted(sizes, tau, side="right")
-    return np.asarray(below[at] + tau * above[at])
+    index = np.searchsorted(sizes, tau, side="right")
+    return np.asarray(sums_below[index] + tau * sums_above[index])
 
 
-def capped(
-    histogram: ContributionHistogram, caps: npt.ArrayLike, of: Collaboration, whole_owner: bool
+def cap_owners(
+    histogram: ContributionHistogram, caps: npt.ArrayLike, collaboration: Collaboration, whole_owner: bool
 ) -> Collaboration:
-    """The owners of a histogram of records per owner, each with at most so many records.
+    """Cap the records per owner of a histogram.
 
     Args:
         histogram: Records per owner.
         caps: τ, shape (q,) or a number.
-        of: Budget, parameters and diameters; its owners and records are replaced, and its records per unit where a
-            whole owner is one unit.
+        collaboration: Budget, parameters and diameters; its owners and records are replaced, and its records per unit
+            where a whole owner is one unit.
         whole_owner: Whether a unit is an owner with all records that are kept.
 
     Returns:
@@ -64,13 +64,13 @@ def capped(
         alone learns from all m_j records, and these bounds are averaged with the same weights.
     """
     tau = np.asarray(caps, dtype=np.float64)
-    kept = np.asarray(histogram.kept_rows(tau), dtype=np.float64)
-    mean = kept / histogram.num_users
-    return of.having(
+    kept_records = np.asarray(histogram.kept_rows(tau), dtype=np.float64)
+    mean_records = kept_records / histogram.num_users
+    return collaboration.replace(
         owners=float(histogram.num_users),
-        records=mean,
-        evenness=weights_over_roots(histogram, tau) / kept * np.sqrt(mean),
-        records_per_unit=tau if whole_owner else of.records_per_unit,
+        records=mean_records,
+        evenness=sum_weights_over_roots(histogram, tau) / kept_records * np.sqrt(mean_records),
+        records_per_unit=tau if whole_owner else collaboration.records_per_unit,
     )
 
 
@@ -81,54 +81,58 @@ class CapChoice:
     Attributes:
         cap: τ, whole.
         bound: Of joint privacy there.
-        kept: N_τ.
-        within: Smallest and largest cap of the stretch around it whose bound stays within 5 %.
+        kept_records: N_τ.
+        near_optimal: Smallest and largest cap of the stretch around it whose bound stays within 5 %.
         certificate: Its bound beside a lower bound for every whole cap.
     """
 
     cap: int
     bound: float
-    kept: float
-    within: tuple[int, int]
+    kept_records: float
+    near_optimal: tuple[int, int]
     certificate: Certificate
 
 
-def joint_bounds(histogram: ContributionHistogram, caps: npt.ArrayLike, of: Collaboration) -> FloatArray:
-    """B(τ), joint privacy of whole owners, shape of ``caps``."""
-    return together(capped(histogram, caps, of, whole_owner=True), Private.JOINT)
+def compute_joint_bounds(
+    histogram: ContributionHistogram, caps: npt.ArrayLike, collaboration: Collaboration
+) -> FloatArray:
+    """Compute B(τ), joint privacy of whole owners, shape of ``caps``."""
+    return bound_together(cap_owners(histogram, caps, collaboration, whole_owner=True), ProtectedPart.JOINT)
 
 
-def parts(
-    histogram: ContributionHistogram, caps: FloatArray, of: Collaboration
+def split_bound(
+    histogram: ContributionHistogram, caps: FloatArray, collaboration: Collaboration
 ) -> tuple[FloatArray, FloatArray]:
-    """B(τ) in the part that falls with τ and the one that rises; each of the shape of ``caps``."""
-    at = capped(histogram, caps, of, whole_owner=True)
-    sampling = without_privacy(at)
-    return sampling, together(at, Private.JOINT) - sampling
+    """Split B(τ) into the part that falls with τ and the one that rises; each of the shape of ``caps``."""
+    capped_owners = cap_owners(histogram, caps, collaboration, whole_owner=True)
+    sampling = bound_without_privacy(capped_owners)
+    return sampling, bound_together(capped_owners, ProtectedPart.JOINT) - sampling
 
 
-def best_cap(histogram: ContributionHistogram, of: Collaboration) -> CapChoice:
-    """The whole cap with the smallest bound, by bisecting intervals that could hold a better one.
+def find_best_cap(histogram: ContributionHistogram, collaboration: Collaboration) -> CapChoice:
+    """Find the integer cap with the smallest bound, by bisecting intervals that could hold a better one.
 
     Args:
         histogram: Records per owner.
-        of: Budget, parameters, diameters, constants.
+        collaboration: Budget, parameters, diameters, constants.
     """
-    most = float(histogram.max_size)
+    largest_size = float(histogram.max_size)
 
     def split(caps: FloatArray) -> Split:
-        falling, rising = parts(histogram, caps, of)
+        falling, rising = split_bound(histogram, caps, collaboration)
         return Split(falling, falling, rising)
 
-    first = np.geomspace(1.0, most, _START)
-    found = minimise(split, 1.0, most, whole=True, tolerance=TOLERANCE, first=first)
-    cap = int(found.argument)
-    best = float(joint_bounds(histogram, float(cap), of))
-    low, high = stretch_within(split, float(cap), 1.0, most, NEAR * best)
+    starting_caps = np.geomspace(1.0, largest_size, _START)
+    search = minimise(
+        split, 1.0, largest_size, is_integer=True, tolerance=TOLERANCE, first_points=starting_caps
+    )
+    cap = int(search.argument)
+    best_bound = float(compute_joint_bounds(histogram, float(cap), collaboration))
+    low, high = find_interval_within(split, float(cap), 1.0, largest_size, NEAR_OPTIMAL_FACTOR * best_bound)
     return CapChoice(
         cap=cap,
-        bound=best,
-        kept=float(histogram.kept_rows(float(cap))),
-        within=(int(low), int(high)),
-        certificate=Certificate(best, min(found.lower_bound, best), _ARGUMENT),
+        bound=best_bound,
+        kept_records=float(histogram.kept_rows(float(cap))),
+        near_optimal=(int(low), int(high)),
+        certificate=Certificate(best_bound, min(search.lower_bound, best_bound), _ARGUMENT),
     )

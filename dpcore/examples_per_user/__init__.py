@@ -1,3 +1,9 @@
-"""How many examples of one user a private training may see: DP-SGD that protects users, by two ways of sampling."""
+"""The number of examples per user in a private training: DP-SGD that protects users, with two ways of sampling."""
 
-from dpcore.examples_per_user.parameters import ASSUMPTIONS, NEIGHBOURS, NOT_COVERED, ExamplesParameters, Way
+from dpcore.examples_per_user.parameters import (
+    ASSUMPTIONS,
+    NEIGHBOURS,
+    NOT_COVERED,
+    ExamplesParameters,
+    Sampling,
+)

@@ -1,4 +1,4 @@
-"""What a person chooses on the page "Examples per user": everything but the data."""
+"""The settings of the page *User-level DP-SGD*: everything but the data."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ NOT_COVERED = (
 )
 
 
-class Way(Option):
-    """Who is drawn in a step."""
+class Sampling(Option):
+    """The unit that is sampled in a step."""
 
     BOTH = "both", "The better"
     EXAMPLES = "examples", "Examples"
@@ -52,7 +52,7 @@ class ExamplesParameters(Parameters):
     steps: int = public.number(
         100, "Steps T", (1, MAX_STEPS), name="the number of steps T", width=90, place=LINE
     )
-    way: Way = public.choice(Way.BOTH, "Drawn in a step")
+    way: Sampling = public.choice(Sampling.BOTH, "Drawn in a step")
     """Examples: each by a coin of its own, each gradient clipped. Users: each by a coin, and the mean of a user's
     gradients clipped."""
     dimension: int = public.number(

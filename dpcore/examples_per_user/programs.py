@@ -1,4 +1,4 @@
-"""A training with a bounded number of examples per user as programs: the values with a check of ε, and libraries."""
+"""Programs for a training with a bounded number of examples per user: the values with a check of ε, and libraries."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dpcore.code import Code
 from dpcore.code.templates import render
 from dpcore.common import wording
 from dpcore.common.version import VERSION
-from dpcore.examples_per_user.noise import grid_of, kept_terms
-from dpcore.examples_per_user.parameters import Way
+from dpcore.examples_per_user.noise import choose_grid, truncate_mixture
+from dpcore.examples_per_user.parameters import Sampling
 
 PROGRAMS = {"Values, and a check of ε": "values", "Opacus": "opacus", "JAX Privacy": "jax_privacy"}
 """By the name that a person reads: the template."""
@@ -18,10 +18,10 @@ PROGRAMS = {"Values, and a check of ε": "values", "Opacus": "opacus", "JAX Priv
 
 @dataclass(frozen=True)
 class Training:
-    """What a program holds; all of it are constants.
+    """The constants of a program.
 
     Attributes:
-        way: Who is drawn.
+        sampling: Who is drawn.
         bound: G.
         rate: q.
         divisor: Of the noisy sum.
@@ -31,7 +31,7 @@ class Training:
         steps: T.
     """
 
-    way: Way
+    sampling: Sampling
     bound: int
     rate: float
     divisor: float
@@ -41,39 +41,45 @@ class Training:
     steps: int
 
 
-def program(name: str, of: Training, label: str) -> Code:
-    """One of `PROGRAMS`.
+def write_program(name: str, training: Training, label: str) -> Code:
+    """Write one of `PROGRAMS`.
 
     Args:
         name: Which.
-        of: Its constants.
+        training: Its constants.
         label: What kind of numbers they are, a sentence.
     """
-    file = PROGRAMS[name]
-    moves = 1 if of.way is Way.USERS else of.bound
-    k, weights = kept_terms(moves, of.rate) if of.rate < 1.0 else ([0.0, float(moves)], [0.0, 1.0])
+    template_name = PROGRAMS[name]
+    num_moved = 1 if training.sampling is Sampling.USERS else training.bound
+    possible_moves, weights = (
+        truncate_mixture(num_moved, training.rate)
+        if training.rate < 1.0
+        else ([0.0, float(num_moved)], [0.0, 1.0])
+    )
     text = render(
-        Path(__file__).with_name(f"{file}.py"),
+        Path(__file__).with_name(f"{template_name}.py"),
         version=VERSION,
         label=label,
-        users=of.way is Way.USERS,
-        bound=of.bound,
-        rate=wording.digits(of.rate),
-        divisor=wording.digits(of.divisor),
-        multiplier=wording.digits(of.multiplier),
-        epsilon=wording.digits(of.epsilon),
-        delta=wording.digits(of.delta),
-        steps=of.steps,
-        grid=wording.digits(grid_of(of.epsilon, of.steps)),
+        users=training.sampling is Sampling.USERS,
+        bound=training.bound,
+        rate=wording.digits(training.rate),
+        divisor=wording.digits(training.divisor),
+        multiplier=wording.digits(training.multiplier),
+        epsilon=wording.digits(training.epsilon),
+        delta=wording.digits(training.delta),
+        steps=training.steps,
+        grid=wording.digits(choose_grid(training.epsilon, training.steps)),
         # Where a tail was moved G stands behind K, which is then the last k in order.
-        last=int(k[-2]) if k[-1] > len(k) - 1 else int(k[-1]),
+        last=int(possible_moves[-2])
+        if possible_moves[-1] > len(possible_moves) - 1
+        else int(possible_moves[-1]),
         weights=weights,
     )
-    return Code(text, "python", f"examples_per_user_{file}.py", ())
+    return Code(text, "python", f"examples_per_user_{template_name}.py", ())
 
 
-def owners_program(bound: int) -> Code:
-    """Records of several owners: a program that keeps them, for a table of the person's own.
+def write_owners_program(bound: int) -> Code:
+    """Write a program that keeps records of several owners, for a table of the person's own.
 
     Args:
         bound: k, records per user.

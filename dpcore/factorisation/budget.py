@@ -1,10 +1,10 @@
 """One Gaussian budget for the counts and for all sweeps.
 
-A user moves the counts by at most sqrt(k) and, in each of T sweeps, the matrices and the vectors of all items by at
-most sqrt(k) each, in units of what a rating of weight 1 may add. With noise s_0 on counts and s on the others, all
-releases together are one Gaussian mechanism with mu^2 = k / s_0^2 + R T k / s^2, R = 2 releases a sweep. In terms of
-`dpcore.multitask.budget` that is beta = mu^2 / 2, and betas add. What is released once a sweep for all items together,
-and moved by at most 1, adds 1 to R k.
+A user moves the counts by at most sqrt(k) and, in each of T sweeps, the matrices and the vectors of all items
+by at most sqrt(k) each, in units of what a rating of weight 1 may add. With noise s_0 on counts and s on the
+others, all releases together are one Gaussian mechanism with mu^2 = k / s_0^2 + R T k / s^2, R = 2 releases a
+sweep. In terms of `dpcore.multitask.budget` that is beta = mu^2 / 2, and betas add. A further release per sweep
+for all items together, which a user moves by at most 1, adds 1 to R k.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import math
 from dataclasses import dataclass
 
 from dpcore.common.checks import Problems
-from dpcore.multitask.budget import PrivacyTarget, exact_budget
+from dpcore.multitask.budget import PrivacyTarget, compute_exact_budget
 
 # 7 ms a root, and a page asks for the same one several times.
-_exact_budget = functools.lru_cache(maxsize=256)(exact_budget)
+_exact_budget = functools.lru_cache(maxsize=256)(compute_exact_budget)
 
 
 @dataclass(frozen=True)
 class Spending:
-    """How the budget of all users is divided among what is released.
+    """The division of the budget of all users among the releases.
 
     Attributes:
         budget: beta, all of it, above 0.
@@ -30,8 +30,8 @@ class Spending:
         sweeps: T, releases of all item vectors.
         max_items: k: a user's squared weights sum to at most this.
         releases: Gaussian releases in one sweep: 2 for matrices and vectors, the steps for gradient descent.
-        for_all: Further ones in a sweep that a user moves by at most 1, not sqrt(k), with the same noise: 1 where the
-            Gram matrix of all users is released, for implicit feedback.
+        unit_releases: Further ones in a sweep that a user moves by at most 1, not sqrt(k), with the same noise: 1
+            where the Gram matrix of all users is released, for implicit feedback.
 
     Raises:
         InvalidInput: Out of range; all problems at once.
@@ -42,7 +42,7 @@ class Spending:
     sweeps: int
     max_items: int
     releases: int = 2
-    for_all: int = 0
+    unit_releases: int = 0
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -51,31 +51,31 @@ class Spending:
             problems.whole(1, 1_000, sweeps=self.sweeps)
             problems.whole(1, 10**9, max_items=self.max_items)
             problems.whole(1, 10_000, releases=self.releases)
-            problems.whole(0, 10_000, for_all=self.for_all)
+            problems.whole(0, 10_000, for_all=self.unit_releases)
 
     @classmethod
-    def of(
+    def from_target(
         cls,
         target: PrivacyTarget,
         count_share: float,
         sweeps: int,
         max_items: int,
         releases: int = 2,
-        for_all: int = 0,
+        unit_releases: int = 0,
     ) -> Spending:
-        """From what is promised to every user."""
-        return cls(_exact_budget(target), count_share, sweeps, max_items, releases, for_all)
+        """Create the division from the guarantee that every user gets."""
+        return cls(_exact_budget(target), count_share, sweeps, max_items, releases, unit_releases)
 
     @property
     def count_noise(self) -> float:
-        """s_0: standard deviation of the noise on each count; infinite where no counts are released."""
-        spent = self.budget * self.count_share
-        return math.sqrt(self.max_items / (2.0 * spent)) if spent else math.inf
+        """Return s_0, the standard deviation of the noise on each count; infinite where no counts are released."""
+        budget = self.budget * self.count_share
+        return math.sqrt(self.max_items / (2.0 * budget)) if budget else math.inf
 
     @property
     def noise(self) -> float:
-        """s: standard deviation of the noise on each released sum, where a rating of weight 1 adds at most 1."""
-        spent = self.budget * (1.0 - self.count_share)
-        # Squared, in units of the noise.
-        moved = self.sweeps * (self.releases * self.max_items + self.for_all)
-        return math.sqrt(moved / (2.0 * spent))
+        """Return s, the standard deviation of the noise on each released sum; a rating of weight 1 adds at most 1."""
+        budget = self.budget * (1.0 - self.count_share)
+        # In units of what a rating of weight 1 may add.
+        squared_sensitivity = self.sweeps * (self.releases * self.max_items + self.unit_releases)
+        return math.sqrt(squared_sensitivity / (2.0 * budget))

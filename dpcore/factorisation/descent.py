@@ -22,8 +22,8 @@ _CELLS = 4_000_000
 
 
 @dataclass(frozen=True)
-class Steps:
-    """How the gradient steps of a sweep go.
+class GradientSteps:
+    """The gradient steps of a sweep.
 
     Attributes:
         number: S, steps in a sweep, each a release; 1 to 1,000.
@@ -43,14 +43,14 @@ class Steps:
             problems.positive(gradient_bound=self.gradient_bound)
 
 
-def summed_gradients(
+def sum_gradients(
     weighted: WeightedRatings,
     user_vectors: FloatArray,
     item_vectors: FloatArray,
     limits: RatingRange,
     bound: float,
 ) -> FloatArray:
-    """sum_j w_ij clip((<u_i, v_j> - y_ij) v_j, bound) of every item, shape (num_items, d). Private.
+    """Compute sum_j w_ij clip((<u_i, v_j> - y_ij) v_j, bound) of every item, shape (num_items, d). Private.
 
     Args:
         weighted: The ratings that count, and their weights.
@@ -60,46 +60,46 @@ def summed_gradients(
         bound: Gamma.
     """
     ratings = weighted.ratings
-    out = np.zeros(item_vectors.shape)
+    gradient_sums = np.zeros(item_vectors.shape)
     lengths = np.sqrt(np.einsum("ud,ud->u", user_vectors, user_vectors))
     per_user = max(ratings.num_ratings / ratings.num_users, 1.0) * item_vectors.shape[1]
-    for users, at in ratings.blocks(max(int(_CELLS / per_user), 1)):
-        who = np.repeat(
+    for users, rating_slice in ratings.blocks(max(int(_CELLS / per_user), 1)):
+        user_rows = np.repeat(
             np.arange(users.start, users.stop), np.diff(ratings.starts[users.start : users.stop + 1])
         )
-        predicted = np.einsum("pd,pd->p", user_vectors[who], item_vectors[ratings.items[at]])
-        residuals = predicted - limits.centred(ratings.values[at])
-        long = np.abs(residuals) * lengths[who]
+        predicted = np.einsum("pd,pd->p", user_vectors[user_rows], item_vectors[ratings.items[rating_slice]])
+        residuals = predicted - limits.centre(ratings.values[rating_slice])
+        gradient_lengths = np.abs(residuals) * lengths[user_rows]
         # Clipped first, then weighted: so a user moves the sum by w_ij Gamma at most, as the budget counts it.
-        entries = weighted.weights[at] * residuals * (bound / np.maximum(long, bound))
-        add_item_vectors(out, ratings, users, at, user_vectors[users], entries)
-    return out
+        entries = weighted.weights[rating_slice] * residuals * (bound / np.maximum(gradient_lengths, bound))
+        add_item_vectors(gradient_sums, ratings, users, rating_slice, user_vectors[users], entries)
+    return gradient_sums
 
 
-def expected_weights(counts: FloatArray, exponent: float) -> FloatArray:
-    """About what the weights of each item sum to, from noisy counts alone, shape (num_items,).
+def expect_weights(counts: FloatArray, exponent: float) -> FloatArray:
+    """Estimate the sum of each item's weights from noisy counts alone, shape (num_items,).
 
-    Equation 11 with as many users as the counts show at least: n_i omega_i with omega_i proportional to n_i^-mu and
-    sum n_i omega_i^2 = sum n_i. It sets the length of the steps and costs no privacy.
+    Equation 11 with as many users as the counts show at least: n_i omega_i with omega_i proportional to n_i^-mu
+    and sum n_i omega_i^2 = sum n_i. It sets the length of the steps and costs no privacy.
     """
     return np.asarray(
         counts ** (1.0 - exponent) * np.sqrt(counts.sum() / np.sum(counts ** (1.0 - 2.0 * exponent)))
     )
 
 
-def descended(
+def descend(
     item_vectors: FloatArray,
     start: FloatArray,
     weighted: WeightedRatings,
     user_vectors: FloatArray,
     settings: FactorSettings,
     limits: RatingRange,
-    steps: Steps,
+    steps: GradientSteps,
     noise: float,
     totals: FloatArray,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
-    """The item vectors after the steps of one sweep.
+    """Take the steps of one sweep and return the item vectors after them.
 
     Args:
         item_vectors: Before, shape (num_items, d).
@@ -110,7 +110,7 @@ def descended(
         limits: Public range of the ratings.
         steps: How many, and the clipping.
         noise: s, per unit of the gradient bound.
-        totals: `expected_weights`.
+        totals: `expect_weights`.
         rng: Source of the noise.
 
     Returns:
@@ -118,18 +118,18 @@ def descended(
     """
     vectors, start = item_vectors.copy(), start.copy()
     for _ in range(steps.number):
-        gradients = summed_gradients(weighted, user_vectors, vectors, limits, steps.gradient_bound)
+        gradients = sum_gradients(weighted, user_vectors, vectors, limits, steps.gradient_bound)
         gradients += noise * steps.gradient_bound * rng.standard_normal(gradients.shape)
         if settings.offset > 0.0:
             # The common level of all items: its gradient is the sum over items, in which the noise averages out.
             shift = float(gradients[:, 0].sum()) / (settings.offset**2 * float(totals.sum()))
             bound = limits.label_bound / settings.offset
-            moved = min(max(float(start[0]) - shift, -bound), bound)
-            vectors[:, 0] += moved - start[0]
+            new_level = min(max(float(start[0]) - shift, -bound), bound)
+            vectors[:, 0] += new_level - start[0]
             # The vectors have moved, and their gradients with them, by offset^2 times the weights where nothing is
             # clipped.
-            gradients[:, 0] += (moved - start[0]) * settings.offset**2 * totals
-            start[0] = moved
+            gradients[:, 0] += (new_level - start[0]) * settings.offset**2 * totals
+            start[0] = new_level
         # User vectors have length at most 1, so this is never longer than a stable step.
         rate = 1.0 / (totals + settings.item_ridge)
         vectors -= rate[:, None] * (gradients + settings.item_ridge * (vectors - start))

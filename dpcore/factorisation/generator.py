@@ -13,7 +13,7 @@ from dpcore.contributions import FloatArray
 from dpcore.factorisation.ratings import Ratings
 from dpcore.multitask.graph import TaskCodes
 
-MOST_CELLS = 800_000_000
+MAX_CELLS = 800_000_000
 """Users times items: each cell costs a random number, about 8 ns."""
 _BLOCK_CELLS = 4_000_000
 _Cells = npt.NDArray[np.float32]
@@ -24,13 +24,10 @@ _Tastes = tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]
 class GeneratedRatings:
     """A population of users and items.
 
-    Item i, in the order of popularity, is as popular as (i + 1)^-zipf_exponent; users are as active as a logarithmic
-    normal variable. User j rates item i independently with probability 1 - exp(-t_j popularity_i), where t_j gives
-    them as many ratings as they are active, in expectation. A rating is
-
-        overall + offset_i + offset_j + <taste_j, trait_i> + error,
-
-    rounded to steps and brought into the range.
+    Item i, in the order of popularity, is as popular as (i + 1)^-zipf_exponent; users are as active as a
+    logarithmic normal variable. User j rates item i independently with probability 1 - exp(-t_j popularity_i),
+    where t_j gives them as many ratings as they are active, in expectation. A rating is overall + offset_i +
+    offset_j + <taste_j, trait_i> + error, rounded to steps and clipped to the range.
 
     Attributes:
         num_users: 2 to 10 million.
@@ -74,8 +71,8 @@ class GeneratedRatings:
         with Problems() as problems:
             sizes = problems.whole(2, 10**7, num_users=self.num_users)
             sizes &= problems.whole(2, 10**6, num_items=self.num_items)
-            if sizes and self.num_users * self.num_items > MOST_CELLS:
-                problems.add(f"users times items must be at most {MOST_CELLS:,}")
+            if sizes and self.num_users * self.num_items > MAX_CELLS:
+                problems.add(f"users times items must be at most {MAX_CELLS:,}")
             if sizes:
                 problems.between(1.0, max(self.num_items / 2.0, 1.0), ratings_per_user=self.ratings_per_user)
             problems.between(0.0, 3.0, zipf_exponent=self.zipf_exponent, user_spread=self.user_spread)
@@ -94,79 +91,88 @@ class GeneratedRatings:
             problems.ascending(**{"the lowest rating": self.lowest, "the highest": self.highest})
 
     def draw(self, rng: np.random.Generator) -> Ratings:
-        """One table of ratings, users with no rating included; codes of items are shuffled."""
+        """Draw one table of ratings, users with no rating included; codes of items are shuffled."""
         return self.draw_with_traits(rng)[0]
 
     def draw_with_traits(self, rng: np.random.Generator) -> tuple[Ratings, npt.NDArray[np.float32]]:
-        """The table, and the planted traits of the items, shape (num_items, rank)."""
-        # Where taste decides nothing, ratings are the same as they were before it could.
-        taste = self._tastes(rng) if self.choice_spread else None
-        starts, items = self._who_rates_what(rng, taste)
+        """Draw a table, and return with it the planted traits of the items, shape (num_items, rank)."""
+        # Draw tastes first only if they decide which items are rated: the other streams then stay as they are.
+        taste = self._draw_tastes(rng) if self.choice_spread else None
+        starts, items = self._draw_pairs(rng, taste)
         offsets = self.offset_spread * rng.standard_normal(self.num_items, dtype=np.float32)
-        traits, tastes = self._tastes(rng) if taste is None else taste
-        own = self.own_spread * rng.standard_normal(self.num_users, dtype=np.float32)
+        traits, tastes = self._draw_tastes(rng) if taste is None else taste
+        own_offsets = self.own_spread * rng.standard_normal(self.num_users, dtype=np.float32)
         values = np.empty(items.size, dtype=np.float32)
         users_at_once = max(int(_BLOCK_CELLS / self.rank / max(items.size / self.num_users, 1.0)), 1)
         for first in range(0, self.num_users, users_at_once):
-            last = min(first + users_at_once, self.num_users)
-            at = slice(int(starts[first]), int(starts[last]))
-            who = np.repeat(np.arange(first, last), np.diff(starts[first : last + 1]))
-            agree = np.einsum("pr,pr->p", tastes[who], traits[items[at]])
-            errors = self.error_spread * rng.standard_normal(agree.size, dtype=np.float32)
-            values[at] = self.overall + offsets[items[at]] + own[who] + agree + errors
+            stop = min(first + users_at_once, self.num_users)
+            rating_slice = slice(int(starts[first]), int(starts[stop]))
+            user_rows = np.repeat(np.arange(first, stop), np.diff(starts[first : stop + 1]))
+            affinities = np.einsum("pr,pr->p", tastes[user_rows], traits[items[rating_slice]])
+            errors = self.error_spread * rng.standard_normal(affinities.size, dtype=np.float32)
+            values[rating_slice] = (
+                self.overall + offsets[items[rating_slice]] + own_offsets[user_rows] + affinities + errors
+            )
         if self.step:
             np.round(values / np.float32(self.step), out=values)
             values *= np.float32(self.step)
         values = np.clip(values, self.lowest, self.highest).astype(np.float32)
         return Ratings(starts, items, values, self.num_items), traits
 
-    def _tastes(self, rng: np.random.Generator) -> _Tastes:
-        """Traits of the items and tastes of the users."""
+    def _draw_tastes(self, rng: np.random.Generator) -> _Tastes:
+        """Draw traits of the items and tastes of the users."""
         # <taste, trait> has variance r a^2 a^2 with entries of standard deviation a.
-        each = math.sqrt(self.taste_spread / math.sqrt(self.rank))
-        traits = each * rng.standard_normal((self.num_items, self.rank), dtype=np.float32)
-        tastes = each * rng.standard_normal((self.num_users, self.rank), dtype=np.float32)
+        entry_scale = math.sqrt(self.taste_spread / math.sqrt(self.rank))
+        traits = entry_scale * rng.standard_normal((self.num_items, self.rank), dtype=np.float32)
+        tastes = entry_scale * rng.standard_normal((self.num_users, self.rank), dtype=np.float32)
         return traits, tastes
 
-    def _who_rates_what(
-        self, rng: np.random.Generator, taste: _Tastes | None
-    ) -> tuple[np.ndarray, TaskCodes]:
+    def _draw_pairs(self, rng: np.random.Generator, taste: _Tastes | None) -> tuple[np.ndarray, TaskCodes]:
+        """Draw which items each user rates, as row starts and item codes."""
         popularity = np.arange(1.0, self.num_items + 1.0) ** -self.zipf_exponent
         popularity = rng.permutation(popularity / popularity.sum())
-        active, rates = self._rates(popularity, rng)
+        activities, rates = self._draw_rates(popularity, rng)
         negative = (-popularity).astype(np.float32)
-        per_user: list[np.ndarray] = []
-        found: list[np.ndarray] = []
-        rows = max(_BLOCK_CELLS // self.num_items, 1)
-        for first in range(0, self.num_users, rows):
-            some = rates[first : first + rows].astype(np.float32)
-            expected = some[:, None] * negative
+        counts_per_user: list[np.ndarray] = []
+        items: list[np.ndarray] = []
+        users_per_block = max(_BLOCK_CELLS // self.num_items, 1)
+        for first in range(0, self.num_users, users_per_block):
+            block_rates = rates[first : first + users_per_block].astype(np.float32)
+            expected = block_rates[:, None] * negative
             if taste is not None:
-                expected = self._by_taste(expected, taste, slice(first, first + some.size), active)
+                expected = self._scale_by_taste(
+                    expected, taste, slice(first, first + block_rates.size), activities
+                )
             # Independent cells need no sorting and no search, unlike draws without replacement.
-            hits = rng.random((some.size, self.num_items), dtype=np.float32) < -np.expm1(expected)
-            per_user.append(np.count_nonzero(hits, axis=1))
-            found.append((np.flatnonzero(hits) % self.num_items).astype(np.int32))
-        starts = np.concatenate(([0], np.cumsum(np.concatenate(per_user)))).astype(np.int64)
-        return starts, np.concatenate(found)
+            hits = rng.random((block_rates.size, self.num_items), dtype=np.float32) < -np.expm1(expected)
+            counts_per_user.append(np.count_nonzero(hits, axis=1))
+            items.append((np.flatnonzero(hits) % self.num_items).astype(np.int32))
+        starts = np.concatenate(([0], np.cumsum(np.concatenate(counts_per_user)))).astype(np.int64)
+        return starts, np.concatenate(items)
 
-    def _by_taste(self, negative: _Cells, taste: _Tastes, users: slice, active: FloatArray) -> _Cells:
-        """-t_j popularity_i a_ij for some users, from -t_j popularity_i; each as active as before, or nearly."""
+    def _scale_by_taste(
+        self, negative: _Cells, taste: _Tastes, users: slice, activities: FloatArray
+    ) -> _Cells:
+        """Compute -t_j popularity_i a_ij for some users from -t_j popularity_i; each stays as active, or nearly."""
         traits, tastes = taste
-        liking = (tastes[users] * np.float32(self.choice_spread / self.taste_spread)) @ traits.T
-        out = negative * np.exp(liking - liking.max(axis=1, keepdims=True))
-        for _ in range(4):  # Nobody rates an item twice, so what is liked much adds less than its rate.
-            out *= (active[users] / np.maximum(-np.expm1(out).sum(axis=1), 1e-3)).astype(np.float32)[:, None]
-        return np.asarray(out, dtype=np.float32)
+        affinities = (tastes[users] * np.float32(self.choice_spread / self.taste_spread)) @ traits.T
+        exponents = negative * np.exp(affinities - affinities.max(axis=1, keepdims=True))
+        for _ in range(4):  # Nobody rates an item twice, so a much-liked item adds less than its rate.
+            exponents *= (activities[users] / np.maximum(-np.expm1(exponents).sum(axis=1), 1e-3)).astype(
+                np.float32
+            )[:, None]
+        return np.asarray(exponents, dtype=np.float32)
 
-    def _rates(self, popularity: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """How active users are, and t_j, for which user j has as many ratings in expectation, taste apart."""
-        most = 0.9 * self.num_items
-        active = np.exp(self.user_spread * rng.standard_normal(self.num_users))
+    def _draw_rates(self, popularity: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Draw how active users are, and t_j, for which user j has as many ratings in expectation, taste apart."""
+        max_ratings = 0.9 * self.num_items
+        activities = np.exp(self.user_spread * rng.standard_normal(self.num_users))
         for _ in range(20):  # Bounded at both ends, the mean of the others makes up for it.
-            active = np.clip(active * (self.ratings_per_user / active.mean()), min(1.0, most), most)
-        # As many ratings as there are of rate t, on a grid from almost none to almost all.
-        least = float(popularity[popularity > 0.0].min())
-        grid = np.geomspace(1e-3, 50.0 / least, 200)
+            activities = np.clip(
+                activities * (self.ratings_per_user / activities.mean()), min(1.0, max_ratings), max_ratings
+            )
+        # The expected ratings at rate t, on a grid from almost none to almost all, inverted for each user.
+        smallest_popularity = float(popularity[popularity > 0.0].min())
+        grid = np.geomspace(1e-3, 50.0 / smallest_popularity, 200)
         expected = np.array([-np.expm1(-rate * popularity).sum() for rate in grid])
-        return active, np.exp(np.interp(np.log(active), np.log(expected), np.log(grid)))
+        return activities, np.exp(np.interp(np.log(activities), np.log(expected), np.log(grid)))

@@ -23,27 +23,27 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.factorisation.allocation import Scheme, WeightedRatings, allocate, draw_exactly, noisy_counts
+from dpcore.factorisation.allocation import Scheme, WeightedRatings, allocate, count_with_noise, draw_exactly
 from dpcore.factorisation.budget import Spending
 from dpcore.factorisation.fit import OnSweep
 from dpcore.factorisation.normal_equations import (
     Sums,
     Vectors,
     add_item_sums,
-    products,
-    solved,
-    user_sums,
-    users_at_once,
+    choose_block_size,
+    multiply_coordinates,
+    solve_rows,
+    sum_for_users,
 )
 from dpcore.factorisation.ratings import Ratings
 
 
 @dataclass(frozen=True)
 class ImplicitSettings:
-    """What alternating least squares does with implicit feedback.
+    """The settings of alternating least squares with implicit feedback.
 
     Attributes:
         dimension: d, 1 to 128.
@@ -73,7 +73,7 @@ class ImplicitSettings:
             problems.whole(0, 2**32 - 1, seed=self.seed)
 
     def first_item_vectors(self, popularity: FloatArray) -> FloatArray:
-        """Where the sweeps begin: the first coordinate says how popular an item is, the others are random.
+        """Draw the first item vectors: the first coordinate is an item's popularity, the others are random.
 
         Args:
             popularity: Of each item, at least 0, public or released before; shape (num_items,).
@@ -86,25 +86,27 @@ class ImplicitSettings:
         return np.asarray(vectors)
 
 
-def chosen(ratings: Ratings, least: float | None = None) -> Ratings:
-    """What users chose: the ratings of at least so much, each of value 1.
+def select_choices(ratings: Ratings, smallest_rating: float | None = None) -> Ratings:
+    """Select what users chose: the ratings of at least ``smallest_rating``, each with value 1.
 
     Args:
         ratings: The table.
-        least: In the ratings' unit; None for all of them. The paper takes 4 of 5 stars.
+        smallest_rating: In the ratings' unit; None for all of them. The paper takes 4 of 5 stars.
 
     Raises:
         InvalidInput: No rating is so high.
     """
-    kept = ratings if least is None else ratings.kept(ratings.values >= least)
-    if not kept.num_ratings:
-        raise refusal(f"no rating is at least {least:g}", remedy="Lower what counts as chosen")
-    return Ratings(kept.starts, kept.items, np.ones(kept.num_ratings, dtype=np.float32), kept.num_items)
+    choices = ratings if smallest_rating is None else ratings.select(ratings.values >= smallest_rating)
+    if not choices.num_ratings:
+        raise refuse(f"no rating is at least {smallest_rating:g}", remedy="Lower what counts as chosen")
+    return Ratings(
+        choices.starts, choices.items, np.ones(choices.num_ratings, dtype=np.float32), choices.num_items
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class ImplicitModel:
-    """What is released, and what recommends.
+    """The released item vectors, and the recommendations that follow from them.
 
     Attributes:
         item_vectors: Shape (num_items, d).
@@ -114,14 +116,16 @@ class ImplicitModel:
     item_vectors: FloatArray
     settings: ImplicitSettings
 
-    def user_vectors(self, history: Ratings) -> FloatArray:
-        """What each user computes at home from the item vectors and what they chose, shape (num_users, d)."""
-        return np.concatenate([x for _, _, x in solved_users(history, self.item_vectors, self.settings)])
+    def solve_user_vectors(self, history: Ratings) -> FloatArray:
+        """Compute each user's vector at home, from the item vectors and what they chose, shape (num_users, d)."""
+        return np.concatenate(
+            [vectors for _, _, vectors in solve_users(history, self.item_vectors, self.settings)]
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class ImplicitFit:
-    """What a private fit releases, and how.
+    """The release of a private fit, with its budget and scheme.
 
     Attributes:
         model: The item vectors; its settings have the ridge that was used.
@@ -136,13 +140,13 @@ class ImplicitFit:
     scheme: Scheme
 
 
-def solved_users(
+def solve_users(
     history: Ratings, item_vectors: Vectors, settings: ImplicitSettings
 ) -> Iterator[tuple[slice, slice, FloatArray]]:
-    """The least-squares vectors of all users, block by block, scaled to length 1; 0 for users who chose nothing.
+    """Solve for the least-squares vectors of all users, block by block, scaled to length 1; 0 without choices.
 
-    What a user is recommended does not depend on the length of their vector. At length 1 every user's signal is as
-    large as it may be for the noise.
+    What a user is recommended does not depend on the length of their vector. At length 1 every user's signal is
+    as large as it may be for the noise.
 
     Yields:
         The block's users, their pairs, and their vectors, shape (block, d).
@@ -150,20 +154,22 @@ def solved_users(
     Source: Krichene et al. 2023, algorithm 3, line 4.
     """
     vectors = np.ascontiguousarray(item_vectors, dtype=history.values.dtype)
-    of_items = products(vectors)
-    everything = settings.unobserved * of_items.sum(axis=0, dtype=np.float64)
-    for users, at in history.blocks(users_at_once(vectors.shape[1])):
-        ones = np.ones(at.stop - at.start, dtype=vectors.dtype)
-        sums = user_sums(history, users, at, vectors, of_items, ones, ones)
+    item_products = multiply_coordinates(vectors)
+    unobserved_matrix = settings.unobserved * item_products.sum(axis=0, dtype=np.float64)
+    for users, rating_slice in history.blocks(choose_block_size(vectors.shape[1])):
+        ones = np.ones(rating_slice.stop - rating_slice.start, dtype=vectors.dtype)
+        sums = sum_for_users(history, users, rating_slice, vectors, item_products, ones, ones)
         yield (
             users,
-            at,
-            of_length_one(solved(Sums(sums.matrices + everything, sums.vectors), settings.user_ridge)),
+            rating_slice,
+            scale_to_unit_length(
+                solve_rows(Sums(sums.matrices + unobserved_matrix, sums.vectors), settings.user_ridge)
+            ),
         )
 
 
-def of_length_one(rows: FloatArray) -> FloatArray:
-    """Every row scaled to length 1, a little less for rounding; a row of zeros stays."""
+def scale_to_unit_length(rows: FloatArray) -> FloatArray:
+    """Scale every row to length 1, a little less for rounding; a row of zeros stays."""
     # By the largest entry first: squares of very small or large ones would leave float64.
     rows = rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     lengths = np.sqrt(np.einsum("ud,ud->u", rows, rows))
@@ -172,24 +178,24 @@ def of_length_one(rows: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class ImplicitSums:
-    """What one pass over the users gives, before any noise. Private.
+    """The sums of one pass over the users, before any noise. Private.
 
     Attributes:
-        of_items: sum_j w_ij v_j v_j^T and sum_j w_ij v_j of every item.
+        item_sums: sum_j w_ij v_j v_j^T and sum_j w_ij v_j of every item.
         gram: Upper triangle of sum_j v_j v_j^T over all users, shape (d (d + 1) / 2,).
     """
 
-    of_items: Sums
+    item_sums: Sums
     gram: FloatArray
 
-    def with_noise(self, noise: float, rng: np.random.Generator) -> ImplicitSums:
-        """The sums as they are released: Gaussian noise s on every entry.
+    def add_noise(self, noise: float, rng: np.random.Generator) -> ImplicitSums:
+        """Add Gaussian noise s to every entry: the sums as released.
 
-        User vectors have length 1 and labels are 1, so that a user of squared weights k moves matrices and vectors by
-        sqrt(k) each, and the Gram matrix by 1. The upper triangle of v v^T has squared norm (|v|^4 + sum v_k^4) / 2,
-        which is at most 1.
+        User vectors have length 1 and labels are 1, so that a user of squared weights k moves matrices and
+        vectors by sqrt(k) each, and the Gram matrix by 1. The upper triangle of v v^T has squared norm (|v|^4 +
+        sum v_k^4) / 2, which is at most 1.
         """
-        sums = self.of_items
+        sums = self.item_sums
         return ImplicitSums(
             Sums(
                 sums.matrices + noise * rng.standard_normal(sums.matrices.shape),
@@ -199,10 +205,10 @@ class ImplicitSums:
         )
 
 
-def item_sums(
+def sum_over_users(
     train: Ratings, weighted: WeightedRatings | None, item_vectors: FloatArray, settings: ImplicitSettings
 ) -> ImplicitSums:
-    """One pass: every user solves for their vector, and the sums of all items and the Gram matrix are taken. Private.
+    """Let every user solve for their vector, and sum over users for all items and the Gram matrix. Private.
 
     Args:
         train: All that the users chose, from which they solve.
@@ -211,46 +217,50 @@ def item_sums(
         settings: Ridge of the users, and alpha_0.
     """
     d = settings.dimension
-    # In float64, as in `fit.item_sums`: in float32 a user could move a sum by more than is declared.
+    # In float64, as in `fit.sum_over_users`: in float32 a user could move a sum by more than is declared.
     dtype = train.values.dtype if weighted is None else np.dtype(np.float64)
-    into = Sums(np.zeros((train.num_items, d * (d + 1) // 2), dtype), np.zeros((train.num_items, d), dtype))
+    item_sums = Sums(
+        np.zeros((train.num_items, d * (d + 1) // 2), dtype), np.zeros((train.num_items, d), dtype)
+    )
     gram = np.zeros(d * (d + 1) // 2)
-    counted = train if weighted is None else weighted.ratings
-    for users, _, x in solved_users(train, item_vectors, settings):
-        gram += products(x).sum(axis=0)
-        at = slice(int(counted.starts[users.start]), int(counted.starts[users.stop]))
-        ones = np.ones(at.stop - at.start, dtype)
-        weights = ones if weighted is None else weighted.weights[at].astype(dtype, copy=False)
-        add_item_sums(into, counted, users, at, x.astype(dtype), weights, weights)
-    return ImplicitSums(into, gram)
+    summed_choices = train if weighted is None else weighted.ratings
+    for users, _, vectors in solve_users(train, item_vectors, settings):
+        gram += multiply_coordinates(vectors).sum(axis=0)
+        rating_slice = slice(int(summed_choices.starts[users.start]), int(summed_choices.starts[users.stop]))
+        ones = np.ones(rating_slice.stop - rating_slice.start, dtype)
+        weights = ones if weighted is None else weighted.weights[rating_slice].astype(dtype, copy=False)
+        add_item_sums(item_sums, summed_choices, users, rating_slice, vectors.astype(dtype), weights, weights)
+    return ImplicitSums(item_sums, gram)
 
 
-def _solved_items(sums: ImplicitSums, settings: ImplicitSettings) -> FloatArray:
-    """(A_i + alpha_0 G + lambda I)^-1 b_i of every item, A_i and G projected on the semidefinite cone first."""
-    # With noise a matrix may curve downwards, and the squares have no least. The projection reads released sums, and
-    # costs no privacy.
-    matrices = _semidefinite(sums.of_items.unfolded().astype(np.float64))
+def _solve_items(sums: ImplicitSums, settings: ImplicitSettings) -> FloatArray:
+    """Compute (A_i + alpha_0 G + lambda I)^-1 b_i of every item, with A_i and G made semidefinite first."""
+    # With noise a matrix may have negative eigenvalues, and the objective no minimum. The projection reads released
+    # sums, and costs no privacy.
+    matrices = _project_semidefinite(sums.item_sums.unfold().astype(np.float64))
     gram = Sums(sums.gram[None, :], np.zeros((1, settings.dimension)))
-    everyone = _semidefinite(gram.unfolded().astype(np.float64))[0]
-    matrices += settings.unobserved * everyone
+    gram_matrix = _project_semidefinite(gram.unfold().astype(np.float64))[0]
+    matrices += settings.unobserved * gram_matrix
     diagonal = np.arange(settings.dimension)
     matrices[:, diagonal, diagonal] += settings.item_ridge
     return np.asarray(
-        np.linalg.solve(matrices, sums.of_items.vectors.astype(np.float64)[:, :, None])[:, :, 0]
+        np.linalg.solve(matrices, sums.item_sums.vectors.astype(np.float64)[:, :, None])[:, :, 0]
     )
 
 
-def _semidefinite(matrices: FloatArray) -> FloatArray:
-    """The nearest positive semidefinite matrices. Source: Krichene et al. 2023, algorithm 1, line 7."""
-    values, directions = np.linalg.eigh(matrices)
-    return np.asarray((directions * np.maximum(values, 0.0)[:, None, :]) @ np.swapaxes(directions, -1, -2))
+def _project_semidefinite(matrices: FloatArray) -> FloatArray:
+    """Return the nearest positive semidefinite matrices. Source: Krichene et al. 2023, algorithm 1, line 7."""
+    eigenvalues, directions = np.linalg.eigh(matrices)
+    return np.asarray(
+        (directions * np.maximum(eigenvalues, 0.0)[:, None, :]) @ np.swapaxes(directions, -1, -2)
+    )
 
 
 def fit(train: Ratings, settings: ImplicitSettings, on_sweep: OnSweep | None = None) -> ImplicitModel:
-    """Alternating least squares without privacy."""
+    """Fit by alternating least squares without privacy."""
     vectors = settings.first_item_vectors(train.item_counts.astype(np.float64))
     for sweep in range(settings.sweeps):
-        vectors = _solved_items(item_sums(train, None, vectors, settings), settings)
+        vectors = _solve_items(sum_over_users(train, None, vectors, settings), settings)
         if on_sweep is not None:
             on_sweep(sweep + 1)
     return ImplicitModel(vectors, settings)
@@ -271,7 +281,7 @@ def fit_private(
     on_sweep: OnSweep | None = None,
     should_stop: ShouldStop = never,
 ) -> ImplicitFit | None:
-    """DPALS on implicit feedback: item vectors under user-level differential privacy.
+    """Fit by DPALS on implicit feedback: item vectors under user-level differential privacy.
 
     A simulation: floating-point noise, not hardened against attacks on the low bits.
 
@@ -294,16 +304,14 @@ def fit_private(
     Raises:
         InvalidInput: The budget is for other releases than are made, or pays for no counts.
     """
-    if (spending.releases, spending.for_all) != (2, 1):
-        raise refusal("implicit feedback releases two sums of each item and one Gram matrix in a sweep")
+    if (spending.releases, spending.unit_releases) != (2, 1):
+        raise refuse("implicit feedback releases two sums of each item and one Gram matrix in a sweep")
     if not spending.count_share:
-        raise refusal(
-            "implicit feedback needs noisy counts", remedy="Set some of the budget aside for counts"
-        )
-    for_counts, for_draw, for_sums = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
-    k = spending.max_items
-    counts = noisy_counts(train, k, spending.count_noise, for_counts)
-    weighted = allocate(train, scheme, k, counts, exponent, for_draw)
+        raise refuse("implicit feedback needs noisy counts", remedy="Set some of the budget aside for counts")
+    count_rng, draw_rng, noise_rng = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
+    max_items = spending.max_items
+    counts = count_with_noise(train, max_items, spending.count_noise, count_rng)
+    weighted = allocate(train, scheme, max_items, counts, exponent, draw_rng)
     settings = replace(
         settings, sweeps=spending.sweeps, item_ridge=settings.item_ridge + ridge_to_noise * spending.noise
     )
@@ -311,24 +319,24 @@ def fit_private(
     for sweep in range(spending.sweeps):
         if should_stop():
             return None
-        released = item_sums(train, weighted, vectors, settings).with_noise(spending.noise, for_sums)
-        vectors = _solved_items(released, settings)
+        noisy_sums = sum_over_users(train, weighted, vectors, settings).add_noise(spending.noise, noise_rng)
+        vectors = _solve_items(noisy_sums, settings)
         if on_sweep is not None:
             on_sweep(sweep + 1)
     return ImplicitFit(ImplicitModel(vectors, settings), counts, spending, scheme)
 
 
-def popular(counts: FloatArray | IntArray) -> FloatArray:
-    """Item vectors of one coordinate, how often an item was chosen: everybody is recommended what is popular."""
+def popularity_vectors(counts: FloatArray | IntArray) -> FloatArray:
+    """Return item vectors of one coordinate, the item's count: everybody is recommended the most popular items."""
     return np.asarray(counts, dtype=np.float64)[:, None]
 
 
-def private_counts(train: Ratings, spending: Spending, seed: int = 0) -> FloatArray:
-    """How often items were chosen, with all of the budget spent on it: what a factorisation must beat.
+def release_popularity(train: Ratings, spending: Spending, seed: int = 0) -> FloatArray:
+    """Count how often items were chosen, with the whole budget spent on it: a baseline of the factorisation.
 
-    k choices of each user are counted, as in `noisy_counts`.
+    k choices of each user are counted, as in `count_with_noise`.
     """
-    # The one release: k / s^2 is mu^2 = 2 beta.
+    # For this single release k / s^2 is mu^2 = 2 beta.
     noise = float(np.sqrt(spending.max_items / (2.0 * spending.budget)))
     rng = np.random.default_rng(seed)
     counts = np.bincount(

@@ -10,21 +10,21 @@ from typing import Protocol
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
-from dpcore.common.over_runs import Summary, summary
+from dpcore.common.errors import refuse
+from dpcore.common.over_runs import Summary, summarise_runs
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.factorisation import implicit
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.budget import Spending
 from dpcore.factorisation.implicit import ImplicitModel, ImplicitSettings
-from dpcore.factorisation.measures import BUCKETS, buckets_of, recall
+from dpcore.factorisation.measures import BUCKETS, assign_buckets, compute_recall
 from dpcore.factorisation.ratings import Ratings
 from dpcore.multitask.budget import PrivacyTarget
 
 
 class Recommender(enum.Enum):
-    """A model that is compared; the value is what it is called."""
+    """A model that is compared; the value is its name on the page."""
 
     POPULAR = "Most popular, no privacy"
     NO_PRIVACY = "Factorisation, no privacy"
@@ -35,16 +35,16 @@ class Recommender(enum.Enum):
 
     @property
     def scheme(self) -> Scheme | None:
-        """The scheme of a private factorisation; None for a baseline."""
-        return OF_SCHEME.get(self)
+        """Return the scheme of a private factorisation; None for a baseline."""
+        return SCHEME_OF_RECOMMENDER.get(self)
 
     @property
     def is_private(self) -> bool:
-        """Whether it keeps the guarantee, and so depends on epsilon."""
-        return self is Recommender.PRIVATE_POPULAR or self in OF_SCHEME
+        """Return True if the model keeps the guarantee, and so depends on epsilon."""
+        return self is Recommender.PRIVATE_POPULAR or self in SCHEME_OF_RECOMMENDER
 
 
-OF_SCHEME: Mapping[Recommender, Scheme] = {
+SCHEME_OF_RECOMMENDER: Mapping[Recommender, Scheme] = {
     Recommender.UNIFORM: Scheme.UNIFORM,
     Recommender.TAIL: Scheme.TAIL,
     Recommender.ADAPTIVE: Scheme.ADAPTIVE,
@@ -56,7 +56,7 @@ TEST_SHARE = 0.2
 
 @dataclass(frozen=True)
 class ImplicitStudy:
-    """What is run.
+    """The models, settings and splits of a study of recommenders.
 
     Attributes:
         epsilons: Of the guarantee, each with ``delta``.
@@ -106,14 +106,16 @@ class ImplicitStudy:
             self.spending(epsilon)
 
     def spending(self, epsilon: float) -> Spending:
-        """The budget at one epsilon, and how it is divided."""
+        """Divide the budget at one epsilon."""
         target = PrivacyTarget(epsilon, self.delta)
-        return Spending.of(target, self.count_share, self.settings.sweeps, self.max_items, for_all=1)
+        return Spending.from_target(
+            target, self.count_share, self.settings.sweeps, self.max_items, unit_releases=1
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class ImplicitResult:
-    """Recall, one per run.
+    """Recall of every run of a study.
 
     Attributes:
         study: What was run.
@@ -130,25 +132,27 @@ class ImplicitResult:
     models: Mapping[tuple[Recommender, float], ImplicitModel]
     finished: bool
 
-    def over_seeds(self, model: Recommender) -> Summary:
-        """Mean and spread over seeds, each of shape (epsilons, 1 + BUCKETS)."""
-        return summary(self.recall[RECOMMENDERS.index(model)])
+    def summarise(self, model: Recommender) -> Summary:
+        """Return mean and spread over seeds, each of shape (epsilons, 1 + BUCKETS)."""
+        return summarise_runs(self.recall[RECOMMENDERS.index(model)])
 
-    def difference(self, model: Recommender, other: Recommender) -> Summary:
-        """Of model - other, paired by seed; shapes as for `over_seeds`."""
-        return summary(self.recall[RECOMMENDERS.index(model)] - self.recall[RECOMMENDERS.index(other)])
+    def compare(self, model: Recommender, reference: Recommender) -> Summary:
+        """Return mean and spread of model - reference, paired by seed; shapes as in `summarise`."""
+        return summarise_runs(
+            self.recall[RECOMMENDERS.index(model)] - self.recall[RECOMMENDERS.index(reference)]
+        )
 
 
-class Tell(Protocol):
-    """How a study reports."""
+class ProgressReport(Protocol):
+    """A callback that gets the progress of a study."""
 
     def __call__(self, share: float, so_far: ImplicitResult | None = None) -> None:
-        """Told the share of models done, and what is there so far after all models of one epsilon."""
+        """Receive the share of finished models and, after all models of one epsilon, the results so far."""
 
 
 @dataclass(frozen=True, eq=False)
 class UserSplit:
-    """Users for training, and users for testing with what is known of them and what is to be recalled.
+    """Users for training, and test users with known choices and choices to be recalled.
 
     Attributes:
         train: What the users in training chose. All tables keep the users' codes: others have nothing in it.
@@ -161,11 +165,11 @@ class UserSplit:
     test: Ratings
 
 
-def split_users(chosen: Ratings, test_users: float, rng: np.random.Generator) -> UserSplit:
+def split_users(choices: Ratings, test_users: float, rng: np.random.Generator) -> UserSplit:
     """Hold out users, and of each of them a fifth of what they chose.
 
     Args:
-        chosen: The table.
+        choices: The table.
         test_users: Probability with which a user is held out.
         rng: Source of the draw.
 
@@ -174,26 +178,29 @@ def split_users(chosen: Ratings, test_users: float, rng: np.random.Generator) ->
 
     Source: Liang et al. 2018, which Krichene et al. 2023 follow for recall (section 5).
     """
-    held_user = rng.random(chosen.num_users, dtype=np.float32) < test_users
-    held = np.repeat(held_user, np.diff(chosen.starts))
-    asked = rng.random(chosen.num_ratings, dtype=np.float32) < TEST_SHARE
-    masks = (~held, held & ~asked, held & asked)
+    is_test_user = rng.random(choices.num_users, dtype=np.float32) < test_users
+    is_test_choice = np.repeat(is_test_user, np.diff(choices.starts))
+    is_to_recall = rng.random(choices.num_ratings, dtype=np.float32) < TEST_SHARE
+    masks = (~is_test_choice, is_test_choice & ~is_to_recall, is_test_choice & is_to_recall)
     if not all(mask.any() for mask in masks):
-        raise refusal(
+        raise refuse(
             "nothing is left to train on or to test", remedy="Bring more users, or hold out more of them"
         )
-    return UserSplit(*(chosen.kept(mask) for mask in masks))
+    return UserSplit(*(choices.select(mask) for mask in masks))
 
 
 def run(
-    chosen: Ratings, study: ImplicitStudy, tell: Tell | None = None, should_stop: ShouldStop = never
+    choices: Ratings,
+    study: ImplicitStudy,
+    report: ProgressReport | None = None,
+    should_stop: ShouldStop = never,
 ) -> ImplicitResult:
     """Fit and measure every model.
 
     Args:
-        chosen: What users chose, `implicit.chosen`; each seed splits it anew.
+        choices: What users chose, `implicit.select_choices`; each seed splits it anew.
         study: What to run.
-        tell: Told after each model.
+        report: Told after each model.
         should_stop: Asked before each sweep; where it says yes, what is finished is returned.
 
     Returns:
@@ -205,68 +212,68 @@ def run(
     Source: Krichene et al. 2023, section 5 and figures 2, 4, 7, 9 and 10; the baseline of what is popular, pairing and
     intervals are ours.
     """
-    found = np.full((len(RECOMMENDERS), len(study.epsilons), study.repeats, 1 + BUCKETS), np.nan)
+    recalls = np.full((len(RECOMMENDERS), len(study.epsilons), study.repeats, 1 + BUCKETS), np.nan)
     models: dict[tuple[Recommender, float], ImplicitModel] = {}
-    counts = np.zeros(chosen.num_items, dtype=np.int64)
+    counts = np.zeros(choices.num_items, dtype=np.int64)
     private = [model for model in study.compared if model.is_private]
-    whole = study.repeats * (len(study.compared) - len(private) + len(private) * len(study.epsilons))
-    done = 0
+    num_fits = study.repeats * (len(study.compared) - len(private) + len(private) * len(study.epsilons))
+    num_done = 0
 
     def result(finished: bool = False) -> ImplicitResult:
-        return ImplicitResult(study, found.copy(), counts.copy(), dict(models), finished)
+        return ImplicitResult(study, recalls.copy(), counts.copy(), dict(models), finished)
 
-    for number in range(study.repeats):
-        for_split, for_noise = np.random.SeedSequence([study.seed, number]).spawn(2)
-        split = split_users(chosen, study.test_users, np.random.default_rng(for_split))
-        noise_seed = int(for_noise.generate_state(1)[0])
-        buckets = buckets_of(split.train.item_counts)
-        if number == 0:
+    for seed_index in range(study.repeats):
+        split_seed, noise_sequence = np.random.SeedSequence([study.seed, seed_index]).spawn(2)
+        split = split_users(choices, study.test_users, np.random.default_rng(split_seed))
+        noise_seed = int(noise_sequence.generate_state(1)[0])
+        buckets = assign_buckets(split.train.item_counts)
+        if seed_index == 0:
             counts = split.train.item_counts
-        asked = [(model, None) for model in study.compared if not model.is_private]
-        asked += [(model, at) for at in range(len(study.epsilons)) for model in private]  # type: ignore[misc]
-        for model, at in asked:
+        fits = [(model, None) for model in study.compared if not model.is_private]
+        fits += [(model, epsilon_index) for epsilon_index in range(len(study.epsilons)) for model in private]  # type: ignore[misc]
+        for model, epsilon_index in fits:
             if should_stop():
                 return result()
-            fitted = _fitted(model, split.train, study, at, noise_seed, should_stop)
+            fitted = _fit_model(model, split.train, study, epsilon_index, noise_seed, should_stop)
             if fitted is None:
                 return result()
             users = (
-                fitted.user_vectors(split.history)
+                fitted.solve_user_vectors(split.history)
                 if isinstance(fitted, ImplicitModel)
-                else np.ones((chosen.num_users, 1))
+                else np.ones((choices.num_users, 1))
             )
             items = fitted.item_vectors if isinstance(fitted, ImplicitModel) else fitted
-            place = slice(None) if at is None else at
-            found[RECOMMENDERS.index(model), place, number] = recall(
+            epsilon_slice = slice(None) if epsilon_index is None else epsilon_index
+            recalls[RECOMMENDERS.index(model), epsilon_slice, seed_index] = compute_recall(
                 users, items, split.history, split.test, buckets
             )
-            if number == 0 and isinstance(fitted, ImplicitModel):
-                models[model, 0.0 if at is None else study.epsilons[at]] = fitted
-            done += 1
-            if tell is not None:
-                whole_epsilon = at is not None and model is private[-1]
-                tell(done / whole, result() if whole_epsilon else None)
+            if seed_index == 0 and isinstance(fitted, ImplicitModel):
+                models[model, 0.0 if epsilon_index is None else study.epsilons[epsilon_index]] = fitted
+            num_done += 1
+            if report is not None:
+                finishes_epsilon = epsilon_index is not None and model is private[-1]
+                report(num_done / num_fits, result() if finishes_epsilon else None)
     return result(finished=True)
 
 
-def _fitted(
+def _fit_model(
     model: Recommender,
     train: Ratings,
     study: ImplicitStudy,
-    at: int | None,
+    epsilon_index: int | None,
     seed: int,
     should_stop: ShouldStop,
 ) -> ImplicitModel | FloatArray | None:
-    """A factorisation, or how popular items are; None where it was stopped."""
+    """Fit one model: a factorisation, or the popularity of items; None where it was stopped."""
     if model is Recommender.POPULAR:
-        return implicit.popular(train.item_counts)
-    if at is None:
+        return implicit.popularity_vectors(train.item_counts)
+    if epsilon_index is None:
         return implicit.fit(train, study.reference)
-    spending = study.spending(study.epsilons[at])
+    spending = study.spending(study.epsilons[epsilon_index])
     if model.scheme is None:
-        return implicit.popular(implicit.private_counts(train, spending, seed))
-    found = implicit.fit_private(
+        return implicit.popularity_vectors(implicit.release_popularity(train, spending, seed))
+    fit = implicit.fit_private(
         train, study.settings, model.scheme, spending, study.exponent, study.ridge_to_noise, seed,
         should_stop=should_stop,
     )  # fmt: skip
-    return None if found is None else found.model
+    return None if fit is None else fit.model

@@ -1,12 +1,13 @@
 """Item vectors, the user vectors that follow from them, and predicted ratings.
 
-Every user's vector begins with the same number o (the offset coordinate), which is not learned: the item's coordinate
-there is the item's own level. Without it a private model would spend its noise on finding the levels as a product.
-With o = 0 there is no such coordinate, and the objective is (D.1) of Krichene et al. 2023 on ratings less the midpoint.
+Every user's vector begins with the same number o (the offset coordinate), which is not learned: the item's
+coordinate there is the item's own level. Without it a private model would spend its noise on finding the levels
+as a product. With o = 0 there is no such coordinate, and the objective is (D.1) of Krichene et al. 2023 on
+ratings less the midpoint.
 
-Every item's vector may end with the same number (the own coordinate), which is public: a user's coordinate there is how
-far they rate above what items explain, their own offset. It is computed at home, costs no privacy, and is taken off
-their ratings before these enter a sum.
+Every item's vector may end with the same number (the own coordinate), which is public: a user's coordinate
+there is how far they rate above what items explain, their own offset. It is computed at home, costs no privacy,
+and is subtracted from their ratings before these enter a sum.
 """
 
 from __future__ import annotations
@@ -20,7 +21,13 @@ import numpy.typing as npt
 
 from dpcore.common.checks import Problems
 from dpcore.contributions import FloatArray
-from dpcore.factorisation.normal_equations import Vectors, products, solved, user_sums, users_at_once
+from dpcore.factorisation.normal_equations import (
+    Vectors,
+    choose_block_size,
+    multiply_coordinates,
+    solve_rows,
+    sum_for_users,
+)
 from dpcore.factorisation.ratings import Ratings, RatingValues
 
 OFFSET = 0.9
@@ -28,8 +35,8 @@ OFFSET = 0.9
 on generated ratings 0.9 did better than 0.7 at every epsilon from 1 to 20."""
 
 
-OWN = 1.5
-"""The own coordinate of every item: a user's offset so has a ridge of user_ridge / `OWN`², 4.4 by default."""
+OWN_COORDINATE = 1.5
+"""The own coordinate of every item: a user's offset has a ridge of user_ridge / `OWN_COORDINATE`², 4.4 by default."""
 LARGEST_RATING = 1e30
 """Ends of the range: beyond, sums of squares would leave float32."""
 
@@ -57,16 +64,16 @@ class RatingRange:
 
     @property
     def midpoint(self) -> float:
-        """Halfway."""
+        """Return the midpoint of the range."""
         return (self.lowest + self.highest) / 2.0
 
     @property
     def label_bound(self) -> float:
-        """Gamma_y: the largest distance of a clipped rating from the midpoint."""
+        """Return Gamma_y, the largest distance of a clipped rating from the midpoint."""
         return (self.highest - self.lowest) / 2.0
 
-    def centred(self, values: RatingValues) -> RatingValues:
-        """Ratings less the midpoint, clipped to the range: never farther from 0 than `label_bound`, as stored."""
+    def centre(self, values: RatingValues) -> RatingValues:
+        """Subtract the midpoint, and clip: the results, as stored, are never farther from 0 than `label_bound`."""
         # Rounded to float32 before the midpoint is taken off, a rating between 1000.1 and 1000.7 may lie 1.6e-4 of the
         # bound too far out. The margin covers the rounding at the end.
         bound = self.label_bound * (1.0 - float(np.finfo(values.dtype).eps))
@@ -76,7 +83,7 @@ class RatingRange:
 
 @dataclass(frozen=True)
 class FactorSettings:
-    """What alternating least squares does, with or without privacy.
+    """The settings of alternating least squares, with or without privacy.
 
     Attributes:
         dimension: d, coordinates of an item vector, the offset coordinate among them; 1 to 128.
@@ -84,7 +91,7 @@ class FactorSettings:
         user_ridge: lambda of the users, above 0. Users solve for their own vector at home: it touches no privacy.
         item_ridge: lambda of the items, above 0, the same number for each item, so that it is public.
         offset: o, in [0, 1]; 0 for no offset coordinate.
-        own: The own coordinate of every item, at least 0; 0 for users without an offset of their own.
+        own_coordinate: The own coordinate of every item, at least 0; 0 for users without an offset of their own.
         seed: Of the first item vectors, which are public.
 
     Raises:
@@ -96,12 +103,12 @@ class FactorSettings:
     user_ridge: float = 10.0
     item_ridge: float = 5.0
     offset: float = OFFSET
-    own: float = 0.0
+    own_coordinate: float = 0.0
     seed: int = 0
 
     def __post_init__(self) -> None:
         with Problems() as problems:
-            problems.between(0.0, 1e3, own=self.own)
+            problems.between(0.0, 1e3, own=self.own_coordinate)
             problems.whole(1, 128, dimension=self.dimension)
             problems.whole(1, 50, sweeps=self.sweeps)
             problems.positive(user_ridge=self.user_ridge, item_ridge=self.item_ridge)
@@ -109,22 +116,24 @@ class FactorSettings:
             problems.whole(0, 2**32 - 1, seed=self.seed)
 
     def first_item_vectors(self, num_items: int) -> FloatArray:
-        """Random vectors of expected squared length 1, with nothing in the offset coordinate."""
-        free = self.dimension - (self.offset > 0.0)
+        """Draw random vectors of expected squared length 1, with nothing in the offset coordinate."""
+        num_free = self.dimension - (self.offset > 0.0)
         rng = np.random.default_rng(self.seed)
-        drawn = rng.standard_normal((num_items, free)) / math.sqrt(max(free, 1))
-        return self.with_own(np.hstack([np.zeros((num_items, self.dimension - free)), drawn]))
+        random_vectors = rng.standard_normal((num_items, num_free)) / math.sqrt(max(num_free, 1))
+        return self.append_own_coordinate(
+            np.hstack([np.zeros((num_items, self.dimension - num_free)), random_vectors])
+        )
 
-    def with_own(self, item_vectors: FloatArray) -> FloatArray:
-        """Item vectors of d coordinates with the own coordinate behind, where there is one."""
-        if not self.own:
+    def append_own_coordinate(self, item_vectors: FloatArray) -> FloatArray:
+        """Append the own coordinate to item vectors of d coordinates, where there is one."""
+        if not self.own_coordinate:
             return item_vectors
-        return np.hstack([item_vectors, np.full((item_vectors.shape[0], 1), self.own)])
+        return np.hstack([item_vectors, np.full((item_vectors.shape[0], 1), self.own_coordinate)])
 
 
 @dataclass(frozen=True, eq=False)
 class FactorModel:
-    """What is released, and what predicts.
+    """The released item vectors, and the predictions that follow from them.
 
     Attributes:
         item_vectors: One per item, shape (num_items, d), with the own coordinate behind where there is one.
@@ -136,31 +145,37 @@ class FactorModel:
     settings: FactorSettings
     range: RatingRange
 
-    def user_vectors(self, ratings: Ratings) -> FloatArray:
-        """What each user computes at home from the item vectors and their own ratings, shape (num_users, d)."""
-        found = [x for _, _, x in solved_users(ratings, self.item_vectors, self.settings, self.range)]
-        return np.concatenate(found)
+    def solve_user_vectors(self, ratings: Ratings) -> FloatArray:
+        """Compute each user's vector at home, from the item vectors and their own ratings, shape (num_users, d)."""
+        blocks = [
+            vectors for _, _, vectors in solve_users(ratings, self.item_vectors, self.settings, self.range)
+        ]
+        return np.concatenate(blocks)
 
-    def predicted(self, user_vectors: Vectors, asked: Ratings) -> FloatArray:
-        """The predicted rating of each user and item asked, within the range, shape (num_ratings,)."""
-        out = np.empty(asked.num_ratings)
+    def predict(self, user_vectors: Vectors, pairs: Ratings) -> FloatArray:
+        """Predict the rating of each pair of a table, within the range, shape (num_ratings,)."""
+        predictions = np.empty(pairs.num_ratings)
         # 4 million numbers at a time.
-        at_once = max(int(4e6 / self.item_vectors.shape[1] * asked.num_users / (asked.num_ratings + 1)), 1)
-        for users, at in asked.blocks(at_once):
-            who = np.repeat(
-                np.arange(users.start, users.stop), np.diff(asked.starts[users.start : users.stop + 1])
+        users_per_block = max(
+            int(4e6 / self.item_vectors.shape[1] * pairs.num_users / (pairs.num_ratings + 1)), 1
+        )
+        for users, rating_slice in pairs.blocks(users_per_block):
+            user_rows = np.repeat(
+                np.arange(users.start, users.stop), np.diff(pairs.starts[users.start : users.stop + 1])
             )
-            out[at] = np.einsum("pd,pd->p", user_vectors[who], self.item_vectors[asked.items[at]])
-        return np.asarray(np.clip(out + self.range.midpoint, self.range.lowest, self.range.highest))
+            predictions[rating_slice] = np.einsum(
+                "pd,pd->p", user_vectors[user_rows], self.item_vectors[pairs.items[rating_slice]]
+            )
+        return np.asarray(np.clip(predictions + self.range.midpoint, self.range.lowest, self.range.highest))
 
 
-def solved_users(
+def solve_users(
     ratings: Ratings,
     item_vectors: npt.NDArray[np.floating],
     settings: FactorSettings,
     limits: RatingRange,
 ) -> Iterator[tuple[slice, slice, FloatArray]]:
-    """The exact least-squares vectors of all users, block by block.
+    """Solve for the exact least-squares vectors of all users, block by block.
 
     Args:
         ratings: The table.
@@ -173,18 +188,20 @@ def solved_users(
 
     Source: Krichene et al. 2023, algorithm 3, line 4.
     """
-    fixed = int(settings.offset > 0.0)
-    vectors = np.ascontiguousarray(item_vectors[:, fixed:], dtype=ratings.values.dtype)
-    of_items = products(vectors)
-    levels = (settings.offset * item_vectors[:, 0]).astype(vectors.dtype) if fixed else None
-    for users, at in ratings.blocks(users_at_once(item_vectors.shape[1])):
-        block = users.stop - users.start
-        x = np.empty((block, item_vectors.shape[1]))
-        x[:, :fixed] = settings.offset
+    num_fixed = int(settings.offset > 0.0)
+    vectors = np.ascontiguousarray(item_vectors[:, num_fixed:], dtype=ratings.values.dtype)
+    item_products = multiply_coordinates(vectors)
+    levels = (settings.offset * item_vectors[:, 0]).astype(vectors.dtype) if num_fixed else None
+    for users, rating_slice in ratings.blocks(choose_block_size(item_vectors.shape[1])):
+        num_block_users = users.stop - users.start
+        x = np.empty((num_block_users, item_vectors.shape[1]))
+        x[:, :num_fixed] = settings.offset
         if vectors.shape[1]:
-            labels = limits.centred(ratings.values[at])
+            labels = limits.centre(ratings.values[rating_slice])
             if levels is not None:
-                labels = labels - levels[ratings.items[at]]
-            sums = user_sums(ratings, users, at, vectors, of_items, np.ones_like(labels), labels)
-            x[:, fixed:] = solved(sums, settings.user_ridge)
-        yield users, at, x
+                labels = labels - levels[ratings.items[rating_slice]]
+            sums = sum_for_users(
+                ratings, users, rating_slice, vectors, item_products, np.ones_like(labels), labels
+            )
+            x[:, num_fixed:] = solve_rows(sums, settings.user_ridge)
+        yield users, rating_slice, x

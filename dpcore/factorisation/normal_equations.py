@@ -24,7 +24,7 @@ _BLOCK_BYTES = 16_000_000
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Weighted sums for every row of a table, a row being a user or an item.
+    """Weighted sums for every row of a table; a row is a user or an item.
 
     Attributes:
         matrices: Upper triangle of sum w x x^T, row by row, shape (rows, d (d + 1) / 2).
@@ -34,104 +34,112 @@ class Sums:
     matrices: Vectors
     vectors: Vectors
 
-    def unfolded(self) -> Vectors:
-        """The matrices in full, shape (rows, d, d)."""
-        rows, d = self.vectors.shape
-        above, right = np.triu_indices(d)
-        place = np.empty((d, d), dtype=np.intp)
-        place[above, right] = place[right, above] = np.arange(above.size)
+    def unfold(self) -> Vectors:
+        """Return the matrices in full, shape (rows, d, d)."""
+        num_rows, d = self.vectors.shape
+        row_indices, column_indices = np.triu_indices(d)
+        positions = np.empty((d, d), dtype=np.intp)
+        positions[row_indices, column_indices] = positions[column_indices, row_indices] = np.arange(
+            row_indices.size
+        )
         # One gather of whole rows: twice as fast as filling both halves.
-        return np.asarray(np.take(self.matrices, place.ravel(), axis=1).reshape(rows, d, d))
+        return np.asarray(np.take(self.matrices, positions.ravel(), axis=1).reshape(num_rows, d, d))
 
 
-def users_at_once(dimension: int) -> int:
-    """Users per block, for which the products of one block stay near the processor."""
+def choose_block_size(dimension: int) -> int:
+    """Return the number of users per block, whose products then stay in the processor's cache."""
     return max(_BLOCK_BYTES // (2 * dimension * (dimension + 1) or 1), 1_024)
 
 
-def products(vectors: Vectors) -> Vectors:
-    """x_k x_l for k <= l of every row, shape (rows, d (d + 1) / 2)."""
-    above, right = np.triu_indices(vectors.shape[1])
-    return np.asarray(vectors[:, above] * vectors[:, right])
+def multiply_coordinates(vectors: Vectors) -> Vectors:
+    """Compute x_k x_l for k <= l of every row, shape (rows, d (d + 1) / 2)."""
+    row_indices, column_indices = np.triu_indices(vectors.shape[1])
+    return np.asarray(vectors[:, row_indices] * vectors[:, column_indices])
 
 
-def _sparse(ratings: Ratings, users: slice, at: slice, entries: Vectors) -> Any:
+def _sparse_block(ratings: Ratings, users: slice, rating_slice: slice, entries: Vectors) -> Any:
+    """Build the sparse matrix of a block of users."""
     from scipy.sparse import csr_matrix
 
-    starts = (ratings.starts[users.start : users.stop + 1] - at.start).astype(np.int32)
+    starts = (ratings.starts[users.start : users.stop + 1] - rating_slice.start).astype(np.int32)
     return csr_matrix(
-        (entries, ratings.items[at], starts), shape=(users.stop - users.start, ratings.num_items)
+        (entries, ratings.items[rating_slice], starts), shape=(users.stop - users.start, ratings.num_items)
     )
 
 
-def user_sums(
+def sum_for_users(
     ratings: Ratings,
     users: slice,
-    at: slice,
+    rating_slice: slice,
     item_vectors: Vectors,
     item_products: Vectors,
     matrix_entries: Vectors,
     vector_entries: Vectors,
 ) -> Sums:
-    """For each user of a block, the sums over their items.
+    """Compute, for each user of a block, the sums over their items.
 
     Args:
         ratings: The table.
         users: The block's users.
-        at: Their ratings.
+        rating_slice: Their ratings.
         item_vectors: Shape (num_items, d).
-        item_products: `products` of them.
+        item_products: `multiply_coordinates` of them.
         matrix_entries: Weight of each of the block's ratings in the matrices.
         vector_entries: Weight times label of each, for the vectors.
     """
     return Sums(
-        np.asarray(_sparse(ratings, users, at, matrix_entries) @ item_products),
-        np.asarray(_sparse(ratings, users, at, vector_entries) @ item_vectors),
+        np.asarray(_sparse_block(ratings, users, rating_slice, matrix_entries) @ item_products),
+        np.asarray(_sparse_block(ratings, users, rating_slice, vector_entries) @ item_vectors),
     )
 
 
 def add_item_sums(
-    into: Sums,
+    totals: Sums,
     ratings: Ratings,
     users: slice,
-    at: slice,
+    rating_slice: slice,
     user_vectors: Vectors,
     matrix_entries: Vectors,
     vector_entries: Vectors,
 ) -> None:
-    """Add a block of users to the sums of all items; arguments as in `user_sums`.
+    """Add a block of users to the sums of all items; arguments as in `sum_for_users`.
 
-    ``user_vectors`` are those of the block's users, shape (block, d).
+    ``solve_user_vectors`` are those of the block's users, shape (block, d).
     """
     # The transpose of a matrix by rows is one by columns, which is multiplied as it is: nothing is sorted.
     np.add(
-        into.matrices,
-        _sparse(ratings, users, at, matrix_entries).T @ products(user_vectors),
-        out=into.matrices,
+        totals.matrices,
+        _sparse_block(ratings, users, rating_slice, matrix_entries).T @ multiply_coordinates(user_vectors),
+        out=totals.matrices,
     )
-    add_item_vectors(into.vectors, ratings, users, at, user_vectors, vector_entries)
+    add_item_vectors(totals.vectors, ratings, users, rating_slice, user_vectors, vector_entries)
 
 
 def add_item_vectors(
-    into: Vectors, ratings: Ratings, users: slice, at: slice, user_vectors: Vectors, entries: Vectors
+    totals: Vectors,
+    ratings: Ratings,
+    users: slice,
+    rating_slice: slice,
+    user_vectors: Vectors,
+    entries: Vectors,
 ) -> None:
     """Add each item's sum of entry times user vector over a block of users; arguments as in `add_item_sums`."""
-    np.add(into, _sparse(ratings, users, at, entries).T @ user_vectors, out=into)
+    np.add(totals, _sparse_block(ratings, users, rating_slice, entries).T @ user_vectors, out=totals)
 
 
-def solved(sums: Sums, ridge: float) -> FloatArray:
-    """(sum w x x^T + ridge I)^-1 sum w y x for every row, shape (rows, d); ``ridge`` above 0.
+def solve_rows(sums: Sums, ridge: float) -> FloatArray:
+    """Compute (sum w x x^T + ridge I)^-1 sum w y x for every row, shape (rows, d); ``ridge`` above 0.
 
-    All rows in one call, in float64 whatever the sums are. Measured for 6,040 rows of d = 32: 0.04 s by LU
-    factorisations, which is what `numpy.linalg.solve` does; Cholesky factors and triangles solved for all rows at once
-    took 0.08 s.
+    All rows in one call, in float64 whatever the precision of the sums. Measured for 6,040 rows of d = 32: 0.04
+    s by LU factorisations, as in `numpy.linalg.solve`; Cholesky factors and triangles solved for all rows at
+    once took 0.08 s.
     """
     d = sums.vectors.shape[1]
     if d == 0:
         return sums.vectors.astype(np.float64)
-    full = sums.unfolded().astype(np.float64)
+    matrices = sums.unfold().astype(np.float64)
     diagonal = np.arange(d)
     # The sums are rounded: without this, a ridge that is smaller than that could leave a matrix indefinite.
-    rounding = 4 * d * np.finfo(sums.matrices.dtype).eps * full[:, diagonal, diagonal].max(axis=1)
-    full[:, diagonal, diagonal] += ridge + rounding[:, None]
-    return np.asarray(np.linalg.solve(full, sums.vectors.astype(np.float64)[:, :, None])[:, :, 0])
+    rounding = 4 * d * np.finfo(sums.matrices.dtype).eps * matrices[:, diagonal, diagonal].max(axis=1)
+    matrices[:, diagonal, diagonal] += ridge + rounding[:, None]
+    return np.asarray(np.linalg.solve(matrices, sums.vectors.astype(np.float64)[:, :, None])[:, :, 0])

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dpcore.answer import Axis, Look, Scale
+from dpcore.answer import Axis, Scale, Style
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.factorisation import study as ratings_study
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.measures import BUCKETS
 from dpcore.factorisation.model import FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
-from dpcore.factorisation.study import KINDS, Kind
+from dpcore.factorisation.study import MODEL_KINDS, ModelKind
 
 PAPER = "Krichene et al. 2023"
 EPSILONS = (1.0, 5.0, 10.0, 20.0)
-OF_EXPONENT = {1.0: "solid", 5.0: "dash", 20.0: "dashdot"}
+DASHES = {1.0: "solid", 5.0: "dash", 20.0: "dashdot"}
 """The ε of figure 3 as it is drawn here, with their dash patterns."""
 EXPONENTS = (0.0, 0.125, 0.25, 0.375, 0.5, 0.75, 1.0)
 SETTINGS = "Ranks, ridges and items per user are this program's defaults."
@@ -27,17 +27,18 @@ RATINGS = (
     "The paper has MovieLens 10M, whose data may not be passed on: these are 6,000 generated users with about 600,000 "
     f"ratings of 3,700 items, a tenth of them held out; δ = 1e-5. {SETTINGS}"
 )
-KEPT = {
-    Kind.UNIFORM: ("Uniform sampling", Look.OWN, "square"),
-    Kind.TAIL: ("Tail sampling", Look.CAP, "diamond"),
-    Kind.ADAPTIVE: ("Adaptive weights", Look.SMOOTH, "circle"),
-    Kind.PRIVATE_OFFSETS: ("DP item means, users' own offsets", Look.PRIVACY, "star"),
-    Kind.NO_PRIVACY: ("Factorisation, no privacy", Look.SAMPLING, "triangle-up"),
+MODEL_STYLES = {
+    ModelKind.UNIFORM: ("Uniform sampling", Style.ENTERED, "square"),
+    ModelKind.TAIL: ("Tail sampling", Style.CAP, "diamond"),
+    ModelKind.ADAPTIVE: ("Adaptive weights", Style.SMOOTH, "circle"),
+    ModelKind.PRIVATE_OFFSETS: ("DP item means, users' own offsets", Style.PRIVACY, "star"),
+    ModelKind.NO_PRIVACY: ("Factorisation, no privacy", Style.SAMPLING, "triangle-up"),
 }
 
 
 @functools.lru_cache(maxsize=2)
-def _ratings(seed: int) -> Ratings:
+def _draw_ratings(seed: int) -> Ratings:
+    """Draw the generated ratings of a seed, once."""
     return GeneratedRatings().draw(np.random.default_rng(seed))
 
 
@@ -48,19 +49,19 @@ class Errors:
     Attributes:
         ratings: The table of a seed.
         limits: Public range of its ratings.
-        known: What was computed, by what was asked.
+        cache: What was computed, by what was asked.
     """
 
     ratings: Callable[[int], Ratings]
     limits: RatingRange
-    known: dict[tuple[object, ...], dict[Kind, tuple[float, ...]]] = field(default_factory=dict)
+    cache: dict[tuple[object, ...], dict[ModelKind, tuple[float, ...]]] = field(default_factory=dict)
 
-    def of(
-        self, epsilon: float, exponent: float, seed: int, every: bool = False
-    ) -> dict[Kind, tuple[float, ...]]:
-        """RMSE of every model, or of the three schemes, over all items and then in each fifth, rarest first."""
-        asked = (epsilon, exponent, seed, every)
-        if asked not in self.known:
+    def compute(
+        self, epsilon: float, exponent: float, seed: int, all_models: bool = False
+    ) -> dict[ModelKind, tuple[float, ...]]:
+        """Compute the RMSE of all models, or of the three schemes, over all items and in each fifth, rarest first."""
+        key = (epsilon, exponent, seed, all_models)
+        if key not in self.cache:
             study = ratings_study.Study(
                 epsilons=(epsilon,),
                 exponent=exponent,
@@ -69,39 +70,47 @@ class Errors:
                 limits=self.limits,
                 with_recall=False,
             )
-            if not every:  # The one without privacy is not drawn.
+            if not all_models:  # The one without privacy is not drawn.
                 study = replace(study, reference=FactorSettings(dimension=1, sweeps=1))
             rmse = ratings_study.run(self.ratings(seed), study).rmse
-            kinds = KEPT if every else ratings_study.SCHEMES
-            self.known[asked] = {kind: tuple(rmse[KINDS.index(kind), 0, 0].tolist()) for kind in kinds}
-        return self.known[asked]
+            model_kinds = MODEL_STYLES if all_models else ratings_study.SCHEMES
+            self.cache[key] = {
+                model_kind: tuple(rmse[MODEL_KINDS.index(model_kind), 0, 0].tolist())
+                for model_kind in model_kinds
+            }
+        return self.cache[key]
 
-    def over_epsilon(self, epsilon: float, seed: int) -> dict[str, float]:
-        """A run of figure 1."""
-        return {kind.name.lower(): errors[0] for kind, errors in self.of(epsilon, 0.25, seed, True).items()}
+    def run_figure_1(self, epsilon: float, seed: int) -> dict[str, float]:
+        """Run figure 1."""
+        return {
+            model_kind.name.lower(): errors[0]
+            for model_kind, errors in self.compute(epsilon, 0.25, seed, True).items()
+        }
 
-    def over_exponent(self, exponent: float, seed: int) -> dict[str, float]:
-        """A run of figure 3."""
-        return {f"adaptive_{e:g}": self.of(e, exponent, seed)[Kind.ADAPTIVE][0] for e in OF_EXPONENT}
+    def run_figure_3(self, exponent: float, seed: int) -> dict[str, float]:
+        """Run figure 3."""
+        return {f"adaptive_{e:g}": self.compute(e, exponent, seed)[ModelKind.ADAPTIVE][0] for e in DASHES}
 
-    def by_fifth(self, fifth: float, seed: int) -> dict[str, float]:
-        """A run of figure 4."""
-        quarter, half = (self.of(1.0, exponent, seed) for exponent in (0.25, 0.5))
-        found = {kind.name.lower(): errors[int(fifth)] for kind, errors in quarter.items()}
-        return found | {"adaptive_half": half[Kind.ADAPTIVE][int(fifth)]}
+    def run_figure_4(self, fifth: float, seed: int) -> dict[str, float]:
+        """Run figure 4."""
+        errors_at_quarter, errors_at_half = (self.compute(1.0, exponent, seed) for exponent in (0.25, 0.5))
+        results = {
+            model_kind.name.lower(): errors[int(fifth)] for model_kind, errors in errors_at_quarter.items()
+        }
+        return results | {"adaptive_half": errors_at_half[ModelKind.ADAPTIVE][int(fifth)]}
 
-    def gains(self, fifth: float, seed: int) -> dict[str, float]:
-        """A run of figure 9."""
-        found = {}
-        for epsilon in OF_EXPONENT:
-            errors = self.of(epsilon, 0.25, seed)
-            found[f"gain_{epsilon:g}"] = (
-                1.0 - errors[Kind.ADAPTIVE][int(fifth)] / errors[Kind.TAIL][int(fifth)]
+    def run_figure_9(self, fifth: float, seed: int) -> dict[str, float]:
+        """Run figure 9."""
+        results = {}
+        for epsilon in DASHES:
+            errors = self.compute(epsilon, 0.25, seed)
+            results[f"gain_{epsilon:g}"] = (
+                1.0 - errors[ModelKind.ADAPTIVE][int(fifth)] / errors[ModelKind.TAIL][int(fifth)]
             )
-        return found
+        return results
 
 
-GENERATED = Errors(_ratings, RatingRange())
+GENERATED = Errors(_draw_ratings, RatingRange())
 
 FIFTH_NAMES = ("rarest", "2nd fifth", "middle", "4th fifth", "most rated")
 FIFTHS = Axis(
@@ -109,7 +118,7 @@ FIFTHS = Axis(
     "",
     (0.8, BUCKETS + 0.2),
     Scale.LINEAR,
-    marked=tuple((1.0 + at, name) for at, name in enumerate(FIFTH_NAMES)),
+    named_ticks=tuple((1.0 + at, name) for at, name in enumerate(FIFTH_NAMES)),
 )
 FIFTH = tuple(1.0 + at for at in range(BUCKETS))
 RMSE = Axis("root mean squared error", "rating points", scale=Scale.LINEAR)
@@ -124,11 +133,13 @@ FIGURES = (
         RATINGS,
         "Factorisation",
         "",
-        Axis("privacy budget ε", "", (0.9, 22.0), marked=tuple((e, f"{e:g}") for e in EPSILONS)),
+        Axis("privacy budget ε", "", (0.9, 22.0), named_ticks=tuple((e, f"{e:g}") for e in EPSILONS)),
         RMSE,
         EPSILONS,
-        tuple(Line(kind.name.lower(), name, look, symbol) for kind, (name, look, symbol) in KEPT.items()),
-        GENERATED.over_epsilon,
+        tuple(
+            Line(kind.name.lower(), name, look, symbol) for kind, (name, look, symbol) in MODEL_STYLES.items()
+        ),
+        GENERATED.run_figure_1,
         10,
         "The paper says that adaptive weights are best. "
         "On these ratings they are from ε = 5 on, and at ε = 1 the three schemes are alike; on MovieLens 1M "
@@ -147,10 +158,10 @@ FIGURES = (
         RMSE,
         EXPONENTS,
         tuple(
-            Line(f"adaptive_{epsilon:g}", f"Adaptive weights, ε = {epsilon:g}", Look.SMOOTH, "circle", dash)
-            for epsilon, dash in OF_EXPONENT.items()
+            Line(f"adaptive_{epsilon:g}", f"Adaptive weights, ε = {epsilon:g}", Style.SMOOTH, "circle", dash)
+            for epsilon, dash in DASHES.items()
         ),
-        GENERATED.over_exponent,
+        GENERATED.run_figure_3,
         10,
         "The paper says that μ between 1/4 and 1/2 is typically best, and that μ = 1 is clearly worse. "
         "The second holds here. The first does not on these generated ratings, where small μ are best. The "
@@ -169,12 +180,12 @@ FIGURES = (
         RMSE,
         FIFTH,
         (
-            Line("uniform", "Uniform sampling", Look.OWN, "square"),
-            Line("tail", "Tail sampling", Look.CAP, "diamond"),
-            Line("adaptive", "Adaptive weights, μ = 1/4", Look.SMOOTH, "circle"),
-            Line("adaptive_half", "Adaptive weights, μ = 1/2", Look.SMOOTH, "circle", "dash"),
+            Line("uniform", "Uniform sampling", Style.ENTERED, "square"),
+            Line("tail", "Tail sampling", Style.CAP, "diamond"),
+            Line("adaptive", "Adaptive weights, μ = 1/4", Style.SMOOTH, "circle"),
+            Line("adaptive_half", "Adaptive weights, μ = 1/2", Style.SMOOTH, "circle", "dash"),
         ),
-        GENERATED.by_fifth,
+        GENERATED.run_figure_4,
         10,
         "The paper says that larger μ are better on the two rarest fifths and worse on the most rated one. "
         "The second holds here; on the rarest fifths μ = 1/4 is a little better than tail sampling and than μ = 1/2. "
@@ -197,14 +208,14 @@ FIGURES = (
             Line(
                 f"gain_{epsilon:g}",
                 f"Adaptive weights, ε = {epsilon:g}",
-                Look.SMOOTH,
+                Style.SMOOTH,
                 "circle",
                 dash,
-                theirs=(0.216, 0.237, None, 0.228, 0.084) if epsilon == 1.0 else (),
+                paper_values=(0.216, 0.237, None, 0.228, 0.084) if epsilon == 1.0 else (),
             )
-            for epsilon, dash in OF_EXPONENT.items()
+            for epsilon, dash in DASHES.items()
         ),
-        GENERATED.gains,
+        GENERATED.run_figure_9,
         10,
         "The paper gains a fifth at ε = 1; ours is below a hundredth there, and a small loss on the most rated items. "
         "Smaller ridges, which make rare items err more, bring it no nearer: why is open. At ε = 20 it is about a "

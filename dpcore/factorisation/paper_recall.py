@@ -1,4 +1,4 @@
-"""Figures 2, 4, 7, 10 and 11 and tables 3 and 4 of Krichene et al. 2023: what is recommended from implicit feedback."""
+"""Figures 2, 4, 7, 10 and 11 and tables 3 and 4 of Krichene et al. 2023: recommendations from implicit feedback."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dpcore.answer import Axis, Look, Scale
+from dpcore.answer import Axis, Scale, Style
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.contributions import FloatArray
 from dpcore.factorisation import implicit_study
 from dpcore.factorisation.generator import GeneratedRatings
-from dpcore.factorisation.implicit import ImplicitSettings, chosen
+from dpcore.factorisation.implicit import ImplicitSettings, select_choices
 from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitResult, ImplicitStudy, Recommender
-from dpcore.factorisation.measures import BUCKETS, buckets_of, nearest, overlap_of
-from dpcore.factorisation.paper import EPSILONS, EXPONENT, EXPONENTS, FIFTHS, OF_EXPONENT, PAPER
+from dpcore.factorisation.measures import BUCKETS, assign_buckets, compare_neighbours, find_nearest
+from dpcore.factorisation.paper import DASHES, EPSILONS, EXPONENT, EXPONENTS, FIFTHS, PAPER
 from dpcore.factorisation.ratings import Ratings
 
 MOVIES = GeneratedRatings(8_000, 1_200, 73.0, choice_spread=1.5)
@@ -37,26 +37,27 @@ SONG_DATA = (
     "The paper has the Million Song Data: these are 10,000 generated users of 720 items with 59 choices each, by "
     f"popularity and by taste of rank 6. {SETTING}"
 )
-KEPT = {
-    Recommender.UNIFORM: ("Uniform sampling", Look.OWN, "square"),
-    Recommender.TAIL: ("Tail sampling", Look.CAP, "diamond"),
-    Recommender.ADAPTIVE: ("Adaptive weights", Look.SMOOTH, "circle"),
-    Recommender.PRIVATE_POPULAR: ("DP most popular", Look.PRIVACY, "star"),
-    Recommender.NO_PRIVACY: ("Factorisation, no privacy", Look.SAMPLING, "triangle-up"),
+MODEL_STYLES = {
+    Recommender.UNIFORM: ("Uniform sampling", Style.ENTERED, "square"),
+    Recommender.TAIL: ("Tail sampling", Style.CAP, "diamond"),
+    Recommender.ADAPTIVE: ("Adaptive weights", Style.SMOOTH, "circle"),
+    Recommender.PRIVATE_POPULAR: ("DP most popular", Style.PRIVACY, "star"),
+    Recommender.NO_PRIVACY: ("Factorisation, no privacy", Style.SAMPLING, "triangle-up"),
 }
-FREE = ImplicitSettings(dimension=8, sweeps=8, unobserved=0.1)
+SETTINGS_WITHOUT_PRIVACY = ImplicitSettings(dimension=8, sweeps=8, unobserved=0.1)
 """Without privacy: it recalls most on such users, of dimensions 8 to 16 and α₀ from 0.1 to 0.5."""
 SCHEMES = (Recommender.UNIFORM, Recommender.TAIL, Recommender.ADAPTIVE)
-LOOKED_AT = (1.0, 20.0)
+NEAREST_EPSILONS = (1.0, 20.0)
 """The ε at which nearest items are compared: the paper's, and one at which there is more to see."""
-NEAR, NEIGHBOURS = 20, 6
+NUM_NEAREST, NUM_NEIGHBOURS = 20, 6
 """Nearest items in figure 11, and in tables 3 and 4."""
 
 
 @functools.lru_cache(maxsize=2)
-def _choices(of: GeneratedRatings, seed: int) -> tuple[Ratings, FloatArray]:
-    ratings, traits = of.draw_with_traits(np.random.default_rng(seed))
-    return chosen(ratings), traits.astype(np.float64)
+def _draw_choices(generator: GeneratedRatings, seed: int) -> tuple[Ratings, FloatArray]:
+    """Draw what generated users choose, with the planted traits of the items, once per seed."""
+    ratings, traits = generator.draw_with_traits(np.random.default_rng(seed))
+    return select_choices(ratings), traits.astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,95 +67,113 @@ class Recalls:
     Attributes:
         choices: The choices of a seed, and the planted traits of the items, shape (num_items, rank); None without
             traits.
-        free: Settings of the model without privacy.
-        known: What was computed, by what was asked.
-        alike: Likewise of nearest items.
+        settings_without_privacy: Settings of the model without privacy.
+        cache: What was computed, by what was asked.
+        similarity_cache: Likewise of nearest items.
     """
 
     choices: Callable[[int], tuple[Ratings, FloatArray | None]]
-    free: ImplicitSettings = FREE
-    known: dict[tuple[object, ...], dict[Recommender, FloatArray]] = field(default_factory=dict)
-    alike: dict[int, dict[str, tuple[FloatArray, FloatArray]]] = field(default_factory=dict)
+    settings_without_privacy: ImplicitSettings = SETTINGS_WITHOUT_PRIVACY
+    cache: dict[tuple[object, ...], dict[Recommender, FloatArray]] = field(default_factory=dict)
+    similarity_cache: dict[int, dict[str, tuple[FloatArray, FloatArray]]] = field(default_factory=dict)
 
     def _run(
         self, epsilons: tuple[float, ...], exponent: float, seed: int, compared: tuple[Recommender, ...]
     ) -> ImplicitResult:
-        asked = ImplicitStudy(
-            epsilons=epsilons, exponent=exponent, repeats=1, seed=seed, compared=compared, reference=self.free
+        """Run a study of one seed."""
+        study = ImplicitStudy(
+            epsilons=epsilons,
+            exponent=exponent,
+            repeats=1,
+            seed=seed,
+            compared=compared,
+            reference=self.settings_without_privacy,
         )
-        return implicit_study.run(self.choices(seed)[0], asked)
+        return implicit_study.run(self.choices(seed)[0], study)
 
-    def of(
+    def compute(
         self, epsilon: float, exponent: float, seed: int, compared: tuple[Recommender, ...]
     ) -> dict[Recommender, FloatArray]:
-        """Recall over all items and then in each fifth, rarest first, of each model that is asked for."""
-        asked = (epsilon, exponent, seed, compared)
-        if asked not in self.known:
-            found = self._run((epsilon,), exponent, seed, compared).recall[:, 0, 0]
-            self.known[asked] = {model: found[RECOMMENDERS.index(model)] for model in compared}
-        return self.known[asked]
+        """Compute the recall of some models over all items and then in each fifth, rarest first."""
+        key = (epsilon, exponent, seed, compared)
+        if key not in self.cache:
+            recalls = self._run((epsilon,), exponent, seed, compared).recall[:, 0, 0]
+            self.cache[key] = {model: recalls[RECOMMENDERS.index(model)] for model in compared}
+        return self.cache[key]
 
-    def over_epsilon(self, epsilon: float, seed: int) -> dict[str, float]:
-        """A run of figures 2 and 7."""
-        private = tuple(model for model in KEPT if model.is_private)
-        found = self.of(epsilon, 0.25, seed, private) | self.of(1.0, 0.25, seed, (Recommender.NO_PRIVACY,))
-        return {model.name.lower(): float(recall[0]) for model, recall in found.items()}
+    def run_figure_2(self, epsilon: float, seed: int) -> dict[str, float]:
+        """Run figures 2 and 7."""
+        private = tuple(model for model in MODEL_STYLES if model.is_private)
+        recalls = self.compute(epsilon, 0.25, seed, private) | self.compute(
+            1.0, 0.25, seed, (Recommender.NO_PRIVACY,)
+        )
+        return {model.name.lower(): float(recall[0]) for model, recall in recalls.items()}
 
-    def over_exponent(self, exponent: float, seed: int) -> dict[str, float]:
-        """A run of figure 10."""
-        asked = (Recommender.ADAPTIVE,)
+    def run_figure_10(self, exponent: float, seed: int) -> dict[str, float]:
+        """Run figure 10."""
+        models = (Recommender.ADAPTIVE,)
         return {
-            f"adaptive_{e:g}": float(self.of(e, exponent, seed, asked)[Recommender.ADAPTIVE][0])
-            for e in OF_EXPONENT
+            f"adaptive_{e:g}": float(self.compute(e, exponent, seed, models)[Recommender.ADAPTIVE][0])
+            for e in DASHES
         }
 
-    def by_fifth(self, fifth: float, seed: int) -> dict[str, float]:
-        """A run of figure 4's recall."""
-        quarter = self.of(5.0, 0.25, seed, SCHEMES)
-        half = self.of(5.0, 0.5, seed, (Recommender.ADAPTIVE,))[Recommender.ADAPTIVE]
-        found = {model.name.lower(): float(recall[int(fifth)]) for model, recall in quarter.items()}
-        return found | {"adaptive_half": float(half[int(fifth)])}
+    def run_figure_4(self, fifth: float, seed: int) -> dict[str, float]:
+        """Run the recall of figure 4."""
+        recalls_at_quarter = self.compute(5.0, 0.25, seed, SCHEMES)
+        recalls_at_half = self.compute(5.0, 0.5, seed, (Recommender.ADAPTIVE,))[Recommender.ADAPTIVE]
+        results = {
+            model.name.lower(): float(recall[int(fifth)]) for model, recall in recalls_at_quarter.items()
+        }
+        return results | {"adaptive_half": float(recalls_at_half[int(fifth)])}
 
-    def overlap(self, fifth: float, seed: int) -> dict[str, float]:
-        """A run of figure 11."""
-        return {name: float(shared[int(fifth) - 1]) for name, (shared, _) in self._nearest(seed).items()}
+    def run_figure_11(self, fifth: float, seed: int) -> dict[str, float]:
+        """Run figure 11."""
+        return {
+            name: float(overlaps[int(fifth) - 1])
+            for name, (overlaps, _) in self._compare_nearest(seed).items()
+        }
 
-    def likeness(self, fifth: float, seed: int) -> dict[str, float]:
-        """A run of table 3."""
-        return {name: float(alike[int(fifth) - 1]) for name, (_, alike) in self._nearest(seed).items()}
+    def run_table_3(self, fifth: float, seed: int) -> dict[str, float]:
+        """Run table 3."""
+        return {
+            name: float(similarities[int(fifth) - 1])
+            for name, (_, similarities) in self._compare_nearest(seed).items()
+        }
 
-    def _nearest(self, seed: int) -> dict[str, tuple[FloatArray, FloatArray]]:
-        """Of each model, by fifth of the items: overlap with the one without privacy, likeness of planted traits."""
-        if seed in self.alike:
-            return self.alike[seed]
-        free = self._run((1.0,), 0.25, seed, (Recommender.NO_PRIVACY,))
-        private = self._run(LOOKED_AT, 1.0 / 3.0, seed, (Recommender.TAIL, Recommender.ADAPTIVE))
-        reference = _unit(free.models[Recommender.NO_PRIVACY, 0.0].item_vectors)
+    def _compare_nearest(self, seed: int) -> dict[str, tuple[FloatArray, FloatArray]]:
+        """Compare models by fifth of the items: overlap with the one without privacy, similarity of planted traits."""
+        if seed in self.similarity_cache:
+            return self.similarity_cache[seed]
+        without_privacy = self._run((1.0,), 0.25, seed, (Recommender.NO_PRIVACY,))
+        private = self._run(NEAREST_EPSILONS, 1.0 / 3.0, seed, (Recommender.TAIL, Recommender.ADAPTIVE))
+        reference = _scale_rows(without_privacy.models[Recommender.NO_PRIVACY, 0.0].item_vectors)
         models = {"no_privacy": reference}
         models |= {
-            f"{k.name.lower()}_{e:g}": _unit(one.item_vectors) for (k, e), one in private.models.items()
+            f"{recommender.name.lower()}_{epsilon:g}": _scale_rows(model.item_vectors)
+            for (recommender, epsilon), model in private.models.items()
         }
         planted = self.choices(seed)[1]
-        traits = np.full((reference.shape[0], 1), np.nan) if planted is None else _unit(planted)
-        buckets, items = buckets_of(free.train_counts), np.arange(reference.shape[0])
+        traits = np.full((reference.shape[0], 1), np.nan) if planted is None else _scale_rows(planted)
+        buckets, items = assign_buckets(without_privacy.train_counts), np.arange(reference.shape[0])
 
-        def by_fifth(each: FloatArray) -> FloatArray:
-            return np.array([each[buckets == bucket].mean() for bucket in range(BUCKETS)])
+        def by_fifth(item_values: FloatArray) -> FloatArray:
+            return np.array([item_values[buckets == bucket].mean() for bucket in range(BUCKETS)])
 
         for name, vectors in models.items():
-            near = nearest(vectors, items, NEIGHBOURS)
-            likeness = np.einsum("id,ind->in", traits, traits[near]).mean(axis=1)
-            shared = overlap_of(vectors, reference, items, NEAR)
-            self.alike.setdefault(seed, {})[name] = (by_fifth(shared), by_fifth(likeness))
-        return self.alike[seed]
+            neighbours = find_nearest(vectors, items, NUM_NEIGHBOURS)
+            similarities = np.einsum("id,ind->in", traits, traits[neighbours]).mean(axis=1)
+            overlaps = compare_neighbours(vectors, reference, items, NUM_NEAREST)
+            self.similarity_cache.setdefault(seed, {})[name] = (by_fifth(overlaps), by_fifth(similarities))
+        return self.similarity_cache[seed]
 
 
-def _unit(vectors: FloatArray) -> FloatArray:
+def _scale_rows(vectors: FloatArray) -> FloatArray:
+    """Scale every row to length 1."""
     return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300))
 
 
-OF_FILMS = Recalls(lambda seed: _choices(MOVIES, seed))
-OF_SONGS = Recalls(lambda seed: _choices(SONGS, seed))
+FILM_RECALLS = Recalls(lambda seed: _draw_choices(MOVIES, seed))
+SONG_RECALLS = Recalls(lambda seed: _draw_choices(SONGS, seed))
 
 RECALL = Axis("recall at 20", scale=Scale.LINEAR)
 NEAREST_LINES = tuple(
@@ -165,10 +184,10 @@ NEAREST_LINES = tuple(
         symbol,
         "solid" if epsilon == 1.0 else "dash",
     )
-    for epsilon in LOOKED_AT
+    for epsilon in NEAREST_EPSILONS
     for kind, name, look, symbol in (
-        ("tail", "Tail sampling", Look.CAP, "diamond"),
-        ("adaptive", "Adaptive weights, μ = 1/3", Look.SMOOTH, "circle"),
+        ("tail", "Tail sampling", Style.CAP, "diamond"),
+        ("adaptive", "Adaptive weights, μ = 1/3", Style.SMOOTH, "circle"),
     )
 )
 _MOVIES_FIGURE = PaperFigure(
@@ -179,11 +198,13 @@ _MOVIES_FIGURE = PaperFigure(
     FILMS,
     "Factorisation",
     "Implicit feedback",
-    Axis("privacy budget ε", "", (0.9, 22.0), marked=tuple((e, f"{e:g}") for e in EPSILONS)),
+    Axis("privacy budget ε", "", (0.9, 22.0), named_ticks=tuple((e, f"{e:g}") for e in EPSILONS)),
     RECALL,
     EPSILONS,
-    tuple(Line(model.name.lower(), name, look, symbol) for model, (name, look, symbol) in KEPT.items()),
-    OF_FILMS.over_epsilon,
+    tuple(
+        Line(model.name.lower(), name, look, symbol) for model, (name, look, symbol) in MODEL_STYLES.items()
+    ),
+    FILM_RECALLS.run_figure_2,
     10,
     "The paper says that adaptive weights are best at every ε. "
     "Here they are from ε = 5 on. At ε = 1 noise hides taste, and no scheme recalls more than what is popular "
@@ -204,12 +225,12 @@ FIGURES = (
         replace(RECALL, name="recall at k"),
         tuple(float(n) for n in range(1, BUCKETS + 1)),
         (
-            Line("uniform", "Uniform sampling", Look.OWN, "square"),
-            Line("tail", "Tail sampling", Look.CAP, "diamond"),
-            Line("adaptive", "Adaptive weights, μ = 1/4", Look.SMOOTH, "circle"),
-            Line("adaptive_half", "Adaptive weights, μ = 1/2", Look.SMOOTH, "circle", "dash"),
+            Line("uniform", "Uniform sampling", Style.ENTERED, "square"),
+            Line("tail", "Tail sampling", Style.CAP, "diamond"),
+            Line("adaptive", "Adaptive weights, μ = 1/4", Style.SMOOTH, "circle"),
+            Line("adaptive_half", "Adaptive weights, μ = 1/2", Style.SMOOTH, "circle", "dash"),
         ),
-        OF_FILMS.by_fifth,
+        FILM_RECALLS.run_figure_4,
         10,
         "The paper says that larger μ are better on the rare fifths and worse on the most popular one. "
         "So it is here, and μ = 1/2 recalls more than tail sampling on every fifth but that one.",
@@ -220,8 +241,8 @@ FIGURES = (
         item="Figure 7",
         title="recall over ε, a catalogue of songs",
         setting=SONG_DATA,
-        run=OF_SONGS.over_epsilon,
-        differs="The paper says that adaptive weights are best at every ε. "
+        run_once=SONG_RECALLS.run_figure_2,
+        difference_note="The paper says that adaptive weights are best at every ε. "
         "Here they are at ε = 5 and 10, and "
         "alike with tail sampling at 20. At ε = 1 what is popular by noisy counts is best, a baseline that the paper "
         "lacks; it has 57 times as many users.",
@@ -238,10 +259,10 @@ FIGURES = (
         RECALL,
         EXPONENTS,
         tuple(
-            Line(f"adaptive_{epsilon:g}", f"Adaptive weights, ε = {epsilon:g}", Look.SMOOTH, "circle", dash)
-            for epsilon, dash in OF_EXPONENT.items()
+            Line(f"adaptive_{epsilon:g}", f"Adaptive weights, ε = {epsilon:g}", Style.SMOOTH, "circle", dash)
+            for epsilon, dash in DASHES.items()
         ),
-        OF_FILMS.over_exponent,
+        FILM_RECALLS.run_figure_10,
         10,
         "The paper says that μ = 1/4 is best, and with least squares 1/4 to 1/2 about as good. "
         "So it is here at ε = 20; at ε = 1 and 5, where more noise meets fewer users, smaller μ are better.",
@@ -258,7 +279,7 @@ FIGURES = (
         Axis("of the 20 nearest, in common", "", (0.0, 0.5), Scale.PERCENT),
         tuple(float(n) for n in range(1, BUCKETS + 1)),
         NEAREST_LINES,
-        OF_FILMS.overlap,
+        FILM_RECALLS.run_figure_11,
         10,
         "The paper says that adaptive weights share more with the model without privacy than tail sampling does. "
         "So it is here at ε = 20, on every fifth. At ε = 1 both share what chance gives, 20 of 1,199: so few "
@@ -277,8 +298,8 @@ FIGURES = (
         FIFTHS,
         Axis("likeness of planted traits", scale=Scale.LINEAR),
         tuple(float(n) for n in range(1, BUCKETS + 1)),
-        (Line("no_privacy", "Without privacy", Look.SAMPLING, "triangle-up"), *NEAREST_LINES),
-        OF_FILMS.likeness,
+        (Line("no_privacy", "Without privacy", Style.SAMPLING, "triangle-up"), *NEAREST_LINES),
+        FILM_RECALLS.run_table_3,
         10,
         "The paper says that neighbours without privacy and by adaptive weights are of the same kind of film, and tail "
         "sampling's more often not, most of all for rare films. So it is here at ε = 20; at ε = 1 nothing is learned.",

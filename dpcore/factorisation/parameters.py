@@ -1,4 +1,4 @@
-"""What a person chooses on the page "Factorisation": everything but the data."""
+"""The settings of the page *Recommender*: everything but the data."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.text_fields import built_from, checked_numbers, numbers_of
+from dpcore.common.text_fields import build_from, parse_checked_numbers, parse_numbers
 from dpcore.dataset import Dataset
 from dpcore.factorisation.budget import Spending
-from dpcore.factorisation.descent import Steps
+from dpcore.factorisation.descent import GradientSteps
 from dpcore.factorisation.fit import RIDGE_TO_NOISE
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.implicit import RIDGE_TO_NOISE as IMPLICIT_RIDGE
 from dpcore.factorisation.implicit import ImplicitSettings
 from dpcore.factorisation.implicit_study import ImplicitStudy
-from dpcore.factorisation.model import LARGEST_RATING, OWN, FactorSettings, RatingRange
+from dpcore.factorisation.model import LARGEST_RATING, OWN_COORDINATE, FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.study import Study
 from dpcore.multitask.budget import DELTA_RANGE, PrivacyTarget
 
-MOST_PAGE_CELLS = 40_000_000
+MAX_PAGE_CELLS = 40_000_000
 """Users times items that are drawn while a person waits: about 0.4 s."""
-MOST_PAGE_RATINGS = 2_000_000
-MOST_EPSILONS = 4
-MOST_REPEATS = 20
+MAX_PAGE_RATINGS = 2_000_000
+MAX_EPSILONS = 4
+MAX_REPEATS = 20
 LARGE = GeneratedRatings(num_users=69_878, num_items=10_677, ratings_per_user=143.1)
 """The size of MovieLens 10M: 10 million ratings."""
 CHOICE_SPREAD = 1.5
@@ -35,14 +35,14 @@ what is popular."""
 
 
 class RatingSource(enum.Enum):
-    """Where the ratings come from."""
+    """The source of the ratings."""
 
     DATA = "data"
     GENERATED = "generated"
 
 
 class Algorithm(enum.Enum):
-    """How item vectors are learned from the users'; both are algorithm 3 of Krichene et al. 2023."""
+    """The way in which item vectors are learned from the users'; both are algorithm 3 of Krichene et al. 2023."""
 
     STATISTICS = "statistics"
     DESCENT = "descent"
@@ -126,7 +126,7 @@ class FactorisationParameters:
             problems.between(1e-6, 1e9, gradient_bound=self.gradient_bound)
             problems.between(1e-3, 1e6, user_ridge=self.user_ridge)
             problems.between(0.0, 1e6, ridge_to_noise=self.ridge_to_noise)
-            problems.whole(1, MOST_REPEATS, repeats=self.repeats)
+            problems.whole(1, MAX_REPEATS, repeats=self.repeats)
             problems.whole(0, 2**32 - 1, data_seed=self.data_seed, train_seed=self.train_seed)
             problems.between(-LARGEST_RATING, LARGEST_RATING, chosen_from=self.chosen_from)
             problems.between(1e-3, 100.0, unobserved=self.unobserved)
@@ -138,29 +138,31 @@ class FactorisationParameters:
         problems.whole(1, 50, rank=self.rank)
         if not sizes:
             return
-        if self.num_users * self.num_items > MOST_PAGE_CELLS:
-            problems.add(f"users times items must be at most {MOST_PAGE_CELLS:,}")
+        if self.num_users * self.num_items > MAX_PAGE_CELLS:
+            problems.add(f"users times items must be at most {MAX_PAGE_CELLS:,}")
         fits = problems.between(1.0, self.num_items / 2.0, ratings_per_user=self.ratings_per_user)
-        if fits and self.num_users * self.ratings_per_user > MOST_PAGE_RATINGS:
-            problems.add(f"users times ratings per user must be at most {MOST_PAGE_RATINGS:,}")
+        if fits and self.num_users * self.ratings_per_user > MAX_PAGE_RATINGS:
+            problems.add(f"users times ratings per user must be at most {MAX_PAGE_RATINGS:,}")
 
     def _check_epsilons(self, problems: Problems) -> None:
-        for epsilon in checked_numbers(problems, "epsilons to train at", self.train_epsilons, MOST_EPSILONS):
+        for epsilon in parse_checked_numbers(
+            problems, "epsilons to train at", self.train_epsilons, MAX_EPSILONS
+        ):
             problems.between(*EPSILON_RANGE, **{"each epsilon to train at": epsilon})
 
     @property
     def epsilons(self) -> tuple[float, ...]:
-        """What a training runs: the epsilons that were typed, and that of the page, ascending."""
-        return tuple(sorted({*numbers_of(self.train_epsilons), self.epsilon}))
+        """Return the epsilons that a training runs: those that were entered, and that of the page, ascending."""
+        return tuple(sorted({*parse_numbers(self.train_epsilons), self.epsilon}))
 
     @property
     def generator(self) -> GeneratedRatings | None:
-        """The generator of the ratings; None where they are the data's."""
+        """Return the generator of the ratings; None if the data have ratings."""
         return None if self.source is RatingSource.DATA else self.population
 
     @property
     def population(self) -> GeneratedRatings:
-        """Users like those of the generator, whatever the source is."""
+        """Return users like those of the generator, whatever the source is."""
         return GeneratedRatings(
             num_users=self.num_users,
             num_items=self.num_items,
@@ -170,38 +172,38 @@ class FactorisationParameters:
 
     @property
     def limits(self) -> RatingRange:
-        """The public range of the ratings."""
-        if (of := self.generator) is not None:
-            return RatingRange(of.lowest, of.highest)
+        """Return the public range of the ratings."""
+        if (generator := self.generator) is not None:
+            return RatingRange(generator.lowest, generator.highest)
         return RatingRange(self.lowest, self.highest)
 
     @property
     def target(self) -> PrivacyTarget:
-        """What is promised to every user."""
+        """Return the guarantee that every user gets."""
         return PrivacyTarget(self.epsilon, self.delta)
 
     @property
-    def gradient_steps(self) -> Steps | None:
-        """Settings of the algorithm that takes them; None for the other."""
+    def gradient_steps(self) -> GradientSteps | None:
+        """Return the gradient steps of the algorithm that takes them; None for the other."""
         if self.algorithm is Algorithm.STATISTICS:
             return None
-        return Steps(self.steps, self.gradient_bound)
+        return GradientSteps(self.steps, self.gradient_bound)
 
     @property
     def spending(self) -> Spending:
-        """The budget at the page's epsilon, and how it is divided."""
+        """Divide the budget at the page's epsilon."""
         return self.study.spending(self.epsilon)
 
     @property
     def study(self) -> Study:
-        """What *Train* runs."""
-        settings = FactorSettings(self.dimension, self.sweeps, self.user_ridge, own=OWN)
-        return built_from(Study, self, settings=settings, steps=self.gradient_steps, seed=self.train_seed)
+        """Return the study that *Train* runs."""
+        settings = FactorSettings(self.dimension, self.sweeps, self.user_ridge, own_coordinate=OWN_COORDINATE)
+        return build_from(Study, self, settings=settings, steps=self.gradient_steps, seed=self.train_seed)
 
     @property
     def implicit_study(self) -> ImplicitStudy:
-        """What *Train on choices* runs; dimension, sweeps and ridges are those of `ImplicitSettings`."""
-        return built_from(
+        """Return the study that *Train on choices* runs; its other settings are those of `ImplicitSettings`."""
+        return build_from(
             ImplicitStudy,
             self,
             settings=ImplicitSettings(unobserved=self.unobserved),
@@ -211,14 +213,14 @@ class FactorisationParameters:
 
     @property
     def large_study(self) -> Study:
-        """What is run at the size of MovieLens 10M: one epsilon, one seed, no recall."""
-        own = replace(self.study, epsilons=(self.epsilon,), repeats=1, with_recall=False)
-        return replace(own, limits=RatingRange(LARGE.lowest, LARGE.highest))
+        """Return a study at the size of MovieLens 10M: one epsilon, one seed, no recall."""
+        study = replace(self.study, epsilons=(self.epsilon,), repeats=1, with_recall=False)
+        return replace(study, limits=RatingRange(LARGE.lowest, LARGE.highest))
 
 
-def load_ratings(parameters: FactorisationParameters, data: Dataset | None = None) -> Ratings | None:
-    """The table that the parameters name; None where it is the data's and they hold no ratings."""
+def load_ratings(parameters: FactorisationParameters, dataset: Dataset | None = None) -> Ratings | None:
+    """Load the table that the parameters name; None if the data should have ratings and have none."""
     generator = parameters.generator
     if generator is not None:
         return generator.draw(np.random.default_rng(parameters.data_seed))
-    return None if data is None or data.pairs is None else Ratings.from_pairs(data.pairs)
+    return None if dataset is None or dataset.pairs is None else Ratings.from_pairs(dataset.pairs)

@@ -1,4 +1,4 @@
-"""A table of ratings, one row of items per user, and how it is split for testing."""
+"""A table of ratings, one row of items per user, and its split for testing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import IntArray
 from dpcore.dataset import Pairs
 from dpcore.multitask.graph import TaskCodes, TaskGraph
@@ -20,7 +20,7 @@ RatingValues = npt.NDArray[np.floating]
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """Who rated what, and how: user by user, each user's items ascending and distinct.
+    """Ratings user by user, each user's items ascending and distinct.
 
     Attributes:
         starts: Where each user's ratings begin, and the end, shape (num_users + 1,), int64.
@@ -65,7 +65,7 @@ class Ratings:
         num_items: int | None = None,
         num_users: int = 0,
     ) -> Ratings:
-        """The table from one entry per rating, in any order.
+        """Create the table from one entry per rating, in any order.
 
         Args:
             users: Codes 0 .. num_users - 1, shape (num_ratings,).
@@ -78,14 +78,14 @@ class Ratings:
             InvalidInput: As for the class; also where a user rates an item twice.
         """
         u, i = np.asarray(users, dtype=np.int64), np.asarray(items, dtype=np.int64)
-        of_item = int(i.max()) + 1 if num_items is None else num_items
-        order = np.argsort(u * of_item + i, kind="stable")
+        num_codes = int(i.max()) + 1 if num_items is None else num_items
+        order = np.argsort(u * num_codes + i, kind="stable")
         starts = np.concatenate(([0], np.cumsum(np.bincount(u, minlength=num_users)))).astype(np.int64)
-        return cls(starts, i[order].astype(np.int32), np.asarray(values)[order], of_item)
+        return cls(starts, i[order].astype(np.int32), np.asarray(values)[order], num_codes)
 
     @classmethod
     def from_pairs(cls, pairs: Pairs) -> Ratings | None:
-        """The table from the facet of distinct pairs; a pair of several rows has their mean rating.
+        """Create the table from the facet of distinct pairs; a pair of several rows has their mean rating.
 
         Returns:
             None where the pairs carry no sums of a value.
@@ -98,33 +98,33 @@ class Ratings:
 
     @property
     def num_users(self) -> int:
-        """Users, those without a rating included."""
+        """Return the number of users, those without a rating included."""
         return self.starts.size - 1
 
     @property
     def num_ratings(self) -> int:
-        """Ratings."""
+        """Return the number of ratings."""
         return self.items.size
 
     @cached_property
     def graph(self) -> TaskGraph:
-        """Users and items without the ratings, for what *Many tasks* computes; it shares the arrays."""
+        """Return users and items without the ratings, as a task graph; it shares the arrays."""
         return TaskGraph(self.starts, self.items, self.num_items)
 
     @cached_property
     def item_counts(self) -> IntArray:
-        """Ratings of each item, shape (num_items,)."""
+        """Count the ratings of each item, shape (num_items,)."""
         return np.bincount(self.items, minlength=self.num_items).astype(np.int64)
 
-    def kept(self, mask: npt.NDArray[np.bool_]) -> Ratings:
-        """Only the ratings under a mask of shape (num_ratings,); users and items keep their codes."""
-        before = np.concatenate(([0], np.cumsum(mask)))
+    def select(self, mask: npt.NDArray[np.bool_]) -> Ratings:
+        """Select the ratings under a mask of shape (num_ratings,); users and items keep their codes."""
+        kept_before = np.concatenate(([0], np.cumsum(mask)))
         return Ratings(
-            before[self.starts].astype(np.int64), self.items[mask], self.values[mask], self.num_items
+            kept_before[self.starts].astype(np.int64), self.items[mask], self.values[mask], self.num_items
         )
 
     def split(self, test_share: float, rng: np.random.Generator) -> tuple[Ratings, Ratings]:
-        """Ratings for training and for testing, each held out with the same probability.
+        """Split the ratings into training and test, each rating held out with the same probability.
 
         Args:
             test_share: Probability, in (0, 1).
@@ -135,11 +135,11 @@ class Ratings:
         """
         held_out = rng.random(self.num_ratings, dtype=np.float32) < test_share
         if held_out.all() or not held_out.any():
-            raise refusal("nothing is left to train on or to test", remedy="Bring more ratings")
-        return self.kept(~held_out), self.kept(held_out)
+            raise refuse("nothing is left to train on or to test", remedy="Bring more ratings")
+        return self.select(~held_out), self.select(held_out)
 
-    def blocks(self, users: int) -> Iterator[tuple[slice, slice]]:
-        """(users, their ratings) as slices, so many users at a time."""
-        for first in range(0, self.num_users, users):
-            last = min(first + users, self.num_users)
-            yield slice(first, last), slice(int(self.starts[first]), int(self.starts[last]))
+    def blocks(self, block_size: int) -> Iterator[tuple[slice, slice]]:
+        """Yield (users, their ratings) as slices, ``block_size`` users at a time."""
+        for first in range(0, self.num_users, block_size):
+            stop = min(first + block_size, self.num_users)
+            yield slice(first, stop), slice(int(self.starts[first]), int(self.starts[stop]))

@@ -1,4 +1,4 @@
-"""Every model on the same splits and noise: errors over epsilon, by bucket, paired by seed."""
+"""All models on the same splits and noise: errors over epsilon, by bucket, paired by seed."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Protocol
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.over_runs import summary
+from dpcore.common.over_runs import summarise_runs
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.factorisation import baselines
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.budget import Spending
-from dpcore.factorisation.descent import Steps
+from dpcore.factorisation.descent import GradientSteps
 from dpcore.factorisation.fit import RIDGE_TO_NOISE, fit, fit_private
-from dpcore.factorisation.measures import BUCKETS, Measured, buckets_of, measure
+from dpcore.factorisation.measures import BUCKETS, Measurements, assign_buckets, measure
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
 from dpcore.multitask.budget import PrivacyTarget
 
 
-class Kind(enum.Enum):
-    """A model that is compared; the value is what it is called."""
+class ModelKind(enum.Enum):
+    """A model that is compared; the value is its name on the page."""
 
     GLOBAL_MEAN = "Overall mean, no privacy"
     ITEM_MEAN = "Item means, no privacy"
@@ -38,30 +38,30 @@ class Kind(enum.Enum):
 
     @property
     def scheme(self) -> Scheme | None:
-        """The scheme of a private factorisation; None for a baseline."""
+        """Return the scheme of a private factorisation; None for a baseline."""
         return SCHEMES.get(self)
 
     @property
     def is_private(self) -> bool:
-        """Whether it keeps the guarantee, and so depends on epsilon."""
+        """Return True if the model keeps the guarantee, and so depends on epsilon."""
         return self in MEANS or self in SCHEMES
 
 
-SCHEMES: Mapping[Kind, Scheme] = {
-    Kind.UNIFORM: Scheme.UNIFORM,
-    Kind.TAIL: Scheme.TAIL,
-    Kind.ADAPTIVE: Scheme.ADAPTIVE,
+SCHEMES: Mapping[ModelKind, Scheme] = {
+    ModelKind.UNIFORM: Scheme.UNIFORM,
+    ModelKind.TAIL: Scheme.TAIL,
+    ModelKind.ADAPTIVE: Scheme.ADAPTIVE,
 }
-KINDS = tuple(Kind)
-MEANS = (Kind.PRIVATE_MEAN, Kind.PRIVATE_OFFSETS)
+MODEL_KINDS = tuple(ModelKind)
+MEANS = (ModelKind.PRIVATE_MEAN, ModelKind.PRIVATE_OFFSETS)
 """Private baselines. Both release the same; the second, where each user adds an offset at home, is the stronger."""
-BASELINE, FACTORISATION = Kind.PRIVATE_OFFSETS, Kind.ADAPTIVE
+BASELINE, FACTORISATION = ModelKind.PRIVATE_OFFSETS, ModelKind.ADAPTIVE
 """What the verdict compares, declared before any training: one comparison, so that its interval is what it says."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """What is run.
+    """The models, settings and splits of a study of ratings.
 
     Attributes:
         epsilons: Of the guarantee, each with ``delta``.
@@ -94,7 +94,7 @@ class Study:
     count_share: float = 0.12
     exponent: float = 0.25
     ridge_to_noise: float = RIDGE_TO_NOISE
-    steps: Steps | None = None
+    steps: GradientSteps | None = None
     test_share: float = 0.1
     repeats: int = 3
     seed: int = 1
@@ -113,15 +113,15 @@ class Study:
             self.spending(epsilon)
 
     def spending(self, epsilon: float) -> Spending:
-        """The budget at one epsilon, and how it is divided."""
+        """Divide the budget at one epsilon."""
         target = PrivacyTarget(epsilon, self.delta)
         releases = 2 if self.steps is None else self.steps.number
-        return Spending.of(target, self.count_share, self.settings.sweeps, self.max_items, releases)
+        return Spending.from_target(target, self.count_share, self.settings.sweeps, self.max_items, releases)
 
 
 @dataclass(frozen=True, eq=False)
 class StudyResult:
-    """Errors and recall, one per run.
+    """Errors and recall of every run of a study.
 
     Attributes:
         study: What was run.
@@ -139,52 +139,60 @@ class StudyResult:
     recall: FloatArray
     test_ratings: IntArray
     train_counts: IntArray
-    models: Mapping[tuple[Kind, float], FactorModel]
+    models: Mapping[tuple[ModelKind, float], FactorModel]
     finished: bool
 
     @property
     def runs(self) -> int:
-        """Private runs that were reached."""
+        """Count the private runs that were reached."""
         # Own offsets are no training: they are added to item means at home.
-        trained = (Kind.PRIVATE_MEAN, *SCHEMES)
-        private = [place for place, kind in enumerate(KINDS) if kind in trained]
-        return int(np.isfinite(self.rmse[private, :, :, 0]).sum())
+        trained_kinds = (ModelKind.PRIVATE_MEAN, *SCHEMES)
+        model_indices = [
+            model_index for model_index, model_kind in enumerate(MODEL_KINDS) if model_kind in trained_kinds
+        ]
+        return int(np.isfinite(self.rmse[model_indices, :, :, 0]).sum())
 
-    def mean(self, kind: Kind, of: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
-        """Mean over seeds and half its interval, each of shape (epsilons, 1 + BUCKETS).
+    def summarise(
+        self, model_kind: ModelKind, values: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the mean over seeds and half its interval, each of shape (epsilons, 1 + BUCKETS).
 
         Args:
-            kind: Of the model.
-            of: `rmse` or `recall`; None for the first.
+            model_kind: Of the model.
+            values: `rmse` or `recall`; None for the first.
         """
-        found = summary((self.rmse if of is None else of)[KINDS.index(kind)])
-        return found.mean, found.half_width
+        summary_over_seeds = summarise_runs(
+            (self.rmse if values is None else values)[MODEL_KINDS.index(model_kind)]
+        )
+        return summary_over_seeds.mean, summary_over_seeds.half_width
 
-    def difference(
-        self, kind: Kind, other: Kind, of: FloatArray | None = None
+    def compare(
+        self, model_kind: ModelKind, reference: ModelKind, measured: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean over seeds of kind - other, paired by seed, and half its interval; shapes as for `mean`."""
-        values = self.rmse if of is None else of
-        found = summary(values[KINDS.index(kind)] - values[KINDS.index(other)])
-        return found.mean, found.half_width
+        """Return the mean of model - reference, paired by seed, and half its interval; shapes as in `summarise`."""
+        values = self.rmse if measured is None else measured
+        summary_over_seeds = summarise_runs(
+            values[MODEL_KINDS.index(model_kind)] - values[MODEL_KINDS.index(reference)]
+        )
+        return summary_over_seeds.mean, summary_over_seeds.half_width
 
 
-class Tell(Protocol):
-    """How a study reports."""
+class ProgressReport(Protocol):
+    """A callback that gets the progress of a study."""
 
     def __call__(self, share: float, so_far: StudyResult | None = None) -> None:
-        """Told the share done after each sweep, and what is there so far after all models of one epsilon."""
+        """Receive the share done after each sweep and, after all models of one epsilon, the results so far."""
 
 
 def run(
-    ratings: Ratings, study: Study, tell: Tell | None = None, should_stop: ShouldStop = never
+    ratings: Ratings, study: Study, report: ProgressReport | None = None, should_stop: ShouldStop = never
 ) -> StudyResult:
     """Fit and measure every model.
 
     Args:
         ratings: The table, which each seed splits anew.
         study: What to run.
-        tell: Told after each sweep and each model.
+        report: Told after each sweep and each model.
         should_stop: Asked before each sweep; where it says yes, what is finished is returned.
 
     Returns:
@@ -195,37 +203,37 @@ def run(
 
     Source: Krichene et al. 2023, section 5, for the models that are compared; pairing and intervals are ours.
     """
-    shape = (len(KINDS), len(study.epsilons), study.repeats, 1 + BUCKETS)
-    running = _Running(
+    shape = (len(MODEL_KINDS), len(study.epsilons), study.repeats, 1 + BUCKETS)
+    running = _RunningStudy(
         study,
         np.full(shape, np.nan),
         np.full(shape, np.nan),
         np.zeros((study.repeats, BUCKETS), dtype=np.int64),
         np.zeros(ratings.num_items, dtype=np.int64),
         {},
-        tell,
+        report,
         should_stop,
     )
-    finished = all(running.repeat(ratings, number) for number in range(study.repeats))
-    return running.so_far(finished)
+    finished = all(running.run_seed(ratings, number) for number in range(study.repeats))
+    return running.copy_results(finished)
 
 
 @dataclass(eq=False)
-class _Running:
-    """A study at work."""
+class _RunningStudy:
+    """A study while it runs, with the results so far."""
 
     study: Study
     rmse: FloatArray
     recall: FloatArray
     test_ratings: IntArray
     train_counts: IntArray
-    models: dict[tuple[Kind, float], FactorModel]
-    tell: Tell | None
-    stopped: ShouldStop
+    models: dict[tuple[ModelKind, float], FactorModel]
+    report: ProgressReport | None
+    should_stop: ShouldStop
     sweeps_done: int = 0
 
-    def so_far(self, finished: bool = False) -> StudyResult:
-        """What is there; later runs do not change it."""
+    def copy_results(self, finished: bool = False) -> StudyResult:
+        """Copy the results so far; later runs do not change the copy."""
         return StudyResult(
             self.study,
             self.rmse.copy(),
@@ -236,72 +244,81 @@ class _Running:
             finished,
         )
 
-    def repeat(self, ratings: Ratings, number: int) -> bool:
-        """All models of one seed; False where it was stopped."""
+    def run_seed(self, ratings: Ratings, seed_index: int) -> bool:
+        """Run all models of one seed; return False if it was stopped."""
         study = self.study
-        for_split, for_noise = np.random.SeedSequence([study.seed, number]).spawn(2)
-        if self.stopped():
+        split_seed, noise_sequence = np.random.SeedSequence([study.seed, seed_index]).spawn(2)
+        if self.should_stop():
             return False
-        train, test = ratings.split(study.test_share, np.random.default_rng(for_split))
-        buckets = buckets_of(train.item_counts)
-        self.test_ratings[number] = np.bincount(buckets[test.items], minlength=BUCKETS)
-        if number == 0:
+        train, test = ratings.split(study.test_share, np.random.default_rng(split_seed))
+        buckets = assign_buckets(train.item_counts)
+        self.test_ratings[seed_index] = np.bincount(buckets[test.items], minlength=BUCKETS)
+        if seed_index == 0:
             self.train_counts = train.item_counts
 
-        def keep(kind: Kind, at: int | slice, model: FactorModel) -> None:
-            found: Measured = measure(model, train, test, buckets, study.with_recall)
-            place = KINDS.index(kind)
-            self.rmse[place, at, number], self.recall[place, at, number] = found.rmse, found.recall
-            if number == 0:
-                self.models[kind, study.epsilons[at] if isinstance(at, int) else 0.0] = model
+        def keep(model_kind: ModelKind, epsilon_index: int | slice, model: FactorModel) -> None:
+            measurements: Measurements = measure(model, train, test, buckets, study.with_recall)
+            model_index = MODEL_KINDS.index(model_kind)
+            (
+                self.rmse[model_index, epsilon_index, seed_index],
+                self.recall[model_index, epsilon_index, seed_index],
+            ) = measurements.rmse, measurements.recall
+            if seed_index == 0:
+                self.models[
+                    model_kind, study.epsilons[epsilon_index] if isinstance(epsilon_index, int) else 0.0
+                ] = model
 
-        everywhere = slice(None)
-        keep(Kind.GLOBAL_MEAN, everywhere, baselines.global_mean(train, study.limits))
-        keep(Kind.ITEM_MEAN, everywhere, baselines.item_mean(train, study.limits))
-        if self.stopped():
+        all_epsilons = slice(None)
+        keep(ModelKind.GLOBAL_MEAN, all_epsilons, baselines.fit_global_mean(train, study.limits))
+        keep(ModelKind.ITEM_MEAN, all_epsilons, baselines.fit_item_means(train, study.limits))
+        if self.should_stop():
             return False
-        keep(Kind.NO_PRIVACY, everywhere, fit(train, study.reference, study.limits, self._swept))
-        noise_seed = int(for_noise.generate_state(1)[0])
-        for at, epsilon in enumerate(study.epsilons):
-            for kind in (Kind.PRIVATE_MEAN, *SCHEMES):
-                if self.stopped():
+        keep(ModelKind.NO_PRIVACY, all_epsilons, fit(train, study.reference, study.limits, self._count_sweep))
+        noise_seed = int(noise_sequence.generate_state(1)[0])
+        for epsilon_index, epsilon in enumerate(study.epsilons):
+            for model_kind in (ModelKind.PRIVATE_MEAN, *SCHEMES):
+                if self.should_stop():
                     return False
-                model = self._private(train, kind, epsilon, noise_seed)
+                model = self._fit_private(train, model_kind, epsilon, noise_seed)
                 if model is None:
                     return False
-                keep(kind, at, model)
-                if kind is Kind.PRIVATE_MEAN:
-                    keep(Kind.PRIVATE_OFFSETS, at, baselines.with_own_offsets(model))
-            if self.tell is not None:
-                self.tell(self.share, self.so_far())
+                keep(model_kind, epsilon_index, model)
+                if model_kind is ModelKind.PRIVATE_MEAN:
+                    keep(ModelKind.PRIVATE_OFFSETS, epsilon_index, baselines.add_own_offsets(model))
+            if self.report is not None:
+                self.report(self.share_done, self.copy_results())
         return True
 
-    def _private(self, train: Ratings, kind: Kind, epsilon: float, seed: int) -> FactorModel | None:
+    def _fit_private(
+        self, train: Ratings, model_kind: ModelKind, epsilon: float, seed: int
+    ) -> FactorModel | None:
+        """Fit one private model; None where it was stopped."""
         study, spending = self.study, self.study.spending(epsilon)
-        if kind.scheme is None:
-            found = baselines.private_item_mean(
+        if model_kind.scheme is None:
+            fit = baselines.fit_private_item_means(
                 train,
                 study.limits,
                 spending,
-                baselines.exponent_at(epsilon, study.exponent),
+                baselines.choose_exponent(epsilon, study.exponent),
                 study.ridge_to_noise,
                 seed,
             )
-            return found.model
-        fitted = fit_private(
-            train, study.settings, study.limits, kind.scheme, spending, study.exponent,
-            study.ridge_to_noise, seed, self._swept, self.stopped, study.steps,
+            return fit.model
+        fit_or_none = fit_private(
+            train, study.settings, study.limits, model_kind.scheme, spending, study.exponent,
+            study.ridge_to_noise, seed, self._count_sweep, self.should_stop, study.steps,
         )  # fmt: skip
-        return None if fitted is None else fitted.model
+        return None if fit_or_none is None else fit_or_none.model
 
-    def _swept(self, _: int) -> None:
+    def _count_sweep(self, _: int) -> None:
+        """Count a finished sweep and report it."""
         self.sweeps_done += 1
-        if self.tell is not None:
-            self.tell(self.share)
+        if self.report is not None:
+            self.report(self.share_done)
 
     @property
-    def share(self) -> float:
-        """Sweeps done."""
+    def share_done(self) -> float:
+        """Return the share of sweeps that are done."""
         study = self.study
-        each = study.reference.sweeps + len(study.epsilons) * len(SCHEMES) * study.settings.sweeps
-        return self.sweeps_done / (each * study.repeats)
+        sweeps_per_seed = study.reference.sweeps + len(study.epsilons) * len(SCHEMES) * study.settings.sweeps
+        return self.sweeps_done / (sweeps_per_seed * study.repeats)

@@ -1,8 +1,8 @@
 """How much smooth weights gain over the best cap on one instance, and the paper's proof that it is at most 4.
 
-The noise ratio rho = 2 (B / epsilon)^2 / sigma^2 is all that epsilon, B and sigma^2 contribute to the ratio:
-it says how many rows' worth of variance the noise has for a user who holds all the weight. Multiplying the
-users of every size and rho by the same number leaves the ratio as it is.
+The noise ratio rho = 2 (B / epsilon)^2 / sigma^2 is all that epsilon, B and sigma^2 contribute to the ratio. It
+is the variance of the noise, in rows' variances, if one user holds all the weight. If the users of every size
+and rho are multiplied by the same number, the ratio stays as it is.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ PAPER_BOUND = 4.0
 """Theorem 3: no ratio is larger. `dpcore.gap_examples.two_groups.supremum` is the smallest such number."""
 
 
-def with_noise_ratio(histogram: ContributionHistogram, noise_ratio: float) -> MeanProblem:
-    """A mean problem with a given noise ratio: values in [0, 2] of variance 1, which two-point values attain.
+def build_problem_of_noise_ratio(histogram: ContributionHistogram, noise_ratio: float) -> MeanProblem:
+    """Build a mean problem with a given noise ratio: values in [0, 2] of variance 1, which two-point values attain.
 
     Args:
         histogram: Rows per user.
@@ -32,21 +32,21 @@ def with_noise_ratio(histogram: ContributionHistogram, noise_ratio: float) -> Me
         InvalidInput: ``noise_ratio`` is not a finite number above 0, or the histogram is none.
     """
     with Problems() as problems:
-        fine = problems.positive(noise_ratio=noise_ratio)
-    assert fine
+        is_valid = problems.positive(noise_ratio=noise_ratio)
+    assert is_valid
     return MeanProblem(
         histogram, epsilon=2.0 * math.sqrt(2.0 / noise_ratio), value_bound=2.0, value_variance=1.0
     )
 
 
-def noise_ratio(problem: MeanProblem) -> float:
-    """rho = 2 (B / epsilon)^2 / sigma^2 in rows; infinite without sampling error."""
+def compute_noise_ratio(problem: MeanProblem) -> float:
+    """Return rho = 2 (B / epsilon)^2 / sigma^2 in rows; infinite without sampling error."""
     return 1.0 / problem.trade_off if problem.trade_off > 0.0 else math.inf
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The best cap beside the best smooth weights of one problem.
+    """The best cap and the best smooth weights of one problem.
 
     Attributes:
         problem: The question.
@@ -60,27 +60,27 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
-        """Variance with the best cap over that with the best weights, at least 1."""
+        """Return the variance with the best cap over that with the best weights, at least 1."""
         return self.cap.variance / self.smooth.variance
 
     @property
     def ratio_at_least(self) -> float:
-        """A proved lower bound on the ratio of the two optima, from the certificates."""
+        """Return a proved lower bound on the ratio of the two optima, from the certificates."""
         return self.cap.certificate.lower_bound / self.smooth.variance
 
     @property
     def ratio_at_most(self) -> float:
-        """A proved upper bound on the ratio of the two optima, from the certificates."""
+        """Return a proved upper bound on the ratio of the two optima, from the certificates."""
         return self.cap.variance / self.smooth.certificate.lower_bound
 
     @property
     def noise_ratio(self) -> float:
-        """rho of the problem, in rows."""
-        return noise_ratio(self.problem)
+        """Return rho of the problem, in rows."""
+        return compute_noise_ratio(self.problem)
 
 
 def compare(problem: MeanProblem) -> Comparison:
-    """Both optima of one problem, exact and certified; see `dpcore.mean`."""
+    """Find both optima of one problem, exact and certified; see `dpcore.mean`."""
     return Comparison(problem, mean.best_smooth(problem), mean.best_cap(problem))
 
 
@@ -127,44 +127,46 @@ class FourfoldProof:
 
 def fourfold_proof(problem: MeanProblem) -> FourfoldProof:
     """Carry out the proof of theorem 3 on a problem; see `FourfoldProof` for its steps and source."""
-    both = compare(problem)
-    histogram, h = problem.histogram, both.smooth.threshold
-    below, above, _ = (float(part) for part in histogram.pieces(h))
-    kept = below + h * above
-    alpha = below / kept
-    p, q = histogram.num_users - int(above), int(above)
+    comparison = compare(problem)
+    histogram, h = problem.histogram, comparison.smooth.threshold
+    rows_below, users_above, _ = (float(part) for part in histogram.pieces(h))
+    kept_rows = rows_below + h * users_above
+    alpha = rows_below / kept_rows
+    p, q = histogram.num_users - int(users_above), int(users_above)
     eta, r = 0.0, 0
     # Case 1. The sum of squared weights is at least A / n^2 = alpha / n >= 1 / (2 n), and n_{h'} >= n: hence the
     # factor 2. As h* >= 1, h' is at most 2 h*, whose square is the factor 4.
     if alpha >= 0.5:
-        cap = math.ceil(h)
+        proof_cap = math.ceil(h)
     else:
         # Case 2. The users at or below h* and the first r above it hold alpha + r h* / n >= 1/2 of the weight, and
         # h' keeps all their rows: by Cauchy and Schwarz the sum of squared weights is at least 1 / (4 n_{h'}). At
         # least q (1 - eta) users have h' rows or more, so that h' / n_{h'} <= 2 (1 - alpha) / q = 2 h* / n.
         eta = 1.0 - 1.0 / (2.0 * (1.0 - alpha))
         r = min(max(math.ceil(q * eta), 1), q)
-        users_so_far = np.cumsum(histogram.users.astype(np.float64))
-        cap = int(histogram.sizes[int(np.searchsorted(users_so_far, p + r))])
-    at_cap, at_threshold = mean.capped_error(problem, float(cap)), mean.smooth_error(problem, h)
+        cumulative_users = np.cumsum(histogram.users.astype(np.float64))
+        proof_cap = int(histogram.sizes[int(np.searchsorted(cumulative_users, p + r))])
+    cap_error, threshold_error = mean.capped_error(problem, float(proof_cap)), mean.smooth_error(problem, h)
     return FourfoldProof(
         threshold=h,
         users_at_or_below=p,
         users_above=q,
-        rows_at_or_below=below,
-        kept_rows=kept,
+        rows_at_or_below=rows_below,
+        kept_rows=kept_rows,
         share_below=alpha,
         case=1 if alpha >= 0.5 else 2,
         skipped=eta,
         skipped_users=r,
-        max_contributions=cap,
-        sampling_factor=_factor(float(at_cap.sampling_variance), float(at_threshold.sampling_variance)),
-        privacy_factor=_factor(float(at_cap.privacy_variance), float(at_threshold.privacy_variance)),
-        ratio=float(at_cap.variance) / float(at_threshold.variance),
-        best_ratio=both.ratio,
+        max_contributions=proof_cap,
+        sampling_factor=_quotient(
+            float(cap_error.sampling_variance), float(threshold_error.sampling_variance)
+        ),
+        privacy_factor=_quotient(float(cap_error.privacy_variance), float(threshold_error.privacy_variance)),
+        ratio=float(cap_error.variance) / float(threshold_error.variance),
+        best_ratio=comparison.ratio,
     )
 
 
-def _factor(value: float, reference: float) -> float:
-    """value / reference, and 1 where both are 0 (no sampling error on either side)."""
+def _quotient(value: float, reference: float) -> float:
+    """Return value / reference, and 1 where both are 0 (no sampling error on either side)."""
     return value / reference if reference > 0.0 else 1.0

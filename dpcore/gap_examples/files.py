@@ -1,4 +1,4 @@
-"""Files a person takes away. Every file carries the label of what it was computed from."""
+"""Files that a person takes away. Every file carries the label of the data it was computed from."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import math
 import numpy as np
 
 from dpcore import mean
-from dpcore.common.documents import document, finite
+from dpcore.common.documents import finite_or_none, write_document
 from dpcore.common.privacy import Provenance
-from dpcore.gap_examples.compare import Comparison, noise_ratio
+from dpcore.gap_examples.compare import Comparison, compute_noise_ratio
 from dpcore.gap_examples.two_groups import supremum
 from dpcore.mean.files import error_parts
-from dpcore.report.csv_files import columns_csv
+from dpcore.report.csv_files import write_columns
 
 INSTANCE_SCHEMA = "sweetspot/gap-instance/1"
 
 
 def instance_csv(problem: mean.MeanProblem, disclosure: Provenance) -> str:
-    """An instance as a histogram, which *Your data* opens, with its noise ratio in every line.
+    """Write an instance as a histogram, which the page *Data* opens, with its noise ratio in every line.
 
     Columns: ``size`` (rows per user), ``users``, ``noise_ratio`` (rho = 2 (B / epsilon)^2 / sigma^2, in rows),
     ``label``.
@@ -28,18 +28,18 @@ def instance_csv(problem: mean.MeanProblem, disclosure: Provenance) -> str:
         disclosure: Of the data behind it.
     """
     histogram = problem.histogram
-    return columns_csv(
+    return write_columns(
         {
             "size": histogram.sizes,
             "users": histogram.users,
-            "noise_ratio": np.full(histogram.sizes.shape, noise_ratio(problem)),
+            "noise_ratio": np.full(histogram.sizes.shape, compute_noise_ratio(problem)),
         },
         disclosure,
     )
 
 
 def instance_json(comparison: Comparison, disclosure: Provenance) -> str:
-    """An instance with both its optima and their proofs as JSON, indented, with a schema version.
+    """Write an instance with both its optima and their proofs as JSON, indented, with a schema version.
 
     ``epsilon_for_unit_values`` is the epsilon that gives the noise ratio for values in [0, 1] of worst-case
     variance 1/4.
@@ -52,7 +52,7 @@ def instance_json(comparison: Comparison, disclosure: Provenance) -> str:
     instance = {
         "sizes": problem.histogram.sizes.tolist(),
         "users": problem.histogram.users.tolist(),
-        "noise_ratio": finite(rho),
+        "noise_ratio": finite_or_none(rho),
         "epsilon_for_unit_values": math.sqrt(8.0 / rho) if math.isfinite(rho) else None,
     }
     answer = {
@@ -64,7 +64,7 @@ def instance_json(comparison: Comparison, disclosure: Provenance) -> str:
         "threshold": comparison.smooth.threshold,
         "smooth": error_parts(comparison.smooth),
     }
-    return document(
+    return write_document(
         INSTANCE_SCHEMA,
         label=disclosure.label,
         instance=instance,

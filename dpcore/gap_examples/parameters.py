@@ -1,4 +1,4 @@
-"""What a person chooses on the page on the largest gap: everything but the data."""
+"""The settings of the page *Weights vs. caps*: everything but the data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SOURCES = VarianceSource.WORST_CASE, VarianceSource.ENTERED
 
 @dataclass(frozen=True)
 class GapParameters(Parameters):
-    """The page's question, one group of fields for each of its steps."""
+    """The question of the page *Weights vs. caps*, with a group of fields for each of its steps."""
 
     variance_source: VarianceSource = public.choice(
         VarianceSource.WORST_CASE,
@@ -74,13 +74,13 @@ class GapParameters(Parameters):
                 self.mean_parameters()
 
     def mean_parameters(self) -> MeanParameters:
-        """The question on the person's data, as on the page Mean, values lying in [0, 1]."""
+        """Return the question on the person's data, as on the page *Mean*, with values in [0, 1]."""
         return MeanParameters(
             self.epsilon, variance_source=self.variance_source, value_variance=self.value_variance
         )
 
     def two_groups(self) -> MeanProblem:
-        """The finite instance of the step on two groups, at its own noise: rho = q m / s."""
+        """Build the finite instance of the step on two groups, at the noise rho = q m / s."""
         return two_group_problem(
             self.light_users, NUM_USERS - self.light_users, self.light_size * self.heavy_size, self.light_size
         )

@@ -1,8 +1,9 @@
 """Linear regression under label privacy: variance of given weights, and of sample limiting by enumeration.
 
 Features are public; neighbours differ in one user's labels. Rows of one user with the same features are
-interchangeable, so an instance is a list of kinds of rows (user, features, how many), never one entry per
-row.
+interchangeable, so an instance lists distinct rows (user, features, number of copies).
+
+Source: Epasto et al. 2020, sections 5.1 and 5.2.
 
 Source: Epasto et al. 2020, sections 5.1 and 5.2.
 """
@@ -16,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems, require
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import FloatArray, IntArray, read_only
 
 MAX_OUTCOMES = 100_000
@@ -25,7 +26,7 @@ MAX_OUTCOMES = 100_000
 
 @dataclass(frozen=True, eq=False)
 class RegressionInstance:
-    """Rows grouped into kinds: one user's rows with the same features.
+    """A regression problem as counts of distinct rows: one user's rows with the same features are one kind.
 
     Attributes:
         features: Features of each kind, shape (kinds, d).
@@ -45,8 +46,8 @@ class RegressionInstance:
     release_noise: float
 
     def __post_init__(self) -> None:
-        for name, kind in (("features", np.float64), ("user_codes", np.int64), ("counts", np.int64)):
-            object.__setattr__(self, name, read_only(np.array(getattr(self, name), dtype=kind)))
+        for name, dtype in (("features", np.float64), ("user_codes", np.int64), ("counts", np.int64)):
+            object.__setattr__(self, name, read_only(np.array(getattr(self, name), dtype=dtype)))
         with Problems() as problems:
             if self.features.ndim != 2 or not (
                 self.user_codes.shape == self.counts.shape == self.features.shape[:1]
@@ -64,22 +65,22 @@ class RegressionInstance:
 
     @property
     def num_users(self) -> int:
-        """m."""
+        """Return m."""
         return int(self.user_codes[-1]) + 1
 
     @property
     def num_rows(self) -> int:
-        """n."""
+        """Return n."""
         return int(self.counts.sum())
 
     def rows(self) -> tuple[IntArray, FloatArray]:
-        """One entry per row: user codes, shape (n,), and features, shape (n, d)."""
+        """Return one entry per row: user codes, shape (n,), and features, shape (n, d)."""
         return np.repeat(self.user_codes, self.counts), np.repeat(self.features, self.counts, axis=0)
 
 
 @dataclass(frozen=True)
 class WeightedVariance:
-    """Total variance of a linear unbiased estimate C y plus its noise, (unit of the coefficients)^2.
+    """Total variance of a linear unbiased estimate C y and of its noise, (unit of the coefficients)^2.
 
     Attributes:
         sampling_variance: sigma^2 times the sum of the squared weights.
@@ -91,12 +92,12 @@ class WeightedVariance:
 
     @property
     def variance(self) -> float:
-        """Both parts together."""
+        """Return both parts together."""
         return self.sampling_variance + self.privacy_variance
 
 
 def weighted_variance(instance: RegressionInstance, weights: npt.ArrayLike) -> WeightedVariance:
-    """Variance of generalised weighted averaging.
+    """Compute the variance of generalised weighted averaging.
 
     Args:
         instance: The rows.
@@ -115,10 +116,10 @@ def weighted_variance(instance: RegressionInstance, weights: npt.ArrayLike) -> W
             problems.add(f"weights must have shape {(d, instance.counts.size)}; got {c.shape}")
         elif not np.allclose((c * instance.counts) @ instance.features, np.eye(d), rtol=0.0, atol=1e-9):
             problems.add("weights must satisfy C X = I: as they are, the estimate is biased")
-    per_user = np.bincount(instance.user_codes, weights=instance.counts * np.abs(c).sum(axis=0))
-    squared = float((instance.counts * (c**2).sum(axis=0)).sum())
+    user_weights = np.bincount(instance.user_codes, weights=instance.counts * np.abs(c).sum(axis=0))
+    squared_weights = float((instance.counts * (c**2).sum(axis=0)).sum())
     return WeightedVariance(
-        instance.residual_variance * squared, instance.release_noise * float(per_user.max()) ** 2
+        instance.residual_variance * squared_weights, instance.release_noise * float(user_weights.max()) ** 2
     )
 
 
@@ -140,19 +141,19 @@ class SampleLimiting:
 
     @property
     def mean_variance(self) -> float:
-        """Expected squared error, given a sample that determines the coefficients (infinite: none does)."""
+        """Return the expected squared error given a sample that determines the coefficients; infinite if none does."""
         defined = float(self.probabilities.sum())
         return float(self.probabilities @ self.variances) / defined if defined > 0.0 else math.inf
 
     def probability_at_least(self, variance: float) -> float:
-        """Probability that the variance given the sample is at least that; undefined counts as infinite."""
+        """Return the probability that the variance is at least this large; an undefined variance counts as infinite."""
         # The relative 1e-12 forgives rounding where the bound is met with equality.
-        reached = float(self.probabilities[self.variances >= variance * (1.0 - 1e-12)].sum())
-        return min(reached + self.undefined, 1.0)
+        probability = float(self.probabilities[self.variances >= variance * (1.0 - 1e-12)].sum())
+        return min(probability + self.undefined, 1.0)
 
 
 def enumerate_sample_limiting(instance: RegressionInstance, threshold: int) -> SampleLimiting:
-    """Every sample that sample limiting can draw, each with its own least squares: for small instances.
+    """List every sample that sample limiting can draw, each with its own least squares: for small instances.
 
     Args:
         instance: The rows.
@@ -164,65 +165,80 @@ def enumerate_sample_limiting(instance: RegressionInstance, threshold: int) -> S
     Source: Epasto et al. 2020, section 5.2.
     """
     require.whole(1, 10**12, threshold=threshold)
-    draws = [
-        _draws(instance.counts[instance.user_codes == user], int(threshold))
+    user_samples = [
+        _enumerate_user_samples(instance.counts[instance.user_codes == user], int(threshold))
         for user in range(instance.num_users)
     ]
-    outcomes = math.prod(len(chances) for _, chances in draws)
-    if outcomes > MAX_OUTCOMES:
-        raise refusal(
-            f"there are {outcomes:,} distinct samples; at most {MAX_OUTCOMES:,} are listed",
+    num_samples = math.prod(len(probabilities) for _, probabilities in user_samples)
+    if num_samples > MAX_OUTCOMES:
+        raise refuse(
+            f"there are {num_samples:,} distinct samples; at most {MAX_OUTCOMES:,} are listed",
             remedy="Choose a smaller instance",
         )
-    shape = [len(chances) for _, chances in draws]
-    block = max(1, 2_000_000 // instance.counts.size // instance.features.shape[1] ** 2)
-    probabilities, variances, undefined = [], [], 0.0
-    for start in range(0, outcomes, block):
-        index, picks = np.arange(start, min(start + block, outcomes)), []
-        for size in shape:  # Mixed radix; np.unravel_index stops at 64 users.
-            index, pick = np.divmod(index, size)
-            picks.append(pick)
-        kept = np.concatenate([taken[i] for (taken, _), i in zip(draws, picks, strict=True)], axis=1)
-        chance = np.prod([chances[i] for (_, chances), i in zip(draws, picks, strict=True)], axis=0)
-        variance = _least_squares_variance(instance, kept)
-        fine = np.isfinite(variance)
-        probabilities.append(chance[fine])
-        variances.append(variance[fine])
-        undefined += float(chance[~fine].sum())
-    return SampleLimiting(int(threshold), np.concatenate(probabilities), np.concatenate(variances), undefined)
+    samples_per_user = [len(probabilities) for _, probabilities in user_samples]
+    block_size = max(1, 2_000_000 // instance.counts.size // instance.features.shape[1] ** 2)
+    all_probabilities, variances, undefined = [], [], 0.0
+    for start in range(0, num_samples, block_size):
+        mixed_index, chosen_samples = np.arange(start, min(start + block_size, num_samples)), []
+        for size in samples_per_user:  # Mixed radix; np.unravel_index stops at 64 users.
+            mixed_index, chosen = np.divmod(mixed_index, size)
+            chosen_samples.append(chosen)
+        kept_counts = np.concatenate(
+            [counts[i] for (counts, _), i in zip(user_samples, chosen_samples, strict=True)], axis=1
+        )
+        probability = np.prod(
+            [probabilities[i] for (_, probabilities), i in zip(user_samples, chosen_samples, strict=True)],
+            axis=0,
+        )
+        variance = _least_squares_variance(instance, kept_counts)
+        is_defined = np.isfinite(variance)
+        all_probabilities.append(probability[is_defined])
+        variances.append(variance[is_defined])
+        undefined += float(probability[~is_defined].sum())
+    return SampleLimiting(
+        int(threshold), np.concatenate(all_probabilities), np.concatenate(variances), undefined
+    )
 
 
-def _draws(counts: IntArray, threshold: int) -> tuple[FloatArray, FloatArray]:
-    """Ways to keep min(h, s) of one user's rows, (ways, kinds): how many of each kind; and their chances."""
+def _enumerate_user_samples(counts: IntArray, threshold: int) -> tuple[FloatArray, FloatArray]:
+    """List the ways to keep min(h, s) of one user's rows, as counts per kind (ways, kinds), with probabilities."""
     total = int(counts.sum())
-    keep = min(threshold, total)
-    ways: list[tuple[int, ...]] = [()]
+    num_kept = min(threshold, total)
+    samples: list[tuple[int, ...]] = [()]
     for i, count in enumerate(counts):
-        rest = int(counts[i + 1 :].sum())
-        ways = [
-            (*way, here)
-            for way in ways
-            for here in range(max(0, keep - sum(way) - rest), min(int(count), keep - sum(way)) + 1)
+        rows_after = int(counts[i + 1 :].sum())
+        samples = [
+            (*sample, num_chosen)
+            for sample in samples
+            for num_chosen in range(
+                max(0, num_kept - sum(sample) - rows_after), min(int(count), num_kept - sum(sample)) + 1
+            )
         ]
-        # Their number alone is refused where this is called; the ways listed so far are not used.
-        if len(ways) > MAX_OUTCOMES:
+        # The caller refuses so many samples by their number, and does not use the list.
+        if len(samples) > MAX_OUTCOMES:
             break
-    chances = [math.prod(math.comb(int(c), k) for c, k in zip(counts, way, strict=False)) for way in ways]
-    return np.array(ways, dtype=np.float64), np.array([chance / math.comb(total, keep) for chance in chances])
+    probabilities = [
+        math.prod(math.comb(int(c), k) for c, k in zip(counts, sample, strict=False)) for sample in samples
+    ]
+    return np.array(samples, dtype=np.float64), np.array(
+        [combinations / math.comb(total, num_kept) for combinations in probabilities]
+    )
 
 
-def _least_squares_variance(instance: RegressionInstance, kept: FloatArray) -> FloatArray:
-    """Theorem 6 with C^s = (U^T U)^-1 U^T for each sample; infinite where U has not full rank."""
+def _least_squares_variance(instance: RegressionInstance, kept_counts: FloatArray) -> FloatArray:
+    """Compute theorem 6 with C^s = (U^T U)^-1 U^T for each sample; infinite where U has not full rank."""
     x = instance.features
-    gram = np.einsum("ok,ki,kj->oij", kept, x, x)
-    variances = np.full(len(kept), np.inf)
-    fine = np.linalg.matrix_rank(gram, hermitian=True) == x.shape[1]
-    if fine.any():
-        kept = kept[fine]
-        weights = np.einsum("oij,kj->oki", np.linalg.inv(gram[fine]), x)
-        squared = (kept * (weights**2).sum(axis=2)).sum(axis=1)
-        loads = kept * np.abs(weights).sum(axis=2)
-        starts = np.flatnonzero(np.diff(instance.user_codes, prepend=-1))
-        largest = np.add.reduceat(loads, starts, axis=1).max(axis=1)
-        variances[fine] = instance.residual_variance * squared + instance.release_noise * largest**2
+    gram = np.einsum("ok,ki,kj->oij", kept_counts, x, x)
+    variances = np.full(len(kept_counts), np.inf)
+    has_full_rank = np.linalg.matrix_rank(gram, hermitian=True) == x.shape[1]
+    if has_full_rank.any():
+        kept_counts = kept_counts[has_full_rank]
+        weights = np.einsum("oij,kj->oki", np.linalg.inv(gram[has_full_rank]), x)
+        squared_weights = (kept_counts * (weights**2).sum(axis=2)).sum(axis=1)
+        absolute_weights = kept_counts * np.abs(weights).sum(axis=2)
+        first_of_user = np.flatnonzero(np.diff(instance.user_codes, prepend=-1))
+        largest_user_weight = np.add.reduceat(absolute_weights, first_of_user, axis=1).max(axis=1)
+        variances[has_full_rank] = (
+            instance.residual_variance * squared_weights + instance.release_noise * largest_user_weight**2
+        )
     return variances

@@ -25,7 +25,7 @@ from dpcore.regression.examples import kinds_1, kinds_3
 
 @dataclass(frozen=True)
 class Example:
-    """One of the paper's instances with what the paper says of it.
+    """One of the paper's instances and the paper's bounds for it.
 
     Attributes:
         number: 1 or 3, as in the paper.
@@ -48,17 +48,20 @@ class Example:
 
     @property
     def feasible(self) -> WeightedVariance:
-        """Variance of the paper's C, from its weights."""
+        """Compute the variance of the paper's C, from its weights."""
         return weighted_variance(self.instance, self.weights)
 
 
-def _checked_g(g: int, low: int) -> int:
+def _require_g(g: int, low: int) -> int:
+    """Return g as an integer, or raise `InvalidInput` if it is not between `low` and 1,000."""
     require.whole(low, 1_000, g=g)
     return int(g)
 
 
 def example_1(g: int) -> Example:
-    """Example 1: one far point against many users with g rows, one user with g rows against many with one.
+    """Build example 1: one far point against many users with g rows, one user with g rows against many with one.
+
+    Example 1: one far point against many users with g rows, one user with g rows against many with one.
 
     Args:
         g: Whole, 1 to 1,000. The instance has g^3 + g^2 + g + 1 rows and 2 g^2 + 2 users.
@@ -70,17 +73,19 @@ def example_1(g: int) -> Example:
     weight 1 / g^2; they have g^3 rows, so C X = I asks for 1 / g^3, which is used here. Each such user then
     totals 1 / g^2, and the stated variance, 1 / g^4, is right. The optimum, 1 / (g^2 + 1)^2, is ours.
     """
-    g = _checked_g(g, 1)
-    many = g * g
-    weights = np.zeros((2, 2 * many + 2))
-    weights[0, 1 : many + 1] = 1.0 / g**3
-    weights[1, many + 2 :] = 1.0 / g**2
+    g = _require_g(g, 1)
+    num_single_users = g * g
+    weights = np.zeros((2, 2 * num_single_users + 2))
+    weights[0, 1 : num_single_users + 1] = 1.0 / g**3
+    weights[1, num_single_users + 2 :] = 1.0 / g**2
     instance = RegressionInstance(*kinds_1(g), residual_variance=0.0, release_noise=1.0)
     return Example(1, g, instance, weights, 1.0 / g**4, 1.0 / (g**2 + 1.0) ** 2, 1.0 / (4.0 * g**3))
 
 
 def example_3(g: int) -> Example:
-    """Example 3: the same with all features of length 1.
+    """Build example 3: as example 1, with all features of length 1.
+
+    Example 3: the same with all features of length 1.
 
     Args:
         g: Whole, 2 to 1,000; the paper asks for at least 8, from where its bounds (6 / g and g / 9) are
@@ -92,7 +97,7 @@ def example_3(g: int) -> Example:
     Source: Epasto et al. 2020, example 3 and claim 9. The optimum is ours: user 1 and each other user weigh the
     same, 2 / (g + 1).
     """
-    g = _checked_g(g, 2)
+    g = _require_g(g, 2)
     weights = np.zeros((2, 2 * g + 1))
     weights[0, 1::2] = 1.0 / g
     weights[1, 2::2] = 1.0 / (g * (g - 1))
@@ -103,24 +108,24 @@ def example_3(g: int) -> Example:
     )
 
 
-def limit_example_1(g: int) -> tuple[IntArray, FloatArray]:
-    """Thresholds 1 .. g and sample limiting's variance at each, for example 1: the same for every sample.
+def limit_variances_1(g: int) -> tuple[IntArray, FloatArray]:
+    """Return thresholds 1 .. g and the variance of sample limiting at each for example 1, where all samples agree.
 
-    With h rows kept, the first coordinate has squared norm g^2 + h g^2 and user 1 weighs g / (g^2 + h g^2);
-    the second has h + g^2 rows and user g^2 + 2 weighs h / (h + g^2). There is no sampling error.
+    With h rows kept, the first coordinate has squared norm g^2 + h g^2 and user 1 weighs g / (g^2 + h g^2); the
+    second has h + g^2 rows and user g^2 + 2 weighs h / (h + g^2). There is no sampling error.
 
     Source: Epasto et al. 2020, claim 8, before its last two inequalities.
     """
-    g = _checked_g(g, 1)
+    g = _require_g(g, 1)
     h = np.arange(1, g + 1)
     return h, np.maximum(1.0 / (g * (1.0 + h)), h / (h + float(g) ** 2)) ** 2
 
 
-def limit_example_3(g: int, threshold: int) -> SampleLimiting:
-    """Sample limiting's variance for example 3, exactly.
+def limit_samples_3(g: int, threshold: int) -> SampleLimiting:
+    """Compute the variance of sample limiting for example 3, exactly.
 
-    The number O of sampled (1, 0) rows of users 2 .. is binomial. The first coordinate then has h + O rows
-    and the second g h - O, each row weighing one over its coordinate's rows.
+    The number O of sampled (1, 0) rows of users 2 .. is binomial. The first coordinate then has h + O rows and
+    the second g h - O, each row weighing one over its coordinate's rows.
 
     Args:
         g: Whole, 2 to 1,000.
@@ -133,23 +138,27 @@ def limit_example_3(g: int, threshold: int) -> SampleLimiting:
     """
     from scipy.stats import binom
 
-    g = _checked_g(g, 2)
+    g = _require_g(g, 2)
     require.whole(1, g, threshold=threshold)
     h = int(threshold)
-    seen = np.arange(g + 1)
-    probabilities = np.asarray(binom.pmf(seen, g, h / g), dtype=np.float64)
-    first, second = float(h) + seen, float(g * h) - seen
-    defined = (second > 0.0) & (probabilities > 0.0)
-    undefined = float(probabilities[second == 0.0].sum())
-    probabilities, first, second = probabilities[defined], first[defined], second[defined]
-    seen = seen[defined]
+    sampled_rows = np.arange(g + 1)
+    probabilities = np.asarray(binom.pmf(sampled_rows, g, h / g), dtype=np.float64)
+    first_rows, second_rows = float(h) + sampled_rows, float(g * h) - sampled_rows
+    is_defined = (second_rows > 0.0) & (probabilities > 0.0)
+    undefined = float(probabilities[second_rows == 0.0].sum())
+    probabilities, first_rows, second_rows = (
+        probabilities[is_defined],
+        first_rows[is_defined],
+        second_rows[is_defined],
+    )
+    sampled_rows = sampled_rows[is_defined]
     # Users: the first; one whose (1, 0) row was sampled, if there is one; one whose was not.
-    loads = np.stack(
+    user_weights = np.stack(
         (
-            h / first,
-            np.where(seen > 0, 1.0 / first + (h - 1.0) / second, 0.0),
-            np.where(seen < g, h / second, 0.0),
+            h / first_rows,
+            np.where(sampled_rows > 0, 1.0 / first_rows + (h - 1.0) / second_rows, 0.0),
+            np.where(sampled_rows < g, h / second_rows, 0.0),
         )
     )
-    variances = 1.0 / first + 1.0 / second + g * loads.max(axis=0) ** 2
+    variances = 1.0 / first_rows + 1.0 / second_rows + g * user_weights.max(axis=0) ** 2
     return SampleLimiting(h, probabilities, np.asarray(variances), undefined)

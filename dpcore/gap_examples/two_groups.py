@@ -31,20 +31,20 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems, require
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray
-from dpcore.gap_examples.compare import with_noise_ratio
+from dpcore.gap_examples.compare import build_problem_of_noise_ratio
 from dpcore.mean import MeanProblem
 
 REAL_CAPS_SUPREMUM = 25.0 / 16.0
 """Supremum of the ratio when caps may be any real number; proved in docs/gap.md."""
 ROUNDING_BOUND = 1.0 + 4.0 ** (1.0 / 3.0)
-"""What v'(h*) <= 2 v(h*) and rounding h* give for whole caps: weaker, with a proof of a few lines."""
+"""The bound for whole caps that follows from v'(h*) <= 2 v(h*) and rounding h*: weaker, with a short proof."""
 
 
 @dataclass(frozen=True)
-class Theorem2:
-    """What is exactly true of example 2 at g, in units of sigma^2 = 1.
+class Theorem2Variances:
+    """The variances of example 2 at g, exactly, in units of sigma^2 = 1.
 
     Attributes:
         g: Its parameter: g users with 1 row, g with g rows, 2 (B / epsilon)^2 = g.
@@ -63,13 +63,14 @@ class Theorem2:
     ratio: float
 
 
-def _checked_g(g: int) -> int:
+def _require_g(g: int) -> int:
+    """Return g as an integer, or raise `InvalidInput` if it is not between 1 and 1e9."""
     require.whole(1, 10**9, g=g)
     return int(g)
 
 
 def theorem_2_problem(g: int) -> MeanProblem:
-    """Example 2 of the paper at g.
+    """Build example 2 of the paper at g.
 
     Args:
         g: Whole, 1 to 1e9.
@@ -79,21 +80,23 @@ def theorem_2_problem(g: int) -> MeanProblem:
 
     Source: Epasto et al. 2020, appendix A, example 2.
     """
-    g = _checked_g(g)
+    g = _require_g(g)
     histogram = ContributionHistogram.from_table([1, g], [g, g])
-    return with_noise_ratio(histogram, float(g))
+    return build_problem_of_noise_ratio(histogram, float(g))
 
 
-def theorem_2(g: int) -> Theorem2:
-    """The closed forms of example 2; see `Theorem2`."""
-    g = _checked_g(g)
-    return Theorem2(g, (2.0 * g + 1.0) / (4.0 * float(g) ** 2), 3.0 / (4.0 * g), 3.0 * g / (2.0 * g + 1.0))
+def theorem_2(g: int) -> Theorem2Variances:
+    """Compute the closed forms of example 2; see `Theorem2Variances`."""
+    g = _require_g(g)
+    return Theorem2Variances(
+        g, (2.0 * g + 1.0) / (4.0 * float(g) ** 2), 3.0 / (4.0 * g), 3.0 * g / (2.0 * g + 1.0)
+    )
 
 
 def two_group_problem(
     light_users: int, heavy_users: int, heavy_size: int, light_size: int = 1, noise_ratio: float | None = None
 ) -> MeanProblem:
-    """A finite instance with two groups.
+    """Build a finite instance with two groups.
 
     Args:
         light_users: Users in the first group, at least 1.
@@ -118,12 +121,14 @@ def two_group_problem(
         if noise_ratio is not None:
             problems.positive(noise_ratio=noise_ratio)
     histogram = ContributionHistogram.from_table([light_size, heavy_size], [light_users, heavy_users])
-    return with_noise_ratio(histogram, heavy_users / light_size if noise_ratio is None else noise_ratio)
+    return build_problem_of_noise_ratio(
+        histogram, heavy_users / light_size if noise_ratio is None else noise_ratio
+    )
 
 
 @dataclass(frozen=True)
-class Limit:
-    """Ratios as the heavy users' rows go to infinity; both fields have the shape of the question.
+class RatioLimit:
+    """Ratios as the heavy users' rows go to infinity; both fields have the shape of the arguments.
 
     Attributes:
         ratio: Variance with the best cap over that with the best weights.
@@ -135,15 +140,16 @@ class Limit:
     cap: FloatArray
 
 
-def _share(light_share: npt.ArrayLike) -> FloatArray:
+def _require_share(light_share: npt.ArrayLike) -> FloatArray:
+    """Return light_share as an array, or raise `InvalidInput` if an entry is not between 0 and 1."""
     p = np.asarray(light_share, dtype=np.float64)
     if not np.all((p >= 0.0) & (p <= 1.0)):
-        raise refusal("light_share must lie between 0 and 1")
+        raise refuse("light_share must lie between 0 and 1")
     return p
 
 
-def whole_cap_limit(light_share: npt.ArrayLike, noise_per_user: npt.ArrayLike | None = None) -> Limit:
-    """The limit with whole caps; derived at the top of this module.
+def whole_cap_limit(light_share: npt.ArrayLike, noise_per_user: npt.ArrayLike | None = None) -> RatioLimit:
+    """Compute the limit of the ratio with whole caps; derived at the top of this module.
 
     Args:
         light_share: p, the share of users with one row, in [0, 1], any shape.
@@ -151,17 +157,17 @@ def whole_cap_limit(light_share: npt.ArrayLike, noise_per_user: npt.ArrayLike | 
             default q = 1 - p.
 
     Returns:
-        `Limit`; among equal caps the smaller.
+        `RatioLimit`; among equal caps the smaller.
 
     Raises:
         InvalidInput: A share outside [0, 1], or a noise not above 0.
     """
-    p = _share(light_share)
+    p = _require_share(light_share)
     # At p = 1 nobody is heavy and q is 0, but t must stay above 0.
-    given = np.maximum(1.0 - p, np.finfo(float).tiny) if noise_per_user is None else noise_per_user
-    p, t = (np.asarray(x) for x in np.broadcast_arrays(p, np.asarray(given, dtype=np.float64)))
+    noise = np.maximum(1.0 - p, np.finfo(float).tiny) if noise_per_user is None else noise_per_user
+    p, t = (np.asarray(x) for x in np.broadcast_arrays(p, np.asarray(noise, dtype=np.float64)))
     if not np.all(np.isfinite(t) & (t > 0.0)):
-        raise refusal("noise_per_user must be finite and above 0")
+        raise refuse("noise_per_user must be finite and above 0")
     q = 1.0 - p
     # The derivative in x has the sign of x (2 p t - q^2) - p q.
     slope = 2.0 * p * t - q**2
@@ -172,41 +178,41 @@ def whole_cap_limit(light_share: npt.ArrayLike, noise_per_user: npt.ArrayLike | 
         floor = np.where(np.isfinite(root), np.floor(root), 1.0)
         caps = np.stack((floor, floor + 1.0))
         variances = 1.0 / (p + q * caps) + t * (caps / (p + q * caps)) ** 2
-        unlimited = np.where(slope > 0.0, np.inf, t / q**2)
-        least = variances.min(axis=0)
+        variance_without_cap = np.where(slope > 0.0, np.inf, t / q**2)
+        smallest_variance = variances.min(axis=0)
         # Weights: in the docstring's order, both branches written so that neither divides by zero.
         inverse_weights = np.where(t <= q, p + q * (q / t), 1.0 / (p + t))
-    best = np.where(
+    best_cap = np.where(
         np.isfinite(root), np.take_along_axis(caps, variances.argmin(axis=0)[None], axis=0)[0], np.inf
     )
-    value = np.where(np.isfinite(root), least, unlimited)
-    return Limit(np.asarray(value * inverse_weights), np.asarray(best))
+    best_variance = np.where(np.isfinite(root), smallest_variance, variance_without_cap)
+    return RatioLimit(np.asarray(best_variance * inverse_weights), np.asarray(best_cap))
 
 
-def fine_cap_limit(light_share: npt.ArrayLike) -> Limit:
-    """The limit with finely scaled caps, at 2 (B / epsilon)^2 = sigma^2 q m / s; derived above.
+def fine_cap_limit(light_share: npt.ArrayLike) -> RatioLimit:
+    """Compute the limit of the ratio with finely scaled caps, at 2 (B / epsilon)^2 = sigma^2 q m / s; derived above.
 
     Args:
         light_share: p in [0, 1], any shape.
 
     Returns:
-        `Limit`, its caps in multiples of the light users' rows.
+        `RatioLimit`, its caps in multiples of the light users' rows.
 
     Raises:
         InvalidInput: A share outside [0, 1].
     """
-    p = _share(light_share)
+    p = _require_share(light_share)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(
             p <= 1.0 / 3.0, 1.0 / (1.0 - p), np.where(p <= 0.5, (5.0 * p - 1.0) / (4.0 * p**2), 2.0 - p)
         )
         cap = np.where(p <= 1.0 / 3.0, np.inf, np.maximum(p / (3.0 * p - 1.0), 1.0))
-    return Limit(np.asarray(ratio), np.asarray(cap))
+    return RatioLimit(np.asarray(ratio), np.asarray(cap))
 
 
 @dataclass(frozen=True)
 class WorstNoise:
-    """The noise that is worst for caps, for each share of light users; both fields have the shape of the question.
+    """The noise at which caps lose most, for each share of light users; both fields have the shape of the share.
 
     Attributes:
         ratio: The largest limit over all t > 0; toward 3/2 from below where it is not attained.
@@ -218,13 +224,13 @@ class WorstNoise:
 
 
 def worst_noise(light_share: npt.ArrayLike) -> WorstNoise:
-    """The largest `whole_cap_limit` over all noise, for each share of light users.
+    """Find the largest `whole_cap_limit` over all noise, for each share of light users.
 
-    With eta = q / t and w = p / q, cap k is best for eta between the ties eta_{k-1} and eta_k, where eta_k =
-    w (k / (w + k) + (k + 1) / (w + k + 1)). Between two ties the ratio is convex in eta where eta >= 1 and monotone
-    where eta <= 1 (docs/gap.md, section 5), so it is largest at a tie, at eta = 1, or in the limit of large caps, eta
-    = 2 w. Of the ties those of small caps and of caps near 3 w matter: for large k the ratio at a tie is nearly
-    (x + 3)(2 x + 1) / (2 (x + 1)^2), x = w / k, with its one maximum at x = 1/3.
+    With eta = q / t and w = p / q, cap k is best for eta between the ties eta_{k-1} and eta_k, where eta_k = w
+    (k / (w + k) + (k + 1) / (w + k + 1)). Between two ties the ratio is convex in eta where eta >= 1 and
+    monotone where eta <= 1 (docs/gap.md, section 5), so it is largest at a tie, at eta = 1, or in the limit of
+    large caps, eta = 2 w. Of the ties those of small caps and of caps near 3 w matter: for large k the ratio at
+    a tie is nearly (x + 3)(2 x + 1) / (2 (x + 1)^2), x = w / k, with its one maximum at x = 1/3.
 
     Args:
         light_share: p, the share of users with one row, strictly between 0 and 1, any shape.
@@ -234,25 +240,26 @@ def worst_noise(light_share: npt.ArrayLike) -> WorstNoise:
 
     Source: ours; docs/gap.md, section 5.
     """
-    p = _share(light_share)
+    p = _require_share(light_share)
     if not np.all((p > 0.0) & (p < 1.0)):
-        raise refusal("light_share must lie strictly between 0 and 1")
+        raise refuse("light_share must lie strictly between 0 and 1")
     w = (p / (1.0 - p))[..., None]
-    small = np.broadcast_to(np.arange(1.0, 41.0), (*p.shape, 40))
-    near = np.maximum(np.floor(3.0 * w) + np.arange(-10.0, 11.0), 1.0)
-    k = np.concatenate((small, near), axis=-1)
+    small_caps = np.broadcast_to(np.arange(1.0, 41.0), (*p.shape, 40))
+    caps_near_peak = np.maximum(np.floor(3.0 * w) + np.arange(-10.0, 11.0), 1.0)
+    k = np.concatenate((small_caps, caps_near_peak), axis=-1)
     ties = w * (k / (w + k) + (k + 1.0) / (w + k + 1.0))
     noise = (1.0 - p)[..., None] / np.concatenate((ties, np.ones_like(w), 2.0 * w), axis=-1)
-    found = whole_cap_limit(p[..., None], noise).ratio
-    best = found.argmax(axis=-1)[..., None]
+    limit_ratios = whole_cap_limit(p[..., None], noise).ratio
+    best_index = limit_ratios.argmax(axis=-1)[..., None]
     return WorstNoise(
-        np.take_along_axis(found, best, axis=-1)[..., 0], np.take_along_axis(noise, best, axis=-1)[..., 0]
+        np.take_along_axis(limit_ratios, best_index, axis=-1)[..., 0],
+        np.take_along_axis(noise, best_index, axis=-1)[..., 0],
     )
 
 
 @dataclass(frozen=True)
 class Supremum:
-    """The smallest number that no ratio exceeds with whole caps, and where it is approached.
+    """The smallest number that no ratio exceeds with whole caps, and the instance where it is approached.
 
     Attributes:
         ratio: 1.56493 to its printed digits.
@@ -269,7 +276,7 @@ class Supremum:
     caps: tuple[int, int]
 
     def problem(self, heavy_size: int = 10**6, num_users: int = 57) -> MeanProblem:
-        """An integer instance close to the supremum.
+        """Build an integer instance close to the supremum.
 
         Args:
             heavy_size: Rows of each heavy user, at least 4; the light ones have one.
@@ -285,23 +292,28 @@ class Supremum:
         with Problems() as problems:
             problems.whole(4, MAX_SIZE, heavy_size=heavy_size)
             problems.whole(2, MAX_USERS, num_users=num_users)
-        light = min(max(round(self.light_share * num_users), 1), num_users - 1)
-        heavy = num_users - light
-        return two_group_problem(light, heavy, heavy_size, noise_ratio=heavy / _tied_threshold(light / heavy))
+        light_users = min(max(round(self.light_share * num_users), 1), num_users - 1)
+        heavy_users = num_users - light_users
+        return two_group_problem(
+            light_users,
+            heavy_users,
+            heavy_size,
+            noise_ratio=heavy_users / _threshold_of_tie(light_users / heavy_users),
+        )
 
 
-def _tied_threshold(w: float) -> float:
-    """The threshold q / t at which caps 2 and 3 tie, for w = p / q."""
+def _threshold_of_tie(w: float) -> float:
+    """Return the threshold q / t at which caps 2 and 3 tie, for w = p / q."""
     return w * (2.0 / (w + 2.0) + 3.0 / (w + 3.0))
 
 
 @functools.cache
 def supremum() -> Supremum:
-    """The supremum over all instances with whole caps: an algebraic number.
+    """Compute the supremum over all instances with whole caps: an algebraic number.
 
     Where caps k and k + 1 tie, the ratio depends on w = p / q alone; for k = 2 it is
 
-        E(w) = (w^2 + 10 w + 18)(5 w + 6) / ((w + 2)(w + 3)(5 w + 12)),
+    E(w) = (w^2 + 10 w + 18)(5 w + 6) / ((w + 2)(w + 3)(5 w + 12)),
 
     and E'(w) = 0 is 95 w^4 + 600 w^3 + 1050 w^2 - 72 w - 1080 = 0, which has one positive root (one change of
     sign), w = 0.838957. docs/gap.md proves that this is the supremum over every whole number of groups.
@@ -311,6 +323,6 @@ def supremum() -> Supremum:
     while low < (w := (low + high) / 2.0) < high:
         low, high = (w, high) if np.polyval(coefficients, w) < 0.0 else (low, w)
     ratio = (w**2 + 10.0 * w + 18.0) * (5.0 * w + 6.0) / ((w + 2.0) * (w + 3.0) * (5.0 * w + 12.0))
-    threshold = _tied_threshold(w)
+    threshold = _threshold_of_tie(w)
     q = 1.0 / (1.0 + w)
     return Supremum(ratio, w * q, q / threshold, threshold, (2, 3))

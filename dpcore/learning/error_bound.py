@@ -224,13 +224,13 @@ def choice(
             found.lower_bound,
             "lower limits on intervals that cover every bound of this kind",
         ),
-        complete=not found.stopped,
+        complete=not found.stop_reason,
         ended=ended,
     )
 
 
 def how_it_went(found: Minimum) -> str:
     """How the search ended, a sentence."""
-    if found.stopped:
-        return f"The search {found.stopped}: this is the best bound so far, with the proof so far."
+    if found.stop_reason:
+        return f"The search {found.stop_reason}: this is the best bound so far, with the proof so far."
     return f"Branch and bound settled every bound on rows after looking at {found.evaluations:,}."

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore import learning
-from dpcore.common.documents import choice_document, proof
+from dpcore.common.documents import certificate_fields, write_choice_document
 from dpcore.common.text_fields import to_values
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
@@ -79,6 +79,8 @@ def learning_choice_json(
         "kept_share": choice.kept_share,
         "users_capped": choice.users_capped,
         "caps_within_5_percent": list(within),
-        **proof(choice.certificate),
+        **certificate_fields(choice.certificate),
     }
-    return choice_document(dataset, "learning under a bound", question, {}, answer, learning.ASSUMPTIONS)
+    return write_choice_document(
+        dataset, "learning under a bound", question, {}, answer, learning.ASSUMPTIONS
+    )

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.branch_and_bound import Minimum, minimise, stretch_within
+from dpcore.common.branch_and_bound import Minimum, find_interval_within, minimise
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced
 from dpcore.learning.bias_bounds import AboveSums, BiasTerm, CapStatistics, cap_statistics, evaluate
@@ -61,7 +61,7 @@ def _caps(histogram: ContributionHistogram, fractions: npt.ArrayLike) -> FloatAr
     """Caps tau_0 n in rows, a product within rounding of a whole number taken as that number."""
     tau_0 = np.asarray(fractions, dtype=np.float64)
     if not np.all((tau_0 > 0.0) & (tau_0 <= 1.0)):
-        raise refusal("tau_0 must lie above 0 and at most at 1")
+        raise refuse("tau_0 must lie above 0 and at most at 1")
     caps = tau_0 * histogram.num_rows
     whole = np.rint(caps)
     return np.where(np.abs(caps - whole) <= 1e-12 * caps, whole, caps)
@@ -148,7 +148,7 @@ def best_cap(
         lambda caps: problem.split(_statistics(histogram, caps), n),
         1.0,
         largest_cap(problem),
-        whole=whole,
+        is_integer=whole,
         tolerance=TOLERANCE,
         progress=progress,
         should_stop=should_stop,
@@ -170,7 +170,7 @@ def caps_within(problem: BiasProblem, choice: LearningCap, excess: float = 0.05)
         ends at the heaviest user's size, beyond which nothing changes but the forms in tau_0 alone.
     """
     n = float(problem.histogram.num_rows)
-    low, high = stretch_within(
+    low, high = find_interval_within(
         lambda caps: problem.split(_statistics(problem.histogram, caps), n),
         choice.cap,
         1.0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.answer import Axis, Look, Scale
+from dpcore.answer import Axis, Scale, Style
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.learning import population
 from dpcore.learning.parameters import LearningParameters
@@ -32,13 +32,13 @@ FIGURES = (
         Axis("α of the population, p ∝ j^−(1+α)", "", (0.2, 3.2), Scale.LINEAR),
         Axis("users who lose rows", "", (0.0, 10.0), Scale.LINEAR),
         ALPHAS,
-        (Line("cut", "Users cut, ours", Look.TOTAL),),
+        (Line("cut", "Users cut, ours", Style.TOTAL),),
         users_cut,
         1,
         "With C = 100, which the page begins with (a model of 10 parameters), the best sum is above 1 and says "
         "nothing. "
         "Which constants the paper took is open.",
-        exact=True,
-        within=(2.0, 8.0),
+        is_exact=True,
+        stated_range=(2.0, 8.0),
     ),
 )

@@ -18,7 +18,7 @@ from dpcore.common.parameters import (
     own_bound,
     public,
 )
-from dpcore.common.text_fields import built_from
+from dpcore.common.text_fields import build_from
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.error_bound import MAX_VC_DIMENSION, PrivacyTerm
@@ -155,7 +155,7 @@ class LearningParameters(Parameters):
 
     def problem(self, histogram: ContributionHistogram) -> BiasProblem:
         """The question on given data."""
-        return built_from(BiasProblem, self, histogram=histogram)
+        return build_from(BiasProblem, self, histogram=histogram)
 
     def population(self, num_rows: int | None) -> PopulationProblem:
         """The question on the population, bias plus privacy noise only, as in the paper's figure 3.
@@ -165,7 +165,7 @@ class LearningParameters(Parameters):
         """
         law, bias = PowerLaw(self.alpha), self.population_bias
         no_sample = {"vc_dimension": 0, "finite_sample_constant": 0.0}
-        return built_from(
+        return build_from(
             PopulationProblem, self, participation=law, num_rows=num_rows, bias=bias, **no_sample
         )
 

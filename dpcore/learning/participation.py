@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from dpcore.common import wording
 from dpcore.common.checks import require
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import FloatArray, Pieces
 
 ALPHA_RANGE = (0.05, 10.0)
@@ -141,7 +141,7 @@ def checked_fractions(fractions: npt.ArrayLike) -> FloatArray:
     """tau_0 as float64, refused outside [1e-15, 1]."""
     tau_0 = np.asarray(fractions, dtype=np.float64)
     if not np.all((tau_0 >= FRACTION_RANGE[0]) & (tau_0 <= FRACTION_RANGE[1])):
-        raise refusal(
+        raise refuse(
             f"tau_0 must lie between {wording.entered(FRACTION_RANGE[0])} and {wording.entered(FRACTION_RANGE[1])}"
         )
     return tau_0

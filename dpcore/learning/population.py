@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.branch_and_bound import Split, at_the_kink, minimise
+from dpcore.common.branch_and_bound import Split, minimise, move_to_kink
 from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
@@ -168,14 +168,14 @@ def best_fraction(
         split,
         low,
         high,
-        whole=False,
+        is_integer=False,
         tolerance=TOLERANCE,
         max_evaluations=4_000_000 if limit else MOST_SAMPLE_POINTS,
         progress=progress,
         should_stop=should_stop,
     )
-    if not minimum.stopped:
-        minimum = at_the_kink(split, minimum, problem.kinks_around, low, high)
+    if not minimum.stop_reason:
+        minimum = move_to_kink(split, minimum, problem.kinks_around, low, high)
     if limit:  # Below the smallest fraction: no less falling part than there, and at least no noise.
         least = float(problem.split(statistics(problem, low), math.inf).falling_at_least)
         minimum = replace(minimum, lower_bound=min(minimum.lower_bound, least))

@@ -2,7 +2,7 @@
 
 from dpcore.mean.counts_only import Growth
 from dpcore.mean.models import Target
-from dpcore.mean.parameters import Counts, Likeness, MeanParameters, VarianceSource, usual
+from dpcore.mean.parameters import Counts, Likeness, MeanParameters, VarianceSource, choose_defaults
 from dpcore.mean.public_counts import (
     ASSUMPTIONS,
     NEIGHBOURS,

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from dpcore import mean
-from dpcore.common.documents import choice_document, proof
+from dpcore.common.documents import certificate_fields, write_choice_document
 from dpcore.common.privacy import Provenance
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
 from dpcore.mean.parameters import assumptions
-from dpcore.report.csv_files import columns_csv
+from dpcore.report.csv_files import write_columns
 
 
 def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, disclosure: Provenance) -> str:
@@ -35,7 +35,7 @@ def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, disclosur
     """
     sizes = problem.histogram.sizes
     row_weight = mean.user_weight(problem, threshold, sizes)
-    return columns_csv(
+    return write_columns(
         {
             "size": sizes,
             "users": problem.histogram.users,
@@ -66,7 +66,7 @@ def pair_weights_csv(
     """
     sizes = problem.histogram.sizes
     kept = mean.growth(problem, threshold).in_rows(threshold, sizes.astype(np.float64))
-    return columns_csv(
+    return write_columns(
         {
             "size": sizes,
             "users": problem.histogram.users,
@@ -115,7 +115,7 @@ def mean_choice_json(
             "user_share_label": label if read_share else "public input",
         }
     asked = {**to_values(parameters), **setting}
-    return choice_document(dataset, "mean", asked, data, answer, assumptions(problem))
+    return write_choice_document(dataset, "mean", asked, data, answer, assumptions(problem))
 
 
 _PUBLIC_COUNTS = {
@@ -144,5 +144,5 @@ def error_parts(choice: mean.CapChoice | mean.SmoothChoice) -> dict[str, Any]:
         **({"shift": choice.shift} if choice.shift else {}),
         # What goes into the mechanism: Laplace noise of scale b has variance 2 b^2.
         "laplace_scale": math.sqrt(choice.privacy_variance / 2.0),
-        **proof(choice.certificate),
+        **certificate_fields(choice.certificate),
     }

@@ -45,7 +45,7 @@ class Counts(Option):
     PRIVATE = "private", "Private too"
 
 
-def usual(data: Dataset) -> Mapping[str, Any]:
+def choose_defaults(data: Dataset) -> Mapping[str, Any]:
     """What holds of these data where nobody says otherwise, by setting of `MeanParameters`.
 
     The release is to come close to the mean of this very table. Public values are read. Data that are not public get

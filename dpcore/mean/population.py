@@ -47,7 +47,7 @@ class Population:
 
     def smooth(self, thresholds: FloatArray, reached: Reached | None = None) -> Losses:
         """When a user with s rows weighs as one with min(h, s)."""
-        found = weights.smooth_losses(self._effective, self._effective.of(thresholds))
+        found = weights.smooth_losses(self._effective, self._effective.convert(thresholds))
         sampling = self.value_variance * found.squared_weights
         return Losses(np.zeros(sampling.shape), np.asarray(sampling), found.largest_weight)
 
@@ -68,13 +68,13 @@ class Population:
         bound = self._rows_of(best.bound)
         value = float(self.smooth(np.asarray(bound)).error(self.unit_noise))
         lower = self.unit_noise * best.certificate.lower_bound
-        ended = rows_only(self.histogram) or best.ended
+        ended = rows_only(self.histogram) or best.stop_reason
         return Best(bound, Certificate(value, lower, best.certificate.argument), ended)
 
     def _rows_of(self, effective: float) -> float:
         """The rows of a user that are worth so many independent ones, between the sizes around them."""
         sizes, rho = self.histogram.sizes, self.user_share
-        each = self._effective.of(sizes)
+        each = self._effective.convert(sizes)
         k = min(int(np.searchsorted(each, effective)), sizes.size - 1)
         low, high = float(sizes[max(k - 1, 0)]), float(sizes[k])
         # x = s / (1 + (s - 1) rho), solved for s; at rho = 1 every user is worth one row, and nothing tells them

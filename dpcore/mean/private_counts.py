@@ -86,7 +86,7 @@ class PrivateCountsProblem(public_counts.MeanProblem):
                 public_counts.MeanProblem(self.histogram, self.epsilon, self.value_bound, self.value_variance)
             if self.value_mean is not None:
                 # A bound that was refused bounds nothing.
-                most = self.value_bound if len(problems.found) == (not fine) else math.inf
+                most = self.value_bound if len(problems.entries) == (not fine) else math.inf
                 problems.between(0.0, most, value_mean=self.value_mean)
         super().__post_init__()  # Once more with the factor in place: the ratio must stay in float64.
 

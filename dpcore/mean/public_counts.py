@@ -22,7 +22,7 @@ import numpy.typing as npt
 from dpcore.common import weights
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.privacy import LaplaceNoise, Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.mean.counts_only import CountsOnly, Growth
@@ -81,7 +81,7 @@ class MeanProblem:
                 problems.add("values are read where the target is the mean of this table, and only there")
         # Every optimum depends on the parameters through this ratio alone; beyond float64 it would be 0, inf or NaN.
         if not (0.0 < self._unit_noise < math.inf and self.trade_off <= weights.MAX_TRADE_OFF):
-            raise refusal(
+            raise refuse(
                 "epsilon, value_bound and value_variance are so far apart that their ratio leaves float64",
                 remedy="Express the values in another unit",
             )
@@ -267,7 +267,7 @@ def _in_units(problem: MeanProblem, best: weights.Optimum) -> dict[str, Any]:
         "sampling_variance": float(error.sampling_variance),
         "privacy_variance": float(error.privacy_variance),
         "certificate": Certificate(float(error.variance), bound, best.certificate.argument),
-        "ended": best.ended,
+        "ended": best.stop_reason,
     }
 
 
@@ -326,13 +326,13 @@ def cap_stretches(
     if problem.model is not None:
         found = problem.model.cap_curve().stretches(limit, whole=True)
         return tuple((int(low), int(high)) for low, high in found)
-    low, high = weights.stretch_within(
+    low, high = weights.find_interval_within(
         lambda caps: capped_variance(problem, caps),
-        best=float(best.max_contributions),
+        minimiser=float(best.max_contributions),
         low=1.0,
         high=float(problem.histogram.max_size),
         limit=limit,
-        whole=True,
+        is_integer=True,
     )
     return ((int(low), int(high)),)
 

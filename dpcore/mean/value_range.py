@@ -38,7 +38,7 @@ import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import MAX_SIZE, FloatArray, IntArray
 from dpcore.dataset import Values
@@ -310,12 +310,12 @@ def _known(problem: ValueRangeProblem, lower: float | None) -> float | None:
     values = problem._sorted[0]
     if lower is None:
         if values[0] == values[-1]:
-            raise refusal("all values are the same, so that no range can be told from another")
+            raise refuse("all values are the same, so that no range can be told from another")
         return None
     with Problems() as problems:
         problems.between(-1e300, 1e300, lower=lower)
     if values[-1] <= lower - problem.mean:
-        raise refusal("no value lies above L", remedy="Enter a lower L")
+        raise refuse("no value lies above L", remedy="Enter a lower L")
     return lower - problem.mean
 
 

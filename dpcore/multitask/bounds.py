@@ -1,4 +1,4 @@
-"""What adapting to task sizes gains: closed forms, and error bounds sliced from tail to head."""
+"""Gains by adapting to task sizes: closed forms, and error bounds sliced from tail to head."""
 
 from __future__ import annotations
 
@@ -9,48 +9,49 @@ import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import FloatArray
 from dpcore.multitask.problem import Allocation, TaskProblem
 
 
-def _sizes(task_sizes: npt.ArrayLike) -> FloatArray:
+def _check_sizes(task_sizes: npt.ArrayLike) -> FloatArray:
+    """Return task sizes as float64, or raise `InvalidInput`."""
     sizes = np.asarray(task_sizes, dtype=np.float64)
     if sizes.ndim != 1 or sizes.size == 0 or not np.all(np.isfinite(sizes) & (sizes > 0)):
-        raise refusal("task_sizes must be one-dimensional, finite, above 0 and not empty")
+        raise refuse("task_sizes must be one-dimensional, finite, above 0 and not empty")
     return sizes
 
 
-def convex_gain(task_sizes: npt.ArrayLike) -> float:
-    """R_0 = sqrt(m sum n_i) / sum sqrt(n_i) >= 1: by how much the best weights lower bound (7).
+def compute_convex_gain(task_sizes: npt.ArrayLike) -> float:
+    """Compute R_0 = sqrt(m sum n_i) / sum sqrt(n_i) >= 1, by which the best weights lower bound (7).
 
-    The bound is proportional to the *root* of sum 1 / omega_i^2, hence so is this ratio. For
-    n_1 = m^(1 + nu) and all others 1, R_0 is about m^(nu / 2) for nu < 1, sqrt(m) / 2 at nu = 1, and tends
-    to sqrt(m) above; the paper prints m^(nu / 2) without that limit.
+    The bound is proportional to the *root* of sum 1 / omega_i^2, hence so is this ratio. For n_1 = m^(1 + nu)
+    and all others 1, R_0 is about m^(nu / 2) for nu < 1, sqrt(m) / 2 at nu = 1, and tends to sqrt(m) above; the
+    paper prints m^(nu / 2) without that limit.
 
     Source: Krichene et al. 2023, after theorem 4.2.
     """
-    sizes = _sizes(task_sizes)
+    sizes = _check_sizes(task_sizes)
     return float(np.sqrt(sizes.size * sizes.sum()) / np.sqrt(sizes).sum())
 
 
-def strongly_convex_gain(task_sizes: npt.ArrayLike) -> float:
-    """R_1 = (sum 1 / n_i) (sum n_i) / m^2 >= 1: by how much the best weights lower bounds (6) and (8).
+def compute_strongly_convex_gain(task_sizes: npt.ArrayLike) -> float:
+    """Compute R_1 = (sum 1 / n_i) (sum n_i) / m^2 >= 1, by which the best weights lower bounds (6) and (8).
 
     Source: Krichene et al. 2023, after theorem 4.2.
     """
-    sizes = _sizes(task_sizes)
+    sizes = _check_sizes(task_sizes)
     return float((1.0 / sizes).sum() * sizes.sum() / sizes.size**2)
 
 
 ON_AVERAGE = "by Cauchy and Schwarz, where the budget binds users on average (problem 10)"
 
 
-def certificate_on_average(problem: TaskProblem, exponent: float) -> Certificate:
-    """How good n_i^(-mu) is in problem (10), where the budget need only hold for the average user.
+def certify_on_average(problem: TaskProblem, exponent: float) -> Certificate:
+    """Certify n_i^(-mu) in problem (10), where the budget need only hold for the average user.
 
-    With p = omega^2 the objective is sum_i n_i^(-gamma) / p_i and the budget sum_i n_i p_i = n beta, so that
-    no weights have a total below (sum_i n_i^((1 - gamma) / 2))^2 / (n beta). Both scale with c alike.
+    With p = omega^2 the objective is sum_i n_i^(-gamma) / p_i and the budget sum_i n_i p_i = n beta, so that no
+    weights have a total below (sum_i n_i^((1 - gamma) / 2))^2 / (n beta). Both scale with c in the same way.
 
     Args:
         problem: The question; no graph needed.
@@ -60,15 +61,15 @@ def certificate_on_average(problem: TaskProblem, exponent: float) -> Certificate
     """
     sizes = problem.task_sizes.astype(np.float64)
     gamma, total_budget = problem.loss.value, problem.num_users * problem.budget
-    spent = np.sum(sizes ** (1.0 - 2.0 * exponent))
-    value = float(np.sum(sizes ** (2.0 * exponent - gamma)) * spent / total_budget)
-    lower = float(np.sum(sizes ** ((1.0 - gamma) / 2.0)) ** 2 / total_budget)
-    return Certificate(value, lower, ON_AVERAGE)
+    budget_sum = np.sum(sizes ** (1.0 - 2.0 * exponent))
+    value = float(np.sum(sizes ** (2.0 * exponent - gamma)) * budget_sum / total_budget)
+    lower_bound = float(np.sum(sizes ** ((1.0 - gamma) / 2.0)) ** 2 / total_budget)
+    return Certificate(value, lower_bound, ON_AVERAGE)
 
 
 @dataclass(frozen=True)
 class Bucket:
-    """Tasks of similar size, under one allocation and under another.
+    """Tasks of similar size, under an allocation and under a reference.
 
     Attributes:
         num_tasks: How many.
@@ -92,16 +93,19 @@ class Bucket:
 
     @property
     def ratio(self) -> float:
-        """Bound / reference: below 1 where the allocation is better."""
+        """Return bound / reference: below 1 if the allocation is better."""
         return self.bound / self.reference
 
     @property
     def gain(self) -> float:
-        """Reference / bound: above 1 where the allocation is better."""
+        """Return reference / bound: above 1 if the allocation is better.
+
+        Reference / bound: above 1 where the allocation is better.
+        """
         return self.reference / self.bound
 
 
-def by_size(
+def slice_by_size(
     allocation: Allocation, reference: Allocation, buckets: int = 5, ignore_clipping: bool = False
 ) -> tuple[Bucket, ...]:
     """Slice the tasks into equally many per bucket, from the tail (smallest) to the head.
@@ -124,19 +128,22 @@ def by_size(
         if reference.problem.num_tasks != sizes.size:
             problems.add("allocation and reference must have the same tasks")
     order = np.argsort(sizes, kind="stable")
-    own, other = (a.unclipped_bounds if ignore_clipping else a.task_bounds for a in (allocation, reference))
-    total, ratios = own.sum(), own / other
+    bounds, reference_bounds = (
+        compared.unclipped_bounds if ignore_clipping else compared.task_bounds
+        for compared in (allocation, reference)
+    )
+    total, ratios = bounds.sum(), bounds / reference_bounds
     slices = np.array_split(order, min(buckets, sizes.size))
     return tuple(
         Bucket(
-            num_tasks=part.size,
-            smallest=int(sizes[part[0]]),
-            largest=int(sizes[part[-1]]),
-            bound=float(own[part].sum()),
-            reference=float(other[part].sum()),
-            share=float(own[part].sum() / total),
-            least_ratio=float(ratios[part].min()),
-            largest_ratio=float(ratios[part].max()),
+            num_tasks=bucket_tasks.size,
+            smallest=int(sizes[bucket_tasks[0]]),
+            largest=int(sizes[bucket_tasks[-1]]),
+            bound=float(bounds[bucket_tasks].sum()),
+            reference=float(reference_bounds[bucket_tasks].sum()),
+            share=float(bounds[bucket_tasks].sum() / total),
+            least_ratio=float(ratios[bucket_tasks].min()),
+            largest_ratio=float(ratios[bucket_tasks].max()),
         )
-        for part in slices
+        for bucket_tasks in slices
     )

@@ -10,7 +10,7 @@ import numpy as np
 from dpcore.common.checks import Problems
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.graph import TaskGraph
-from dpcore.multitask.sampling import draw
+from dpcore.multitask.sampling import draw_uniformly
 
 SMALLEST_COUNT = 1.0
 """Floor of n_hat + s: a task has at least one user (assumption 4.1)."""
@@ -43,7 +43,7 @@ class PrivateCounts:
 
     @property
     def usable(self) -> FloatArray:
-        """n_hat_i + s, at least 1: what takes the place of n_i in the weights (equation 18)."""
+        """Return n_hat_i + s, at least 1, which replaces n_i in the weights (equation 18)."""
         return np.maximum(self.estimates + self.slack, SMALLEST_COUNT)
 
 
@@ -55,7 +55,7 @@ def release_counts(
     truncation_share: float = 0.1,
     failure_probability: float = 0.01,
 ) -> PrivateCounts:
-    """Count at most k tasks of every user, add Gaussian noise, and say by how much the counts may be low.
+    """Count at most k tasks of every user, add Gaussian noise, and estimate by how much the counts may be low.
 
     Counting at most k tasks bounds a user's L2 effect on the counts by sqrt(k), and biases them downward:
     task i misses d_i = n_i - counted_i users. Equation 18 needs n_i <= n_hat_i + s, so s must cover max_i d_i
@@ -88,34 +88,36 @@ def release_counts(
         problems.between(1e-12, 0.5, failure_probability=failure_probability)
     from scipy.stats import norm
 
-    counted = np.bincount(graph.tasks[draw(graph, max_tasks, rng)], minlength=graph.num_tasks)
+    counts = np.bincount(graph.tasks[draw_uniformly(graph, max_tasks, rng)], minlength=graph.num_tasks)
     noise_scale = math.sqrt(max_tasks / (2.0 * budget * (1.0 - truncation_share)))
-    estimates = counted + rng.normal(scale=noise_scale, size=graph.num_tasks)
-    covers = truncation_share > 0.0
+    estimates = counts + rng.normal(scale=noise_scale, size=graph.num_tasks)
+    covers_truncation = truncation_share > 0.0
     # A union bound over all that can fail: either side of every count, and the maximum.
-    each = failure_probability / (2 * graph.num_tasks + covers)
-    quantile = float(norm.isf(each))
+    failure_share = failure_probability / (2 * graph.num_tasks + covers_truncation)
+    quantile = float(norm.isf(failure_share))
     truncation = 0.0
-    if covers:
+    if covers_truncation:
         truncation_scale = math.sqrt(1.0 / (2.0 * budget * truncation_share))
-        missed = float((graph.task_sizes - counted).max())
+        largest_miss = float((graph.task_sizes - counts).max())
         # Raised by its own quantile, so that its noise cannot leave the slack too small; that, and the floor at 0,
         # change only what is released already.
-        truncation = max(missed + rng.normal(scale=truncation_scale) + quantile * truncation_scale, 0.0)
+        truncation = max(largest_miss + rng.normal(scale=truncation_scale) + quantile * truncation_scale, 0.0)
     return PrivateCounts(
         estimates=estimates,
         slack=quantile * noise_scale + truncation,
         noise_scale=noise_scale,
         truncation=truncation,
-        covers_truncation=covers,
+        covers_truncation=covers_truncation,
         max_tasks=max_tasks,
         budget=budget,
         failure_probability=failure_probability,
     )
 
 
-def cost_factor(task_sizes: IntArray, usable: FloatArray) -> float:
-    """(1 / m) sum_i (n_hat_i + s) / n_i: by how much estimated counts raise the bound. Reads the sizes.
+def compute_cost_factor(task_sizes: IntArray, usable: FloatArray) -> float:
+    """Compute (1 / m) sum_i (n_hat_i + s) / n_i, by which estimated counts raise the bound. Reads the sizes.
+
+    Source: Krichene et al. 2023, theorem B.2, beside equation 13 (strongly convex losses).
 
     Source: Krichene et al. 2023, theorem B.2, beside equation 13 (strongly convex losses).
     """

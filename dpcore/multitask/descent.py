@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import FloatArray
 from dpcore.multitask.examples import Examples, clip_rows
 from dpcore.multitask.ridge import check_weights
@@ -27,7 +27,7 @@ from dpcore.multitask.ridge import check_weights
 
 @dataclass(frozen=True)
 class DescentSettings:
-    """How algorithm 2 clips and for how long it runs.
+    """The clipping and the steps of algorithm 2.
 
     Attributes:
         gradient_bound: Gamma > 0, the length to which each user's gradient for a task is clipped.
@@ -52,13 +52,13 @@ class DescentSettings:
 
     @property
     def noise(self) -> float:
-        """Gamma sqrt(T / 2): standard deviation of the noise on each entry of a summed gradient."""
+        """Return Gamma sqrt(T / 2), the standard deviation of the noise on each entry of a summed gradient."""
         return self.gradient_bound * math.sqrt(self.steps / 2.0)
 
 
 @dataclass(frozen=True, eq=False)
 class DescentFit:
-    """What algorithm 2 returns.
+    """The result of algorithm 2.
 
     Attributes:
         coefficients: theta_hat after the last step, shape (num_tasks, d).
@@ -71,8 +71,8 @@ class DescentFit:
     noise: float
 
 
-class _Sums:
-    """Weighted sums of clipped gradients, pairs put side by side by task once."""
+class _GradientSums:
+    """Weighted sums of clipped gradients; pairs are sorted by task once."""
 
     def __init__(self, examples: Examples, pair_weights: FloatArray, settings: DescentSettings) -> None:
         order = examples.by_task
@@ -85,8 +85,8 @@ class _Sums:
         self._squared = examples.squared_lengths_by_task
         self._settings = settings
 
-    def at(self, coefficients: FloatArray) -> FloatArray:
-        """sum_j w_ij clip(gradient of pair (i, j), Gamma), shape (num_tasks, d)."""
+    def evaluate(self, coefficients: FloatArray) -> FloatArray:
+        """Compute sum_j w_ij clip(gradient of pair (i, j), Gamma), shape (num_tasks, d)."""
         from scipy.sparse import csr_matrix
 
         settings, sizes = self._settings, self._sizes
@@ -95,15 +95,22 @@ class _Sums:
         # |2 r x + 2 lambda theta|^2 from three scalars per pair.
         lengths = residuals**2 * self._squared
         if settings.ridge:
-            own = settings.ridge**2 * np.einsum("md,md->m", coefficients, coefficients)
-            lengths += 2.0 * settings.ridge * residuals * predicted + np.repeat(own, sizes)
+            ridge_lengths = settings.ridge**2 * np.einsum("md,md->m", coefficients, coefficients)
+            lengths += 2.0 * settings.ridge * residuals * predicted + np.repeat(ridge_lengths, sizes)
         lengths = 2.0 * np.sqrt(np.maximum(lengths, 0.0))
         # Clipped first, then weighted: so a user moves the sum by w_ij Gamma at most, as the budget counts it.
-        kept = self._weights * (settings.gradient_bound / np.maximum(lengths, settings.gradient_bound))
+        clipped_weights = self._weights * (
+            settings.gradient_bound / np.maximum(lengths, settings.gradient_bound)
+        )
         shape = (sizes.size, residuals.size)
-        sums = csr_matrix((kept * residuals, self._columns, self._starts), shape=shape) @ self._features
+        sums = (
+            csr_matrix((clipped_weights * residuals, self._columns, self._starts), shape=shape)
+            @ self._features
+        )
         if settings.ridge:
-            totals = np.bincount(np.repeat(np.arange(sizes.size), sizes), kept, minlength=sizes.size)
+            totals = np.bincount(
+                np.repeat(np.arange(sizes.size), sizes), clipped_weights, minlength=sizes.size
+            )
             sums = sums + settings.ridge * totals[:, None] * coefficients
         return np.asarray(2.0 * sums)
 
@@ -115,7 +122,7 @@ def fit_descent(
     rates: FloatArray,
     rng: np.random.Generator | None,
 ) -> DescentFit:
-    """Algorithm 2 from theta = 0, with users' gradients clipped.
+    """Run algorithm 2 from theta = 0, with users' gradients clipped.
 
     A simulation: floating-point noise from ``rng``, not hardened against attacks on the low bits.
 
@@ -137,24 +144,24 @@ def fit_descent(
     check_weights(examples, pair_weights)
     shape = (settings.steps, examples.graph.num_tasks)
     if rates.shape != shape or not np.all(np.isfinite(rates) & (rates > 0.0)):
-        raise refusal(f"rates must be finite numbers above 0 of shape {shape}")
-    sums = _Sums(examples, pair_weights, settings)
+        raise refuse(f"rates must be finite numbers above 0 of shape {shape}")
+    sums = _GradientSums(examples, pair_weights, settings)
     noise = settings.noise if rng is not None else 0.0
-    theta = np.zeros((examples.graph.num_tasks, examples.dimension))
+    coefficients = np.zeros((examples.graph.num_tasks, examples.dimension))
     for rate in rates:
-        gradient = sums.at(theta)
+        gradient = sums.evaluate(coefficients)
         if rng is not None:
-            gradient += noise * rng.normal(size=theta.shape)
-        # The projection reads only what is noisy already: it costs no privacy.
-        theta = clip_rows(theta - rate[:, None] * gradient, settings.radius)
-    spent = math.inf if rng is None else float(examples.graph.pair_sums_by_user(pair_weights**2).max())
-    return DescentFit(theta, spent, noise)
+            gradient += noise * rng.normal(size=coefficients.shape)
+        # The projection reads only noisy values: it costs no privacy.
+        coefficients = clip_rows(coefficients - rate[:, None] * gradient, settings.radius)
+    budget_spent = math.inf if rng is None else float(examples.graph.sum_pairs_by_user(pair_weights**2).max())
+    return DescentFit(coefficients, budget_spent, noise)
 
 
-def strongly_convex_rates(
+def compute_strongly_convex_rates(
     task_weights: FloatArray, counts: npt.ArrayLike, convexity: float, steps: int
 ) -> FloatArray:
-    """eta_i^(t) = 1 / (omega_i n_i lambda t), lambda the strong convexity of one pair's loss.
+    """Compute eta_i^(t) = 1 / (omega_i n_i lambda t), lambda the strong convexity of one pair's loss.
 
     The theorem prints omega_i^2; its proof (strong convexity omega_i n_i lambda) has omega_i.
 
@@ -169,12 +176,14 @@ def strongly_convex_rates(
 
     Source: Krichene et al. 2023, theorem 3.12 (b) and A.4.
     """
-    t = np.arange(1, steps + 1, dtype=np.float64)
-    return np.asarray(1.0 / (t[:, None] * task_weights * np.asarray(counts, dtype=np.float64) * convexity))
+    step_numbers = np.arange(1, steps + 1, dtype=np.float64)
+    return np.asarray(
+        1.0 / (step_numbers[:, None] * task_weights * np.asarray(counts, dtype=np.float64) * convexity)
+    )
 
 
-def isotropic_rates(totals: FloatArray, dimension: int, steps: int) -> FloatArray:
-    """eta_i^(t) = d / (2 W_i sqrt(t)): Newton's step where features of length 1 point everywhere alike.
+def compute_isotropic_rates(totals: FloatArray, dimension: int, steps: int) -> FloatArray:
+    """Compute eta_i^(t) = d / (2 W_i sqrt(t)): Newton's step for isotropic features of length 1.
 
     Args:
         totals: W_i or what is publicly known of it, shape (num_tasks,).
@@ -184,5 +193,5 @@ def isotropic_rates(totals: FloatArray, dimension: int, steps: int) -> FloatArra
     Returns:
         Shape (steps, num_tasks). Ours; the paper's rates above serve its bounds.
     """
-    t = np.arange(1, steps + 1, dtype=np.float64)
-    return np.asarray(dimension / (2.0 * np.sqrt(t)[:, None] * totals))
+    step_numbers = np.arange(1, steps + 1, dtype=np.float64)
+    return np.asarray(dimension / (2.0 * np.sqrt(step_numbers)[:, None] * totals))

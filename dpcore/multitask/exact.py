@@ -40,12 +40,14 @@ DEAD_SHARE = 0.01
 all that go together cannot matter to S by more than a hundredth of it."""
 ROUND_FACTOR = 0.1
 """Each round on the working set goes down to this part of the gap before: most steps are on few users."""
-MOST_IDLE_ROUNDS = 5
+MAX_IDLE_ROUNDS = 5
 """Rounds at the smallest aim without a smaller gap after which float64 has no more to give."""
 ARGUMENT = "a dual bound computed from the same graph"
 
 
 class _Point(NamedTuple):
+    """The shares of the users, S, r and A r at them."""
+
     shares: FloatArray
     total: float
     ratios: FloatArray
@@ -53,82 +55,83 @@ class _Point(NamedTuple):
 
     @property
     def gap(self) -> float:
+        """Return the relative gap."""
         return float(self.loads.max()) / self.total - 1.0
 
 
-def _point(graph: TaskGraph, costs: FloatArray, shares: FloatArray) -> _Point | None:
-    """S, r and A r at these shares; None where a task has no share left."""
-    reached = graph.task_sums(shares)
-    if not np.all(reached > 0.0):
+def _evaluate(graph: TaskGraph, costs: FloatArray, shares: FloatArray) -> _Point | None:
+    """Compute S, r and A r at these shares; None if a task has no share left."""
+    task_shares = graph.sum_by_task(shares)
+    if not np.all(task_shares > 0.0):
         return None
-    terms = np.sqrt(costs * reached)
-    ratios = terms / reached
-    return _Point(shares, float(terms.sum()), ratios, graph.user_sums(ratios))
+    terms = np.sqrt(costs * task_shares)
+    ratios = terms / task_shares
+    return _Point(shares, float(terms.sum()), ratios, graph.sum_by_user(ratios))
 
 
 def _ascend(graph: TaskGraph, costs: FloatArray, start: FloatArray, tolerance: float, watch: Watch) -> _Point:
     """Raise S over the simplex of this graph's users until the gap is within ``tolerance``."""
-    best = _point(graph, costs, start)
-    assert best is not None
+    best_point = _evaluate(graph, costs, start)
+    assert best_point is not None
     power = PROVEN_POWER
-    while best.gap > tolerance and watch.goes_on(best.gap):
-        raised = best.shares * np.exp(power * np.log(best.loads / best.total))
-        trial = _point(graph, costs, raised / raised.sum())
+    while best_point.gap > tolerance and watch.take_step(best_point.gap):
+        raised_shares = best_point.shares * np.exp(power * np.log(best_point.loads / best_point.total))
+        trial = _evaluate(graph, costs, raised_shares / raised_shares.sum())
         # Near the top S moves by less than its rounding: a strict comparison would end the ascent too early.
-        if trial is not None and trial.total >= best.total * (1.0 - 1e-14):
-            best, power = trial, min(power * POWER_GROWTH, LARGEST_POWER)
+        if trial is not None and trial.total >= best_point.total * (1.0 - 1e-14):
+            best_point, power = trial, min(power * POWER_GROWTH, LARGEST_POWER)
         elif power > PROVEN_POWER:
             power = PROVEN_POWER
         else:
             break  # The proven step no longer rises: float64 has no more to give.
-    return best
+    return best_point
 
 
-def _heaviest_user_of(graph: TaskGraph, loads: FloatArray, wanted: npt.NDArray[np.bool_]) -> IntArray:
-    """For every task in the mask ``wanted``, its user with the largest load."""
-    at = np.flatnonzero(wanted[graph.tasks])
-    tasks, users = graph.tasks[at], graph.users[at]
+def _find_heaviest_users(graph: TaskGraph, loads: FloatArray, task_mask: npt.NDArray[np.bool_]) -> IntArray:
+    """Find for every task in the mask its user with the largest load."""
+    pair_indices = np.flatnonzero(task_mask[graph.tasks])
+    tasks, users = graph.tasks[pair_indices], graph.users[pair_indices]
     order = np.lexsort((loads[users], tasks))
-    last = np.append(np.diff(tasks[order]) > 0, True) if order.size else np.zeros(0, bool)
-    return np.unique(users[order][last]).astype(np.int64)
+    is_heaviest = np.append(np.diff(tasks[order]) > 0, True) if order.size else np.zeros(0, bool)
+    return np.unique(users[order][is_heaviest]).astype(np.int64)
 
 
-def _first_set(graph: TaskGraph, loads: FloatArray) -> IntArray:
-    """The heaviest users, and for every task that they miss, its heaviest user."""
+def _choose_first_set(graph: TaskGraph, loads: FloatArray) -> IntArray:
+    """Choose the heaviest users, and for every task that they miss, its heaviest user."""
     if graph.num_users <= FIRST_USERS:
         return np.flatnonzero(graph.tasks_per_user)
     heaviest = np.argpartition(-loads, FIRST_USERS)[:FIRST_USERS]
     heaviest = heaviest[loads[heaviest] > 0.0]  # A user without a task binds nothing.
-    missed = np.bincount(graph.of_users(heaviest).tasks, minlength=graph.num_tasks) == 0
-    return np.union1d(heaviest, _heaviest_user_of(graph, loads, missed))
+    is_missed = np.bincount(graph.select_users(heaviest).tasks, minlength=graph.num_tasks) == 0
+    return np.union1d(heaviest, _find_heaviest_users(graph, loads, is_missed))
 
 
-def _next_set(
-    users: IntArray, sub: TaskGraph, point: _Point, loads: FloatArray, tolerance: float
+def _choose_next_set(
+    users: IntArray, subgraph: TaskGraph, point: _Point, loads: FloatArray, tolerance: float
 ) -> tuple[IntArray, FloatArray]:
-    """Drop users whose share died out, add the most violated ones with a small share."""
-    alive = point.shares > DEAD_SHARE * tolerance / users.size
+    """Drop users whose share died out, and add the most violated ones with a small share."""
+    is_kept = point.shares > DEAD_SHARE * tolerance / users.size
     # A task whose last users would go keeps all that it has.
-    lost = sub.task_sums(alive.astype(np.float64)) == 0.0
-    alive |= sub.user_sums(lost.astype(np.float64)) > 0.0
+    is_lost = subgraph.sum_by_task(is_kept.astype(np.float64)) == 0.0
+    is_kept |= subgraph.sum_by_user(is_lost.astype(np.float64)) > 0.0
     loads = loads.copy()
     loads[users] = 0.0
-    violated = np.flatnonzero(loads > point.total * (1.0 + tolerance / 4.0))
-    if violated.size > FIRST_USERS:
-        violated = violated[np.argpartition(-loads[violated], FIRST_USERS)[:FIRST_USERS]]
-    kept = point.shares[alive]
+    violated_users = np.flatnonzero(loads > point.total * (1.0 + tolerance / 4.0))
+    if violated_users.size > FIRST_USERS:
+        violated_users = violated_users[np.argpartition(-loads[violated_users], FIRST_USERS)[:FIRST_USERS]]
+    kept_shares = point.shares[is_kept]
     # Not 0, from which a multiplicative step never gets away; a tenth of the average hardly disturbs the others.
-    shares = np.concatenate((kept, np.full(violated.size, 0.1 * kept.mean())))
-    return np.concatenate((users[alive], violated)), shares / shares.sum()
+    shares = np.concatenate((kept_shares, np.full(violated_users.size, 0.1 * kept_shares.mean())))
+    return np.concatenate((users[is_kept], violated_users)), shares / shares.sum()
 
 
-def best_task_weights(
+def find_best_task_weights(
     problem: TaskProblem,
     options: SearchOptions | None = None,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> Allocation:
-    """One weight per task, the best of all for this very graph. Reads the private graph.
+    """Find the best weights with one number per task, for this very graph. Reads the private graph.
 
     Args:
         problem: The question, with a graph.
@@ -144,40 +147,42 @@ def best_task_weights(
 
     Source: Krichene et al. 2023, equation 9. The paper does not solve it, since the graph is private.
     """
-    graph = problem.required_graph()
+    graph = problem.require_graph()
     options = options or SearchOptions()
     watch = Watch(options, progress, should_stop)
     sizes = problem.task_sizes.astype(np.float64)
     costs = sizes**-problem.loss.value
     # Equation 11 is the first guess of who is heavy.
-    users = _first_set(graph, graph.user_sums(np.sqrt(costs / sizes)))
+    users = _choose_first_set(graph, graph.sum_by_user(np.sqrt(costs / sizes)))
     shares = np.full(users.size, 1.0 / users.size)
-    smallest_aim = options.tolerance / 2.0
-    aim = max(0.1, smallest_aim)
+    final_tolerance = options.tolerance / 2.0
+    round_tolerance = max(0.1, final_tolerance)
     smallest_gap, idle_rounds = np.inf, 0
     while True:
-        sub = graph.of_users(users)
-        point = _ascend(sub, costs, shares, aim, watch)
-        loads = graph.user_sums(point.ratios)
+        subgraph = graph.select_users(users)
+        point = _ascend(subgraph, costs, shares, round_tolerance, watch)
+        loads = graph.sum_by_user(point.ratios)
         gap = float(loads.max()) / point.total - 1.0
-        idle_rounds = idle_rounds + 1 if aim <= smallest_aim and gap > 0.99 * smallest_gap else 0
+        idle_rounds = (
+            idle_rounds + 1 if round_tolerance <= final_tolerance and gap > 0.99 * smallest_gap else 0
+        )
         smallest_gap = min(gap, smallest_gap)
-        if gap <= options.tolerance or idle_rounds > MOST_IDLE_ROUNDS or not watch.goes_on(gap):
+        if gap <= options.tolerance or idle_rounds > MAX_IDLE_ROUNDS or not watch.take_step(gap):
             break
-        users, shares = _next_set(users, sub, point, loads, aim)
-        aim = max(min(aim, point.gap) * ROUND_FACTOR, smallest_aim)
+        users, shares = _choose_next_set(users, subgraph, point, loads, round_tolerance)
+        round_tolerance = max(min(round_tolerance, point.gap) * ROUND_FACTOR, final_tolerance)
     # Scaled to the heaviest user of the whole graph, and by a rounding less: nobody is above the budget.
     squared = problem.budget * point.ratios / loads.max() * (1.0 - ROUNDING_MARGIN)
-    return _answer(problem, squared, users, point.shares, watch)
+    return _certify(problem, squared, users, point.shares, watch)
 
 
-def _answer(
+def _certify(
     problem: TaskProblem, squared: FloatArray, users: IntArray, shares: FloatArray, watch: Watch
 ) -> Allocation:
-    """Both sides of the proof, from the full graph and nothing else."""
-    graph = problem.required_graph()
-    dual = np.zeros(graph.num_users)
-    dual[users] = shares
+    """Compute both sides of the certificate from the full graph and nothing else."""
+    graph = problem.require_graph()
+    multipliers = np.zeros(graph.num_users)
+    multipliers[users] = shares
     allocation = Allocation(
         "exact optimum, one weight per task",
         problem,
@@ -185,16 +190,16 @@ def _answer(
         np.ones(graph.num_users),
         share_clipped=0.0,
     )
-    return watch.proved(allocation, lower_bound(problem, dual), ARGUMENT)
+    return watch.certify(allocation, compute_lower_bound(problem, multipliers), ARGUMENT)
 
 
-def lower_bound(problem: TaskProblem, multipliers: FloatArray) -> float:
-    """S^2 / beta: no weights with one number per task can go below it.
+def compute_lower_bound(problem: TaskProblem, multipliers: FloatArray) -> float:
+    """Compute S^2 / beta: no weights with one number per task can go below it.
 
     Args:
         problem: The question, with a graph.
         multipliers: lambda >= 0, not all 0, shape (num_users,); scaled to sum to 1 here.
     """
-    reached = problem.required_graph().task_sums(multipliers) / multipliers.sum()
+    task_shares = problem.require_graph().sum_by_task(multipliers) / multipliers.sum()
     costs = problem.task_sizes.astype(np.float64) ** -problem.loss.value
-    return float(np.sqrt(costs * reached).sum() ** 2 / problem.budget)
+    return float(np.sqrt(costs * task_shares).sum() ** 2 / problem.budget)

@@ -1,4 +1,4 @@
-"""Features and labels along a graph: what the learning algorithms read."""
+"""Features and labels along a graph, which the learning algorithms read."""
 
 from __future__ import annotations
 
@@ -40,27 +40,27 @@ class Examples:
 
     @property
     def dimension(self) -> int:
-        """Entries of a feature vector, d."""
+        """Return d, the number of entries of a feature vector."""
         return int(self.features.shape[1])
 
     @cached_property
     def by_task(self) -> IntArray:
-        """The order that puts pairs of one task side by side, shape (num_pairs,)."""
+        """Compute the order that sorts pairs by task, shape (num_pairs,)."""
         return np.argsort(self.graph.tasks, kind="stable")
 
     @cached_property
     def features_by_task(self) -> FloatArray:
-        """`features` in the order `by_task`."""
+        """Return `features` in the order `by_task`."""
         return np.ascontiguousarray(self.features[self.by_task])
 
     @cached_property
     def labels_by_task(self) -> FloatArray:
-        """`labels` in the order `by_task`."""
+        """Return `labels` in the order `by_task`."""
         return np.asarray(self.labels[self.by_task])
 
     @cached_property
     def squared_lengths_by_task(self) -> FloatArray:
-        """|x_ij|^2 in the order `by_task`."""
+        """Return |x_ij|^2 in the order `by_task`."""
         return np.asarray(np.einsum("pd,pd->p", self.features_by_task, self.features_by_task))
 
 
@@ -74,7 +74,7 @@ def clip_rows(rows: FloatArray, bound: float) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class TestExamples:
     """Examples kept for testing; a task may have none.
 
     Attributes:
@@ -88,7 +88,7 @@ class HeldOut:
     labels: FloatArray
 
     def root_mean_squared_error(self, coefficients: FloatArray) -> float:
-        """Root of the mean of (<theta_i, x> - y)^2 over all examples, in the labels' unit.
+        """Compute the root of the mean of (<theta_i, x> - y)^2 over all examples, in the labels' unit.
 
         Args:
             coefficients: theta, shape (num_tasks, dimension).

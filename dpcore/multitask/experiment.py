@@ -16,23 +16,23 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
-from dpcore.common.over_runs import summary
+from dpcore.common.errors import refuse
+from dpcore.common.over_runs import summarise_runs
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Pairs
-from dpcore.multitask.budget import PrivacyTarget, exact_budget
-from dpcore.multitask.descent import DescentSettings, fit_descent, isotropic_rates
-from dpcore.multitask.examples import Examples, HeldOut
+from dpcore.multitask.budget import PrivacyTarget, compute_exact_budget
+from dpcore.multitask.descent import DescentSettings, compute_isotropic_rates, fit_descent
+from dpcore.multitask.examples import Examples, TestExamples
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import TaskProblem
-from dpcore.multitask.ridge import RidgeSettings, RidgeSums, perturbed, solve, weighted_sums
+from dpcore.multitask.ridge import RidgeSettings, RidgeSums, compute_weighted_sums, perturb, solve_sums
 from dpcore.multitask.synthetic import LinearModel, SkewedTasks
-from dpcore.multitask.weights import expected_totals, normalised_weights
+from dpcore.multitask.weights import allocate_normalised, expect_totals
 
 
 class Algorithm(enum.Enum):
-    """Which of the paper's two algorithms."""
+    """The paper's two algorithms."""
 
     SUFFICIENT_STATISTICS = "sufficient statistics (algorithm 1)"
     GRADIENT_DESCENT = "noisy gradient descent (algorithm 2)"
@@ -40,7 +40,7 @@ class Algorithm(enum.Enum):
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is run; the defaults are appendix C's, where it gives them.
+    """The settings of an experiment; the defaults are appendix C's, where it gives them.
 
     Attributes:
         algorithms: Which algorithms.
@@ -98,13 +98,13 @@ class Experiment:
             self.tasks(power)
 
     def tasks(self, power: float) -> SkewedTasks:
-        """The generator of the graph at one skew."""
+        """Return the generator of the graph at one skew."""
         return SkewedTasks(self.num_users, self.num_tasks, power, self.tasks_per_user)
 
 
 @dataclass(frozen=True, eq=False)
 class ExperimentResult:
-    """Test errors, one per run.
+    """Test errors of all runs.
 
     Attributes:
         experiment: What was run.
@@ -117,44 +117,49 @@ class ExperimentResult:
     rmse: FloatArray
     finished: bool
 
-    def mean(self) -> FloatArray:
-        """Mean over the repeats done, shape (algorithms, powers, epsilons, exponents); NaN without any."""
-        return self._over_repeats(self.rmse)[0]
+    def average(self) -> FloatArray:
+        """Average over the repeats done, shape (algorithms, powers, epsilons, exponents); NaN without any."""
+        return self._summarise(self.rmse)[0]
 
-    def standard_error(self) -> FloatArray:
-        """Standard error of `mean`; NaN below two repeats."""
-        return self._over_repeats(self.rmse)[1]
+    def compute_standard_error(self) -> FloatArray:
+        """Compute the standard error of `average`; NaN below two repeats."""
+        return self._summarise(self.rmse)[1]
 
-    def relative(self) -> tuple[FloatArray, FloatArray]:
-        """Errors relative to those of exponent 0, paired over repeats.
+    def compare_with_uniform(self) -> tuple[FloatArray, FloatArray]:
+        """Compute errors relative to those of exponent 0, paired over repeats.
 
         Returns:
             Mean of the quotients and its standard error, each of shape
             (algorithms, powers, epsilons, exponents).
         """
-        at = self.experiment.exponents.index(0.0)
-        return self._over_repeats(self.rmse / self.rmse[..., at : at + 1, :])
+        zero_index = self.experiment.exponents.index(0.0)
+        return self._summarise(self.rmse / self.rmse[..., zero_index : zero_index + 1, :])
 
-    def advantage(self, exponent: float, other: float) -> tuple[FloatArray, FloatArray]:
-        """By how much one exponent's error is below another's, paired over repeats.
+    def compare_exponents(self, exponent: float, reference: float) -> tuple[FloatArray, FloatArray]:
+        """Compute by how much one exponent's error is below another's, paired over repeats.
 
         Returns:
             Mean difference other - exponent, and its standard error, each of shape
             (algorithms, powers, epsilons).
         """
-        chosen = [self.experiment.exponents.index(mu) for mu in (exponent, other)]
-        return self._over_repeats(self.rmse[..., chosen[1], :] - self.rmse[..., chosen[0], :])
+        exponent_indices = [
+            self.experiment.exponents.index(compared_exponent) for compared_exponent in (exponent, reference)
+        ]
+        return self._summarise(
+            self.rmse[..., exponent_indices[1], :] - self.rmse[..., exponent_indices[0], :]
+        )
 
     @staticmethod
-    def _over_repeats(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        found = summary(values, axis=-1)
-        return found.mean, found.standard_error
+    def _summarise(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard error over repeats."""
+        repeat_summary = summarise_runs(values, axis=-1)
+        return repeat_summary.mean, repeat_summary.standard_error
 
 
-def run(
+def run_experiment(
     experiment: Experiment, progress: Progress = silent, should_stop: ShouldStop = never, workers: int = 2
 ) -> ExperimentResult:
-    """Run it, repeats side by side in threads.
+    """Run the experiment, with the repeats in parallel threads.
 
     Args:
         experiment: What to run.
@@ -169,19 +174,21 @@ def run(
     runs_done = [0]
     lock, stop = threading.Lock(), threading.Event()
 
-    def one(power_at: int, repeat: int) -> None:
-        for *where, value in _repeat(experiment, power_at, repeat, stop.is_set):
-            algorithm_at, epsilon_at, exponent_at = where
+    def run_repeat(power_index: int, repeat: int) -> None:
+        for *indices, value in _run_repeat(experiment, power_index, repeat, stop.is_set):
+            algorithm_index, epsilon_index, exponent_index = indices
             with lock:
-                rmse[algorithm_at, power_at, epsilon_at, exponent_at, repeat] = value
+                rmse[algorithm_index, power_index, epsilon_index, exponent_index, repeat] = value
                 runs_done[0] += 1
 
-    jobs = [(p, r) for r in range(experiment.repeats) for p in range(len(powers))]
+    jobs = [
+        (power_index, repeat) for repeat in range(experiment.repeats) for power_index in range(len(powers))
+    ]
     with ThreadPoolExecutor(max_workers=max(workers, 1)) as pool:
-        waiting: set[Future[None]] = {pool.submit(one, *job) for job in jobs}
+        pending: set[Future[None]] = {pool.submit(run_repeat, *job) for job in jobs}
         try:
-            while waiting:
-                done, waiting = wait(waiting, timeout=0.25, return_when=FIRST_COMPLETED)
+            while pending:
+                done, pending = wait(pending, timeout=0.25, return_when=FIRST_COMPLETED)
                 for future in done:
                     future.result()
                 progress(runs_done[0] / rmse.size)
@@ -193,28 +200,35 @@ def run(
     return ExperimentResult(experiment, rmse, bool(np.isfinite(rmse).all()))
 
 
-def _repeat(
-    experiment: Experiment, power_at: int, repeat: int, stopped: ShouldStop
+def _run_repeat(
+    experiment: Experiment, power_index: int, repeat: int, should_stop: ShouldStop
 ) -> Iterator[tuple[int, int, int, float]]:
-    """All runs of one repeat at one skew: (algorithm, epsilon, exponent, rmse), places by number."""
-    if stopped():
+    """Yield all runs of one repeat at one skew: (algorithm, epsilon, exponent, rmse), the first three as indices."""
+    if should_stop():
         return
-    data_seed, noise_seed = np.random.SeedSequence([experiment.seed, power_at, repeat]).spawn(2)
-    train, test = draw_examples(experiment, experiment.powers[power_at], np.random.default_rng(data_seed))
+    data_seed, noise_seed = np.random.SeedSequence([experiment.seed, power_index, repeat]).spawn(2)
+    train, test = draw_examples(experiment, experiment.powers[power_index], np.random.default_rng(data_seed))
     # Weights for a budget of 1; those for beta are sqrt(beta) times as large.
     problem = TaskProblem.from_graph(train.graph, 1.0)
-    budgets = [exact_budget(PrivacyTarget(e, experiment.delta)) for e in experiment.epsilons]
-    for exponent_at, exponent in enumerate(experiment.exponents):
-        weights = normalised_weights(problem, exponent).pair_weights()
-        for algorithm_at, algorithm in enumerate(experiment.algorithms):
-            if stopped():
+    budgets = [
+        compute_exact_budget(PrivacyTarget(epsilon, experiment.delta)) for epsilon in experiment.epsilons
+    ]
+    for exponent_index, exponent in enumerate(experiment.exponents):
+        weights = allocate_normalised(problem, exponent).compute_pair_weights()
+        for algorithm_index, algorithm in enumerate(experiment.algorithms):
+            if should_stop():
                 return
             fit = _FITS[algorithm](experiment, train, problem, exponent, weights)
-            for epsilon_at, budget in enumerate(budgets):
-                if stopped():
+            for epsilon_index, budget in enumerate(budgets):
+                if should_stop():
                     return
                 coefficients = fit(budget, np.random.default_rng(noise_seed))
-                yield algorithm_at, epsilon_at, exponent_at, test.root_mean_squared_error(coefficients)
+                yield (
+                    algorithm_index,
+                    epsilon_index,
+                    exponent_index,
+                    test.root_mean_squared_error(coefficients),
+                )
 
 
 Learner = Callable[[float, np.random.Generator], FloatArray]
@@ -223,15 +237,16 @@ Learner = Callable[[float, np.random.Generator], FloatArray]
 def _fit_statistics(
     experiment: Experiment, train: Examples, problem: TaskProblem, exponent: float, weights: FloatArray
 ) -> Learner:
+    """Prepare algorithm 1 on some training examples."""
     settings = experiment.ridge
-    sums = weighted_sums(train, weights, settings)
-    on_matrix = settings.matrix_sensitivity(train.dimension, ridge_is_counted=True)
+    sums = compute_weighted_sums(train, weights, settings)
+    matrix_noise = settings.matrix_sensitivity(train.dimension, ridge_is_counted=True)
 
     def fit(budget: float, rng: np.random.Generator) -> FloatArray:
         # The sums are linear in the weights: every epsilon shares one pass over the pairs.
         scaled = RidgeSums(np.sqrt(budget) * sums.matrices, np.sqrt(budget) * sums.vectors)
-        return solve(
-            perturbed(scaled, on_matrix, settings.vector_sensitivity, rng), settings.coefficient_bound
+        return solve_sums(
+            perturb(scaled, matrix_noise, settings.vector_sensitivity, rng), settings.coefficient_bound
         )
 
     return fit
@@ -240,10 +255,11 @@ def _fit_statistics(
 def _fit_descent(
     experiment: Experiment, train: Examples, problem: TaskProblem, exponent: float, weights: FloatArray
 ) -> Learner:
-    totals = expected_totals(problem, exponent)
+    """Prepare algorithm 2 on some training examples."""
+    totals = expect_totals(problem, exponent)
 
     def fit(budget: float, rng: np.random.Generator) -> FloatArray:
-        rates = isotropic_rates(np.sqrt(budget) * totals, train.dimension, experiment.descent.steps)
+        rates = compute_isotropic_rates(np.sqrt(budget) * totals, train.dimension, experiment.descent.steps)
         return fit_descent(train, np.sqrt(budget) * weights, experiment.descent, rates, rng).coefficients
 
     return fit
@@ -252,8 +268,10 @@ def _fit_descent(
 _FITS = {Algorithm.SUFFICIENT_STATISTICS: _fit_statistics, Algorithm.GRADIENT_DESCENT: _fit_descent}
 
 
-def draw_examples(experiment: Experiment, power: float, rng: np.random.Generator) -> tuple[Examples, HeldOut]:
-    """Graph, features and labels, split at random; tasks without a training user are left out of both.
+def draw_examples(
+    experiment: Experiment, power: float, rng: np.random.Generator
+) -> tuple[Examples, TestExamples]:
+    """Draw graph, features and labels, and split them at random, without tasks that have no training user.
 
     Raises:
         InvalidInput: A share so small that nothing is left to train on or to test.
@@ -262,19 +280,19 @@ def draw_examples(experiment: Experiment, power: float, rng: np.random.Generator
     model = LinearModel.draw(
         experiment.num_users, pairs.num_tasks, experiment.dimension, experiment.label_noise, rng
     )
-    labels = model.labels(pairs, rng)
-    train = rng.random(labels.size) >= experiment.test_share
-    known = np.bincount(pairs.task_codes[train], minlength=pairs.num_tasks) > 0
-    test = ~train & known[pairs.task_codes]
-    if not train.any() or not test.any():
-        raise refusal(
+    labels = model.draw_labels(pairs, rng)
+    is_training = rng.random(labels.size) >= experiment.test_share
+    has_training_user = np.bincount(pairs.task_codes[is_training], minlength=pairs.num_tasks) > 0
+    is_test = ~is_training & has_training_user[pairs.task_codes]
+    if not is_training.any() or not is_test.any():
+        raise refuse(
             "nothing is left to train on or to test", remedy="Take more users, or more tasks per user"
         )
-    codes = (np.cumsum(known) - 1)[pairs.task_codes]
+    codes = (np.cumsum(has_training_user) - 1)[pairs.task_codes]
     users = pairs.user_codes
-    kept = Pairs(users[train], codes[train], int(known.sum()))
-    graph = TaskGraph.from_pairs(kept, experiment.num_users)
+    training_pairs = Pairs(users[is_training], codes[is_training], int(has_training_user.sum()))
+    graph = TaskGraph.from_pairs(training_pairs, experiment.num_users)
     return (
-        Examples(graph, model.users[users[train]], labels[train]),
-        HeldOut(codes[test], model.users[users[test]], labels[test]),
+        Examples(graph, model.users[users[is_training]], labels[is_training]),
+        TestExamples(codes[is_test], model.users[users[is_test]], labels[is_test]),
     )

@@ -1,8 +1,8 @@
-"""Ways to bring weights within users' budgets, by name; and what each compares with.
+"""Rules that bring weights within users' budgets, by name, and the optimum that each compares with.
 
-Comparing like with like: problem (9) allows no clipping, so its optimum is to be compared with weights scaled
-so that nobody is clipped. Clipping lets light users keep larger weights than heavy ones, and then equations
-11 and 12 with c = 1 can beat the optimum of (9); what they cannot beat is `free.best_user_task_weights`.
+Problem (9) allows no clipping, so its optimum is to be compared with weights scaled so that nobody is clipped.
+Clipping lets light users keep larger weights than heavy ones, and then equations 11 and 12 with c = 1 can beat
+the optimum of (9); they cannot beat `free.find_best_user_task_weights`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,17 @@ from dataclasses import dataclass
 import numpy.typing as npt
 
 from dpcore.multitask.problem import Allocation, TaskProblem
-from dpcore.multitask.weights import AVERAGE, logarithmic, normalised_weights, power_weights, unclipped
+from dpcore.multitask.weights import (
+    AVERAGE,
+    allocate_by_power,
+    allocate_normalised,
+    inflate_for_no_clipping,
+    inflate_logarithmically,
+)
 
 
 class BudgetFit(enum.Enum):
-    """How weights are brought within users' budgets."""
+    """The rule that brings weights within users' budgets."""
 
     CLIPPED = "average"
     LOGARITHMIC = "logarithmic"
@@ -26,18 +32,18 @@ class BudgetFit(enum.Enum):
 
     @property
     def same_for_all_users(self) -> bool:
-        """Whether a task's weight is the same for all its users, as problem (9) demands."""
+        """Return True if a task's weight is the same for all its users, as problem (9) demands."""
         return self is BudgetFit.NOBODY_CLIPPED
 
     @property
     def reads_graph(self) -> bool:
-        """Whether the task weights are computed from who contributes to what."""
+        """Return True if the task weights are computed from who contributes to what."""
         return self is BudgetFit.NOBODY_CLIPPED
 
 
 @dataclass(frozen=True)
 class WeightRule:
-    """Which weights: the exponent and how they are fitted.
+    """The rule of the weights: the exponent and the fit.
 
     Attributes:
         exponent: mu in [0, 1].
@@ -49,26 +55,26 @@ class WeightRule:
     fit: BudgetFit = BudgetFit.CLIPPED
     log_constant: float = 1.0
 
-    def weights(self, problem: TaskProblem, counts: npt.ArrayLike | None = None) -> Allocation:
-        """The allocation.
+    def allocate(self, problem: TaskProblem, counts: npt.ArrayLike | None = None) -> Allocation:
+        """Compute the allocation.
 
         Args:
             problem: The question, with a graph.
             counts: Estimates in place of task sizes, shape (num_tasks,).
 
         Raises:
-            InvalidInput: As `dpcore.multitask.weights.task_weights`; c = C log n with a single user.
+            InvalidInput: As `dpcore.multitask.weights.compute_task_weights`; c = C log n with a single user.
         """
         if self.fit is BudgetFit.FULL:
-            return normalised_weights(problem, self.exponent, counts=counts)
+            return allocate_normalised(problem, self.exponent, counts=counts)
         if self.fit is BudgetFit.NOBODY_CLIPPED:
-            inflation = unclipped(problem, self.exponent, counts)
+            inflation = inflate_for_no_clipping(problem, self.exponent, counts)
         elif self.fit is BudgetFit.LOGARITHMIC:
-            inflation = logarithmic(problem.num_users, self.log_constant)
+            inflation = inflate_logarithmically(problem.num_users, self.log_constant)
         else:
             inflation = AVERAGE
-        return power_weights(problem, self.exponent, inflation, counts)
+        return allocate_by_power(problem, self.exponent, inflation, counts)
 
     def with_exponent(self, exponent: float) -> WeightRule:
-        """The same fit, another exponent; 0 is what adapting to task sizes is compared with."""
+        """Return the same fit with another exponent; 0 is the reference for adapting to task sizes."""
         return WeightRule(exponent, self.fit, self.log_constant)

@@ -28,59 +28,64 @@ from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.multitask.problem import Allocation, TaskProblem, UserRule
 from dpcore.multitask.search import SearchOptions, Watch
-from dpcore.multitask.weights import full_scales
+from dpcore.multitask.weights import scale_to_budget
 
 ARGUMENT = "a dual bound from prices per task, computed from the same graph"
 
 
 class _Step(NamedTuple):
+    """The prices after one step, and the value and lower bound before it."""
+
     next_prices: FloatArray
     value: float
     lower_bound: float
 
     @property
     def gap(self) -> float:
+        """Return the relative gap."""
         return (self.value - self.lower_bound) / self.value
 
 
-def _step(problem: TaskProblem, prices: FloatArray) -> _Step:
-    graph = problem.required_graph()
-    lengths = np.sqrt(graph.user_sums(prices**2))
+def _take_step(problem: TaskProblem, prices: FloatArray) -> _Step:
+    """Iterate the prices once, and evaluate value and lower bound at the old ones."""
+    graph = problem.require_graph()
+    lengths = np.sqrt(graph.sum_by_user(prices**2))
     # A user without a task has length 0 and gives nothing.
     inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
-    per_price = math.sqrt(problem.budget) * graph.task_sums(inverse)
-    e = problem.price_of_noise
+    totals_per_price = math.sqrt(problem.budget) * graph.sum_by_task(inverse)
+    noise_prices = problem.price_of_noise
     return _Step(
-        next_prices=e**0.25 * per_price**-0.75,
+        next_prices=noise_prices**0.25 * totals_per_price**-0.75,
         # The weights that these prices call for have W_i = pi_i D_i.
-        value=float(np.sum(e / (prices * per_price) ** 2)),
-        lower_bound=_bound(problem, prices, float(lengths.sum())),
+        value=float(np.sum(noise_prices / (prices * totals_per_price) ** 2)),
+        lower_bound=_bound_below(problem, prices, float(lengths.sum())),
     )
 
 
-def _bound(problem: TaskProblem, prices: FloatArray, total_length: float) -> float:
-    mixed = float(np.sum(np.cbrt(problem.price_of_noise * prices**2)))
-    return mixed**3 / (problem.budget * total_length**2)
+def _bound_below(problem: TaskProblem, prices: FloatArray, total_length: float) -> float:
+    """Compute the lower bound from prices and the summed lengths of the users' price vectors."""
+    combined_prices = float(np.sum(np.cbrt(problem.price_of_noise * prices**2)))
+    return combined_prices**3 / (problem.budget * total_length**2)
 
 
-def lower_bound(problem: TaskProblem, prices: FloatArray) -> float:
-    """A number that no weights w_ij within the budgets can go below.
+def compute_lower_bound(problem: TaskProblem, prices: FloatArray) -> float:
+    """Compute a number that no weights w_ij within the budgets can go below.
 
     Args:
         problem: The question, with a graph.
         prices: pi > 0, shape (num_tasks,), any scale.
     """
-    lengths = np.sqrt(problem.required_graph().user_sums(prices**2))
-    return _bound(problem, prices, float(lengths.sum()))
+    lengths = np.sqrt(problem.require_graph().sum_by_user(prices**2))
+    return _bound_below(problem, prices, float(lengths.sum()))
 
 
-def best_user_task_weights(
+def find_best_user_task_weights(
     problem: TaskProblem,
     options: SearchOptions | None = None,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> Allocation:
-    """The best weights of all, free for every user and task. Reads the private graph.
+    """Find the best weights of all, free for every user and task. Reads the private graph.
 
     Args:
         problem: The question, with a graph.
@@ -96,16 +101,16 @@ def best_user_task_weights(
 
     Source: generalises Krichene et al. 2023, equation 9, to the weights of equation 3.
     """
-    graph = problem.required_graph()
+    graph = problem.require_graph()
     options = options or SearchOptions()
     watch = Watch(options, progress, should_stop)
     prices = problem.task_sizes.astype(np.float64) ** -problem.loss.best_exponent
-    step = _step(problem, prices)
-    while step.gap > options.tolerance and watch.goes_on(step.gap):
+    step = _take_step(problem, prices)
+    while step.gap > options.tolerance and watch.take_step(step.gap):
         prices = step.next_prices
-        step = _step(problem, prices)
-    scales = full_scales(graph, prices, problem.budget)
+        step = _take_step(problem, prices)
+    scales = scale_to_budget(graph, prices, problem.budget)
     allocation = Allocation(
         "exact optimum, one weight per user and task", problem, prices, scales, rule=UserRule.FULL
     )
-    return watch.proved(allocation, lower_bound(problem, prices), ARGUMENT)
+    return watch.certify(allocation, compute_lower_bound(problem, prices), ARGUMENT)

@@ -18,7 +18,7 @@ TaskCodes = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class TaskGraph:
-    """Which user contributes to which task: one row of tasks per user.
+    """The tasks of each user: one row of tasks per user.
 
     Build it with `from_pairs`. A user may have no task (they count in n); a task has at least one user.
 
@@ -45,90 +45,91 @@ class TaskGraph:
         Raises:
             InvalidInput: A task without users (its error is unbounded), or ``num_users`` too small.
         """
-        coded = int(pairs.user_codes[-1]) + 1
+        num_coded_users = int(pairs.user_codes[-1]) + 1
         with Problems() as problems:
-            if num_users is not None and num_users < coded:
+            if num_users is not None and num_users < num_coded_users:
                 problems.add(
-                    f"num_users must be at least {coded:,}, the users in the pairs; got {num_users:,}"
+                    f"num_users must be at least {num_coded_users:,}, the users in the pairs; got {num_users:,}"
                 )
             sizes = np.bincount(pairs.task_codes, minlength=pairs.num_tasks)
             if not sizes.all():
                 empty = int(np.argmin(sizes > 0))
-                more = int((sizes == 0).sum()) - 1
-                rest = f" (and {more:,} more)" if more else ""
+                num_further = int((sizes == 0).sum()) - 1
+                further_text = f" (and {num_further:,} more)" if num_further else ""
                 problems.add(
-                    f"task {empty} has no users{rest}", remedy="Leave such tasks out (`without_empty_tasks`)"
+                    f"task {empty} has no users{further_text}",
+                    remedy="Leave such tasks out (`drop_empty_tasks`)",
                 )
-        per_user = np.bincount(pairs.user_codes, minlength=num_users or coded)
+        per_user = np.bincount(pairs.user_codes, minlength=num_users or num_coded_users)
         starts = np.concatenate(([0], np.cumsum(per_user))).astype(np.int64)
         return cls(starts, pairs.task_codes.astype(np.int32), pairs.num_tasks)
 
     @property
     def num_users(self) -> int:
-        """n, users without a task included."""
+        """Return n, users without a task included."""
         return self.starts.size - 1
 
     @property
     def num_pairs(self) -> int:
-        """|Omega|."""
+        """Return |Omega|."""
         return self.tasks.size
 
     @cached_property
     def task_sizes(self) -> IntArray:
-        """n_i, users per task, shape (num_tasks,)."""
+        """Count n_i, users per task, shape (num_tasks,)."""
         return np.bincount(self.tasks, minlength=self.num_tasks).astype(np.int64)
 
     @cached_property
     def tasks_per_user(self) -> IntArray:
-        """n^j, shape (num_users,)."""
+        """Count n^j, shape (num_users,)."""
         return np.diff(self.starts)
 
     @cached_property
     def users(self) -> npt.NDArray[np.int32]:
-        """User code of every pair, shape (num_pairs,)."""
+        """Return the user code of every pair, shape (num_pairs,)."""
         return np.repeat(np.arange(self.num_users, dtype=np.int32), self.tasks_per_user)
 
     @cached_property
     def matrix(self) -> Any:
-        """Users by tasks, 1 where a user contributes, a sparse matrix of SciPy."""
+        """Build the sparse matrix of users by tasks, 1 where a user contributes."""
         from scipy.sparse import csr_matrix
 
         # 12 bytes a pair; a product with it takes about 1.5 ns a pair, in one pass without a temporary.
         shape = (self.num_users, self.num_tasks)
         return csr_matrix((np.ones(self.num_pairs), self.tasks, self.starts), shape=shape)
 
-    def user_sums(self, per_task: FloatArray) -> FloatArray:
-        """Sum of a task's number over each user's tasks: (num_tasks,) -> (num_users,)."""
+    def sum_by_user(self, per_task: FloatArray) -> FloatArray:
+        """Sum a task's number over each user's tasks: (num_tasks,) -> (num_users,)."""
         return np.asarray(self.matrix @ per_task)
 
-    def task_sums(self, per_user: FloatArray) -> FloatArray:
-        """Sum of a user's number over each task's users: (num_users,) -> (num_tasks,)."""
+    def sum_by_task(self, per_user: FloatArray) -> FloatArray:
+        """Sum a user's number over each task's users: (num_users,) -> (num_tasks,)."""
         return np.asarray(self.matrix.T @ per_user)
 
-    def pair_sums_by_task(self, per_pair: FloatArray) -> FloatArray:
-        """Sum of a pair's number over each task: (num_pairs,) -> (num_tasks,)."""
+    def sum_pairs_by_task(self, per_pair: FloatArray) -> FloatArray:
+        """Sum a pair's number over each task: (num_pairs,) -> (num_tasks,)."""
         return np.asarray(np.bincount(self.tasks, per_pair, self.num_tasks), dtype=np.float64)
 
-    def pair_sums_by_user(self, per_pair: FloatArray) -> FloatArray:
-        """Sum of a pair's number over each user: (num_pairs,) -> (num_users,)."""
+    def sum_pairs_by_user(self, per_pair: FloatArray) -> FloatArray:
+        """Sum a pair's number over each user: (num_pairs,) -> (num_users,)."""
         return np.asarray(np.bincount(self.users, per_pair, self.num_users), dtype=np.float64)
 
-    def of_users(self, chosen: IntArray) -> TaskGraph:
-        """The graph of some users only, in the order given; tasks keep their codes and may be empty."""
-        rows = self.matrix[chosen]
+    def select_users(self, user_codes: IntArray) -> TaskGraph:
+        """Select some users, in the given order; tasks keep their codes and may be empty."""
+        rows = self.matrix[user_codes]
         return TaskGraph(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), self.num_tasks)
 
 
-def without_empty_tasks(pairs: Pairs) -> tuple[Pairs, IntArray]:
+def drop_empty_tasks(pairs: Pairs) -> tuple[Pairs, IntArray]:
     """Renumber tasks so that each has a user.
 
     Returns:
         The pairs, and the old code of each new task, shape (new num_tasks,).
     """
-    kept = np.flatnonzero(np.bincount(pairs.task_codes, minlength=pairs.num_tasks))
-    if kept.size == pairs.num_tasks:
-        return pairs, kept.astype(np.int64)
-    codes = np.searchsorted(kept, pairs.task_codes)
+    kept_tasks = np.flatnonzero(np.bincount(pairs.task_codes, minlength=pairs.num_tasks))
+    if kept_tasks.size == pairs.num_tasks:
+        return pairs, kept_tasks.astype(np.int64)
+    codes = np.searchsorted(kept_tasks, pairs.task_codes)
     return Pairs(
-        pairs.user_codes, codes, int(kept.size), pairs.column, further_columns=pairs.further_columns
-    ), kept.astype(np.int64)
+        pairs.user_codes, codes, int(kept_tasks.size), pairs.column, further_columns=pairs.further_columns
+    ), kept_tasks.astype(np.int64)

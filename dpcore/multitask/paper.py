@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.answer import Axis, Look, Scale
+from dpcore.answer import Axis, Scale, Style
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.multitask import experiment
 from dpcore.multitask.experiment import Algorithm, Experiment
@@ -10,18 +10,19 @@ from dpcore.multitask.experiment import Algorithm, Experiment
 PAPER = "Krichene et al. 2023"
 EXPONENTS = (0.0, 0.125, 0.25, 0.375, 0.5, 0.75, 1.0)
 ALGORITHMS = {
-    Algorithm.SUFFICIENT_STATISTICS: ("sums", "AdaDPALS", Look.SMOOTH, "circle"),
-    Algorithm.GRADIENT_DESCENT: ("descent", "AdaDPSGD", Look.CAP, "diamond"),
+    Algorithm.SUFFICIENT_STATISTICS: ("sums", "AdaDPALS", Style.SMOOTH, "circle"),
+    Algorithm.GRADIENT_DESCENT: ("descent", "AdaDPSGD", Style.CAP, "diamond"),
 }
 
 
-def _synthetic(exponent: float, seed: int) -> dict[str, float]:
-    asked = Experiment(epsilons=(1.0,), exponents=(exponent,), repeats=1, seed=seed)
-    rmse = experiment.run(asked).rmse
+def _run_figure_6(exponent: float, seed: int) -> dict[str, float]:
+    """Run figure 6."""
+    settings = Experiment(epsilons=(1.0,), exponents=(exponent,), repeats=1, seed=seed)
+    rmse = experiment.run_experiment(settings).rmse
     return {
-        f"{key}_{power:g}": float(rmse[a, p, 0, 0, 0])
-        for a, (key, *_) in enumerate(ALGORITHMS.values())
-        for p, power in enumerate(asked.powers)
+        f"{key}_{power:g}": float(rmse[algorithm_index, power_index, 0, 0, 0])
+        for algorithm_index, (key, *_) in enumerate(ALGORITHMS.values())
+        for power_index, power in enumerate(settings.powers)
     }
 
 
@@ -52,7 +53,7 @@ FIGURES = (
             for key, name, look, symbol in ALGORITHMS.values()
             for power in (1.0, 2.0)
         ),
-        _synthetic,
+        _run_figure_6,
         10,
         "The paper prints no numbers: it says that uniform weights (μ = 0) can be quite poor at small ε, that "
         "larger μ help "

@@ -1,4 +1,4 @@
-"""What a person chooses on the page "Many tasks": everything but the data."""
+"""The settings of the page *Multi-task weights*: everything but the data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.text_fields import checked_numbers, numbers_of
+from dpcore.common.text_fields import parse_checked_numbers, parse_numbers
 from dpcore.dataset import Pairs
 from dpcore.multitask.budget import DELTA_RANGE, PrivacyTarget
 from dpcore.multitask.experiment import Experiment
@@ -16,18 +16,18 @@ from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.problem import Loss
 from dpcore.multitask.synthetic import HeavyTailed, SkewedTasks
 
-MOST_PAGE_CELLS = 200_000_000
+MAX_PAGE_CELLS = 200_000_000
 """Users times tasks that a page draws while a person waits: about 1.5 s."""
-MOST_PAGE_PAIRS = 10_000_000
-MOST_PAGE_USERS, MOST_PAGE_TASKS = 200_000, 10_000
+MAX_PAGE_PAIRS = 10_000_000
+MAX_PAGE_USERS, MAX_PAGE_TASKS = 200_000, 10_000
 """Of a page's generated data: 0.3 GB, about 1 s."""
-MOST_EPSILONS = 4
-MOST_REPEATS = 100
-MOST_EXPERIMENT_USERS = 50_000
+MAX_EPSILONS = 4
+MAX_REPEATS = 100
+MAX_EXPERIMENT_USERS = 50_000
 
 
 class TaskSource(enum.Enum):
-    """Where the graph of users and tasks comes from."""
+    """The source of the graph of users and tasks."""
 
     DATA = "data"
     SKEWED = "skewed"
@@ -42,7 +42,7 @@ class LossKind(enum.Enum):
 
     @property
     def loss(self) -> Loss:
-        """What the core calls it."""
+        """Return the `Loss` of this name."""
         return Loss.CONVEX if self is LossKind.CONVEX else Loss.STRONGLY_CONVEX
 
 
@@ -119,41 +119,43 @@ class MultitaskParameters:
             self._check_experiment(problems)
 
     def _check_generator(self, problems: Problems) -> None:
-        sizes_hold = problems.whole(1, MOST_PAGE_USERS, num_users=self.num_users)
-        sizes_hold &= problems.whole(1, MOST_PAGE_TASKS, num_tasks=self.num_tasks)
+        """Add the problems of the generator's settings."""
+        sizes_hold = problems.whole(1, MAX_PAGE_USERS, num_users=self.num_users)
+        sizes_hold &= problems.whole(1, MAX_PAGE_TASKS, num_tasks=self.num_tasks)
         problems.between(0.01, 100.0, skew=self.skew)
         problems.between(0.0, 3.0, zipf_exponent=self.zipf_exponent, user_spread=self.user_spread)
-        if sizes_hold and self.num_users * self.num_tasks > MOST_PAGE_CELLS:
-            problems.add(f"users times tasks must be at most {MOST_PAGE_CELLS:,}")
+        if sizes_hold and self.num_users * self.num_tasks > MAX_PAGE_CELLS:
+            problems.add(f"users times tasks must be at most {MAX_PAGE_CELLS:,}")
         if sizes_hold and problems.between(1.0, float(self.num_tasks), tasks_per_user=self.tasks_per_user):
             pairs = self.num_users * self.tasks_per_user
-            if pairs > MOST_PAGE_PAIRS:
-                problems.add(f"users times tasks per user must be at most {MOST_PAGE_PAIRS:,}")
+            if pairs > MAX_PAGE_PAIRS:
+                problems.add(f"users times tasks per user must be at most {MAX_PAGE_PAIRS:,}")
 
     def _check_experiment(self, problems: Problems) -> None:
-        problems.whole(1, MOST_REPEATS, experiment_repeats=self.experiment_repeats)
-        problems.whole(100, MOST_EXPERIMENT_USERS, experiment_users=self.experiment_users)
+        """Add the problems of the experiment's settings."""
+        problems.whole(1, MAX_REPEATS, experiment_repeats=self.experiment_repeats)
+        problems.whole(100, MAX_EXPERIMENT_USERS, experiment_users=self.experiment_users)
         names = "epsilons of the experiment"
-        for epsilon in checked_numbers(problems, names, self.experiment_epsilons, MOST_EPSILONS):
+        for epsilon in parse_checked_numbers(problems, names, self.experiment_epsilons, MAX_EPSILONS):
             problems.between(*EPSILON_RANGE, experiment_epsilons=epsilon)
 
     @property
     def epsilons(self) -> tuple[float, ...]:
-        """The experiment's, ascending, each once.
+        """Return the epsilons of the experiment, ascending, each once.
 
         Raises:
             ValueError: Not numbers.
         """
-        return numbers_of(self.experiment_epsilons)
+        return parse_numbers(self.experiment_epsilons)
 
     @property
     def target(self) -> PrivacyTarget:
-        """(epsilon, delta)."""
+        """Return (epsilon, delta)."""
         return PrivacyTarget(self.epsilon, self.delta)
 
     @property
     def generator(self) -> SkewedTasks | HeavyTailed | None:
-        """What draws the graph; None where it is the data's."""
+        """Return the generator of the graph; None if the data have it."""
         if self.source is TaskSource.SKEWED:
             return SkewedTasks(self.num_users, self.num_tasks, self.skew, self.tasks_per_user)
         if self.source is TaskSource.HEAVY_TAILED:
@@ -164,7 +166,7 @@ class MultitaskParameters:
 
     @property
     def experiment(self) -> Experiment:
-        """Appendix C's experiment with the seeds, repeats and epsilons chosen."""
+        """Return appendix C's experiment with the chosen seeds, repeats and epsilons."""
         return Experiment(
             epsilons=self.epsilons,
             repeats=self.experiment_repeats,
@@ -175,7 +177,7 @@ class MultitaskParameters:
 
 
 def draw_pairs(generator: SkewedTasks | HeavyTailed, seed: int) -> Pairs:
-    """The generator's graph for this seed.
+    """Draw the generator's graph for this seed.
 
     Raises:
         InvalidInput: Not a single pair came up.

@@ -1,4 +1,4 @@
-"""The question of dividing users' budgets among tasks, and what every answer to it carries."""
+"""The problem of dividing users' budgets among tasks, and the allocation that solves it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import FloatArray, IntArray, read_only
 from dpcore.multitask.graph import TaskGraph
 
@@ -23,20 +23,20 @@ class Loss(enum.Enum):
 
     @property
     def best_exponent(self) -> float:
-        """Exponent mu = (gamma + 1) / 4 of equation 11: 1/4 for convex, 1/2 for strongly convex losses."""
+        """Return mu = (gamma + 1) / 4 of equation 11: 1/4 for convex, 1/2 for strongly convex losses."""
         return (self.value + 1) / 4.0
 
 
 @dataclass(frozen=True, eq=False)
 class TaskProblem:
-    """The question: which weights w_ij, with sum_i w_ij^2 <= beta for every user j?
+    """The problem of choosing weights w_ij with sum_i w_ij^2 <= beta for every user j.
 
     Build it with `from_graph` or, where only sizes are known, directly.
 
     Attributes:
         task_sizes: n_i, users per task, at least 1, shape (num_tasks,), int64.
         num_users: n, at least the largest task size.
-        budget: beta, above 0 (see `dpcore.multitask.budget`).
+        budget: beta, above 0 (see `dpcore.multitask.plot_budget`).
         loss: Convex or strongly convex.
         graph: Who contributes to what; None where only sizes are known.
 
@@ -72,36 +72,36 @@ class TaskProblem:
         if self.graph is not None and not (
             np.array_equal(self.graph.task_sizes, sizes) and self.graph.num_users == self.num_users
         ):
-            raise refusal("graph does not have the task_sizes and num_users given")
+            raise refuse("graph does not have the task_sizes and num_users given")
 
     @classmethod
     def from_graph(cls, graph: TaskGraph, budget: float, loss: Loss = Loss.STRONGLY_CONVEX) -> TaskProblem:
-        """The question on a graph; sizes and n are taken from it."""
+        """Create the problem on a graph; sizes and n are taken from it."""
         return cls(graph.task_sizes, graph.num_users, budget, loss, graph)
 
     @property
     def num_tasks(self) -> int:
-        """Number of tasks, m."""
+        """Return m, the number of tasks."""
         return self.task_sizes.size
 
     @cached_property
     def price_of_noise(self) -> FloatArray:
-        """n_i^(2 - gamma): task i's bound is this over (sum_j w_ij)^2."""
+        """Compute n_i^(2 - gamma): task i's bound is this over (sum_j w_ij)^2."""
         return np.asarray(self.task_sizes.astype(np.float64) ** (2 - self.loss.value))
 
-    def required_graph(self) -> TaskGraph:
-        """The graph.
+    def require_graph(self) -> TaskGraph:
+        """Return the graph.
 
         Raises:
             InvalidInput: There is none.
         """
         if self.graph is None:
-            raise refusal("this needs to know who contributes to what", remedy="Task sizes alone do not do")
+            raise refuse("this needs to know who contributes to what", remedy="Task sizes alone do not do")
         return self.graph
 
 
 class UserRule(enum.Enum):
-    """How a user's factor comes from their own task weights; the value is a sentence."""
+    """The rule that computes a user's factor from their own task weights; the value is a sentence."""
 
     CLIPPED = "A user whose squared weights sum to more than the budget is scaled down to it."
     FULL = "Every user is scaled so that their squared weights sum to the whole budget."
@@ -110,7 +110,7 @@ class UserRule(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class Allocation:
-    """Weights w_ij = task_weights[i] * user_scales[j] on the graph, and what they achieve.
+    """Weights w_ij = task_weights[i] * user_scales[j] on the graph, and the bounds that they achieve.
 
     Every method here has weights of this form, so 8 million pairs need no array of their own.
 
@@ -126,7 +126,7 @@ class Allocation:
         share_clipped: Share of all n users whose weights were scaled down (or tasks left out) to fit the
             budget; None where the method knows no such thing, or nothing but sizes.
         certificate: For optimal allocations, the total bound beside a lower bound.
-        ended: How it was found, a sentence.
+        stop_reason: How it was found, a sentence.
         finished: False where a person stopped the search; the weights are valid all the same.
     """
 
@@ -138,34 +138,34 @@ class Allocation:
     rule: UserRule = UserRule.CLIPPED
     share_clipped: float | None = None
     certificate: Certificate | None = None
-    ended: str = "Closed form."
+    stop_reason: str = "Closed form."
     finished: bool = True
 
     @cached_property
     def task_totals(self) -> FloatArray:
-        """W_i = sum_j w_ij, shape (num_tasks,); n_i task_weights[i] where nobody is clipped."""
+        """Compute W_i = sum_j w_ij, shape (num_tasks,); n_i task_weights[i] where nobody is clipped."""
         if self.user_scales is None:
             return np.asarray(self.task_weights * self.problem.task_sizes)
-        return np.asarray(self.task_weights * self.problem.required_graph().task_sums(self.user_scales))
+        return np.asarray(self.task_weights * self.problem.require_graph().sum_by_task(self.user_scales))
 
     @property
     def mean_weights(self) -> FloatArray:
-        """W_i / n_i: the average weight of task i's users, shape (num_tasks,)."""
+        """Return W_i / n_i, the average weight of task i's users, shape (num_tasks,)."""
         return np.asarray(self.task_totals / self.problem.task_sizes)
 
     @cached_property
     def task_bounds(self) -> FloatArray:
-        """Error bound of each task up to a common constant: n_i^(2 - gamma) / W_i^2, shape (num_tasks,).
+        """Compute the error bound of each task up to a common constant: n_i^(2 - gamma) / W_i^2, shape (num_tasks,).
 
-        Equal to the paper's 1 / (omega_i^2 n_i^gamma) where w_ij = omega_i for all users. With unequal
-        weights it compares the noise with the weighted sum that is released; that the weighted loss itself
-        differs from the plain one is a matter apart (`dpcore.multitask.weight_skew`).
+        Equal to the paper's 1 / (omega_i^2 n_i^gamma) where w_ij = omega_i for all users. With unequal weights
+        it compares the noise with the weighted sum that is released. The weighted loss itself also differs from
+        the plain one (`dpcore.multitask.weight_skew`).
         """
         return np.asarray(self.problem.price_of_noise / self.task_totals**2)
 
     @property
     def unclipped_bounds(self) -> FloatArray:
-        """The paper's 1 / (omega_i^2 n_i^gamma), as if no user factor mattered; shape (num_tasks,).
+        """Return the paper's 1 / (omega_i^2 n_i^gamma), as if no user factor mattered; shape (num_tasks,).
 
         For clipped weights only, where it is the bound that holds when clipping does not occur (w.h.p. under
         assumption 4.1 with c large enough); it never exceeds `task_bounds`.
@@ -175,21 +175,21 @@ class Allocation:
 
     @property
     def total_bound(self) -> float:
-        """Sum of `task_bounds`, the objective of equation 9."""
+        """Return the sum of `task_bounds`, the objective of equation 9."""
         return float(self.task_bounds.sum())
 
     @cached_property
     def budget_use(self) -> FloatArray:
-        """sum_i w_ij^2 per user, shape (num_users,); at most beta."""
-        graph = self.problem.required_graph()
+        """Compute sum_i w_ij^2 per user, shape (num_users,); at most beta."""
+        graph = self.problem.require_graph()
         assert self.user_scales is not None
-        squared = graph.user_sums(self.task_weights**2)
+        squared = graph.sum_by_user(self.task_weights**2)
         # A sampled task weighs task_weights, with probability user_scales: linear, not squared.
         scales = self.user_scales if self.rule is UserRule.SAMPLED else self.user_scales**2
         return np.asarray(squared * scales)
 
-    def pair_weights(self) -> FloatArray:
-        """w_ij of every pair in the graph's order, shape (num_pairs,)."""
-        graph = self.problem.required_graph()
+    def compute_pair_weights(self) -> FloatArray:
+        """Compute w_ij of every pair in the graph's order, shape (num_pairs,)."""
+        graph = self.problem.require_graph()
         assert self.user_scales is not None
         return np.asarray(self.task_weights[graph.tasks] * np.repeat(self.user_scales, graph.tasks_per_user))

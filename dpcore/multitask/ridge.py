@@ -30,7 +30,7 @@ from dpcore.multitask.examples import Examples, clip_rows
 
 @dataclass(frozen=True)
 class RidgeSettings:
-    """How algorithm 1 clips and regularises.
+    """The clipping and the regularisation of algorithm 1.
 
     Attributes:
         feature_bound: Gamma_x > 0; longer features are scaled down.
@@ -52,13 +52,13 @@ class RidgeSettings:
             problems.non_negative(ridge=self.ridge)
 
     def matrix_sensitivity(self, dimension: int, ridge_is_counted: bool) -> float:
-        """Largest Frobenius norm that a user of weight 1 adds to A_i; see the head of this module."""
-        g2, ridge = self.feature_bound**2, self.ridge if ridge_is_counted else 0.0
-        return math.sqrt(g2**2 + 2.0 * ridge * g2 + dimension * ridge**2)
+        """Return the largest Frobenius norm that a user of weight 1 adds to A_i; derived at the top of this module."""
+        squared_bound, ridge = self.feature_bound**2, self.ridge if ridge_is_counted else 0.0
+        return math.sqrt(squared_bound**2 + 2.0 * ridge * squared_bound + dimension * ridge**2)
 
     @property
     def vector_sensitivity(self) -> float:
-        """Largest length that a user of weight 1 adds to b_i: Gamma_x^2 Gamma_*."""
+        """Return the largest length that a user of weight 1 adds to b_i: Gamma_x^2 Gamma_*."""
         return self.feature_bound**2 * self.coefficient_bound
 
 
@@ -77,7 +77,7 @@ class RidgeSums:
 
 @dataclass(frozen=True, eq=False)
 class RidgeFit:
-    """What algorithm 1 returns.
+    """The result of algorithm 1.
 
     Attributes:
         coefficients: theta_hat, shape (num_tasks, d).
@@ -92,13 +92,13 @@ class RidgeFit:
     vector_noise: float
 
 
-def weighted_sums(
+def compute_weighted_sums(
     examples: Examples,
     pair_weights: FloatArray,
     settings: RidgeSettings,
     regularised_totals: FloatArray | None = None,
 ) -> RidgeSums:
-    """Lines 2, 5 and 6 of algorithm 1 without the noise.
+    """Compute lines 2, 5 and 6 of algorithm 1 without the noise.
 
     Args:
         examples: The data.
@@ -112,45 +112,45 @@ def weighted_sums(
     features = clip_rows(examples.features, settings.feature_bound)
     bound = settings.feature_bound * settings.coefficient_bound
     labels = np.clip(examples.labels, -bound, bound)
-    d = examples.dimension
-    matrices = np.empty((graph.num_tasks, d, d))
-    vectors = np.empty((graph.num_tasks, d))
-    for k in range(d):
-        weighted = pair_weights * features[:, k]
-        vectors[:, k] = graph.pair_sums_by_task(weighted * labels)
-        for other in range(k, d):
-            matrices[:, k, other] = graph.pair_sums_by_task(weighted * features[:, other])
-            matrices[:, other, k] = matrices[:, k, other]
-    totals = graph.pair_sums_by_task(pair_weights) if regularised_totals is None else regularised_totals
-    matrices += settings.ridge * totals[:, None, None] * np.eye(d)
+    dimension = examples.dimension
+    matrices = np.empty((graph.num_tasks, dimension, dimension))
+    vectors = np.empty((graph.num_tasks, dimension))
+    for row in range(dimension):
+        weighted = pair_weights * features[:, row]
+        vectors[:, row] = graph.sum_pairs_by_task(weighted * labels)
+        for column in range(row, dimension):
+            matrices[:, row, column] = graph.sum_pairs_by_task(weighted * features[:, column])
+            matrices[:, column, row] = matrices[:, row, column]
+    totals = graph.sum_pairs_by_task(pair_weights) if regularised_totals is None else regularised_totals
+    matrices += settings.ridge * totals[:, None, None] * np.eye(dimension)
     return RidgeSums(matrices, vectors)
 
 
-def perturbed(
-    sums: RidgeSums, matrix_noise: float, vector_noise: float, rng: np.random.Generator
-) -> RidgeSums:
+def perturb(sums: RidgeSums, matrix_noise: float, vector_noise: float, rng: np.random.Generator) -> RidgeSums:
     """Add symmetric Gaussian matrices (entries on and above the diagonal independent) and vectors."""
-    # What is released is the upper triangle, the lower one being its mirror. Its L2 norm is at most the Frobenius
-    # norm by which the noise is scaled, so one draw for both places is enough.
+    # The upper triangle is released, and the lower one mirrors it. Its L2 norm is at most the Frobenius norm by which
+    # the noise is scaled, so one draw for both entries is enough.
     raw = rng.normal(size=sums.matrices.shape)
     symmetric = np.triu(raw) + np.swapaxes(np.triu(raw, 1), 1, 2)
     noise = rng.normal(size=sums.vectors.shape)
     return RidgeSums(sums.matrices + matrix_noise * symmetric, sums.vectors + vector_noise * noise)
 
 
-def solve(sums: RidgeSums, coefficient_bound: float) -> FloatArray:
+def solve_sums(sums: RidgeSums, coefficient_bound: float) -> FloatArray:
     """Solve theta = A^dagger b, A projected on the positive semidefinite cone, then theta on the ball.
 
     Source: Krichene et al. 2023, algorithm 1, line 7, and section 2.1 for the dagger; the projection on the
     domain C, an input that the algorithm does not use, is post-processing.
     """
-    values, vectors = np.linalg.eigh(sums.matrices)
+    eigenvalues, eigenvectors = np.linalg.eigh(sums.matrices)
     # An eigenvalue within rounding of 0 counts as 0: its inverse would blow up the noise of b without any signal.
-    rounding = np.finfo(np.float64).eps * values.shape[-1] * np.abs(values).max(axis=-1, keepdims=True)
-    positive = values > rounding
-    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=positive)
-    rotated = np.einsum("mkj,mk->mj", vectors, sums.vectors)
-    return clip_rows(np.einsum("mij,mj->mi", vectors, inverse * rotated), coefficient_bound)
+    rounding = (
+        np.finfo(np.float64).eps * eigenvalues.shape[-1] * np.abs(eigenvalues).max(axis=-1, keepdims=True)
+    )
+    is_positive = eigenvalues > rounding
+    inverse_eigenvalues = np.divide(1.0, eigenvalues, out=np.zeros_like(eigenvalues), where=is_positive)
+    rotated = np.einsum("mkj,mk->mj", eigenvectors, sums.vectors)
+    return clip_rows(np.einsum("mij,mj->mi", eigenvectors, inverse_eigenvalues * rotated), coefficient_bound)
 
 
 def fit_ridge(
@@ -160,7 +160,7 @@ def fit_ridge(
     rng: np.random.Generator | None,
     regularised_totals: FloatArray | None = None,
 ) -> RidgeFit:
-    """Algorithm 1, with the ridge accounted for.
+    """Run algorithm 1, with the ridge accounted for.
 
     A simulation: floating-point noise from ``rng``, not hardened against attacks on the low bits.
 
@@ -170,7 +170,7 @@ def fit_ridge(
             their own tasks and on public numbers, never on other users' data.
         settings: Clipping and lambda.
         rng: Source of the noise; None leaves it out, and nothing is private then.
-        regularised_totals: See `weighted_sums`; must be public or already released.
+        regularised_totals: See `compute_weighted_sums`; must be public or already released.
 
     Returns:
         `RidgeFit`; with noise, (alpha, alpha budget_spent)-RDP.
@@ -181,21 +181,21 @@ def fit_ridge(
     Source: Krichene et al. 2023, algorithm 1 and theorem 3.3, corrected as at the head of this module.
     """
     check_weights(examples, pair_weights)
-    sums = weighted_sums(examples, pair_weights, settings, regularised_totals)
+    sums = compute_weighted_sums(examples, pair_weights, settings, regularised_totals)
     if rng is None:
-        return RidgeFit(solve(sums, settings.coefficient_bound), math.inf, 0.0, 0.0)
-    on_matrix = settings.matrix_sensitivity(examples.dimension, regularised_totals is None)
-    on_vector = settings.vector_sensitivity
+        return RidgeFit(solve_sums(sums, settings.coefficient_bound), math.inf, 0.0, 0.0)
+    matrix_noise = settings.matrix_sensitivity(examples.dimension, regularised_totals is None)
+    vector_noise = settings.vector_sensitivity
     return RidgeFit(
-        coefficients=solve(perturbed(sums, on_matrix, on_vector, rng), settings.coefficient_bound),
-        budget_spent=float(examples.graph.pair_sums_by_user(pair_weights**2).max()),
-        matrix_noise=on_matrix,
-        vector_noise=on_vector,
+        coefficients=solve_sums(perturb(sums, matrix_noise, vector_noise, rng), settings.coefficient_bound),
+        budget_spent=float(examples.graph.sum_pairs_by_user(pair_weights**2).max()),
+        matrix_noise=matrix_noise,
+        vector_noise=vector_noise,
     )
 
 
 def check_weights(examples: Examples, pair_weights: FloatArray) -> None:
-    """Refuse weights that do not fit the examples.
+    """Raise `InvalidInput` for weights that do not fit the examples.
 
     Raises:
         InvalidInput: Wrong shape, negative or not finite.

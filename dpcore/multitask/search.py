@@ -1,4 +1,4 @@
-"""What the two optimisers share: options, and how a search reports and stops."""
+"""Options of the two optimisers, and how a search reports and stops."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
-from dpcore.common.progress import Progress, ShouldStop, closed
+from dpcore.common.progress import Progress, ShouldStop, measure_progress
 from dpcore.multitask.problem import Allocation
 
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """These change only the time taken, and how tight the proof is.
+    """Options that change only the time taken, and how tight the certificate is.
 
     Attributes:
         tolerance: Relative gap between value and lower bound at which the search ends, in [1e-9, 0.5].
@@ -33,7 +33,7 @@ class SearchOptions:
 
 
 class Watch:
-    """Counts steps, tells progress on a logarithmic scale of the gap, asks whether to stop."""
+    """A counter of steps that reports progress on a logarithmic scale of the gap, and asks whether to stop."""
 
     def __init__(self, options: SearchOptions, progress: Progress, should_stop: ShouldStop) -> None:
         self.options = options
@@ -41,31 +41,31 @@ class Watch:
         self.cancelled = False
         self._progress = progress
         self._should_stop = should_stop
-        self._shown = 0.0
+        self._progress_shown = 0.0
 
-    def goes_on(self, gap: float) -> bool:
-        """Count one step; False where the step limit is reached or a person stopped the search."""
+    def take_step(self, gap: float) -> bool:
+        """Count one step; return False at the step limit or if a person stopped the search."""
         self.cancelled = self.cancelled or self._should_stop()
         if self.cancelled or self.steps >= self.options.max_steps:
             return False
         self.steps += 1
-        self._shown = max(self._shown, closed(gap, self.options.tolerance))
-        self._progress(self._shown)
+        self._progress_shown = max(self._progress_shown, measure_progress(gap, self.options.tolerance))
+        self._progress(self._progress_shown)
         return True
 
-    def proved(self, found: Allocation, lower: float, argument: str) -> Allocation:
-        """What was found, which read the graph, with a lower bound on the total of all others and how it ended."""
-        certificate = Certificate(found.total_bound, lower, argument)
+    def certify(self, allocation: Allocation, lower_bound: float, argument: str) -> Allocation:
+        """Add a certificate to an allocation that read the graph, and the reason why the search ended."""
+        certificate = Certificate(allocation.total_bound, lower_bound, argument)
         return replace(
-            found,
+            allocation,
             reads_graph=True,
             certificate=certificate,
-            ended=self.sentence(certificate.relative_gap),
+            stop_reason=self.write_stop_reason(certificate.relative_gap),
             finished=not self.cancelled,
         )
 
-    def sentence(self, gap: float) -> str:
-        """How it ended."""
+    def write_stop_reason(self, gap: float) -> str:
+        """Write why the search ended."""
         steps = wording.counted(self.steps, "step")
         if gap <= self.options.tolerance:
             return f"Reached the gap asked for after {steps}."

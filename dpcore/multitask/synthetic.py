@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Pairs
 from dpcore.multitask.examples import clip_rows
 
-MOST_CELLS = 2_000_000_000
+MAX_CELLS = 2_000_000_000
 """Users times tasks that may be drawn one by one: about 15 s."""
 CHUNK = 10_000_000
 
@@ -43,8 +43,8 @@ class SkewedTasks:
         with Problems() as problems:
             sizes_hold = problems.whole(1, 10**7, num_users=self.num_users)
             sizes_hold &= problems.whole(1, 10**6, num_tasks=self.num_tasks)
-            if sizes_hold and self.num_users * self.num_tasks > MOST_CELLS:
-                problems.add(f"num_users times num_tasks must be at most {MOST_CELLS:,}")
+            if sizes_hold and self.num_users * self.num_tasks > MAX_CELLS:
+                problems.add(f"num_users times num_tasks must be at most {MAX_CELLS:,}")
             problems.between(0.01, 100.0, power=self.power)
             if sizes_hold:
                 problems.between(1e-6, float(self.num_tasks), tasks_per_user=self.tasks_per_user)
@@ -55,21 +55,21 @@ class SkewedTasks:
         Raises:
             InvalidInput: Not a single pair came up.
         """
-        raw = rng.power(self.power, self.num_tasks)
-        probabilities = np.minimum(raw * self.tasks_per_user / raw.sum(), 1.0)
-        rows = max(CHUNK // self.num_tasks, 1)
+        raw_probabilities = rng.power(self.power, self.num_tasks)
+        probabilities = np.minimum(raw_probabilities * self.tasks_per_user / raw_probabilities.sum(), 1.0)
+        users_per_chunk = max(CHUNK // self.num_tasks, 1)
         users, tasks = [], []
-        for first in range(0, self.num_users, rows):
-            shape = (min(rows, self.num_users - first), self.num_tasks)
-            u, t = np.nonzero(rng.random(shape) < probabilities)
-            users.append(u + first)
-            tasks.append(t)
-        return _pairs(np.concatenate(users), np.concatenate(tasks), self.num_tasks)
+        for first in range(0, self.num_users, users_per_chunk):
+            shape = (min(users_per_chunk, self.num_users - first), self.num_tasks)
+            user_indices, task_codes = np.nonzero(rng.random(shape) < probabilities)
+            users.append(user_indices + first)
+            tasks.append(task_codes)
+        return _make_pairs(np.concatenate(users), np.concatenate(tasks), self.num_tasks)
 
 
 @dataclass(frozen=True)
 class HeavyTailed:
-    """Tasks by Zipf's law, users' numbers of tasks log-normal: what catalogues look like.
+    """Tasks by Zipf's law with log-normal numbers of tasks per user, as in catalogues.
 
     Each user draws a log-normal number of tasks (at most m) by popularity, with repetition; repeated draws
     count once, so that the heaviest users have somewhat fewer than they drew.
@@ -93,35 +93,36 @@ class HeavyTailed:
 
     def __post_init__(self) -> None:
         with Problems() as problems:
-            fine = problems.whole(1, 10**7, num_users=self.num_users)
+            is_valid = problems.whole(1, 10**7, num_users=self.num_users)
             problems.whole(1, 10**6, num_tasks=self.num_tasks)
-            fine &= problems.between(1.0, 1e6, tasks_per_user=self.tasks_per_user)
-            if fine and self.num_users * self.tasks_per_user > 2e7:
+            is_valid &= problems.between(1.0, 1e6, tasks_per_user=self.tasks_per_user)
+            if is_valid and self.num_users * self.tasks_per_user > 2e7:
                 problems.add("num_users times tasks_per_user must be at most 20,000,000")
             problems.between(0.0, 3.0, zipf_exponent=self.zipf_exponent, user_spread=self.user_spread)
 
     def draw(self, rng: np.random.Generator) -> Pairs:
         """Draw the graph; tasks that nobody drew keep their codes."""
         # Of mean 1, whatever the spread.
-        sizes = rng.lognormal(-(self.user_spread**2) / 2.0, self.user_spread, self.num_users)
-        drawn = np.clip(np.ceil(sizes * self.tasks_per_user), 1, self.num_tasks).astype(np.int64)
+        activities = rng.lognormal(-(self.user_spread**2) / 2.0, self.user_spread, self.num_users)
+        num_draws = np.clip(np.ceil(activities * self.tasks_per_user), 1, self.num_tasks).astype(np.int64)
         popularity = np.arange(1, self.num_tasks + 1, dtype=np.float64) ** -self.zipf_exponent
         cumulative = np.cumsum(popularity) / popularity.sum()
-        users = np.repeat(np.arange(self.num_users), drawn)
+        users = np.repeat(np.arange(self.num_users), num_draws)
         tasks = np.minimum(np.searchsorted(cumulative, rng.random(users.size)), self.num_tasks - 1)
-        keys = np.unique(users * self.num_tasks + tasks)
-        return _pairs(keys // self.num_tasks, keys % self.num_tasks, self.num_tasks)
+        pair_keys = np.unique(users * self.num_tasks + tasks)
+        return _make_pairs(pair_keys // self.num_tasks, pair_keys % self.num_tasks, self.num_tasks)
 
 
-def _pairs(users: np.ndarray, tasks: np.ndarray, num_tasks: int) -> Pairs:
+def _make_pairs(users: np.ndarray, tasks: np.ndarray, num_tasks: int) -> Pairs:
+    """Make pairs, or raise `InvalidInput` if there are none."""
     if users.size == 0:
-        raise refusal("not a single pair came up", remedy="Take more users, or more tasks per user")
+        raise refuse("not a single pair came up", remedy="Take more users, or more tasks per user")
     return Pairs(users, tasks, num_tasks)
 
 
 @dataclass(frozen=True, eq=False)
 class LinearModel:
-    """Appendix C's truth: y_ij = <u_j, theta_i> + noise.
+    """Appendix C's true model: y_ij = <u_j, theta_i> + noise.
 
     Attributes:
         users: u_j, standard normal projected on the unit ball, shape (num_users, d).
@@ -142,7 +143,7 @@ class LinearModel:
         tasks = clip_rows(rng.normal(size=(num_tasks, dimension)), 1.0)
         return cls(users, tasks, label_noise)
 
-    def labels(self, pairs: Pairs, rng: np.random.Generator) -> FloatArray:
-        """One label per pair, shape (num_pairs,)."""
-        exact = np.einsum("pd,pd->p", self.users[pairs.user_codes], self.tasks[pairs.task_codes])
-        return np.asarray(exact + self.label_noise * rng.normal(size=exact.size))
+    def draw_labels(self, pairs: Pairs, rng: np.random.Generator) -> FloatArray:
+        """Draw one label per pair, shape (num_pairs,)."""
+        exact_labels = np.einsum("pd,pd->p", self.users[pairs.user_codes], self.tasks[pairs.task_codes])
+        return np.asarray(exact_labels + self.label_noise * rng.normal(size=exact_labels.size))

@@ -1,4 +1,4 @@
-"""What user-dependent weights do to a task's loss: they skew it, as a rule toward users with few tasks."""
+"""The effect of user-dependent weights on a task's loss: they skew it, as a rule toward users with few tasks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dpcore.multitask.problem import Allocation
 
 @dataclass(frozen=True, eq=False)
 class WeightSkew:
-    """How far the weighted loss of each task is from the plain one, which weighs its users equally.
+    """The distance of each task's weighted loss from the plain one, which weighs its users equally.
 
-    The bounds count noise only. Where users' weights within a task differ, the minimiser of the weighted
-    loss is that of another mixture of users: a bias wherever heavy and light users answer differently, and
-    none where the task's relation is the same for all.
+    The bounds count noise only. Where users' weights within a task differ, the minimiser of the weighted loss
+    is that of another mixture of users: a bias wherever heavy and light users answer differently, and none
+    where the task's relation is the same for all.
 
     Attributes:
         total_variation: Share of the task's weight that sits with other users than in the plain loss (total variation
@@ -32,28 +32,28 @@ class WeightSkew:
 
     @property
     def largest(self) -> float:
-        """Largest `total_variation` of any task."""
+        """Return the largest `total_variation` of any task."""
         return float(self.total_variation.max())
 
 
-def skew_of(allocation: Allocation) -> WeightSkew:
-    """The skew of an allocation's weights; zero everywhere where nobody is clipped. Reads the private graph.
+def compute_skew(allocation: Allocation) -> WeightSkew:
+    """Compute the skew of an allocation's weights; zero everywhere if nobody is clipped. Reads the private graph.
 
     Raises:
         InvalidInput: The problem has no graph.
     """
-    graph = allocation.problem.required_graph()
+    graph = allocation.problem.require_graph()
     scales = allocation.user_scales
     assert scales is not None
     sizes = graph.task_sizes.astype(np.float64)
-    totals = graph.task_sums(scales)
+    totals = graph.sum_by_task(scales)
     # Within a task the task's own factor cancels: only users' factors matter.
-    fair = totals / sizes
-    differences = np.abs(np.repeat(scales, graph.tasks_per_user) - fair[graph.tasks])
+    equal_weights = totals / sizes
+    differences = np.abs(np.repeat(scales, graph.tasks_per_user) - equal_weights[graph.tasks])
     tasks_per_user = graph.tasks_per_user.astype(np.float64)
-    weighted = graph.task_sums(scales * tasks_per_user) / totals
+    weighted_task_counts = graph.sum_by_task(scales * tasks_per_user) / totals
     return WeightSkew(
-        total_variation=np.asarray(graph.pair_sums_by_task(differences) / (2.0 * totals)),
-        user_size_ratio=np.asarray(weighted / (graph.task_sums(tasks_per_user) / sizes)),
-        effective_share=np.asarray(totals**2 / (sizes * graph.task_sums(scales**2))),
+        total_variation=np.asarray(graph.sum_pairs_by_task(differences) / (2.0 * totals)),
+        user_size_ratio=np.asarray(weighted_task_counts / (graph.sum_by_task(tasks_per_user) / sizes)),
+        effective_share=np.asarray(totals**2 / (sizes * graph.sum_by_task(scales**2))),
     )

@@ -14,7 +14,7 @@ from dpcore.contributions import FloatArray
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import Allocation, TaskProblem, UserRule
 
-IMAGINED_USERS = 2_000
+SIMULATED_USERS = 2_000
 
 # Clipped weights end this much below the budget (relative), so that no order of summation can lift a user of
 # up to 10,000 tasks above it.
@@ -39,8 +39,8 @@ class Inflation:
 AVERAGE = Inflation(1.0, False, "The average user uses the whole budget; heavier users are clipped.")
 
 
-def logarithmic(num_users: int, constant: float = 1.0) -> Inflation:
-    """C log n with the constant C of lemma A.4, which the paper does not give.
+def inflate_logarithmically(num_users: int, constant: float = 1.0) -> Inflation:
+    """Return C log n with the constant C of lemma A.4, which the paper does not give.
 
     Args:
         num_users: n, at least 2 (log 1 is 0).
@@ -58,25 +58,27 @@ def logarithmic(num_users: int, constant: float = 1.0) -> Inflation:
     return Inflation(constant * math.log(num_users), False, meaning)
 
 
-def unclipped(problem: TaskProblem, exponent: float, counts: npt.ArrayLike | None = None) -> Inflation:
-    """The smallest c for which no user is clipped. Reads the private graph.
+def inflate_for_no_clipping(
+    problem: TaskProblem, exponent: float, counts: npt.ArrayLike | None = None
+) -> Inflation:
+    """Compute the smallest c for which no user is clipped. Reads the private graph.
 
     Raises:
-        InvalidInput: No graph, or as `task_weights`.
+        InvalidInput: No graph, or as `compute_task_weights`.
     """
-    graph = problem.required_graph()
-    used = graph.user_sums(task_weights(problem, exponent, counts=counts) ** 2)
+    graph = problem.require_graph()
+    budget_uses = graph.sum_by_user(compute_task_weights(problem, exponent, counts=counts) ** 2)
     return Inflation(
-        float(used.max()) / problem.budget,
+        float(budget_uses.max()) / problem.budget,
         True,
         "The smallest factor that clips nobody; computed from the private graph.",
     )
 
 
-def task_weights(
+def compute_task_weights(
     problem: TaskProblem, exponent: float, inflation: Inflation = AVERAGE, counts: npt.ArrayLike | None = None
 ) -> FloatArray:
-    """omega_i = n_i^(-mu) / sqrt(sum_i' n_i'^(1 - 2 mu) / (n beta / c)), not yet clipped.
+    """Compute omega_i = n_i^(-mu) / sqrt(sum_i' n_i'^(1 - 2 mu) / (n beta / c)), not yet clipped.
 
     Args:
         problem: The question.
@@ -104,91 +106,94 @@ def task_weights(
     return np.asarray(sizes**-exponent / math.sqrt(scale))
 
 
-def _clipped(used: FloatArray, budget: float) -> FloatArray:
-    """The same from the users' sums of squared weights, each sum a pass over all pairs."""
-    scales = np.ones(used.size)
-    over = used > budget * (1.0 - ROUNDING_MARGIN)
-    scales[over] = np.minimum(np.sqrt(budget / used[over]) * (1.0 - ROUNDING_MARGIN), 1.0)
+def _clip_users(budget_uses: FloatArray, budget: float) -> FloatArray:
+    """Compute the user factors that clip to the budget, from the users' sums of squared weights."""
+    scales = np.ones(budget_uses.size)
+    is_over_budget = budget_uses > budget * (1.0 - ROUNDING_MARGIN)
+    scales[is_over_budget] = np.minimum(
+        np.sqrt(budget / budget_uses[is_over_budget]) * (1.0 - ROUNDING_MARGIN), 1.0
+    )
     return scales
 
 
-def power_weights(
+def allocate_by_power(
     problem: TaskProblem, exponent: float, inflation: Inflation = AVERAGE, counts: npt.ArrayLike | None = None
 ) -> Allocation:
-    """Equations 11 and 12: a power of the task's size, each user clipped to the budget.
+    """Compute the weights of equations 11 and 12: a power of the task's size, each user clipped to the budget.
 
-    Arguments and errors as `task_weights`. Sizes (or ``counts``) are taken to be public or already released.
+    Arguments and errors as in `compute_task_weights`. Sizes (or ``counts``) are taken to be public or already
+    released.
     """
-    weights = task_weights(problem, exponent, inflation, counts)
-    scales, share = None, None
+    weights = compute_task_weights(problem, exponent, inflation, counts)
+    scales, clipped_share = None, None
     if problem.graph is not None:
-        used = problem.graph.user_sums(weights**2)
-        scales = _clipped(used, problem.budget)
+        budget_uses = problem.graph.sum_by_user(weights**2)
+        scales = _clip_users(budget_uses, problem.budget)
         # A user who is at the budget was scaled by a rounding only, and lost nothing.
-        share = float(np.mean(used > problem.budget * (1 + ROUNDING_MARGIN)))
+        clipped_share = float(np.mean(budget_uses > problem.budget * (1 + ROUNDING_MARGIN)))
     return Allocation(
         name=f"size to the power −{wording.entered(exponent)}" if exponent else "uniform weights",
         problem=problem,
         task_weights=weights,
         user_scales=scales,
         reads_graph=inflation.reads_graph,
-        share_clipped=share,
-        ended=f"Closed form. {inflation.meaning}",
+        share_clipped=clipped_share,
+        stop_reason=f"Closed form. {inflation.meaning}",
     )
 
 
-def uniform_weights(problem: TaskProblem) -> Allocation:
-    """The same weight for every task: `power_weights` with exponent 0."""
-    return power_weights(problem, 0.0)
+def allocate_uniformly(problem: TaskProblem) -> Allocation:
+    """Give every task the same weight: `allocate_by_power` with exponent 0."""
+    return allocate_by_power(problem, 0.0)
 
 
-def normalised_weights(
+def allocate_normalised(
     problem: TaskProblem, exponent: float, counts: npt.ArrayLike | None = None
 ) -> Allocation:
-    """Weights proportional to n_i^(-mu), scaled so that *every* user spends the whole budget.
+    """Compute weights proportional to n_i^(-mu), scaled so that *every* user spends the whole budget.
 
     w_ij = sqrt(beta) n_i^(-mu) / sqrt(sum over the user's tasks of n_i'^(-2 mu)).
 
     Args:
         problem: The question, with a graph.
         exponent: mu in [0, 1].
-        counts: As in `task_weights`.
+        counts: As in `compute_task_weights`.
 
     Raises:
-        InvalidInput: No graph, or as `task_weights`.
+        InvalidInput: No graph, or as `compute_task_weights`.
 
     Source: Krichene et al. 2023, appendix C ("the weights are normalized per user").
     """
-    graph = problem.required_graph()
-    weights = task_weights(problem, exponent, counts=counts)
+    graph = problem.require_graph()
+    weights = compute_task_weights(problem, exponent, counts=counts)
     return Allocation(
         name=f"size to the power −{wording.entered(exponent)}, every user to the full budget",
         problem=problem,
         task_weights=weights,
-        user_scales=full_scales(graph, weights, problem.budget),
+        user_scales=scale_to_budget(graph, weights, problem.budget),
         rule=UserRule.FULL,
     )
 
 
-def expected_totals(problem: TaskProblem, exponent: float) -> FloatArray:
-    """W_i of `normalised_weights` as far as public task sizes tell, shape (num_tasks,).
+def expect_totals(problem: TaskProblem, exponent: float) -> FloatArray:
+    """Estimate W_i of `allocate_normalised` from public task sizes, shape (num_tasks,).
 
-    Averages over imagined users who have each task independently with probability n_i / n (a fixed seed;
-    reads no data). Source: assumption 4.1 of Krichene et al. 2023.
+    Averages over simulated users who have each task independently with probability n_i / n (a fixed seed; reads
+    no data). Source: assumption 4.1 of Krichene et al. 2023.
     """
-    squared = task_weights(problem, exponent) ** 2
+    squared_weights = compute_task_weights(problem, exponent) ** 2
     rng = np.random.default_rng(0)
-    has = rng.random((IMAGINED_USERS, problem.num_tasks)) < problem.task_sizes / problem.num_users
+    has_task = rng.random((SIMULATED_USERS, problem.num_tasks)) < problem.task_sizes / problem.num_users
     # A user known to have task i: their other tasks, and i.
-    others = (has @ squared)[:, None] - has * squared
-    per_user = np.sqrt(problem.budget / (others + squared)).mean(axis=0)
-    return np.asarray(problem.task_sizes * np.sqrt(squared) * per_user)
+    other_tasks = (has_task @ squared_weights)[:, None] - has_task * squared_weights
+    mean_scales = np.sqrt(problem.budget / (other_tasks + squared_weights)).mean(axis=0)
+    return np.asarray(problem.task_sizes * np.sqrt(squared_weights) * mean_scales)
 
 
-def full_scales(graph: TaskGraph, weights: FloatArray, budget: float) -> FloatArray:
-    """User factors that make every user with a task spend the whole budget; 0 for users without one."""
-    used = graph.user_sums(weights**2)
+def scale_to_budget(graph: TaskGraph, weights: FloatArray, budget: float) -> FloatArray:
+    """Compute user factors that make every user with a task spend the whole budget; 0 for users without one."""
+    budget_uses = graph.sum_by_user(weights**2)
     scales = np.zeros(graph.num_users)
-    has_task = used > 0.0
-    scales[has_task] = np.sqrt(budget / used[has_task]) * (1.0 - ROUNDING_MARGIN)
+    has_task = budget_uses > 0.0
+    scales[has_task] = np.sqrt(budget / budget_uses[has_task]) * (1.0 - ROUNDING_MARGIN)
     return scales

@@ -1,3 +1,3 @@
-"""The four papers: all their figures that can be made again, and the list of all their items."""
+"""The figures of the four papers that can be made again, and the list of all their items."""
 
-from dpcore.papers.figures import FIGURES, named
+from dpcore.papers.figures import FIGURES, find_figure

@@ -1,4 +1,4 @@
-"""The figures and tables of the four papers that can be made again."""
+"""The figures and tables of the four papers that can be made again, some of them on the user's data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FIGURES: tuple[PaperFigure, ...] = (
 """All, by paper and in its order."""
 
 
-def named(key: str) -> PaperFigure:
+def find_figure(key: str) -> PaperFigure:
     """Return the figure with this key.
 
     Raises:

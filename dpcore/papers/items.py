@@ -1,4 +1,4 @@
-"""All numbered items of the four papers: where each stands, and what differs."""
+"""All numbered items of the four papers: their pages, code and differences. It makes ``docs/papers.md``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-NOTHING = "–"
+EMPTY = "–"
 """Stands where an item has no page, no code, or nothing that differs."""
 
 
@@ -32,17 +32,17 @@ class Item:
     differs: str
 
     @property
-    def place(self) -> tuple[str, str] | None:
-        """Title of the first page and the tab there, which is empty for the first screen; None for nowhere."""
-        found = re.match(r"\*\*([^*]+)\*\*(?:, \*([^*]+)\*)?", self.places)
-        return (found[1], found[2] or "") if found else None
+    def first_place(self) -> tuple[str, str] | None:
+        """Return the title of the first page and its tab, empty for the first screen; None if there is none."""
+        link = re.match(r"\*\*([^*]+)\*\*(?:, \*([^*]+)\*)?", self.places)
+        return (link[1], link[2] or "") if link else None
 
     @property
     def state(self) -> str:
-        """Whether it is there, in words."""
-        if self.place is None:
+        """Return the state of the item as text."""
+        if self.first_place is None:
             return "not on a page"
-        return "there" if self.differs == NOTHING else "there, with a difference"
+        return "there" if self.differs == EMPTY else "there, with a difference"
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ def load_content() -> dict[str, Any]:
 
 
 @functools.cache
-def papers() -> tuple[Paper, ...]:
-    """Return all four."""
+def list_papers() -> tuple[Paper, ...]:
+    """List the four papers."""
     return tuple(
         Paper(paper["title"], paper["introduction"], tuple(Item(**item) for item in paper["items"]))
         for paper in load_content()["papers"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpcore.common.documents import choice_document, proof
+from dpcore.common.documents import certificate_fields, write_choice_document
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
 from dpcore.per_group.means import MeanChoice
@@ -82,7 +82,7 @@ def per_group_choice_json(
         "error": choice.error,
         "error_of_publishing_nothing": choice.error_of_nothing,
         "ended": choice.ended,
-        **proof(choice.certificate),
+        **certificate_fields(choice.certificate),
     }
     if rounded is not None and not parameters.statistic.whole:
         answer |= {"max_amount_per_group_rounded": rounded[1], "error_rounded": rounded[2]}
@@ -93,7 +93,7 @@ def per_group_choice_json(
                 "max_norm": found.max_norm,
                 "error": found.error,
                 "ended": found.ended,
-                **proof(found.certificate),
+                **certificate_fields(found.certificate),
             }
     if selected is not None:
         released, vector = selected
@@ -117,7 +117,7 @@ def per_group_choice_json(
         "num_groups": pairs.num_groups,
     }
     release = f"{parameters.statistic.value} per group"
-    return choice_document(dataset, release, question, data, answer, assumptions(parameters))
+    return write_choice_document(dataset, release, question, data, answer, assumptions(parameters))
 
 
 def summary_choice_json(dataset: Dataset, problem: SummaryProblem, choice: SummaryChoice) -> str:
@@ -138,7 +138,7 @@ def summary_choice_json(dataset: Dataset, problem: SummaryProblem, choice: Summa
         "error_of_publishing_nothing": choice.error_of_nothing,
         "ended": choice.ended,
         "approximate": APPROXIMATE,
-        **proof(None),
+        **certificate_fields(None),
     }
     question = {name: text for name, text in to_values(parameters).items() if name not in OWN}
     data = {
@@ -147,7 +147,7 @@ def summary_choice_json(dataset: Dataset, problem: SummaryProblem, choice: Summa
         "num_groups": problem.num_groups,
     }
     release = f"{parameters.statistic.value} per group"
-    return choice_document(dataset, release, question, data, answer, summary_assumptions(parameters))
+    return write_choice_document(dataset, release, question, data, answer, summary_assumptions(parameters))
 
 
 def summary_assumptions(parameters: PerGroupParameters) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ import numpy as np
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import MAX_SIZE, FloatArray
@@ -236,7 +236,7 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never)
         InvalidInput: The statistic is another.
     """
     if problem.parameters.statistic is not Statistic.MEAN:
-        raise refusal("the statistic must be a mean")
+        raise refuse("the statistic must be a mean")
     most_groups, most_rows = int(problem.pairs.groups_per_user.max()), int(problem.pairs.rows.max())
     known: dict[tuple[int, int], float] = {}
     stopped = False

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.dataset import Pairs, Values
 
@@ -53,9 +53,9 @@ class UserGroupPairs:
                 if getattr(self, name) is not None:
                     object.__setattr__(self, name, _real(problems, name, getattr(self, name)))
             sized = problems.whole(1, MAX_GROUPS, num_groups=self.num_groups)
-            if not problems.found:
+            if not problems.entries:
                 self._check_shapes(problems)
-            if not problems.found and sized:
+            if not problems.entries and sized:
                 self._check_entries(problems)
         for array in (self.user_codes, self.group_codes, self.rows, self.sums, self.sums_of_squares):
             if array is not None:
@@ -159,7 +159,7 @@ class UserGroupPairs:
         """
         groups = pairs.num_tasks if num_groups is None else num_groups
         if groups < pairs.num_tasks:
-            raise refusal(
+            raise refuse(
                 f"the data hold {pairs.num_tasks:,} groups, more than the {groups:,} entered",
                 "",
                 "Enter the number of all groups that are released, empty ones included",

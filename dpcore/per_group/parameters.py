@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dpcore.common import noise_error, wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import MAX_SIZE, FloatArray
@@ -178,7 +178,7 @@ class PerGroupParameters:
     @cached_property
     def unit_noise(self) -> float:
         """Noise scale at sensitivity 1: b of Laplace, standard deviation of Gaussian noise."""
-        return noise_error.unit_scale(self.noise, self.amount_epsilon, self.delta)
+        return noise_error.compute_unit_scale(self.noise, self.amount_epsilon, self.delta)
 
     @property
     def amount_epsilon(self) -> float:
@@ -269,7 +269,7 @@ class PerGroupParameters:
         """Refuse groups of which none is large, where the error is that of large ones."""
         floor = self.floor or 0.0
         if self.objective is Objective.LARGE_GROUPS and not np.any(np.abs(totals) >= floor):
-            raise refusal(f"no group reaches the least size of a large group, {wording.number(floor)}")
+            raise refuse(f"no group reaches the least size of a large group, {wording.number(floor)}")
 
     def group_weights(self, totals: FloatArray, times: FloatArray) -> FloatArray:
         """Weight of one group of each size: of its RMSE where the objective is rooted, else of its MSE.

@@ -31,7 +31,7 @@ import numpy as np
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import MAX_SIZE, FloatArray
@@ -89,7 +89,7 @@ class Selection:
 
     def __init__(self, problem: PerGroupProblem, pairs: PairsByGroup | None = None) -> None:
         if not problem.parameters.selection.private:
-            raise refusal("the question has a public list of groups, and selects none")
+            raise refuse("the question has a public list of groups, and selects none")
         self.problem, self.parameters = problem, problem.parameters
         self.pairs = PairsByGroup.of(problem) if pairs is None else pairs
         self.most_users = self.pairs.most_users

@@ -108,7 +108,7 @@ def _laplace(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> Fl
 def _gaussian(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> FloatArray:
     from scipy.special import ndtr, ndtri
 
-    unit = noise_error.unit_scale(NoiseKind.GAUSSIAN, epsilon, delta / 2.0)
+    unit = noise_error.compute_unit_scale(NoiseKind.GAUSSIAN, epsilon, delta / 2.0)
     deviation = unit * math.sqrt(max_groups)
     share = delta_per_group(delta / 2.0, max_groups)  # Chance of each of the L0 groups of a single user.
     threshold = 1.0 - deviation * float(ndtri(share))

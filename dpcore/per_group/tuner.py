@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.per_group.moments import moments
 from dpcore.per_group.parameters import PerGroupProblem, Statistic
 
@@ -60,11 +60,9 @@ def tuner_pick(problem: PerGroupProblem) -> tuple[int, int]:
         InvalidInput: The statistic is a mean or a sum of any sign, or there are more pairs than `MAX_PAIRS`.
     """
     if problem.parameters.statistic in (Statistic.MEAN, Statistic.SIGNED_SUM):
-        raise refusal("the rule is carried over for amounts of at least 0 alone")
+        raise refuse("the rule is carried over for amounts of at least 0 alone")
     if problem.pairs.num_pairs > MAX_PAIRS:
-        raise refusal(
-            f"the rule looks at all pairs for each candidate; at most {MAX_PAIRS:,} pairs are taken"
-        )
+        raise refuse(f"the rule looks at all pairs for each candidate; at most {MAX_PAIRS:,} pairs are taken")
     times = problem.pairs.times
     return min(
         candidates(problem), key=lambda pair: float(moments(problem, *pair).mean_squares ** 0.5 @ times)

@@ -35,7 +35,7 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems, require
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
@@ -125,7 +125,7 @@ class _Vectors(abc.ABC):
 
     def __init__(self, problem: PerGroupProblem) -> None:
         if not problem.parameters.statistic.non_negative:
-            raise refusal(
+            raise refuse(
                 "a bound on the whole vector is for rows, distinct users, and sums of amounts of at least 0"
             )
         self.problem = problem

@@ -1,17 +1,23 @@
-"""Several numbers about one table from one budget: which share each takes, under which bound.
+"""Several statistics of one table from one budget: the share of each, and its bound.
 
-`lines` says what is released, `curves` what each costs at every noise and bound, `budget` how much noise a program
-draws for (epsilon, delta), `least_sum` and `reach` divide the budget, `rounding` makes shares that add up in binary,
-`table` reads the curves off a data set, `drawn` says what a program draws at those shares, `programs` hands that to
-`dpcore.code`, and `one_truncation` has one bound on rows for all lines.
+`lines` says what is released, `curves` the error of each line at every noise and bound, `budget` how much noise
+a program adds for (epsilon, delta), `find_least_sum` and `reach` divide the budget, `rounding` makes shares that add
+up in binary, `table` computes the curves from a data set, `drawn` computes what a program releases at those
+shares, `programs` hands that to `dpcore.code`, and `one_truncation` has one bound on rows for all lines.
 """
 
 from dpcore.plan.budget import Budget, Program
 from dpcore.plan.curves import BoundCurve, Curve, RankCurve, TotalCurve
-from dpcore.plan.drawn import DrawnLine, covered, drawn, total_amount, weighted_sum
-from dpcore.plan.least_sum import Split, least_sum
-from dpcore.plan.lines import Line, Released
-from dpcore.plan.one_truncation import OneTruncation, best_common_bound
-from dpcore.plan.parameters import Objective, PlanParameters, usual
-from dpcore.plan.reach import largest_error, needed_budgets
-from dpcore.plan.rounding import PARTS, in_parts
+from dpcore.plan.drawn import (
+    AllocatedLine,
+    allocate_lines,
+    compute_total_amount,
+    describe_coverage,
+    sum_weighted_squares,
+)
+from dpcore.plan.least_sum import Split, find_least_sum
+from dpcore.plan.lines import Line, LineStatistic
+from dpcore.plan.one_truncation import OneTruncation, find_common_bound
+from dpcore.plan.parameters import Objective, PlanParameters, choose_defaults
+from dpcore.plan.reach import find_needed_budgets, split_by_largest_error
+from dpcore.plan.rounding import NUM_PARTS, round_to_parts

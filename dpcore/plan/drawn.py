@@ -1,8 +1,8 @@
-"""A plan as a program draws it: shares in whole parts, and bound and error of every line at that share exactly.
+"""A plan as a program releases it: shares as integer parts, and the bound and the exact error of every line.
 
-Shares are first found as real numbers. A program gets whole parts of 2^20, whose sum no rounding lifts above the
-whole; what a line is told about its error is computed anew from them, so that the page and the program speak of the
-same noise.
+Shares are first found as real numbers. A program gets integer parts of 2^20, whose sum no rounding lifts above
+the whole budget; the error of a line is then computed again from them, so that the page and the program have
+the same noise.
 """
 
 from __future__ import annotations
@@ -17,150 +17,179 @@ import numpy.typing as npt
 from dpcore.dataset import Dataset
 from dpcore.plan.budget import Budget
 from dpcore.plan.curves import RankCurve, TotalCurve
-from dpcore.plan.lines import Released
+from dpcore.plan.lines import LineStatistic
 from dpcore.plan.parameters import PlanParameters
-from dpcore.plan.rounding import PARTS, in_parts, short
-from dpcore.plan.table import PlannedLine, exact_rank_error
+from dpcore.plan.rounding import NUM_PARTS, round_amount_down, round_to_parts
+from dpcore.plan.table import PlannedLine, compute_rank_error
 
 
 @dataclass(frozen=True)
-class DrawnLine:
-    """A line at its share of the budget.
+class AllocatedLine:
+    """A line with its share of the budget.
 
     Attributes:
         planned: What is released, and what it costs.
-        parts: Its share of the budget, in parts of 2^20; 0 where 0 is published in its place.
+        num_parts: Its share of the budget, in parts of 2^20; 0 where 0 is published in its place.
         amount: What it takes of what adds up: epsilon with Laplace noise, rho = mu^2 / 2 with Gaussian noise.
         v: Square of its noise scale at sensitivity 1; infinite where it is dropped.
         bound: Bound on rows, on a total, on groups; 0 where it is dropped.
-        second: Of pairs the bound on the amount in each group; NaN of others.
+        second_bound: Of pairs the bound on the amount in each group; NaN of others.
         error: Root of the mean square, in the line's unit; of a quantile the expected share of rows between.
     """
 
     planned: PlannedLine
-    parts: int
+    num_parts: int
     amount: float
     v: float
     bound: float
-    second: float
+    second_bound: float
     error: float
 
     @property
-    def dropped(self) -> bool:
-        """Whether 0 is published in its place."""
-        return self.parts == 0
+    def is_dropped(self) -> bool:
+        """Return True if 0 is published instead."""
+        return self.num_parts == 0
 
     @property
     def share(self) -> float:
-        """Of the budget."""
-        return self.parts / PARTS
+        """Return the share of the budget."""
+        return self.num_parts / NUM_PARTS
 
     @property
-    def reached(self) -> bool:
-        """Whether its error is at most the wanted one."""
-        return self.error <= self.planned.wanted
+    def is_reached(self) -> bool:
+        """Return True if the error is at most the target error."""
+        return self.error <= self.planned.target_error
 
 
-def total_amount(budget: Budget) -> float:
-    """What a program may spend in all, in 32 binary digits: epsilon, or rho = mu^2 / 2 with Gaussian noise."""
+def compute_total_amount(budget: Budget) -> float:
+    """Compute the amount that a program may spend, in 32 binary digits: epsilon, or rho = mu^2 / 2 if Gaussian."""
     if budget.power == 2:
-        return short(budget.epsilon)
+        return round_amount_down(budget.epsilon)
     # The search for sigma ends at 1e-9 of it: what is lost here keeps the conversion of rho on the safe side of it.
-    return short(0.5 / budget.whole * (1.0 - 2.0**-32))
+    return round_amount_down(0.5 / budget.full_v * (1.0 - 2.0**-32))
 
 
-def drawn(
-    data: Dataset,
+def allocate_lines(
+    dataset: Dataset,
     parameters: PlanParameters,
-    planned: Sequence[PlannedLine],
+    planned_lines: Sequence[PlannedLine],
     shares: npt.ArrayLike,
     budget: Budget | None = None,
-) -> tuple[DrawnLine, ...]:
-    """Every line at whole parts of the budget, under the best bound there.
+) -> tuple[AllocatedLine, ...]:
+    """Allocate integer parts of the budget to every line, under the best bound there.
 
-    A bound on totals is rounded to few digits, as the exact one is often one user's total; its error is that of the
-    rounded bound, at most 0.1 % more. A line that is best published as 0 at its share is dropped, and the others share
-    what it had. A quantile that errs less with less of the budget takes less.
+    A bound on totals is rounded to few digits, as the exact one is often one user's total; its error is that of
+    the rounded bound, at most 0.1 % more. A line whose best release at its share is 0 is dropped, and the
+    others get its share. A quantile that errs less with less of the budget takes less.
 
     Args:
-        data: What the lines were read off.
+        dataset: What the lines were read off.
         parameters: What was asked for.
-        planned: The lines.
+        planned_lines: The lines.
         shares: Of the budget, at least 0, not all 0, shape (lines,).
         budget: What is divided, where it is not that of the parameters.
 
     Returns:
         One per line; their parts add up to at most 2^20.
     """
-    whole = parameters.budget if budget is None else budget
-    s = np.array(shares, dtype=np.float64)
-    # What cannot be published as 0, a mean or a quantile, has a part at least.
-    s = np.where((s > 0.0) | [_is_nothing(line) for line in planned], s, s.sum() / PARTS)
-    unit = total_amount(whole) / PARTS
-    parts = in_parts(s)
-    # Each round drops a line, so that it ends. Where all that are left are best published as 0, nobody takes their
-    # shares.
+    divided_budget = parameters.budget if budget is None else budget
+    share_array = np.array(shares, dtype=np.float64)
+    # A line that cannot be published as 0, a mean or a quantile, has at least one part.
+    share_array = np.where(
+        (share_array > 0.0) | [_can_be_zero(line) for line in planned_lines],
+        share_array,
+        share_array.sum() / NUM_PARTS,
+    )
+    amount_per_part = compute_total_amount(divided_budget) / NUM_PARTS
+    num_parts = round_to_parts(share_array)
+    # Each round drops a line, so that it ends. If all remaining lines are best published as 0, they keep their shares.
     while True:
-        v = [_v(p * unit, whole) for p in parts.tolist()]
-        best = [line.curve.best(np.array([at])) for line, at in zip(planned, v, strict=True)]
-        nothing = np.array([one.bounds[0] == 0.0 for one in best]) & (parts > 0)
-        if not nothing.any() or nothing[parts > 0].all():
+        line_vs = [
+            _convert_to_v(line_parts * amount_per_part, divided_budget) for line_parts in num_parts.tolist()
+        ]
+        optima = [
+            line.curve.best(np.array([line_v])) for line, line_v in zip(planned_lines, line_vs, strict=True)
+        ]
+        is_zero = np.array([optimum.bounds[0] == 0.0 for optimum in optima]) & (num_parts > 0)
+        if not is_zero.any() or is_zero[num_parts > 0].all():
             break
-        s[nothing] = 0.0
-        parts = in_parts(np.where(parts > 0, s, 0.0))
-    parts = np.where(nothing, 0, parts)
-    found = []
-    for line, p, at, one in zip(planned, parts.tolist(), v, best, strict=True):
-        if p == 0:
-            of_nothing = line.curve.best(np.array([math.inf]))
-            found.append(DrawnLine(line, 0, 0.0, math.inf, 0.0, math.nan, math.sqrt(of_nothing.squares[0])))
+        share_array[is_zero] = 0.0
+        num_parts = round_to_parts(np.where(num_parts > 0, share_array, 0.0))
+    num_parts = np.where(is_zero, 0, num_parts)
+    allocated = []
+    for line, line_parts, line_v, optimum in zip(
+        planned_lines, num_parts.tolist(), line_vs, optima, strict=True
+    ):
+        if line_parts == 0:
+            zero_optimum = line.curve.best(np.array([math.inf]))
+            allocated.append(
+                AllocatedLine(line, 0, 0.0, math.inf, 0.0, math.nan, math.sqrt(zero_optimum.squares[0]))
+            )
             continue
-        bound, second, error = (
-            float(one.bounds[0]),
-            float(one.seconds[0]),
-            math.sqrt(max(one.squares[0], 0.0)),
+        bound, second_bound, error = (
+            float(optimum.bounds[0]),
+            float(optimum.seconds[0]),
+            math.sqrt(max(optimum.squares[0], 0.0)),
         )
         if isinstance(line.curve, TotalCurve):
-            bound, square = line.curve.short(bound, at)
+            bound, square = line.curve.find_short_bound(bound, line_v)
             error = math.sqrt(square)
-        if line.line.released is Released.QUANTILE:
+        if line.line.statistic is LineStatistic.QUANTILE:
             assert isinstance(line.curve, RankCurve)
-            p = max(1, min(p, math.floor(_amount(line.curve.spent_at(at), whole) / unit)))
-            at = _v(p * unit, whole)
-            bound = float(line.curve.best(np.array([at])).bounds[0])
-            error = exact_rank_error(data, parameters, line, at, bound)
-        found.append(DrawnLine(line, p, p * unit, at, bound, second, error))
-    return tuple(found)
+            line_parts = max(
+                1,
+                min(
+                    line_parts,
+                    math.floor(
+                        _convert_to_amount(line.curve.find_v_of_release(line_v), divided_budget)
+                        / amount_per_part
+                    ),
+                ),
+            )
+            line_v = _convert_to_v(line_parts * amount_per_part, divided_budget)
+            bound = float(line.curve.best(np.array([line_v])).bounds[0])
+            error = compute_rank_error(dataset, parameters, line, line_v, bound)
+        allocated.append(
+            AllocatedLine(line, line_parts, line_parts * amount_per_part, line_v, bound, second_bound, error)
+        )
+    return tuple(allocated)
 
 
-def _is_nothing(line: PlannedLine) -> bool:
+def _can_be_zero(line: PlannedLine) -> bool:
+    """Return True if 0 may be published instead of the line."""
     return bool(line.curve.best(np.array([math.inf])).bounds[0] == 0.0)
 
 
-def _v(amount: float, budget: Budget) -> float:
-    """Square of the noise scale at sensitivity 1 for an epsilon, or for a rho."""
+def _convert_to_v(amount: float, budget: Budget) -> float:
+    """Convert an epsilon, or a rho, to the square of the noise scale at sensitivity 1."""
     if amount == 0.0:
         return math.inf
     return amount**-2.0 if budget.power == 2 else 0.5 / amount
 
 
-def _amount(v: float, budget: Budget) -> float:
+def _convert_to_amount(v: float, budget: Budget) -> float:
+    """Convert the square of the noise scale at sensitivity 1 to an epsilon, or to a rho."""
     return v**-0.5 if budget.power == 2 else 0.5 / v
 
 
-def weighted_sum(lines: Sequence[DrawnLine]) -> float:
-    """Sum of squared errors over wanted errors, weighted, as the program draws them."""
-    return math.fsum(one.planned.weight * one.error**2 for one in lines)
+def sum_weighted_squares(lines: Sequence[AllocatedLine]) -> float:
+    """Sum squared errors over target errors, weighted, as the program releases them."""
+    return math.fsum(allocated_line.planned.weight * allocated_line.error**2 for allocated_line in lines)
 
 
-def covered(planned: Sequence[PlannedLine]) -> str:
-    """Which bounds a certificate covers, a sentence without its full stop."""
-    some = [line.line.what for line in planned if not line.every]
-    totals = any(isinstance(line.curve, TotalCurve) and not line.curve.whole for line in planned)
-    rounded = "; rounding a bound on totals adds at most 0.1 % to its error" if totals else ""
-    if any(line.line.released is Released.MEAN for line in planned):
-        rounded = f"; of a mean it is about the delta-method approximation of the error{rounded}"
-    if not some:
-        return f"It covers all splits of the budget and all bounds of every line{rounded}"
-    which = ", ".join(some)
-    return f"It covers all splits of the budget; of {which} it covers the bounds that were looked at, not all{rounded}"
+def describe_coverage(planned_lines: Sequence[PlannedLine]) -> str:
+    """Describe the bounds that a certificate covers, without a full stop."""
+    incomplete = [line.line.label for line in planned_lines if not line.has_all_bounds]
+    has_totals = any(
+        isinstance(line.curve, TotalCurve) and not line.curve.is_integer for line in planned_lines
+    )
+    rounding_text = "; rounding a bound on totals adds at most 0.1 % to its error" if has_totals else ""
+    if any(line.line.statistic is LineStatistic.MEAN for line in planned_lines):
+        rounding_text = f"; of a mean it is about the delta-method approximation of the error{rounding_text}"
+    if not incomplete:
+        return f"It covers all splits of the budget and all bounds of every line{rounding_text}"
+    labels = ", ".join(incomplete)
+    return (
+        f"It covers all splits of the budget; of {labels} it covers the bounds that were looked at, not "
+        f"all{rounding_text}"
+    )

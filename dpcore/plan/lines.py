@@ -11,12 +11,12 @@ from dpcore.common.checks import Problems
 
 MAX_LINES = 50
 """Lines of one plan."""
-USUAL_SHARE = 0.05
+DEFAULT_TARGET_SHARE = 0.05
 """Wanted error of a line that names none: 5 % of its value; of a quantile, 5 % of the rows."""
 
 
-class Released(enum.Enum):
-    """What one line releases; the value is how it is written."""
+class LineStatistic(enum.Enum):
+    """The statistic of one line; the value is how it is written."""
 
     USERS = "users"
     ROWS = "rows"
@@ -28,19 +28,24 @@ class Released(enum.Enum):
     GROUP_SUMS = "sums per group"
 
     @property
-    def per_group(self) -> bool:
-        """Whether it is one number per group."""
-        return self in (Released.GROUP_USERS, Released.GROUP_ROWS, Released.GROUP_SUMS)
+    def is_per_group(self) -> bool:
+        """Return True if the line has one number per group."""
+        return self in (LineStatistic.GROUP_USERS, LineStatistic.GROUP_ROWS, LineStatistic.GROUP_SUMS)
 
     @property
-    def of_values(self) -> bool:
-        """Whether it needs the column of values."""
-        return self in (Released.SUM, Released.MEAN, Released.QUANTILE, Released.GROUP_SUMS)
+    def needs_values(self) -> bool:
+        """Return True if the line needs the column of values."""
+        return self in (
+            LineStatistic.SUM,
+            LineStatistic.MEAN,
+            LineStatistic.QUANTILE,
+            LineStatistic.GROUP_SUMS,
+        )
 
     @property
-    def ranged(self) -> bool:
-        """Whether it needs the range of a value."""
-        return self in (Released.MEAN, Released.QUANTILE)
+    def needs_range(self) -> bool:
+        """Return True if the line needs the range of a value."""
+        return self in (LineStatistic.MEAN, LineStatistic.QUANTILE)
 
 
 @dataclass(frozen=True)
@@ -48,123 +53,128 @@ class Line:
     """One number, or one number per group, of a plan.
 
     Attributes:
-        released: What.
+        statistic: What.
         quantile: q, strictly between 0 and 1, of a quantile; None of all others.
-        wanted: The wanted error, above 0; None for `USUAL_SHARE` of the value.
-        relative: Whether ``wanted`` is a share of the value (of a quantile: of the rows), else it is in its own unit.
+        target_error: The wanted error, above 0; None for `DEFAULT_TARGET_SHARE` of the value.
+        is_relative: Whether ``target_error`` is a share of the value (of a quantile: of the rows), else it is in its
+            own unit.
         weight: How much its squared error counts, above 0.
 
     Raises:
         InvalidInput: All problems at once.
     """
 
-    released: Released
+    statistic: LineStatistic
     quantile: float | None = None
-    wanted: float | None = None
-    relative: bool = True
+    target_error: float | None = None
+    is_relative: bool = True
     weight: float = 1.0
 
     def __post_init__(self) -> None:
         with Problems() as problems:
-            problems.of_kind(Released, released=self.released)
-            if (self.released is Released.QUANTILE) != (self.quantile is not None):
+            problems.of_kind(LineStatistic, released=self.statistic)
+            if (self.statistic is LineStatistic.QUANTILE) != (self.quantile is not None):
                 problems.add("a quantile, and no other line, says which one: quantile 0.5 is the median")
             elif self.quantile is not None:
                 problems.inside(0.0, 1.0, quantile=self.quantile)
-            of = f" of {self.what}" if isinstance(self.released, Released) else ""
-            if self.wanted is not None:
-                problems.between(1e-12, 1e15, **{f"the wanted error{of}": self.wanted})
-            problems.between(1e-6, 1e6, **{f"the weight{of}": self.weight})
+            label_text = f" of {self.label}" if isinstance(self.statistic, LineStatistic) else ""
+            if self.target_error is not None:
+                problems.between(1e-12, 1e15, **{f"the wanted error{label_text}": self.target_error})
+            problems.between(1e-6, 1e6, **{f"the weight{label_text}": self.weight})
 
     @property
-    def what(self) -> str:
-        """What it releases, as it is written."""
+    def label(self) -> str:
+        """Return the statistic as it is written."""
         if self.quantile is None:
-            return self.released.value
+            return self.statistic.value
         return "median" if self.quantile == 0.5 else f"quantile {wording.digits(self.quantile)}"
 
     @property
     def text(self) -> str:
-        """The line as it is written."""
-        said = [self.what]
-        if self.wanted is not None:
-            amount = f"{wording.digits(float(f'{100.0 * self.wanted:.12g}'))}%" if self.relative else ""
-            said.append(f"within {amount or wording.digits(self.wanted)}")
+        """Return the line as it is written."""
+        words = [self.label]
+        if self.target_error is not None:
+            amount = (
+                f"{wording.digits(float(f'{100.0 * self.target_error:.12g}'))}%" if self.is_relative else ""
+            )
+            words.append(f"within {amount or wording.digits(self.target_error)}")
         if self.weight != 1.0:
-            said.append(f"weight {wording.digits(self.weight)}")
-        return " ".join(said)
+            words.append(f"weight {wording.digits(self.weight)}")
+        return " ".join(words)
 
 
 _LINE = re.compile(
     r"(?P<what>median|quantile|[a-z]+(?: per group)?)(?: (?P<q>[0-9.e+-]+))?"
     r"(?: within (?P<wanted>[0-9.e+-]+) ?(?P<share>%)?)?(?: weight (?P<weight>[0-9.e+-]+))?"
 )
-KINDS = {one.value: one for one in Released} | {
-    "median": Released.QUANTILE,
-    "sum per group": Released.GROUP_SUMS,
+STATISTIC_BY_NAME = {one.value: one for one in LineStatistic} | {
+    "median": LineStatistic.QUANTILE,
+    "sum per group": LineStatistic.GROUP_SUMS,
 }
 """By what may be written."""
 EXAMPLE = "rows; sum within 2%; quantile 0.9 within 1% weight 2; rows per group"
 
 
-def read(text: str, problems: Problems) -> tuple[Line, ...]:
-    """The lines of a text, parted by semicolons or line breaks.
+def parse_lines(text: str, problems: Problems) -> tuple[Line, ...]:
+    """Parse the lines of a text, separated by semicolons or line breaks.
 
     Args:
         text: As a person writes it.
         problems: Takes what is wrong, with the number of the line.
     """
-    found: list[Line] = []
-    pieces = _pieces(text)
+    parsed: list[Line] = []
+    pieces = _split_text(text)
     for number, piece in enumerate(pieces[: MAX_LINES + 1], start=1):
-        before = len(problems.found)
+        num_problems = len(problems.entries)
         with problems.collecting():
-            line = _line(piece, number, problems)
-            if line is not None and len(problems.found) == before:
-                found.append(line)
+            line = _parse_line(piece, number, problems)
+            if line is not None and len(problems.entries) == num_problems:
+                parsed.append(line)
     if not pieces:
         problems.add("there is no line", remedy=f"Write what you release, such as: {EXAMPLE}")
     if len(pieces) > MAX_LINES:
         problems.add(f"a plan has at most {MAX_LINES} lines; there are {len(pieces)}")
-    for what in dict.fromkeys(line.what for line in found):
-        if sum(line.what == what for line in found) > 1:
+    for label in dict.fromkeys(line.label for line in parsed):
+        if sum(line.label == label for line in parsed) > 1:
             problems.add(
-                f"{what} stands there twice",
+                f"{label} stands there twice",
                 remedy="One release answers both; give it the smaller wanted error",
             )
-    return tuple(found)
+    return tuple(parsed)
 
 
-def cells(text: str) -> list[tuple[str, float | None, str, float | None]]:
-    """The lines of a text as a table shows them, those too that cannot be read: what, q, wanted error, weight.
+def tabulate_lines(text: str) -> list[tuple[str, float | None, str, float | None]]:
+    """Parse the lines of a text for a table, also unreadable ones: statistic, q, target error, weight.
 
-    What has no place among the cells stands whole in the first one.
+    A piece without a matching cell stands as a whole in the first one.
     """
-    found: list[tuple[str, float | None, str, float | None]] = []
-    for piece in _pieces(text):
+    rows: list[tuple[str, float | None, str, float | None]] = []
+    for piece in _split_text(text):
         match = _LINE.fullmatch(piece)
         try:
-            if match is None or match["what"] not in KINDS:
+            if match is None or match["what"] not in STATISTIC_BY_NAME:
                 raise ValueError
-            kind = KINDS[match["what"]]
-            q = 0.5 if match["what"] == "median" else None if match["q"] is None else float(match["q"])
+            statistic = STATISTIC_BY_NAME[match["what"]]
+            quantile = 0.5 if match["what"] == "median" else None if match["q"] is None else float(match["q"])
             weight = None if match["weight"] is None else float(match["weight"])
-            found.append((kind.value, q, (match["wanted"] or "") + (match["share"] or ""), weight))
+            rows.append((statistic.value, quantile, (match["wanted"] or "") + (match["share"] or ""), weight))
         except ValueError:
-            found.append((piece, None, "", None))
-    return found
+            rows.append((piece, None, "", None))
+    return rows
 
 
-def _pieces(text: str) -> list[str]:
+def _split_text(text: str) -> list[str]:
+    """Split a text into lines."""
     return [" ".join(piece.lower().split()) for piece in re.split(r"[;\n]", text) if piece.strip()]
 
 
-def _line(text: str, number: int, problems: Problems) -> Line | None:
+def _parse_line(text: str, number: int, problems: Problems) -> Line | None:
+    """Parse one line; None if it cannot be read."""
     match = _LINE.fullmatch(text)
-    if match is None or match["what"] not in KINDS:
+    if match is None or match["what"] not in STATISTIC_BY_NAME:
         problems.add(
             f"line {number} cannot be read; got {text[:40]!r}",
-            remedy=f"A line is one of {', '.join(one.value for one in Released)}, as in: {EXAMPLE}",
+            remedy=f"A line is one of {', '.join(one.value for one in LineStatistic)}, as in: {EXAMPLE}",
         )
         return None
     numbers: dict[str, float | None] = {}
@@ -174,12 +184,12 @@ def _line(text: str, number: int, problems: Problems) -> Line | None:
         except ValueError:
             problems.add(f"line {number} holds {match[name][:20]!r}, which is no number")
             return None
-    share = match["share"] is not None
-    wanted = numbers["wanted"]
+    is_share = match["share"] is not None
+    target_error = numbers["wanted"]
     return Line(
-        KINDS[match["what"]],
+        STATISTIC_BY_NAME[match["what"]],
         0.5 if match["what"] == "median" else numbers["q"],
-        wanted / 100.0 if wanted is not None and share else wanted,
-        share or wanted is None,
+        target_error / 100.0 if target_error is not None and is_share else target_error,
+        is_share or target_error is None,
         1.0 if numbers["weight"] is None else numbers["weight"],
     )

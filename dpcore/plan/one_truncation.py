@@ -21,21 +21,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data.totals_per_user import user_starts
 from dpcore.dataset import Dataset, Values
 from dpcore.plan.budget import Budget
-from dpcore.plan.curves import BoundCurve, caps_to_try
-from dpcore.plan.least_sum import least_sum
-from dpcore.plan.lines import Released
+from dpcore.plan.curves import BoundCurve, list_caps
+from dpcore.plan.least_sum import find_least_sum
+from dpcore.plan.lines import LineStatistic
 from dpcore.plan.parameters import Objective, PlanParameters
-from dpcore.plan.reach import largest_error, needed_budgets
-from dpcore.plan.table import PlannedLine, mean_parts, mean_problem
+from dpcore.plan.reach import find_needed_budgets, split_by_largest_error
+from dpcore.plan.table import PlannedLine, build_mean_problem, split_mean_error
 
-MOST_BOUNDS = 2**13
+MAX_BOUNDS = 2**13
 """Common bounds that are looked at: all where no user has more rows, else so many, log-spaced."""
-HAS = (Released.USERS, Released.ROWS, Released.SUM, Released.MEAN, Released.GROUP_ROWS)
+SUPPORTED_STATISTICS = (
+    LineStatistic.USERS,
+    LineStatistic.ROWS,
+    LineStatistic.SUM,
+    LineStatistic.MEAN,
+    LineStatistic.GROUP_ROWS,
+)
 """Lines of which the error under a common truncation is known."""
 _HALVINGS = 50
 """Of a ratio that equal shares bound within the root of the number of lines, or that number."""
@@ -51,8 +57,9 @@ class OneTruncation:
         errors: Root of the mean squared error of every line, in its unit, shape (lines,).
         value: What the objective makes small: the weighted sum of squared errors over wanted errors, the largest error
             over wanted error, or epsilon of the whole plan; infinite where no epsilon is enough.
-        own_caps: The same of a plan in which each line has a bound on rows of its own, drawn from all rows of a user.
-        every: Whether all whole bounds were looked at, so that none is better.
+        own_caps_value: The same of a plan in which each line has a bound on rows of its own, drawn from all rows of a
+            user.
+        has_all_bounds: Whether all whole bounds were looked at, so that none is better.
         objective: What is made small.
     """
 
@@ -60,172 +67,210 @@ class OneTruncation:
     shares: FloatArray
     errors: FloatArray
     value: float
-    own_caps: float
-    every: bool
+    own_caps_value: float
+    has_all_bounds: bool
     objective: Objective = Objective.SUM
 
-    def cost(self, own_bounds: float) -> float:
-        """How many times as much error, or epsilon, as a plan with a bound per line needs.
+    def compute_cost(self, own_bounds: float) -> float:
+        """Compute the error, or epsilon, as a multiple of that of a plan with a bound per line.
 
-        Of sums of squares the root is compared. It may be less than 1 with groups: a bound on all rows of a user,
-        whatever group they are in, is no pair of a bound on groups and one on rows in each.
+        For sums of squares the root is compared. It may be less than 1 with groups: a bound on all rows of a
+        user, whatever group they are in, is no pair of a bound on groups and one on rows in each.
 
         Args:
             own_bounds: The objective of that plan, as ``value`` has it.
         """
-        return self._times(self.value, own_bounds)
+        return self._compare_values(self.value, own_bounds)
 
     @property
-    def of_sharing(self) -> float:
-        """The part of `cost` that is due to one bound on rows for all, in place of one for each."""
-        return self._times(self.value, self.own_caps)
+    def sharing_cost(self) -> float:
+        """Return the part of `compute_cost` that is due to one bound on rows for all lines, instead of one for each."""
+        return self._compare_values(self.value, self.own_caps_value)
 
-    def of_rows(self, own_bounds: float) -> float:
-        """The part of `cost` that is due to bounding rows, in place of totals and of groups."""
-        return self._times(self.own_caps, own_bounds)
+    def compute_rows_cost(self, own_bounds: float) -> float:
+        """Compute the part of `compute_cost` that is due to bounding rows, instead of totals and of groups."""
+        return self._compare_values(self.own_caps_value, own_bounds)
 
-    def _times(self, more: float, less: float) -> float:
-        if more == less:
+    def _compare_values(self, value: float, reference: float) -> float:
+        """Return the ratio of two values of the objective, as a ratio of errors or of epsilons."""
+        if value == reference:
             return 1.0
-        times = more / less if less > 0.0 else math.inf
-        return math.sqrt(times) if self.objective is Objective.SUM else times
+        ratio = value / reference if reference > 0.0 else math.inf
+        return math.sqrt(ratio) if self.objective is Objective.SUM else ratio
 
 
-def best_common_bound(
-    data: Dataset, parameters: PlanParameters, planned: Sequence[PlannedLine], budget: Budget | None = None
+def find_common_bound(
+    dataset: Dataset,
+    parameters: PlanParameters,
+    planned_lines: Sequence[PlannedLine],
+    budget: Budget | None = None,
 ) -> OneTruncation:
-    """The common bound on rows and the shares that are best by the objective of the parameters.
+    """Find the common bound on rows and the shares that are best by the objective of the parameters.
 
-    Values are clamped to the range [lower, upper] of the parameters, in sums, too. Draws of the rows that are kept are
+    Values are clamped to the range [lower, upper] of the parameters, in sums, too. The random choice of rows is
     part of the error. Every line is released, none published as 0.
 
     Args:
-        data: What the lines were read off.
+        dataset: What the lines were read off.
         parameters: What was asked for.
-        planned: The lines.
+        planned_lines: The lines.
         budget: What is divided, where it is not that of the parameters; of the least epsilon only its noise counts.
 
     Raises:
         InvalidInput: A line whose error under a common truncation is not known, or a sum without a range.
     """
-    whole = parameters.budget if budget is None else budget
+    divided_budget = parameters.budget if budget is None else budget
     with Problems() as problems:
-        for line in planned:
-            _check(problems, data, parameters, line)
-    caps, every = caps_to_try(data.histogram.max_size, MOST_BOUNDS)
-    parts = [_alpha_beta(data, parameters, line, caps) for line in planned]
-    alpha, beta = np.array([a for a, _ in parts]), np.array([b for _, b in parts])
-    weights = np.array([line.weight for line in planned])
-    wanted = np.array([line.wanted for line in planned])
-    curves = [BoundCurve(a, b, caps, every=every) for a, b in parts]
-    objective, power = parameters.objective, whole.power
+        for line in planned_lines:
+            _check_line(problems, dataset, parameters, line)
+    caps, has_all_bounds = list_caps(dataset.histogram.max_size, MAX_BOUNDS)
+    parts_of_lines = [_compute_alpha_beta(dataset, parameters, line, caps) for line in planned_lines]
+    alpha, beta = (
+        np.array([alpha_of_line for alpha_of_line, _ in parts_of_lines]),
+        np.array([beta_of_line for _, beta_of_line in parts_of_lines]),
+    )
+    weights = np.array([line.weight for line in planned_lines])
+    target_errors = np.array([line.target_error for line in planned_lines])
+    curves = [
+        BoundCurve(alpha_of_line, beta_of_line, caps, has_all_bounds=has_all_bounds)
+        for alpha_of_line, beta_of_line in parts_of_lines
+    ]
+    objective, power = parameters.objective, divided_budget.power
     if objective is Objective.SUM:
         roots = (weights[:, None] * beta) ** (1.0 / (power + 1))
-        sums = weights @ alpha + whole.whole * roots.sum(axis=0) ** (power + 1)
-        at = int(np.argmin(sums))
-        amounts = roots[:, at] / roots[:, at].sum() * float(whole.amount(whole.whole))
-        value = float(sums[at])
-        own = least_sum(curves, weights, whole).certificate
-        assert own is not None  # Every line here is a list of bounds.
-        own_caps = own.value
+        sums = weights @ alpha + divided_budget.full_v * roots.sum(axis=0) ** (power + 1)
+        best_index = int(np.argmin(sums))
+        amounts = (
+            roots[:, best_index]
+            / roots[:, best_index].sum()
+            * float(divided_budget.compute_amount(divided_budget.full_v))
+        )
+        value = float(sums[best_index])
+        own_certificate = find_least_sum(curves, weights, divided_budget).certificate
+        assert own_certificate is not None  # Every line here is a list of bounds.
+        own_caps = own_certificate.value
     elif objective is Objective.LARGEST:
-        levels = _least_levels(alpha, beta, wanted, whole)
-        at = int(np.argmin(levels))
-        value = float(levels[at])
-        amounts = _amounts(alpha[:, at], beta[:, at], value * wanted, power)
-        v = whole.v(largest_error(curves, wanted, whole))
-        squares = [curve.best(v[j : j + 1]).squares[0] for j, curve in enumerate(curves)]
-        own_caps = float(np.max(np.sqrt(squares) / wanted))
+        levels = _find_least_levels(alpha, beta, target_errors, divided_budget)
+        best_index = int(np.argmin(levels))
+        value = float(levels[best_index])
+        amounts = _compute_amounts(alpha[:, best_index], beta[:, best_index], value * target_errors, power)
+        line_vs = divided_budget.divide(split_by_largest_error(curves, target_errors, divided_budget))
+        squares = [
+            curve.best(line_vs[line_index : line_index + 1]).squares[0]
+            for line_index, curve in enumerate(curves)
+        ]
+        own_caps = float(np.max(np.sqrt(squares) / target_errors))
     else:
-        needed = _amounts(alpha, beta, wanted[:, None], power)
-        at = int(np.argmin(needed.sum(axis=0)))
-        amounts = needed[:, at]
+        amounts_of_lines = _compute_amounts(alpha, beta, target_errors[:, None], power)
+        best_index = int(np.argmin(amounts_of_lines.sum(axis=0)))
+        amounts = amounts_of_lines[:, best_index]
         if not np.isfinite(amounts).all():
-            raise refusal(
+            raise refuse(
                 "no ε is enough under one bound on rows: under each, some line keeps more than its wanted error "
                 "without any noise",
                 remedy="Want less of it",
             )
-        value = whole.epsilon_of(float(amounts.sum()))
-        own_caps = whole.epsilon_of(float(needed_budgets(curves, wanted, whole).sum()))
-    errors = np.sqrt(alpha[:, at] + beta[:, at] * amounts ** -float(power))
+        value = divided_budget.convert_to_epsilon(float(amounts.sum()))
+        own_caps = divided_budget.convert_to_epsilon(
+            float(find_needed_budgets(curves, target_errors, divided_budget).sum())
+        )
+    errors = np.sqrt(alpha[:, best_index] + beta[:, best_index] * amounts ** -float(power))
     return OneTruncation(
-        int(caps[at]), amounts / amounts.sum(), errors, value, own_caps, every, parameters.objective
+        int(caps[best_index]),
+        amounts / amounts.sum(),
+        errors,
+        value,
+        own_caps,
+        has_all_bounds,
+        parameters.objective,
     )
 
 
-def _amounts(alpha: FloatArray, beta: FloatArray, wanted: FloatArray, power: int) -> FloatArray:
-    """What lines need of a budget for their wanted errors; infinite where none is enough."""
-    left = np.maximum(wanted**2 - alpha, 0.0)
+def _compute_amounts(
+    alpha: FloatArray, beta: FloatArray, target_errors: FloatArray, power: int
+) -> FloatArray:
+    """Compute the amounts of a budget that lines need for their target errors; infinite if none suffices."""
+    remaining = np.maximum(target_errors**2 - alpha, 0.0)
     with np.errstate(divide="ignore"):
-        return np.asarray((beta / left) ** (1.0 / power))
+        return np.asarray((beta / remaining) ** (1.0 / power))
 
 
-def _least_levels(alpha: FloatArray, beta: FloatArray, wanted: FloatArray, budget: Budget) -> FloatArray:
-    """The least of the largest error over wanted error under every bound, by bisection.
+def _find_least_levels(
+    alpha: FloatArray, beta: FloatArray, target_errors: FloatArray, budget: Budget
+) -> FloatArray:
+    """Find the least of the largest error over target error under every bound, by bisection.
 
     Each line takes no more than all of the budget, and equal shares are one way to divide it.
     """
-    amount, each = float(budget.amount(budget.whole)), wanted[:, None]
+    full_amount, target_column = float(budget.compute_amount(budget.full_v)), target_errors[:, None]
 
-    def alone(share: float) -> FloatArray:
-        return np.asarray((np.sqrt(alpha + beta * float(budget.v(share))) / each).max(axis=0))
+    def evaluate_level(share: float) -> FloatArray:
+        return np.asarray((np.sqrt(alpha + beta * float(budget.divide(share))) / target_column).max(axis=0))
 
-    low, high = alone(1.0), alone(1.0 / wanted.size)
+    low, high = evaluate_level(1.0), evaluate_level(1.0 / target_errors.size)
     for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        enough = _amounts(alpha, beta, middle * each, budget.power).sum(axis=0) <= amount
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        middles = (low + high) / 2.0
+        is_sufficient = (
+            _compute_amounts(alpha, beta, middles * target_column, budget.power).sum(axis=0) <= full_amount
+        )
+        low, high = np.where(is_sufficient, low, middles), np.where(is_sufficient, middles, high)
     return high
 
 
-def _check(problems: Problems, data: Dataset, parameters: PlanParameters, line: PlannedLine) -> None:
-    kind, what = line.line.released, line.line.what
-    if kind not in HAS:
-        problems.add(f"of {what} the error under one truncation of all rows is not known")
-    if kind is Released.SUM and (parameters.lower is None or data.values is None):
+def _check_line(problems: Problems, dataset: Dataset, parameters: PlanParameters, line: PlannedLine) -> None:
+    """Add the problems of a line under one truncation."""
+    statistic, label = line.line.statistic, line.line.label
+    if statistic not in SUPPORTED_STATISTICS:
+        problems.add(f"of {label} the error under one truncation of all rows is not known")
+    if statistic is LineStatistic.SUM and (parameters.lower is None or dataset.values is None):
         problems.add(
             "a sum under a bound on rows needs the values and their range",
             remedy="Enter lower and upper, from what the quantity is and not from data",
         )
-    if kind is Released.GROUP_ROWS and data.pairs is not None and data.pairs.rows_without_group:
+    if (
+        statistic is LineStatistic.GROUP_ROWS
+        and dataset.pairs is not None
+        and dataset.pairs.rows_without_group
+    ):
         problems.add("some rows are in no group, and how many of each user is not known")
 
 
-def _alpha_beta(
-    data: Dataset, parameters: PlanParameters, line: PlannedLine, caps: FloatArray
+def _compute_alpha_beta(
+    dataset: Dataset, parameters: PlanParameters, line: PlannedLine, caps: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """(Squared error without noise, variance of the noise at v = 1) of a line under every common bound."""
-    kind, variance = line.line.released, parameters.noise.unit_variance
-    if kind is Released.USERS:
+    """Compute the squared error without noise and the noise variance at v = 1 of a line under every common bound."""
+    statistic, variance = line.line.statistic, parameters.noise.unit_variance
+    if statistic is LineStatistic.USERS:
         return np.zeros(caps.shape), np.full(caps.shape, variance)
-    if kind is Released.ROWS:
-        lost = data.histogram.num_rows - data.histogram.kept_rows(caps)
-        return lost**2, variance * caps**2
-    if kind is Released.SUM:
-        assert data.values is not None
+    if statistic is LineStatistic.ROWS:
+        lost_rows = dataset.histogram.num_rows - dataset.histogram.kept_rows(caps)
+        return lost_rows**2, variance * caps**2
+    if statistic is LineStatistic.SUM:
+        assert dataset.values is not None
         assert parameters.lower is not None
         assert parameters.upper is not None
-        most = max(abs(parameters.lower), abs(parameters.upper))
-        clamped = np.clip(data.values.values, parameters.lower, parameters.upper)
-        expected, drawn = _sums_of_drawn(Values(data.values.user_codes, clamped, data.values.column), caps)
-        return (expected - line.value) ** 2 + drawn, variance * (most * caps) ** 2
-    if kind is Released.MEAN:
-        return mean_parts(mean_problem(data, parameters)[0], caps, parameters.noise)
+        largest_value = max(abs(parameters.lower), abs(parameters.upper))
+        clamped = np.clip(dataset.values.values, parameters.lower, parameters.upper)
+        expected, sampling_variance = _moments_of_sampled_sums(
+            Values(dataset.values.user_codes, clamped, dataset.values.column), caps
+        )
+        return (expected - line.value) ** 2 + sampling_variance, variance * (largest_value * caps) ** 2
+    if statistic is LineStatistic.MEAN:
+        return split_mean_error(build_mean_problem(dataset, parameters)[0], caps, parameters.noise)
     # A user has at most h rows in all groups: in L1 they move h, and in L2 at most h, where all are in one group.
-    return _groups_of_drawn(data, caps), variance * caps**2
+    return _errors_of_sampled_groups(dataset, caps), variance * caps**2
 
 
-def rows_in_all_groups(
-    data: Dataset, parameters: PlanParameters, line: PlannedLine, v: float
+def find_bound_over_groups(
+    dataset: Dataset, parameters: PlanParameters, line: PlannedLine, v: float
 ) -> tuple[int, float]:
-    """The best bound on the rows of a user in all groups together, and the error of rows per group under it.
+    """Find the best bound on a user's rows in all groups together, and the error of rows per group under it.
 
-    It is no pair of a bound on groups and one on rows in each, and can err less: where some users have many rows in few
-    groups and others few rows in many, a pair leaves room for many rows in many.
+    It is no pair of a bound on groups and one on rows in each, and can err less: where some users have many
+    rows in few groups and others few rows in many, a pair leaves room for many rows in many.
 
     Args:
-        data: What the line was read off.
+        dataset: What the line was read off.
         parameters: What was asked for.
         line: Of rows per group.
         v: Square of its noise scale at sensitivity 1.
@@ -237,69 +282,74 @@ def rows_in_all_groups(
         InvalidInput: Some rows are in no group.
     """
     with Problems() as problems:
-        _check(problems, data, parameters, line)
-    caps, _ = caps_to_try(data.histogram.max_size, MOST_BOUNDS)
-    alpha, beta = _alpha_beta(data, parameters, line, caps)
+        _check_line(problems, dataset, parameters, line)
+    caps, _ = list_caps(dataset.histogram.max_size, MAX_BOUNDS)
+    alpha, beta = _compute_alpha_beta(dataset, parameters, line, caps)
     squares = alpha + beta * v
-    at = int(np.argmin(squares))
-    return int(caps[at]), math.sqrt(squares[at])
+    best_index = int(np.argmin(squares))
+    return int(caps[best_index]), math.sqrt(squares[best_index])
 
 
-def _above(sizes: FloatArray, caps: FloatArray, of_sizes: FloatArray) -> FloatArray:
-    """Sum of what is given per distinct size over the sizes above each cap, shape (..., caps)."""
-    tail = np.concatenate(
-        [np.cumsum(of_sizes[..., ::-1], axis=-1)[..., ::-1], 0.0 * of_sizes[..., :1]], axis=-1
+def _sum_above(sizes: FloatArray, caps: FloatArray, values_of_sizes: FloatArray) -> FloatArray:
+    """Sum the values of distinct sizes over the sizes above each cap, shape (..., caps)."""
+    tail_sums = np.concatenate(
+        [np.cumsum(values_of_sizes[..., ::-1], axis=-1)[..., ::-1], 0.0 * values_of_sizes[..., :1]], axis=-1
     )
-    return np.asarray(tail[..., np.searchsorted(sizes, caps, side="right")])
+    return np.asarray(tail_sums[..., np.searchsorted(sizes, caps, side="right")])
 
 
-def _distinct(size: FloatArray) -> tuple[FloatArray, IntArray]:
-    """(Distinct sizes, ascending, the place of each size among them)."""
-    sizes, at = np.unique(size, return_inverse=True)
-    return sizes, at.astype(np.int64)
+def _find_distinct(size: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Find the distinct sizes, ascending, and the index of each size among them."""
+    sizes, indices = np.unique(size, return_inverse=True)
+    return sizes, indices.astype(np.int64)
 
 
-def _binned(at: IntArray, amounts: FloatArray, size: int) -> FloatArray:
-    return np.asarray(np.bincount(at, amounts, size), dtype=np.float64)
+def _sum_by_bin(indices: IntArray, amounts: FloatArray, size: int) -> FloatArray:
+    """Sum amounts by index."""
+    return np.asarray(np.bincount(indices, amounts, size), dtype=np.float64)
 
 
-def _sums_of_drawn(values: Values, caps: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(Expectation, variance) of the sum of at most h rows of each user, drawn without replacement."""
+def _moments_of_sampled_sums(values: Values, caps: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Compute (expectation, variance) of the sum of at most h rows of each user, drawn without replacement."""
     starts = user_starts(values)
-    size = np.diff(np.append(starts, values.values.size)).astype(np.float64)
-    total = np.add.reduceat(values.values, starts)
-    squares = np.add.reduceat((values.values - np.repeat(total / size, size.astype(np.int64))) ** 2, starts)
-    sizes, at = _distinct(size)
-    totals = _binned(at, total, sizes.size)
+    user_sizes = np.diff(np.append(starts, values.values.size)).astype(np.float64)
+    user_totals = np.add.reduceat(values.values, starts)
+    squares = np.add.reduceat(
+        (values.values - np.repeat(user_totals / user_sizes, user_sizes.astype(np.int64))) ** 2, starts
+    )
+    sizes, size_indices = _find_distinct(user_sizes)
+    totals = _sum_by_bin(size_indices, user_totals, sizes.size)
     # Squares around the mean of one row are 0, whatever they are divided by.
-    spread = _binned(at, squares / np.maximum(size - 1.0, 1.0), sizes.size)
-    # Of a user with s > h rows: h / s of the total; and h (1 - h / s) times the variance of their rows.
-    expected = totals.sum() - _above(sizes, caps, totals) + caps * _above(sizes, caps, totals / sizes)
-    drawn = caps * _above(sizes, caps, spread) - caps**2 * _above(sizes, caps, spread / sizes)
+    spread = _sum_by_bin(size_indices, squares / np.maximum(user_sizes - 1.0, 1.0), sizes.size)
+    # A user with s > h rows contributes h / s of the total, with h (1 - h / s) times the variance of their rows.
+    expected = totals.sum() - _sum_above(sizes, caps, totals) + caps * _sum_above(sizes, caps, totals / sizes)
+    variances = caps * _sum_above(sizes, caps, spread) - caps**2 * _sum_above(sizes, caps, spread / sizes)
     # Where those who are cut lose few rows, the two parts nearly cancel.
-    return expected, np.maximum(drawn, 0.0)
+    return expected, np.maximum(variances, 0.0)
 
 
-def _groups_of_drawn(data: Dataset, caps: FloatArray) -> FloatArray:
-    """Mean over the groups of the squared error of their rows, where at most h rows of each user are drawn."""
-    pairs = data.pairs
+def _errors_of_sampled_groups(dataset: Dataset, caps: FloatArray) -> FloatArray:
+    """Average the squared error of the groups' rows, if at most h rows of each user are drawn."""
+    pairs = dataset.pairs
     assert pairs is not None
     assert pairs.rows is not None
     rows = pairs.rows.astype(np.float64)
     users = pairs.user_codes
-    size = _binned(users, rows, int(users[-1]) + 1)[users]
-    sizes, at = _distinct(size)
+    user_sizes = _sum_by_bin(users, rows, int(users[-1]) + 1)[users]
+    sizes, size_indices = _find_distinct(user_sizes)
     shape = (pairs.num_tasks, sizes.size)
-    place = np.ravel_multi_index((pairs.task_codes, at), shape)
+    cell_indices = np.ravel_multi_index((pairs.task_codes, size_indices), shape)
 
-    def above(of_pairs: FloatArray) -> FloatArray:
-        """Per group and cap: the sum over pairs of users with more rows."""
-        return _above(sizes, caps, _binned(place, of_pairs, shape[0] * shape[1]).reshape(shape))
+    def sum_above(pair_values: FloatArray) -> FloatArray:
+        """Sum per group and cap over pairs of users with more rows."""
+        return _sum_above(
+            sizes, caps, _sum_by_bin(cell_indices, pair_values, shape[0] * shape[1]).reshape(shape)
+        )
 
-    # Of r rows in a group among s > h: h r / s are kept, with the variance of a hypergeometric draw,
+    # A user with r of s > h rows in a group keeps h r / s there, with the variance of a hypergeometric draw,
     # h (r / s) (1 - r / s) (s - h) / (s - 1).
-    share = rows / size
-    mixed = share * (1.0 - share) / np.maximum(size - 1.0, 1.0)
-    lost = above(rows) - caps * above(share)
-    drawn = caps * above(mixed * size) - caps**2 * above(mixed)
-    return np.asarray(np.mean(lost**2 + np.maximum(drawn, 0.0), axis=0))
+    share = rows / user_sizes
+    spread_factors = share * (1.0 - share) / np.maximum(user_sizes - 1.0, 1.0)
+    lost_rows = sum_above(rows) - caps * sum_above(share)
+    variances = caps * sum_above(spread_factors * user_sizes) - caps**2 * sum_above(spread_factors)
+    return np.asarray(np.mean(lost_rows**2 + np.maximum(variances, 0.0), axis=0))

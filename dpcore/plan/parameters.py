@@ -1,4 +1,4 @@
-"""What a person chooses for a plan: everything but the data."""
+"""The settings of a plan: everything but the data."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ from dpcore.dataset import Dataset
 from dpcore.mean import Counts, Likeness, MeanParameters, Target, VarianceSource
 from dpcore.plan import lines
 from dpcore.plan.budget import Budget, Program
-from dpcore.plan.lines import Line, Released
+from dpcore.plan.lines import Line, LineStatistic
 
 FIRST_LINES = "users; rows"
-LONGEST = 2000
+MAX_TEXT = 2000
 """Characters of all lines together."""
 
 
 class Objective(Option):
-    """By what the best plan is best."""
+    """The quantity that the best plan minimises."""
 
     SUM = "least sum", "Least sum"
     REACH = "least epsilon", "Least ε"
     LARGEST = "least largest", "Least largest"
 
 
-def usual(data: Dataset) -> Mapping[str, Any]:
-    """What a mean among the lines assumes of these data where nobody says otherwise, as `dpcore.mean.usual` has it."""
-    return {name: value for name, value in mean.usual(data).items() if name != "counts"}
+def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
+    """Return the default assumptions on a mean among the lines for these data, as `dpcore.mean.usual` does."""
+    return {name: value for name, value in mean.choose_defaults(dataset).items() if name != "counts"}
 
 
 @dataclass(frozen=True)
 class PlanParameters(Parameters):
-    """What a person chooses on the Plan page: everything but the data.
+    """The settings of the page *Budget plan*: everything but the data.
 
-    What is left out about a mean stands for what it was before users could differ: rows are independent draws, with the
-    variance of the values at hand. What page and call take is `usual`.
+    Omitted settings of a mean are those of independent rows with the variance of the values in use. Page and
+    call take the defaults of `choose_defaults`.
     """
 
     delta: float | None = gaussian_delta(None, "noise", place=LINE)
     """At most this much probability that ε does not hold. Well below 1 / (number of users)."""
     # What is released, how well it is wanted: every release says the one, and nobody reads the other off data.
-    lines: str = public.text(FIRST_LINES, "Numbers to release", max_length=LONGEST, place=LINE)
+    lines: str = public.text(FIRST_LINES, "Numbers to release", max_length=MAX_TEXT, place=LINE)
     """``users``, ``rows``, ``sum``, ``mean``, ``median``, ``quantile 0.9``, ``users per group``, ``rows per group`` and
     ``sums per group``, parted by semicolons. Each may go on with a wanted error (``within 5%`` of its value, of a
     quantile of the rows; ``within 12`` in its unit) and a ``weight 2``."""
@@ -86,7 +86,7 @@ class PlanParameters(Parameters):
         if self.noise is NoiseKind.GAUSSIAN and self.delta is not None:
             problems.inside(0.0, 1.0, δ=self.delta)
         asked = self._check_lines(problems)
-        ranged = [line.what for line in asked if line.released.ranged]
+        ranged = [line.label for line in asked if line.statistic.needs_range]
         in_order = False
         if (self.lower is None) != (self.upper is None):
             problems.add("lower and upper go together", remedy="Enter both, or leave both empty")
@@ -100,7 +100,7 @@ class PlanParameters(Parameters):
             )
         self._check_program(problems, asked)
         self._check_mean(problems, asked if in_order else ())
-        unsaid = [line.what for line in asked if line.wanted is None]
+        unsaid = [line.label for line in asked if line.target_error is None]
         if self.objective is Objective.LARGEST and unsaid:
             problems.add(
                 f"the largest error over wanted error needs a wanted error in every line; {unsaid[0]} has none",
@@ -108,22 +108,23 @@ class PlanParameters(Parameters):
             )
 
     def _check_lines(self, problems: Problems) -> tuple[Line, ...]:
+        """Add the problems of the text of the lines, and return the lines."""
         if not isinstance(self.lines, str):
             problems.add("lines must be a text")
             return ()
-        if len(self.lines) > LONGEST:
-            problems.add(f"the lines have more than {LONGEST:,} characters")
+        if len(self.lines) > MAX_TEXT:
+            problems.add(f"the lines have more than {MAX_TEXT:,} characters")
             return ()
-        return lines.read(self.lines, problems)
+        return lines.parse_lines(self.lines, problems)
 
-    def _check_program(self, problems: Problems, asked: tuple[Line, ...]) -> None:
-        """What no program of the library draws, so that no error of it can be said."""
+    def _check_program(self, problems: Problems, parsed: tuple[Line, ...]) -> None:
+        """Add the problems of lines that no program of the library releases, so that their error is unknown."""
         if self.program not in (Program.PIPELINEDP, Program.TUMULT):
             return
-        ranked = [line.what for line in asked if line.released is Released.QUANTILE]
-        if ranked:
+        quantile_labels = [line.label for line in parsed if line.statistic is LineStatistic.QUANTILE]
+        if quantile_labels:
             problems.add(
-                f"{self.program.value} finds {ranked[0]} in a way of its own, of which no error is known here",
+                f"{self.program.value} finds {quantile_labels[0]} in a way of its own, of which no error is known here",
                 remedy="Take OpenDP or plain Python, or leave the quantile out",
             )
         if self.program is Program.PIPELINEDP and self.noise is NoiseKind.GAUSSIAN:
@@ -132,15 +133,18 @@ class PlanParameters(Parameters):
                 remedy="Take Laplace noise, or another program",
             )
 
-    def _check_mean(self, problems: Problems, asked: tuple[Line, ...]) -> None:
-        kinds = isinstance(self.variance_source, VarianceSource) and isinstance(self.likeness, Likeness)
-        if kinds and any(line.released is Released.MEAN for line in asked):
+    def _check_mean(self, problems: Problems, parsed: tuple[Line, ...]) -> None:
+        """Add the problems of the settings of a mean."""
+        are_valid_types = isinstance(self.variance_source, VarianceSource) and isinstance(
+            self.likeness, Likeness
+        )
+        if are_valid_types and any(line.statistic is LineStatistic.MEAN for line in parsed):
             with problems.collecting():
-                self.of_mean  # noqa: B018 - it says what does not hold together.
+                self.mean_parameters  # noqa: B018 - it says what does not hold together.
 
     @property
-    def of_mean(self) -> MeanParameters:
-        """The question of a mean among the lines, at epsilon 1: counts are private, as the plan adds or removes users.
+    def mean_parameters(self) -> MeanParameters:
+        """Return the parameters of a mean among the lines, at epsilon 1, with private counts.
 
         Raises:
             InvalidInput: Range, variance and share do not hold together.
@@ -160,16 +164,16 @@ class PlanParameters(Parameters):
         )
 
     @property
-    def asked(self) -> tuple[Line, ...]:
-        """The lines."""
-        return lines.read(self.lines, Problems())
+    def parsed_lines(self) -> tuple[Line, ...]:
+        """Return the parsed lines."""
+        return lines.parse_lines(self.lines, Problems())
 
     @property
     def budget(self) -> Budget:
-        """What is divided."""
+        """Return the budget that is divided."""
         return Budget(self.epsilon, self.noise, self.delta)
 
     @property
-    def has(self) -> frozenset[Released]:
-        """What the lines release."""
-        return frozenset(line.released for line in self.asked)
+    def statistics(self) -> frozenset[LineStatistic]:
+        """Return the statistics of the lines."""
+        return frozenset(line.statistic for line in self.parsed_lines)

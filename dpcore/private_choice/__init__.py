@@ -8,6 +8,6 @@ exactly), ``parameters`` and ``comparison`` (for the page); ``table_scores`` for
 does no work.
 """
 
-from dpcore.private_choice.parameters import usual
+from dpcore.private_choice.parameters import choose_defaults
 
-__all__ = ["usual"]
+__all__ = ["choose_defaults"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, IntArray, read_only
 
 MAX_BINS = 20_000
@@ -86,7 +86,7 @@ class PublicBins:
             InvalidInput: More users in all than 64 bits count.
         """
         if histogram.num_users >= 2**63:  # The sums below would wrap around.
-            raise refusal("there are more users than 64 bits can count")
+            raise refuse("there are more users than 64 bits can count")
         # The last bin has no upper end here: it takes those above ``largest`` too.
         where = np.searchsorted(self.lower, histogram.sizes, side="right") - 1
         users = np.zeros(self.lower.size, dtype=np.int64)

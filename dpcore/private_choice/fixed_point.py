@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 
@@ -36,7 +36,7 @@ def checked_users(histogram: ContributionHistogram, scale: float = 1.0) -> None:
         InvalidInput: More than `MAX_TOTAL_USERS` users.
     """
     if histogram.num_users * scale > MAX_TOTAL_USERS:
-        raise refusal(f"there must be at most {MAX_TOTAL_USERS:,} users")
+        raise refuse(f"there must be at most {MAX_TOTAL_USERS:,} users")
 
 
 def tails(histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:

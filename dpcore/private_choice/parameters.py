@@ -12,7 +12,7 @@ from dpcore.code.choice import Released
 from dpcore.common import privacy
 from dpcore.common.alike import ASSUMED_SHARE
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.noise_error import Measure, NoiseKind, unit_scale
+from dpcore.common.noise_error import Measure, NoiseKind, compute_unit_scale
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Dataset
 from dpcore.private_choice.bins import PublicBins
@@ -56,7 +56,7 @@ class Relation(enum.Enum):
         return privacy.Neighbours.ADD_OR_REMOVE_USER
 
 
-def usual(data: Dataset) -> Mapping[str, Any]:
+def choose_defaults(data: Dataset) -> Mapping[str, Any]:
     """What holds of these data where nobody says otherwise: rows of one user are alike, as *Mean* assumes."""
     return {"user_share": ASSUMED_SHARE}
 
@@ -156,7 +156,7 @@ class PrivateParameters:
     def price(self) -> float:
         """Mean size of the noise of a sum per unit of its bound, in users: so many lie above the best bound."""
         noise = self.release_noise
-        return unit_scale(noise, self.epsilon, self.release_delta) * noise.mean_magnitude
+        return compute_unit_scale(noise, self.epsilon, self.release_delta) * noise.mean_magnitude
 
     @property
     def condition(self) -> Condition:
@@ -195,7 +195,7 @@ class PrivateParameters:
             self.epsilon,
             relation,
             variance_share=self.variance_share,
-            of_table=self.user_share > 0.0,
+            is_table_mean=self.user_share > 0.0,
             user_share=self.user_share,
         )
 
@@ -213,14 +213,14 @@ class PrivateParameters:
         """
         if setting.neighbours is not Relation.ADD_OR_REMOVE.neighbours:
             return None
-        if setting.released is Released.COUNT:
+        if setting.statistic is Released.COUNT:
             return cls(setting.epsilon, Wanted.SUM, release_delta=setting.delta, **of_the_choice)
-        if setting.released is not Released.MEAN or setting.noise is not NoiseKind.LAPLACE:
+        if setting.statistic is not Released.MEAN or setting.noise is not NoiseKind.LAPLACE:
             return None
-        known = None if setting.values_read else setting.variance_share
+        known = None if setting.uses_values else setting.variance_share
         alike = 0.0
-        if setting.of_table:
-            alike = ASSUMED_SHARE if setting.values_read else setting.user_share
+        if setting.is_table_mean:
+            alike = ASSUMED_SHARE if setting.uses_values else setting.user_share
         share = WORST_SHARE if known is None else known
         return cls(setting.epsilon, Wanted.CAP, variance_share=share, user_share=alike, **of_the_choice)
 

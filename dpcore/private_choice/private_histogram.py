@@ -87,9 +87,9 @@ class PrivateCopyParameters:
     def scale(self) -> float:
         """b of the discrete Laplace noise or sigma of the discrete Gaussian noise, in users; draws nothing."""
         if self.noise is CopyNoise.LAPLACE:
-            return mechanisms.laplace_scale(self.sensitivity, self.epsilon_choice)
+            return mechanisms.find_laplace_scale(self.sensitivity, self.epsilon_choice)
         assert self.delta is not None
-        return mechanisms.gaussian_scale(self.sensitivity, self.epsilon_choice, self.delta)
+        return mechanisms.find_gaussian_scale(self.sensitivity, self.epsilon_choice, self.delta)
 
     @property
     def noise_shape(self) -> NoiseShape:
@@ -206,9 +206,11 @@ def draw(
 ) -> mechanisms.IntegerRelease:
     """Noise on every count, by OpenDP."""
     if parameters.noise is CopyNoise.LAPLACE:
-        return mechanisms.discrete_laplace(counts, parameters.sensitivity, parameters.epsilon_choice, charge)
+        return mechanisms.release_discrete_laplace(
+            counts, parameters.sensitivity, parameters.epsilon_choice, charge
+        )
     assert parameters.delta is not None
-    return mechanisms.discrete_gaussian(
+    return mechanisms.release_discrete_gaussian(
         counts, parameters.sensitivity, parameters.epsilon_choice, parameters.delta, charge
     )
 

@@ -120,7 +120,7 @@ class RangeProblem:
             problems.whole(1, MAX_SIZE, max_contributions=self.max_contributions)
             if self.users is not None:
                 problems.between(1.0, MAX_SIZE, users=self.users)
-            if not problems.found and self.anchor is not None and not self._widths(self.anchor).size:
+            if not problems.entries and self.anchor is not None and not self._widths(self.anchor).size:
                 problems.add(
                     "beside the typical value, or L, no width of the grid can be told from 0",
                     remedy="Enter a larger largest distance",

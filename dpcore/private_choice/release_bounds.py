@@ -40,8 +40,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.answer.setting import ReleaseSetting
-from dpcore.common.errors import refusal
-from dpcore.common.noise_error import unit_scale
+from dpcore.common.errors import refuse
+from dpcore.common.noise_error import compute_unit_scale
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.learning import LearningParameters
 from dpcore.learning.error_bound import THEOREM_FACTOR
@@ -163,7 +163,7 @@ def of_learner(
     n, power = float(rows), parameters.privacy.power
     privacy = float(parameters.privacy.error(1.0 / n, parameters.epsilon, parameters.failure_probability))
     if privacy == 0.0:
-        raise refusal("the privacy term is 0, so that no cap is best", remedy="Enter a constant C above 0")
+        raise refuse("the privacy term is 0, so that no cap is best", remedy="Enter a constant C above 0")
     log_term = parameters.vc_dimension * math.log(n / parameters.failure_probability)
     finite = parameters.finite_sample_constant * math.sqrt(log_term / n)
     # Amin et al. 2019, theorem 1, to first order in the rows cut: see `scores`.
@@ -186,11 +186,11 @@ def of_total(
         InvalidInput: A parameter is out of its range.
     """
     if not 1e-6 <= largest_total <= 1e15:
-        raise refusal(f"the highest total must lie between 1e-06 and 1e+15; got {largest_total!r}")
+        raise refuse(f"the highest total must lie between 1e-06 and 1e+15; got {largest_total!r}")
     # Against rounding: a logarithm just below its whole number would give a unit ten times too small, and a
     # quotient just above its own one unit too many.
     unit = 10.0 ** math.floor(math.log10(largest_total / UNITS) + 1e-9)
-    price = unit_scale(setting.noise, setting.epsilon, setting.delta) * setting.noise.mean_magnitude
+    price = compute_unit_scale(setting.noise, setting.epsilon, setting.delta) * setting.noise.mean_magnitude
     largest = math.ceil(largest_total / unit * (1.0 - 1e-9))
     return BoundDraw(
         Bounded.TOTAL, setting, RankedSum(price, margin), epsilon_choice, largest, float(f"{unit:.0e}")

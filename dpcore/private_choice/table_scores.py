@@ -41,7 +41,7 @@ import numpy as np
 
 from dpcore.common import weights
 from dpcore.common.checks import Problems, require
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, Reached
 from dpcore.mean.counts_only import CountsOnly
 from dpcore.mean.curves import BoundCurve, Pieces
@@ -74,7 +74,7 @@ class OfMean:
         low, high = TRADE_OFF_RANGE
         require.between(0.0, high, trade_off=self.trade_off)
         if self.trade_off < low:
-            raise refusal(
+            raise refuse(
                 "there is next to no sampling error beside the privacy noise, so the smallest bound is best whatever "
                 "the data",
                 remedy="Take 1 row per user: that choice needs no data and leaks nothing",

@@ -9,4 +9,4 @@ from dpcore.quantile.mechanism import (
     standard_error,
     subsample_errors,
 )
-from dpcore.quantile.parameters import usual
+from dpcore.quantile.parameters import choose_defaults

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems, require
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import FloatArray, read_only
 
 
@@ -74,13 +74,13 @@ class HistogramBase:
                     f"there must be one weight per bin; got {weights.size} for {edges.size - 1} bins"
                 )
         if math.isinf(float(edges[-1]) - float(edges[0])):
-            raise refusal("the edges are further apart than float64 holds")
+            raise refuse("the edges are further apart than float64 holds")
         weights = weights / weights.sum()
         # One empty bin at either end stands for what lies outside.
         with np.errstate(over="ignore"):
             densities = np.concatenate(([0.0], weights / np.diff(edges), [0.0]))
         if not np.all(np.isfinite(densities)):
-            raise refusal("a bin is so narrow that its density leaves float64")
+            raise refuse("a bin is so narrow that its density leaves float64")
         for name, array in (("edges", edges), ("weights", weights), ("_densities", densities)):
             object.__setattr__(self, name, read_only(array))
 

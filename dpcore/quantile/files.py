@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpcore.common.documents import choice_document, finite
+from dpcore.common.documents import finite_or_none, write_choice_document
 from dpcore.common.privacy import Provenance
 from dpcore.common.text_fields import to_values
 from dpcore.contributions import ContributionHistogram
@@ -15,7 +15,7 @@ from dpcore.quantile import mechanism
 from dpcore.quantile.mechanism import QuantileOutput, WeightKind
 from dpcore.quantile.optimal_bound import QuantileChoice
 from dpcore.quantile.parameters import QuantileParameters
-from dpcore.report.csv_files import columns_csv
+from dpcore.report.csv_files import write_columns
 
 
 def weights_csv(
@@ -44,7 +44,7 @@ def weights_csv(
         "rows_kept": kept,
         "row_weight": weight / float(histogram.kept_rows(bound)),
     }
-    return columns_csv(columns, disclosure)
+    return write_columns(columns, disclosure)
 
 
 def choice_json(
@@ -78,7 +78,7 @@ def choice_json(
                 "bound": choice.bound,
                 "expected_rank_error": choice.rank_error,
                 # One subsample alone has none.
-                "standard_error_over_subsamples": finite(choice.standard_error),
+                "standard_error_over_subsamples": finite_or_none(choice.standard_error),
                 "subsamples": choice.subsamples,
                 "expected_rank_error_without_bound": choice.unbounded_rank_error,
                 "ended": choice.ended,
@@ -100,4 +100,4 @@ def choice_json(
         ],
     }
     assumptions = mechanism.assumptions(parameters.neighbours)
-    return choice_document(dataset, "quantile", question, {}, answer, assumptions)
+    return write_choice_document(dataset, "quantile", question, {}, answer, assumptions)

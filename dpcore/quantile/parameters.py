@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.common import wording
-from dpcore.common.checks import EPSILON_RANGE, Problems, shown
+from dpcore.common.checks import EPSILON_RANGE, Problems, quote
 from dpcore.common.privacy import Neighbours
 from dpcore.common.text_fields import MAX_TEXT
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
@@ -52,7 +52,7 @@ class BoundFrom(enum.Enum):
     COUNTS = "counts"
 
 
-def usual(data: Dataset) -> Mapping[str, Any]:
+def choose_defaults(data: Dataset) -> Mapping[str, Any]:
     """What holds of these data where nobody says otherwise, by setting of `QuantileParameters`.
 
     A bound that is read off private values leaks, and so do the numbers of rows of private users: their bound comes
@@ -139,7 +139,7 @@ class QuantileParameters:
             BaseKind.NORMAL: ("center", "spread"),
             BaseKind.HISTOGRAM: ("edges", "masses"),
         }
-        before = len(problems.found)
+        before = len(problems.entries)
         for kind, names in needed.items():
             for name in names:
                 value = getattr(self, name)
@@ -147,7 +147,7 @@ class QuantileParameters:
                     problems.add(f"{name} is needed for a {kind.value} base distribution")
                 elif kind is not self.base and value is not None:
                     problems.add(f"{name} goes only with a {kind.value} base distribution")
-        if len(problems.found) > before:
+        if len(problems.entries) > before:
             return
         if self.base is BaseKind.HISTOGRAM:
             edges = _numbers(problems, edges=self.edges)
@@ -159,7 +159,7 @@ class QuantileParameters:
             ends = {"mean of the base": self.center}
             problems.between(1e-9, LARGEST_VALUE, spread=self.spread)
         problems.between(-LARGEST_VALUE, LARGEST_VALUE, **ends)
-        if len(problems.found) == before:
+        if len(problems.entries) == before:
             with problems.collecting():
                 self.base_distribution()
 
@@ -269,7 +269,7 @@ def _numbers(problems: Problems, **named: str | None) -> list[float] | None:
     """The numbers of a text, parted by commas, semicolons or blanks; None, with the problem, where it has others."""
     ((name, text),) = named.items()
     if text is not None and not isinstance(text, str):
-        problems.add(f"{name} must be text, such as '0.25, 0.5'; got {shown(text)}")
+        problems.add(f"{name} must be text, such as '0.25, 0.5'; got {quote(text)}")
         return None
     if text is None or not text.strip():
         problems.add(f"{name} is empty", remedy="Enter numbers with commas between them")

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import require
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.quantile.mechanism import QuantileOutput, QuantileProblem, WeightKind, outputs
@@ -101,7 +101,7 @@ def several(
     """
     wanted = np.asarray(quantiles, dtype=np.float64)
     if wanted.ndim != 1 or wanted.size == 0:
-        raise refusal("quantiles must be numbers in one dimension, at least one")
+        raise refuse("quantiles must be numbers in one dimension, at least one")
     part = problem.epsilon / wanted.size
     return SeveralOutputs(outputs(split(problem, wanted), kind, bound), part)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.progress import ShouldStop, never
-from dpcore.common.reference import Solved, timed
+from dpcore.common.reference import Solved, solve_timed
 from dpcore.regression import working_set
 from dpcore.regression.estimate import LinearEstimate, evaluate
 from dpcore.regression.problem import RegressionProblem
@@ -70,7 +70,7 @@ def beside(problem: RegressionProblem, should_stop: ShouldStop = never) -> tuple
     def proof(found: LinearEstimate) -> tuple[Certificate, str]:
         return found.certificate, found.ended
 
-    mine = timed("Sweet Spot", lambda: proof(working_set.solve(problem, should_stop=should_stop)))
+    mine = solve_timed("Sweet Spot", lambda: proof(working_set.solve(problem, should_stop=should_stop)))
     if should_stop():
         return (mine,)
-    return mine, timed("CVXPY with Clarabel", lambda: proof(solve(problem, time_limit=60.0)))
+    return mine, solve_timed("CVXPY with Clarabel", lambda: proof(solve(problem, time_limit=60.0)))

@@ -20,7 +20,7 @@ def build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
     return design_matrix.build(table, design, disclosure, _check_rank)
 
 
-of_table = build
+read_labelled_table = build
 """What `dpcore.regression_weights` makes of a table."""
 
 

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import require
-from dpcore.common.errors import refusal
-from dpcore.common.mechanisms import LaplaceRelease, laplace
-from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts, float_above
+from dpcore.common.errors import refuse
+from dpcore.common.mechanisms import LaplaceRelease, release_laplace
+from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts, round_up_to_float
 from dpcore.contributions import FloatArray
 from dpcore.regression.estimate import FEASIBILITY, LinearEstimate, coefficient_variances
 from dpcore.regression.prediction import numeric_labels
@@ -92,7 +92,7 @@ def released_sensitivity(problem: RegressionProblem, estimate: LinearEstimate, l
         everybody = float(weights.sum())
     largest_label = max(abs(low), abs(high))
     if not everybody * max(largest_label, 1.0) < sys.float_info.max / 4.0:
-        raise refusal("the coefficients of the largest labels reach beyond float64", remedy=OTHER_UNIT)
+        raise refuse("the coefficients of the largest labels reach beyond float64", remedy=OTHER_UNIT)
     terms = problem.num_features * problem.histogram.max_size
     u, m, tiny = Fraction(1, 2**53), Fraction(largest_label), Fraction(math.ulp(0.0))
     of_user = Fraction(problem.whitened.largest_user_weight(problem.whitened.sorted(weights)))
@@ -100,7 +100,7 @@ def released_sensitivity(problem: RegressionProblem, estimate: LinearEstimate, l
     length = max(Fraction(problem.value_bound), Fraction(high) - Fraction(low))
     moved = of_user * (length + 2 * u * m) + terms * tiny
     rounding = 2 * u * (1 + u) * m * Fraction(everybody) * (1 + 2 * u * weights.size) + tiny
-    return float_above(moved + rounding)
+    return round_up_to_float(moved + rounding)
 
 
 def draw_coefficients(
@@ -127,13 +127,13 @@ def draw_coefficients(
     """
     # All that can be refused is refused before the charge: after it, noise may have been drawn.
     if not estimate.infeasibility <= FEASIBILITY:
-        raise refusal("the estimator is biased: C X differs from I")
+        raise refuse("the estimator is biased: C X differs from I")
     y = clip_labels(problem, labels, low)
     sensitivity = released_sensitivity(problem, estimate, low)
     # `fsum` rounds once: the sensitivity counts on it. A plain sum would add an error for every row.
     exact = [math.fsum(row * y) for row in estimate.matrix]
     standard_errors = np.sqrt(coefficient_variances(problem, estimate))
-    release = laplace(
+    release = release_laplace(
         exact,
         sensitivity,
         problem.epsilon,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from dpcore.common.documents import MADE_WITH, choice_document, proof
+from dpcore.common.documents import MADE_WITH, certificate_fields, write_choice_document
 from dpcore.common.privacy import Provenance
 from dpcore.common.text_fields import to_values
 from dpcore.data.column_names import harmless
@@ -120,10 +120,10 @@ def choice_json(
         "laplace_scale": estimate.noise.scale,
         "largest_user_weight": estimate.largest_user_weight,
         "standard_errors": np.sqrt(variances).tolist(),
-        **proof(estimate.certificate),
+        **certificate_fields(estimate.certificate),
         "ended": estimate.ended,
         "max_contributions": None if caps is None else caps.max_contributions,
         "best_cap_total_variance": None if caps is None else float(caps.variance[caps.best]),
     }
     release = "linear regression with private labels"
-    return choice_document(dataset, release, question, data, answer, ASSUMPTIONS, CHOICE_SCHEMA)
+    return write_choice_document(dataset, release, question, data, answer, ASSUMPTIONS, CHOICE_SCHEMA)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpcore.common import wording
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import FloatArray
 from dpcore.regression import sample_limiting
 from dpcore.regression.estimate import LinearEstimate, evaluate
@@ -31,7 +31,7 @@ def user_averages(problem: RegressionProblem) -> LinearEstimate:
     weights = sample_limiting.least_squares(averages, whitened.target)
     if weights is None:
         what = f"the averaged features of {wording.counted(problem.num_users, 'user')} are linearly dependent"
-        raise refusal(what, remedy="Use rows instead of averages")
+        raise refuse(what, remedy="Use rows instead of averages")
     shared: FloatArray = np.repeat(weights / whitened.sizes[:, None], whitened.sizes, axis=0)
     c = whitened.original(whitened.repaired(shared))
     return evaluate(problem, c, None, "ordinary least squares on user averages", "A closed form.")

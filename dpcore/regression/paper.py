@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from dpcore.answer import Axis, Look, Scale
+from dpcore.answer import Axis, Scale, Style
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.data.stand_ins import RegressionRows, like_drugs, like_news
 from dpcore.regression import sample_limiting, study
@@ -30,9 +30,9 @@ NEWS = {
 }
 """Table 1 as printed, at the three ε."""
 METHODS = (
-    ("no_bound", "No bound", Look.OWN, "square"),
-    ("best_bound", "Best bound", Look.CAP, "diamond"),
-    ("weights", "Best weights", Look.SMOOTH, "circle"),
+    ("no_bound", "No bound", Style.ENTERED, "square"),
+    ("best_bound", "Best bound", Style.CAP, "diamond"),
+    ("weights", "Best weights", Style.SMOOTH, "circle"),
 )
 DATA = (
     "Generated as the paper does: 10 features, 5 of them with a coefficient, label noise 20, rows per user by "
@@ -85,14 +85,14 @@ def _by_epsilon(rows: float, seed: int) -> dict[str, float]:
     }
 
 
-ERROR = Axis("average squared error of the prediction", "label unit squared", number=".3g")
+ERROR = Axis("average squared error of the prediction", "label unit squared", number_format=".3g")
 OVER_ROWS = Axis(
     "rows n",
     "",
     (500.0, 3100.0),
     Scale.LINEAR,
-    number=",",
-    marked=tuple((float(n), f"{n:,}") for n in study.ROWS),
+    number_format=",",
+    named_ticks=tuple((float(n), f"{n:,}") for n in study.ROWS),
 )
 OVER_EXPONENTS = Axis(
     "exponent α of rows per user",
@@ -101,7 +101,7 @@ OVER_EXPONENTS = Axis(
     Scale.LINEAR,
     "Exponent α of rows per user (smaller: more uneven)",
 )
-OVER_EPSILON = Axis("privacy budget ε", "", (0.9, 3.3), marked=tuple((e, f"{e:g}") for e in EPSILONS))
+OVER_EPSILON = Axis("privacy budget ε", "", (0.9, 3.3), named_ticks=tuple((e, f"{e:g}") for e in EPSILONS))
 LINES = tuple(Line(*method) for method in METHODS)
 DASHES = dict(zip(EPSILONS, ("solid", "dash", "dashdot"), strict=True))
 
@@ -169,7 +169,7 @@ FIGURES = (
         OVER_EPSILON,
         ERROR,
         EPSILONS,
-        tuple(Line(*method, theirs=DRUGS[method[0]]) for method in METHODS),
+        tuple(Line(*method, paper_values=DRUGS[method[0]]) for method in METHODS),
         lambda epsilon, seed: errors_on_rows(like_drugs(seed), epsilon),
         ROUNDS,
         "Other data, so that only directions can be compared: weights err least, and by far where no bound is set.",
@@ -185,7 +185,7 @@ FIGURES = (
         OVER_EPSILON,
         ERROR,
         EPSILONS,
-        tuple(Line(*method, theirs=NEWS[method[0]]) for method in METHODS),
+        tuple(Line(*method, paper_values=NEWS[method[0]]) for method in METHODS),
         lambda epsilon, seed: errors_on_rows(like_news(seed), epsilon),
         ROUNDS,
         "Other data, so that only directions can be compared: weights err least, by a factor of more than a thousand "

@@ -10,7 +10,7 @@ import numpy as np
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, VALUE_BOUND_RANGE, Problems
 from dpcore.common.privacy import Disclosure
-from dpcore.common.text_fields import built_from
+from dpcore.common.text_fields import build_from
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.regression.examples import Synthetic, synthetic
@@ -180,7 +180,7 @@ class RegressionParameters:
     @property
     def generator(self) -> RegressionGenerator:
         """What generates the data."""
-        return built_from(RegressionGenerator, self)
+        return build_from(RegressionGenerator, self)
 
     @property
     def value_bound(self) -> float:

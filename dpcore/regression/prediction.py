@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import FloatArray
 from dpcore.regression.estimate import LinearEstimate
 from dpcore.regression.problem import RegressionProblem
@@ -41,9 +41,9 @@ def numeric_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatAr
     try:
         y = np.array(labels, dtype=np.float64)
     except (TypeError, ValueError):
-        raise refusal("labels must be numbers") from None
+        raise refuse("labels must be numbers") from None
     if y.shape != (problem.num_rows,):
-        raise refusal(f"labels must be one number per row, {problem.num_rows:,}; got shape {y.shape}")
+        raise refuse(f"labels must be one number per row, {problem.num_rows:,}; got shape {y.shape}")
     return y
 
 
@@ -55,7 +55,7 @@ def checked_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatAr
     """
     y = numeric_labels(problem, labels)
     if not np.all(np.isfinite(y)):
-        raise refusal("labels must be finite numbers", where=f"row {int(np.argmax(~np.isfinite(y))) + 1}")
+        raise refuse("labels must be finite numbers", location=f"row {int(np.argmax(~np.isfinite(y))) + 1}")
     return y
 
 

@@ -178,7 +178,7 @@ def _checked_features(values: npt.ArrayLike, problems: Problems) -> FloatArray |
         row, column = np.unravel_index(int(np.argmax(bad)), features.shape)
         problems.add(
             f"features must be finite numbers; {int(bad.sum()):,} of {bad.size:,} entries fail",
-            where=f"row {row + 1}, column {column + 1}",
+            location=f"row {row + 1}, column {column + 1}",
             remedy="Leave out rows with missing values",
         )
         return None

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems, require
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray, log_spaced
 from dpcore.regression.estimate import LinearEstimate, evaluate
@@ -177,7 +177,7 @@ def draw(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> L
     if w is None:
         kept = wording.counted(max_contributions, "row")
         what = f"with at most {kept} per user, this draw's rows are linearly dependent"
-        raise refusal(what, remedy="Raise the bound, or draw again")
+        raise refuse(what, remedy="Raise the bound, or draw again")
     c = whitened.original(whitened.repaired(w))
     return evaluate(problem, c, None, f"sample limiting, at most {max_contributions:,}", "A closed form.")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.regression import examples, sample_limiting, working_set
@@ -203,7 +203,7 @@ def over_examples(
     Source: Epasto et al. 2020, examples 1 and 3, claims 3 and 9.
     """
     if example not in EXAMPLE_G:
-        raise refusal(f"example must be 1 or 3; got {example!r}")
+        raise refuse(f"example must be 1 or 3; got {example!r}")
     make, sizes, rows = (examples.example_1 if example == 1 else examples.example_3), EXAMPLE_G[example], []
     for g in sizes:
         problem = make(g)

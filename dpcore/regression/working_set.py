@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.progress import Progress, ShouldStop, closed, never, silent
+from dpcore.common.progress import Progress, ShouldStop, measure_progress, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.regression import dual_newton
 from dpcore.regression.dual import Priced, price
@@ -124,7 +124,7 @@ class _Search:
         self.steps.append(Step(seconds, unit * self.value, unit * self.bound, entries))
         if self.on_step is not None:
             self.on_step(self.steps[-1])
-        self.progress(closed(self.gap, self.options.tolerance))
+        self.progress(measure_progress(self.gap, self.options.tolerance))
         if self.on_first is not None and self.gap <= FIRST_GAP and not self.proved:
             tell, self.on_first = self.on_first, None
             tell(self.answer("The search goes on: the best so far."))

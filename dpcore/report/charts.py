@@ -1,4 +1,4 @@
-"""The look of all figures, and the pieces they share. Pure: numbers in, a Plotly figure out."""
+"""The style of all figures, and the pieces they share. Pure: numbers in, a Plotly figure out."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 import plotly.io as pio
 
-_find = importlib.import_module("_plotly_utils.optional_imports").get_module
-_LOOK_FOR_LIBRARIES = ("_plotly_utils.basevalidators", "_plotly_utils.utils", "plotly.basedatatypes")
+_find_module = importlib.import_module("_plotly_utils.optional_imports").get_module
+_MODULES_THAT_IMPORT = ("_plotly_utils.basevalidators", "_plotly_utils.utils", "plotly.basedatatypes")
 
 
-def _whole_module(name: str, should_load: bool = True) -> Any:
-    """What Plotly 7's own function returns, the module or None, once all of the module is there."""
-    module = _find(name, should_load)
+def _import_whole_module(name: str, should_load: bool = True) -> Any:
+    """Return what Plotly's own function returns, the module or None, once the whole module is loaded."""
+    module = _find_module(name, should_load)
     if getattr(getattr(module, "__spec__", None), "_initializing", False):
-        return importlib.import_module(name)  # It waits for the thread that is at it.
+        return importlib.import_module(name)  # Waits for the thread that imports it.
     return module
 
 
-# Plotly looks for pandas in `sys.modules`, where it stands as soon as somebody begins to import it. Where one session
-# drew while another one's run loaded pandas, the page ended in "partially initialized module 'pandas' has no attribute
-# 'Series'": with 3 of 12 servers that were asked by two sessions as they started.
-for _place in map(importlib.import_module, _LOOK_FOR_LIBRARIES):
-    _place.get_module = _whole_module  # type: ignore[attr-defined]
+# Plotly looks for pandas in `sys.modules`, which holds it as soon as an import begins. If one session drew while
+# another one loaded pandas, the page ended in "partially initialized module 'pandas' has no attribute 'Series'": on 3
+# of 12 servers that two sessions used right after the start.
+for _plotly_module in map(importlib.import_module, _MODULES_THAT_IMPORT):
+    _plotly_module.get_module = _import_whole_module  # type: ignore[attr-defined]
 
 TEMPLATE = "sweetspot"
 MAIN_HEIGHT = 440
@@ -42,15 +42,15 @@ SMOOTH: dict[str, Any] = {"color": "#D55E00", "dash": "solid", "width": 2.5}
 SAMPLING: dict[str, Any] = {"color": "#009E73", "dash": "dot", "width": 1.5}
 PRIVACY: dict[str, Any] = {"color": "#B0609C", "dash": "dash", "width": 1.5}
 BIAS: dict[str, Any] = {"color": "#B57A00", "dash": "dashdot", "width": 1.5}
-OWN: dict[str, Any] = {"color": "#7F7F7F", "dash": "longdash", "width": 1.5}
-USUAL: dict[str, Any] = {"color": "#B57A00", "dash": "longdashdot", "width": 1.5}
+OWN_LINE: dict[str, Any] = {"color": "#7F7F7F", "dash": "longdash", "width": 1.5}
+USUAL_LINE: dict[str, Any] = {"color": "#B57A00", "dash": "longdashdot", "width": 1.5}
 TOTAL: dict[str, Any] = {"color": "#2C7FB8", "dash": "solid", "width": 2.5}
-BAND = "rgba(44, 127, 184, 0.13)"
+BAND_COLOR = "rgba(44, 127, 184, 0.13)"
 NEUTRAL = "#7F7F7F"
 # A number at a tick, as `wording.number` has it. Without the 12, d3 writes 1e+6 beside 100,000.
 NUMBER = ",.12~g"
 # Share of a log axis left free at either end, so that a marker at the end is seen whole.
-ROOM = 0.02
+AXIS_MARGIN = 0.02
 
 pio.templates[TEMPLATE] = go.layout.Template(
     layout={
@@ -79,43 +79,47 @@ pio.templates[TEMPLATE] = go.layout.Template(
 )
 
 
-def log_axis(title: str, limits: tuple[float, float]) -> dict[str, object]:
-    """A log axis with fixed limits, so that it does not move with a slider; a little room at both ends."""
+def build_log_axis(title: str, limits: tuple[float, float]) -> dict[str, object]:
+    """Build a log axis with fixed limits, so that it does not move with a slider; both ends have a margin."""
     low, high = limits
     decades = math.log10(high / low)
-    room = ROOM * decades
+    margin = AXIS_MARGIN * decades
     # Plotly's own ticks read 2, 5, 2, 5 without the power; whole decades with separators read better.
     # On a range like 5 to 10, D2 leaves labels at the two ends only, on which Plotly places the title wrongly.
     dtick = 1 if decades > 2.5 else "D2" if decades > 0.5 else "D1"
     return {
         "title": {"text": title},
         "type": "log",
-        "range": [math.log10(low) - room, math.log10(high) + room],
+        "range": [math.log10(low) - margin, math.log10(high) + margin],
         "dtick": dtick,
-        **_written(dtick == 1, high <= 1e7 and low >= 1e-4),
+        **_format_ticks(dtick == 1, high <= 1e7 and low >= 1e-4),
         "minor": {"ticks": "inside", "ticklen": 3},
     }
 
 
-def _written(whole_decades: bool, short: bool) -> dict[str, object]:
-    """How the numbers of a log axis are written: in full where they are short, else as powers of ten."""
-    if short:
+def _format_ticks(whole_decades: bool, is_short: bool) -> dict[str, object]:
+    """Format the numbers of a log axis: in full if they are short, else as powers of ten."""
+    if is_short:
         return {"tickformat": NUMBER}
     return {"exponentformat": "power"} if whole_decades else {"tickformat": ".0e"}
 
 
-def linear_axis(title: str, limits: tuple[float, float], percent: bool = False) -> dict[str, object]:
-    """A linear axis with fixed limits; shares of 1 are shown in per cent."""
-    # Of a short one, several ticks would read the same without a decimal.
-    shares = ".0%" if limits[1] - limits[0] >= 0.05 else ".1%"
-    return {"title": {"text": title}, "range": list(limits), "tickformat": shares if percent else NUMBER}
+def build_linear_axis(title: str, limits: tuple[float, float], percent: bool = False) -> dict[str, object]:
+    """Build a linear axis with fixed limits; shares of 1 are shown in per cent."""
+    # On a short axis, several ticks would read the same without a decimal.
+    percent_format = ".0%" if limits[1] - limits[0] >= 0.05 else ".1%"
+    return {
+        "title": {"text": title},
+        "range": list(limits),
+        "tickformat": percent_format if percent else NUMBER,
+    }
 
 
 class Sketch:
-    """A figure in the making, its traces and shapes as data.
+    """A figure under construction, its traces and shapes as data.
 
-    Plotly checks every property of every trace that is added to a figure of its own, twice, which took 10 of the 14 ms
-    of drawing Mean's. Here nothing is checked: the test of this module has Plotly check what is drawn.
+    Plotly checks every property of each trace that is added to its own figure, twice, which took 10 of the 14
+    ms of drawing that of Mean. Here nothing is checked: the test of this module lets Plotly check the drawing.
 
     Args:
         x: The horizontal axis, as Plotly has it.
@@ -124,7 +128,7 @@ class Sketch:
     """
 
     def __init__(self, x: Mapping[str, object], y: Mapping[str, object], height: int = MAIN_HEIGHT) -> None:
-        self.layout = _layout(x, y, height)
+        self.layout = _build_layout(x, y, height)
         self.data: list[dict[str, Any]] = []
         self.shapes: list[dict[str, Any]] = []
         self.annotations: list[dict[str, Any]] = []
@@ -141,16 +145,16 @@ class Sketch:
         """Write a text."""
         self.annotations.append(annotation)
 
-    def figure(self) -> go.Figure:
-        """The figure."""
-        _with_template()
-        drawn = {"shapes": self.shapes, "annotations": self.annotations}
-        layout = self.layout | {name: items for name, items in drawn.items() if items}
+    def to_figure(self) -> go.Figure:
+        """Return the Plotly figure."""
+        _use_template()
+        layers = {"shapes": self.shapes, "annotations": self.annotations}
+        layout = self.layout | {name: items for name, items in layers.items() if items}
         return go.Figure({"data": self.data, "layout": layout}, _validate=False)
 
 
 class Drawing(Protocol):
-    """What traces and shapes can be added to: a figure of Plotly's, or a sketch of one."""
+    """A figure to which traces and shapes can be added: Plotly's own, or a `Sketch`."""
 
     def add_trace(self, trace: dict[str, Any], /) -> Any:
         """Draw above all others."""
@@ -162,13 +166,13 @@ class Drawing(Protocol):
         """Write a text."""
 
 
-def _layout(x: Mapping[str, object], y: Mapping[str, object], height: int) -> dict[str, object]:
+def _build_layout(x: Mapping[str, object], y: Mapping[str, object], height: int) -> dict[str, object]:
     # On the right there is room for half of the last tick label: Plotly hides labels that would be cut, and
     # Streamlit's theme overrides the margins of a template.
     return {"height": height, "xaxis": x, "yaxis": y, "margin": {"r": 28}}
 
 
-def _with_template() -> None:
+def _use_template() -> None:
     # Plotly checks a template anew in every figure that names it, which took half of the time here; that of figures
     # that name none it takes as it is. Streamlit sets its own as that one when it is imported.
     if pio.templates.default != TEMPLATE:
@@ -179,42 +183,44 @@ LABEL_WIDTH = 34
 """Characters of a label that fit in one line above the narrowest figure, a third of a page beside a wide axis."""
 
 
-BUTTONS, LABEL_LINE = 30, 14
+BUTTONS_HEIGHT, LABEL_LINE_HEIGHT = 30, 14
 """Height in pixels of Plotly's row of buttons at the top, and of a line of a label."""
 
 
-def labelled(fig: go.Figure, text: str) -> go.Figure:
-    """The figure with a label above it that stays in its SVG; for what must not be taken for public.
+def add_label(fig: go.Figure, text: str) -> go.Figure:
+    """Add a label above the figure that stays in its SVG; it marks what must not be taken for public.
 
     It stands below the buttons, which on a narrow figure take more than half of the width.
     """
-    lines = _even_lines(text, LABEL_WIDTH)
+    lines = _wrap_evenly(text, LABEL_WIDTH)
     fig.add_annotation(
         x=0, y=1, xref="paper", yref="paper", xanchor="left", yanchor="bottom", showarrow=False,
         text="<br>".join(lines), align="left",
         font={"size": 11},
     )  # fmt: skip
-    top, height = BUTTONS + LABEL_LINE * len(lines), fig.layout.height
+    top_margin, height = BUTTONS_HEIGHT + LABEL_LINE_HEIGHT * len(lines), fig.layout.height
     # The plot itself stays as high as that of a figure without a label.
-    taller = {} if height is None else {"height": height + top - (fig.layout.margin.t or BUTTONS)}
-    return fig.update_layout(margin={"t": top}, **taller)
+    height_update = (
+        {} if height is None else {"height": height + top_margin - (fig.layout.margin.t or BUTTONS_HEIGHT)}
+    )
+    return fig.update_layout(margin={"t": top_margin}, **height_update)
 
 
-def _even_lines(text: str, width: int) -> list[str]:
-    """As few lines as fit, none much shorter than the others."""
-    fewest = len(textwrap.wrap(text, width))
+def _wrap_evenly(text: str, width: int) -> list[str]:
+    """Wrap a text into as few lines as possible, none much shorter than the others."""
+    min_lines = len(textwrap.wrap(text, width))
     return next(
         lines
-        for narrow in range(1, width + 1)
-        if len(lines := textwrap.wrap(text, narrow, break_long_words=False)) == fewest
+        for line_width in range(1, width + 1)
+        if len(lines := textwrap.wrap(text, line_width, break_long_words=False)) == min_lines
     )
 
 
-EMPTY: dict[str, Any] = {"type": "scatter", "x": [None], "y": [None], "hoverinfo": "skip"}
+EMPTY_TRACE: dict[str, Any] = {"type": "scatter", "x": [None], "y": [None], "hoverinfo": "skip"}
 """A trace that stands in the legend only."""
 
 
-def curve_data(
+def build_curve(
     name: str,
     x: npt.ArrayLike,
     y: npt.ArrayLike,
@@ -222,76 +228,87 @@ def curve_data(
     hover: str,
     opacity: float = 1.0,
     symbol: str = "",
-    **more: Any,
+    **trace_options: Any,
 ) -> dict[str, Any]:
-    """A line with a hover text (a Plotly hover template), and with markers where they have a symbol: a trace as data.
+    """Build a line with a hover text (a Plotly hover template) as trace data; a symbol adds markers.
 
-    ``more`` are further properties of the trace, as Plotly has them.
+    ``trace_options`` are further properties of the trace, as Plotly has them.
     """
-    marked = (
+    point_style = (
         {"mode": "lines+markers", "marker": {"size": 8, "symbol": symbol}} if symbol else {"mode": "lines"}
     )
-    words = {"hovertemplate": hover + "<extra></extra>"}
+    hover_texts = {"hovertemplate": hover + "<extra></extra>"}
     return {
-        "type": "scatter", "x": x, "y": y, "name": name, "line": line, "opacity": opacity, **words, **marked, **more
+        "type": "scatter", "x": x, "y": y, "name": name, "line": line, "opacity": opacity,
+        **hover_texts, **point_style, **trace_options,
     }  # fmt: skip
 
 
-def curve(*of: Any, **more: Any) -> go.Scatter:
-    """A line, as `curve_data` has it."""
-    return go.Scatter(curve_data(*of, **more))
+def draw_curve(*arguments: Any, **trace_options: Any) -> go.Scatter:
+    """Draw a line, as `build_curve` describes it."""
+    return go.Scatter(build_curve(*arguments, **trace_options))
 
 
-def points_data(
-    name: str, x: npt.ArrayLike, y: npt.ArrayLike, look: Mapping[str, object], hover: str, **more: Any
+def build_points(
+    name: str,
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    marker: Mapping[str, object],
+    hover: str,
+    **trace_options: Any,
 ) -> dict[str, Any]:
-    """Marked points with a hover text: a trace as data.
+    """Build marked points with a hover text as trace data.
 
-    ``look`` is Plotly's ``marker``, ``more`` further properties of the trace.
+    ``marker`` is Plotly's ``marker``, ``trace_options`` are further properties of the trace.
     """
-    words = {"hovertemplate": hover + "<extra></extra>"}
+    hover_texts = {"hovertemplate": hover + "<extra></extra>"}
     return {
         "type": "scatter",
         "x": x,
         "y": y,
         "name": name,
         "mode": "markers",
-        "marker": look,
-        **words,
-        **more,
+        "marker": marker,
+        **hover_texts,
+        **trace_options,
     }
 
 
-Look = str | Mapping[str, Any]
+Style = str | Mapping[str, Any]
 """A colour, or a line whose colour it is."""
 
 
-def marker_data(name: str, x: float, y: float, of: Look, symbol: str, hover: str) -> dict[str, Any]:
-    """One marked point: a trace as data."""
-    color = of if isinstance(of, str) else of["color"]
-    look = {"color": color, "size": 13, "symbol": symbol, "line": {"color": "white", "width": 1.5}}
-    return points_data(name, [x], [y], look, hover)
+def build_marker(name: str, x: float, y: float, style: Style, symbol: str, hover: str) -> dict[str, Any]:
+    """Build one marked point as trace data."""
+    color = style if isinstance(style, str) else style["color"]
+    marker = {"color": color, "size": 13, "symbol": symbol, "line": {"color": "white", "width": 1.5}}
+    return build_points(name, [x], [y], marker, hover)
 
 
-def whiskers(above: npt.ArrayLike, below: npt.ArrayLike | None = None, **more: Any) -> dict[str, Any]:
-    """Error bars of points, as Plotly's ``error_y``; as long below as above where nothing else is said."""
-    sides: dict[str, Any] = {"array": above}
-    if below is not None:
-        sides |= {"symmetric": False, "arrayminus": below}
-    return {"type": "data", **sides, "thickness": 1.2, "width": 4, **more}
+def build_error_bars(
+    upper_lengths: npt.ArrayLike, lower_lengths: npt.ArrayLike | None = None, **options: Any
+) -> dict[str, Any]:
+    """Build error bars of points, as Plotly's ``error_y``; by default as long below as above."""
+    lengths: dict[str, Any] = {"array": upper_lengths}
+    if lower_lengths is not None:
+        lengths |= {"symmetric": False, "arrayminus": lower_lengths}
+    return {"type": "data", **lengths, "thickness": 1.2, "width": 4, **options}
 
 
-def add_curve(fig: Drawing, *of: Any, **more: Any) -> None:
-    """Draw a `curve`."""
-    fig.add_trace(curve_data(*of, **more))
+def add_curve(fig: Drawing, *arguments: Any, **trace_options: Any) -> None:
+    """Draw a line in a figure, as `build_curve` describes it."""
+    fig.add_trace(build_curve(*arguments, **trace_options))
 
 
 def add_area(
-    fig: Drawing, x: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, color: str, **more: Any
+    fig: Drawing, x: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, color: str, **trace_options: Any
 ) -> None:
-    """Fill between two curves; ``more`` are further properties of the trace."""
-    along, below, above = (np.asarray(values, dtype=np.float64) for values in (x, low, high))
-    outline = {"x": np.concatenate((along, along[::-1])), "y": np.concatenate((above, below[::-1]))}
+    """Fill between two curves; ``trace_options`` are further properties of the trace."""
+    x_values, low_values, high_values = (np.asarray(values, dtype=np.float64) for values in (x, low, high))
+    outline = {
+        "x": np.concatenate((x_values, x_values[::-1])),
+        "y": np.concatenate((high_values, low_values[::-1])),
+    }
     fig.add_trace(
         {
             "type": "scatter",
@@ -301,20 +318,20 @@ def add_area(
             "fillcolor": color,
             "line": {"width": 0},
             "hoverinfo": "skip",
-            **more,
+            **trace_options,
         }
     )
 
 
-def line_across(fig: Drawing, y: float, name: str, dash: str) -> None:
-    """A level over the whole width; its name stands in the legend."""
+def add_horizontal_line(fig: Drawing, y: float, name: str, dash: str) -> None:
+    """Draw a level over the whole width; its name stands in the legend."""
     # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
     line = {"color": NEUTRAL, "width": 1, "dash": dash}
     fig.add_shape(type="line", xref="paper", x0=0, x1=1, yref="y", y0=y, y1=y, line=line)
-    legend_line(fig, name, line, group=name)
+    add_legend_line(fig, name, line, group=name)
 
 
-def band(fig: Drawing, low: float, high: float, text: str) -> None:
+def add_band(fig: Drawing, low: float, high: float, text: str) -> None:
     """Shade an interval of the horizontal axis; its name stands in the legend."""
     # Not `add_vrect`, which looks through all axes of the figure and takes as long as three curves.
     fig.add_shape(
@@ -324,16 +341,16 @@ def band(fig: Drawing, low: float, high: float, text: str) -> None:
         yref="paper",
         y0=0,
         y1=1,
-        fillcolor=BAND,
+        fillcolor=BAND_COLOR,
         line={"width": 0},
         layer="below",
     )
-    swatch = {"color": BAND, "size": 14, "symbol": "square", "line": {"width": 0}}
-    fig.add_trace({**EMPTY, "name": text, "mode": "markers", "marker": swatch})
+    swatch = {"color": BAND_COLOR, "size": 14, "symbol": "square", "line": {"width": 0}}
+    fig.add_trace({**EMPTY_TRACE, "name": text, "mode": "markers", "marker": swatch})
 
 
-def legend_line(fig: Drawing, name: str, line: dict[str, Any], group: str) -> None:
-    """An entry of the legend for several lines that share a dash pattern but not a colour."""
+def add_legend_line(fig: Drawing, name: str, line: dict[str, Any], group: str) -> None:
+    """Add a legend entry for several lines that share a dash pattern but not a colour."""
     fig.add_trace(
-        {**EMPTY, "name": name, "mode": "lines", "line": {**line, "color": NEUTRAL}, "legendgroup": group}
+        {**EMPTY_TRACE, "name": name, "mode": "lines", "line": {**line, "color": NEUTRAL}, "legendgroup": group}
     )  # fmt: skip

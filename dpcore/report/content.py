@@ -22,28 +22,28 @@ from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.text_fields import to_values
 from dpcore.common.version import VERSION
 from dpcore.dataset import Dataset
-from dpcore.report.markup import literal
+from dpcore.report.markup import escape_markdown
 
 PACKAGES = ("numpy", "scipy", "pandas", "plotly", "opendp", "dp-accounting", "cvxpy", "clarabel", "streamlit")
-"""Whose versions a report names."""
+"""The packages whose versions a report names."""
 
 
-BESIDE_PRIVATE = "entered beside private data: public only if it was not chosen by looking at them"
-"""What a report of private data says of a setting that may have been read off them: no software can tell."""
+PRIVATE_SETTING_LABEL = "entered beside private data: public only if it was not chosen by looking at them"
+"""The label of a setting that may have been chosen by looking at private data: no software can tell."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One number, or one sentence with numbers, that says what it is.
+    """One number, or one sentence with numbers, under its name.
 
     Attributes:
-        name: What it is, Markdown.
-        value: With its unit, Markdown.
-        disclosure: Where it comes from.
+        name: Its name, Markdown.
+        value: The number with its unit, or the sentence, Markdown.
+        disclosure: The disclosure of the data it comes from.
         note: What it compares with, Markdown; empty for none.
         help: Explanation, Markdown; empty for none.
-        number: The value with all its digits, where it is a number.
-        label: Replaces the disclosure's own label, as where the epsilon of a release is known; empty for none.
+        number: The value with all its digits, if it is a number.
+        label: Replaces the disclosure's own label, for example if the epsilon of a release is known; empty for none.
     """
 
     name: str
@@ -55,41 +55,41 @@ class Line:
     label: str = ""
 
     @property
-    def says(self) -> str:
-        """The label that stands beside it."""
+    def shown_label(self) -> str:
+        """Return the label that stands beside it."""
         return self.label or self.disclosure.label
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What is proved of a choice.
+    """A proof that a choice is near the best.
 
     Attributes:
-        name: Of what.
+        name: The quantity that is proved.
         certificate: Value and lower bound.
-        ended: How the search ended, a sentence.
+        stop_reason: How the search ended, a sentence.
         disclosure: Of the data behind both.
     """
 
     name: str
     certificate: Certificate
-    ended: str
+    stop_reason: str
     disclosure: Provenance
 
 
 @dataclass(frozen=True)
-class Said:
-    """What one answer card says.
+class AnswerContent:
+    """The content of one answer card.
 
     Attributes:
         title: Heading, where a report has several answers; empty otherwise.
-        headline: What to do, Markdown.
-        detail: What comes after it, Markdown; empty for none.
+        headline: The advice, Markdown.
+        detail: The text below it, Markdown; empty for none.
         numbers: Its figures.
         facts: Its sentences.
         proofs: Its certificates.
         assumptions: Sentences without full stop; they hold no numbers computed from data.
-        disclosure: Of headline and detail.
+        disclosure: The disclosure of headline and detail.
     """
 
     title: str
@@ -107,10 +107,10 @@ class FigureData:
     """A figure without its drawing.
 
     Attributes:
-        key: Names the drawing.
+        key: The key of its drawing.
         title: Heading, plain text.
-        alt: What it shows, its takeaway first, plain text.
-        columns: What it draws.
+        alt: Description, its takeaway first, plain text.
+        columns: The values that are drawn, by name.
         disclosure: Of the data behind it.
     """
 
@@ -123,35 +123,35 @@ class FigureData:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that a report holds.
+    """The whole content of a report.
 
     Attributes:
         page: Title of the page it was made on.
-        question: What that page answers, one sentence.
+        question: The question of that page, one sentence.
         parameters: Every field of the page's parameters object, entered by the person.
-        asked: The fields that matter for the answer, in words, in order.
-        made: When.
-        summary: The data.
+        settings: The fields that matter for the answer, in words, in order.
+        created: The time of the report.
+        summary: Lines about the data set.
         answers: One per card.
-        figures: In order.
-        formulae: How this is computed: Markdown with LaTeX.
-        disclosure: Of the data.
+        figures: The figures, in order.
+        formulae: The computation: Markdown with LaTeX.
+        disclosure: The disclosure of the data.
         releases: DP releases drawn on the page, each labelled with its epsilon.
         choice: The page's own file with all digits; None for none.
-        versions: Name to version.
-        public_only: Whether what was computed from private data was left out.
-        left_out: What was, in words.
+        versions: Version of each package, by name.
+        public_only: Whether all that was computed from private data is missing.
+        omitted: The missing sections, in words.
         methods: Sentences for a methods section, which hold nothing private; None for none.
-        beside_private: Those of ``parameters`` that may have been chosen by looking at private data.
+        private_settings: Names among ``parameters`` that may have been chosen by looking at private data.
     """
 
     page: str
     question: str
     parameters: Mapping[str, Any]
-    asked: tuple[Line, ...]
-    made: datetime
+    settings: tuple[Line, ...]
+    created: datetime
     summary: tuple[Line, ...]
-    answers: tuple[Said, ...]
+    answers: tuple[AnswerContent, ...]
     figures: tuple[FigureData, ...]
     formulae: str
     disclosure: Provenance
@@ -159,103 +159,110 @@ class Report:
     choice: Mapping[str, Any] | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     public_only: bool = False
-    left_out: tuple[str, ...] = ()
+    omitted: tuple[str, ...] = ()
     methods: Methods | None = None
-    beside_private: tuple[str, ...] = ()
+    private_settings: tuple[str, ...] = ()
 
     @property
     def holds_private(self) -> bool:
-        """Whether anything in it was computed from private data."""
-        parts = [
-            *(line.disclosure for line in (*self.asked, *self.summary, *self.releases)),
+        """Return whether any part was computed from private data."""
+        disclosures = [
+            *(line.disclosure for line in (*self.settings, *self.summary, *self.releases)),
             *(answer.disclosure for answer in self.answers),
             *(line.disclosure for answer in self.answers for line in (*answer.numbers, *answer.facts)),
             *(proof.disclosure for answer in self.answers for proof in answer.proofs),
             *(figure.disclosure for figure in self.figures),
         ]
-        # The choice's file is as sensitive as the data.
-        parts += [self.disclosure] if self.choice is not None else []
-        return Disclosure.PRIVATE in parts
+        # The file of the choice is as sensitive as the data.
+        disclosures += [self.disclosure] if self.choice is not None else []
+        return Disclosure.PRIVATE in disclosures
 
 
-def said(answer: Answer, title: str = "") -> Said:
-    """What an answer says, with its label at every number; ``title`` where a report has several."""
-    kind = answer.disclosure
-    return Said(
+def read_answer(answer: Answer, title: str = "") -> AnswerContent:
+    """Read the content of an answer card, with a label at every number; ``title`` if a report has several."""
+    disclosure = answer.disclosure
+    return AnswerContent(
         title=title,
         headline=answer.headline,
         detail=answer.detail,
-        numbers=tuple(Line(n.label, n.text, kind, n.note, n.help, n.value) for n in answer.numbers),
-        facts=tuple(Line(name, sentence, kind) for name, sentence in answer.all_facts),
-        proofs=tuple(Proof(of, certificate, ended, kind) for of, certificate, ended in answer.proofs),
-        assumptions=answer.assumed,
-        disclosure=kind,
+        numbers=tuple(Line(n.label, n.text, disclosure, n.note, n.help, n.value) for n in answer.numbers),
+        facts=tuple(Line(name, sentence, disclosure) for name, sentence in answer.all_facts),
+        proofs=tuple(
+            Proof(name, certificate, stop_reason, disclosure)
+            for name, certificate, stop_reason in answer.proofs
+        ),
+        assumptions=answer.all_assumptions,
+        disclosure=disclosure,
     )
 
 
-def entered(value: Any) -> str:
-    """A setting as a person reads it, Markdown."""
+def format_setting(value: Any) -> str:
+    """Format a setting as a person reads it, Markdown."""
     if isinstance(value, enum.Enum):
-        return literal(getattr(value, "title", value.name.replace("_", " ").lower()))
+        return escape_markdown(getattr(value, "title", value.name.replace("_", " ").lower()))
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
         return wording.number(value)
     if isinstance(value, float):
-        return literal(wording.entered(value))
-    return literal(str(value))
+        return escape_markdown(wording.entered(value))
+    return escape_markdown(str(value))
 
 
-def of_answer(answer: Answer, page: str, asks: str, made: datetime, data: Dataset | None = None) -> Report:
-    """The report of an answer to a person who asked it by no page.
+def build_report(
+    answer: Answer, page: str, question: str, created: datetime, dataset: Dataset | None = None
+) -> Report:
+    """Build the report of an answer that no page asked for.
 
-    What was entered may each have been read off private data: nothing here knows that it was not.
+    Each setting may have been chosen by looking at private data: nothing here knows that it was not.
 
     Args:
-        answer: With its parameters and plots.
+        answer: An answer with its parameters and plots.
         page: Heading.
-        asks: What it answers, one sentence.
-        made: When.
-        data: What it is about; None where the settings say all.
+        question: The question, one sentence.
+        created: The time of the report.
+        dataset: The data set; None if the settings are all of the input.
     """
     parameters = answer.parameters
-    shown = {
+    changed_settings = {
         f.name: value
         for f in fields(parameters)
         if (value := getattr(parameters, f.name)) is not None and value != f.default
     }
-    beside = tuple(shown) if answer.disclosure is Disclosure.PRIVATE else ()
-    label = BESIDE_PRIVATE if beside else ""
+    private_settings = tuple(changed_settings) if answer.disclosure is Disclosure.PRIVATE else ()
+    label = PRIVATE_SETTING_LABEL if private_settings else ""
     plots = [make() for make in answer.plots.values()]
     return Report(
         page=page,
-        question=asks,
+        question=question,
         parameters=to_values(parameters),
-        beside_private=beside,
-        asked=tuple(
-            Line(literal(name.replace("_", " ")), entered(value), Disclosure.PUBLIC, label=label)
-            for name, value in shown.items()
+        private_settings=private_settings,
+        settings=tuple(
+            Line(
+                escape_markdown(name.replace("_", " ")), format_setting(value), Disclosure.PUBLIC, label=label
+            )
+            for name, value in changed_settings.items()
         ),
-        made=made,
-        summary=() if data is None else data_lines(data),
-        answers=(said(answer),),
+        created=created,
+        summary=() if dataset is None else summarise_dataset(dataset),
+        answers=(read_answer(answer),),
         figures=tuple(FigureData(p.key, p.title, p.alt, p.columns, p.disclosure) for p in plots),
         formulae="",
         disclosure=answer.disclosure,
         choice=None if answer.choice is None else json.loads(answer.choice()),
-        versions=versions(),
+        versions=read_versions(),
         methods=answer.methods,
     )
 
 
-def versions() -> dict[str, str]:
-    """Version of Sweet Spot, of Python and of `PACKAGES`, without importing any."""
-    return dict(_versions())
+def read_versions() -> dict[str, str]:
+    """Return the version of Sweet Spot, of Python and of `PACKAGES`, without importing any."""
+    return dict(_read_versions())
 
 
 @functools.cache
-def _versions() -> dict[str, str]:
-    """As they were when they were first asked for: reading them off the disk takes 20 ms."""
+def _read_versions() -> dict[str, str]:
+    """Read the versions once: reading them from the disk takes 20 ms."""
     versions = {"Sweet Spot": VERSION, "Python": platform.python_version()}
     for name in PACKAGES:
         try:
@@ -265,80 +272,91 @@ def _versions() -> dict[str, str]:
     return versions
 
 
-def data_lines(data: Dataset) -> tuple[Line, ...]:
-    """The summary of a data set. No user is named, and of sizes only the largest stands alone."""
-    kind = data.provenance
-    s = data.histogram.summary()
-    texts = {"Data": data.name, "Where from": data.source}
-    if data.privacy_unit:
-        texts["A user is"] = ", ".join(data.privacy_unit)
+def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
+    """Summarise a data set. No user is named, and the only single size is the largest."""
+    disclosure = dataset.provenance
+    summary = dataset.histogram.summary()
+    texts = {"Data": dataset.name, "Where from": dataset.source}
+    if dataset.privacy_unit:
+        texts["A user is"] = ", ".join(dataset.privacy_unit)
     texts["One contribution is"] = {
         "rows": "a row",
         "distinct tasks": "a distinct task",
         "total of a column": "a unit of the column that was added up",
-    }[data.contribution.value]
-    texts |= {f"Note {i}": note for i, note in enumerate(data.notes, 1)}
-    lines = [Line(name, literal(text), kind) for name, text in texts.items()]
+    }[dataset.contribution.value]
+    texts |= {f"Note {i}": note for i, note in enumerate(dataset.notes, 1)}
+    lines = [Line(name, escape_markdown(text), disclosure) for name, text in texts.items()]
     for name, number in (
-        ("Users", s.num_users),
-        ("Rows", s.num_rows),
-        ("Rows of the median user", s.median),
-        ("Rows per user, mean", s.mean),
-        ("Rows of the heaviest user", s.max),
+        ("Users", summary.num_users),
+        ("Rows", summary.num_rows),
+        ("Rows of the median user", summary.median),
+        ("Rows per user, mean", summary.mean),
+        ("Rows of the heaviest user", summary.max),
     ):
-        lines.append(Line(name, wording.number(number), kind, number=number))
-    top = float(s.top_percent_share)
+        lines.append(Line(name, wording.number(number), disclosure, number=number))
+    heaviest_share = float(summary.top_percent_share)
     lines.append(
-        Line("Share of rows held by the heaviest 1 % of users", wording.percent(top), kind, number=top)
+        Line(
+            "Share of rows held by the heaviest 1 % of users",
+            wording.percent(heaviest_share),
+            disclosure,
+            number=heaviest_share,
+        )
     )
-    gini = float(s.gini)
+    gini = float(summary.gini)
     lines.append(
-        Line("Gini coefficient", f"{gini:.2f}", kind, "0: all alike; 1: one user has everything", number=gini)
+        Line(
+            "Gini coefficient",
+            f"{gini:.2f}",
+            disclosure,
+            "0: all alike; 1: one user has everything",
+            number=gini,
+        )
     )
     return tuple(lines)
 
 
-def publishable(report: Report) -> Report:
-    """The report without all that was computed from private data, saying what was left out.
+def remove_private(report: Report) -> Report:
+    """Remove all that was computed from private data, and say what is missing.
 
-    What is said does not depend on the data either: sections are named, not counted.
+    That note does not depend on the data either: sections are named, not counted.
     """
 
-    def keep(lines: tuple[Line, ...]) -> tuple[Line, ...]:
+    def remove_private_lines(lines: tuple[Line, ...]) -> tuple[Line, ...]:
         return tuple(line for line in lines if line.disclosure is not Disclosure.PRIVATE)
 
-    left_out = []
-    summary = keep(report.summary)
+    omitted = []
+    summary = remove_private_lines(report.summary)
     if len(summary) < len(report.summary):
-        left_out.append("Summary of the data, their name and where they are from")
+        omitted.append("Summary of the data, their name and where they are from")
     answers = []
     for answer in report.answers:
-        hidden = answer.disclosure is Disclosure.PRIVATE
-        if hidden:
+        is_private = answer.disclosure is Disclosure.PRIVATE
+        if is_private:
             name = f"The choice ({answer.title})" if answer.title else "The choice"
-            left_out.append(f"{name}: headline, numbers, facts and certificates")
+            omitted.append(f"{name}: headline, numbers, facts and certificates")
         answers.append(
             replace(
                 answer,
-                headline="" if hidden else answer.headline,
-                detail="" if hidden else answer.detail,
-                numbers=keep(answer.numbers),
-                facts=keep(answer.facts),
+                headline="" if is_private else answer.headline,
+                detail="" if is_private else answer.detail,
+                numbers=remove_private_lines(answer.numbers),
+                facts=remove_private_lines(answer.facts),
                 proofs=tuple(p for p in answer.proofs if p.disclosure is not Disclosure.PRIVATE),
                 # What stays are the assumptions, which hold no number of the data.
-                disclosure=Disclosure.PUBLIC if hidden else answer.disclosure,
+                disclosure=Disclosure.PUBLIC if is_private else answer.disclosure,
             )
         )
-    kept = tuple(f for f in report.figures if f.disclosure is not Disclosure.PRIVATE)
-    left_out += [f"Figure: {f.title}" for f in report.figures if f.disclosure is Disclosure.PRIVATE]
+    public_figures = tuple(f for f in report.figures if f.disclosure is not Disclosure.PRIVATE)
+    omitted += [f"Figure: {f.title}" for f in report.figures if f.disclosure is Disclosure.PRIVATE]
     return replace(
         report,
         summary=summary,
-        asked=keep(report.asked),
+        settings=remove_private_lines(report.settings),
         answers=tuple(answers),
-        figures=kept,
-        releases=keep(report.releases),
+        figures=public_figures,
+        releases=remove_private_lines(report.releases),
         choice=None if report.disclosure is Disclosure.PRIVATE else report.choice,
         public_only=True,
-        left_out=tuple(left_out),
+        omitted=tuple(omitted),
     )

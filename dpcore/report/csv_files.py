@@ -1,4 +1,4 @@
-"""Files a person takes away. Every file carries the label of the data it was computed from."""
+"""Files that a person takes away. Every file carries the label of the data it was computed from."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from dpcore.data.column_names import harmless, harmless_line
 from dpcore.dataset import Dataset
 
 
-def public_inputs(fields: Mapping[str, str]) -> list[str]:
-    """What made the file, and a line per public input."""
+def list_public_inputs(fields: Mapping[str, str]) -> list[str]:
+    """List the program that made the file, and a line per public input."""
     return [f"Sweet Spot {VERSION}", *(f"public input: {name} = {text}" for name, text in fields.items())]
 
 
-def columns_csv(
+def write_columns(
     columns: Mapping[str, npt.ArrayLike], disclosure: Provenance, notes: Sequence[str] = ()
 ) -> str:
-    """A CSV with one column per entry and a last column ``label`` saying what the numbers are.
+    """Write a CSV with one column per entry and a last column ``label`` that says how public the numbers are.
 
     Args:
         columns: Column name to values; all of one length. Floats keep every digit.
@@ -33,7 +33,9 @@ def columns_csv(
     """
     import pandas as pd
 
-    frame = pd.DataFrame({harmless(name): _harmless(np.asarray(values)) for name, values in columns.items()})
+    frame = pd.DataFrame(
+        {harmless(name): _make_harmless(np.asarray(values)) for name, values in columns.items()}
+    )
     frame[LABEL_COLUMN] = disclosure.label
     table = frame.to_csv(index=False, lineterminator="\n")
     if not notes:
@@ -44,16 +46,16 @@ def columns_csv(
     return "".join(f"# {harmless_line(' '.join(line.split()))}\n" for line in lines) + table
 
 
-def _harmless(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _make_harmless(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if values.dtype.kind not in "OUT":
         return values
     return np.array([harmless(v) if isinstance(v, str) else v for v in values.tolist()], dtype=object)
 
 
-def histogram_csv(dataset: Dataset) -> str:
-    """How many users have how many rows, as *Your data* opens it: columns ``size``, ``users``, ``label``.
+def write_histogram(dataset: Dataset) -> str:
+    """Write how many users have how many rows, as *Your data* opens it: columns ``size``, ``users``, ``label``.
 
-    The label makes it more than numbers: from a DP release it brings epsilon back (`counting.Source.stated_release`).
+    The label brings back the epsilon of a DP release (`counting.Source.stated_release`).
     """
     histogram = dataset.histogram
-    return columns_csv({"size": histogram.sizes, "users": histogram.users}, dataset.provenance)
+    return write_columns({"size": histogram.sizes, "users": histogram.users}, dataset.provenance)

@@ -8,80 +8,80 @@ from typing import Any
 import numpy as np
 
 from dpcore.answer.methods import Methods
-from dpcore.common.documents import document
-from dpcore.report.content import FigureData, Line, Proof, Report, Said
-from dpcore.report.markup import plain_text
+from dpcore.common.documents import write_document
+from dpcore.report.content import AnswerContent, FigureData, Line, Proof, Report
+from dpcore.report.markup import to_plain_text
 
 SCHEMA = "sweetspot/report/1"
 
 
-def report_json(report: Report) -> str:
-    """The report as JSON, indented. Numbers that are not finite are null; every number stands beside its label."""
-    return document(
+def write_report_json(report: Report) -> str:
+    """Write the report as indented JSON. Numbers that are not finite are null; a label stands beside every number."""
+    return write_document(
         SCHEMA,
-        made_at=report.made.isoformat(timespec="seconds"),
+        made_at=report.created.isoformat(timespec="seconds"),
         page=report.page,
         holds_private_numbers=report.holds_private,
         public_and_dp_only=report.public_only,
-        left_out=list(report.left_out),
+        left_out=list(report.omitted),
         question={
             "label": "public input",
             "asks": report.question,
-            "parameters": _finite(report.parameters),
-            "entered_beside_private_data": list(report.beside_private),
+            "parameters": _to_json_value(report.parameters),
+            "entered_beside_private_data": list(report.private_settings),
         },
-        data=[_line(line) for line in report.summary],
-        answers=[_answer(answer) for answer in report.answers],
-        releases=[_line(line) for line in report.releases],
-        figures=[_figure(figure) for figure in report.figures],
-        choice=_finite(report.choice),
+        data=[_convert_line(line) for line in report.summary],
+        answers=[_convert_answer(answer) for answer in report.answers],
+        releases=[_convert_line(line) for line in report.releases],
+        figures=[_convert_figure(figure) for figure in report.figures],
+        choice=_to_json_value(report.choice),
         formulae=report.formulae,
-        methods=None if report.methods is None else _methods(report.methods),
+        methods=None if report.methods is None else _convert_methods(report.methods),
         versions=dict(report.versions),
     )
 
 
-def _methods(methods: Methods) -> dict[str, Any]:
-    return {"label": methods.shown.label, "text": methods.text, "bibtex": methods.bibtex}
+def _convert_methods(methods: Methods) -> dict[str, Any]:
+    return {"label": methods.shown_disclosure.label, "text": methods.text, "bibtex": methods.bibtex}
 
 
-def _line(line: Line) -> dict[str, Any]:
+def _convert_line(line: Line) -> dict[str, Any]:
     texts = {"name": line.name, "value": line.value, "note": line.note, "help": line.help}
-    parts: dict[str, Any] = {name: plain_text(text) for name, text in texts.items() if text}
+    entries: dict[str, Any] = {name: to_plain_text(text) for name, text in texts.items() if text}
     if line.number is not None:
-        parts["number"] = _finite(line.number)
-    return {**parts, "label": line.says}
+        entries["number"] = _to_json_value(line.number)
+    return {**entries, "label": line.shown_label}
 
 
-def _answer(answer: Said) -> dict[str, Any]:
+def _convert_answer(answer: AnswerContent) -> dict[str, Any]:
     return {
         "title": answer.title,
         "label": answer.disclosure.label,
-        "headline": plain_text(answer.headline),
-        "detail": plain_text(answer.detail),
-        "numbers": [_line(line) for line in answer.numbers],
-        "facts": [_line(line) for line in answer.facts],
-        "assumptions": [plain_text(sentence) for sentence in answer.assumptions],
-        "certificates": [_proof(proof) for proof in answer.proofs],
+        "headline": to_plain_text(answer.headline),
+        "detail": to_plain_text(answer.detail),
+        "numbers": [_convert_line(line) for line in answer.numbers],
+        "facts": [_convert_line(line) for line in answer.facts],
+        "assumptions": [to_plain_text(sentence) for sentence in answer.assumptions],
+        "certificates": [_convert_proof(proof) for proof in answer.proofs],
     }
 
 
-def _proof(proof: Proof) -> dict[str, Any]:
+def _convert_proof(proof: Proof) -> dict[str, Any]:
     certificate = proof.certificate
     return {
         "of": proof.name,
-        "value": _finite(certificate.value),
-        "lower_bound": _finite(certificate.lower_bound),
-        "relative_gap": _finite(certificate.relative_gap),
+        "value": _to_json_value(certificate.value),
+        "lower_bound": _to_json_value(certificate.lower_bound),
+        "relative_gap": _to_json_value(certificate.relative_gap),
         "argument": certificate.argument,
         "sentence": certificate.sentence,
-        "ended": plain_text(proof.ended),
+        "ended": to_plain_text(proof.stop_reason),
         "label": proof.disclosure.label,
     }
 
 
-def _figure(figure: FigureData) -> dict[str, Any]:
-    columns = {name: _finite(np.asarray(values).tolist()) for name, values in figure.columns.items()}
+def _convert_figure(figure: FigureData) -> dict[str, Any]:
+    columns = {name: _to_json_value(np.asarray(values).tolist()) for name, values in figure.columns.items()}
     return {
         "key": figure.key,
         "title": figure.title,
@@ -91,14 +91,14 @@ def _figure(figure: FigureData) -> dict[str, Any]:
     }
 
 
-def _finite(value: Any) -> Any:
-    """The value as JSON holds it; null for numbers that are not finite."""
+def _to_json_value(value: Any) -> Any:
+    """Convert a value to what JSON can hold; null for numbers that are not finite."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, np.generic):
-        return _finite(value.item())
+        return _to_json_value(value.item())
     if hasattr(value, "items"):
-        return {str(name): _finite(one) for name, one in value.items()}
+        return {str(name): _to_json_value(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
+        return [_to_json_value(item) for item in value]
     return value

@@ -1,4 +1,4 @@
-"""A plot as a Plotly figure: the one place where data become a picture, for page, report, script and notebook."""
+"""Draw a plot as a Plotly figure: the one place where data become a picture, for page, report, script and notebook."""
 
 from __future__ import annotations
 
@@ -20,390 +20,429 @@ from dpcore.answer.plot import (
     Border,
     Cells,
     Curve,
-    Hatched,
+    Hatching,
     Level,
-    Look,
     Mark,
     Plot,
     Points,
     Regions,
     Scale,
     Shares,
+    Style,
 )
 from dpcore.common.privacy import Disclosure
 from dpcore.report import charts, regions
 
 HEIGHT = 380
 """Height in pixels of a figure that is not the main one."""
-MOVED_HEIGHT = 400
+HANDLE_HEIGHT = 400
 """Height in pixels of a main figure with a handle: it is seen whole with what stands below it while it moves."""
-TYPED = {np.dtype(name): name for name in ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8")}
-"""Of NumPy, to the names that Plotly's script knows the same types by."""
-LINES: dict[Look, Mapping[str, Any]] = {
-    Look.CAP: charts.CAP,
-    Look.SMOOTH: charts.SMOOTH,
-    Look.SAMPLING: charts.SAMPLING,
-    Look.PRIVACY: charts.PRIVACY,
-    Look.BIAS: charts.BIAS,
-    Look.OWN: charts.OWN,
-    Look.USUAL: charts.USUAL,
-    Look.TOTAL: charts.TOTAL,
+TYPED_ARRAY_NAMES = {np.dtype(name): name for name in ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8")}
+"""Each NumPy type with its name in Plotly's script."""
+LINE_STYLES: dict[Style, Mapping[str, Any]] = {
+    Style.CAP: charts.CAP,
+    Style.SMOOTH: charts.SMOOTH,
+    Style.SAMPLING: charts.SAMPLING,
+    Style.PRIVACY: charts.PRIVACY,
+    Style.BIAS: charts.BIAS,
+    Style.ENTERED: charts.OWN_LINE,
+    Style.CUSTOMARY: charts.USUAL_LINE,
+    Style.TOTAL: charts.TOTAL,
 }
 
 
-def figure(plot: Plot) -> go.Figure:
-    """The picture; the same plot gives the same picture."""
-    fig = _drawn(plot)
+def draw(plot: Plot) -> go.Figure:
+    """Draw the picture; the same plot gives the same picture."""
+    fig = _draw_items(plot)
     if plot.note:
         fig.add_annotation(
             text=plot.note, showarrow=False, xref="paper", yref="paper", x=0.5, y=0.62, font={"size": 12}
         )
-    if plot.beneath is not None:
-        share, lower = plot.beneath_share, _drawn(plot.beneath)
-        below = {"domain": [0.0, share], "nticks": 4, "automargin": True, "zeroline": False}
+    if plot.lower_plot is not None:
+        lower_share, lower_fig = plot.lower_share, _draw_items(plot.lower_plot)
+        lower_axis = {"domain": [0.0, lower_share], "nticks": 4, "automargin": True, "zeroline": False}
         fig.layout |= {
-            "xaxis": {**_axis(plot.x), "anchor": "y2"},
-            "yaxis": {**_axis(plot.y), "domain": [share + 0.09, 1.0]},
-            "yaxis2": {**_axis(plot.beneath.y), **below},
+            "xaxis": {**_build_axis(plot.x), "anchor": "y2"},
+            "yaxis": {**_build_axis(plot.y), "domain": [lower_share + 0.09, 1.0]},
+            "yaxis2": {**_build_axis(plot.lower_plot.y), **lower_axis},
         }
-        named = {trace["name"]: trace for trace in fig.data if "name" in trace}
-        for trace in lower.data:
+        traces_by_name = {trace["name"]: trace for trace in fig.data if "name" in trace}
+        for trace in lower_fig.data:
             group = trace.get("name")
-            if group in named:
-                named[group]["legendgroup"] = trace["legendgroup"] = group
-            level = trace["x"] is charts.EMPTY["x"]  # Its entry in the legend; the line is a shape.
-            fig.add_trace(trace | {"yaxis": "y2"} | ({} if level else {"showlegend": False}))
-        for shape in lower.shapes:
+            if group in traces_by_name:
+                traces_by_name[group]["legendgroup"] = trace["legendgroup"] = group
+            is_level = trace["x"] is charts.EMPTY_TRACE["x"]  # Its entry in the legend; the line is a shape.
+            fig.add_trace(trace | {"yaxis": "y2"} | ({} if is_level else {"showlegend": False}))
+        for shape in lower_fig.shapes:
             fig.add_shape(**(shape | {"yref": "y2"} if shape.get("yref") == "y" else shape))
-    return fig.figure()
+    return fig.to_figure()
 
 
-def _drawn(plot: Plot) -> charts.Sketch:
-    usual = MOVED_HEIGHT if plot.handle is not None else charts.MAIN_HEIGHT if plot.main else HEIGHT
-    height = plot.height or usual
-    fig = charts.Sketch(_axis(plot.x), _axis(plot.y), height)
-    shared: dict[str, dict[str, Any]] = {}
-    # Several items read the same grid, and to find it takes longer than to draw them.
-    grid = functools.cache(lambda x, y: regions.Grid.of(plot.drawn[x], plot.drawn[y]))
+def _draw_items(plot: Plot) -> charts.Sketch:
+    default_height = (
+        HANDLE_HEIGHT if plot.handle is not None else charts.MAIN_HEIGHT if plot.is_main else HEIGHT
+    )
+    height = plot.height or default_height
+    fig = charts.Sketch(_build_axis(plot.x), _build_axis(plot.y), height)
+    shared_entries: dict[str, dict[str, Any]] = {}
+    # Several items read the same grid, and finding it takes longer than drawing them.
+    grid = functools.cache(lambda x, y: regions.Grid.from_columns(plot.all_columns[x], plot.all_columns[y]))
     for item in plot.items:
-        if shared and not getattr(item, "legend", ""):
-            _share(fig, shared)
+        if shared_entries and not getattr(item, "legend", ""):
+            _add_shared_entries(fig, shared_entries)
         match item:
             case Curve():
-                if item.shaded:
-                    _shade(fig, plot, item)
-                fig.add_trace(_curve(plot, item))
+                if item.is_shaded:
+                    _add_shading(fig, plot, item)
+                fig.add_trace(_build_curve(plot, item))
                 if item.legend:
                     dash = {"dash": item.dash} if item.dash else {}
-                    shared[item.legend] = {
+                    shared_entries[item.legend] = {
                         "mode": "lines",
-                        "line": {**LINES[item.look], **dash, "color": charts.NEUTRAL},
+                        "line": {**LINE_STYLES[item.style], **dash, "color": charts.NEUTRAL},
                     }
             case Points():
-                fig.add_trace(_points(plot, item))
+                fig.add_trace(_build_points(plot, item))
                 if item.legend:
-                    shared[item.legend] = {
+                    shared_entries[item.legend] = {
                         "mode": "markers",
                         "marker": {"color": charts.NEUTRAL, "size": item.size},
                     }
             case Bars():
-                fig.add_trace(_bars(plot, item))
-                fig.layout |= {"bargap": item.gap, "barmode": "overlay" if item.overlaid else "group"}
+                fig.add_trace(_build_bars(plot, item))
+                fig.layout |= {"bargap": item.gap, "barmode": "overlay" if item.is_overlaid else "group"}
             case Cells():
-                for trace in _cells(plot, item, grid(item.x, item.y)):
+                for trace in _build_cells(plot, item, grid(item.x, item.y)):
                     fig.add_trace(trace)
             case Shares():
-                fig.add_trace(_shares(plot, item))
+                fig.add_trace(_build_shares(plot, item))
             case Regions():
-                _regions(fig, plot, item, grid(item.x, item.y))
-            case Hatched():
-                regions.hatch(fig, grid(item.x, item.y), plot.drawn[item.of], item.name, item.pattern)
+                _add_regions(fig, plot, item, grid(item.x, item.y))
+            case Hatching():
+                regions.add_hatching(
+                    fig, grid(item.x, item.y), plot.all_columns[item.column], item.name, item.pattern
+                )
             case Border():
-                line = {"color": LINES[item.look]["color"], "dash": item.dash, "width": 2.5}
-                regions.border(fig, grid(item.x, item.y), plot.drawn[item.of], item.name, line)
+                line = {"color": LINE_STYLES[item.style]["color"], "dash": item.dash, "width": 2.5}
+                regions.add_border(fig, grid(item.x, item.y), plot.all_columns[item.column], item.name, line)
             case Mark():
-                words = hover(plot, item.name) + (f"<br>{item.also}" if item.also else "")
-                point = charts.marker_data(item.name, item.x, item.y, LINES[item.look], item.symbol, words)
-                fig.add_trace(point | {"showlegend": False} if item.unnamed else point)
+                hover_text = write_hover(plot, item.name) + (
+                    f"<br>{item.hover_text}" if item.hover_text else ""
+                )
+                point = charts.build_marker(
+                    item.name, item.x, item.y, LINE_STYLES[item.style], item.symbol, hover_text
+                )
+                fig.add_trace(point | {"showlegend": False} if item.is_unnamed else point)
             case Band():
-                charts.band(fig, item.low, item.high, item.name)
-            case Level(upright=True):
-                line = {"color": LINES[item.look]["color"], "dash": item.dash, "width": 1.5}
-                words = f"{item.name}<br>{plot.x.said}: %{{x:{plot.x.number}}}"
-                grouped = {"showlegend": False, "legendgroup": item.legend} if item.legend else {}
-                charts.add_curve(fig, item.name, [item.at, item.at], plot.y.limits, line, words, **grouped)
+                charts.add_band(fig, item.low, item.high, item.name)
+            case Level(is_vertical=True):
+                line = {"color": LINE_STYLES[item.style]["color"], "dash": item.dash, "width": 1.5}
+                hover_text = f"{item.name}<br>{plot.x.label}: %{{x:{plot.x.number_format}}}"
+                group_options = {"showlegend": False, "legendgroup": item.legend} if item.legend else {}
+                charts.add_curve(
+                    fig, item.name, [item.value, item.value], plot.y.limits, line, hover_text, **group_options
+                )
                 if item.legend:
-                    shared[item.legend] = {"mode": "lines", "line": {**line, "color": charts.NEUTRAL}}
+                    shared_entries[item.legend] = {"mode": "lines", "line": {**line, "color": charts.NEUTRAL}}
             case Level():
-                charts.line_across(fig, item.at, item.name, item.dash)
-    _share(fig, shared)
-    named = [item for item in plot.items if not isinstance(item, Band)]
-    alone = len(named) == 1 and not isinstance(named[0], Cells)
-    if alone:
+                charts.add_horizontal_line(fig, item.value, item.name, item.dash)
+    _add_shared_entries(fig, shared_entries)
+    legend_items = [item for item in plot.items if not isinstance(item, Band)]
+    is_single = len(legend_items) == 1 and not isinstance(legend_items[0], Cells)
+    if is_single:
         fig.layout["showlegend"] = False
     return fig
 
 
-def on_white(plot: Plot) -> go.Figure:
-    """The picture as it stands by itself, on white paper; one of data that are not public says so."""
-    fig = figure(plot)
+def draw_on_white(plot: Plot) -> go.Figure:
+    """Draw the picture on white paper; one of data that are not public is labelled."""
+    fig = draw(plot)
     if plot.disclosure is not Disclosure.PUBLIC:
-        charts.labelled(fig, plot.disclosure.label)
-    return fig.update_layout(template=white(), title={"text": plot.title})
+        charts.add_label(fig, plot.disclosure.label)
+    return fig.update_layout(template=load_white_template(), title={"text": plot.title})
 
 
 @functools.cache
-def white() -> go.layout.Template:
-    """The template of figures on white paper. Plotly would put it together anew for each, in 20 ms."""
+def load_white_template() -> go.layout.Template:
+    """Load the template of figures on white paper. Plotly would build it anew for each, in 20 ms."""
     return pio.templates.merge_templates("plotly_white", charts.TEMPLATE)
 
 
-def as_json(fig: go.Figure) -> str:
-    """A figure as JSON, arrays of numbers in base64: what Plotly's `to_json` writes, in an eighth of its time.
+def to_json(fig: go.Figure) -> str:
+    """Write a figure as JSON, arrays of numbers in base64: the text of Plotly's `to_json`, in an eighth of its time.
 
-    That copies everything first. Where it has a word of its own, as null for NaN in a list, it writes the whole.
+    That function copies everything first. It still writes what this one cannot, such as null for NaN in a list.
     """
     try:
-        # Of Plotly's, these two are not public; a test compares what is written with what Plotly writes.
-        return json.dumps(_sent({"data": fig._data, "layout": fig._layout}), allow_nan=False)
+        # These two attributes of Plotly are not public; a test compares the text with what Plotly writes.
+        return json.dumps(_to_json_value({"data": fig._data, "layout": fig._layout}), allow_nan=False)
     except (AttributeError, TypeError, ValueError):
         return str(pio.to_json(fig, validate=False))
 
 
-def _sent(value: Any) -> Any:
-    """A part of a figure as JSON has it: arrays of numbers as Plotly's typed arrays, in base64."""
+def _to_json_value(value: Any) -> Any:
+    """Convert a part of a figure to JSON: arrays of numbers become Plotly's typed arrays, in base64."""
     if isinstance(value, dict):
         # Plotly's script takes the ends of an axis as a list only.
         return {
-            name: part.tolist() if name == "range" and isinstance(part, np.ndarray) else _sent(part)
-            for name, part in value.items()
+            name: item.tolist() if name == "range" and isinstance(item, np.ndarray) else _to_json_value(item)
+            for name, item in value.items()
         }
     if isinstance(value, (list, tuple)):
-        return [_sent(part) for part in value]
+        return [_to_json_value(item) for item in value]
     if isinstance(value, np.generic):
         return value.item()
     if not isinstance(value, np.ndarray):
         return value
     if value.dtype.kind in "iu" and value.size:
         value = value.astype(np.result_type(np.min_scalar_type(value.min()), np.min_scalar_type(value.max())))
-    if value.dtype not in TYPED or not value.size:
-        return _sent(value.tolist())
-    typed = {
-        "dtype": TYPED[value.dtype],
+    if value.dtype not in TYPED_ARRAY_NAMES or not value.size:
+        return _to_json_value(value.tolist())
+    typed_array = {
+        "dtype": TYPED_ARRAY_NAMES[value.dtype],
         "bdata": base64.b64encode(value.tobytes()).decode("ascii"),
     }
-    return typed | ({"shape": ", ".join(map(str, value.shape))} if value.ndim > 1 else {})
+    return typed_array | ({"shape": ", ".join(map(str, value.shape))} if value.ndim > 1 else {})
 
 
-def _share(fig: charts.Sketch, shared: dict[str, dict[str, Any]]) -> None:
-    """Entries of the legend for what several items share, in no one's colour."""
-    for name, look in shared.items():
-        fig.add_trace({**charts.EMPTY, "name": name, "legendgroup": name, **look})
-    shared.clear()
+def _add_shared_entries(fig: charts.Sketch, shared_entries: dict[str, dict[str, Any]]) -> None:
+    """Add legend entries that several items share, in a neutral colour."""
+    for name, style in shared_entries.items():
+        fig.add_trace({**charts.EMPTY_TRACE, "name": name, "legendgroup": name, **style})
+    shared_entries.clear()
 
 
-def hover(plot: Plot, name: str) -> str:
-    """What stands where the pointer is, in Plotly's template language: the name, then both numbers with their units."""
-    return f"{name}<br>{_place(plot.x, 'x')}<br>{_place(plot.y, 'y')}"
+def write_hover(plot: Plot, name: str) -> str:
+    """Write the text at the pointer, in Plotly's template language: the name, then both numbers with their units."""
+    return f"{name}<br>{_write_coordinate(plot.x, 'x')}<br>{_write_coordinate(plot.y, 'y')}"
 
 
-def _place(axis: Axis, of: str) -> str:
-    return f"%{{{of}}}" if axis.scale is Scale.NAMES else f"{axis.said}: %{{{of}:{axis.number}}}"
+def _write_coordinate(axis: Axis, coordinate: str) -> str:
+    return (
+        f"%{{{coordinate}}}"
+        if axis.scale is Scale.NAMES
+        else f"{axis.label}: %{{{coordinate}:{axis.number_format}}}"
+    )
 
 
-def _axis(axis: Axis) -> dict[str, object]:
-    if not axis.ticks:
-        bare = {"showticklabels": False, "showgrid": False}
-        return {"title": {"text": axis.heading}, "range": list(axis.limits), **bare}
+def _build_axis(axis: Axis) -> dict[str, object]:
+    if not axis.shows_ticks:
+        hidden_options = {"showticklabels": False, "showgrid": False}
+        return {"title": {"text": axis.heading}, "range": list(axis.limits), **hidden_options}
     if axis.scale is Scale.NAMES:
         return {"title": {"text": axis.heading}, "type": "category", "tickangle": 0, "tickfont": {"size": 11}}
     if axis.scale is Scale.LOG:
-        drawn = charts.log_axis(axis.heading, axis.limits)
-        if axis.number.endswith("%"):
-            drawn["tickformat"] = "~%"
+        axis_options = charts.build_log_axis(axis.heading, axis.limits)
+        if axis.number_format.endswith("%"):
+            axis_options["tickformat"] = "~%"
     else:
-        drawn = charts.linear_axis(axis.heading, axis.limits, percent=axis.scale is Scale.PERCENT)
-    if axis.marked:
-        places, words = zip(*axis.marked, strict=True)
-        drawn.pop("minor", None)
-        drawn |= {"tickvals": places, "ticktext": words}
-    return drawn
+        axis_options = charts.build_linear_axis(
+            axis.heading, axis.limits, percent=axis.scale is Scale.PERCENT
+        )
+    if axis.named_ticks:
+        tick_values, tick_texts = zip(*axis.named_ticks, strict=True)
+        axis_options.pop("minor", None)
+        axis_options |= {"tickvals": tick_values, "ticktext": tick_texts}
+    return axis_options
 
 
-def _curve(plot: Plot, of: Curve) -> dict[str, Any]:
-    line = dict(LINES[of.look])
-    if of.tint is not None:
-        line["color"] = LINES[of.tint]["color"]
-    if of.dash:
-        line["dash"] = of.dash
-    if of.width is not None:
-        line["width"] = of.width
-    if of.steps:
+def _build_curve(plot: Plot, curve: Curve) -> dict[str, Any]:
+    line = dict(LINE_STYLES[curve.style])
+    if curve.color_style is not None:
+        line["color"] = LINE_STYLES[curve.color_style]["color"]
+    if curve.dash:
+        line["dash"] = curve.dash
+    if curve.width is not None:
+        line["width"] = curve.width
+    if curve.is_step:
         line["shape"] = "hv"
-    if of.backwards:
+    if curve.is_backward_step:
         line["shape"] = "vh"
-    if of.bins:
+    if curve.is_binned:
         line["shape"] = "hvh"
-    meant = _meant(plot, of)
-    across, upwards = np.asarray(plot.drawn[of.x])[meant], _upwards(plot, of.y)[meant] * of.factor
-    group: dict[str, Any] = {"showlegend": False} if of.legend or of.unnamed else {}
-    if of.legend:
-        group["legendgroup"] = of.legend
-    if of.first:
-        group["legendrank"] = 1
-    if of.opacity < 1.0:
-        group["opacity"] = of.opacity
-    words = hover(plot, of.name)
-    if of.also is not None:
-        words += f"<br>{of.also[0]}: %{{customdata:.3g}}"
-        group["customdata"] = np.asarray(plot.drawn[of.also[1]])[meant]
-    if of.shaded:
-        group["legendgroup"] = of.name
-    else:
-        group |= _whiskers(plot, of, upwards, "y")
-    return charts.curve_data(of.name, across, upwards, line, words, symbol=of.symbol, **group)
-
-
-def _shade(fig: charts.Sketch, plot: Plot, of: Curve) -> None:
-    """Fill between an item's ends; where one is not known the curve itself is."""
-    meant = _meant(plot, of)
-    across, middle, low, high = (
-        np.asarray(plot.drawn[name], dtype=np.float64)[meant] for name in (of.x, of.y, of.low, of.high)
+    rows = _select_rows(plot, curve)
+    x_values, y_values = (
+        np.asarray(plot.all_columns[curve.x])[rows],
+        _read_y_column(plot, curve.y)[rows] * curve.factor,
     )
-    low, high = (np.where(np.isnan(end), middle, end) for end in (low, high))
-    color = _pale(LINES[of.tint or of.look]["color"], 0.16)
-    charts.add_area(fig, across, low, high, color, showlegend=False, legendgroup=of.name)
+    options: dict[str, Any] = {"showlegend": False} if curve.legend or curve.is_unnamed else {}
+    if curve.legend:
+        options["legendgroup"] = curve.legend
+    if curve.is_first:
+        options["legendrank"] = 1
+    if curve.opacity < 1.0:
+        options["opacity"] = curve.opacity
+    hover_text = write_hover(plot, curve.name)
+    if curve.hover_column is not None:
+        hover_text += f"<br>{curve.hover_column[0]}: %{{customdata:.3g}}"
+        options["customdata"] = np.asarray(plot.all_columns[curve.hover_column[1]])[rows]
+    if curve.is_shaded:
+        options["legendgroup"] = curve.name
+    else:
+        options |= _build_error_bars(plot, curve, y_values, "y")
+    return charts.build_curve(
+        curve.name, x_values, y_values, line, hover_text, symbol=curve.symbol, **options
+    )
 
 
-def _pale(color: str, opacity: float) -> str:
-    """A colour that lets what is behind it through."""
-    red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
+def _add_shading(fig: charts.Sketch, plot: Plot, curve: Curve) -> None:
+    """Fill between an item's ends; a missing end is replaced by the curve itself."""
+    rows = _select_rows(plot, curve)
+    x_values, y_values, low, high = (
+        np.asarray(plot.all_columns[name], dtype=np.float64)[rows]
+        for name in (curve.x, curve.y, curve.low, curve.high)
+    )
+    low, high = (np.where(np.isnan(end), y_values, end) for end in (low, high))
+    color = _make_transparent(LINE_STYLES[curve.color_style or curve.style]["color"], 0.16)
+    charts.add_area(fig, x_values, low, high, color, showlegend=False, legendgroup=curve.name)
+
+
+def _make_transparent(color: str, opacity: float) -> str:
+    """Make a colour transparent."""
+    red, green, blue = (int(color[position : position + 2], 16) for position in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {opacity:g})"
 
 
-def _whiskers(plot: Plot, of: Curve | Points | Bars, middle: npt.NDArray[Any], along: str) -> dict[str, Any]:
-    """The ends of an item's bars, as Plotly has them; empty where it has none."""
-    if not (of.low and of.high):
+def _build_error_bars(
+    plot: Plot, item: Curve | Points | Bars, centers: npt.NDArray[Any], axis_letter: str
+) -> dict[str, Any]:
+    """Build the error bars of an item, as Plotly has them; empty if it has none."""
+    if not (item.low and item.high):
         return {}
     low, high = (
-        np.asarray(plot.drawn[name], dtype=np.float64)[_meant(plot, of)] for name in (of.low, of.high)
+        np.asarray(plot.all_columns[name], dtype=np.float64)[_select_rows(plot, item)]
+        for name in (item.low, item.high)
     )
-    # Of their own: Streamlit's theme draws all that have none in one colour.
-    color = charts.NEUTRAL if isinstance(of, Bars) else LINES[of.look]["color"]
-    return {f"error_{along}": charts.whiskers(high - middle, middle - low, color=color)}
+    # Each has its own colour: Streamlit's theme draws all others in one.
+    color = charts.NEUTRAL if isinstance(item, Bars) else LINE_STYLES[item.style]["color"]
+    return {f"error_{axis_letter}": charts.build_error_bars(high - centers, centers - low, color=color)}
 
 
-def _bars(plot: Plot, of: Bars) -> dict[str, Any]:
-    meant, flat = _meant(plot, of), plot.y.scale is Scale.NAMES
-    names, values = (np.asarray(plot.drawn[name])[meant] for name in ((of.y, of.x) if flat else (of.x, of.y)))
-    also = [np.asarray(plot.drawn[column])[meant] for _, column in of.also]
-    along, axis = ("x", plot.x) if flat else ("y", plot.y)
-    # Of a bar that does not begin at 0, Plotly says how long it is.
-    words = hover(plot, of.name).replace(f"%{{{along}:{axis.number}}}", f"%{{customdata[0]:{axis.number}}}")
-    words += "".join(f"<br>{said}: %{{customdata[{at}]:.3~g}}" for at, (said, _) in enumerate(of.also, 1))
+def _build_bars(plot: Plot, bars: Bars) -> dict[str, Any]:
+    rows, is_horizontal = _select_rows(plot, bars), plot.y.scale is Scale.NAMES
+    names, values = (
+        np.asarray(plot.all_columns[name])[rows]
+        for name in ((bars.y, bars.x) if is_horizontal else (bars.x, bars.y))
+    )
+    extra_columns = [np.asarray(plot.all_columns[column])[rows] for _, column in bars.hover_columns]
+    axis_letter, axis = ("x", plot.x) if is_horizontal else ("y", plot.y)
+    # For a bar that does not begin at 0, Plotly says how long it is.
+    hover_text = write_hover(plot, bars.name).replace(
+        f"%{{{axis_letter}:{axis.number_format}}}", f"%{{customdata[0]:{axis.number_format}}}"
+    )
+    hover_text += "".join(
+        f"<br>{label}: %{{customdata[{position}]:.3~g}}"
+        for position, (label, _) in enumerate(bars.hover_columns, 1)
+    )
     return dict(
         type="bar",
-        **{along: values - of.base, "y" if flat else "x": names},
-        **_whiskers(plot, of, values, along),
-        orientation="h" if flat else "v",
-        base=of.base,
-        name=of.name,
-        customdata=np.column_stack((values, *also)),
-        marker={"color": LINES[of.look]["color"], "opacity": of.opacity},
-        showlegend=not of.unnamed,
-        hovertemplate=f"{words}<extra></extra>",
+        **{axis_letter: values - bars.base, "y" if is_horizontal else "x": names},
+        **_build_error_bars(plot, bars, values, axis_letter),
+        orientation="h" if is_horizontal else "v",
+        base=bars.base,
+        name=bars.name,
+        customdata=np.column_stack((values, *extra_columns)),
+        marker={"color": LINE_STYLES[bars.style]["color"], "opacity": bars.opacity},
+        showlegend=not bars.is_unnamed,
+        hovertemplate=f"{hover_text}<extra></extra>",
     )
 
 
-def _meant(plot: Plot, of: Curve | Points | Bars) -> npt.NDArray[np.bool_] | slice:
-    """The rows of the columns that an item is drawn of."""
-    return slice(None) if of.where is None else np.asarray(plot.drawn[of.where[0]]) == of.where[1]
+def _select_rows(plot: Plot, item: Curve | Points | Bars) -> npt.NDArray[np.bool_] | slice:
+    """Select the rows of the columns that belong to an item."""
+    return (
+        slice(None) if item.filter is None else np.asarray(plot.all_columns[item.filter[0]]) == item.filter[1]
+    )
 
 
-def _upwards(plot: Plot, name: str) -> npt.NDArray[np.float64]:
-    """A column along the vertical axis, with gaps where a log scale has no place for it: at 0 and at infinity."""
-    values = np.asarray(plot.drawn[name], dtype=np.float64)
+def _read_y_column(plot: Plot, name: str) -> npt.NDArray[np.float64]:
+    """Read a column of the vertical axis, with gaps where a log scale has no place for it: at 0 and at infinity."""
+    values = np.asarray(plot.all_columns[name], dtype=np.float64)
     if plot.y.scale is not Scale.LOG:
         return values
     return np.where(np.isfinite(values) & (values > 0.0), values, np.nan)
 
 
-def _regions(fig: charts.Drawing, plot: Plot, of: Regions, grid: regions.Grid) -> None:
-    said, column = of.also
-    words = f"{hover(plot, '').removeprefix('<br>')}<br>{said}: %{{customdata:.3~g}}"
-    kinds = [(name, LINES[look]["color"]) for name, look in of.kinds]
-    covered = [plot.drawn[item.of] for item in plot.items if isinstance(item, Hatched)]
-    values = plot.drawn[of.of], plot.drawn[column]
-    regions.regions(fig, grid, values, kinds, words, covered)
+def _add_regions(fig: charts.Drawing, plot: Plot, item: Regions, grid: regions.Grid) -> None:
+    label, column = item.hover_column
+    hover_text = f"{write_hover(plot, '').removeprefix('<br>')}<br>{label}: %{{customdata:.3~g}}"
+    region_styles = [(name, LINE_STYLES[style]["color"]) for name, style in item.region_styles]
+    hatched_columns = [plot.all_columns[item.column] for item in plot.items if isinstance(item, Hatching)]
+    values = plot.all_columns[item.column], plot.all_columns[column]
+    regions.add_regions(fig, grid, values, region_styles, hover_text, hatched_columns)
 
 
-def _cells(plot: Plot, of: Cells, grid: regions.Grid) -> list[go.Heatmap | go.Contour]:
-    """The cells, and the line around those near the least; multiples are drawn on a log scale, the lightest 1."""
-    x, y, values = grid.x, grid.y, grid.of_column(plot.drawn[of.of])
-    times, most = values / max(of.least, np.finfo(np.float64).tiny), of.ticks[-1]
+def _build_cells(plot: Plot, cells: Cells, grid: regions.Grid) -> list[go.Heatmap | go.Contour]:
+    """Build the cells, and the line around those near the least; ratios are drawn on a log scale, the lightest is 1."""
+    x, y, values = grid.x, grid.y, grid.to_matrix(plot.all_columns[cells.column])
+    ratios, max_tick = values / max(cells.smallest_value, np.finfo(np.float64).tiny), cells.ticks[-1]
     scale = {
-        "title": {"text": of.scale, "side": "right"},
-        "tickvals": np.log10(of.ticks),
-        "ticktext": [*(f"{tick:g}" for tick in of.ticks[:-1]), f"≥ {most:g}"],
+        "title": {"text": cells.scale, "side": "right"},
+        "tickvals": np.log10(cells.ticks),
+        "ticktext": [*(f"{tick:g}" for tick in cells.ticks[:-1]), f"≥ {max_tick:g}"],
         "thickness": 12,
         "len": 0.9,
     }
-    words = f"{hover(plot, of.name)}<br>{of.name}: %{{customdata:,.3~g}}<extra></extra>"
-    drawn: list[go.Heatmap | go.Contour] = [
+    hover_text = f"{write_hover(plot, cells.name)}<br>{cells.name}: %{{customdata:,.3~g}}<extra></extra>"
+    traces: list[go.Heatmap | go.Contour] = [
         go.Heatmap(
             x=x,
             y=y,
-            z=np.log10(np.clip(times, 1.0, most)),
+            z=np.log10(np.clip(ratios, 1.0, max_tick)),
             customdata=values,
             # Readable without colours: it goes from light to dark.
             colorscale="Cividis_r",
             zmin=0.0,
-            zmax=np.log10(most),
+            zmax=np.log10(max_tick),
             colorbar=scale,
-            hovertemplate=words.removeprefix(f"{of.name}<br>"),
-            name=of.name,
+            hovertemplate=hover_text.removeprefix(f"{cells.name}<br>"),
+            name=cells.name,
         )
     ]
-    if of.edge is not None:
-        name, level = of.edge
+    if cells.contour is not None:
+        name, level = cells.contour
         line = {"color": charts.SMOOTH["color"], "width": 2, "dash": "dash"}
-        around = {"type": "constraint", "operation": "=", "value": level}
-        more = {"name": name, "showlegend": True, "hoverinfo": "skip"}
-        drawn.append(go.Contour(x=x, y=y, z=times, contours=around, line=line, **more))
-    return drawn
+        contour_options = {"type": "constraint", "operation": "=", "value": level}
+        trace_options = {"name": name, "showlegend": True, "hoverinfo": "skip"}
+        traces.append(go.Contour(x=x, y=y, z=ratios, contours=contour_options, line=line, **trace_options))
+    return traces
 
 
-def _shares(plot: Plot, of: Shares) -> dict[str, Any]:
-    color = LINES[of.look]["color"]
+def _build_shares(plot: Plot, item: Shares) -> dict[str, Any]:
+    color = LINE_STYLES[item.style]["color"]
     return {
         "type": "heatmap",
-        "x": plot.drawn[of.x],
-        "y": np.arange(len(of.of)),
-        "z": np.array([plot.drawn[name] for name in of.of], dtype=np.float64),
+        "x": plot.all_columns[item.x],
+        "y": np.arange(len(item.columns)),
+        "z": np.array([plot.all_columns[name] for name in item.columns], dtype=np.float64),
         "zmin": 0.0,
         "zmax": 1.0,
         # From next to nothing, so that it lies well on a light and on a dark page.
-        "colorscale": [[share, _pale(color, share or 0.06)] for share in (0.0, 1.0)],
+        "colorscale": [[share, _make_transparent(color, share or 0.06)] for share in (0.0, 1.0)],
         "colorbar": {"tickformat": ".0%", "title": {"text": "Share"}, "thickness": 14},
-        "hovertemplate": f"{plot.x.said}: %{{x}}<br>%{{z:.1%}} {of.name}<extra></extra>",
+        "hovertemplate": f"{plot.x.label}: %{{x}}<br>%{{z:.1%}} {item.name}<extra></extra>",
     }
 
 
-def _points(plot: Plot, of: Points) -> dict[str, Any]:
-    meant = _meant(plot, of)
-    middle = _upwards(plot, of.y)[meant]
-    more: dict[str, Any] = {"showlegend": False} if of.legend or of.unnamed else {}
-    if of.legend:
-        more["legendgroup"] = of.legend
-    more |= _whiskers(plot, of, middle, "y")
-    look = {"color": LINES[of.look]["color"], "size": of.size, **({"symbol": of.symbol} if of.symbol else {})}
-    if of.opacity < 1.0:
-        look["opacity"] = of.opacity
-    across, words = np.asarray(plot.drawn[of.x])[meant], hover(plot, of.name)
-    if of.nudge != 1.0:
-        words, more["customdata"] = words.replace("%{x:", "%{customdata:"), across
-        across = across * of.nudge
-    if of.told:
-        words = f"{of.name}<br>{of.told}: %{{customdata:,}}"
-        more["customdata"] = np.asarray(plot.drawn[of.told])[meant]
-    return charts.points_data(of.name, across, middle, look, words, **more)
+def _build_points(plot: Plot, points: Points) -> dict[str, Any]:
+    rows = _select_rows(plot, points)
+    y_values = _read_y_column(plot, points.y)[rows]
+    trace_options: dict[str, Any] = {"showlegend": False} if points.legend or points.is_unnamed else {}
+    if points.legend:
+        trace_options["legendgroup"] = points.legend
+    trace_options |= _build_error_bars(plot, points, y_values, "y")
+    marker = {
+        "color": LINE_STYLES[points.style]["color"],
+        "size": points.size,
+        **({"symbol": points.symbol} if points.symbol else {}),
+    }
+    if points.opacity < 1.0:
+        marker["opacity"] = points.opacity
+    x_values, hover_text = np.asarray(plot.all_columns[points.x])[rows], write_hover(plot, points.name)
+    if points.nudge != 1.0:
+        hover_text, trace_options["customdata"] = hover_text.replace("%{x:", "%{customdata:"), x_values
+        x_values = x_values * points.nudge
+    if points.hover_column:
+        hover_text = f"{points.name}<br>{points.hover_column}: %{{customdata:,}}"
+        trace_options["customdata"] = np.asarray(plot.all_columns[points.hover_column])[rows]
+    return charts.build_points(points.name, x_values, y_values, marker, hover_text, **trace_options)

@@ -19,7 +19,11 @@ TRACES = ("scatter", "bar", "heatmap", "contour")
 
 
 @cache
-def path() -> Path:
-    """Where the script is: ours of the version that the Python package was made for, else the package's own."""
-    ours = FOLDER / f"plotly-{get_plotlyjs_version()}.min.js"
-    return ours if ours.is_file() else Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+def find_script() -> Path:
+    """Find the script: our own for the version of the Python package, else the package's own."""
+    own_script = FOLDER / f"plotly-{get_plotlyjs_version()}.min.js"
+    return (
+        own_script
+        if own_script.is_file()
+        else Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+    )

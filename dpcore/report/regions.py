@@ -1,4 +1,4 @@
-"""Grids of a plot as Plotly draws them: regions with their names inside, hatched areas, and borders."""
+"""Draw grids of a plot with Plotly: regions with their names inside, hatched areas, and borders."""
 
 from __future__ import annotations
 
@@ -12,90 +12,100 @@ import numpy.typing as npt
 
 from dpcore.report import charts
 
-PALE = 0.45
+REGION_OPACITY = 0.45
 """Opacity of regions, on which lines and words are seen on a light and on a dark page."""
-LEAST_SHARE = 0.16
+MIN_NAMED_SHARE = 0.16
 """Share of the figure's width from which a region is named inside the figure."""
 Mask = npt.NDArray[np.bool_]
-Place = tuple[int, int]
+Cell = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """The places that two columns name.
+    """The grid whose cells two columns name.
 
     Attributes:
         x: Ascending, shape (columns,).
         y: Ascending, shape (rows,).
-        places: (row, column) of every row of the columns.
+        cells: (row, column) in the grid for every row of the columns.
     """
 
     x: npt.NDArray[np.float64]
     y: npt.NDArray[np.float64]
-    places: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+    cells: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
     @classmethod
-    def of(cls, x: npt.ArrayLike, y: npt.ArrayLike) -> Grid:
-        """Of columns in any order."""
-        across, column = np.unique(np.asarray(x, dtype=np.float64), return_inverse=True)
-        upwards, row = np.unique(np.asarray(y, dtype=np.float64), return_inverse=True)
-        return cls(across, upwards, (row, column))
+    def from_columns(cls, x: npt.ArrayLike, y: npt.ArrayLike) -> Grid:
+        """Build the grid from columns in any order."""
+        x_values, column = np.unique(np.asarray(x, dtype=np.float64), return_inverse=True)
+        y_values, row = np.unique(np.asarray(y, dtype=np.float64), return_inverse=True)
+        return cls(x_values, y_values, (row, column))
 
-    def of_column(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """A column as a matrix, shape (rows, columns); NaN at places that it does not name."""
+    def to_matrix(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Convert a column to a matrix, shape (rows, columns); NaN at cells that it does not name."""
         cells = np.full((self.y.size, self.x.size), np.nan)
-        cells[self.places] = values
+        cells[self.cells] = values
         return cells
 
 
-def regions(
+def add_regions(
     fig: charts.Drawing,
     grid: Grid,
     values: tuple[npt.ArrayLike, npt.ArrayLike],
-    kinds: Sequence[tuple[str, str]],
+    region_styles: Sequence[tuple[str, str]],
     hover: str,
-    covered: Sequence[npt.ArrayLike],
+    hatched_columns: Sequence[npt.ArrayLike],
 ) -> None:
-    """Draw them.
+    """Draw regions with their names.
 
     Args:
-        fig: Takes them.
-        grid: Where.
-        values: Numbers of the kinds, and what stands where the pointer is.
-        kinds: (name, colour) of each.
-        hover: What stands where the pointer is.
-        covered: Columns that hatch places, which names avoid where they can.
+        fig: The figure that the regions are added to.
+        grid: The grid of the columns.
+        values: The number of the region in each row, and the number shown at the pointer.
+        region_styles: (name, colour) of each region.
+        hover: The text at the pointer.
+        hatched_columns: Columns that hatch cells; names avoid these cells if possible.
     """
-    kinds_at = grid.of_column(values[0])
-    few = len(kinds)
+    region_numbers = grid.to_matrix(values[0])
+    num_regions = len(region_styles)
     fig.add_trace(
         {
             "type": "heatmap",
             "x": grid.x,
             "y": grid.y,
-            "z": kinds_at.astype(np.float32),
-            "customdata": grid.of_column(values[1]).astype(np.float32),
-            "colorscale": [[end / few, color] for at, (_, color) in enumerate(kinds) for end in (at, at + 1)],
+            "z": region_numbers.astype(np.float32),
+            "customdata": grid.to_matrix(values[1]).astype(np.float32),
+            "colorscale": [
+                [end / num_regions, color]
+                for position, (_, color) in enumerate(region_styles)
+                for end in (position, position + 1)
+            ],
             "zmin": -0.5,
-            "zmax": few - 0.5,
-            "opacity": PALE,
+            "zmax": num_regions - 0.5,
+            "opacity": REGION_OPACITY,
             "showscale": False,
             "hovertemplate": f"{hover}<extra></extra>",
         }
     )
-    free = ~np.any([grid.of_column(one) != 0.0 for one in covered], axis=0) if covered else True
-    taken: list[Place] = []
-    for kind, (name, color) in enumerate(kinds):
-        inside = kinds_at == kind
-        place = _place(inside & free, taken) or _place(inside, taken)
-        if place is not None:
-            taken.append(place)
-            row, column = place
+    is_free = (
+        ~np.any([grid.to_matrix(column_values) != 0.0 for column_values in hatched_columns], axis=0)
+        if hatched_columns
+        else True
+    )
+    label_cells: list[Cell] = []
+    for region_number, (name, color) in enumerate(region_styles):
+        region_mask = region_numbers == region_number
+        label_cell = _find_label_cell(region_mask & is_free, label_cells) or _find_label_cell(
+            region_mask, label_cells
+        )
+        if label_cell is not None:
+            label_cells.append(label_cell)
+            row, column = label_cell
             # On a log axis Plotly takes the place of a text as a logarithm, unlike that of a point.
-            at = {"x": math.log10(grid.x[column]), "y": math.log10(grid.y[row])}
-            fig.add_annotation(**at, text=f"<b>{name.replace(': ', ':<br>')}</b>", showarrow=False)
-        elif np.any(inside):
-            swatch = {"color": color, "size": 12, "symbol": "square", "opacity": PALE}
+            position = {"x": math.log10(grid.x[column]), "y": math.log10(grid.y[row])}
+            fig.add_annotation(**position, text=f"<b>{name.replace(': ', ':<br>')}</b>", showarrow=False)
+        elif np.any(region_mask):
+            swatch = {"color": color, "size": 12, "symbol": "square", "opacity": REGION_OPACITY}
             fig.add_trace(
                 {
                     "type": "scatter",
@@ -109,11 +119,11 @@ def regions(
             )
 
 
-def hatch(fig: charts.Drawing, grid: Grid, values: npt.ArrayLike, name: str, pattern: str) -> None:
-    """Hatch the places where these values are not 0."""
+def add_hatching(fig: charts.Drawing, grid: Grid, values: npt.ArrayLike, name: str, pattern: str) -> None:
+    """Hatch the cells where these values are not 0."""
     xs: list[float] = []
     ys: list[float] = []
-    for x, y in rectangles(grid.of_column(values) != 0.0, grid):
+    for x, y in cover_by_rectangles(grid.to_matrix(values) != 0.0, grid):
         xs += [x[0], x[1], x[1], x[0], x[0], math.nan]
         ys += [y[0], y[0], y[1], y[1], y[0], math.nan]
     if not xs:
@@ -143,11 +153,11 @@ def hatch(fig: charts.Drawing, grid: Grid, values: npt.ArrayLike, name: str, pat
     )
 
 
-def border(
+def add_border(
     fig: charts.Drawing, grid: Grid, values: npt.ArrayLike, name: str, line: Mapping[str, Any]
 ) -> None:
-    """A line where these values pass through 0."""
-    z = grid.of_column(values)
+    """Draw a line where these values pass through 0."""
+    z = grid.to_matrix(values)
     if np.nanmin(z) >= 0.0 or np.nanmax(z) <= 0.0:
         return
     fig.add_trace(
@@ -165,8 +175,8 @@ def border(
     )
 
 
-def rectangles(mask: Mask, grid: Grid) -> list[tuple[tuple[float, float], tuple[float, float]]]:
-    """Rectangles that cover a mask: stretches of rows that are alike over neighbouring columns; on log axes."""
+def cover_by_rectangles(mask: Mask, grid: Grid) -> list[tuple[tuple[float, float], tuple[float, float]]]:
+    """Cover a mask by rectangles: runs of rows that are equal over neighbouring columns; on log axes."""
     x_edges, y_edges = (np.r_[v[0], np.sqrt(v[1:] * v[:-1]), v[-1]] for v in (grid.x, grid.y))
     outlines = []
     column = 0
@@ -174,30 +184,30 @@ def rectangles(mask: Mask, grid: Grid) -> list[tuple[tuple[float, float], tuple[
         end = column + 1
         while end < grid.x.size and np.array_equal(mask[:, end], mask[:, column]):
             end += 1
-        for low, high in _stretches(mask[:, column]):
+        for low, high in _find_runs(mask[:, column]):
             outlines.append(((x_edges[column], x_edges[end]), (y_edges[low], y_edges[high])))
         column = end
     return outlines
 
 
-def _stretches(mask: Mask) -> list[tuple[int, int]]:
-    """(first, behind the last) of what is True without a gap."""
+def _find_runs(mask: Mask) -> list[tuple[int, int]]:
+    """Find (first, behind the last) of each run of True."""
     ends = np.flatnonzero(np.diff(np.r_[0, mask.astype(int), 0])).tolist()
     return list(zip(ends[::2], ends[1::2], strict=True))
 
 
-def _place(mask: Mask, taken: Sequence[Place]) -> Place | None:
-    """The cell with the most of its region around it, away from other words; None where there is too little room."""
+def _find_label_cell(mask: Mask, label_cells: Sequence[Cell]) -> Cell | None:
+    """Find the cell with the most of its region around it, away from other labels; None if there is too little room."""
     rows, columns = mask.shape
-    best, found = 0.0, None
+    best_room, best_cell = 0.0, None
     for row in range(rows // 10, rows - rows // 10, 4):
-        for low, high in _stretches(mask[row]):
+        for low, high in _find_runs(mask[row]):
             column = (low + high - 1) // 2
-            if any(abs(row - r) < rows / 7 and abs(column - c) < columns / 2.5 for r, c in taken):
+            if any(abs(row - r) < rows / 7 and abs(column - c) < columns / 2.5 for r, c in label_cells):
                 continue
-            up = np.argmin(np.r_[mask[row:, column], False])
-            down = np.argmin(np.r_[mask[row::-1, column], False])
-            room = min((high - low) / columns, 4.0 * min(up, down) / rows)
-            if room > best:
-                best, found = room, (row, column)
-    return found if best >= LEAST_SHARE else None
+            length_up = np.argmin(np.r_[mask[row:, column], False])
+            length_down = np.argmin(np.r_[mask[row::-1, column], False])
+            room = min((high - low) / columns, 4.0 * min(length_up, length_down) / rows)
+            if room > best_room:
+                best_room, best_cell = room, (row, column)
+    return best_cell if best_room >= MIN_NAMED_SHARE else None

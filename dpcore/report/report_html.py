@@ -17,13 +17,13 @@ import jinja2
 import plotly.graph_objects as go
 from markupsafe import Markup
 
-from dpcore.common.privacy import Disclosure, kind_of
+from dpcore.common.privacy import Disclosure, classify
 from dpcore.common.version import VERSION
 from dpcore.report import charts, plotly_figures, plotly_script
-from dpcore.report.content import FigureData, Report, Said
-from dpcore.report.markup import block_html, inline_html
+from dpcore.report.content import AnswerContent, FigureData, Report
+from dpcore.report.markup import render_block, render_inline
 
-WIDTH = 680
+FIGURE_WIDTH = 680
 """Width of a figure in CSS pixels: the text width of A4, so that printing need not redraw; so in ``report.js``."""
 # Nothing may be loaded, whatever the file holds.
 POLICY = (
@@ -33,41 +33,41 @@ POLICY = (
 _FOREIGN_TAG = re.compile(r"<(?!/?(?:br|b|i|sub|sup|extra)>)", re.IGNORECASE)
 
 
-def report_html(report: Report, drawings: Mapping[str, go.Figure]) -> str:
-    """The file.
+def write_report_html(report: Report, drawings: Mapping[str, go.Figure]) -> str:
+    """Write the file.
 
     Args:
-        report: What it holds.
-        drawings: Key of a figure of the report to its drawing.
+        report: The content.
+        drawings: The drawing of each figure of the report, by its key.
     """
-    # At the foot of every printed page, in place of FOOT.
+    # This text replaces FOOT, the foot of every printed page.
     foot = "PRIVATE: do not publish" if report.holds_private else "Made with Sweet Spot"
-    return _template().render(
+    return _load_template().render(
         report=report,
-        made=report.made.strftime("%d %B %Y, %H:%M %Z").lstrip("0").strip(),
+        created=report.created.strftime("%d %B %Y, %H:%M %Z").lstrip("0").strip(),
         policy=Markup(POLICY),
-        style=Markup(_text("report.css").replace("FOOT", foot)),
-        plotly=_plotly() if report.figures else "",
-        formulae=Markup(block_html(report.formulae)),
+        style=Markup(_read_file("report.css").replace("FOOT", foot)),
+        plotly=_load_plotly_script() if report.figures else "",
+        formulae=Markup(render_block(report.formulae)),
         version=VERSION,
-        drawings=[_drawing(figure, drawings[figure.key]) for figure in report.figures],
-        script=Markup(_text("report.js")),
+        drawings=[_embed_figure(figure, drawings[figure.key]) for figure in report.figures],
+        script=Markup(_read_file("report.js")),
     )
 
 
 @functools.cache
-def _template() -> jinja2.Template:
-    made = jinja2.Environment(
+def _load_template() -> jinja2.Template:
+    environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined
     )
     # Markdown is escaped where it is read: no text becomes more than text there either.
-    made.filters["markdown"] = lambda text: Markup(inline_html(text))
-    made.filters["css"] = lambda kind: _CSS[kind_of(kind)]
-    made.filters["helps"] = _helps
-    return made.from_string(re.sub(r"\n +", "", _text("report.html")))
+    environment.filters["markdown"] = lambda text: Markup(render_inline(text))
+    environment.filters["css"] = lambda disclosure: _CSS[classify(disclosure)]
+    environment.filters["helps"] = _group_helps
+    return environment.from_string(re.sub(r"\n +", "", _read_file("report.html")))
 
 
-def _text(name: str) -> str:
+def _read_file(name: str) -> str:
     return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
@@ -75,8 +75,8 @@ def _text(name: str) -> str:
 _CSS = {Disclosure.PUBLIC: "public", Disclosure.PRIVATE: "private", Disclosure.DP_RELEASE: "released"}
 
 
-def _helps(answer: Said) -> list[tuple[str, list[str]]]:
-    """Each explanation once, with the names of all numbers that it goes with."""
+def _group_helps(answer: AnswerContent) -> list[tuple[str, list[str]]]:
+    """List each explanation once, with the names of all numbers that it belongs to."""
     helps: dict[str, list[str]] = {}
     for line in answer.numbers:
         if line.help:
@@ -85,40 +85,40 @@ def _helps(answer: Said) -> list[tuple[str, list[str]]]:
 
 
 @functools.cache
-def _on_white() -> dict[str, Any]:
-    """The template of figures in a report, as Plotly reads it. Its script knows no template by name."""
-    template: dict[str, Any] = plotly_figures.white().to_plotly_json()
+def _load_figure_template() -> dict[str, Any]:
+    """Load the template of figures in a report, as Plotly reads it. Its script knows no template by name."""
+    template: dict[str, Any] = plotly_figures.load_white_template().to_plotly_json()
     return template
 
 
-def _plotly() -> Markup:
+def _load_plotly_script() -> Markup:
     # The library's own text holds no closing tag today; a later one that does must not end the script.
-    return Markup(plotly_script.path().read_text(encoding="utf-8").replace("</script", "<\\x2fscript"))
+    return Markup(plotly_script.find_script().read_text(encoding="utf-8").replace("</script", "<\\x2fscript"))
 
 
-def _drawing(figure: FigureData, fig: go.Figure) -> Markup:
+def _embed_figure(figure: FigureData, fig: go.Figure) -> Markup:
     if figure.disclosure is not Disclosure.PUBLIC:
-        charts.labelled(fig, figure.disclosure.label)
+        charts.add_label(fig, figure.disclosure.label)
     fig.update_layout(width=None, autosize=True, paper_bgcolor="white", plot_bgcolor="white")
-    spec = _tamed(json.loads(fig.to_json()))
-    # Set in the figure, it would be checked in each, which takes as long as all the rest.
-    spec["layout"]["template"] = _on_white()
+    spec = _escape_texts(json.loads(fig.to_json()))
+    # Inside the figure Plotly would check it each time, which takes as long as all other steps.
+    spec["layout"]["template"] = _load_figure_template()
     text = json.dumps({"id": f"figure-{figure.key}", "name": figure.key, **spec}, ensure_ascii=True)
     # In a script, an HTML parser knows nothing but the end of it and comments: no < and no & leaves neither.
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
-def _tamed(value: Any) -> Any:
-    """The figure with nothing in its texts that Plotly takes for markup but the tags that our figures use.
+def _escape_texts(value: Any) -> Any:
+    """Escape all markup in the texts of a figure, except the tags that our figures use.
 
-    A name from the data may hold ``<a href=...>``, which Plotly makes a link of, or two dollar signs, for which it
-    looks for MathJax.
+    A name from the data may hold ``<a href=...>``, which Plotly turns into a link, or two dollar signs, for
+    which it looks for MathJax.
     """
     if isinstance(value, str):
         value = _FOREIGN_TAG.sub("&lt;", value)
         return value.replace("$", "&#36;") if value.count("$") > 1 else value
     if isinstance(value, dict):
-        return {name: _tamed(one) for name, one in value.items()}
+        return {name: _escape_texts(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_tamed(one) for one in value]
+        return [_escape_texts(item) for item in value]
     return value

@@ -1,4 +1,4 @@
-"""The settings of one call as a TOML file, which the command and the call itself take back.
+"""The settings of one call as a TOML file, which the command and the call itself accept.
 
 The file holds what was entered and the names of the columns; no number of the data.
 """
@@ -13,15 +13,15 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.data.column_names import shown
 from dpcore.dataset import Dataset
 from dpcore.report.script import Call
 
-ENDING = ".toml"
-MOST_BYTES = 1_000_000
-"""Of a file that is read; the longest settings have a few thousand."""
+SUFFIX = ".toml"
+MAX_BYTES = 1_000_000
+"""Largest file that is read; the longest settings have a few thousand bytes."""
 MOST_KEY_PARTS = 20
 """Parts of a key that dots divide: the time that Python's reader takes grows with their square."""
 _LONG_KEY = re.compile(
@@ -29,55 +29,65 @@ _LONG_KEY = re.compile(
 )
 
 
-def text(call: Call, command: str, data: Dataset, columns: Collection[str]) -> str:
-    """The file.
+def write_settings(call: Call, command: str, dataset: Dataset, columns: Collection[str]) -> str:
+    """Write the file.
 
     Args:
         call: Name of the function of `dpcore`, and its settings as a person writes them.
-        command: What it is called in a shell.
-        data: What is asked about; the names of its columns stand in the file.
-        columns: Which arguments that say how data are read the call takes.
+        command: Its name in a shell.
+        dataset: The data set; the names of its columns stand in the file.
+        columns: The arguments of the call that say how data are read.
     """
     name, settings = call
-    taken = {key: value for key, value in columns_of(data).items() if key in columns}
-    lines = [f"{key} = {_toml(value)}" for key, value in {**taken, **settings}.items() if value is not None]
-    return "\n".join([_HEAD.format(name=name, command=command), *lines, ""])
+    columns_used = {key: value for key, value in list_columns(dataset).items() if key in columns}
+    lines = [
+        f"{key} = {_to_toml(value)}"
+        for key, value in {**columns_used, **settings}.items()
+        if value is not None
+    ]
+    return "\n".join([_HEADER.format(name=name, command=command), *lines, ""])
 
 
-_HEAD = """\
+_HEADER = """\
 # Settings of dpcore.{name}, as they were entered. With this file as settings.toml:
 #     sweet-spot {command} settings.toml DATA
 #     dpcore.{name}(DATA, **tomllib.loads(Path("settings.toml").read_text("utf-8")))
 """
 
 
-def columns_of(data: Dataset) -> dict[str, Any]:
-    """The columns that data were read from, and whether they are public, as a call takes them; those that are known."""
-    value = data.values.column if data.values is not None else data.totals.column if data.totals else ""
-    groups = data.pairs or data.tasks
-    named: dict[str, tuple[str, ...]] = {
-        "user": data.privacy_unit,
+def list_columns(dataset: Dataset) -> dict[str, Any]:
+    """List the known columns that data were read from, and whether they are public, as arguments of a call."""
+    value = (
+        dataset.values.column
+        if dataset.values is not None
+        else dataset.totals.column
+        if dataset.totals
+        else ""
+    )
+    groups = dataset.pairs or dataset.tasks
+    names_by_role: dict[str, tuple[str, ...]] = {
+        "user": dataset.privacy_unit,
         "value": (value,),
         "group": () if groups is None else (groups.column, *groups.further_columns),
     }
-    if not data.privacy_unit:  # Counts, or a histogram: they come without columns of rows.
-        named = {}
-    found: dict[str, Any] = {
+    if not dataset.privacy_unit:  # Counts, or a histogram: they come without columns of rows.
+        names_by_role = {}
+    settings: dict[str, Any] = {
         key: columns[0] if len(columns) == 1 else list(columns)
-        for key, columns in named.items()
+        for key, columns in names_by_role.items()
         if any(columns)
     }
-    return found | ({"disclosure": "public"} if data.provenance is Disclosure.PUBLIC else {})
+    return settings | ({"disclosure": "public"} if dataset.provenance is Disclosure.PUBLIC else {})
 
 
-def reads_back(data: Dataset) -> bool:
-    """Whether a call reads these data from their files as they were read, knowing no more than names of columns."""
-    layout = data.layout
+def can_read_again(dataset: Dataset) -> bool:
+    """Return whether a call can read these data from their files again if it knows only the names of columns."""
+    layout = dataset.layout
     return layout is None or not (layout.missing_is_a_user or any(file.names for file in layout.files))
 
 
-def read(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The settings that such a file holds, whoever wrote it; what they mean, the call judges.
+def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the settings that such a file holds, whoever wrote it; the call checks what they mean.
 
     Raises:
         InvalidInput: It cannot be read, or is no TOML.
@@ -85,31 +95,33 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     name = shown(Path(path).name)
     try:
         with Path(path).open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
+            content = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise refusal(f"{name} cannot be read: {error.strerror}") from None
-    if len(content) > MOST_BYTES:
-        raise refusal(f"{name} has more than {MOST_BYTES:,} bytes, which no settings have")
+        raise refuse(f"{name} cannot be read: {error.strerror}") from None
+    if len(content) > MAX_BYTES:
+        raise refuse(f"{name} has more than {MAX_BYTES:,} bytes, which no settings have")
     if _LONG_KEY.search(content):
-        raise refusal(f"{name} has a key of more than {MOST_KEY_PARTS} parts, which no setting has")
+        raise refuse(f"{name} has a key of more than {MOST_KEY_PARTS} parts, which no setting has")
     try:
         return tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        raise refusal(f"{name} is no text in UTF-8, as TOML is") from None
+        raise refuse(f"{name} is no text in UTF-8, as TOML is") from None
     except (ValueError, RecursionError) as error:
-        raise refusal(
+        raise refuse(
             f"{name} is no TOML: {error}", remedy='Write settings like epsilon = 1 or user = "id"'
         ) from None
 
 
-def _toml(value: Any) -> str:
+def _to_toml(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_toml(str(key))} = {_toml(one)}" for key, one in value.items()) + "}"
+        return (
+            "{" + ", ".join(f"{_to_toml(str(key))} = {_to_toml(item)}" for key, item in value.items()) + "}"
+        )
     if isinstance(value, list | tuple):
-        return "[\n" + "".join(f"    {_toml(one)},\n" for one in value) + "]" if value else "[]"
-    # A basic string of TOML is one of JSON, but that it holds no plain DEL.
+        return "[\n" + "".join(f"    {_to_toml(item)},\n" for item in value) + "]" if value else "[]"
+    # A basic string of TOML is one of JSON, except that it holds no plain DEL.
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")

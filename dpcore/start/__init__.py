@@ -1,1 +1,1 @@
-"""The first page's trade-off: its fields."""
+"""The trade-off of the first page: its parameters."""

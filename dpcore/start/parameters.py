@@ -1,4 +1,4 @@
-"""What a person chooses on the page Start."""
+"""The settings of the page *Home*."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.contributions import MAX_SIZE
-from dpcore.start.presets import Users
+from dpcore.start.presets import UserPreset
 
 
 @dataclass(frozen=True)
 class StartParameters:
-    """The picture of the trade-off.
+    """The settings of the picture of the trade-off.
 
     Attributes:
         epsilon: Privacy budget, in `dpcore.common.checks.EPSILON_RANGE`.
@@ -24,7 +24,7 @@ class StartParameters:
 
     epsilon: float
     bound: int | None = None
-    users: Users = Users.IN_USE
+    users: UserPreset = UserPreset.IN_USE
 
     def __post_init__(self) -> None:
         with Problems() as problems:

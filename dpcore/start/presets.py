@@ -1,4 +1,4 @@
-"""Invented users of four kinds, each with the sentence that its trade-off teaches."""
+"""Simulated users of four kinds, each with the sentence that its trade-off teaches."""
 
 from __future__ import annotations
 
@@ -13,54 +13,54 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset
 
 
-class Users(enum.Enum):
-    """Whose rows the picture shows."""
+class UserPreset(enum.Enum):
+    """The users whose rows the picture shows."""
 
     IN_USE = "the data in use"
-    ALIKE = "everyone alike"
+    EQUAL_SIZES = "everyone alike"
     ONE_HEAVY = "one heavy user"
     POWER_LAW = "power law"
     TWO_GROUPS = "two groups"
 
 
-SENTENCES: Mapping[Users, str] = MappingProxyType(
+SENTENCES: Mapping[UserPreset, str] = MappingProxyType(
     {
-        Users.ALIKE: "All 2,000 users have 20 rows. A bound below 20 cuts rows of everyone; one above buys noise for "
-        "rows that nobody has.",
-        Users.ONE_HEAVY: "2,000 users have 20 rows each, and one has 20,000. Whoever keeps all rows of that one user "
-        "adds 1,000 times the noise to every count.",
-        Users.POWER_LAW: "Each time the number of rows doubles, a third as many users have it. There is no heavy user "
-        "apart from the others, so the best bound cuts a few rows of many.",
-        Users.TWO_GROUPS: "3,000 users have 5 rows each, 100 have 300 each. At ε = 1 the heavy group keeps nearly "
+        UserPreset.EQUAL_SIZES: "All 2,000 users have 20 rows. A bound below 20 cuts rows of everyone; one above "
+        "buys noise for rows that nobody has.",
+        UserPreset.ONE_HEAVY: "2,000 users have 20 rows each, and one has 20,000. Whoever keeps all rows of that "
+        "one user adds 1,000 times the noise to every count.",
+        UserPreset.POWER_LAW: "Each time the number of rows doubles, a third as many users have it. There is no "
+        "heavy user apart from the others, so the best bound cuts a few rows of many.",
+        UserPreset.TWO_GROUPS: "3,000 users have 5 rows each, 100 have 300 each. At ε = 1 the heavy group keeps nearly "
         "all of its rows; at ε = 0.1 the best bound cuts more than half of them.",
     }
 )
 """What each kind of users teaches."""
 
 
-def _users(*of_each: tuple[int, int]) -> ContributionHistogram:
-    """From pairs (rows of each user, users)."""
-    sizes, users = np.array(of_each).T
+def _make_histogram(*sizes_and_users: tuple[int, int]) -> ContributionHistogram:
+    """Make a histogram from pairs (rows of each user, users)."""
+    sizes, users = np.array(sizes_and_users).T
     return ContributionHistogram(sizes=sizes, users=users)
 
 
-def _power_law() -> ContributionHistogram:
-    """Sizes 1, 2, 4, … with 3^9, 3^8, … users: P(size >= s) falls like s^-1.58."""
-    return _users(*((2**step, 3 ** (9 - step)) for step in range(10)))
+def _make_power_law() -> ContributionHistogram:
+    """Make sizes 1, 2, 4, … with 3^9, 3^8, … users: P(size >= s) falls like s^-1.58."""
+    return _make_histogram(*((2**step, 3 ** (9 - step)) for step in range(10)))
 
 
-_MADE: Mapping[Users, Callable[[], ContributionHistogram]] = MappingProxyType(
+_HISTOGRAMS: Mapping[UserPreset, Callable[[], ContributionHistogram]] = MappingProxyType(
     {
-        Users.ALIKE: lambda: _users((20, 2_000)),
-        Users.ONE_HEAVY: lambda: _users((20, 2_000), (20_000, 1)),
-        Users.POWER_LAW: _power_law,
-        Users.TWO_GROUPS: lambda: _users((5, 3_000), (300, 100)),
+        UserPreset.EQUAL_SIZES: lambda: _make_histogram((20, 2_000)),
+        UserPreset.ONE_HEAVY: lambda: _make_histogram((20, 2_000), (20_000, 1)),
+        UserPreset.POWER_LAW: _make_power_law,
+        UserPreset.TWO_GROUPS: lambda: _make_histogram((5, 3_000), (300, 100)),
     }
 )
 
 
-def dataset(users: Users) -> Dataset:
-    """Invented users as public data.
+def make_dataset(users: UserPreset) -> Dataset:
+    """Make simulated users as public data.
 
     Args:
         users: Any kind but `Users.IN_USE`.
@@ -75,10 +75,10 @@ def dataset(users: Users) -> Dataset:
         name=f"Invented users: {users.value}",
         source=SENTENCES[users],
         disclosure=Disclosure.PUBLIC,
-        histogram=_MADE[users](),
+        histogram=_HISTOGRAMS[users](),
     )
 
 
-def shown(data: Dataset, users: Users) -> Dataset:
-    """The data in use, or the invented users that are shown in their place."""
-    return data if users is Users.IN_USE else dataset(users)
+def choose_dataset(dataset: Dataset, users: UserPreset) -> Dataset:
+    """Return the data in use, or the simulated users that replace them."""
+    return dataset if users is UserPreset.IN_USE else make_dataset(users)

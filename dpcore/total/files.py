@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpcore.common import noise_error
-from dpcore.common.documents import choice_document, proof
+from dpcore.common.documents import certificate_fields, write_choice_document
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
 from dpcore.total import nonnegative
@@ -55,7 +55,7 @@ def total_choice_json(
         "users_affected": choice.users_affected,
         "within_5_percent": list(within),
         "ended": choice.ended,
-        **proof(choice.certificate),
+        **certificate_fields(choice.certificate),
     }
     release = "count of rows" if parameters.summed is Summed.ROWS else "sum"
     question = {name: text for name, text in to_values(parameters).items() if name in _OF_SUM}
@@ -74,7 +74,7 @@ def signed_choice_json(
         clipped: What the range costs.
         entered: Whether the person entered L and U; else they were read off the data.
     """
-    unit = noise_error.unit_scale(parameters.mechanism, parameters.epsilon, parameters.delta)
+    unit = noise_error.compute_unit_scale(parameters.mechanism, parameters.epsilon, parameters.delta)
     answer = {
         "lower": clipped.low,
         "upper": clipped.high,
@@ -103,4 +103,4 @@ def _document(
     assumptions: Sequence[str],
 ) -> str:
     asked = {**question, "neighbours": nonnegative.NEIGHBOURS.value, "source": SOURCE}
-    return choice_document(dataset, release, asked, {"column": column}, answer, assumptions)
+    return write_choice_document(dataset, release, asked, {"column": column}, answer, assumptions)

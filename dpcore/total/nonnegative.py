@@ -75,7 +75,7 @@ class TotalProblem:
     @cached_property
     def unit_noise(self) -> float:
         """Noise scale at sensitivity 1: 1 / epsilon, or the exact Gaussian standard deviation."""
-        return noise_error.unit_scale(self.mechanism, self.epsilon, self.delta)
+        return noise_error.compute_unit_scale(self.mechanism, self.epsilon, self.delta)
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def measured(problem: TotalProblem, bounds: npt.ArrayLike) -> FloatArray:
     """The error by the problem's own measure; shapes as `errors`."""
     t = np.asarray(bounds, dtype=np.float64)
     bias = problem.amounts.excess(t)
-    return noise_error.measured(problem.measure, problem.mechanism, bias, problem.unit_noise * t)
+    return noise_error.measure_error(problem.measure, problem.mechanism, bias, problem.unit_noise * t)
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def best_bound(problem: TotalProblem) -> TotalChoice:
 
     Bias is convex and noise linear in T, and every measure is a nondecreasing jointly convex function of
     both: the error is convex in T. Bisection over the distinct totals by the sign of the slope finds the
-    piece; in it the root has a closed form in the bias-to-noise ratio (`noise_error.balance`).
+    piece; in it the root has a closed form in the bias-to-noise ratio (`noise_error.find_balance`).
 
     Returns:
         `TotalChoice`. For the bound, T is the ceil(1 / epsilon)-th largest total (`critical_rank`), or 0.
@@ -245,7 +245,7 @@ def _root(problem: TotalProblem) -> float:
     sign, not by a distance.
     """
     amounts, unit = problem.amounts, problem.unit_noise
-    shape = noise_error.perspective(problem.mechanism, problem.measure)
+    shape = noise_error.make_perspective(problem.mechanism, problem.measure)
     # Convexity makes the sign of the slope monotone over the totals: that is what the search needs.
     low, high = 0, amounts.values.size - 1  # At the largest total nobody lies above: the error rises.
     while low < high:
@@ -261,7 +261,7 @@ def _root(problem: TotalProblem) -> float:
     left = float(amounts.values[low - 1]) if low else 0.0
     # On this piece the bias is S - q T: the ratio r to the noise unit * T fixes T = S / (q + r unit).
     q, s = float(amounts.users_above(left)), float(amounts.sum_above(left))
-    r = noise_error.balance(shape, q / unit)
+    r = noise_error.find_balance(shape, q / unit)
     # The root may round just outside the piece on which its formula holds.
     return min(max(s / (q + r * unit), left), float(amounts.values[low]))
 
@@ -270,7 +270,7 @@ def _slope(
     problem: TotalProblem, bounds: npt.ArrayLike, bias: npt.ArrayLike, users: npt.ArrayLike
 ) -> FloatArray:
     """Derivative of the measured error at T on the side where ``users`` users lie above, of one shape with all."""
-    shape = noise_error.perspective(problem.mechanism, problem.measure)
+    shape = noise_error.make_perspective(problem.mechanism, problem.measure)
     scale = problem.unit_noise * np.asarray(bounds, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         r = np.where(scale > 0.0, np.asarray(bias, dtype=np.float64) / scale, math.inf)
@@ -302,7 +302,7 @@ def _recomputed(problem: TotalProblem, bound: float) -> tuple[float, float, floa
     values, users = problem.amounts.values, problem.amounts.users
     bias = float(np.sum(np.maximum(values - bound, 0.0) * users))
     scale = problem.unit_noise * bound
-    value = float(noise_error.measured(problem.measure, problem.mechanism, bias, scale))
+    value = float(noise_error.measure_error(problem.measure, problem.mechanism, bias, scale))
     above = float(np.sum(users, where=values > bound, dtype=np.float64))
     at_or_above = float(np.sum(users, where=values >= bound, dtype=np.float64))
     left, right = _slope(problem, bound, bias, [at_or_above, above])
@@ -424,11 +424,11 @@ def bounds_within(problem: TotalProblem, excess: float = 0.05) -> tuple[float, f
     best = optimal_bound(problem)
     # Above the largest total there is noise alone, which grows with T: so far a T within the limit can lie.
     largest = problem.amounts.largest
-    return weights.stretch_within(
+    return weights.find_interval_within(
         lambda bounds: measured(problem, bounds),
-        best=best,
+        minimiser=best,
         low=0.0,
         high=math.ceil(largest) if problem.whole else largest * (1.0 + excess),
         limit=float(measured(problem, best)) * (1.0 + excess),
-        whole=problem.whole,
+        is_integer=problem.whole,
     )

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from dpcore.answer import Axis, Look
+from dpcore.answer import Axis, Style
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.data.generators import LogNormalSizes
 from dpcore.data.totals_per_user import Amounts
@@ -21,9 +21,9 @@ SPREAD = math.sqrt(2.0 * math.log(MEAN_ROWS / MEDIAN_ROWS))
 """Standard deviation of the logarithm of a log-normal law with that median and that mean."""
 EPSILONS = tuple(float(x) for x in np.geomspace(1e-6, 1.0, 13))
 STRATEGIES = {
-    "best": ("Quantile 1 − 1/(nε), the paper's", BEST, Look.SMOOTH, "circle"),
-    "median": ("Median", MEDIAN, Look.OWN, "square"),
-    "quantile_95": ("95 % quantile", NINETY_FIVE, Look.CAP, "diamond"),
+    "best": ("Quantile 1 − 1/(nε), the paper's", BEST, Style.SMOOTH, "circle"),
+    "median": ("Median", MEDIAN, Style.ENTERED, "square"),
+    "quantile_95": ("95 % quantile", NINETY_FIVE, Style.CAP, "diamond"),
 }
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from dpcore.common import noise_error, wording
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.data.totals_per_user import Amounts
@@ -73,7 +73,7 @@ def clipped_sum(
             )
     sensitivity = max(abs(low), abs(high))
     bias = float(np.sum(np.clip(x, low, high) - x))
-    scale = noise_error.unit_scale(mechanism, epsilon, delta) * sensitivity
+    scale = noise_error.compute_unit_scale(mechanism, epsilon, delta) * sensitivity
     return ClippedSum(
         low=float(low),
         high=float(high),
@@ -129,7 +129,7 @@ def symmetric_errors(
     with Problems() as problems:
         noise_error.check_noise(problems, mechanism, epsilon, delta)
     bias = np.abs(lacking(x, t))
-    scale = noise_error.unit_scale(mechanism, epsilon, delta) * t
+    scale = noise_error.compute_unit_scale(mechanism, epsilon, delta) * t
     return nonnegative.TotalErrors(
         bounds=t,
         bias=bias,
@@ -155,5 +155,5 @@ def lacking(totals: npt.ArrayLike, bounds: npt.ArrayLike) -> FloatArray:
 def _finite(totals: npt.ArrayLike) -> FloatArray:
     x = np.asarray(totals, dtype=np.float64)
     if x.ndim != 1 or x.size == 0 or not np.all(np.isfinite(x)):
-        raise refusal("totals must be finite numbers, one per user, not empty")
+        raise refuse("totals must be finite numbers, one per user, not empty")
     return x

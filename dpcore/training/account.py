@@ -1,4 +1,4 @@
-"""How much noise training needs: all steps, and the sum of weights where it is private, as one Gaussian.
+"""The noise of a training: all steps, and the sum of weights where it is private, as one Gaussian mechanism.
 
 A sequence of Gaussian mechanisms, each chosen in the light of those before, with sensitivities Δ_k and standard
 deviations σ_k is exactly as private as one Gaussian mechanism with (Δ/σ)² = Σ (Δ_k/σ_k)² (Dong, Roth, Su 2022,
@@ -11,9 +11,9 @@ import functools
 import math
 from dataclasses import dataclass
 
-from dpcore.common.least_noise import least_noise
-from dpcore.common.privacy import GaussianNoise, Neighbours, sampled_gaussian_epsilon
-from dpcore.training.weighting import gradient_steps, weight_sensitivity
+from dpcore.common.least_noise import find_least_noise
+from dpcore.common.privacy import GaussianNoise, Neighbours, bound_sampled_epsilon
+from dpcore.training.weighting import gradient_sensitivity, weight_sensitivity
 
 WEIGHT_SHARE = 0.05
 """Share of the budget, in (Δ/σ)², for the sum of weights where that is private. Public, chosen on no data."""
@@ -29,7 +29,7 @@ class NoisePlan:
         steps: T.
         gradient_sensitivity: L2 sensitivity of a step's summed gradient that it rests on.
         weight_sensitivity: That of the sum of weights.
-        sampled: Probability with which a user takes part in a step.
+        sampling_probability: Probability with which a user takes part in a step.
     """
 
     gradient: float
@@ -37,19 +37,19 @@ class NoisePlan:
     steps: int
     gradient_sensitivity: float
     weight_sensitivity: float
-    sampled: float = 1.0
+    sampling_probability: float = 1.0
 
 
-def plan(
+def plan_noise(
     epsilon: float,
     delta: float,
     neighbours: Neighbours,
     bound: float,
     steps: int,
     clip: float = 1.0,
-    sampled: float = 1.0,
+    sampling_probability: float = 1.0,
 ) -> NoisePlan:
-    """The least noise at which ``steps`` steps and the sum of weights are (ε, δ)-DP together.
+    """Compute the least noise at which ``steps`` steps and the sum of weights are (ε, δ)-DP together.
 
     Args:
         epsilon: Of the whole training.
@@ -59,7 +59,8 @@ def plan(
         bound: h, what a user weighs at most, in rows.
         steps: T, at least 1.
         clip: Norm to which a row's gradient is clipped.
-        sampled: Probability with which each user takes part in a step; below 1 only to add or remove a user.
+        sampling_probability: Probability with which each user takes part in a step; below 1 only to add or remove a
+            user.
 
     Returns:
         Standard deviations that are never too small: what is rounded is rounded upwards.
@@ -70,22 +71,24 @@ def plan(
     Source: Dong, Roth and Su 2022, corollary 3.3, for the steps together; Balle and Wang 2018, theorem 8, for the one
         Gaussian; Doroshenko et al. 2022, by dp-accounting, where users are sampled.
     """
-    one = GaussianNoise.for_release(1.0, epsilon, delta).scale
-    moved = gradient_steps(neighbours) * bound * clip
+    unit_noise = GaussianNoise.for_release(1.0, epsilon, delta).scale
+    sensitivity = gradient_sensitivity(neighbours) * bound * clip
     weight = weight_sensitivity(neighbours, bound)
     share = WEIGHT_SHARE if weight else 0.0
-    # Of (Δ/σ)², in all 1 / one², the steps take 1 - share, and the sum of weights the rest.
-    multiplier = one * math.sqrt(steps / (1.0 - share))
-    if sampled < 1.0:
-        weight_multiplier = one / math.sqrt(share) if weight else 0.0
-        multiplier = _sampled_multiplier(epsilon, delta, sampled, steps, weight_multiplier, multiplier)
+    # The whole (Δ/σ)² is 1 / unit_noise²: the steps take 1 - share of it, and the sum of weights the rest.
+    multiplier = unit_noise * math.sqrt(steps / (1.0 - share))
+    if sampling_probability < 1.0:
+        weight_multiplier = unit_noise / math.sqrt(share) if weight else 0.0
+        multiplier = _find_sampled_multiplier(
+            epsilon, delta, sampling_probability, steps, weight_multiplier, multiplier
+        )
     return NoisePlan(
-        gradient=multiplier * moved,
-        weight=one * weight / math.sqrt(share) if weight else 0.0,
+        gradient=multiplier * sensitivity,
+        weight=unit_noise * weight / math.sqrt(share) if weight else 0.0,
         steps=steps,
-        gradient_sensitivity=moved,
+        gradient_sensitivity=sensitivity,
         weight_sensitivity=weight,
-        sampled=sampled,
+        sampling_probability=sampling_probability,
     )
 
 
@@ -97,10 +100,10 @@ COUNT_SHARE = 0.03
 
 @dataclass(frozen=True)
 class RulePlan:
-    """Noise of a descent by the rule of `pace`; as ratios, since a bound that follows users moves from step to step.
+    """Noise of a descent by the rule of `pace`, as ratios to the bound, which may change from step to step.
 
     Attributes:
-        one: κ, of one release of the whole budget that a user moves by 1 (by 2 where a user is replaced).
+        unit_noise: κ, of one release of the whole budget that a user moves by 1 (by 2 where a user is replaced).
         gradient: Standard deviation of the noise of a step's summed gradient over the bound.
         count: Of that on how many users are within the bound, less half of all; 0 where it is not asked.
         number: Of that on the number of users; 0 where it is public.
@@ -110,7 +113,7 @@ class RulePlan:
         number_sensitivity: Of the number of users.
     """
 
-    one: float
+    unit_noise: float
     gradient: float
     count: float
     number: float
@@ -120,59 +123,78 @@ class RulePlan:
     number_sensitivity: float
 
 
-def shares(neighbours: Neighbours, follows: bool) -> tuple[float, float, float]:
-    """Shares of the budget, in (Δ/σ)²: all gradients, all counts, and the number of users."""
+def split_budget(neighbours: Neighbours, bound_follows: bool) -> tuple[float, float, float]:
+    """Return the shares of the budget, in (Δ/σ)²: all gradients, all counts, and the number of users."""
     number = NUMBER_SHARE if neighbours is Neighbours.ADD_OR_REMOVE_USER else 0.0
-    count = COUNT_SHARE if follows else 0.0
+    count = COUNT_SHARE if bound_follows else 0.0
     return 1.0 - count - number, count, number
 
 
-def rule_plan(
-    epsilon: float, delta: float, neighbours: Neighbours, steps: int, follows: bool, look: float = 1.0
+def plan_rule_noise(
+    epsilon: float,
+    delta: float,
+    neighbours: Neighbours,
+    steps: int,
+    bound_follows: bool,
+    user_share: float = 1.0,
 ) -> RulePlan:
-    """The least noise at which all gradients, all counts and the number of users are (ε, δ)-DP together.
+    """Compute the least noise at which all gradients, all counts and the number of users are (ε, δ)-DP together.
 
-    The bound of a step may depend on everything that was released before: what the account rests on is how far a user
-    moves a sum over its noise, and that is the same at every bound.
+    The bound of a step may depend on everything that was released before: the account rests on the ratio of a
+    user's effect on a sum to its noise, which is the same at every bound.
 
     Args:
         epsilon: Of the whole training.
         delta: Likewise, strictly between 0 and 1.
         neighbours: Add or remove a user; or replace a user, or values, where the number of users is public.
         steps: T.
-        follows: Whether the bound follows a private count.
-        look: Share of the users in a simulation: below 1 the noise is no privacy, see `Mechanism.look`.
+        bound_follows: Whether the bound follows a private count.
+        user_share: Share of the users in a simulation: below 1 the noise is no privacy, see `Mechanism.look`.
 
     Source: Dong, Roth and Su 2022, corollary 3.3 (each mechanism may be chosen in the light of those before); Balle and
         Wang 2018, theorem 8.
     """
-    moved = gradient_steps(neighbours)
-    one = moved * look * GaussianNoise.for_release(1.0, epsilon, delta).scale
-    gradients, counts, number = shares(neighbours, follows)
+    sensitivity = gradient_sensitivity(neighbours)
+    unit_noise = sensitivity * user_share * GaussianNoise.for_release(1.0, epsilon, delta).scale
+    gradients, counts, number = split_budget(neighbours, bound_follows)
     return RulePlan(
-        one=one,
-        gradient=one * math.sqrt(steps / gradients),
-        count=0.5 * one * math.sqrt(steps / counts) if counts else 0.0,
-        number=one / math.sqrt(number) if number else 0.0,
+        unit_noise=unit_noise,
+        gradient=unit_noise * math.sqrt(steps / gradients),
+        count=0.5 * unit_noise * math.sqrt(steps / counts) if counts else 0.0,
+        number=unit_noise / math.sqrt(number) if number else 0.0,
         steps=steps,
-        gradient_sensitivity=moved,
-        count_sensitivity=0.5 * moved,
+        gradient_sensitivity=sensitivity,
+        count_sensitivity=0.5 * sensitivity,
         number_sensitivity=1.0 if number else 0.0,
     )
 
 
 @functools.lru_cache(maxsize=256)
-def _sampled_multiplier(
-    epsilon: float, delta: float, sampled: float, steps: int, weight_multiplier: float, enough: float
+def _find_sampled_multiplier(
+    epsilon: float,
+    delta: float,
+    sampling_probability: float,
+    steps: int,
+    weight_multiplier: float,
+    multiplier_without_sampling: float,
 ) -> float:
-    """The least noise multiplier of a step, to 0.1 % and from above; ``enough`` is that without sampling."""
+    """Compute the least noise multiplier of a step, to 0.1 % and from above."""
     # A grid of a thousandth of a small ε would take minutes; the rounding is upwards, so it only costs noise.
-    grid = min(1e-3, max(epsilon / 1000.0, 1e-4))
+    grid_step = min(1e-3, max(epsilon / 1000.0, 1e-4))
 
-    def spent(multiplier: float) -> float:
-        return sampled_gaussian_epsilon(multiplier, sampled, steps, weight_multiplier, delta, grid)
+    def compute_epsilon(multiplier: float) -> float:
+        return bound_sampled_epsilon(
+            multiplier, sampling_probability, steps, weight_multiplier, delta, grid_step
+        )
 
-    if spent(enough) > epsilon:  # By the grid's rounding, where nearly everybody is drawn, or ε is tiny.
-        return enough
-    # Of many steps that each take a share, as much is spent as if all were moved by that share.
-    return min(least_noise(spent, epsilon, max(sampled, 0.05) * enough, 1e-3), enough)
+    if (
+        compute_epsilon(multiplier_without_sampling) > epsilon
+    ):  # By the grid's rounding, if nearly everybody is sampled, or if ε is tiny.
+        return multiplier_without_sampling
+    # Many steps that each sample a share spend about as much as steps whose sensitivity is that share.
+    return min(
+        find_least_noise(
+            compute_epsilon, epsilon, max(sampling_probability, 0.05) * multiplier_without_sampling, 1e-3
+        ),
+        multiplier_without_sampling,
+    )

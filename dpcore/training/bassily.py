@@ -1,4 +1,4 @@
-"""The learner that the paper names: algorithm 1 of Bassily, Smith, Thakurta 2014, over user losses.
+"""The learner of the paper's experiment: algorithm 1 of Bassily, Smith, Thakurta 2014, over user losses.
 
 One user a step, drawn with replacement; m times their gradient and noise; m² steps; the last iterate:
 
@@ -12,7 +12,7 @@ compare with that table, for nothing else: a step costs as much as a run has col
 
 The formulae are recalled from Bassily et al., whose text could not be had to check them against; Epasto et al. cite it.
 That paper prints neither the algorithm nor the start, the step size, the norm of C or which iterate it takes. `Reading`
-holds what it leaves open.
+holds the settings that it leaves open.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.training.losses import LossKind
 from dpcore.training.rows import ClassifierRows
-from dpcore.training.scores import scores
-from dpcore.training.weighting import Cell, Method, random_ranks, smooth_weights
+from dpcore.training.scores import compute_scores
+from dpcore.training.weighting import Cell, Method, compute_smooth_weights, draw_ranks
 
 DELTA = 0.1
 """The paper's δ."""
@@ -39,7 +39,7 @@ BOX = 10.0
 
 
 class StepSize(enum.Enum):
-    """How η(t) is read."""
+    """The reading of the step size η(t)."""
 
     PRINTED = "‖C‖ / √(t (m² L² + d σ²)), as Bassily et al. print it"
     WITHOUT_NOISE = "‖C‖ / √t, free of m, L and σ"
@@ -48,7 +48,7 @@ class StepSize(enum.Enum):
 
 @dataclass(frozen=True)
 class Reading:
-    """What the paper leaves open.
+    """The settings that the paper leaves open.
 
     Attributes:
         step_size: How η(t) is read.
@@ -67,8 +67,8 @@ class Reading:
                 problems.add(f"share must be at most 1; got {self.share!r}")
 
 
-def noise_scale(num_users: int, lipschitz: float, epsilon: float) -> float:
-    """σ at the paper's δ.
+def compute_noise_scale(num_users: int, lipschitz: float, epsilon: float) -> float:
+    """Compute σ at the paper's δ.
 
     Args:
         num_users: m.
@@ -81,7 +81,7 @@ def noise_scale(num_users: int, lipschitz: float, epsilon: float) -> float:
     return math.sqrt(32.0 * logs) * lipschitz * num_users / epsilon
 
 
-def train(
+def train_bassily(
     rows: ClassifierRows,
     cell: Cell,
     epsilon: float,
@@ -92,7 +92,7 @@ def train(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> FloatArray | None:
-    """Models of several runs with the logistic loss, weights divided by their sum as in the paper.
+    """Train several runs with the logistic loss, weights divided by their sum as in the paper.
 
     Args:
         rows: The data; rows of norm above 1 have their gradients clipped to norm 1.
@@ -108,70 +108,71 @@ def train(
         θ, shape (num_features, runs), the last iterate; None where it was stopped.
     """
     reading = reading or Reading()
-    m, d, count = rows.num_users, rows.num_features, len(runs)
+    num_users, num_features, num_runs = rows.num_users, rows.num_features, len(runs)
     total = float(rows.histogram.kept_rows(cell.bound))
-    # No user outweighs the largest: a bound above it is that.
+    # No user has more rows than the largest: a bound above that changes nothing.
     lipschitz = min(cell.bound, float(rows.sizes.max())) / total
-    sigma = noise_scale(m, lipschitz, epsilon)
-    radius = BOX * math.sqrt(d)
+    sigma = compute_noise_scale(num_users, lipschitz, epsilon)
+    radius = BOX * math.sqrt(num_features)
     if reading.step_size is StepSize.PRINTED:
-        first_rate = radius / math.sqrt(m * m * lipschitz**2 + d * sigma**2)
+        first_rate = radius / math.sqrt(num_users * num_users * lipschitz**2 + num_features * sigma**2)
     else:
         first_rate = radius * (2.0 if reading.step_size is StepSize.DIAMETER else 1.0)
-    weights = _row_weights(rows, cell, seed, runs) / total
+    weights = _compute_row_weights(rows, cell, seed, runs) / total
     order = np.argsort(rows.sizes, kind="stable")
-    longest = int(rows.sizes[order[-1]])
+    largest_size = int(rows.sizes[order[-1]])
     with np.errstate(divide="ignore"):
-        most = 1.0 / rows.norms
+        max_slopes = 1.0 / rows.norms
     rng = np.random.default_rng([seed, 3, runs.start])
-    theta = np.zeros((count, d))
-    steps = m * m - 1
-    # Of one user there is no step: the model stays at 0.
-    made = min(max(round(steps * reading.share), 1), steps)
-    position = np.arange(longest)
-    for step in range(steps - made + 1, steps + 1):
+    theta = np.zeros((num_runs, num_features))
+    steps = num_users * num_users - 1
+    # With one user there is no step: the model stays at 0.
+    num_made = min(max(round(steps * reading.share), 1), steps)
+    row_positions = np.arange(largest_size)
+    for step in range(steps - num_made + 1, steps + 1):
         if step % 1000 == 0:
-            progress((step - (steps - made)) / made)
+            progress((step - (steps - num_made)) / num_made)
             if should_stop():
                 return None
-        users = rng.integers(0, m, count)
+        users = rng.integers(0, num_users, num_runs)
         sizes = rows.sizes[users]
         width = int(sizes.max())
         # Smaller users are filled up with their last row, whose slope is then set to 0.
-        at = rows.starts[users][:, None] + np.minimum(position[:width], sizes[:, None] - 1)
-        x = rows.signed[at]
-        slopes = LossKind.LOGISTIC.slope(np.einsum("rwd,rd->rw", x, theta))
+        row_indices = rows.starts[users][:, None] + np.minimum(row_positions[:width], sizes[:, None] - 1)
+        signed_rows = rows.signed[row_indices]
+        slopes = LossKind.LOGISTIC.differentiate(np.einsum("rwd,rd->rw", signed_rows, theta))
         slopes = (
             # Slopes of the logistic loss are below 0: clipping has one side.
-            np.maximum(slopes, -most[at]) * weights[at, np.arange(count)[:, None] * (weights.shape[1] > 1)]
+            np.maximum(slopes, -max_slopes[row_indices])
+            * weights[row_indices, np.arange(num_runs)[:, None] * (weights.shape[1] > 1)]
         )
-        slopes[position[:width] >= sizes[:, None]] = 0.0
-        gradient = np.einsum("rw,rwd->rd", slopes, x)
-        noise = sigma * rng.standard_normal((count, d))
-        theta = np.clip(theta - first_rate / math.sqrt(step) * (m * gradient + noise), -BOX, BOX)
+        slopes[row_positions[:width] >= sizes[:, None]] = 0.0
+        gradient = np.einsum("rw,rwd->rd", slopes, signed_rows)
+        noise = sigma * rng.standard_normal((num_runs, num_features))
+        theta = np.clip(theta - first_rate / math.sqrt(step) * (num_users * gradient + noise), -BOX, BOX)
     return np.asarray(theta.T)
 
 
-def _row_weights(rows: ClassifierRows, cell: Cell, seed: int, runs: range) -> FloatArray:
-    """Weight of each row before the division, shape (num_rows, 1) or (num_rows, runs)."""
+def _compute_row_weights(rows: ClassifierRows, cell: Cell, seed: int, runs: range) -> FloatArray:
+    """Compute the weight of each row before the division, shape (num_rows, 1) or (num_rows, runs)."""
     if cell.method is Method.CAP:
-        return (random_ranks(rows, seed, runs) < cell.bound).astype(np.float64)
-    return smooth_weights(rows.sizes, cell.bound)[rows.users][:, None]
+        return (draw_ranks(rows, seed, runs) < cell.bound).astype(np.float64)
+    return compute_smooth_weights(rows.sizes, cell.bound)[rows.users][:, None]
 
 
 MAX_USERS = 1000
 """Users up to which all m² steps are made: a million of them take about two minutes for each cell of the table."""
 
 
-def cells(largest: int) -> tuple[Cell, ...]:
-    """The columns of the paper's table 2: smooth weights and caps of 1 to 4 rows, and no bound."""
-    bounded = [Cell(method, h) for method in (Method.SMOOTH, Method.CAP) for h in range(1, 5)]
-    return (*bounded, Cell(Method.SMOOTH, largest))
+def list_paper_cells(largest: int) -> tuple[Cell, ...]:
+    """List the columns of the paper's table 2: smooth weights and caps of 1 to 4 rows, and no bound."""
+    bounded_cells = [Cell(method, bound) for method in (Method.SMOOTH, Method.CAP) for bound in range(1, 5)]
+    return (*bounded_cells, Cell(Method.SMOOTH, largest))
 
 
 @dataclass(frozen=True, eq=False)
 class PaperTable:
-    """Losses of the last iterate on the rows trained on, all rows alike.
+    """Losses of the last iterate on the training rows, averaged over rows.
 
     Attributes:
         cells: Methods and bounds.
@@ -182,22 +183,22 @@ class PaperTable:
     losses: FloatArray
 
     @property
-    def done(self) -> IntArray:
-        """Positions of the cells that are done."""
+    def finished_cells(self) -> IntArray:
+        """Return the positions of the finished cells."""
         return np.flatnonzero(np.isfinite(self.losses[:, 0]))
 
     @property
     def mean(self) -> FloatArray:
-        """Mean loss over the runs, shape (cells,)."""
+        """Return the mean loss over the runs, shape (cells,)."""
         return np.asarray(self.losses.mean(axis=1))
 
     @property
     def standard_error(self) -> FloatArray:
-        """Standard error of the mean, shape (cells,)."""
+        """Return the standard error of the mean, shape (cells,)."""
         return np.asarray(self.losses.std(axis=1, ddof=1) / math.sqrt(self.losses.shape[1]))
 
 
-def fill(
+def fill_paper_table(
     rows: ClassifierRows,
     epsilon: float,
     reading: Reading,
@@ -208,7 +209,7 @@ def fill(
     should_stop: ShouldStop = never,
     on_more: Callable[[PaperTable], None] | None = None,
 ) -> PaperTable:
-    """All cells of one line of the paper's table 2; what is stopped keeps the cells that are done.
+    """Compute all cells of one line of the paper's table 2; if stopped, keep the finished cells.
 
     Args:
         rows: The data.
@@ -220,19 +221,19 @@ def fill(
         should_stop: Asked every thousand steps.
         on_more: Given the table whenever a cell is done.
     """
-    tried = cells(int(rows.sizes.max()))
-    losses = np.full((len(tried), runs), np.nan)
-    for at, cell in enumerate(tried):
+    paper_cells = list_paper_cells(int(rows.sizes.max()))
+    losses = np.full((len(paper_cells), runs), np.nan)
+    for cell_index, cell in enumerate(paper_cells):
 
-        def report(share: float, before: int = at) -> None:
-            progress((before + share) / len(tried))
+        def report(share: float, num_done: int = cell_index) -> None:
+            progress((num_done + share) / len(paper_cells))
 
-        theta = train(
+        theta = train_bassily(
             rows, cell, epsilon, seed, range(runs), reading, progress=report, should_stop=should_stop
         )
         if theta is None:
             break
-        losses[at] = scores(rows, LossKind.LOGISTIC, theta)[:, 0, 0]
+        losses[cell_index] = compute_scores(rows, LossKind.LOGISTIC, theta)[:, 0, 0]
         if on_more is not None:
-            on_more(PaperTable(tried, losses.copy()))
-    return PaperTable(tried, losses)
+            on_more(PaperTable(paper_cells, losses.copy()))
+    return PaperTable(paper_cells, losses)

@@ -18,48 +18,48 @@ from dpcore.training import account, followed, pace
 from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.rows import ClassifierRows
 from dpcore.training.user_sums import BLOCK, UserSums
-from dpcore.training.weighting import FIRST_BOUND, Cell, Method, random_ranks, smooth_weights
+from dpcore.training.weighting import FIRST_BOUND, Cell, Method, compute_smooth_weights, draw_ranks
 
 Gradient = Callable[[FloatArray, FloatArray | None], FloatArray]
 """From θ, shape (num_features, runs), and which users take part, 1 or 0, shape (num_users, runs), to the summed
 gradients, shape of θ. None for all users."""
 
 
-def noise_of(
+def draw_noise(
     mechanism: Mechanism, num_features: int, seed: int, runs: range
 ) -> tuple[FloatArray, FloatArray]:
-    """Standard normal noise of every run: (steps, num_features, runs) and (runs,).
+    """Draw standard normal noise for every run: (steps, num_features, runs) and (runs,).
 
-    It depends on the seed and the number of the run alone, so that bounds are compared on the same noise, and so that
-    a run is the same whichever others are made with it.
+    It depends on the seed and the number of the run alone, so that bounds are compared on the same noise, and
+    so that a run is the same whichever others are made with it.
     """
-    gradient = np.empty((mechanism.steps, num_features, len(runs)))
-    weight = np.empty(len(runs))
-    for at, run in enumerate(runs):
+    gradient_noise = np.empty((mechanism.steps, num_features, len(runs)))
+    weight_noise = np.empty(len(runs))
+    for run_index, run in enumerate(runs):
         # Second numbers keep the streams of a seed apart: 0 noise, 1 rows under a cap, 2 users held out, 3 the paper's
         # learner, 4 users of a step, 5 counts, 6 a first look, 7 further splits.
         rng = np.random.default_rng([seed, 0, run])
-        weight[at] = rng.standard_normal()
-        gradient[:, :, at] = rng.standard_normal((mechanism.steps, num_features))
-    return gradient, weight
+        weight_noise[run_index] = rng.standard_normal()
+        gradient_noise[:, :, run_index] = rng.standard_normal((mechanism.steps, num_features))
+    return gradient_noise, weight_noise
 
 
-def clipped_slopes(
-    rows: ClassifierRows, mechanism: Mechanism, margins: FloatArray, part: slice
+def clip_slopes(
+    rows: ClassifierRows, mechanism: Mechanism, margins: FloatArray, row_slice: slice
 ) -> FloatArray:
-    """Slope of each row's loss, held so that the row's gradient has norm at most ``clip``."""
-    slopes = mechanism.loss.slope(margins)
+    """Compute the slope of each row's loss, clipped so that the row's gradient has norm at most ``clip``."""
+    slopes = mechanism.loss.differentiate(margins)
     # Rows have norm 1 at most, and such slopes are at most 1: the clip would change nothing.
     if mechanism.loss.has_bounded_slope and mechanism.clip >= 1.0:
         return slopes
     with np.errstate(divide="ignore"):
         # A row of zeros has no gradient, whatever its slope.
-        most = mechanism.clip / rows.norms[part, None]
-    return np.clip(slopes, -most, most)
+        max_slopes = mechanism.clip / rows.norms[row_slice, None]
+    return np.clip(slopes, -max_slopes, max_slopes)
 
 
-def summed_gradient(rows: ClassifierRows, mechanism: Mechanism, weights: FloatArray) -> Gradient:
-    """Σ over rows of weight × clipped gradient.
+def make_weighted_gradient(rows: ClassifierRows, mechanism: Mechanism, weights: FloatArray) -> Gradient:
+    """Make the function that sums weight × clipped gradient over rows.
 
     Args:
         rows: The data.
@@ -67,83 +67,87 @@ def summed_gradient(rows: ClassifierRows, mechanism: Mechanism, weights: FloatAr
         weights: Of each row, shape (num_rows, 1), or (num_rows, runs) where runs differ.
     """
 
-    def gradient(theta: FloatArray, chosen: FloatArray | None = None) -> FloatArray:
+    def gradient(theta: FloatArray, is_chosen: FloatArray | None = None) -> FloatArray:
         total = np.zeros_like(theta)
         block = max(BLOCK // theta.shape[1], 1)
         for start in range(0, rows.num_rows, block):
-            part = slice(start, start + block)
-            slopes = clipped_slopes(rows, mechanism, rows.signed[part] @ theta, part)
-            slopes = slopes * weights[part]
-            if chosen is not None:
-                slopes *= chosen[rows.users[part]]
-            total += rows.signed[part].T @ slopes
+            row_slice = slice(start, start + block)
+            slopes = clip_slopes(rows, mechanism, rows.signed[row_slice] @ theta, row_slice)
+            slopes = slopes * weights[row_slice]
+            if is_chosen is not None:
+                slopes *= is_chosen[rows.users[row_slice]]
+            total += rows.signed[row_slice].T @ slopes
         return total
 
     return gradient
 
 
-def clipped_user_sums(rows: ClassifierRows, mechanism: Mechanism, bound: float, runs: int) -> Gradient:
-    """Σ over users of their summed gradient (rows clipped, weight 1), shortened to norm ``bound`` × clip."""
+def make_clipped_gradient(rows: ClassifierRows, mechanism: Mechanism, bound: float, runs: int) -> Gradient:
+    """Make the function that sums each user's gradient (rows clipped, weight 1), clipped to ``bound`` × clip."""
     sums = UserSums(rows, runs)
 
-    def gradient(theta: FloatArray, chosen: FloatArray | None = None) -> FloatArray:
+    def gradient(theta: FloatArray, is_chosen: FloatArray | None = None) -> FloatArray:
         total = np.zeros_like(theta)
-        for block in sums.blocks():
-            slopes = clipped_slopes(rows, mechanism, rows.signed[block.rows] @ theta, block.rows)
-            norms = sums.norms(block, slopes)
+        for block in sums.iterate_blocks():
+            slopes = clip_slopes(rows, mechanism, rows.signed[block.rows] @ theta, block.rows)
+            norms = sums.compute_norms(block, slopes)
             # 1 for a user within the bound, so that a sum of 0 is divided by no 0.
             factors = bound * mechanism.clip / np.maximum(norms, bound * mechanism.clip)
-            if chosen is not None:
-                factors *= chosen[block.users]
+            if is_chosen is not None:
+                factors *= is_chosen[block.users]
             total += rows.signed[block.rows].T @ (slopes * factors[block.owners])
         return total
 
     return gradient
 
 
-def _chosen_users(draws: list[np.random.Generator], num_users: int, sampled: float) -> FloatArray | None:
-    """Who takes part in a step, 1 or 0, shape (num_users, runs); None for everybody."""
-    if not draws:
-        return None
-    return np.stack([rng.random(num_users) < sampled for rng in draws], axis=1).astype(np.float64)
-
-
-def without_noise(
-    rows: ClassifierRows, mechanism: Mechanism, clipped: bool, should_stop: ShouldStop = never
+def _draw_users(
+    rngs: list[np.random.Generator], num_users: int, sampling_probability: float
 ) -> FloatArray | None:
-    """Followed clipped sums with steps and bounds as they are, but no noise; and with no clipping, too.
+    """Draw the users who take part in a step, 1 or 0, shape (num_users, runs); None for everybody."""
+    if not rngs:
+        return None
+    return np.stack([rng.random(num_users) < sampling_probability for rng in rngs], axis=1).astype(np.float64)
 
-    It is not private: it says what of the excess is noise, what clipping, and what stopping early.
+
+def descend_without_noise(
+    rows: ClassifierRows, mechanism: Mechanism, has_clipping: bool, should_stop: ShouldStop = never
+) -> FloatArray | None:
+    """Run followed clipped sums with the same steps and bounds but without noise, with or without clipping.
+
+    It is not private: it splits the excess into noise, clipping, and stopping early.
 
     Returns:
         θ, shape (num_features, 1); None where it was stopped.
     """
-    mechanism = pace.by_rule(mechanism)
-    bounded = bounded_gradient(rows, mechanism, [Cell(Method.FOLLOWED)], 0, range(1))
-    whole = summed_gradient(rows, mechanism, np.ones((rows.num_rows, 1)))
+    mechanism = pace.apply_rule(mechanism)
+    bounded_gradient = make_bounded_gradient(rows, mechanism, [Cell(Method.FOLLOWED)], 0, range(1))
+    weighted_gradient = make_weighted_gradient(rows, mechanism, np.ones((rows.num_rows, 1)))
 
     def gradient(theta: FloatArray, bounds: FloatArray) -> tuple[FloatArray, FloatArray | None]:
-        total, within = bounded(theta, bounds)
-        return total if clipped else whole(theta, None), within
+        total, num_within = bounded_gradient(theta, bounds)
+        return total if has_clipping else weighted_gradient(theta, None), num_within
 
-    plan = account.rule_plan(mechanism.epsilon, mechanism.delta, mechanism.neighbours, mechanism.steps, True)
-    none = followed.RuleNoise(
+    plan = account.plan_rule_noise(
+        mechanism.epsilon, mechanism.delta, mechanism.neighbours, mechanism.steps, True
+    )
+    no_noise = followed.RuleNoise(
         np.zeros((mechanism.steps, rows.num_features, 1)), np.zeros((mechanism.steps, 1)), np.zeros(1)
     )
-    found = followed.descend(
+    result = followed.descend(
         gradient,
         mechanism,
         rows.num_users,
         np.array([FIRST_BOUND]),
-        none,
-        follows=True,
+        no_noise,
+        bound_follows=True,
         plan=plan,
         should_stop=should_stop,
     )
-    return None if found is None else found[0]
+    return None if result is None else result[0]
 
 
-def bounded_gradient(
+def make_bounded_gradient(
     rows: ClassifierRows,
     mechanism: Mechanism,
     cells: Sequence[Cell],
@@ -151,31 +155,31 @@ def bounded_gradient(
     runs: range,
     ranks: IntArray | None = None,
 ) -> followed.Gradient:
-    """The sum of gradients of a method, for a descent by the rule; ``mechanism`` has the cells' clip in it.
+    """Make the gradient of a method for a descent by the rule; ``mechanism`` includes the cells' clip.
 
     Its columns are the runs at each bound in turn.
     """
     method = cells[0].method
     if method in (Method.FOLLOWED, Method.CLIPPED_SUM):
-        return followed.clipped_sums(
+        return followed.make_clipped_sums(
             UserSums(rows, len(cells) * len(runs)),
             rows.signed,
-            lambda margins, part: clipped_slopes(rows, mechanism, margins, part),
+            lambda margins, part: clip_slopes(rows, mechanism, margins, part),
         )
     if method is Method.CAP:
-        order = random_ranks(rows, seed, runs) if ranks is None else ranks
-        weights = np.concatenate([order < cell.bound for cell in cells], axis=1).astype(np.float64)
+        row_ranks = draw_ranks(rows, seed, runs) if ranks is None else ranks
+        weights = np.concatenate([row_ranks < cell.bound for cell in cells], axis=1).astype(np.float64)
     else:
-        of_cells = [smooth_weights(rows.sizes, cell.bound)[rows.users] for cell in cells]
-        # Of one bound, a column serves all runs.
-        weights = np.repeat(np.stack(of_cells, axis=1), 1 if len(cells) == 1 else len(runs), axis=1)
-    weighted = summed_gradient(rows, mechanism, weights)
-    return lambda theta, _: (weighted(theta, None), None)
+        cell_weights = [compute_smooth_weights(rows.sizes, cell.bound)[rows.users] for cell in cells]
+        # With a single bound, one column serves all runs.
+        weights = np.repeat(np.stack(cell_weights, axis=1), 1 if len(cells) == 1 else len(runs), axis=1)
+    weighted_gradient = make_weighted_gradient(rows, mechanism, weights)
+    return lambda theta, _: (weighted_gradient(theta, None), None)
 
 
-def noise_plan(mechanism: Mechanism, bound: float) -> account.NoisePlan:
-    """The noise of this training at a bound."""
-    found = account.plan(
+def plan_noise(mechanism: Mechanism, bound: float) -> account.NoisePlan:
+    """Plan the noise of this training at a bound."""
+    plan = account.plan_noise(
         mechanism.epsilon,
         mechanism.delta,
         mechanism.neighbours,
@@ -184,16 +188,18 @@ def noise_plan(mechanism: Mechanism, bound: float) -> account.NoisePlan:
         mechanism.clip,
         mechanism.sampled,
     )
-    # On a share of the users the same share of the noise leaves a mean gradient as noisy as on all of them.
-    return replace(found, gradient=mechanism.look * found.gradient, weight=mechanism.look * found.weight)
+    # With a share of the users, the same share of the noise makes a mean gradient as noisy as with all of them.
+    return replace(
+        plan, gradient=mechanism.user_share * plan.gradient, weight=mechanism.user_share * plan.weight
+    )
 
 
-def total_weight(rows: ClassifierRows, cell: Cell) -> float:
-    """n_h: what all users weigh together, in rows; the same for smooth weights, caps and clipped sums."""
+def compute_total_weight(rows: ClassifierRows, cell: Cell) -> float:
+    """Compute n_h, the weight of all users in rows; the same for smooth weights, caps and clipped sums."""
     return float(rows.histogram.kept_rows(cell.bound))
 
 
-def train(
+def train_cell(
     rows: ClassifierRows,
     mechanism: Mechanism,
     cell: Cell,
@@ -203,67 +209,67 @@ def train(
     ranks: IntArray | None = None,
     should_stop: ShouldStop = never,
 ) -> FloatArray | None:
-    """Models of several runs, all of the same mechanism at the same bound.
+    """Train models of several runs, all of the same mechanism at the same bound.
 
-    With the pace of the rule this is `followed.descend`, for all methods alike; followed clipped sums have that pace,
-    whatever was entered.
+    With the pace of the rule this is `followed.descend`, for all methods alike; followed clipped sums have that
+    pace, whatever was entered.
 
     Args:
         rows: Users to train on.
         mechanism: What is trained and how.
-        cell: The method (not output perturbation, which is `output.perturb`) and its bound.
+        cell: The method (not output perturbation, which is `output.perturb_minimiser`) and its bound.
         seed: Of all runs.
         runs: Their numbers.
-        ranks: As `random_ranks` gives them for these runs, for a cap; made here where they are not given.
+        ranks: As `draw_ranks` gives them for these runs, for a cap; made here where they are not given.
         should_stop: Asked between steps.
 
     Returns:
         θ, shape (num_features, runs); None where it was stopped.
     """
     if mechanism.pace is Pace.RULE or cell.method is Method.FOLLOWED:
-        return train_together(rows, mechanism, [cell], seed, runs, ranks=ranks, should_stop=should_stop)
+        return train_cells(rows, mechanism, [cell], seed, runs, ranks=ranks, should_stop=should_stop)
     mechanism = replace(mechanism, clip=mechanism.clip * cell.clip)
     if cell.method is Method.CAP:
-        order = random_ranks(rows, seed, runs) if ranks is None else ranks
-        gradient = summed_gradient(rows, mechanism, (order < cell.bound).astype(np.float64))
+        row_ranks = draw_ranks(rows, seed, runs) if ranks is None else ranks
+        gradient = make_weighted_gradient(rows, mechanism, (row_ranks < cell.bound).astype(np.float64))
     elif cell.method is Method.SMOOTH:
-        weights = smooth_weights(rows.sizes, cell.bound)[rows.users]
-        gradient = summed_gradient(rows, mechanism, weights[:, None])
+        weights = compute_smooth_weights(rows.sizes, cell.bound)[rows.users]
+        gradient = make_weighted_gradient(rows, mechanism, weights[:, None])
     else:
-        gradient = clipped_user_sums(rows, mechanism, cell.bound, len(runs))
-    noise = noise_plan(mechanism, cell.bound)
-    steps_noise, weight_noise = noise_of(mechanism, rows.num_features, seed, runs)
-    # One user's weight at least: a sum that noise has brought to 0 or below would turn the steps around.
-    divisor = np.maximum(total_weight(rows, cell) + noise.weight * weight_noise, cell.bound)
+        gradient = make_clipped_gradient(rows, mechanism, cell.bound, len(runs))
+    noise = plan_noise(mechanism, cell.bound)
+    steps_noise, weight_noise = draw_noise(mechanism, rows.num_features, seed, runs)
+    # At least one user's weight: a sum that noise made 0 or negative would reverse the steps.
+    divisor = np.maximum(compute_total_weight(rows, cell) + noise.weight * weight_noise, cell.bound)
     divisor *= mechanism.sampled  # What takes part in a step is that share of all, in expectation.
-    draws = [np.random.default_rng([seed, 4, run]) for run in runs] if mechanism.sampled < 1.0 else []
+    rngs = [np.random.default_rng([seed, 4, run]) for run in runs] if mechanism.sampled < 1.0 else []
     theta = np.zeros((rows.num_features, len(runs)))
-    kept, first = np.zeros_like(theta), mechanism.average.first(mechanism.steps)
+    iterate_sum, first_averaged = np.zeros_like(theta), mechanism.average.first_step(mechanism.steps)
     for step in range(1, mechanism.steps + 1):
         if should_stop():
             return None
-        chosen = _chosen_users(draws, rows.num_users, mechanism.sampled)
-        theta = theta - mechanism.rate / divisor * (
-            gradient(theta, chosen) + noise.gradient * steps_noise[step - 1]
+        is_chosen = _draw_users(rngs, rows.num_users, mechanism.sampled)
+        theta = theta - mechanism.learning_rate / divisor * (
+            gradient(theta, is_chosen) + noise.gradient * steps_noise[step - 1]
         )
-        # Back into the ball, and the average below: both read noisy numbers alone, and cost no privacy.
+        # The projection into the ball and the average below read noisy numbers alone: they cost no privacy.
         theta /= np.maximum(np.sqrt(np.einsum("kr,kr->r", theta, theta)) / mechanism.radius, 1.0)
-        if step >= first:
-            kept += theta
-    return kept / (mechanism.steps - first + 1)
+        if step >= first_averaged:
+            iterate_sum += theta
+    return iterate_sum / (mechanism.steps - first_averaged + 1)
 
 
-def are_trained_together(one: Cell, other: Cell, mechanism: Mechanism) -> bool:
-    """Whether `train_together` takes both: they differ in their bound alone, and descend by the rule."""
+def are_trained_together(cell: Cell, other_cell: Cell, mechanism: Mechanism) -> bool:
+    """Return True if `train_cells` takes both: they differ only in their bound, and descend by the rule."""
     return (
-        one.method is other.method
-        and one.method is not Method.OUTPUT
-        and one.clip == other.clip
+        cell.method is other_cell.method
+        and cell.method is not Method.OUTPUT
+        and cell.clip == other_cell.clip
         and mechanism.pace is Pace.RULE
     )
 
 
-def train_together(
+def train_cells(
     rows: ClassifierRows,
     mechanism: Mechanism,
     cells: Sequence[Cell],
@@ -273,10 +279,10 @@ def train_together(
     ranks: IntArray | None = None,
     should_stop: ShouldStop = never,
 ) -> FloatArray | None:
-    """As `train` by the rule for each of several bounds, in one descent.
+    """Train each of several bounds by the rule in one descent; otherwise as `train_cell`.
 
-    A step of few rows takes nearly as long for one bound as for ten: 40 methods and bounds, 20 runs, 1,900 rows on five
-    splits took 14 s one by one, and take 5 s.
+    A step of few rows takes nearly as long for one bound as for ten: 40 methods and bounds, 20 runs, 1,900 rows
+    on five splits took 14 s one by one, and take 5 s.
 
     Args:
         rows: Users to train on.
@@ -284,35 +290,35 @@ def train_together(
         cells: Any two of them `are_trained_together`.
         seed: Of all runs.
         runs: Their numbers; the same noise at every bound.
-        ranks: As for `train`.
+        ranks: As for `train_cell`.
         should_stop: Asked between steps.
 
     Returns:
         θ, shape (num_features, bounds × runs), the runs at each bound in turn; None where it was stopped.
     """
     mechanism = replace(mechanism, clip=mechanism.clip * cells[0].clip)
-    follows = cells[0].method is Method.FOLLOWED
-    if follows:
-        mechanism = pace.by_rule(mechanism)
-    gradient = bounded_gradient(rows, mechanism, cells, seed, runs, ranks)
-    plan = account.rule_plan(
+    bound_follows = cells[0].method is Method.FOLLOWED
+    if bound_follows:
+        mechanism = pace.apply_rule(mechanism)
+    gradient = make_bounded_gradient(rows, mechanism, cells, seed, runs, ranks)
+    plan = account.plan_rule_noise(
         mechanism.epsilon,
         mechanism.delta,
         mechanism.neighbours,
         mechanism.steps,
-        follows,
-        mechanism.look,
+        bound_follows,
+        mechanism.user_share,
     )
-    steps_noise, number = noise_of(mechanism, rows.num_features, seed, runs)
-    counts = [np.random.default_rng([seed, 5, run]).standard_normal(mechanism.steps) for run in runs]
-    found = followed.descend(
+    steps_noise, number_noise = draw_noise(mechanism, rows.num_features, seed, runs)
+    count_noise = [np.random.default_rng([seed, 5, run]).standard_normal(mechanism.steps) for run in runs]
+    result = followed.descend(
         gradient,
         mechanism,
         rows.num_users,
         np.array([cell.bound for cell in cells]),
-        followed.RuleNoise(steps_noise, np.stack(counts, axis=1), number),
-        follows=follows,
+        followed.RuleNoise(steps_noise, np.stack(count_noise, axis=1), number_noise),
+        bound_follows=bound_follows,
         plan=plan,
         should_stop=should_stop,
     )
-    return None if found is None else found[0]
+    return None if result is None else result[0]

@@ -1,4 +1,4 @@
-"""Discrete Gaussian noise with the account of the continuous one: what is simulated and what is released have one σ.
+"""Discrete Gaussian noise with the account of the continuous one: simulations and releases have the same σ.
 
 OpenDP's sampler draws whole numbers k with probability p(k) ∝ e^(-k²/(2 σ²)), exactly. Rounding a normal draw of the
 same σ to the nearest whole number has probabilities q(k). On sums of whole numbers the latter is the Gaussian mechanism
@@ -18,15 +18,15 @@ from __future__ import annotations
 
 import math
 
-from dpcore.common.mechanisms import GaussianSteps, discrete_gaussian_steps
+from dpcore.common.mechanisms import GaussianSteps, start_gaussian_steps
 from dpcore.common.privacy import GaussianNoise
 
-_SPARED = 1e-6
+_RESERVED_SHARE = 1e-6
 """Of ε and δ, as a share, for what tells discrete noise from rounded normal noise."""
 
 
-def added(sigma: float, draws: int, epsilon: float, delta: float) -> tuple[float, float]:
-    """What discrete noise adds to an (ε, δ) that rounded normal noise keeps: to ε, and to δ.
+def bound_difference(sigma: float, draws: int, epsilon: float, delta: float) -> tuple[float, float]:
+    """Bound how much discrete noise adds to ε and to δ, if rounded normal noise is (ε, δ)-DP.
 
     Args:
         sigma: Standard deviation, in whole numbers; infinite answers below 10, where the bounds above are of no use.
@@ -37,20 +37,22 @@ def added(sigma: float, draws: int, epsilon: float, delta: float) -> tuple[float
     if sigma < 10.0:
         return math.inf, math.inf
     # K such that the tail is below δ₀ e^(-ε₀ - 40) / N: P(|k| > K σ) <= 2 e^(-(K - 1/(2 σ))²/2).
-    k = math.sqrt(2.0 * (epsilon + 40.0 + math.log(2.0 * draws / delta))) + 0.5 / sigma
-    once = -math.log1p(-1.0 / (24.0 * sigma**2))
-    back = k * k / (8.0 * sigma**2) + 1e-300
-    more = draws * (once + back)
-    return more, math.expm1(draws * once) * delta + math.exp(draws * once - 40.0) * delta
+    tail_width = math.sqrt(2.0 * (epsilon + 40.0 + math.log(2.0 * draws / delta))) + 0.5 / sigma
+    log_ratio_down = -math.log1p(-1.0 / (24.0 * sigma**2))
+    log_ratio_up = tail_width * tail_width / (8.0 * sigma**2) + 1e-300
+    added_epsilon = draws * (log_ratio_down + log_ratio_up)
+    return added_epsilon, math.expm1(draws * log_ratio_down) * delta + math.exp(
+        draws * log_ratio_down - 40.0
+    ) * delta
 
 
-def exact_gaussian_steps(
+def account_exactly(
     squared_sensitivity: int,
     draws: int,
     epsilon: float,
     delta: float,
 ) -> GaussianSteps:
-    """Noise for a sequence of vectors of whole numbers, accounted as one Gaussian; nothing is drawn.
+    """Account a sequence of noisy integer vectors as one Gaussian mechanism; nothing is drawn.
 
     Args:
         squared_sensitivity: The sum over all vectors, whole, at least 1.
@@ -68,13 +70,13 @@ def exact_gaussian_steps(
     Source: the bounds above; Dong, Roth and Su 2022, corollary 3.3; Balle and Wang 2018, theorem 8, by dp-accounting;
         Canonne, Kamath and Steinke 2020 for the sampler.
     """
-    kept = 1.0 - _SPARED
-    unit = GaussianNoise.for_release(1.0, kept * epsilon, kept * delta).scale
+    usable_share = 1.0 - _RESERVED_SHARE
+    unit = GaussianNoise.for_release(1.0, usable_share * epsilon, usable_share * delta).scale
     # A little more, so that the rounding of root and product leaves no less noise than is accounted for.
     sigma = unit * math.sqrt(squared_sensitivity) * (1.0 + 1e-15)
-    more = added(sigma, draws, kept * epsilon, kept * delta)
-    spent = kept * epsilon + more[0], kept * delta + more[1]
-    if spent[0] <= epsilon and spent[1] <= delta:
-        # What is left of a millionth is not worth a number of its own: what was asked for is what is said.
+    additions = bound_difference(sigma, draws, usable_share * epsilon, usable_share * delta)
+    total = usable_share * epsilon + additions[0], usable_share * delta + additions[1]
+    if total[0] <= epsilon and total[1] <= delta:
+        # The rest of a millionth is not worth a number of its own: the requested ε and δ are returned.
         return GaussianSteps(epsilon, delta, sigma, squared_sensitivity)
-    return discrete_gaussian_steps(squared_sensitivity, epsilon, delta)
+    return start_gaussian_steps(squared_sensitivity, epsilon, delta)

@@ -1,7 +1,7 @@
 """Loss and accuracy of every method at every bound, over many runs: a table that fills while it is computed.
 
-Each entry depends on the question, its method and bound, and the number of its run, on nothing else: what is stopped
-goes on later where it was, with the same numbers.
+Each entry depends on the experiment, its method and bound, and the number of its run, on nothing else: a
+stopped computation continues later with the same numbers.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
-from dpcore.common.over_runs import CONFIDENCE, Summary, summary
+from dpcore.common.over_runs import CONFIDENCE, Summary, summarise_runs
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.training import descent, optimum, output
 from dpcore.training.mechanism import Mechanism
-from dpcore.training.rows import ClassifierRows, together
-from dpcore.training.scores import SHAPE, Measure, Over, constant_scores, scores
+from dpcore.training.rows import ClassifierRows, concatenate_rows
+from dpcore.training.scores import SHAPE, Measure, ScoreUnit, compute_scores, score_constant
 from dpcore.training.user_sums import BLOCK
-from dpcore.training.weighting import Cell, Method, random_ranks
+from dpcore.training.weighting import Cell, Method, draw_ranks
 
 MAX_RUNS = 500
 BATCH = 10
 """Runs that are made at once: the first of them are shown while the others are made."""
-LOOK_ROWS, LOOK_RUNS, LOOK_BOUND = 5_000, 5, 8.0
+FIRST_LOOK_ROWS, FIRST_LOOK_RUNS, FIRST_LOOK_BOUND = 5_000, 5, 8.0
 """Rows to train on of a first look, its runs, and its largest bound: half a second until its first answer."""
 CLOSE_RUNS, CLOSE_SPLITS, CLOSE_CELLS = 4, 4, 3
 """How many times as many runs decide between methods that a table does not tell apart, on how many times as many
 splits, and between how many at most."""
-FEWEST_SPLITS = 3
+MIN_SPLITS = 3
 """Below which splits say nothing of other users: of two, Student's interval is 13 times their spread."""
 _RANKS = 40_000_000
 """Ranks of rows under a cap that are kept for all caps at once, 320 MB; above, fewer runs are made at once."""
 
 
-class Held:
+class Side:
     """Positions in the axis of a table that says on whom models were judged."""
 
     TRAINED, HELD_OUT = 0, 1
@@ -48,7 +48,7 @@ class Held:
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """The question that a table answers.
+    """The methods, bounds, splits and runs of a table.
 
     Attributes:
         train: Users to train on.
@@ -57,8 +57,8 @@ class Experiment:
         cells: Methods and bounds.
         runs: Of each, 2 to `MAX_RUNS`.
         seed: Of all of them.
-        further: More splits of the same users, (users to train on, users held out): run r is made on split r modulo
-            their number, so that any few runs are on all splits.
+        further_splits: More splits of the same users, (users to train on, users held out): run r is made on split r
+            modulo their number, so that any few runs are on all splits.
 
     Raises:
         InvalidInput: No cells, or ``runs`` or ``seed`` out of range.
@@ -70,7 +70,7 @@ class Experiment:
     cells: tuple[Cell, ...]
     runs: int = 50
     seed: int = 0
-    further: tuple[tuple[ClassifierRows, ClassifierRows], ...] = ()
+    further_splits: tuple[tuple[ClassifierRows, ClassifierRows], ...] = ()
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -81,42 +81,47 @@ class Experiment:
 
     @property
     def splits(self) -> tuple[tuple[ClassifierRows, ClassifierRows], ...]:
-        """All splits, (users to train on, users held out)."""
-        return ((self.train, self.test), *self.further)
+        """Return all splits, (training users, users held out)."""
+        return ((self.train, self.test), *self.further_splits)
 
-    def empty(self) -> Table:
-        """The table before the first run."""
+    def make_empty_table(self) -> Table:
+        """Make the table before the first run."""
         return Table(self, np.full((len(self.cells), self.runs, 2, *SHAPE), np.nan))
 
     @cached_property
     def key(self) -> tuple[object, ...]:
-        """What the table depends on, to tell whether one answers this question."""
-        digests = tuple(side.digest for split in self.splits for side in split)
+        """Return all that the table depends on, to recognise a table of this experiment."""
+        digests = tuple(split_rows.digest for split in self.splits for split_rows in split)
         return (digests, self.mechanism, self.cells, self.runs, self.seed)
 
 
-def first_look(experiment: Experiment) -> Experiment | None:
-    """The question on some of the users, with the noise that all of them would have; None where there are few rows.
+def make_first_look(experiment: Experiment) -> Experiment | None:
+    """Make the experiment on some of the users, with the noise that all of them would have; None for few rows.
 
-    The noise of a mean gradient is that of the whole: what is left out is how sure the model without privacy is.
+    The noise of a mean gradient is that of the whole data. Only the model without privacy is less certain.
     """
     train = experiment.train
-    if train.num_rows <= 2 * LOOK_ROWS:
+    if train.num_rows <= 2 * FIRST_LOOK_ROWS:
         return None
-    share = LOOK_ROWS / train.num_rows
+    share = FIRST_LOOK_ROWS / train.num_rows
     # The second number keeps this stream apart from those of the noise and of the splits.
     rng = np.random.default_rng([experiment.seed, 6])
 
-    def some(rows: ClassifierRows) -> ClassifierRows:
-        count = max(round(share * rows.num_users), 1)
-        return rows.of_users(np.sort(rng.choice(rows.num_users, count, replace=False)))
+    def draw_users(rows: ClassifierRows) -> ClassifierRows:
+        num_chosen = max(round(share * rows.num_users), 1)
+        return rows.select_users(np.sort(rng.choice(rows.num_users, num_chosen, replace=False)))
 
-    side = some(train)
-    look = side.num_users / train.num_users
-    cells = tuple(cell for cell in experiment.cells if cell.reach <= LOOK_BOUND)
-    mechanism = replace(experiment.mechanism, look=look)
+    training_rows = draw_users(train)
+    user_share = training_rows.num_users / train.num_users
+    cells = tuple(cell for cell in experiment.cells if cell.reach <= FIRST_LOOK_BOUND)
+    mechanism = replace(experiment.mechanism, user_share=user_share)
     return Experiment(
-        side, some(experiment.test), mechanism, cells, min(LOOK_RUNS, experiment.runs), experiment.seed
+        training_rows,
+        draw_users(experiment.test),
+        mechanism,
+        cells,
+        min(FIRST_LOOK_RUNS, experiment.runs),
+        experiment.seed,
     )
 
 
@@ -134,39 +139,43 @@ class Table:
     scores: FloatArray
 
     @property
-    def done(self) -> IntArray:
-        """Runs done, of each cell."""
+    def runs_done(self) -> IntArray:
+        """Count the finished runs of each cell."""
         return np.asarray(np.isfinite(self.scores[:, :, 0, 0, 0]).sum(axis=1))
 
     @property
-    def finished(self) -> bool:
-        """Whether every run is done."""
-        return bool((self.done == self.experiment.runs).all())
+    def is_finished(self) -> bool:
+        """Return True if every run is finished."""
+        return bool((self.runs_done == self.experiment.runs).all())
 
-    def summary(self, measure: Measure, over: Over, held: int = Held.HELD_OUT) -> OverSplits:
-        """Means and their errors, one entry per cell."""
-        return over_splits(self.of(measure, over, held), self.experiment)
+    def summarise(self, measure: Measure, unit: ScoreUnit, side: int = Side.HELD_OUT) -> SplitSummary:
+        """Return means and their errors, one entry per cell."""
+        return summarise_splits(self.select_scores(measure, unit, side), self.experiment)
 
-    def of(self, measure: Measure, over: Over, held: int = Held.HELD_OUT) -> FloatArray:
-        """One score of every run, shape (cells, runs)."""
-        return np.asarray(self.scores[:, :, held, list(Over).index(over), list(Measure).index(measure)])
+    def select_scores(self, measure: Measure, unit: ScoreUnit, side: int = Side.HELD_OUT) -> FloatArray:
+        """Select one score of every run, shape (cells, runs)."""
+        return np.asarray(self.scores[:, :, side, list(ScoreUnit).index(unit), list(Measure).index(measure)])
 
-    def cells_of(self, method: Method) -> IntArray:
-        """Positions of a method's cells, by bound."""
-        found = [at for at, cell in enumerate(self.experiment.cells) if cell.method is method]
-        return np.array(sorted(found, key=lambda at: self.experiment.cells[at].reach), dtype=np.int64)
+    def find_cells(self, method: Method) -> IntArray:
+        """Find the positions of a method's cells, by bound."""
+        indices = [
+            cell_index for cell_index, cell in enumerate(self.experiment.cells) if cell.method is method
+        ]
+        return np.array(
+            sorted(indices, key=lambda cell_index: self.experiment.cells[cell_index].reach), dtype=np.int64
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class OverSplits(Summary):
-    """Means over runs on several splits of the users, and two kinds of doubt.
+class SplitSummary(Summary):
+    """Means over runs on several splits of the users, and two kinds of uncertainty.
 
-    ``standard_error``, ``half_width`` and ``spread`` are within the splits: how noise and drawn rows vary on these
-    users. ``users_half_width`` says how far other users held out would move the mean.
+    ``standard_error``, ``half_width`` and ``spread`` are within the splits: how noise and drawn rows vary on
+    these users. ``users_half_width`` estimates how far other users held out would move the mean.
 
     Attributes:
         degrees: Of freedom within the splits.
-        users_half_width: Half of a 95 % interval over the splits; NaN with fewer than `FEWEST_SPLITS`.
+        users_half_width: Half of a 95 % interval over the splits; NaN with fewer than `MIN_SPLITS`.
     """
 
     degrees: IntArray
@@ -174,445 +183,513 @@ class OverSplits(Summary):
 
     @property
     def half_width(self) -> FloatArray:
-        """Half of a 95 % interval of the mean as noise varies, by Student's t; NaN without a degree of freedom."""
-        return np.asarray(_student(self.degrees) * self.standard_error)
+        """Return half of a 95 % interval of the mean over noise, by Student's t; NaN without a degree of freedom."""
+        return np.asarray(_student_quantile(self.degrees) * self.standard_error)
 
 
-def _student(degrees: IntArray) -> FloatArray:
+def _student_quantile(degrees: IntArray) -> FloatArray:
+    """Return Student's quantile of a 95 % interval; NaN without a degree of freedom."""
     from scipy.special import stdtrit
 
-    found = stdtrit(np.maximum(degrees, 1), 0.5 + CONFIDENCE / 2.0)
-    return np.asarray(np.where(degrees > 0, found, np.nan))
+    quantiles = stdtrit(np.maximum(degrees, 1), 0.5 + CONFIDENCE / 2.0)
+    return np.asarray(np.where(degrees > 0, quantiles, np.nan))
 
 
-def _split_means(values: FloatArray, experiment: Experiment) -> FloatArray:
-    """Mean of the runs on each split, the splits along the last axis; NaN where there is none."""
-    splits = len(experiment.splits)
-    parts = [summary(values[..., split::splits], axis=-1).mean for split in range(splits)]
-    return np.stack(parts, axis=-1)
+def _average_by_split(values: FloatArray, experiment: Experiment) -> FloatArray:
+    """Average the runs on each split, the splits along the last axis; NaN where there is none."""
+    num_splits = len(experiment.splits)
+    means = [summarise_runs(values[..., split::num_splits], axis=-1).mean for split in range(num_splits)]
+    return np.stack(means, axis=-1)
 
 
-def over_splits(values: FloatArray, experiment: Experiment) -> OverSplits:
-    """Summaries of values of every run, the runs along the last axis.
+def summarise_splits(values: FloatArray, experiment: Experiment) -> SplitSummary:
+    """Summarise values of every run, the runs along the last axis.
 
     The splits share users, so that their means are no independent draws: the variance of their mean is taken as
     (1/S + held out / trained on) times that between them.
 
     Source: Nadeau and Bengio 2003, Inference for the generalization error, equation 7, for the correction.
+
+    Source: Nadeau and Bengio 2003, Inference for the generalization error, equation 7, for the correction.
     """
-    splits = len(experiment.splits)
-    there = np.isfinite(values)
-    runs = there.sum(axis=-1)
-    of_split = _split_means(values, experiment)
-    # From the mean of its own split: how splits differ is the doubt about users, not that about noise.
-    off = np.where(there, values - of_split[..., np.arange(values.shape[-1]) % splits], 0.0)
-    found = np.isfinite(of_split).sum(axis=-1)
+    num_splits = len(experiment.splits)
+    is_done = np.isfinite(values)
+    num_runs = is_done.sum(axis=-1)
+    split_means = _average_by_split(values, experiment)
+    # Step 1, noise: deviations from the mean of the own split. How splits differ is the uncertainty about users.
+    residuals = np.where(is_done, values - split_means[..., np.arange(values.shape[-1]) % num_splits], 0.0)
+    num_split_means = np.isfinite(split_means).sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        # The mean of each split takes one.
-        degrees = np.maximum(runs - found, 0)
-        spread = np.sqrt((off * off).sum(axis=-1) / np.where(degrees > 0, degrees, np.nan))
-        mean = np.where(there, values, 0.0).sum(axis=-1) / runs
-        between = summary(of_split, axis=-1).spread
-        held = experiment.test.num_users / experiment.train.num_users
-        users = _student(found - 1) * between * np.sqrt(1.0 / np.maximum(found, 1) + held)
-        users = np.where(found >= FEWEST_SPLITS, users, np.nan)
-        return OverSplits(mean, spread / np.sqrt(runs), runs, spread, degrees, np.asarray(users))
+        # Each split mean takes one degree of freedom.
+        degrees = np.maximum(num_runs - num_split_means, 0)
+        spread = np.sqrt((residuals * residuals).sum(axis=-1) / np.where(degrees > 0, degrees, np.nan))
+        mean = np.where(is_done, values, 0.0).sum(axis=-1) / num_runs
+        spread_between_splits = summarise_runs(split_means, axis=-1).spread
+        test_ratio = experiment.test.num_users / experiment.train.num_users
+        users_half_width = (
+            _student_quantile(num_split_means - 1)
+            * spread_between_splits
+            * np.sqrt(1.0 / np.maximum(num_split_means, 1) + test_ratio)
+        )
+        users_half_width = np.where(num_split_means >= MIN_SPLITS, users_half_width, np.nan)
+        return SplitSummary(
+            mean, spread / np.sqrt(num_runs), num_runs, spread, degrees, np.asarray(users_half_width)
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class References:
-    """What the table is compared with; scores have shape (splits, 2, 2, 2), the last three as in `Table.scores`.
+    """The models that the table is compared with; scores have shape (splits, 2, 2, 2), as in `Table.compute_scores`.
 
     Attributes:
         no_privacy: All rows with weight 1, no noise, the same ball.
         guessing: The best score that is the same for every row.
-        quiet: Followed clipped sums as trained, without their noise.
-        unclipped: That without clipping, too: what is left is stopping early.
+        without_noise: Followed clipped sums as trained, without their noise.
+        without_noise_and_clipping: That without clipping, too: what is left is stopping early.
         certificate: Of the model without privacy, on the first split.
         theta: That model, shape (num_features,).
     """
 
     no_privacy: FloatArray
     guessing: FloatArray
-    quiet: FloatArray
-    unclipped: FloatArray
+    without_noise: FloatArray
+    without_noise_and_clipping: FloatArray
     certificate: Certificate
     theta: FloatArray
 
-    def mean(self, of: FloatArray, held: int, over: Over, measure: Measure) -> float:
-        """One score, the mean of the splits."""
-        return float(of[:, held, list(Over).index(over), list(Measure).index(measure)].mean())
+    def average(self, scores: FloatArray, side: int, unit: ScoreUnit, measure: Measure) -> float:
+        """Average one score over the splits."""
+        return float(scores[:, side, list(ScoreUnit).index(unit), list(Measure).index(measure)].mean())
 
 
-def references(experiment: Experiment, should_stop: ShouldStop = never) -> References | None:
-    """The model without privacy, the best constant, and the descent without noise, on the users trained on.
+def compute_references(experiment: Experiment, should_stop: ShouldStop = never) -> References | None:
+    """Compute the model without privacy, the best constant, and the descent without noise, on the training users.
 
-    On a large table the latter is run on the first split alone, and what it loses there is taken for all.
+    On a large table the latter is run on the first split alone, and its loss there is taken for all.
 
     Returns:
         None where it was stopped.
     """
     mechanism = experiment.mechanism
-    found: list[list[FloatArray]] = []
-    first: optimum.Fit | None = None
+    scores_by_split: list[list[FloatArray]] = []
+    first_fit: optimum.Fit | None = None
     for train, test in experiment.splits:
-        best = optimum.fit(
+        fit = optimum.fit_model(
             train, mechanism.loss, np.ones(train.num_rows), mechanism.radius, should_stop=should_stop
         )
-        still = []
-        if first is None or train.num_rows <= 2 * LOOK_ROWS:
-            still = [
-                descent.without_noise(train, mechanism, clipped, should_stop) for clipped in (True, False)
+        models_without_noise = []
+        if first_fit is None or train.num_rows <= 2 * FIRST_LOOK_ROWS:
+            models_without_noise = [
+                descent.descend_without_noise(train, mechanism, clipped, should_stop)
+                for clipped in (True, False)
             ]
-        if should_stop() or any(theta is None for theta in still):
+        if should_stop() or any(theta is None for theta in models_without_noise):
             return None
-        first = first or best
-        constant = optimum.best_constant(train, mechanism.loss)
+        first_fit = first_fit or fit
+        best_constant = optimum.find_best_constant(train, mechanism.loss)
         sides = (train, test)
-        models = [best.theta[:, None], *(theta for theta in still if theta is not None)]
-        of = [np.stack([scores(side, mechanism.loss, theta)[0] for side in sides]) for theta in models]
-        # 0 is the model without privacy, 2 the descent without noise, 3 that without clipping as well.
-        of += [of[0] + found[0][kind] - found[0][0] for kind in (2, 3)] if len(of) == 1 else []
-        guess = np.stack([constant_scores(side, mechanism.loss, constant) for side in sides])
-        found.append([of[0], guess, of[1], of[2]])
-    assert first is not None
-    every = [np.stack(part) for part in zip(*found, strict=True)]
-    return References(every[0], every[1], every[2], every[3], first.certificate, first.theta)
+        models = [fit.theta[:, None], *(theta for theta in models_without_noise if theta is not None)]
+        model_scores = [
+            np.stack([compute_scores(side, mechanism.loss, theta)[0] for side in sides]) for theta in models
+        ]
+        # A later split of a large table has no descent of its own: its scores without privacy (0), plus the losses
+        # over those on the first split of the descent without noise (2) and also without clipping (3).
+        model_scores += (
+            [
+                model_scores[0] + scores_by_split[0][score_index] - scores_by_split[0][0]
+                for score_index in (2, 3)
+            ]
+            if len(model_scores) == 1
+            else []
+        )
+        guessing_scores = np.stack([score_constant(side, mechanism.loss, best_constant) for side in sides])
+        scores_by_split.append([model_scores[0], guessing_scores, model_scores[1], model_scores[2]])
+    assert first_fit is not None
+    stacked = [np.stack(split_scores) for split_scores in zip(*scores_by_split, strict=True)]
+    return References(stacked[0], stacked[1], stacked[2], stacked[3], first_fit.certificate, first_fit.theta)
 
 
-def doubled_cells(max_size: int, with_output: bool) -> tuple[Cell, ...]:
-    """All methods with the bounds of a descent by the rule: doubled each time, and below one row, too.
+def list_doubled_cells(max_size: int, with_output: bool) -> tuple[Cell, ...]:
+    """List all methods with the bounds of a descent by the rule: powers of two, and fractions of a row.
 
-    A bound below one row shortens the gradient of every row for weights and caps, and a user's sum for clipped sums.
+    A bound below one row shortens the gradient of every row for weights and caps, and a user's sum for clipped
+    sums.
     """
-    doubled = [2.0**k for k in range(max(math.ceil(math.log2(max(max_size, 1))), 0))] + [float(max_size)]
-    below = (0.25, 0.5)
-    found = [Cell(Method.FOLLOWED)]
+    doubled_bounds = [2.0**power for power in range(max(math.ceil(math.log2(max(max_size, 1))), 0))] + [
+        float(max_size)
+    ]
+    fractions = (0.25, 0.5)
+    cells = [Cell(Method.FOLLOWED)]
     for method in (Method.SMOOTH, Method.CAP):
-        found += [Cell(method, 1.0, clip) for clip in below] + [Cell(method, h) for h in doubled]
-    found += [Cell(Method.CLIPPED_SUM, h) for h in (0.125, *below, *doubled)]
+        cells += [Cell(method, 1.0, clip) for clip in fractions] + [
+            Cell(method, bound) for bound in doubled_bounds
+        ]
+    cells += [Cell(Method.CLIPPED_SUM, bound) for bound in (0.125, *fractions, *doubled_bounds)]
     if with_output:
-        found += [Cell(Method.OUTPUT, h) for h in doubled]
-    return tuple(found)
+        cells += [Cell(Method.OUTPUT, bound) for bound in doubled_bounds]
+    return tuple(cells)
 
 
-def bounds(max_size: int, most: int = 9) -> tuple[int, ...]:
-    """Whole bounds to try, about evenly apart in their logarithm: 1, 2, 3 … up to the largest user."""
-    spaced = np.round(np.geomspace(1.0, max(max_size, 1), most))
-    first = np.arange(1, min(max_size, 4) + 1)
-    return tuple(int(h) for h in np.unique(np.concatenate((first, spaced))))
+def list_bounds(max_size: int, max_bounds: int = 9) -> tuple[int, ...]:
+    """List integer bounds, about evenly apart in their logarithm: 1, 2, 3 … up to the largest user."""
+    spaced_bounds = np.round(np.geomspace(1.0, max(max_size, 1), max_bounds))
+    small_bounds = np.arange(1, min(max_size, 4) + 1)
+    return tuple(int(bound) for bound in np.unique(np.concatenate((small_bounds, spaced_bounds))))
 
 
-def fill(
+def fill_table(
     table: Table,
     *,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
-    on_more: Callable[[Table], None] | None = None,
+    on_update: Callable[[Table], None] | None = None,
 ) -> Table:
     """Make the runs that a table lacks.
 
-    Where somebody is told of more, all cells get their first `BATCH` runs before any gets others, so that there is a
-    whole curve soon.
+    With ``on_update``, all cells get their first `BATCH` runs before any gets others, so that there is a whole
+    curve soon.
 
     Args:
         table: What there is already.
         progress: Told the share of runs done.
         should_stop: Asked between steps; what is done by then is in the table.
-        on_more: Given the table whenever all bounds of a method have more runs.
+        on_update: Given the table whenever all bounds of a method have more runs.
 
     Returns:
         The table with what was made; the one given stays as it is.
     """
     experiment = table.experiment
-    found = table.scores.copy()
-    order = _order(experiment, found, BATCH if on_more is not None else experiment.runs)
-    left = sum(len(cells) * len(runs) for cells, runs in order)
-    whole = found.shape[0] * found.shape[1]
-    ranks: dict[range, IntArray] = {}
-    for number, (cells, runs) in enumerate(order):
-        stopped = False
-        for split, (train, test) in enumerate(experiment.splits):
-            mine = _of_split(runs, split, len(experiment.splits))
-            if not mine:
+    table_scores = table.scores.copy()
+    # Invariant: an entry is NaN until its run is finished on its split, and never changes after that. Hence any table
+    # that is passed on or returned is valid, and `_order_work` finds the rest from the NaN entries alone.
+    order = _order_work(experiment, table_scores, BATCH if on_update is not None else experiment.runs)
+    num_left = sum(len(cells) * len(runs) for cells, runs in order)
+    num_runs = table_scores.shape[0] * table_scores.shape[1]
+    rank_cache: dict[range, IntArray] = {}
+    for batch_index, (cells, runs) in enumerate(order):
+        is_stopped = False
+        for split_index, (train, test) in enumerate(experiment.splits):
+            runs_of_split = _select_runs_of_split(runs, split_index, len(experiment.splits))
+            if not runs_of_split:
                 continue
-            theta = _models(experiment, train, cells, mine, ranks, should_stop)
+            theta = _train_models(experiment, train, cells, runs_of_split, rank_cache, should_stop)
             if theta is None:
-                # What earlier splits have stays: `_order` asks for the other runs alone.
-                stopped = True
+                # The runs of earlier splits stay: `_order_work` lists the others alone.
+                is_stopped = True
                 break
-            for held, side in enumerate((train, test)):
-                of_models = scores(side, experiment.mechanism.loss, theta)
-                found[cells, mine.start : mine.stop : mine.step, held] = of_models.reshape(
-                    len(cells), len(mine), *SHAPE
-                )
-        if stopped:
+            for side_index, side_rows in enumerate((train, test)):
+                model_scores = compute_scores(side_rows, experiment.mechanism.loss, theta)
+                table_scores[
+                    cells, runs_of_split.start : runs_of_split.stop : runs_of_split.step, side_index
+                ] = model_scores.reshape(len(cells), len(runs_of_split), *SHAPE)
+        if is_stopped:
             break
-        left -= len(cells) * len(runs)
-        progress(1.0 - left / whole)
-        following = order[number + 1 : number + 2]
+        num_left -= len(cells) * len(runs)
+        progress(1.0 - num_left / num_runs)
+        next_batch = order[batch_index + 1 : batch_index + 2]
         method = experiment.cells[cells[0]].method
-        ends = not following or experiment.cells[following[0][0][0]].method is not method
-        if on_more is not None and (ends or following[0][1].start > runs.start):
-            on_more(Table(experiment, found.copy()))
-    return Table(experiment, found)
+        is_last_of_method = not next_batch or experiment.cells[next_batch[0][0][0]].method is not method
+        if on_update is not None and (is_last_of_method or next_batch[0][1].start > runs.start):
+            on_update(Table(experiment, table_scores.copy()))
+    return Table(experiment, table_scores)
 
 
-def _order(experiment: Experiment, found: FloatArray, batch: int) -> list[tuple[list[int], range]]:
-    """Cells and runs that are missing, first the first ``batch`` of all, output perturbation last.
+def _order_work(
+    experiment: Experiment, table_scores: FloatArray, batch: int
+) -> list[tuple[list[int], range]]:
+    """List the missing (cells, runs): first the first ``batch`` runs of all cells, with output perturbation last.
 
-    Cells stand together that are trained together.
+    Cells that are trained together stand in one entry.
     """
-    # All the others at once: larger matrices, and one set of ranks for all caps.
-    rest = max(min(4 * BATCH * len(experiment.splits), _RANKS // experiment.train.num_rows), 1)
-    cuts = [0, min(batch, rest, experiment.runs)]
-    while cuts[-1] < experiment.runs:
-        cuts.append(min(cuts[-1] + rest, experiment.runs))
+    # Step 1: cut the runs into batches, the first one small, so that a whole curve is shown soon; the later ones
+    # large, for larger matrices and one set of ranks for all caps, within the memory of `_RANKS`.
+    later_batch = max(min(4 * BATCH * len(experiment.splits), _RANKS // experiment.train.num_rows), 1)
+    batch_ends = [0, min(batch, later_batch, experiment.runs)]
+    while batch_ends[-1] < experiment.runs:
+        batch_ends.append(min(batch_ends[-1] + later_batch, experiment.runs))
+    # Step 2: list the missing runs of each batch by method. A cell joins the entry before it where both are trained in
+    # one descent. Invariant: each missing run is in exactly one entry, and an entry has runs of one batch only.
     order: list[tuple[list[int], range]] = []
-    for first, last in itertools.pairwise(cuts):
+    for start, stop in itertools.pairwise(batch_ends):
         for method in Method:
-            for at, cell in enumerate(experiment.cells):
+            for cell_index, cell in enumerate(experiment.cells):
                 if cell.method is method:
-                    missing = np.flatnonzero(np.isnan(found[at, first:last, 0, 0, 0])) + first
-                    for runs in _stretches(missing.tolist()):
-                        if order and _joins(experiment, order[-1], at, runs):
-                            order[-1][0].append(at)
+                    missing = np.flatnonzero(np.isnan(table_scores[cell_index, start:stop, 0, 0, 0])) + start
+                    for runs in _group_consecutive(missing.tolist()):
+                        if order and _is_trained_with(experiment, order[-1], cell_index, runs):
+                            order[-1][0].append(cell_index)
                         else:
-                            order.append(([at], runs))
+                            order.append(([cell_index], runs))
     return order
 
 
-def _joins(experiment: Experiment, before: tuple[list[int], range], at: int, runs: range) -> bool:
-    """Whether a cell is trained together with those before: as long as a step fits into a core's own cache.
+def _is_trained_with(
+    experiment: Experiment, previous: tuple[list[int], range], cell_index: int, runs: range
+) -> bool:
+    """Return True if a cell is trained together with the previous ones, as long as a step fits into the cache.
 
-    Of few rows a step is mostly the calls of some thirty functions, which take as long for one bound as for all.
+    For few rows a step is mostly the calls of some thirty functions, which take as long for one bound as for
+    all.
     """
-    cells, same = before
-    models = (len(cells) + 1) * -(-len(runs) // len(experiment.splits))
+    cells, previous_runs = previous
+    num_models = (len(cells) + 1) * -(-len(runs) // len(experiment.splits))
     return (
-        runs == same
-        and models * experiment.train.num_rows <= BLOCK
+        runs == previous_runs
+        and num_models * experiment.train.num_rows <= BLOCK
         and descent.are_trained_together(
-            experiment.cells[cells[0]], experiment.cells[at], experiment.mechanism
+            experiment.cells[cells[0]], experiment.cells[cell_index], experiment.mechanism
         )
     )
 
 
-def _of_split(runs: range, split: int, splits: int) -> range:
-    """Those of the runs that are made on one of the splits."""
-    first = runs.start + (split - runs.start) % splits
-    return range(first, max(runs.stop, first), splits)
+def _select_runs_of_split(runs: range, split_index: int, num_splits: int) -> range:
+    """Select the runs that are made on one of the splits."""
+    first_run = runs.start + (split_index - runs.start) % num_splits
+    return range(first_run, max(runs.stop, first_run), num_splits)
 
 
-def _stretches(numbers: Sequence[int]) -> list[range]:
-    """Ascending numbers as ranges."""
-    found: list[range] = []
+def _group_consecutive(numbers: Sequence[int]) -> list[range]:
+    """Group ascending numbers into ranges."""
+    ranges: list[range] = []
     for number in numbers:
-        if found and found[-1].stop == number:
-            found[-1] = range(found[-1].start, number + 1)
+        if ranges and ranges[-1].stop == number:
+            ranges[-1] = range(ranges[-1].start, number + 1)
         else:
-            found.append(range(number, number + 1))
-    return found
+            ranges.append(range(number, number + 1))
+    return ranges
 
 
-def _models(
+def _train_models(
     experiment: Experiment,
     train: ClassifierRows,
     cells: Sequence[int],
     runs: range,
-    ranks: dict[range, IntArray],
+    rank_cache: dict[range, IntArray],
     should_stop: ShouldStop,
 ) -> FloatArray | None:
-    """θ of the runs at each bound in turn, shape (num_features, cells × runs)."""
+    """Train θ of the runs at each bound in turn, shape (num_features, cells × runs)."""
     mechanism, seed = experiment.mechanism, experiment.seed
-    of = [experiment.cells[at] for at in cells]
-    if of[0].method is Method.OUTPUT:
-        return output.perturb(train, mechanism, of[0], seed, runs, should_stop=should_stop)
-    mine = None
-    if of[0].method is Method.CAP:
-        if runs not in ranks:
-            if len(ranks) >= len(experiment.splits):
-                ranks.clear()  # Those of one batch at a time: a run number is on one split only.
-            ranks[runs] = random_ranks(train, seed, runs)
-        mine = ranks[runs]
-    if len(of) == 1:
-        return descent.train(train, mechanism, of[0], seed, runs, ranks=mine, should_stop=should_stop)
-    return descent.train_together(train, mechanism, of, seed, runs, ranks=mine, should_stop=should_stop)
+    experiment_cells = [experiment.cells[cell_index] for cell_index in cells]
+    if experiment_cells[0].method is Method.OUTPUT:
+        return output.perturb_minimiser(
+            train, mechanism, experiment_cells[0], seed, runs, should_stop=should_stop
+        )
+    run_ranks = None
+    if experiment_cells[0].method is Method.CAP:
+        if runs not in rank_cache:
+            if len(rank_cache) >= len(experiment.splits):
+                rank_cache.clear()  # Those of one batch at a time: a run number is on one split only.
+            rank_cache[runs] = draw_ranks(train, seed, runs)
+        run_ranks = rank_cache[runs]
+    if len(experiment_cells) == 1:
+        return descent.train_cell(
+            train, mechanism, experiment_cells[0], seed, runs, ranks=run_ranks, should_stop=should_stop
+        )
+    return descent.train_cells(
+        train, mechanism, experiment_cells, seed, runs, ranks=run_ranks, should_stop=should_stop
+    )
 
 
 @dataclass(frozen=True)
-class Best:
-    """The bound of least mean loss among those tried, by the table itself.
+class BestBound:
+    """The bound of smallest mean loss in the table.
 
     Attributes:
-        at: Position of its cell.
+        cell_index: Position of its cell.
         low: Smallest bound of the stretch around it whose mean loss is within 5 % of it.
         high: Largest.
     """
 
-    at: int
+    cell_index: int
     low: float
     high: float
 
 
-def best(table: Table, method: Method) -> Best | None:
-    """The best bound of a method on the users held out; None where nothing of it is done."""
-    cells = table.cells_of(method)
+def find_best(table: Table, method: Method) -> BestBound | None:
+    """Find the best bound of a method on the users held out; None if it has no finished run."""
+    cells = table.find_cells(method)
     if not cells.size:
         return None
-    means = table.summary(Measure.LOSS, Over.ROWS).mean[cells]
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean[cells]
     if not np.isfinite(means).any():
         return None
-    return _around(table, method, int(np.nanargmin(means)))
+    return _make_best(table, method, int(np.nanargmin(means)))
 
 
-def _around(table: Table, method: Method, here: int) -> Best:
-    """A bound by its place among those of its method, with the stretch around it."""
-    cells = table.cells_of(method)
-    means = table.summary(Measure.LOSS, Over.ROWS).mean[cells]
-    near = means <= 1.05 * means[here]
-    low = high = here
-    while low > 0 and near[low - 1]:
+def _make_best(table: Table, method: Method, position: int) -> BestBound:
+    """Make the best bound from its position among those of its method, with the near-optimal interval around it."""
+    cells = table.find_cells(method)
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean[cells]
+    is_near_optimal = means <= 1.05 * means[position]
+    low = high = position
+    while low > 0 and is_near_optimal[low - 1]:
         low -= 1
-    while high < near.size - 1 and near[high + 1]:
+    while high < is_near_optimal.size - 1 and is_near_optimal[high + 1]:
         high += 1
-    of = [experiment_cell.reach for experiment_cell in (table.experiment.cells[at] for at in cells)]
-    return Best(int(cells[here]), of[low], of[high])
+    reaches = [
+        experiment_cell.reach
+        for experiment_cell in (table.experiment.cells[cell_index] for cell_index in cells)
+    ]
+    return BestBound(int(cells[position]), reaches[low], reaches[high])
 
 
-def close_call(table: Table) -> Experiment | None:
-    """What more runs are to decide: the bound that follows, and the best cells that a table does not tell from it.
+def plan_close_call(table: Table) -> Experiment | None:
+    """Plan more runs to decide between the bound that follows and the cells that the table does not distinguish.
 
     Returns:
         The question for them, with noise of its own; None where the table is not finished, or nothing is open.
     """
-    followed = best(table, Method.FOLLOWED)
-    if followed is None or not table.finished:
+    followed = find_best(table, Method.FOLLOWED)
+    if followed is None or not table.is_finished:
         return None
-    means = table.summary(Measure.LOSS, Over.ROWS).mean
-    order = [int(at) for at in np.argsort(means)]
-    # Two standard errors: about a 95 % interval of the difference.
-    near = [at for at in order if _more(table, at, order[0])[0] <= 2.0 * _more(table, at, order[0])[1]]
-    chosen = sorted({followed.at, order[0], *near[:CLOSE_CELLS]})
-    if len(chosen) < 2 or followed.at not in near:
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+    cells_by_loss = [int(cell_index) for cell_index in np.argsort(means)]
+    # Step 1: the cells whose loss is within two standard errors of the smallest, about a 95 % interval.
+    undecided = [
+        cell_index
+        for cell_index in cells_by_loss
+        if _compare_losses(table, cell_index, cells_by_loss[0])[0]
+        <= 2.0 * _compare_losses(table, cell_index, cells_by_loss[0])[1]
+    ]
+    compared_cells = sorted({followed.cell_index, cells_by_loss[0], *undecided[:CLOSE_CELLS]})
+    if len(compared_cells) < 2 or followed.cell_index not in undecided:
         return None
-    asked = table.experiment
-    # Other runs than those that chose the cells: the best of many looks better in its own runs than it is.
-    seed = (asked.seed + 1_000_003) % 2**31
-    runs = min(CLOSE_RUNS * asked.runs, MAX_RUNS)
-    first, *further = _more_splits(asked, seed, runs)
+    previous = table.experiment
+    # Step 2: fresh runs for them. In the runs that chose it, the best of many looks better than it is.
+    seed = (previous.seed + 1_000_003) % 2**31
+    runs = min(CLOSE_RUNS * previous.runs, MAX_RUNS)
+    first_split, *further_splits = _draw_more_splits(previous, seed, runs)
     return Experiment(
-        *first,
-        asked.mechanism,
-        tuple(asked.cells[at] for at in chosen),
+        *first_split,
+        previous.mechanism,
+        tuple(previous.cells[cell_index] for cell_index in compared_cells),
         runs,
         seed,
-        tuple(further),
+        tuple(further_splits),
     )
 
 
-def _more_splits(asked: Experiment, seed: int, most: int) -> list[tuple[ClassifierRows, ClassifierRows]]:
-    """New splits with as many users held out, nobody twice in one cut; those of before where there are many rows.
+def _draw_more_splits(
+    experiment: Experiment, seed: int, max_splits: int
+) -> list[tuple[ClassifierRows, ClassifierRows]]:
+    """Draw new splits with as many users held out, nobody twice in a permutation; keep the old ones for many rows.
 
     At a large ε the users who are held out move a difference more than noise does, of few rows above all.
     """
-    if asked.train.num_rows > 2 * LOOK_ROWS or len(asked.splits) < 2:
-        return list(asked.splits)
-    rows, held = together(asked.train, asked.test), asked.test.num_users
-    parts = max(rows.num_users // held, 1)
-    found: list[tuple[ClassifierRows, ClassifierRows]] = []
-    for number in range(min(CLOSE_SPLITS * len(asked.splits), most)):
-        cut, part = divmod(number, parts)
-        order = np.random.default_rng([seed, 7, cut]).permutation(rows.num_users)
-        out = np.arange(part * held, (part + 1) * held)
-        found.append((rows.of_users(np.sort(np.delete(order, out))), rows.of_users(np.sort(order[out]))))
-    return found
+    if experiment.train.num_rows > 2 * FIRST_LOOK_ROWS or len(experiment.splits) < 2:
+        return list(experiment.splits)
+    rows, num_test = concatenate_rows(experiment.train, experiment.test), experiment.test.num_users
+    splits_per_permutation = max(rows.num_users // num_test, 1)
+    splits: list[tuple[ClassifierRows, ClassifierRows]] = []
+    for split_index in range(min(CLOSE_SPLITS * len(experiment.splits), max_splits)):
+        permutation_index, part_index = divmod(split_index, splits_per_permutation)
+        order = np.random.default_rng([seed, 7, permutation_index]).permutation(rows.num_users)
+        test_positions = np.arange(part_index * num_test, (part_index + 1) * num_test)
+        splits.append(
+            (
+                rows.select_users(np.sort(np.delete(order, test_positions))),
+                rows.select_users(np.sort(order[test_positions])),
+            )
+        )
+    return splits
 
 
-def answering(table: Table, close: Table | None = None, choice_is_free: bool = False) -> Best | None:
-    """The method that answers, at its best bound; None before the first run.
+def choose_answer(
+    table: Table, close_table: Table | None = None, choice_is_free: bool = False
+) -> BestBound | None:
+    """Choose the method that answers, at its best bound; None before the first run.
 
-    That of the least mean loss over all that were tried, unless followed clipped sums are within one standard error of
+    It is the method of the smallest mean loss, unless followed clipped sums are within one standard error of
     it, run by run: they need no choice of a bound by these curves, which ε would not cover.
 
     Args:
         table: Of all methods.
-        close: Of the question of `close_call`, which then decides; with whatever runs are done of all its cells.
-        choice_is_free: The rows are public, so that a bound chosen by the curves costs nothing: what ``close`` finds
-            best answers, by however little.
+        close_table: Of the question of `plan_close_call`, which then decides; with whatever runs are done of all its
+            cells.
+        choice_is_free: The rows are public, so that a bound chosen by the curves costs nothing: what ``close_table``
+            finds best answers, by however little.
     """
-    if close is not None and close.done.min() > 1:
-        decided = (
-            int(np.argmin(close.summary(Measure.LOSS, Over.ROWS).mean))
+    if close_table is not None and close_table.runs_done.min() > 1:
+        decided_index = (
+            int(np.argmin(close_table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean))
             if choice_is_free
-            else _least(close, range(len(close.experiment.cells)))
+            else _choose_least_loss(close_table, range(len(close_table.experiment.cells)))
         )
-        cell = close.experiment.cells[decided]
-        at = table.experiment.cells.index(cell)
-        return _around(table, cell.method, table.cells_of(cell.method).tolist().index(at))
-    found = [one for one in (best(table, method) for method in Method) if one is not None]
-    if not found:
+        cell = close_table.experiment.cells[decided_index]
+        cell_index = table.experiment.cells.index(cell)
+        return _make_best(table, cell.method, table.find_cells(cell.method).tolist().index(cell_index))
+    best_bounds = [
+        best_bound for best_bound in (find_best(table, method) for method in Method) if best_bound is not None
+    ]
+    if not best_bounds:
         return None
-    at = _least(table, [one.at for one in found])
-    return next(one for one in found if one.at == at)
+    cell_index = _choose_least_loss(table, [best_bound.cell_index for best_bound in best_bounds])
+    return next(best_bound for best_bound in best_bounds if best_bound.cell_index == cell_index)
 
 
-def _least(table: Table, cells: Sequence[int]) -> int:
-    """That of the least mean loss, or followed clipped sums where they are within one standard error of it."""
-    means = table.summary(Measure.LOSS, Over.ROWS).mean
-    least = min(cells, key=lambda at: means[at])
-    for at in cells:
-        if table.experiment.cells[at].method is Method.FOLLOWED:
-            more, error = _more(table, at, least)
-            # Before there is an error to tell by, the method that needs no choice answers.
-            return at if not math.isfinite(error) or more <= error else least
-    return least
+def _choose_least_loss(table: Table, cells: Sequence[int]) -> int:
+    """Choose the cell of the smallest mean loss, or followed clipped sums if they are within one standard error."""
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+    least_cell = min(cells, key=lambda cell_index: means[cell_index])
+    for cell_index in cells:
+        if table.experiment.cells[cell_index].method is Method.FOLLOWED:
+            loss_difference, error = _compare_losses(table, cell_index, least_cell)
+            # Without a standard error, the method that needs no choice answers.
+            return cell_index if not math.isfinite(error) or loss_difference <= error else least_cell
+    return least_cell
 
 
-def _more(table: Table, one: int, other: int) -> tuple[float, float]:
-    """Mean of loss(one) - loss(other) on users held out, and its standard error, by noise or by splits."""
-    values = table.of(Measure.LOSS, Over.ROWS)
-    difference = values[one] - values[other]
-    more = over_splits(difference, table.experiment)
-    between = summary(_split_means(difference, table.experiment), axis=-1)
-    return float(more.mean), float(np.fmax(more.standard_error, between.standard_error))
+def _compare_losses(table: Table, cell_index: int, other_index: int) -> tuple[float, float]:
+    """Return the mean of loss(cell) - loss(other) on users held out, and its standard error, by noise or by splits."""
+    values = table.select_scores(Measure.LOSS, ScoreUnit.ROWS)
+    difference = values[cell_index] - values[other_index]
+    summary_of_runs = summarise_splits(difference, table.experiment)
+    summary_of_splits = summarise_runs(_average_by_split(difference, table.experiment), axis=-1)
+    return float(summary_of_runs.mean), float(
+        np.fmax(summary_of_runs.standard_error, summary_of_splits.standard_error)
+    )
 
 
-def paired_difference(table: Table, one: int, other: int) -> tuple[float, float]:
-    """Mean of loss(one) - loss(other) on the users held out and half of its 95 % interval, run by run.
+def compare_paired(table: Table, cell_index: int, other_index: int) -> tuple[float, float]:
+    """Return the mean of loss(cell) - loss(other) on users held out and half of its 95 % interval, run by run.
 
-    Runs of the same number share their noise, so this is far surer than the difference of two means.
+    Runs of the same number share their noise, so this is far more certain than the difference of two means.
     """
-    values = table.of(Measure.LOSS, Over.ROWS)
-    found = over_splits(values[one] - values[other], table.experiment)
-    if found.degrees < 1:
+    values = table.select_scores(Measure.LOSS, ScoreUnit.ROWS)
+    difference = summarise_splits(values[cell_index] - values[other_index], table.experiment)
+    if difference.degrees < 1:
         return math.nan, math.nan
-    return float(found.mean), float(found.half_width)
+    return float(difference.mean), float(difference.half_width)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a cell's loss compares with guessing's, on the same splits.
+    """The comparison of a cell's loss with that of guessing, on the same splits.
 
     Attributes:
-        more: Mean of loss - loss of guessing; below 0 where training pays.
+        loss_difference: Mean of loss - loss of guessing; below 0 where training pays.
         half_width: Half of a 95 % interval, for other users held out; noise alone where splits are too few for that.
     """
 
-    more: float
+    loss_difference: float
     half_width: float
 
     @property
-    def clear(self) -> bool:
-        """Whether the interval leaves no doubt about the sign."""
-        return bool(abs(self.more) > self.half_width)
+    def is_clear(self) -> bool:
+        """Return True if the interval excludes 0."""
+        return bool(abs(self.loss_difference) > self.half_width)
 
 
-def against_guessing(table: Table, known: References, at: int) -> Verdict:
-    """Loss of a cell less that of guessing, over rows held out."""
+def compare_with_guessing(table: Table, references: References, cell_index: int) -> Verdict:
+    """Compare the loss of a cell with that of guessing, over rows held out."""
     experiment = table.experiment
     splits = len(experiment.splits)
-    guess = known.guessing[np.arange(experiment.runs) % splits, Held.HELD_OUT, 0, 0]
-    found = over_splits(table.of(Measure.LOSS, Over.ROWS)[at] - guess, experiment)
-    half = float(found.users_half_width)
-    return Verdict(float(found.mean), half if math.isfinite(half) else float(found.half_width))
+    guessing_losses = references.guessing[np.arange(experiment.runs) % splits, Side.HELD_OUT, 0, 0]
+    difference = summarise_splits(
+        table.select_scores(Measure.LOSS, ScoreUnit.ROWS)[cell_index] - guessing_losses, experiment
+    )
+    users_half_width = float(difference.users_half_width)
+    return Verdict(
+        float(difference.mean),
+        users_half_width if math.isfinite(users_half_width) else float(difference.half_width),
+    )

@@ -1,4 +1,4 @@
-"""What is trained and how, apart from the bound: one frozen object for core, page and files."""
+"""The settings of a training apart from the bound: one frozen object for core, page and files."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ MAX_STEPS = 1000
 
 
 class Average(enum.Enum):
-    """Which of the iterates are averaged into the model; every choice is as private as another."""
+    """The iterates that are averaged into the model; all choices are equally private."""
 
     ALL = "all"
     LAST_HALF = "last-half"
     LAST = "last"
 
-    def first(self, steps: int) -> int:
-        """Number of the first step, from 1, whose iterate is averaged."""
+    def first_step(self, steps: int) -> int:
+        """Return the number of the first step, from 1, whose iterate is averaged."""
         return {Average.ALL: 1, Average.LAST_HALF: steps // 2 + 1, Average.LAST: steps}[self]
 
 
 class Pace(enum.Enum):
-    """Who says how many steps a descent takes, and how long they are."""
+    """The source of the number of steps and the step size of a descent."""
 
     RULE = "rule"
     ENTERED = "entered"
@@ -48,9 +48,9 @@ class Mechanism:
         sampled: Probability with which each user takes part in a step, by a draw of its own; 1 for everybody in every
             step. Below 1 only where neighbours add or remove a user: amplification by sampling is about that.
         pace: By the rule of `dpcore.training.pace`, which looks at nothing but the number of users, and in place of
-            ``steps``, ``step_size``, ``average`` and ``sampled`` (`by_rule` sets them); or as entered.
-        look: Share of the users that it is simulated on, for a first look: with noise of that share, a mean gradient
-            has the noise that it has with all users. 1 for every release.
+            ``steps``, ``step_size``, ``average`` and ``sampled`` (`apply_rule` sets them); or as entered.
+        user_share: Share of the users that it is simulated on, for a first look: with noise of that share, a mean
+            gradient has the noise that it has with all users. 1 for every release.
 
     Raises:
         InvalidInput: A field is out of its range; all at once.
@@ -67,7 +67,7 @@ class Mechanism:
     clip: float = 1.0
     sampled: float = 1.0
     pace: Pace = Pace.ENTERED
-    look: float = 1.0
+    user_share: float = 1.0
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -78,7 +78,7 @@ class Mechanism:
                 problems.add(f"step_size must be below 2, where descent may diverge; got {self.step_size!r}")
             problems.between(1e-3, 1e6, radius=self.radius)
             problems.between(1e-6, 1e6, clip=self.clip)
-            problems.between(1e-6, 1.0, look=self.look)
+            problems.between(1e-6, 1.0, look=self.user_share)
             if problems.between(1e-3, 1.0, **{"the share of users in a step": self.sampled}) and (
                 self.sampled < 1.0 and self.neighbours is not Neighbours.ADD_OR_REMOVE_USER
             ):
@@ -88,6 +88,6 @@ class Mechanism:
                 )
 
     @property
-    def rate(self) -> float:
-        """η, what a mean gradient is multiplied with."""
+    def learning_rate(self) -> float:
+        """Return η, the factor of a mean gradient."""
         return self.step_size / self.loss.smoothness

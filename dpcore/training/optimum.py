@@ -1,4 +1,4 @@
-"""The best model without privacy, with a proof; and the best that knows no features at all."""
+"""The best model without privacy, with a certificate, and the best model without features."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Fit:
     certificate: Certificate
 
 
-def fit(
+def fit_model(
     rows: ClassifierRows,
     loss: LossKind,
     weights: FloatArray,
@@ -39,10 +39,10 @@ def fit(
     start: FloatArray | None = None,
     should_stop: ShouldStop = never,
 ) -> Fit:
-    """The θ of least weighted mean loss in a ball, by Newton's method.
+    """Find the θ of smallest weighted mean loss in a ball, by Newton's method.
 
-    Where the least of all lies outside of the ball, the multiplier of |θ|² is found at which the minimiser lies on
-    the ball, by bisection.
+    If the global minimiser is outside of the ball, bisection finds the multiplier of |θ|² at which the
+    minimiser is on the sphere.
 
     Args:
         rows: The data.
@@ -57,14 +57,16 @@ def fit(
         The model. The lower bound is that of a convex function from its tangent: on the ball none goes below
         L(θ) - θ·g - radius |g|, g the gradient; with Λ > 0, none anywhere below L(θ) - |g|² / (2 Λ).
     """
-    c = weights / math.fsum(weights)
-    theta = _newton(rows, loss, c, regularisation, start, should_stop)
+    normalised_weights = weights / math.fsum(weights)
+    theta = _minimise(rows, loss, normalised_weights, regularisation, start, should_stop)
     if np.linalg.norm(theta) > radius:
         # The minimiser on the ball minimises the loss plus multiplier / 2 |θ|², and its length falls as the multiplier
         # grows.
         low, high = 0.0, 1.0
         while (
-            np.linalg.norm(theta := _newton(rows, loss, c, regularisation + high, theta, should_stop))
+            np.linalg.norm(
+                theta := _minimise(rows, loss, normalised_weights, regularisation + high, theta, should_stop)
+            )
             > radius
         ):
             low, high = high, high * 4.0
@@ -73,47 +75,47 @@ def fit(
         for _ in range(200):
             if high - low <= 1e-15 * high or should_stop():
                 break
-            middle = (low + high) / 2.0
-            theta = _newton(rows, loss, c, regularisation + middle, theta, should_stop)
-            low, high = (middle, high) if np.linalg.norm(theta) > radius else (low, middle)
+            midpoint = (low + high) / 2.0
+            theta = _minimise(rows, loss, normalised_weights, regularisation + midpoint, theta, should_stop)
+            low, high = (midpoint, high) if np.linalg.norm(theta) > radius else (low, midpoint)
         # At the upper end the minimiser lies in the ball.
-        theta = _newton(rows, loss, c, regularisation + high, theta, should_stop)
+        theta = _minimise(rows, loss, normalised_weights, regularisation + high, theta, should_stop)
         # Bisection ends a rounding away from the sphere.
         theta *= min(1.0, radius / float(np.linalg.norm(theta)))
-    value, gradient, _ = _pieces(rows, loss, c, regularisation, theta)
-    length = float(np.linalg.norm(gradient))
+    value, gradient, _ = _evaluate(rows, loss, normalised_weights, regularisation, theta)
+    gradient_norm = float(np.linalg.norm(gradient))
     # Without a ball and without a penalty no tangent bounds anything.
     gaps = [math.inf]
     if math.isfinite(radius):
-        gaps.append(max(float(theta @ gradient) + radius * length, 0.0))
+        gaps.append(max(float(theta @ gradient) + radius * gradient_norm, 0.0))
     if regularisation:
-        gaps.append(length**2 / (2.0 * regularisation))
+        gaps.append(gradient_norm**2 / (2.0 * regularisation))
     bound = value - min(gaps)
     argument = "the tangent plane of a convex function"
     return Fit(theta, Certificate(value, bound, argument))
 
 
-def fit_within(
+def fit_to_gradient(
     rows: ClassifierRows,
     loss: LossKind,
     weights: FloatArray,
     penalty: float,
-    most: float,
+    max_gradient_norm: float,
     should_stop: ShouldStop = never,
 ) -> FloatArray:
-    """The minimiser of the SUM of weighted losses plus μ/2 |θ|², to a gradient of at most a given norm.
+    """Minimise the SUM of weighted losses plus μ/2 |θ|², to a gradient of at most a given norm.
 
-    It is found on any data: a release may rest on it, and says nothing by having failed. Newton's method is tried
-    first. Where rounding or a kink ends it too early, accelerated descent goes on: its distance to the minimiser falls
-    at least by √(1 - √(μ/L)) in every step, so that it always comes there.
+    It succeeds on any data: a release may rest on it, and reveals nothing by a failure. Newton's method is
+    tried first. If rounding or a kink ends it too early, accelerated descent continues: its distance to the
+    minimiser falls at least by √(1 - √(μ/L)) in every step, so that it always arrives.
 
     Args:
         rows: The data.
         loss: Of a row.
         weights: Of each row, shape (num_rows,).
         penalty: μ, above 0.
-        most: Norm of the gradient at which it ends; θ is then within most / μ of the minimiser. Well above rounding of
-            a sum over all rows.
+        max_gradient_norm: Norm of the gradient at which it ends; θ is then within most / μ of the minimiser. Well
+            above rounding of a sum over all rows.
         should_stop: Asked between steps; θ is then where it had come to.
 
     Returns:
@@ -122,95 +124,105 @@ def fit_within(
     Source: Nesterov 2004, theorem 2.2.3 and scheme 2.2.22, for the descent.
     """
     total = math.fsum(weights)
-    theta = fit(rows, loss, weights, math.inf, penalty / total, should_stop=should_stop).theta
+    theta = fit_model(rows, loss, weights, math.inf, penalty / total, should_stop=should_stop).theta
 
-    def gradient(at: FloatArray) -> FloatArray:
-        return np.asarray(rows.signed.T @ (weights * loss.slope(rows.signed @ at)) + penalty * at)
+    def gradient(coefficients: FloatArray) -> FloatArray:
+        return np.asarray(
+            rows.signed.T @ (weights * loss.differentiate(rows.signed @ coefficients))
+            + penalty * coefficients
+        )
 
-    squares = rows.features.T @ (rows.features * (weights * loss.smoothness)[:, None])
+    weighted_moments = rows.features.T @ (rows.features * (weights * loss.smoothness)[:, None])
     # Rounded up: the rate is proved for steps of at most 1/L.
-    steepest = float(np.linalg.eigvalsh(squares)[-1]) * (1.0 + 1e-9) + penalty
-    root = math.sqrt(penalty / steepest)
-    ahead = theta
-    while float(np.linalg.norm(gradient(theta))) > most and not should_stop():
-        before, theta = theta, ahead - gradient(ahead) / steepest
-        ahead = theta + (1.0 - root) / (1.0 + root) * (theta - before)
+    steepest = float(np.linalg.eigvalsh(weighted_moments)[-1]) * (1.0 + 1e-9) + penalty
+    convergence_root = math.sqrt(penalty / steepest)
+    extrapolated = theta
+    while float(np.linalg.norm(gradient(theta))) > max_gradient_norm and not should_stop():
+        previous, theta = theta, extrapolated - gradient(extrapolated) / steepest
+        extrapolated = theta + (1.0 - convergence_root) / (1.0 + convergence_root) * (theta - previous)
     return theta
 
 
-def _pieces(
-    rows: ClassifierRows, loss: LossKind, c: FloatArray, regularisation: float, theta: FloatArray
+def _evaluate(
+    rows: ClassifierRows,
+    loss: LossKind,
+    normalised_weights: FloatArray,
+    regularisation: float,
+    theta: FloatArray,
 ) -> tuple[float, FloatArray, FloatArray]:
-    """Value, gradient and Hessian of Σ c loss + Λ/2 |θ|²."""
+    """Evaluate value, gradient and Hessian of Σ c loss + Λ/2 |θ|²."""
     margins = rows.signed @ theta
-    value = float(c @ loss.at(margins)) + 0.5 * regularisation * float(theta @ theta)
-    gradient = rows.signed.T @ (c * loss.slope(margins)) + regularisation * theta
-    hessian = rows.features.T @ (rows.features * (c * loss.curvature(margins))[:, None])
+    value = float(normalised_weights @ loss.evaluate(margins)) + 0.5 * regularisation * float(theta @ theta)
+    gradient = rows.signed.T @ (normalised_weights * loss.differentiate(margins)) + regularisation * theta
+    hessian = rows.features.T @ (
+        rows.features * (normalised_weights * loss.differentiate_twice(margins))[:, None]
+    )
     hessian[np.diag_indices_from(hessian)] += regularisation
     return value, gradient, hessian
 
 
-def _newton(
+def _minimise(
     rows: ClassifierRows,
     loss: LossKind,
-    c: FloatArray,
+    normalised_weights: FloatArray,
     regularisation: float,
     start: FloatArray | None,
     should_stop: ShouldStop = never,
 ) -> FloatArray:
-    """The minimiser, or where steps of at most 1e8 in all have led: without a penalty it may lie nowhere."""
+    """Return the minimiser, or the point after at most 1e8 of travel: without a penalty there may be none."""
     theta = np.zeros(rows.num_features) if start is None else np.array(start)
-    value, gradient, hessian = _pieces(rows, loss, c, regularisation, theta)
-    # No curvature is larger than this anywhere, so that a step by it alone always gains half of what it promises: the
-    # way on where the hinge is flat or Newton's step reaches beyond a kink.
-    most = rows.features.T @ (rows.features * (c * loss.smoothness)[:, None])
-    most[np.diag_indices_from(most)] += regularisation
-    share = 1e-12
+    value, gradient, hessian = _evaluate(rows, loss, normalised_weights, regularisation, theta)
+    # No curvature is larger than this anywhere, so that a step by it alone always gains half of its predicted gain.
+    # It is used where the hinge is flat or Newton's step goes beyond a kink.
+    largest_hessian = rows.features.T @ (rows.features * (normalised_weights * loss.smoothness)[:, None])
+    largest_hessian[np.diag_indices_from(largest_hessian)] += regularisation
+    damping = 1e-12
     for _ in range(_NEWTON_STEPS):
         if np.linalg.norm(theta) > 1e8 or should_stop():
             break
         while True:
-            step = _solve(hessian + share * most, gradient)
+            step = _solve_semidefinite(hessian + damping * largest_hessian, gradient)
             decrement = float(gradient @ step)
-            there = theta - step
-            found = _pieces(rows, loss, c, regularisation, there)
-            if found[0] <= value - 1e-4 * decrement or share >= 1.0:
+            candidate = theta - step
+            evaluation = _evaluate(rows, loss, normalised_weights, regularisation, candidate)
+            if evaluation[0] <= value - 1e-4 * decrement or damping >= 1.0:
                 break
-            share = min(max(share * 100.0, 1e-6), 1.0)
-        if decrement <= _SMALL**2 or found[0] >= value:
-            break  # Rounding hides what is left to gain.
-        theta, (value, gradient, hessian) = there, found
-        share = max(share / 100.0, 1e-12)
+            damping = min(max(damping * 100.0, 1e-6), 1.0)
+        if decrement <= _SMALL**2 or evaluation[0] >= value:
+            break  # Rounding hides the remaining gain.
+        theta, (value, gradient, hessian) = candidate, evaluation
+        damping = max(damping / 100.0, 1e-12)
     return theta
 
 
-def _solve(matrix: FloatArray, target: FloatArray) -> FloatArray:
-    """The solution for a positive semidefinite matrix; directions in which it is flat stay nearly where they are.
+def _solve_semidefinite(matrix: FloatArray, target: FloatArray) -> FloatArray:
+    """Solve for a positive semidefinite matrix; flat directions stay nearly where they are.
 
-    A feature that its range has made constant is parallel to the intercept: the loss is flat in their difference.
+    A feature that its range has made constant is parallel to the intercept: the loss is flat in their
+    difference.
     """
     eigenvalues, vectors = np.linalg.eigh(matrix)
-    least = max(1e-13 * float(eigenvalues[-1]), 1e-300)
-    return np.asarray(vectors @ (vectors.T @ target / np.maximum(eigenvalues, least)))
+    smallest_eigenvalue = max(1e-13 * float(eigenvalues[-1]), 1e-300)
+    return np.asarray(vectors @ (vectors.T @ target / np.maximum(eigenvalues, smallest_eigenvalue)))
 
 
-def best_constant(rows: ClassifierRows, loss: LossKind) -> float:
-    """The score z, the same for every row, of least mean loss over rows: guessing without features.
+def find_best_constant(rows: ClassifierRows, loss: LossKind) -> float:
+    """Find the score z of smallest mean loss over rows, the same for every row: guessing without features.
 
     With p the share of rows whose label is 1: logistic log(p / (1 - p)); squared 2 p - 1; the smoothed hinge by
-    search. Where all labels agree, a score of ±20, at which the logistic loss is 2e-9.
+    search. If all labels agree, a score of ±20, at which the logistic loss is 2e-9.
     """
-    p = float(np.mean(rows.signs > 0.0))
+    positive_share = float(np.mean(rows.signs > 0.0))
     if loss is LossKind.SQUARED:
-        return 2.0 * p - 1.0
-    if p in (0.0, 1.0):
-        return 20.0 * (2.0 * p - 1.0)
+        return 2.0 * positive_share - 1.0
+    if positive_share in (0.0, 1.0):
+        return 20.0 * (2.0 * positive_share - 1.0)
     if loss is LossKind.LOGISTIC:
-        return math.log(p / (1.0 - p))
+        return math.log(positive_share / (1.0 - positive_share))
     from scipy.optimize import minimize_scalar
 
-    def mean(z: float) -> float:
-        ends = loss.at(np.array([z, -z]))
-        return p * float(ends[0]) + (1.0 - p) * float(ends[1])
+    def mean(score: float) -> float:
+        losses = loss.evaluate(np.array([score, -score]))
+        return positive_share * float(losses[0]) + (1.0 - positive_share) * float(losses[1])
 
     return float(minimize_scalar(mean, bounds=(-2.0, 2.0), method="bounded", options={"xatol": 1e-12}).x)

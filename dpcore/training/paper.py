@@ -6,19 +6,19 @@ import functools
 
 import numpy as np
 
-from dpcore.answer import Axis, Look, Scale
+from dpcore.answer import Axis, Scale, Style
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.data.stand_ins import like_drugs
 from dpcore.training import bassily
 from dpcore.training.bassily import Reading, StepSize
 from dpcore.training.losses import LossKind
 from dpcore.training.rows import ClassifierRows
-from dpcore.training.scores import scores
+from dpcore.training.scores import compute_scores
 from dpcore.training.weighting import Cell, Method
 
 PAPER = "Epasto et al. 2020"
 BOUNDS = (1.0, 2.0, 3.0, 4.0, 5.0)
-NONE = BOUNDS[-1]
+NO_BOUND = BOUNDS[-1]
 """Stands for no bound."""
 WEIGHTS = {
     30: (0.514, 0.557, 0.628, 0.700, 2.846),
@@ -36,20 +36,20 @@ RUNS = 10
 """Runs of the algorithm behind one number; the paper has 50."""
 
 
-def losses(rows: ClassifierRows, reading: Reading, bound: float, seed: int) -> dict[str, float]:
-    """Compute the mean loss of the last iterate on all rows over `RUNS` runs, by weights and by caps at every ε.
+def compute_losses(rows: ClassifierRows, reading: Reading, bound: float, seed: int) -> dict[str, float]:
+    """Compute the losses of weights and caps at one bound and every ε: median, least and most over readings.
 
     Source: Epasto et al. 2020, appendix E.2.
     """
     means: dict[str, float] = {}
     for epsilon in WEIGHTS:
         for key, method in (("weights", Method.SMOOTH), ("cap", Method.CAP)):
-            if bound == NONE and method is Method.CAP:
+            if bound == NO_BOUND and method is Method.CAP:
                 continue
-            cell = Cell(method, int(rows.sizes.max()) if bound == NONE else bound)
-            theta = bassily.train(rows, cell, epsilon, seed, range(RUNS), reading)
+            cell = Cell(method, int(rows.sizes.max()) if bound == NO_BOUND else bound)
+            theta = bassily.train_bassily(rows, cell, epsilon, seed, range(RUNS), reading)
             assert theta is not None  # Nobody stops it.
-            means[f"{key}_{epsilon}"] = float(scores(rows, LossKind.LOGISTIC, theta)[:, 0, 0].mean())
+            means[f"{key}_{epsilon}"] = float(compute_scores(rows, LossKind.LOGISTIC, theta)[:, 0, 0].mean())
     return means
 
 
@@ -77,28 +77,33 @@ FIGURES = (
             "",
             (0.8, 5.2),
             Scale.LINEAR,
-            marked=((1.0, "1"), (2.0, "2"), (3.0, "3"), (4.0, "4"), (NONE, "none")),
+            named_ticks=((1.0, "1"), (2.0, "2"), (3.0, "3"), (4.0, "4"), (NO_BOUND, "none")),
         ),
-        Axis("mean logistic loss on all rows", number=".3g"),
+        Axis("mean logistic loss on all rows", number_format=".3g"),
         BOUNDS,
         tuple(
             line
             for epsilon, dash in DASHES.items()
             for line in (
                 Line(
-                    f"cap_{epsilon}", f"Cap, ε = {epsilon}", Look.CAP, "diamond", dash, (*CAPS[epsilon], None)
+                    f"cap_{epsilon}",
+                    f"Cap, ε = {epsilon}",
+                    Style.CAP,
+                    "diamond",
+                    dash,
+                    (*CAPS[epsilon], None),
                 ),
                 Line(
                     f"weights_{epsilon}",
                     f"Weights, ε = {epsilon}",
-                    Look.SMOOTH,
+                    Style.SMOOTH,
                     "circle",
                     dash,
                     WEIGHTS[epsilon],
                 ),
             )
         ),
-        lambda bound, seed: losses(_rows(seed), Reading(StepSize.DIAMETER), bound, seed),
+        lambda bound, seed: compute_losses(_rows(seed), Reading(StepSize.DIAMETER), bound, seed),
         10,
         "Other data and fewer users, so that only directions can be compared: small bounds are best, no bound is "
         "far worse, and between weights and caps there is little.",

@@ -1,4 +1,4 @@
-"""What a person enters to ask the question, as one validated object: for pages, links and files."""
+"""The question of the page *Classifier* as one validated object: for pages, links and files."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.privacy import Neighbours
-from dpcore.common.text_fields import built_from
+from dpcore.common.text_fields import build_from
 from dpcore.training import experiment
 from dpcore.training.experiment import Experiment
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.losses import LossKind
 from dpcore.training.mechanism import Average, Mechanism, Pace
-from dpcore.training.pace import by_rule
+from dpcore.training.pace import apply_rule
 from dpcore.training.rows import ClassifierRows, hold_out
 from dpcore.training.weighting import Cell, Method
 
@@ -30,7 +30,7 @@ GENERATOR_FIELDS = ("num_users", "exponent", "max_rows", "informative", "signal"
 
 
 class DataSource(enum.Enum):
-    """Where features, labels and owners come from."""
+    """The source of features, labels and owners."""
 
     SAMPLE = "sample"
     GENERATED = "generated"
@@ -39,7 +39,7 @@ class DataSource(enum.Enum):
 
 @dataclass(frozen=True)
 class TrainingParameters:
-    """The question as a person enters it; holds nothing that was computed from data.
+    """The question as a person enters it; it has no value that was computed from data.
 
     Attributes:
         epsilon: Of a whole training.
@@ -120,19 +120,19 @@ class TrainingParameters:
             problems.between(0.05, 0.9, held_out=self.held_out)
             problems.whole(0, 2**31, seed=self.seed)
             with problems.collecting():
-                _ = built_from(Mechanism, self, epsilon=1.0)
+                _ = build_from(Mechanism, self, epsilon=1.0)
             with problems.collecting():
                 _ = self.generator
 
     @property
     def mechanism(self) -> Mechanism:
-        """What is trained and how."""
-        made: Mechanism = built_from(Mechanism, self)
-        return by_rule(made) if self.pace is Pace.RULE else made
+        """Return the mechanism of the training."""
+        mechanism: Mechanism = build_from(Mechanism, self)
+        return apply_rule(mechanism) if self.pace is Pace.RULE else mechanism
 
     @property
-    def released(self) -> Cell:
-        """What a release bounds users by."""
+    def release_cell(self) -> Cell:
+        """Return the method and the bound of a release."""
         if self.bounded_by is Method.FOLLOWED:
             return Cell(Method.FOLLOWED)
         if self.bounded_by in (Method.SMOOTH, Method.CAP) and self.bound < 1.0:
@@ -141,49 +141,58 @@ class TrainingParameters:
 
     @property
     def generator(self) -> TrainingGenerator:
-        """What generates the data."""
-        return built_from(TrainingGenerator, self, seed=self.data_seed)
+        """Return the generator of the data."""
+        return build_from(TrainingGenerator, self, seed=self.data_seed)
 
     @property
     def methods(self) -> tuple[Method, ...]:
-        """What is tried; output perturbation only where the loss has a bounded slope."""
-        bounded = self.loss.has_bounded_slope
-        return tuple(method for method in Method if bounded or method is not Method.OUTPUT)
+        """Return the methods to compare; output perturbation only if the loss has a bounded slope."""
+        has_bounded_slope = self.loss.has_bounded_slope
+        return tuple(method for method in Method if has_bounded_slope or method is not Method.OUTPUT)
 
-    def cells(self, max_size: int) -> tuple[Cell, ...]:
-        """Methods and bounds that are tried where the largest user has so many rows."""
+    def list_cells(self, max_size: int) -> tuple[Cell, ...]:
+        """List the methods and bounds to compare if the largest user has so many rows."""
         if self.pace is Pace.RULE:
-            return experiment.doubled_cells(max_size, self.loss.has_bounded_slope)
-        tried = experiment.bounds(max_size)
+            return experiment.list_doubled_cells(max_size, self.loss.has_bounded_slope)
+        bounds = experiment.list_bounds(max_size)
         return (
             Cell(Method.FOLLOWED),
-            *(Cell(method, h) for method in self.methods if method is not Method.FOLLOWED for h in tried),
+            *(
+                Cell(method, bound)
+                for method in self.methods
+                if method is not Method.FOLLOWED
+                for bound in bounds
+            ),
         )
 
-    def experiment(self, rows: ClassifierRows, most_runs: int = experiment.MAX_RUNS) -> Experiment:
-        """The question on these rows.
+    def make_experiment(self, rows: ClassifierRows, max_runs: int = experiment.MAX_RUNS) -> Experiment:
+        """Make the experiment on these rows.
 
         Args:
             rows: All users.
-            most_runs: Fewer runs are made where more are asked for.
+            max_runs: Fewer runs are made where more are asked for.
 
         Raises:
             InvalidInput: Fewer than two users, or all labels on one side of the threshold.
         """
         if np.unique(rows.signs).size < 2:
-            one = "1" if rows.signs[0] > 0.0 else "not 1"
-            raise refusal(
-                f"every label is {one}: there is nothing to tell apart",
+            label_text = "1" if rows.signs[0] > 0.0 else "not 1"
+            raise refuse(
+                f"every label is {label_text}: there is nothing to tell apart",
                 remedy="Choose a threshold, or what counts as 1, that leaves labels on both sides",
             )
-        first, *further = (hold_out(rows, self.held_out, self.seed + split) for split in range(self.splits))
-        cells = self.cells(int(rows.sizes.max()))
-        return Experiment(*first, self.mechanism, cells, min(self.runs, most_runs), self.seed, tuple(further))
+        first_split, *further_splits = (
+            hold_out(rows, self.held_out, self.seed + split) for split in range(self.splits)
+        )
+        cells = self.list_cells(int(rows.sizes.max()))
+        return Experiment(
+            *first_split, self.mechanism, cells, min(self.runs, max_runs), self.seed, tuple(further_splits)
+        )
 
 
-def assumptions(parameters: TrainingParameters) -> tuple[str, ...]:
-    """What the answers rest on, sentences without their full stop."""
-    counts = {
+def list_assumptions(parameters: TrainingParameters) -> tuple[str, ...]:
+    """List the assumptions of the answers, sentences without their full stop."""
+    counts_text = {
         Neighbours.ADD_OR_REMOVE_USER: "Nobody's number of rows is public, nor is the number of users: it gets noise "
         "of its own, for 3 to 5 % of the budget",
         Neighbours.REPLACE_USER: "The number of users is public, nobody's number of rows is; neighbours need twice the "
@@ -193,7 +202,7 @@ def assumptions(parameters: TrainingParameters) -> tuple[str, ...]:
     }[parameters.neighbours]
     return (
         f"Neighbouring data sets differ thus: {parameters.neighbours.value}",
-        counts,
+        counts_text,
         "Features are brought to norm 1 by ranges that are public, and each row's gradient is clipped to norm 1",
         f"The noise of all {parameters.mechanism.steps} steps is that of one Gaussian mechanism, exactly"
         if parameters.mechanism.sampled == 1.0

@@ -1,11 +1,12 @@
 """One DP release of a model, with OpenDP's noise; everything else in this question simulates.
 
-Sums of whole numbers (`whole`) are exact, and discrete Gaussian noise on them has the account of the continuous one
+Sums of integers (`whole`) are exact, and discrete Gaussian noise on them has the account of the continuous one
 (`exact_steps`): a release has the noise of the curves.
 
-Under a cap the rows are drawn once, before the first step, at most h of each user, each user's from random bits of its
-own. Whatever bits the others had, a user then moves every sum by at most what rows of weight 1 can, which is as much as
-under smooth weights; and a guarantee that holds for each draw of the others holds on average over their draws.
+Under a cap the rows are drawn once, before the first step, at most h of each user, each user's from random bits
+of its own. Whatever bits the others had, a user then moves every sum by at most as much as rows of weight 1
+can, which is the same as under smooth weights; and a guarantee that holds for each draw of the others holds on
+average over their draws.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.training import account, followed, optimum, output, pace
 from dpcore.training.account import WEIGHT_SHARE
-from dpcore.training.exact_steps import exact_gaussian_steps
+from dpcore.training.exact_steps import account_exactly
 from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.rows import ClassifierRows
 from dpcore.training.weighting import (
     Cell,
     Method,
-    gradient_steps,
-    ranks_within_users,
-    smooth_weights,
+    compute_smooth_weights,
+    gradient_sensitivity,
+    rank_within_users,
     weight_sensitivity,
 )
-from dpcore.training.whole import CELLS, USER, whole_gradients, whole_user_sums
+from dpcore.training.whole import CELLS, USER_NORM, round_gradients, round_user_sums
 
 MECHANISM = "discrete Gaussian gradient descent"
 OUTPUT_MECHANISM = "discrete Gaussian on the minimiser"
@@ -60,49 +61,50 @@ class Model:
     last_bound: float
 
 
-def drawn_rows(rows: ClassifierRows, cap: float) -> ClassifierRows:
-    """At most ``cap`` rows of each user, drawn by the operating system's random bits; the order of rows stays.
+def draw_rows(rows: ClassifierRows, cap: float) -> ClassifierRows:
+    """Draw at most ``cap`` rows of each user by the operating system's random bits; the order of rows stays.
 
-    A user with no more rows keeps all. Two rows share their 64 bits with a chance below 1e-8 even where one user has
-    half a million; then the first of them is kept, which favours a row and costs no privacy.
+    A user with no more rows keeps all. Two rows share their 64 bits with a chance below 1e-8 even where one
+    user has half a million; then the first of them is kept, which favours a row and costs no privacy.
     """
     keys = np.frombuffer(secrets.token_bytes(8 * rows.num_rows), dtype=np.uint64)
-    kept = ranks_within_users(rows, keys) < cap
-    return ClassifierRows(rows.features[kept], rows.signs[kept], rows.users[kept])
+    is_drawn = rank_within_users(rows, keys) < cap
+    return ClassifierRows(rows.features[is_drawn], rows.signs[is_drawn], rows.users[is_drawn])
 
 
 def _squared_sensitivity(mechanism: Mechanism) -> int:
-    """Squared sensitivity of a step's whole numbers, as a whole number."""
-    return int(gradient_steps(mechanism.neighbours)) ** 2 * USER**2
+    """Return the squared sensitivity of a step's integers, as an integer."""
+    return int(gradient_sensitivity(mechanism.neighbours)) ** 2 * USER_NORM**2
 
 
 @dataclass(frozen=True)
 class _WeightGrid:
-    """How the sum of weights is released: ``squared`` of 0 where it is public."""
+    """The grid on which the sum of weights is released; ``squared`` is 0 if the sum is public."""
 
     squared: int
     step: float
 
 
-def _weight_grid(mechanism: Mechanism, bound: float, num_users: int) -> _WeightGrid:
-    moved = weight_sensitivity(mechanism.neighbours, bound)
-    if not moved:
+def _choose_weight_grid(mechanism: Mechanism, bound: float, num_users: int) -> _WeightGrid:
+    """Choose the grid of the sum of weights."""
+    sensitivity = weight_sensitivity(mechanism.neighbours, bound)
+    if not sensitivity:
         return _WeightGrid(0, 1.0)
     gradients = mechanism.steps * _squared_sensitivity(mechanism)
-    root = math.isqrt(round(gradients * WEIGHT_SHARE / (1.0 - WEIGHT_SHARE)))
+    sensitivity_in_steps = math.isqrt(round(gradients * WEIGHT_SHARE / (1.0 - WEIGHT_SHARE)))
     # A user's weight is rounded toward 0, so that two users' differ by one step more than their weights do; one more
     # covers float64, as long as a weight is at most 2^40 steps: with bounds near 1, where a replaced user moves next to
     # nothing, finer steps would be lost in rounding. A coarser step moves by fewer.
-    finest = bound * 2.0**-40
+    finest_step = bound * 2.0**-40
     if mechanism.neighbours is Neighbours.REPLACE_USER:
         # Nor may all weights together be more steps than OpenDP's sampler takes, 2^53. Their number is public here; for
         # users who come or go it is not, and a weight is at most `root` steps.
-        finest = max(finest, bound * num_users * 2.0**-52)
-    return _WeightGrid(root**2, max(moved / (root - 2), finest))
+        finest_step = max(finest_step, bound * num_users * 2.0**-52)
+    return _WeightGrid(sensitivity_in_steps**2, max(sensitivity / (sensitivity_in_steps - 2), finest_step))
 
 
-def check(mechanism: Mechanism, cell: Cell) -> None:
-    """Say what no release can have.
+def check_release(mechanism: Mechanism, cell: Cell) -> None:
+    """Raise `InvalidInput` for settings that no release can have.
 
     Raises:
         InvalidInput: The bound is out of range, users are sampled, or the method asks for another pace or loss.
@@ -111,7 +113,7 @@ def check(mechanism: Mechanism, cell: Cell) -> None:
         problems.between(1e-6, 1e9, bound=cell.bound)
         if mechanism.sampled < 1.0:
             problems.add("a release takes all users in every step")
-        if mechanism.look < 1.0:
+        if mechanism.user_share < 1.0:
             problems.add("a release is no first look: its noise is that of all users")
         if mechanism.pace is Pace.ENTERED and cell.method is Method.OUTPUT:
             problems.add("a release by output perturbation has its penalty by the rule")
@@ -123,25 +125,26 @@ class StoppedError(Exception):
     """A release was stopped, and there is no model.
 
     Attributes:
-        drawn: Whether noise may have been drawn by then, so that what it costs is spent.
+        was_drawn: Whether noise may have been drawn by then, so that what it costs is spent.
     """
 
-    def __init__(self, drawn: bool) -> None:
+    def __init__(self, was_drawn: bool) -> None:
         super().__init__("the release was stopped")
-        self.drawn = drawn
+        self.was_drawn = was_drawn
 
 
 @dataclass(frozen=True)
-class _Beside:
-    """Who watches the work, and may stop it."""
+class _Watcher:
+    """The callbacks that watch the work, and may stop it."""
 
     progress: Progress
     should_stop: ShouldStop
 
-    def tell(self, share: float, drawn: bool) -> None:
+    def report(self, share: float, was_drawn: bool) -> None:
+        """Report the progress, and raise `StoppedError` if the work is to stop."""
         self.progress(share)
         if self.should_stop():
-            raise StoppedError(drawn)
+            raise StoppedError(was_drawn)
 
 
 def train_once(
@@ -152,7 +155,7 @@ def train_once(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> Model:
-    """Spend (ε, δ) once: a fresh model at every call.
+    """Spend (ε, δ) once: train a fresh model at every call.
 
     Args:
         rows: All users that the model learns from.
@@ -164,217 +167,249 @@ def train_once(
         should_stop: Asked before anything is drawn, and between steps.
 
     Raises:
-        InvalidInput: What `check` says; nothing was drawn.
+        InvalidInput: What `check_rows` says; nothing was drawn.
         StoppedError: It was stopped; it says whether noise may have been drawn.
 
     Source: Epasto et al. 2020, algorithm 2, with noisy gradient descent as its learner; for a cap, Amin et al. 2019,
         algorithm 1; for clipped sums, McMahan, Ramage, Talwar and Zhang 2018.
     """
-    check(mechanism, cell)
-    mechanism = _used(mechanism, cell)
-    noise, facts = _price(rows, mechanism, cell)
+    check_release(mechanism, cell)
+    mechanism = _apply_method(mechanism, cell)
+    noise, facts = _price_release(rows, mechanism, cell)
     if charge is not None:
         charge(facts)
-    beside = _Beside(progress, should_stop)
-    beside.tell(0.0, drawn=False)
+    watcher = _Watcher(progress, should_stop)
+    watcher.report(0.0, was_drawn=False)
     if cell.method is Method.OUTPUT:
-        return _minimiser(rows, mechanism, cell, noise, facts, beside)
-    train = _by_rule if mechanism.pace is Pace.RULE else _as_entered
-    return train(rows, mechanism, cell, noise, facts, beside)
+        return _release_minimiser(rows, mechanism, cell, noise, facts, watcher)
+    release_model = _release_by_rule if mechanism.pace is Pace.RULE else _release_as_entered
+    return release_model(rows, mechanism, cell, noise, facts, watcher)
 
 
-def guarantee(rows: ClassifierRows, mechanism: Mechanism, cell: Cell) -> ReleaseFacts:
-    """What `train_once` would charge; nothing is drawn, and of the rows only public sizes matter.
+def state_guarantee(rows: ClassifierRows, mechanism: Mechanism, cell: Cell) -> ReleaseFacts:
+    """Return the guarantee that `train_once` would charge; nothing is drawn, and only public sizes matter.
 
     Raises:
-        InvalidInput: What `check` says.
+        InvalidInput: What `check_rows` says.
     """
-    check(mechanism, cell)
-    return _price(rows, _used(mechanism, cell), cell)[1]
+    check_release(mechanism, cell)
+    return _price_release(rows, _apply_method(mechanism, cell), cell)[1]
 
 
-def _used(mechanism: Mechanism, cell: Cell) -> Mechanism:
-    """The mechanism as a method takes it."""
+def _apply_method(mechanism: Mechanism, cell: Cell) -> Mechanism:
+    """Apply the clip and the pace of a method to the mechanism."""
     mechanism = replace(mechanism, clip=mechanism.clip * cell.clip)
-    return pace.by_rule(mechanism) if cell.method is Method.FOLLOWED else mechanism
+    return pace.apply_rule(mechanism) if cell.method is Method.FOLLOWED else mechanism
 
 
-def _price(rows: ClassifierRows, mechanism: Mechanism, cell: Cell) -> tuple[GaussianSteps, ReleaseFacts]:
-    """The noise of a whole release, and what it guarantees."""
-    d, steps, name = rows.num_features, mechanism.steps, MECHANISM
+def _price_release(
+    rows: ClassifierRows, mechanism: Mechanism, cell: Cell
+) -> tuple[GaussianSteps, ReleaseFacts]:
+    """Return the noise of a whole release, and its guarantee."""
+    num_features, steps, name = rows.num_features, mechanism.steps, MECHANISM
     if cell.method is Method.OUTPUT:
-        squared, draws, name = _output_cells(mechanism, d) ** 2, d, OUTPUT_MECHANISM
+        squared_sensitivity, num_draws, name = (
+            _output_sensitivity(mechanism, num_features) ** 2,
+            num_features,
+            OUTPUT_MECHANISM,
+        )
     elif mechanism.pace is Pace.RULE:
-        follows = cell.method is Method.FOLLOWED
-        squared, draws = rule_grid(mechanism, follows).total, steps * (d + follows) + 1
+        bound_follows = cell.method is Method.FOLLOWED
+        squared_sensitivity, num_draws = (
+            choose_rule_grid(mechanism, bound_follows).total,
+            steps * (num_features + bound_follows) + 1,
+        )
     else:
-        grid = _weight_grid(mechanism, cell.bound, rows.num_users)
-        squared, draws = steps * _squared_sensitivity(mechanism) + grid.squared, steps * d + 1
-    noise = exact_gaussian_steps(squared, draws, mechanism.epsilon, mechanism.delta)
+        grid = _choose_weight_grid(mechanism, cell.bound, rows.num_users)
+        squared_sensitivity, num_draws = (
+            steps * _squared_sensitivity(mechanism) + grid.squared,
+            steps * num_features + 1,
+        )
+    noise = account_exactly(squared_sensitivity, num_draws, mechanism.epsilon, mechanism.delta)
     return noise, ReleaseFacts(noise.epsilon, noise.delta, mechanism.neighbours, name)
 
 
-def _whole_sum(
+def _sum_gradients(
     rows: ClassifierRows, mechanism: Mechanism, cell: Cell, bound: float, theta: FloatArray
 ) -> tuple[IntArray, int]:
-    """The bounded sum of gradients in steps of ``bound × clip / CELLS``, and how many users are within."""
+    """Sum bounded gradients in steps of ``bound × clip / CELLS``, and count the users within the bound."""
     if cell.method in (Method.FOLLOWED, Method.CLIPPED_SUM):
-        sums, within = whole_user_sums(rows, mechanism, bound, theta)
-        return sums.sum(axis=0), int(within.sum())
-    return whole_gradients(rows, mechanism, bound, theta).sum(axis=0), 0
+        sums, is_within = round_user_sums(rows, mechanism, bound, theta)
+        return sums.sum(axis=0), int(is_within.sum())
+    return round_gradients(rows, mechanism, bound, theta).sum(axis=0), 0
 
 
 @dataclass(frozen=True)
 class RuleGrid:
-    """How a release by the rule is paid for, in whole numbers.
+    """The sensitivities of a release by the rule, in integers.
 
     Attributes:
-        one: Squared sensitivity of a step's summed gradient.
+        squared_gradient: Squared sensitivity of a step's summed gradient.
         count: What a user within the bound adds to a count, and one beyond takes off; 0 where nobody is counted.
-        counts: Squared sensitivity of a step's count.
+        squared_counts: Squared sensitivity of a step's count.
         number: What a user adds to the number of users; 0 where that is public.
         total: Squared sensitivity of everything together.
     """
 
-    one: int
+    squared_gradient: int
     count: int
-    counts: int
+    squared_counts: int
     number: int
     total: int
 
 
-def rule_grid(mechanism: Mechanism, follows: bool) -> RuleGrid:
-    """The split of the budget by `account.shares`, to a millionth."""
-    gradients, counts, number = account.shares(mechanism.neighbours, follows)
-    moved, one = int(gradient_steps(mechanism.neighbours)) ** 2, _squared_sensitivity(mechanism)
-    count = math.isqrt(round(USER**2 * counts / gradients))
-    unit = math.isqrt(round(mechanism.steps * one * number / gradients))
-    # Of the whole numbers as rounded: what rounding shifts from one part to another is paid for.
-    total = mechanism.steps * (one + moved * count**2) + unit**2
-    return RuleGrid(one, count, moved * count**2, unit, total)
+def choose_rule_grid(mechanism: Mechanism, bound_follows: bool) -> RuleGrid:
+    """Split the budget as `account.split_budget` does, to a millionth."""
+    gradients, counts, number = account.split_budget(mechanism.neighbours, bound_follows)
+    squared_steps, squared_gradient = (
+        int(gradient_sensitivity(mechanism.neighbours)) ** 2,
+        _squared_sensitivity(mechanism),
+    )
+    count = math.isqrt(round(USER_NORM**2 * counts / gradients))
+    number_unit = math.isqrt(round(mechanism.steps * squared_gradient * number / gradients))
+    # The total of the rounded integers: it pays for what rounding shifts from one part to another.
+    total = mechanism.steps * (squared_gradient + squared_steps * count**2) + number_unit**2
+    return RuleGrid(squared_gradient, count, squared_steps * count**2, number_unit, total)
 
 
-def _by_rule(
+def _release_by_rule(
     rows: ClassifierRows,
     mechanism: Mechanism,
     cell: Cell,
     noise: GaussianSteps,
     facts: ReleaseFacts,
-    beside: _Beside,
+    watcher: _Watcher,
 ) -> Model:
-    """As `followed.descend` for one run, in whole numbers."""
-    follows, d, steps = cell.method is Method.FOLLOWED, rows.num_features, mechanism.steps
-    grid = rule_grid(mechanism, follows)
-    one = gradient_steps(mechanism.neighbours) * noise.scale / math.sqrt(grid.total)
+    """Release as `followed.descend` does for one run, in integers."""
+    bound_follows, num_features, steps = cell.method is Method.FOLLOWED, rows.num_features, mechanism.steps
+    grid = choose_rule_grid(mechanism, bound_follows)
+    unit_noise = gradient_sensitivity(mechanism.neighbours) * noise.scale / math.sqrt(grid.total)
     if cell.method is Method.CAP:
-        rows = drawn_rows(rows, cell.bound)
-    users = float(rows.num_users)
+        rows = draw_rows(rows, cell.bound)
+    noisy_users = float(rows.num_users)
     if grid.number:
-        released = noise.release(np.array([grid.number * rows.num_users]), grid.number**2)[0]
-        users = max(float(released) / grid.number, one)
-    # Public, or released with noise: from here on lengths of steps, bounds and averages are made of released numbers,
-    # by post-processing.
-    known = np.array([users])
-    bound = followed.first_bound(cell.bound, one, d, known) if follows else np.array([cell.bound])
-    target = followed.quantile(one, d, known)
-    share = 1.0 if follows else min(cell.bound * mechanism.clip, 1.0)
-    times, mean = np.ones(1), np.zeros((d, 1))
-    theta = before = np.zeros(d)
-    model, weight, used = np.zeros((d, 1)), np.zeros(1), cell.bound
+        noisy_value = noise.release(np.array([grid.number * rows.num_users]), grid.number**2)[0]
+        noisy_users = max(float(noisy_value) / grid.number, unit_noise)
+    # The number of users is public, or released with noise. From here on, step lengths, bounds and averages are
+    # post-processing of released numbers.
+    num_users = np.array([noisy_users])
+    bound = (
+        followed.choose_first_bound(cell.bound, unit_noise, num_features, num_users)
+        if bound_follows
+        else np.array([cell.bound])
+    )
+    target = followed.choose_quantile(unit_noise, num_features, num_users)
+    stable_share = 1.0 if bound_follows else min(cell.bound * mechanism.clip, 1.0)
+    step_factors, fading_mean = np.ones(1), np.zeros((num_features, 1))
+    theta = previous = np.zeros(num_features)
+    model, weight, bound_in_use = np.zeros((num_features, 1)), np.zeros(1), cell.bound
     for step in range(1, steps + 1):
         # Before the first step noise was drawn for the number of users only, where that is released.
-        beside.tell((step - 1) / steps, drawn=step > 1 or grid.number > 0)
-        ahead, used = theta + pace.MOMENTUM * (theta - before), float(bound[0])
-        exact, within = _whole_sum(rows, mechanism, cell, used, ahead)
-        direction = noise.release(exact, grid.one) / CELLS
-        mean = pace.faded(mean, direction[:, None])
-        agreeing = pace.agreement(mean, noise.scale / CELLS, step)
-        times = pace.growth(times, agreeing, step, steps)
-        length = float(pace.step_length(one, d, known, mechanism, share, times)[0])
-        before, theta = theta, ahead - length * direction
+        watcher.report((step - 1) / steps, was_drawn=step > 1 or grid.number > 0)
+        extrapolated, bound_in_use = theta + pace.MOMENTUM * (theta - previous), float(bound[0])
+        gradient_sum, num_within = _sum_gradients(rows, mechanism, cell, bound_in_use, extrapolated)
+        direction = noise.release(gradient_sum, grid.squared_gradient) / CELLS
+        fading_mean = pace.fade_mean(fading_mean, direction[:, None])
+        agreements = pace.measure_agreement(fading_mean, noise.scale / CELLS, step)
+        step_factors = pace.grow_steps(step_factors, agreements, step, steps)
+        length = float(
+            pace.choose_step_length(
+                unit_noise, num_features, num_users, mechanism, stable_share, step_factors
+            )[0]
+        )
+        previous, theta = theta, extrapolated - length * direction
         theta = theta / max(float(np.linalg.norm(theta)) / mechanism.radius, 1.0)
-        if follows:
-            balance = np.array([grid.count * (2 * within - rows.num_users)])
-            released = noise.release(balance, grid.counts)[0]
+        if bound_follows:
+            balance = np.array([grid.count * (2 * num_within - rows.num_users)])
+            noisy_value = noise.release(balance, grid.squared_counts)[0]
             # (2 within - n) / (2 n) + 1/2 = within / n, of released numbers.
-            found = np.array([float(released) / (2.0 * grid.count * users) + 0.5])
-            bound = followed.next_bound(bound, found, target, steps)
-        model, weight = pace.averaged(model, weight, theta[:, None], agreeing, step)
-    unit = used * mechanism.clip / CELLS
-    return Model(model[:, 0], facts, cell, noise.scale * unit, used)
+            share_within = np.array([float(noisy_value) / (2.0 * grid.count * noisy_users) + 0.5])
+            bound = followed.update_bound(bound, share_within, target, steps)
+        model, weight = pace.average_iterate(model, weight, theta[:, None], agreements, step)
+    unit = bound_in_use * mechanism.clip / CELLS
+    return Model(model[:, 0], facts, cell, noise.scale * unit, bound_in_use)
 
 
-def _as_entered(
+def _release_as_entered(
     rows: ClassifierRows,
     mechanism: Mechanism,
     cell: Cell,
     noise: GaussianSteps,
     facts: ReleaseFacts,
-    beside: _Beside,
+    watcher: _Watcher,
 ) -> Model:
-    """As `descent.train` for one run, in whole numbers."""
-    bound, one = cell.bound, _squared_sensitivity(mechanism)
-    grid = _weight_grid(mechanism, bound, rows.num_users)
+    """Release as `descent.train_cell` does for one run, in integers."""
+    bound, squared_gradient = cell.bound, _squared_sensitivity(mechanism)
+    grid = _choose_weight_grid(mechanism, bound, rows.num_users)
     if cell.method is Method.CAP:
         # min(h, s) rows are left, so that smooth weights of bound h weigh each of them 1.
-        rows = drawn_rows(rows, bound)
-    divisor = _weight_sum(rows, bound, grid, noise)
+        rows = draw_rows(rows, bound)
+    divisor = _release_weight_sum(rows, bound, grid, noise)
     unit = bound * mechanism.clip / CELLS
     theta = np.zeros(rows.num_features)
-    kept, first = np.zeros_like(theta), mechanism.average.first(mechanism.steps)
+    iterate_sum, first_averaged = np.zeros_like(theta), mechanism.average.first_step(mechanism.steps)
     for step in range(1, mechanism.steps + 1):
-        beside.tell((step - 1) / mechanism.steps, drawn=step > 1 or grid.squared > 0)
-        exact, _ = _whole_sum(rows, mechanism, cell, bound, theta)
-        theta = theta - mechanism.rate / divisor * unit * noise.release(exact, one)
+        watcher.report((step - 1) / mechanism.steps, was_drawn=step > 1 or grid.squared > 0)
+        gradient_sum, _ = _sum_gradients(rows, mechanism, cell, bound, theta)
+        theta = theta - mechanism.learning_rate / divisor * unit * noise.release(
+            gradient_sum, squared_gradient
+        )
         theta = theta / max(float(np.linalg.norm(theta)) / mechanism.radius, 1.0)
-        if step >= first:
-            kept += theta
-    return Model(kept / (mechanism.steps - first + 1), facts, cell, noise.scale * unit, bound)
+        if step >= first_averaged:
+            iterate_sum += theta
+    return Model(iterate_sum / (mechanism.steps - first_averaged + 1), facts, cell, noise.scale * unit, bound)
 
 
-def _weight_sum(rows: ClassifierRows, bound: float, grid: _WeightGrid, noise: GaussianSteps) -> float:
-    """The sum of weights, public or with noise, at least that of one user."""
+def _release_weight_sum(rows: ClassifierRows, bound: float, grid: _WeightGrid, noise: GaussianSteps) -> float:
+    """Return the sum of weights, public or with noise, at least that of one user."""
     weights = np.minimum(bound, rows.sizes)
     if not grid.squared:
         return math.fsum(weights)
-    whole = np.trunc(weights / grid.step).astype(np.int64).sum(keepdims=True)
-    return max(float(noise.release(whole, grid.squared)[0]) * grid.step, bound)
+    weight_steps = np.trunc(weights / grid.step).astype(np.int64).sum(keepdims=True)
+    return max(float(noise.release(weight_steps, grid.squared)[0]) * grid.step, bound)
 
 
-_NEAR = 1e-6
+_MINIMISER_TOLERANCE = 1e-6
 """How far from the exact minimiser the one that is found may lie, as a share of how far a user moves it."""
 _OUTPUT_CELLS = 2**28
 """Steps of the grid in how far a user moves the minimiser."""
 
 
-def _output_cells(mechanism: Mechanism, num_features: int) -> int:
-    """How many steps of the grid a user moves the minimiser at most."""
-    moved = gradient_steps(mechanism.neighbours)
-    return math.ceil(moved * _OUTPUT_CELLS * (1.0 + 2.0 * _NEAR) + math.sqrt(num_features)) + 1
+def _output_sensitivity(mechanism: Mechanism, num_features: int) -> int:
+    """Return how many steps of the grid a user moves the minimiser at most."""
+    sensitivity = gradient_sensitivity(mechanism.neighbours)
+    return (
+        math.ceil(sensitivity * _OUTPUT_CELLS * (1.0 + 2.0 * _MINIMISER_TOLERANCE) + math.sqrt(num_features))
+        + 1
+    )
 
 
-def _minimiser(
+def _release_minimiser(
     rows: ClassifierRows,
     mechanism: Mechanism,
     cell: Cell,
     noise: GaussianSteps,
     facts: ReleaseFacts,
-    beside: _Beside,
+    watcher: _Watcher,
 ) -> Model:
-    """Output perturbation: the minimiser of the penalised sum of losses, on a grid, with noise once.
+    """Release the minimiser of the penalised sum of losses, on a grid, with noise once.
 
-    The objective is μ-strongly convex, so that the minimiser lies within |g| / μ of where its gradient is g. The search
-    ends where that is small enough, on any data, so that no failure tells of them; the sensitivity has twice the slack
-    in it, and √d for rounding to the nearest step.
+    The objective is μ-strongly convex, so that the minimiser lies within |g| / μ of the point whose gradient is
+    g. The search ends where that is small enough, on any data, so that no failure reveals anything about them;
+    the sensitivity has twice the slack in it, and √d for rounding to the nearest step.
     """
-    d, cells = rows.num_features, _output_cells(mechanism, rows.num_features)
-    one = account.rule_plan(mechanism.epsilon, mechanism.delta, mechanism.neighbours, 1, False).one
-    penalty = output.penalty_by_rule(one, d, cell.bound)
-    weights = smooth_weights(rows.sizes, cell.bound)[rows.users]
-    theta = optimum.fit_within(rows, mechanism.loss, weights, penalty, _NEAR * cell.bound, beside.should_stop)
-    beside.tell(0.9, drawn=False)
+    num_features, sensitivity_in_steps = rows.num_features, _output_sensitivity(mechanism, rows.num_features)
+    unit_noise = account.plan_rule_noise(
+        mechanism.epsilon, mechanism.delta, mechanism.neighbours, 1, False
+    ).unit_noise
+    penalty = output.choose_penalty(unit_noise, num_features, cell.bound)
+    weights = compute_smooth_weights(rows.sizes, cell.bound)[rows.users]
+    theta = optimum.fit_to_gradient(
+        rows, mechanism.loss, weights, penalty, _MINIMISER_TOLERANCE * cell.bound, watcher.should_stop
+    )
+    watcher.report(0.9, was_drawn=False)
     step = cell.bound / penalty / _OUTPUT_CELLS
-    noisy = noise.release(np.rint(theta / step).astype(np.int64), cells**2)
-    found = np.asarray(step * noisy, dtype=np.float64)
-    found /= max(float(np.linalg.norm(found)) / mechanism.radius, 1.0)
-    return Model(found, facts, cell, noise.scale * step, cell.bound)
+    noisy = noise.release(np.rint(theta / step).astype(np.int64), sensitivity_in_steps**2)
+    model = np.asarray(step * noisy, dtype=np.float64)
+    model /= max(float(np.linalg.norm(model)) / mechanism.radius, 1.0)
+    return Model(model, facts, cell, noise.scale * step, cell.bound)

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.common.checks import Problems, require
-from dpcore.common.errors import InvalidInput, refusal
+from dpcore.common.errors import InvalidInput, refuse
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, read_only
 from dpcore.data.design_matrix import Design, FeatureKind
 from dpcore.dataset import Dataset, LabelledRows
@@ -19,10 +19,11 @@ from dpcore.dataset import Dataset, LabelledRows
 
 @dataclass(frozen=True)
 class Scaling:
-    """How features are brought to norm at most 1: by bounds that are public, never read off private data.
+    """Public bounds that scale features to norm at most 1; they are never computed from private data.
 
-    A feature is clipped to its range and mapped to [-1, 1], or taken as it is and clipped to [-1, 1] where it has
-    none (an intercept, an indicator). Rows longer than ``norm`` are shortened to it, then all are divided by it.
+    A feature is clipped to its range and mapped to [-1, 1], or taken as it is and clipped to [-1, 1] where it
+    has none (an intercept, an indicator). Rows longer than ``norm`` are shortened to it, then all are divided
+    by it.
 
     Attributes:
         ranges: (lowest, highest) of each feature, in its own unit; None for one that is taken as it is.
@@ -37,29 +38,41 @@ class Scaling:
 
     def __post_init__(self) -> None:
         with Problems() as problems:
-            for at, pair in enumerate(self.ranges, 1):
-                if pair is None:
+            for feature_number, value_range in enumerate(self.ranges, 1):
+                if value_range is None:
                     continue
-                if problems.finite(**{f"an end of the range of feature {at}": pair[0]}) and problems.finite(
-                    **{f"an end of the range of feature {at}": pair[1]}
-                ):
-                    low, high = pair
+                if problems.finite(
+                    **{f"an end of the range of feature {feature_number}": value_range[0]}
+                ) and problems.finite(**{f"an end of the range of feature {feature_number}": value_range[1]}):
+                    low, high = value_range
                     if not (low < high and math.isfinite(high - low)):
-                        problems.add(f"the range of feature {at} must go from a lower to a higher number")
+                        problems.add(
+                            f"the range of feature {feature_number} must go from a lower to a higher number"
+                        )
             problems.positive(norm=self.norm)
 
     def apply(self, features: FloatArray) -> FloatArray:
-        """Features of norm at most 1 (within rounding of float64), shape of ``features``.
+        """Scale features to norm at most 1 (within rounding of float64), shape of ``features``.
 
         Raises:
             InvalidInput: There is not one range per column.
         """
         if len(self.ranges) != features.shape[1]:
-            raise refusal(f"{len(self.ranges)} ranges for {features.shape[1]} features")
+            raise refuse(f"{len(self.ranges)} ranges for {features.shape[1]} features")
         # Halved before they are added up: the sum of two large ends may leave float64.
-        middle = np.array([0.0 if pair is None else pair[0] / 2 + pair[1] / 2 for pair in self.ranges])
-        half = np.array([1.0 if pair is None else pair[1] / 2 - pair[0] / 2 for pair in self.ranges])
-        mapped = np.clip((features - middle) / half, -1.0, 1.0) / self.norm
+        midpoints = np.array(
+            [
+                0.0 if value_range is None else value_range[0] / 2 + value_range[1] / 2
+                for value_range in self.ranges
+            ]
+        )
+        half_widths = np.array(
+            [
+                1.0 if value_range is None else value_range[1] / 2 - value_range[0] / 2
+                for value_range in self.ranges
+            ]
+        )
+        mapped = np.clip((features - midpoints) / half_widths, -1.0, 1.0) / self.norm
         # Added up column by column: a row's result must not depend on where it stands (`release` rests on that).
         squares = np.zeros(mapped.shape[0])
         for column in mapped.T:
@@ -67,29 +80,30 @@ class Scaling:
         return np.asarray(mapped / np.maximum(np.sqrt(squares), 1.0)[:, None])
 
 
-def scaling_of(data: Dataset, design: Design, ranges: Mapping[str, tuple[float, float]]) -> Scaling:
-    """The scaling of a table whose design is known.
+def make_scaling(dataset: Dataset, design: Design, ranges: Mapping[str, tuple[float, float]]) -> Scaling:
+    """Make the scaling of a table whose design is known.
 
-    Numbers are mapped to [-1, 1] by their ranges, indicators and the intercept stay. A row has a norm of at most the
-    root of how many numbers, categorical columns (one indicator of each can be 1) and intercepts there are.
+    Numbers are mapped to [-1, 1] by their ranges, indicators and the intercept stay. A row has a norm of at
+    most the root of how many numbers, categorical columns (one indicator of each can be 1) and intercepts there
+    are.
 
     Args:
-        data: With the facet `table`.
+        dataset: With the facet `table`.
         design: What its columns mean.
         ranges: Public range of each column that enters as a number.
 
     Raises:
         InvalidInput: A range is missing, empty or not finite.
     """
-    assert data.table is not None
+    assert dataset.table is not None
     numbers = [feature.column for feature in design.features if feature.kind is FeatureKind.NUMERIC]
     missing = [column for column in numbers if column not in ranges]
     if missing:
         raise InvalidInput([f"the range of {column} is missing" for column in missing])
-    names = data.table.feature_names
+    names = dataset.table.feature_names
     # Features stand in the order of the design; a number keeps its column's name.
-    found = tuple(ranges[name] if name in numbers else None for name in names)
-    return Scaling(found, math.sqrt(len(design.features) + design.intercept))
+    ranges_of_features = tuple(ranges[name] if name in numbers else None for name in names)
+    return Scaling(ranges_of_features, math.sqrt(len(design.features) + design.intercept))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,32 +126,32 @@ class ClassifierRows:
 
     @cached_property
     def sizes(self) -> IntArray:
-        """Rows of each user, shape (num_users,)."""
+        """Count the rows of each user, shape (num_users,)."""
         return np.bincount(self.users).astype(np.int64)
 
     @cached_property
     def starts(self) -> IntArray:
-        """Position of each user's first row, shape (num_users,)."""
+        """Return the position of each user's first row, shape (num_users,)."""
         return np.asarray(np.cumsum(self.sizes) - self.sizes)
 
     @cached_property
     def signed(self) -> FloatArray:
-        """y x of each row, shape of ``features``: margins are this times θ."""
+        """Return y x of each row, shape of ``features``: margins are this times θ."""
         return self.features * self.signs[:, None]
 
     @cached_property
     def norms(self) -> FloatArray:
-        """Norm of each row's features, shape (num_rows,)."""
+        """Compute the norm of each row's features, shape (num_rows,)."""
         return np.asarray(np.sqrt(np.einsum("ij,ij->i", self.features, self.features)))
 
     @cached_property
     def histogram(self) -> ContributionHistogram:
-        """Rows per user."""
+        """Return the histogram of rows per user."""
         return ContributionHistogram.from_counts(self.sizes)
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the content: as private as the data."""
+        """Compute SHA-256 of the content: as private as the data."""
         content = hashlib.sha256()
         for array in (self.features, self.signs, self.users):
             content.update(np.ascontiguousarray(array).tobytes())
@@ -145,30 +159,32 @@ class ClassifierRows:
 
     @property
     def num_rows(self) -> int:
-        """n."""
+        """Return n."""
         return int(self.users.size)
 
     @property
     def num_users(self) -> int:
-        """m."""
+        """Return m."""
         return int(self.sizes.size)
 
     @property
     def num_features(self) -> int:
-        """d."""
+        """Return d."""
         return int(self.features.shape[1])
 
-    def of_users(self, chosen: IntArray) -> ClassifierRows:
-        """The rows of some users, by their codes."""
-        wanted = np.zeros(self.num_users, dtype=bool)
-        wanted[chosen] = True
-        kept = wanted[self.users]
-        codes = np.cumsum(wanted) - 1
-        return ClassifierRows(self.features[kept], self.signs[kept], codes[self.users[kept]].astype(np.int64))
+    def select_users(self, user_codes: IntArray) -> ClassifierRows:
+        """Select the rows of some users, by their codes."""
+        is_selected = np.zeros(self.num_users, dtype=bool)
+        is_selected[user_codes] = True
+        is_kept = is_selected[self.users]
+        codes = np.cumsum(is_selected) - 1
+        return ClassifierRows(
+            self.features[is_kept], self.signs[is_kept], codes[self.users[is_kept]].astype(np.int64)
+        )
 
 
-def prepare(table: LabelledRows, scaling: Scaling, positive_above: float) -> ClassifierRows:
-    """The rows of a table, scaled and sorted by user; a label above the threshold is 1, any other -1.
+def prepare_rows(table: LabelledRows, scaling: Scaling, positive_above: float) -> ClassifierRows:
+    """Scale the rows of a table and sort them by user; a label above the threshold is 1, any other -1.
 
     Args:
         table: Features, labels and owners.
@@ -186,7 +202,7 @@ def prepare(table: LabelledRows, scaling: Scaling, positive_above: float) -> Cla
 
 
 def hold_out(rows: ClassifierRows, share: float, seed: int) -> tuple[ClassifierRows, ClassifierRows]:
-    """Users to train on and users held out, drawn at random: all rows of a user go to the same side.
+    """Split users at random into training and test: all rows of a user go to the same side.
 
     Args:
         rows: Of at least two users.
@@ -200,15 +216,15 @@ def hold_out(rows: ClassifierRows, share: float, seed: int) -> tuple[ClassifierR
         problems.inside(0.0, 1.0, **{"the share of users that is held out": share})
         if rows.num_users < 2:
             problems.add("one user cannot be split into users to train on and users held out")
-    held = min(max(round(share * rows.num_users), 1), rows.num_users - 1)
+    num_test = min(max(round(share * rows.num_users), 1), rows.num_users - 1)
     order = np.random.default_rng([seed, 2]).permutation(rows.num_users)
-    return rows.of_users(np.sort(order[held:])), rows.of_users(np.sort(order[:held]))
+    return rows.select_users(np.sort(order[num_test:])), rows.select_users(np.sort(order[:num_test]))
 
 
-def together(some: ClassifierRows, others: ClassifierRows) -> ClassifierRows:
-    """The rows of some users and of others, whose codes follow."""
+def concatenate_rows(rows: ClassifierRows, other_rows: ClassifierRows) -> ClassifierRows:
+    """Concatenate the rows of some users and of others, whose codes follow."""
     return ClassifierRows(
-        np.concatenate((some.features, others.features)),
-        np.concatenate((some.signs, others.signs)),
-        np.concatenate((some.users, others.users + some.num_users)),
+        np.concatenate((rows.features, other_rows.features)),
+        np.concatenate((rows.signs, other_rows.signs)),
+        np.concatenate((rows.users, other_rows.users + rows.num_users)),
     )

@@ -1,4 +1,4 @@
-"""How good models are: mean loss and share of rows told right, over rows and over users."""
+"""Scores of models: mean loss and share of rows classified right, over rows and over users."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ _BLOCK = 400_000
 
 
 class Measure(enum.Enum):
-    """What is measured; the position of each in the last axis of a table of scores."""
+    """The measure of a score, and its position in the last axis of a table of scores."""
 
     LOSS = "loss"
     ACCURACY = "accuracy"
 
 
-class Over(enum.Enum):
-    """What a mean is taken over: all rows alike, or all users alike. They differ where heavy users differ."""
+class ScoreUnit(enum.Enum):
+    """The units of a mean: all rows count equally, or all users. They differ if heavy users differ."""
 
     ROWS = "rows"
     USERS = "users"
 
 
-SHAPE = (len(Over), len(Measure))
+SHAPE = (len(ScoreUnit), len(Measure))
 
 
-def scores(rows: ClassifierRows, loss: LossKind, theta: FloatArray) -> FloatArray:
-    """Mean loss and accuracy of several models.
+def compute_scores(rows: ClassifierRows, loss: LossKind, theta: FloatArray) -> FloatArray:
+    """Compute mean loss and accuracy of several models.
 
     Args:
         rows: Whose rows they are judged on.
@@ -41,26 +41,27 @@ def scores(rows: ClassifierRows, loss: LossKind, theta: FloatArray) -> FloatArra
     Returns:
         Shape (runs, 2, 2): over rows and over users; loss, and share of rows told right (a margin of 0 counts half).
     """
-    return _summed(rows, loss, theta, None)
+    return _sum_scores(rows, loss, theta, None)
 
 
-def constant_scores(rows: ClassifierRows, loss: LossKind, score: float) -> FloatArray:
-    """As `scores` for the one model that gives every row the same score, shape (2, 2)."""
-    return np.asarray(_summed(rows, loss, np.zeros((rows.num_features, 1)), score)[0])
+def score_constant(rows: ClassifierRows, loss: LossKind, score: float) -> FloatArray:
+    """Compute the scores of the model that gives every row the same score, shape (2, 2)."""
+    return np.asarray(_sum_scores(rows, loss, np.zeros((rows.num_features, 1)), score)[0])
 
 
-def _summed(rows: ClassifierRows, loss: LossKind, theta: FloatArray, score: float | None) -> FloatArray:
+def _sum_scores(rows: ClassifierRows, loss: LossKind, theta: FloatArray, score: float | None) -> FloatArray:
+    """Sum weighted losses and accuracies over rows."""
     runs = theta.shape[1]
     total = np.zeros((runs, *SHAPE))
-    of_row = np.stack((np.full(rows.num_rows, 1.0 / rows.num_rows),
+    row_weights = np.stack((np.full(rows.num_rows, 1.0 / rows.num_rows),
                        1.0 / rows.num_users / rows.sizes[rows.users]))  # fmt: skip
     block = max(_BLOCK // runs, 1)
     for start in range(0, rows.num_rows, block):
-        part = slice(start, start + block)
-        margins = rows.signed[part] @ theta
+        row_slice = slice(start, start + block)
+        margins = rows.signed[row_slice] @ theta
         if score is not None:
-            margins = np.repeat(score * rows.signs[part, None], runs, axis=1)
-        right = 0.5 * (np.sign(margins) + 1.0)
-        for at, values in enumerate((loss.at(margins), right)):
-            total[:, :, at] += (of_row[:, part] @ values).T
+            margins = np.repeat(score * rows.signs[row_slice, None], runs, axis=1)
+        accuracies = 0.5 * (np.sign(margins) + 1.0)
+        for measure_index, values in enumerate((loss.evaluate(margins), accuracies)):
+            total[:, :, measure_index] += (row_weights[:, row_slice] @ values).T
     return total

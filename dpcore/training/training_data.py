@@ -1,4 +1,4 @@
-"""What a classifier is trained on: a table with the public ranges of its features."""
+"""The data that a classifier is trained on: a table with the public ranges of its features."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem, refusal
+from dpcore.common.errors import InputProblem, refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data import design_matrix
@@ -20,21 +20,21 @@ from dpcore.data.tables import Table
 from dpcore.dataset import Dataset
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.parameters import MAX_ROWS
-from dpcore.training.rows import Scaling, scaling_of
-from dpcore.training.sample import DESIGN, RANGES, ticket_data
+from dpcore.training.rows import Scaling, make_scaling
+from dpcore.training.sample import DESIGN, RANGES, load_tickets
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """A table, and how it enters.
+    """A table with its design and scaling.
 
     Attributes:
         dataset: With the facet `table`.
         account: Whose rows they are: releases from the same rows add up, whatever was made of them. Empty where
             nothing is released.
         design: What the columns meant, where they come from a table.
-        scaling: How features are brought to norm 1, as `dpcore.training.rows.scaling_of` has it; None as long as ranges
-            are missing.
+        scaling: How features are brought to norm 1, as `dpcore.training.rows.make_scaling` has it; None as long as
+            ranges are missing.
         ranges: Of the columns that enter as numbers, by name.
     """
 
@@ -46,35 +46,35 @@ class TrainingData:
 
     @property
     def digest(self) -> str:
-        """Names the rows as they are trained on: the table, and how features are scaled."""
+        """Return a digest of the training rows: the table, and how features are scaled."""
         return f"{self.dataset.digest} {self.scaling!r}"
 
     @property
     def provenance(self) -> Provenance:
-        """What numbers computed from them are."""
+        """Return the label of numbers computed from the data."""
         return self.dataset.provenance
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Columns that enter as numbers and need a range."""
+        """Return the columns that enter as numbers and need a range."""
         features = () if self.design is None else self.design.features
         return tuple(feature.column for feature in features if feature.kind is FeatureKind.NUMERIC)
 
-    def spread(self, column: str) -> tuple[float, float]:
-        """Least and largest value of a column in the data: as private as they are."""
+    def find_extremes(self, column: str) -> tuple[float, float]:
+        """Find the smallest and largest value of a column: as private as the data."""
         assert self.dataset.table is not None
         values = self.dataset.table.features[:, self.dataset.table.feature_names.index(column)]
         return float(values.min()), float(values.max())
 
 
-def of_table(
+def read_labelled_table(
     table: Table,
     design: Design,
     disclosure: Disclosure,
     ranges: Mapping[str, tuple[float, float]] | None = None,
     positive: str | float | None = None,
 ) -> TrainingData:
-    """A table as it is trained on.
+    """Read a table for training.
 
     Args:
         table: As `dpcore.counting.read_table` gives it.
@@ -91,10 +91,10 @@ def of_table(
     if positive is not None:
         design = replace(design, positive=str(positive).strip())
     with Problems() as problems:
-        problems.extend(unnamed(table, design))
+        problems.extend(find_unnamed_class(table, design))
         if disclosure is Disclosure.PRIVATE:
-            problems.extend(unlisted(design))
-        numbers = [one.column for one in design.features if one.kind is FeatureKind.NUMERIC]
+            problems.extend(find_unlisted_levels(design))
+        numbers = [feature.column for feature in design.features if feature.kind is FeatureKind.NUMERIC]
         for column in numbers:
             if column not in (ranges or {}):
                 problems.add(
@@ -103,25 +103,25 @@ def of_table(
         for column in ranges or {}:
             if column not in numbers:
                 problems.add(f"ranges names {shown(column)}, which is no feature that enters as a number")
-    data = design_matrix.build(table, design, disclosure, check)
+    dataset = design_matrix.build(table, design, disclosure, check_rows)
     pairs = {column: (float(low), float(high)) for column, (low, high) in (ranges or {}).items()}
-    return TrainingData(data, data.digest, design, scaling_of(data, design, pairs), pairs)
+    return TrainingData(dataset, dataset.digest, design, make_scaling(dataset, design, pairs), pairs)
 
 
-def check(features: FloatArray, codes: IntArray, names: tuple[str, ...]) -> None:
-    """Whether rows can be trained on; features and their names do not matter.
+def check_rows(features: FloatArray, codes: IntArray, names: tuple[str, ...]) -> None:
+    """Check that rows can be trained on; features and their names do not matter.
 
     Raises:
         InvalidInput: Too many rows, or one user.
     """
     if features.shape[0] > MAX_ROWS:
-        raise refusal(f"there are {features.shape[0]:,} rows; at most {MAX_ROWS:,} are trained on")
+        raise refuse(f"there are {features.shape[0]:,} rows; at most {MAX_ROWS:,} are trained on")
     if np.unique(codes).size < 2:
-        raise refusal("there is one user; at least two are needed, one of them to be held out")
+        raise refuse("there is one user; at least two are needed, one of them to be held out")
 
 
-def unlisted(design: Design) -> list[InputProblem]:
-    """Categories whose levels are not listed: read off private rows they would stand in the release."""
+def find_unlisted_levels(design: Design) -> list[InputProblem]:
+    """Find categories whose levels are not listed: taken from private rows they would stand in the release."""
     return [
         InputProblem(
             f"the levels of column {shown(feature.column)} must be listed: a release of private rows names them",
@@ -132,26 +132,27 @@ def unlisted(design: Design) -> list[InputProblem]:
     ]
 
 
-def unnamed(table: Table, design: Design) -> list[InputProblem]:
-    """A label of words of which no class is named as the one that counts as 1."""
+def find_unnamed_class(table: Table, design: Design) -> list[InputProblem]:
+    """Find a label of words none of which is named as the class that counts as 1."""
     if design.positive or design.label not in table.columns:
         return []
-    words = np.flatnonzero(read_numbers(table, design.label).text)
-    if not words.size:
+    text_rows = np.flatnonzero(read_numbers(table, design.label).text)
+    if not text_rows.size:
         return []
-    lines = ", ".join(f"{table.line(int(row)):,}" for row in words[:3])
-    more = f" and {words.size - 3:,} more" if words.size > 3 else ""
+    line_numbers = ", ".join(f"{table.line(int(row)):,}" for row in text_rows[:3])
+    more_text = f" and {text_rows.size - 3:,} more" if text_rows.size > 3 else ""
     return [
         InputProblem(
-            f"the label {shown(design.label)} holds words (line{'s' if words.size > 1 else ''} {lines}{more}): which "
+            f"the label {shown(design.label)} holds words (line{'s' if text_rows.size > 1 else ''} "
+            f"{line_numbers}{more_text}): which "
             "one is 1?",
             remedy="Name the class that counts as 1, positive; all others then count as −1. Or correct these cells",
         )
     ]
 
 
-def says_one(data: TrainingData, positive_above: float) -> str:
-    """What a score above 0 says of a row, as ``kind = cat`` or ``rating above 3``."""
+def describe_positive(data: TrainingData, positive_above: float) -> str:
+    """Describe what a score above 0 means for a row, as ``kind = cat`` or ``rating above 3``."""
     assert data.dataset.table is not None
     label = shown(data.dataset.table.label)
     if data.design is not None and data.design.positive:
@@ -159,33 +160,37 @@ def says_one(data: TrainingData, positive_above: float) -> str:
     return f"{label} above {wording.entered(positive_above)}"
 
 
-def how_labels_are_cut(data: TrainingData, positive_above: float) -> str:
-    """A sentence without its full stop on which labels count as 1; empty for labels of two numbers.
+def describe_label_rule(data: TrainingData, positive_above: float) -> str:
+    """Describe which labels count as 1, without a full stop; empty for labels of two numbers.
 
     How many different labels there are is as private as the data.
     """
     if data.design is not None and data.design.positive:
-        return f"A row counts as 1 where {says_one(data, positive_above)}, as −1 with any other class"
-    values = 0 if data.dataset.table is None else np.unique(data.dataset.table.labels).size
-    if data.dataset.table is None or values <= 2:
+        return (
+            f"A row counts as 1 where {describe_positive(data, positive_above)}, as −1 with any other class"
+        )
+    num_labels = 0 if data.dataset.table is None else np.unique(data.dataset.table.labels).size
+    if data.dataset.table is None or num_labels <= 2:
         return ""
     return (
-        f"The label {shown(data.dataset.table.label)} has {values:,} different values: those above "
+        f"The label {shown(data.dataset.table.label)} has {num_labels:,} different values: those above "
         f"{wording.entered(positive_above)} count as 1, all others as −1"
     )
 
 
-def sample() -> TrainingData:
-    """The sample.
+def load_sample() -> TrainingData:
+    """Load the sample.
 
     Raises:
         InvalidInput: Its file is missing.
     """
-    data, scaling = ticket_data()
-    return TrainingData(data, data.digest, DESIGN, scaling, RANGES)
+    dataset, scaling = load_tickets()
+    return TrainingData(dataset, dataset.digest, DESIGN, scaling, RANGES)
 
 
-def generated(generator: TrainingGenerator) -> TrainingData:
-    """Generated features, labels and owners."""
-    made = generator.generate()
-    return TrainingData(made.dataset, made.dataset.digest, scaling=made.scaling)
+def generate_data(generator: TrainingGenerator) -> TrainingData:
+    """Generate features, labels and owners."""
+    generated_table = generator.generate()
+    return TrainingData(
+        generated_table.dataset, generated_table.dataset.digest, scaling=generated_table.scaling
+    )

@@ -1,4 +1,4 @@
-"""Every user's summed gradient, for all runs at once: what is clipped where users are bounded by it."""
+"""Every user's summed gradient, for all runs at once, for methods that clip it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ BLOCK = 200_000
 """Entries of a rows × runs matrix that are worked on at once: 1.6 MB, about what a core's own cache holds."""
 
 
-def user_blocks(rows: ClassifierRows, block: int) -> list[tuple[int, int]]:
-    """Users from and to, each block with about so many rows."""
-    marks = np.searchsorted(rows.starts, np.arange(0, rows.num_rows, block))
-    cuts = np.unique(np.append(marks, rows.num_users))
+def cut_user_blocks(rows: ClassifierRows, block_size: int) -> list[tuple[int, int]]:
+    """Cut the users into blocks of about so many rows; return (first, last) of each."""
+    block_starts = np.searchsorted(rows.starts, np.arange(0, rows.num_rows, block_size))
+    cuts = np.unique(np.append(block_starts, rows.num_users))
     return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
-class _Block:
+class _UserBlock:
+    """A block of users with the matrix from their rows to their sums."""
+
     users: slice
     rows: slice
     owners: IntArray
@@ -41,32 +43,39 @@ class UserSums:
 
     def __init__(self, rows: ClassifierRows, runs: int) -> None:
         self._rows = rows
-        self._blocks = [self._block(*ends) for ends in user_blocks(rows, max(BLOCK // runs, 1))]
+        self._blocks = [
+            self._make_block(*user_range) for user_range in cut_user_blocks(rows, max(BLOCK // runs, 1))
+        ]
 
-    def _block(self, first: int, last: int) -> _Block:
+    def _make_block(self, first_user: int, last_user: int) -> _UserBlock:
+        """Make a block of users."""
         from scipy.sparse import csr_array
 
-        rows, d = self._rows, self._rows.num_features
-        begin = int(rows.starts[first])
-        part = slice(begin, int(rows.starts[last - 1] + rows.sizes[last - 1]))
-        owners = rows.users[part] - first
-        size = owners.size
-        # One line per user and feature, in which each row's slope meets its signed feature.
-        line = (owners[:, None] * d + np.arange(d)).ravel()
-        order = np.argsort(line, kind="stable")
-        ends = np.concatenate(([0], np.cumsum(np.repeat(rows.sizes[first:last], d))))
+        rows, num_features = self._rows, self._rows.num_features
+        first_row = int(rows.starts[first_user])
+        row_slice = slice(first_row, int(rows.starts[last_user - 1] + rows.sizes[last_user - 1]))
+        owners = rows.users[row_slice] - first_user
+        num_rows = owners.size
+        # One line per user and feature, with the signed feature of each of the user's rows.
+        matrix_rows = (owners[:, None] * num_features + np.arange(num_features)).ravel()
+        order = np.argsort(matrix_rows, kind="stable")
+        row_ends = np.concatenate(([0], np.cumsum(np.repeat(rows.sizes[first_user:last_user], num_features))))
         matrix = csr_array(
-            (rows.signed[part].ravel()[order], np.repeat(np.arange(size), d)[order], ends),
-            shape=((last - first) * d, size),
+            (
+                rows.signed[row_slice].ravel()[order],
+                np.repeat(np.arange(num_rows), num_features)[order],
+                row_ends,
+            ),
+            shape=((last_user - first_user) * num_features, num_rows),
         )
-        return _Block(slice(first, last), part, owners, matrix)
+        return _UserBlock(slice(first_user, last_user), row_slice, owners, matrix)
 
-    def blocks(self) -> Iterator[_Block]:
-        """Users in turn."""
+    def iterate_blocks(self) -> Iterator[_UserBlock]:
+        """Yield the blocks of users in turn."""
         yield from self._blocks
 
-    def norms(self, block: _Block, slopes: FloatArray) -> FloatArray:
-        """Norm of each user's sum, from the slopes of the block's rows, shape (users, runs)."""
+    def compute_norms(self, block: _UserBlock, slopes: FloatArray) -> FloatArray:
+        """Compute the norm of each user's sum from the slopes of the block's rows, shape (users, runs)."""
         users = block.users.stop - block.users.start
         sums = (block.matrix @ slopes).reshape(users, self._rows.num_features, slopes.shape[1])
         return np.asarray(np.sqrt(np.einsum("ukr,ukr->ur", sums, sums)))

@@ -1,8 +1,8 @@
-"""How the rows of a user are bounded before gradients are added up, and how far one user can then move the sum.
+"""Methods that bound the rows of a user before gradients are summed, and how far one user can then move the sum.
 
-Weights are not divided by their sum: where counts are private, that sum moves with a user, and a mean divided by it
-can move by up to twice the largest share even where one user is only added. So the sum of gradients gets the noise,
-and the sum of weights is public, or gets noise of its own (`account`).
+Weights are not divided by their sum: where counts are private, that sum moves with a user, and a mean divided
+by it can move by up to twice the largest share even where one user is only added. So the sum of gradients gets
+the noise, and the sum of weights is public, or gets noise of its own (`account`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dpcore.training.rows import ClassifierRows
 
 
 class Method(enum.Enum):
-    """What keeps a user within the bound h, and which mechanism trains on it."""
+    """The rule that keeps a user within the bound h, and the mechanism that trains with it."""
 
     FOLLOWED = "followed clipped sum"
     SMOOTH = "smooth weights"
@@ -66,47 +66,52 @@ class Cell:
 
     @property
     def reach(self) -> float:
-        """How far a user moves a step's summed gradient at most, in rows: bound times clip."""
+        """Return how far a user moves a step's summed gradient at most, in rows: bound times clip."""
         return self.bound * self.clip
 
 
-def smooth_weights(sizes: IntArray, bound: float) -> FloatArray:
-    """Weight of each row of a user, by user: min(h, s) / s, so that a user weighs min(h, s).
+def compute_smooth_weights(sizes: IntArray, bound: float) -> FloatArray:
+    """Compute the weight of each row of a user, by user: min(h, s) / s, so that a user weighs min(h, s).
+
+    Source: Epasto et al. 2020, claim 1 and appendix E.2, before the division by the sum of all.
 
     Source: Epasto et al. 2020, claim 1 and appendix E.2, before the division by the sum of all.
     """
     return np.asarray(np.minimum(bound, sizes) / sizes)
 
 
-def random_ranks(rows: ClassifierRows, seed: int, runs: range) -> IntArray:
-    """0, 1, 2 … for each user's rows in a random order, anew for every run, shape (num_rows, runs).
+def draw_ranks(rows: ClassifierRows, seed: int, runs: range) -> IntArray:
+    """Rank each user's rows 0, 1, 2 … in a random order, anew for every run, shape (num_rows, runs).
 
-    A cap of h keeps ranks below h. The order of a run depends on seed and number of the run alone, and a user's order
-    on no other user's presence in distribution, so that a cap drawn here is as private as one drawn in advance.
+    A cap of h keeps ranks below h. The order of a run depends on seed and number of the run alone, and a user's
+    order on no other user's presence in distribution, so that a cap drawn here is as private as one drawn in
+    advance.
     """
     ranks = np.empty((rows.num_rows, len(runs)), dtype=np.int64)
-    for at, run in enumerate(runs):
-        ranks[:, at] = ranks_within_users(rows, np.random.default_rng([seed, 1, run]).random(rows.num_rows))
+    for run_index, run in enumerate(runs):
+        ranks[:, run_index] = rank_within_users(
+            rows, np.random.default_rng([seed, 1, run]).random(rows.num_rows)
+        )
     return ranks
 
 
-def ranks_within_users(rows: ClassifierRows, keys: NDArray[Any]) -> IntArray:
-    """0, 1, 2 … for each user's rows in the order of their keys, shape (num_rows,)."""
+def rank_within_users(rows: ClassifierRows, keys: NDArray[Any]) -> IntArray:
+    """Rank each user's rows 0, 1, 2 … in the order of their keys, shape (num_rows,)."""
     ranks = np.empty(rows.num_rows, dtype=np.int64)
     ranks[np.lexsort((keys, rows.users))] = np.arange(rows.num_rows) - rows.starts[rows.users]
     return ranks
 
 
-def gradient_steps(neighbours: Neighbours) -> float:
-    """By how many times a user's bound the summed gradient moves at most: 1 where a user comes or goes, else 2."""
+def gradient_sensitivity(neighbours: Neighbours) -> float:
+    """Return the sensitivity of the summed gradient in bounds: 1 where a user comes or goes, else 2."""
     return 1.0 if neighbours is Neighbours.ADD_OR_REMOVE_USER else 2.0
 
 
 def weight_sensitivity(neighbours: Neighbours, bound: float) -> float:
-    """The most that the sum of weights moves, in rows: 0 where it is public.
+    """Return the most that the sum of weights moves, in rows: 0 where it is public.
 
-    A user weighs min(h, s) with s at least 1: a user who comes adds at most h; one who is replaced keeps at least
-    min(h, 1), so that averages (h at most 1) have a sum that does not move.
+    A user weighs min(h, s) with s at least 1: a user who comes adds at most h; one who is replaced keeps at
+    least min(h, 1), so that averages (h at most 1) have a sum that does not move.
     """
     if neighbours is Neighbours.ADD_OR_REMOVE_USER:
         return bound

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpcore.data_owners.parameters import TRAINING, OwnersParameters
+from dpcore.data_owners.parameters import TRAINING_FIELDS, OwnersParameters
 from dpcore.data_owners.study import Records
 from pages.data_owners.question import QUESTION
 from pages.shared.fields import fields
@@ -30,7 +30,7 @@ def read(places: layout.Places) -> OwnersParameters | None:
         fields.draw_row(QUESTION, "x_axis", "y_axis")
     with places.notes:
         # Those of the training stand in a tab, which a refused question does not show.
-        found: OwnersParameters | None = fields.build(QUESTION, unused=unused, aside=TRAINING)
+        found: OwnersParameters | None = fields.build(QUESTION, unused=unused, aside=TRAINING_FIELDS)
     return found
 
 

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpcore.common.errors import InvalidInput
-from dpcore.data_owners.answer import answered
+from dpcore.data_owners.answer import build_answer
 from pages.data_owners import cached, inputs, tabs, training, upload
 from pages.data_owners.question import QUESTION
 from pages.shared.base import keys
@@ -27,7 +27,7 @@ def body(places: layout.Places) -> None:
             fields.say(refused.problems)
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
-    answer = answered(data, parameters, found)
+    answer = build_answer(data, parameters, found)
     with places.figure:
         plots.draw(answer.plots["owners-map"]())
     of: dict[str, answer_tabs.Content] = {

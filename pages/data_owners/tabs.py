@@ -8,10 +8,10 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.data_owners.answer import words
-from dpcore.data_owners.answer.found import bound_rows
-from dpcore.data_owners.answer.trained import TITLE, Trained
+from dpcore.data_owners.answer.found import tabulate_bounds
+from dpcore.data_owners.answer.trained import TITLE, TrainingCard
 from dpcore.data_owners.bounds import Unit
-from dpcore.data_owners.parameters import TRAINING
+from dpcore.data_owners.parameters import TRAINING_FIELDS
 from dpcore.report.literals import Code
 from dpcore.report.script import Source
 from pages.data_owners import training
@@ -28,7 +28,7 @@ def show_bounds(answer: Answer) -> None:
     """Every setting's bound, at both levels, beside what is printed."""
     plots.draw(answer.plots["owners-bounds"]())
     tables.show(
-        bound_rows(answer.found),
+        tabulate_bounds(answer.solution),
         "Each setting's bound for one record and for the unit that is protected, beside the printed one",
         formats=dict.fromkeys(("One record", "The unit protected", "As printed"), "%.4g"),
     )
@@ -45,7 +45,7 @@ def show_unequal(answer: Answer) -> None:
         "Owners have unequal numbers of records. Where **a whole owner** is protected, one with many records sets the "
         "noise for all: keep at most τ records of each."
     )
-    if not answer.found.of_data:
+    if not answer.solution.is_of_data:
         st.info(
             "Set *Owners* under *More settings* to *Of the data in use*: then each user of those data is an owner. For "
             "a file, choose the column that names the owner as its user column.",
@@ -54,7 +54,7 @@ def show_unequal(answer: Answer) -> None:
         stand_ins.bring("Bring owners")
         return
     plots.draw(answer.plots["owners-cap"]())
-    if answer.found.cap is None:
+    if answer.solution.cap is None:
         st.caption(
             "The question protects less than a whole owner, so that no cap is needed: it takes all records. Choose *A "
             "whole owner* under *More settings* for the best cap."
@@ -62,21 +62,21 @@ def show_unequal(answer: Answer) -> None:
     cards.label(answer.disclosure)
 
 
-def content(answer: Answer, source: Source, trained: Trained | None = None) -> ReportContent:
+def content(answer: Answer, source: Source, trained: TrainingCard | None = None) -> ReportContent:
     """What the page contributes to its report, with what training has found, if any."""
 
     def entered(code: Code, source: Source, public_only: bool) -> str:
-        kind = code.of(answer.disclosure)
+        kind = code.write(answer.disclosure)
         return f"data = {kind}  # The settings hold the owners; this is what kind of numbers they are."
 
-    found, parameters, summary = answer.found, answer.parameters, None
-    own = {*TRAINING, "owners", "records", "own_cap", "records_per_user", "x_axis", "y_axis"}
+    found, parameters, summary = answer.solution, answer.parameters, None
+    own = {*TRAINING_FIELDS, "owners", "records", "own_cap", "records_per_user", "x_axis", "y_axis"}
     asked = [name for name in QUESTION.fields if name not in own]
-    if found.of_data:
+    if found.is_of_data:
         asked.append("own_cap")
     else:
-        asked, summary = ["owners", "records", *asked], words.summary(found)
-        source = replace(source, disclosure=answer.disclosure, cell=entered)
+        asked, summary = ["owners", "records", *asked], words.summarise_owners(found)
+        source = replace(source, disclosure=answer.disclosure, write_cell=entered)
     if parameters.unit is Unit.USER:
         asked.append("records_per_user")
     of = report_content.of_answer(QUESTION, answer, source, asked=QUESTION.asked(*asked), summary=summary)

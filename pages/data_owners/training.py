@@ -10,11 +10,11 @@ from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.data_owners.answer import trained
-from dpcore.data_owners.answer.trained import Trained
-from dpcore.data_owners.labelled import Labelled
+from dpcore.data_owners.answer.trained import TrainingCard
+from dpcore.data_owners.labelled import LabelledRecords
 from dpcore.data_owners.paper import FIGURES
 from dpcore.data_owners.parameters import OwnersParameters
-from dpcore.data_owners.study import Records, StudyResult, check, run
+from dpcore.data_owners.study import Records, StudyResult, check_records, run_study
 from pages.data_owners import inputs, upload
 from pages.data_owners.question import QUESTION
 from pages.shared.card import cards
@@ -34,7 +34,7 @@ def _show_training(parameters: OwnersParameters) -> None:
         "Multinomial logistic regression with a shared part W and a personal part V of every owner. *Joint privacy* is "
         "*share, then personalise*: W is trained with noise, then every owner fits V by itself, and nothing comes "
         "back. "
-        f"**{trained.UNITS[parameters.unit].capitalize()}** is protected, at the page's δ: neighbouring data sets "
+        f"**{trained.UNIT_NAMES[parameters.unit].capitalize()}** is protected, at the page's δ: neighbouring data sets "
         "differ in one unit whose records are zeroed, and how many records and units there are is public."
     )
     own = None
@@ -44,18 +44,18 @@ def _show_training(parameters: OwnersParameters) -> None:
             return
     start = inputs.training(own is not None)
     key, study = QUESTION.key("training_job"), parameters.study
-    records: Records | Labelled = parameters.train_on
+    records: Records | LabelledRecords = parameters.train_on
     if own is not None:
         records, study = own.records, replace(study, owners=(own.records.num_owners,))
     disclosure: Provenance = Disclosure.PUBLIC if own is None else own.dataset.provenance
     asked = (parameters.train_on, "" if own is None else own.account, study, disclosure)
     try:
-        check(study, records)
+        check_records(study, records)
     except InvalidInput as refused:
         fields.say(refused.problems)
         start = False
     if start:
-        jobs.start(key, asked, lambda tell, stop: run(study, records, tell, stop), heavy=True)
+        jobs.start(key, asked, lambda tell, stop: run_study(study, records, tell, stop), heavy=True)
     running = jobs.watch(key, "Training")
     found: StudyResult | None = None
     if running and (now := jobs.so_far_of(key)) is not None and now[0] == asked:
@@ -65,7 +65,7 @@ def _show_training(parameters: OwnersParameters) -> None:
         found = done[1] if done[0][:2] == asked[:2] else None
         if found is not None and done[0] != asked:
             st.caption(":material/history: These are for earlier settings; train again for the new ones.")
-    if found is None or found.done == 0.0:
+    if found is None or found.share_done == 0.0:
         if not running:
             st.caption("Nothing was trained yet. With these defaults it takes a few seconds.")
         return
@@ -73,26 +73,26 @@ def _show_training(parameters: OwnersParameters) -> None:
 
 
 def _results(found: StudyResult, running: bool, disclosure: Provenance, paper: bool) -> None:
-    if not running and found.done < 1.0:
-        st.caption(f":material/stop_circle: Stopped after {wording.percent(found.done)} of the fits.")
-    plots.draw(trained.accuracy(found, disclosure, paper))
+    if not running and found.share_done < 1.0:
+        st.caption(f":material/stop_circle: Stopped after {wording.percent(found.share_done)} of the fits.")
+    plots.draw(trained.plot_accuracy(found, disclosure, paper))
     if running:
         return
-    st.markdown("\n".join(f"- {sentence}" for sentence in trained.directions(found, paper)))
+    st.markdown("\n".join(f"- {sentence}" for sentence in trained.write_directions(found, paper)))
     st.dataframe(
-        trained.table(found).style.format("{:.3f}", na_rep="not run"),
+        trained.tabulate_accuracy(found).style.format("{:.3f}", na_rep="not run"),
         alt="Test accuracy of every form against the number of owners",
     )
     st.caption(
-        f"{wording.plain(found.name[:1].upper() + found.name[1:])}: {trained.settings_words(found, paper)}"
+        f"{wording.plain(found.name[:1].upper() + found.name[1:])}: {trained.write_settings(found, paper)}"
     )
     cards.label(disclosure)
 
 
-def finished() -> Trained | None:
+def finished() -> TrainingCard | None:
     """The training that this session has run last; None while one runs, or where nothing was found."""
     done = jobs.result_of(QUESTION.key("training_job"))
-    if done is None or done[1].done == 0.0:
+    if done is None or done[1].share_done == 0.0:
         return None
     (records, _, _, disclosure), found = done
-    return Trained(found, disclosure, records is not Records.UPLOAD)
+    return TrainingCard(found, disclosure, records is not Records.UPLOAD)

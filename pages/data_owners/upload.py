@@ -11,7 +11,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.data import design_matrix
 from dpcore.data.design_matrix import Design
 from dpcore.data.tables import Table
-from dpcore.data_owners.labelled import Labelled, of_table
+from dpcore.data_owners.labelled import LabelledRecords, read_table
 from dpcore.dataset import Dataset
 from pages.data_owners.question import QUESTION
 from pages.shared.data.table_upload import TableUpload
@@ -27,20 +27,20 @@ class OwnersTable:
         dataset: What they were read as.
     """
 
-    records: Labelled
+    records: LabelledRecords
     account: str
     dataset: Dataset
 
 
 def _build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
     found = design_matrix.build(table, design, disclosure)
-    of_table(found)  # What cannot be trained on is said before it is used.
+    read_table(found)  # What cannot be trained on is said before it is used.
     return found
 
 
 def _used(data: Dataset, account: str, design: Design | None) -> OwnersTable:
     # What the columns mean makes other records of the same file.
-    return OwnersTable(of_table(data), data.digest, data)
+    return OwnersTable(read_table(data), data.digest, data)
 
 
 UPLOAD = TableUpload(

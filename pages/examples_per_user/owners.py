@@ -9,7 +9,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
 from dpcore.examples_per_user import ExamplesParameters
 from dpcore.examples_per_user.answer import owners as told
-from dpcore.examples_per_user.owners import Kept, invented, keep_most
+from dpcore.examples_per_user.owners import RecordSelection, generate_ownership, select_most
 from pages.examples_per_user.question import QUESTION
 from pages.shared.base import tables
 from pages.shared.card import cards, number_elements
@@ -18,7 +18,7 @@ from pages.shared.fields.search import Search
 
 KEY, BOUND = QUESTION.key("owners_job"), QUESTION.key("owners_bound")
 SOON_SECONDS = 0.3
-KEPT = Search[Kept](KEY, 8)
+KEPT = Search[RecordSelection](KEY, 8)
 
 
 def show(parameters: ExamplesParameters, data: Dataset) -> None:
@@ -48,9 +48,9 @@ def show(parameters: ExamplesParameters, data: Dataset) -> None:
     if jobs.watch(KEY, "Choosing records", measured=False) or jobs.say_failure(KEY) or kept is None:
         return
     disclosure = Disclosure.PUBLIC if data.pairs is None else data.provenance
-    noise = told.noise(kept, parameters)
+    noise = told.compute_noise(kept, parameters)
     with st.container(horizontal=True):
-        for number in told.numbers(kept, noise):
+        for number in told.build_numbers(kept, noise):
             number_elements.single(number.label, number.text, number.note, number.help)
     if noise is None:
         st.caption(
@@ -58,19 +58,19 @@ def show(parameters: ExamplesParameters, data: Dataset) -> None:
         )
     st.markdown(told.PROTECTS)
     tables.show(
-        told.rows(kept),
+        told.tabulate_owners(kept),
         "Records and records kept, by number of owners",
         "examples_per_user_owners",
         {"Share kept": "percent"},
     )
-    st.caption(f"{told.FAIRNESS} Found by {kept.order}.")
+    st.caption(f"{told.FAIRNESS} Found by {kept.order_name}.")
     cards.label(disclosure)
     st.caption(
         "The program keeps the records of a table of your own, with columns record and user, and proves it too."
     )
     st.download_button(
         "Program for your table",
-        told.owners_program(kept.bound).text,
+        told.write_owners_program(kept.bound).text,
         file_name="keep_records.py",
         mime="text/plain",
         key="examples_per_user_owners_program",
@@ -79,18 +79,18 @@ def show(parameters: ExamplesParameters, data: Dataset) -> None:
     )
 
 
-def _kept(data: Dataset, bound: float | None) -> Kept | None:
+def _kept(data: Dataset, bound: float | None) -> RecordSelection | None:
     """What is kept, once it is found.
 
     Raises:
         InvalidInput: No bound, or too many pairs.
     """
-    found = told.of_data(data)
-    k = told.whole_bound(bound)
+    found = told.read_ownership(data)
+    k = told.require_bound(bound)
     digest = "" if found is None else data.digest
     KEPT.ask(
         (digest, k),
-        lambda tell, stop: keep_most(invented() if found is None else found, k),
+        lambda tell, stop: select_most(generate_ownership() if found is None else found, k),
         whole=lambda kept: True,
         seconds=SOON_SECONDS,
     )

@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpcore.common.errors import InvalidInput
 from dpcore.examples_per_user import ExamplesParameters
-from dpcore.examples_per_user.answer import answered
+from dpcore.examples_per_user.answer import build_answer
 from pages.examples_per_user import owners, tabs, work
 from pages.examples_per_user.question import QUESTION
 from pages.shared.base import keys
@@ -28,7 +28,7 @@ def body(places: layout.Places) -> None:
             fields.say(refused.problems)
             return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
-    answer = answered(data, parameters, found)
+    answer = build_answer(data, parameters, found)
     with places.figure:
         plots.show(answer.plots["examples-error"]())
     with own_data.state_line(places.below, QUESTION):

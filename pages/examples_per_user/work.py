@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.dataset import Dataset
 from dpcore.examples_per_user import ExamplesParameters
-from dpcore.examples_per_user.answer import ExamplesFound, quick
+from dpcore.examples_per_user.answer import ExamplesSolution, solve_quickly
 from pages.examples_per_user.question import QUESTION
 from pages.shared.base.cache import cached
 from pages.shared.fields import jobs
@@ -16,18 +16,18 @@ EXACT = Search[float | None](QUESTION.key("exact_job"))
 
 
 @cached(max_entries=32)
-def _quick(digest: str, parameters: ExamplesParameters, _data: Dataset) -> ExamplesFound:
-    return quick(_data.histogram, parameters)
+def _quick(digest: str, parameters: ExamplesParameters, _data: Dataset) -> ExamplesSolution:
+    return solve_quickly(_data.histogram, parameters)
 
 
-def find(data: Dataset, parameters: ExamplesParameters) -> ExamplesFound:
+def find(data: Dataset, parameters: ExamplesParameters) -> ExamplesSolution:
     """What is known now; the search of the exact noise is begun where it was not.
 
     Raises:
         InvalidInput: The expected batch is more than all examples.
     """
     found = _quick(data.digest, parameters, data)
-    asked = found.exact
+    asked = found.exact_noise
     if asked is None:
         return found
 

@@ -7,30 +7,31 @@ from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.answer import found as core
 from dpcore.factorisation.budget import Spending
 from dpcore.factorisation.parameters import FactorisationParameters
-from dpcore.factorisation.shares import BudgetShares, budget_shares
+from dpcore.factorisation.shares import BudgetShares, divide_budget
 from pages.shared.base.cache import cached
 
 
 @cached(max_entries=2, spinner="Drawing ratings …")
 def _table(key: str, _parameters: FactorisationParameters, _data: Dataset) -> core.RatingsInUse | None:
-    return core.load(_parameters, _data)
+    return core.load_table(_parameters, _data)
 
 
 def table(parameters: FactorisationParameters, data: Dataset) -> core.RatingsInUse | None:
     """The ratings; ``None`` where the data hold none."""
-    return _table(core.key_of(parameters, data), parameters, data)
+    return _table(core.make_table_key(parameters, data), parameters, data)
 
 
 @cached(max_entries=48)
 def _shares(
     key: str, scheme: Scheme, spending: Spending, exponent: float, _table: core.RatingsInUse
 ) -> BudgetShares:
-    return budget_shares(_table.ratings, scheme, spending, exponent)
+    return divide_budget(_table.ratings, scheme, spending, exponent)
 
 
 def shares(of: core.RatingsInUse, parameters: FactorisationParameters) -> tuple[BudgetShares, ...]:
     """Who gets the budget under each scheme."""
-    asked = {scheme: core.asked_of(parameters, scheme) for scheme in Scheme}
+    asked = {scheme: core.choose_share_settings(parameters, scheme) for scheme in Scheme}
     return tuple(
-        core.paid_for(_shares(of.key, scheme, *budget, of), parameters) for scheme, budget in asked.items()
+        core.replace_noise(_shares(of.key, scheme, *budget, of), parameters)
+        for scheme, budget in asked.items()
     )

@@ -10,9 +10,9 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.common.progress import ShouldStop
-from dpcore.factorisation.answer import FactorisationFound, recommending
+from dpcore.factorisation.answer import FactorisationSolution, recommending
 from dpcore.factorisation.answer.plots import BUCKET_NAMES
-from dpcore.factorisation.implicit import chosen
+from dpcore.factorisation.implicit import select_choices
 from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitResult, run
 from dpcore.factorisation.parameters import CHOICE_SPREAD, RatingSource
 from pages.factorisation.question import QUESTION
@@ -24,7 +24,7 @@ from pages.shared.screen import plots
 JOB = QUESTION.key("implicit_job")
 
 
-def show(found: FactorisationFound) -> None:
+def show(found: FactorisationSolution) -> None:
     """The tab: what counts as chosen, the button, recall over epsilon and by popularity."""
     parameters = found.parameters
     own = parameters.source is RatingSource.DATA
@@ -58,28 +58,28 @@ def show(found: FactorisationFound) -> None:
     if not isinstance(result, ImplicitResult) or not np.isfinite(result.recall).any():
         st.info("Stopped before the first model was done.", icon=":material/stop_circle:")
         return
-    st.markdown(recommending.sentence(result, parameters.epsilon))
-    plots.draw_titled(recommending.recall(result, disclosure))
+    st.markdown(recommending.write_sentence(result, parameters.epsilon))
+    plots.draw_titled(recommending.plot_recall(result, disclosure))
     _show_table(result)
     cards.label(disclosure)
 
 
-def _question(found: FactorisationFound) -> tuple[Provenance, *tuple[object, ...]]:
+def _question(found: FactorisationSolution) -> tuple[Provenance, *tuple[object, ...]]:
     """What a training answers: the ratings, their provenance first, and what is run, without the page's epsilon."""
     parameters = found.parameters
     study = replace(parameters.implicit_study, epsilons=(1.0,))
     return found.table.disclosure, found.table.key, study, parameters.train_epsilons, parameters.chosen_from
 
 
-def _start(found: FactorisationFound) -> None:
+def _start(found: FactorisationSolution) -> None:
     parameters, ratings = found.parameters, found.table.ratings
 
     def work(tell: jobs.Tell, stop: ShouldStop) -> ImplicitResult:
         if parameters.source is RatingSource.DATA:
-            choices = chosen(ratings, parameters.chosen_from)
+            choices = select_choices(ratings, parameters.chosen_from)
         else:
             of = replace(parameters.population, choice_spread=CHOICE_SPREAD)
-            choices = chosen(of.draw(np.random.default_rng(parameters.data_seed)))
+            choices = select_choices(of.draw(np.random.default_rng(parameters.data_seed)))
         return run(choices, parameters.implicit_study, tell, stop)
 
     jobs.start(JOB, _question(found), work, heavy=True)
@@ -92,7 +92,7 @@ def _show_table(result: ImplicitResult) -> None:
         return
     at = int(np.flatnonzero(done)[-1])
     table: dict[str, list[object]] = {"Model": [model.value for model in RECOMMENDERS]}
-    means = [result.over_seeds(model).mean[at] for model in RECOMMENDERS]
+    means = [result.summarise(model).mean[at] for model in RECOMMENDERS]
     for place, name in enumerate(("All", *BUCKET_NAMES)):
         table[name] = [float(mean[place]) for mean in means]
     epsilon = wording.entered(result.study.epsilons[at])

@@ -94,6 +94,6 @@ def _fits_here(parameters: FactorisationParameters) -> bool:
         )
     if parameters.repeats > SERVED_REPEATS:
         problems.add(f"this public demo trains at most {SERVED_REPEATS} seeds", remedy="Take fewer")
-    if problems.found:
-        fields.say(problems.found)
-    return not problems.found
+    if problems.entries:
+        fields.say(problems.entries)
+    return not problems.entries

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dpcore.factorisation.answer import FactorisationFound, answered, words
+from dpcore.factorisation.answer import FactorisationSolution, build_answer, words
 from dpcore.factorisation.parameters import FactorisationParameters
 from pages.factorisation import cached, implicit, inputs, tabs, work
 from pages.factorisation.question import QUESTION
@@ -20,7 +20,7 @@ def body(places: layout.Places) -> None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     found = load(parameters)
-    answer = answered(data, parameters, found)
+    answer = build_answer(data, parameters, found)
     with places.figure:  # First, so that the browser draws it while the rest is on its way.
         plots.draw(next(iter(answer.plots.values()))())
     with places.answer:
@@ -44,19 +44,19 @@ def body(places: layout.Places) -> None:
         answer,
         of,
         lambda: tabs.show_files(answer, data),
-        used=lambda: words.what_is_used(found.table),
+        used=lambda: words.describe_ratings(found.table),
     )
     if not running:
         with places.answer:
             work.show_button(found.table, parameters, found.result is not None)
 
 
-def load(parameters: FactorisationParameters) -> FactorisationFound:
+def load(parameters: FactorisationParameters) -> FactorisationSolution:
     """Ratings, shares of the budget, and what was trained."""
     table = cached.table(parameters, data)
     assert table is not None  # Inputs offer the data's ratings only where they hold some.
     result, finished = work.found(table, parameters)
-    return FactorisationFound(parameters, table, cached.shares(table, parameters), result, finished)
+    return FactorisationSolution(parameters, table, cached.shares(table, parameters), result, finished)
 
 
 layout.show(QUESTION, body)

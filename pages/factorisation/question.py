@@ -8,8 +8,8 @@ from typing import Any
 
 from dpcore.dataset import Dataset
 from dpcore.factorisation.parameters import (
-    MOST_EPSILONS,
-    MOST_REPEATS,
+    MAX_EPSILONS,
+    MAX_REPEATS,
     Algorithm,
     FactorisationParameters,
     RatingSource,
@@ -152,13 +152,13 @@ QUESTION = Question(
         ),
         "train_epsilons": public(
             "Also train at ε",
-            f"One to {MOST_EPSILONS} numbers, separated by commas; the ε of the page is always trained.",
+            f"One to {MAX_EPSILONS} numbers, separated by commas; the ε of the page is always trained.",
             report_label="Also trained at ε",
             max_length=60,
         ),
         "repeats": public(
             "Seeds",
-            f"1 to {MOST_REPEATS}. Each has its own split and noise, which all models share; intervals need two.",
+            f"1 to {MAX_REPEATS}. Each has its own split and noise, which all models share; intervals need two.",
             name="The number of seeds",
         ),
         "train_seed": public(

@@ -11,13 +11,13 @@ from dpcore.common import wording
 from dpcore.data.column_names import harmless
 from dpcore.dataset import Dataset
 from dpcore.factorisation import paper_recall
-from dpcore.factorisation.answer import FactorisationFound, words
+from dpcore.factorisation.answer import FactorisationSolution, words
 from dpcore.factorisation.answer import plots as core_plots
-from dpcore.factorisation.answer.found import verdict
-from dpcore.factorisation.measures import neighbours
+from dpcore.factorisation.answer.found import judge
+from dpcore.factorisation.measures import find_neighbours
 from dpcore.factorisation.paper import FIGURES
 from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
-from dpcore.factorisation.study import SCHEMES, Kind, StudyResult
+from dpcore.factorisation.study import SCHEMES, ModelKind, StudyResult
 from dpcore.report.literals import Code
 from dpcore.report.script import Source
 from pages.factorisation import work
@@ -51,8 +51,8 @@ def paper_figures() -> None:
 
 def popularity(answer: Answer) -> None:
     """Differences to uniform sampling by popularity."""
-    found: FactorisationFound = answer.found
-    if found.result is None or found.at is None:
+    found: FactorisationSolution = answer.solution
+    if found.result is None or found.epsilon_index is None:
         st.caption(NOT_TRAINED)
         return
     key = QUESTION.key("measure")
@@ -72,9 +72,9 @@ def popularity(answer: Answer) -> None:
     cards.label(answer.disclosure)
 
 
-def likeness(found: FactorisationFound, data: Dataset) -> None:
+def likeness(found: FactorisationSolution, data: Dataset) -> None:
     """The items nearest to one, under each model."""
-    result, at = found.result, found.at
+    result, at = found.result, found.epsilon_index
     fields.draw_row(QUESTION, "item")
     own = found.parameters.source is RatingSource.DATA
     if result is None or at is None:
@@ -93,26 +93,26 @@ def likeness(found: FactorisationFound, data: Dataset) -> None:
     rank = min(found.parameters.item, order.size) - 1
     item = int(order[rank])
     columns: dict[str, list[str]] = {}
-    for kind, name in ((Kind.NO_PRIVACY, "Not private"), *((k, _short(k)) for k in SCHEMES)):
+    for kind, name in ((ModelKind.NO_PRIVACY, "Not private"), *((k, _short(k)) for k in SCHEMES)):
         model = result.models.get((kind, epsilon if kind.is_private else 0.0))
         if model is not None:
             columns[name] = [
                 f"{harmless(called[one])} ({wording.counted(int(counts[one]), 'rating')})"
-                for one in neighbours(model, item, NEIGHBOURS)
+                for one in find_neighbours(model, item, NEIGHBOURS)
             ]
     st.markdown(
         f"**Nearest to {wording.plain(called[item])}** ({wording.counted(int(counts[item]), 'rating')} in training), "
         f"at ε = {wording.entered(epsilon)}, first seed; by the inner product of item vectors without their level."
     )
     tables.show(columns, "The nearest items under each model", "factorisation_neighbours")
-    if shared := core_plots.overlaps(result, at):
-        plots.draw_titled(core_plots.nearest_items(found, shared))
+    if shared := core_plots.compute_overlaps(result, at):
+        plots.draw_titled(core_plots.plot_nearest_items(found, shared))
     cards.label(found.table.disclosure)
     if own:
         item_list.offer(QUESTION, data)
 
 
-def _short(kind: Kind) -> str:
+def _short(kind: ModelKind) -> str:
     return words.SCHEME_NAMES[SCHEMES[kind]]
 
 
@@ -137,14 +137,14 @@ def large(parameters: FactorisationParameters) -> None:
     if not result.runs:
         st.info("Stopped before the first private model was done.", icon=":material/stop_circle:")
         return
-    if (found := verdict(result, result.study.epsilons[0])) is not None:
-        st.markdown(f"**{words.of_verdict(found)}**")
+    if (found := judge(result, result.study.epsilons[0])) is not None:
+        st.markdown(f"**{words.write_verdict(found)}**")
     table = {
-        "Model": [kind.value for kind in Kind],
-        "All": [float(result.mean(kind)[0][0, 0]) for kind in Kind],
+        "Model": [kind.value for kind in ModelKind],
+        "All": [float(result.summarise(kind)[0][0, 0]) for kind in ModelKind],
     }
     for place, name in enumerate(core_plots.BUCKET_NAMES):
-        table[name] = [float(result.mean(kind)[0][0, 1 + place]) for kind in Kind]
+        table[name] = [float(result.summarise(kind)[0][0, 1 + place]) for kind in ModelKind]
     tables.show(
         table,
         "Test error of each model, over all items and by popularity",
@@ -167,7 +167,7 @@ def show_files(answer: Answer, data: Dataset) -> None:
     own = parameters.source is RatingSource.DATA
     source = take_away.source(rows=True, disclosure=kind)
     if not own:
-        source = replace(take_away.source(disclosure=kind), cell=_generated_cell)
+        source = replace(take_away.source(disclosure=kind), write_cell=_generated_cell)
     descent = parameters.algorithm is Algorithm.DESCENT
     unused = {*(GENERATOR if own else RANGE), *(() if descent else DESCENT), *NOT_ANSWERED}
     asked = QUESTION.asked(*(name for name in QUESTION.fields if name not in unused))
@@ -175,7 +175,11 @@ def show_files(answer: Answer, data: Dataset) -> None:
         "factorisation",
         kind,
         lambda: report_content.of_answer(
-            QUESTION, answer, source, asked=asked, summary=words.summary(answer.found, data if own else None)
+            QUESTION,
+            answer,
+            source,
+            asked=asked,
+            summary=words.summarise_ratings(answer.solution, data if own else None),
         ),
         answer.methods,
     )

@@ -50,7 +50,7 @@ def found(table: RatingsInUse, parameters: FactorisationParameters) -> tuple[Stu
                 return earlier, True  # What was stopped has less than what there was.
             return held[1], finished
     if earlier is None:
-        earlier = stored.result(parameters)
+        earlier = stored.find_stored(parameters)
     return (None, False) if earlier is None else (earlier, True)
 
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dpcore import mean
 from dpcore.answer import Answer
 from dpcore.dataset import Dataset
-from dpcore.gap_examples.answer import GapFound, answered, examples, find
-from dpcore.gap_examples.answer.answer import Ends
+from dpcore.gap_examples.answer import GapSolution, build_answer, examples, solve
+from dpcore.gap_examples.answer.answer import ValueRange
 from dpcore.gap_examples.compare import Comparison, compare
 from dpcore.gap_examples.parameters import GapParameters
 from pages.shared.base.cache import cached, cached_for_all
 
 
 @cached(max_entries=16)
-def _found(digest: str, asked: mean.MeanParameters, _data: Dataset) -> GapFound:
-    return find(_data, asked)
+def _found(digest: str, asked: mean.MeanParameters, _data: Dataset) -> GapSolution:
+    return solve(_data, asked)
 
 
-def gap_answer(data: Dataset, parameters: GapParameters, ends: Ends | None) -> Answer:
+def gap_answer(data: Dataset, parameters: GapParameters, ends: ValueRange | None) -> Answer:
     """The answer on the person's data; what is entered in the steps on instances is no part of what is kept."""
-    return answered(data, parameters, _found(data.digest, parameters.mean_parameters(), data), ends)
+    return build_answer(data, parameters, _found(data.digest, parameters.mean_parameters(), data), ends)
 
 
 @cached_for_all(max_entries=16)
@@ -31,10 +31,10 @@ def gap_comparison(problem: mean.MeanProblem) -> Comparison:
 @cached_for_all(max_entries=4)
 def gap_growth(example: int) -> examples.Growth:
     """How the gap of a regression example grows; it depends on no data."""
-    return examples.growth(example)
+    return examples.compute_growth(example)
 
 
 @cached_for_all(max_entries=32)
 def gap_regression(example: int, g: int) -> examples.RegressionStep:
     """A regression example at one g; it depends on no data."""
-    return examples.regression_step(example, g)
+    return examples.solve_regression_step(example, g)

@@ -28,9 +28,9 @@ def show_regression(parameters: GapParameters) -> None:
     step, growth = cached.gap_regression(number, g), cached.gap_growth(number)
     left, right = st.columns(2)
     with left:
-        plots.draw(check_plots.growth(growth, step))
+        plots.draw(check_plots.plot_growth(growth, step))
     with right:
-        plots.draw(check_plots.thresholds(step))
+        plots.draw(check_plots.plot_thresholds(step))
     st.markdown(_regression_sentences(step))
     st.page_link(
         session.page_file("Regression"),
@@ -46,8 +46,8 @@ def _regression_sentences(step: examples.RegressionStep) -> str:
     words = [
         f"**{wording.counted(instance.num_rows, 'row')} of {wording.counted(instance.num_users, 'user')}.** "
         f"The paper's C has variance {wording.number(c, 4)} (its bound: "
-        f"{wording.number(example.weights_bound, 4)}). Sample limiting at its best bound, {step.best}, "
-        f"has {wording.number(float(step.limiting.min()), 4)}: C is {better} by the factor "
+        f"{wording.number(example.weights_bound, 4)}). Sample limiting at its best bound, {step.best_threshold}, "
+        f"has {wording.number(float(step.limited_variances.min()), 4)}: C is {better} by the factor "
         f"**{wording.number(step.ratio, 4)}**.",
         _optimum_sentence(step),
     ]
@@ -62,14 +62,14 @@ def _regression_sentences(step: examples.RegressionStep) -> str:
         words.append(
             "Which rows are kept is drawn at random; shown is the expected variance. The paper's bound for "
             f"sample limiting, g/9 = {wording.number(example.limiting_bound)}, is to hold with probability "
-            f"½: exactly, it holds with probability {wording.percent(step.surely, 3)} or more at every "
+            f"½: exactly, it holds with probability {wording.percent(step.guaranteed_probability, 3)} or more at every "
             "bound." + (" Below g = 8 the paper's bounds do not separate the two." if g < 8 else "")
         )
-    if step.samples:
+    if step.num_samples:
         fine = step.disagreement < 1e-12
         agreement = "within rounding" if fine else f"{step.disagreement:.0e}"
         words.append(
-            f"*Checked* by listing all {wording.counted(step.samples, 'sample')} over the bounds, each "
+            f"*Checked* by listing all {wording.counted(step.num_samples, 'sample')} over the bounds, each "
             f"with its own least squares: they agree with the closed form to "
             f"{agreement}."
         )

@@ -25,7 +25,7 @@ def body(places: layout.Places) -> None:
     answer = cached.gap_answer(data, parameters, ends())
     with places.figure:  # First: its message goes ahead of all others.
         plots.show(answer.plots["gap-data"]())
-    if said := elsewhere.differing(data, answer.setting, answer.found.comparison.cap.max_contributions):
+    if said := elsewhere.differing(data, answer.setting, answer.solution.comparison.cap.max_contributions):
         places.notes.caption(said)
     of: dict[str, answer_tabs.Content] = {
         "On any data": {

@@ -57,7 +57,7 @@ def show_behind(answer: Answer) -> None:
     if answer.code is None:
         st.markdown("**Code for your library:** it needs the range of a value, which you enter on *Mean*.")
     st.markdown("**The proof of theorem 3, on these data**")
-    st.markdown("\n".join(f"{i}. {s}" for i, s in enumerate(words.proof_sentences(answer.found), 1)))
+    st.markdown("\n".join(f"{i}. {s}" for i, s in enumerate(words.write_proof(answer.solution), 1)))
     if answer.disclosure is Disclosure.PRIVATE:
         cards.label(answer.disclosure)
 
@@ -75,7 +75,7 @@ def show_files(answer: Answer) -> None:
         "**Instance** holds how many users have how many rows, with the noise ratio; with proof, also both optima and "
         f"what proves them. Label in both: *{answer.disclosure.label}*."
     )
-    instance_files(answer.found.comparison, "gap_data", answer.disclosure)
+    instance_files(answer.solution.comparison, "gap_data", answer.disclosure)
 
 
 def show_theorem_2(parameters: GapParameters) -> None:
@@ -87,7 +87,7 @@ def show_theorem_2(parameters: GapParameters) -> None:
     fields.draw(QUESTION, "g")
     g = parameters.g
     exact = theorem_2(g)
-    plots.draw(core_plots.theorem_2(g))
+    plots.draw(core_plots.plot_theorem_2(g))
     v, v_cap = Fraction(2 * g + 1, 4 * g * g), Fraction(3, 4 * g)
     ratio = v_cap / v
     st.markdown(
@@ -105,7 +105,7 @@ In units of σ², with 2(B/ε)² = gσ²: {wording.counted(g, "user")} with 1 ro
 """
     )
     comparison = cached.gap_comparison(theorem_2_problem(g))
-    st.caption(words.proved(comparison))
+    st.caption(words.certify(comparison))
     instance_files(comparison, "gap_theorem_2")
 
 
@@ -118,7 +118,7 @@ def show_two_groups(parameters: GapParameters) -> None:
     with st.grid(3, min_column_width=220):
         fields.draw_all(QUESTION, "light_users", "heavy_size", "light_size")
     light, heavy_size, light_size = parameters.light_users, parameters.heavy_size, parameters.light_size
-    plots.draw(core_plots.two_groups(light, heavy_size, light_size))
+    plots.draw(core_plots.plot_two_groups(light, heavy_size, light_size))
     p, percent = light / NUM_USERS, wording.PERCENT
     st.markdown(
         rf"""
@@ -139,7 +139,7 @@ $$
         f"The instance: {wording.counted(light, 'user')} with {wording.counted(light_size, 'row')}, "
         f"{wording.counted(NUM_USERS - light, 'user')} with "
         f"{wording.counted(light_size * heavy_size, 'row')}, ρ = {wording.number(comparison.noise_ratio)}. "
-        f"{words.proved(comparison)}"
+        f"{words.certify(comparison)}"
     )
     instance_files(comparison, "gap_two_groups")
 
@@ -178,8 +178,8 @@ def show_any_noise(parameters: GapParameters) -> None:
     )
     fields.draw(QUESTION, "noise_per_user")
     t = parameters.noise_per_user
-    plots.draw(core_plots.any_noise(t))
-    p = core_plots.worst_share(t)
+    plots.draw(core_plots.plot_any_noise(t))
+    p = core_plots.find_worst_share(t)
     limit = whole_cap_limit(p, t)
     cap = "no bound" if float(limit.cap) == float("inf") else f"bound {float(limit.cap):.0f}"
     st.markdown(
@@ -193,6 +193,6 @@ def show_any_noise(parameters: GapParameters) -> None:
     st.caption(
         f"An instance near it: {wording.counted(int(users[0]), 'user')} with "
         f"{wording.counted(int(sizes[0]), 'row')}, {users[1]} with {sizes[1]:,}, "
-        f"ρ = {comparison.noise_ratio:.4f}. {words.proved(comparison)}"
+        f"ρ = {comparison.noise_ratio:.4f}. {words.certify(comparison)}"
     )
     instance_files(comparison, "gap_largest")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dpcore.answer import Answer
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
-from dpcore.learning.answer import LearningFound, answered, find, population, rivals
+from dpcore.learning.answer import LearningFound, build_answer, find, population, rivals
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.error_bound import LearningCap
 from pages.shared.base.cache import cached
@@ -20,7 +20,7 @@ def _found(digest: str, parameters: LearningParameters, _data: Dataset) -> Learn
 
 def learning_answer(data: Dataset, parameters: LearningParameters) -> Answer:
     """The answer; what does not change it, a cap of the person's own say, is no part of what is kept."""
-    return answered(data, parameters, _found(data.digest, parameters.about_data, data))
+    return build_answer(data, parameters, _found(data.digest, parameters.about_data, data))
 
 
 @cached(max_entries=16)

@@ -110,9 +110,9 @@ def _show_figure_3(found: population.PopulationFound, simulated: population.Simu
             plots.ends(capped.y, "learning_figure_3_users"),
         )
     with left:
-        plots.draw(cost.within(across, error))
+        plots.draw(cost.with_limits(across, error))
     with right:
-        plots.draw(capped.within(across, users))
+        plots.draw(capped.with_limits(across, users))
 
 
 def show_cost_over_rows(parameters: LearningParameters) -> None:

@@ -31,20 +31,20 @@ def show_terms(answer: Answer, data: Dataset, main: Plot) -> None:
         "$2(1 - n_\\tau/n)$, beats Corollary 1's $2\\sqrt{1 - n_\\tau/n}$ everywhere and needs nothing more."
     )
     terms = answer.plots["learning-terms"]()
-    plots.draw(terms.within(main.x.limits, main.y.limits))
+    plots.draw(terms.with_limits(main.x.limits, main.y.limits))
     st.caption(
         "A line ends where nobody loses rows: its bias is 0 there, which a log axis cannot show. The line of "
         "Corollary 1 also ends where less than a quarter of the rows is kept, since it does not apply there."
     )
     others = cached.learning_rivals(data.digest, answer.parameters.about_data, data)
-    rows = words.rival_rows(answer.found, others, answer.parameters.own_cap)
+    rows = words.rival_rows(answer.solution, others, answer.parameters.own_cap)
     st.table(pd.DataFrame(rows), hide_index=True)
     cards.label(answer.disclosure)
 
 
 def show_capped(answer: Answer) -> None:
     """Who loses rows."""
-    found, own_cap = answer.found, answer.parameters.own_cap
+    found, own_cap = answer.solution, answer.parameters.own_cap
     whose: str | None = BEST
     if own_cap is not None:
         st.session_state.setdefault(QUESTION.key("whose_cap"), BEST)
@@ -82,7 +82,7 @@ def show_capped(answer: Answer) -> None:
         "Who loses rows (CSV)",
         "learning_capped.csv",
         answer.disclosure,
-        lambda: csv_files.columns_csv(columns, answer.disclosure, notes),
+        lambda: csv_files.write_columns(columns, answer.disclosure, notes),
         quiet=True,
     )
     cards.label(answer.disclosure)

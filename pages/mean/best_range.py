@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from dpcore.answer import Answer, Plot
-from dpcore.answer.value_range import KNOW
+from dpcore.answer.value_range import RANGE_SOURCE
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, value_range
@@ -45,10 +45,11 @@ def show(answer: Answer, data: Dataset) -> None:
         return
     look = ", **a private look**: no ε covers a range that is chosen by it." if data.is_private else "."
     st.markdown(
-        f"**A range that you know is the first choice**: it costs nothing. Enter it {KNOW} What follows is read off "
+        f"**A range that you know is the first choice**: it costs nothing. Enter it {RANGE_SOURCE} What follows "
+        "is read off "
         f"the values{look}"
     )
-    found, upper, lower = _ranges(data.digest, answer.parameters, data, answer.found)
+    found, upper, lower = _ranges(data.digest, answer.parameters, data, answer.solution)
     _ask(found, data)
     at_work = jobs.watch(SEARCH.key, "Looking for the best range and bound")
     joint = SEARCH.found(None).value

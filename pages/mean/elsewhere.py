@@ -34,7 +34,7 @@ def parameters(epsilon: float = 1.0) -> MeanParameters | None:
         return None
 
 
-def answered(data: Dataset, epsilon: float = 1.0) -> Answer | None:
+def build_answer(data: Dataset, epsilon: float = 1.0) -> Answer | None:
     """What *Mean* answers on these data; None where its fields do not fit together."""
     asked = parameters(epsilon)
     return None if asked is None else inputs.mean_answer(data, asked)
@@ -55,8 +55,8 @@ def share_between_users(data: Dataset) -> float:
         return 0.0
     if likeness is Likeness.ENTERED and not reads:
         return float(state[key("user_share")] if state[key("user_share")] is not None else ASSUMED_SHARE)
-    there = None if data.is_private else answered(data)
-    read = None if there is None else there.found.read
+    there = None if data.is_private else build_answer(data)
+    read = None if there is None else there.solution.read
     if read is None or math.isnan(read.share.estimate):
         return ASSUMED_SHARE
     return float(round(read.share.used, 2))
@@ -71,29 +71,34 @@ def differing(data: Dataset, here: ReleaseSetting | None, number: float, smooth:
         number: What that page finds, in rows per user.
         smooth: Whether that is the bound of smooth weights.
     """
-    there = None if here is None else answered(data, here.epsilon)
-    if here is None or there is None or there.setting is None or here.released is not there.setting.released:
+    there = None if here is None else build_answer(data, here.epsilon)
+    if (
+        here is None
+        or there is None
+        or there.setting is None
+        or here.statistic is not there.setting.statistic
+    ):
         return ""
-    found = there.found.smooth.threshold if smooth else there.found.cap.max_contributions
+    found = there.solution.smooth.threshold if smooth else there.solution.cap.max_contributions
     if abs(found - number) <= 1e-6 * number:
         return ""
     why, other = _why(here, there.setting), wording.number(found)
-    if smooth and here.user_share and not here.differing(there.setting):
+    if smooth and here.user_share and not here.list_differences(there.setting):
         why = (
             "its weights have a constant beside the bound, which is as private as it is, and a draw has none"
         )
-    if there.setting.values_read and data.is_private:
+    if there.setting.uses_values and data.is_private:
         why = "it reads the values, which are private. A private choice cannot, and takes the worst case"
     return f"*Mean* finds {other} for this release, this page {wording.number(number)}: {why}."
 
 
 def _why(here: ReleaseSetting, there: ReleaseSetting) -> str:
-    differing = here.differing(there)
-    if "on_values" in differing:
+    differing = here.list_differences(there)
+    if "is_exact_for_values" in differing:
         return "it goes by the error on the values of this very table, here σ² and ρ are all that is known of them"
-    if {"user_share", "of_table"} & set(differing):
+    if {"user_share", "is_table_mean"} & set(differing):
         share, ours = (wording.number(one.user_share, 2) for one in (there, here))
-        if here.user_share and there.user_share and not there.of_table:
+        if here.user_share and there.user_share and not there.is_table_mean:
             return "it is about the mean of a population, this page about that of this table"
         if not here.user_share:
             return f"here rows are independent (ρ = 0), there ρ = {share}"

@@ -9,11 +9,11 @@ import streamlit as st
 
 from dpcore import mean
 from dpcore.answer import Answer
-from dpcore.answer.value_range import Outside
+from dpcore.answer.value_range import OutsideCounts
 from dpcore.common import wording
 from dpcore.common.privacy import ReleaseFacts
 from dpcore.dataset import Dataset
-from dpcore.mean.answer import MeanFound, answered, find, words
+from dpcore.mean.answer import MeanFound, build_answer, find, words
 from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.read_values import ReadValues
 from pages.mean.question import QUESTION, WITHOUT_VALUES
@@ -72,7 +72,7 @@ def _as_in_paper() -> None:
 
 def what_is_used(answer: Answer) -> str:
     """The quantities that the answer is computed with, and where they come from."""
-    parameters, problem, clamped = answer.parameters, answer.found.problem, answer.found.clamped
+    parameters, problem, clamped = answer.parameters, answer.solution.problem, answer.solution.clamped
     said = [
         f"B = {wording.number(parameters.value_bound)}, σ² = {wording.number(problem.value_variance)}"
         f" (at most B²/4 = {wording.number(parameters.largest_variance)})"
@@ -83,8 +83,8 @@ def what_is_used(answer: Answer) -> str:
         )
     ]
     if clamped is not None:
-        outside = Outside(clamped.num_below, clamped.num_above, problem.histogram.num_rows)
-        said.append(outside.sentence("[L, U]", " and is clamped", " and are clamped"))
+        outside = OutsideCounts(clamped.num_below, clamped.num_above, problem.histogram.num_rows)
+        said.append(outside.write_sentence("[L, U]", " and is clamped", " and are clamped"))
     else:
         released = isinstance(answer.disclosure, ReleaseFacts)
         which = "A DP release has" if released else "These data have"
@@ -103,7 +103,7 @@ def what_is_used(answer: Answer) -> str:
 
 def formula(answer: Answer) -> str:
     """The file that says how this is computed."""
-    found = answer.found
+    found = answer.solution
     if found.problem.table is not None:
         name = "formula_table"
     elif found.of_table or found.problem.user_share:
@@ -129,4 +129,4 @@ def _found(digest: str, parameters: mean.MeanParameters, _data: Dataset) -> Mean
 def mean_answer(data: Dataset, parameters: mean.MeanParameters) -> Answer:
     """The answer; a cap of the person's own moves one mark and is no part of what is kept."""
     asked = parameters if parameters.own_cap is None else replace(parameters, own_cap=None)
-    return answered(data, parameters, _found(data.digest, asked, data))
+    return build_answer(data, parameters, _found(data.digest, asked, data))

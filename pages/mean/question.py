@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpcore.dataset import Dataset
-from dpcore.mean import Likeness, MeanParameters, VarianceSource, usual
+from dpcore.mean import Likeness, MeanParameters, VarianceSource, choose_defaults
 from pages.shared.base.proposals import propose_range, propose_settings
 from pages.shared.base.question import Facet, From, Question
 from pages.shared.base.round_numbers import DEFAULT_VALUE_BOUNDS
 
 FROM_DATA = ("variance_source", "counts", "target", "likeness")
-"""Settings that follow from the data, as `dpcore.mean.usual` has them."""
+"""Settings that follow from the data, as `dpcore.mean.choose_defaults` has them."""
 ENDS = ("lower", "upper")
 WITHOUT_VALUES = {
     "variance_source": (VarianceSource.WORST_CASE, VarianceSource.ENTERED),
@@ -28,7 +28,7 @@ def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
     about other data.
     """
     reset = [name for name in FROM_DATA if data.is_private and name != "target"]
-    proposed = propose_settings(now, usual(data), reset)
+    proposed = propose_settings(now, choose_defaults(data), reset)
     if data.values is None and data.release is not None:
         reads_values = (VarianceSource.FROM_VALUES, Likeness.FROM_VALUES)
         proposed |= {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
-from dpcore.multitask.answer import MultitaskFound, compare, details
+from dpcore.multitask.answer import MultitaskSolution, compare, details
 from dpcore.multitask.answer import found as core
 from dpcore.multitask.budget import BudgetComparison, PrivacyTarget
-from dpcore.multitask.budget import compare as compare_budgets
+from dpcore.multitask.budget import compare_budgets as compare_budgets
 from dpcore.multitask.fit import WeightRule
 from dpcore.multitask.parameters import MultitaskParameters
 from dpcore.multitask.problem import Allocation, Loss
@@ -28,15 +28,15 @@ def tasks(
 
 
 @cached(max_entries=8)
-def curve(key: str, loss: Loss, rule: WeightRule, _tasks: core.Tasks) -> core.Curve:
+def curve(key: str, loss: Loss, rule: WeightRule, _tasks: core.Tasks) -> core.ExponentCurve:
     """The total bound over mu."""
-    return core.curve(_tasks, loss, rule)
+    return core.compute_curve(_tasks, loss, rule)
 
 
 @cached(max_entries=4)
 def sampling(key: str, loss: Loss, _tasks: core.Tasks) -> Allocation:
     """The best uniform sampling."""
-    return core.best_sampling(_tasks, loss)
+    return core.find_best_sampling(_tasks, loss)
 
 
 @cached_for_all(max_entries=32)
@@ -48,13 +48,13 @@ def budget(target: PrivacyTarget) -> BudgetComparison:
 @cached_for_all(max_entries=8)
 def budgets(delta: float) -> dict[str, FloatArray]:
     """Both over epsilon; they depend on no data."""
-    return details.budget_columns(delta)
+    return details.build_budget_columns(delta)
 
 
 @cached(max_entries=4)
-def _weighed(key: str, question: core.WeightQuestion, _tasks: core.Tasks) -> core.Weighed:
+def _weighed(key: str, question: core.WeightQuestion, _tasks: core.Tasks) -> core.WeightComparison:
     over_exponents = curve(key, question.loss, question.rule.with_exponent(0.0), _tasks)
-    return core.weigh(_tasks, question, over_exponents, sampling(key, question.loss, _tasks))
+    return core.compare_weights(_tasks, question, over_exponents, sampling(key, question.loss, _tasks))
 
 
 @cached(max_entries=4)
@@ -66,13 +66,13 @@ def _methods(
     _tasks: core.Tasks,
     _optima: core.Optima,
 ) -> list[compare.ComparedAllocation]:
-    return compare.methods(_tasks, loss, exponent, sampling(key, loss, _tasks), _optima)
+    return compare.compare_with_optima(_tasks, loss, exponent, sampling(key, loss, _tasks), _optima)
 
 
-def methods(of: core.Weighed, optima: core.Optima) -> list[compare.ComparedAllocation]:
+def methods(of: core.WeightComparison, optima: core.Optima) -> list[compare.ComparedAllocation]:
     """Every way of dividing the budget, beside the optimum of its kind."""
     # A search that was stopped and one that was not have different totals.
-    totals = optima.same_for_all.total_bound, optima.free.total_bound
+    totals = optima.task_optimum.total_bound, optima.user_task_optimum.total_bound
     return _methods(of.tasks.key, of.problem.loss, of.rule.exponent, totals, of.tasks, optima)
 
 
@@ -84,18 +84,18 @@ def _counts(
     settings: tuple[float, int, bool, int],
     _tasks: core.Tasks,
     _parameters: MultitaskParameters,
-) -> compare.CountsFound:
-    return compare.private_counts(_tasks, question, budget, _parameters)
+) -> compare.CountsSolution:
+    return compare.simulate_counts(_tasks, question, budget, _parameters)
 
 
-def counts(of: MultitaskFound) -> compare.CountsFound:
+def counts(of: MultitaskSolution) -> compare.CountsSolution:
     """One draw of the private counts."""
     p = of.parameters
     settings = (p.count_share, p.count_max_tasks, p.count_covers, p.count_seed)
-    return _counts(of.tasks.key, of.weighed.question, of.budgets.exact, settings, of.tasks, p)
+    return _counts(of.tasks.key, of.comparison.question, of.budgets.exact, settings, of.tasks, p)
 
 
-def found(digest: str, parameters: MultitaskParameters, dataset: Dataset) -> MultitaskFound | None:
+def found(digest: str, parameters: MultitaskParameters, dataset: Dataset) -> MultitaskSolution | None:
     """What is found without the optima; None where the data have no pairs.
 
     Raises:
@@ -107,5 +107,5 @@ def found(digest: str, parameters: MultitaskParameters, dataset: Dataset) -> Mul
     of = tasks(which, generator, seed, parameters, dataset)
     if of is None:
         return None
-    weighed = _weighed(of.key, core.WeightQuestion.of(parameters), of)
-    return MultitaskFound(parameters, weighed, budget(parameters.target))
+    weighed = _weighed(of.key, core.WeightQuestion.from_parameters(parameters), of)
+    return MultitaskSolution(parameters, weighed, budget(parameters.target))

@@ -5,21 +5,21 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.multitask.answer import MultitaskFound, details, tab_words
+from dpcore.multitask.answer import MultitaskSolution, details, tab_words
 from pages.multitask import cached, inputs
 from pages.shared.card import cards, number_elements
 from pages.shared.screen import plots
 
 
-def show_counts(of: MultitaskFound) -> None:
+def show_counts(of: MultitaskSolution) -> None:
     """Releasing the sizes privately first."""
     st.markdown(
         "If task sizes are not public, release them first, for a part of β. **What does that cost?** The "
         "page simulates one draw of the noise; nothing is released."
     )
     inputs.counts()
-    found, chosen = cached.counts(of), of.weighed.chosen
-    with_s, without = (found.total(a, chosen) for a in (found.with_slack, found.without_slack))
+    found, chosen = cached.counts(of), of.comparison.allocation
+    with_s, without = (found.compare_total(a, chosen) for a in (found.with_slack, found.without_slack))
     counts = found.counts
     left, right = st.columns([5, 6])
     with left:
@@ -35,8 +35,8 @@ def show_counts(of: MultitaskFound) -> None:
             )
             uncounted = f"{wording.number(counts.truncation)} for the uncounted"
             number_elements.single("Slack s", wording.counted(counts.slack, "user"), uncounted)
-        st.markdown(tab_words.counts(of.weighed, found))
+        st.markdown(tab_words.describe_counts(of.comparison, found))
     with right:
-        plots.draw(details.counts(of.tasks, counts))
+        plots.draw(details.plot_counts(of.tasks, counts))
     st.badge("simulation: not a release", color="violet", icon=":material/casino:")
     cards.label(of.tasks.disclosure)

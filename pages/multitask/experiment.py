@@ -8,7 +8,7 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.multitask.answer import experiment as shown
-from dpcore.multitask.experiment import ExperimentResult, run
+from dpcore.multitask.experiment import ExperimentResult, run_experiment
 from dpcore.multitask.paper import FIGURES
 from dpcore.multitask.parameters import MultitaskParameters
 from pages.multitask import inputs
@@ -36,7 +36,9 @@ def _show_runs(parameters: MultitaskParameters) -> None:
     question = parameters.experiment
     if start:
         jobs.start(
-            QUESTION.key("experiment_job"), question, lambda progress, stop: run(question, progress, stop)
+            QUESTION.key("experiment_job"),
+            question,
+            lambda progress, stop: run_experiment(question, progress, stop),
         )
     idle = "It has not run yet. With these defaults it takes about ten seconds."
     done = jobs.outcome(QUESTION.key("experiment_job"), "Running", question, idle)
@@ -66,9 +68,9 @@ def _figures(result: ExperimentResult) -> None:
             if not np.isfinite(result.rmse[a, p]).any():
                 continue
             with column:
-                plots.draw_titled(shown.errors(result, a, p, relative))
+                plots.draw_titled(shown.plot_errors(result, a, p, relative))
     alt = "Best exponent per algorithm, skew and privacy budget, and what 1/2 gains over 0 and 1"
-    tables.show(shown.table(result), alt, formats={"Its RMSE": "%.4f"})
+    tables.show(shown.tabulate_errors(result), alt, formats={"Its RMSE": "%.4f"})
     st.caption(
         f"{wording.counted(done, 'run')}; whiskers and ± are two standard errors over "
         f"{wording.counted(experiment.repeats, 'repeat')}, the last two columns paired: a minus sign means "

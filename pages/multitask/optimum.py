@@ -8,8 +8,8 @@ from dpcore.common import wording
 from dpcore.multitask import cvxpy_reference
 from dpcore.multitask.answer import compare, details, tab_words
 from dpcore.multitask.answer import plots as core_plots
-from dpcore.multitask.answer.found import Optima, Weighed, total_ratio
-from dpcore.multitask.weight_skew import skew_of
+from dpcore.multitask.answer.found import Optima, WeightComparison, compute_total_ratio
+from dpcore.multitask.weight_skew import compute_skew
 from pages.multitask import cached
 from pages.multitask.question import QUESTION
 from pages.shared.base import tables
@@ -18,7 +18,7 @@ from pages.shared.fields import fields, jobs
 from pages.shared.screen import plots
 
 
-def known_optima(weighed: Weighed) -> Optima | None:
+def known_optima(weighed: WeightComparison) -> Optima | None:
     """Both optima for these tasks, where they were computed."""
     done = jobs.result_of(QUESTION.key("optimum_job"))
     if done is None or done[0] != _optimum_question(weighed):
@@ -27,11 +27,11 @@ def known_optima(weighed: Weighed) -> Optima | None:
     return optima
 
 
-def _optimum_question(weighed: Weighed) -> tuple[str, str]:
+def _optimum_question(weighed: WeightComparison) -> tuple[str, str]:
     return weighed.tasks.key, weighed.problem.loss.name
 
 
-def show_optimum(weighed: Weighed) -> None:
+def show_optimum(weighed: WeightComparison) -> None:
     """The exact optima: a button, then like beside like."""
     tasks, loss = weighed.tasks, weighed.problem.loss
     st.markdown(
@@ -64,12 +64,12 @@ def show_optimum(weighed: Weighed) -> None:
     _show_check(weighed)
 
 
-def _show_check(weighed: Weighed) -> None:
-    problem, pairs, most = weighed.problem, weighed.tasks.graph.num_pairs, cvxpy_reference.MOST_PAIRS
+def _show_check(weighed: WeightComparison) -> None:
+    problem, pairs, most = weighed.problem, weighed.tasks.graph.num_pairs, cvxpy_reference.MAX_PAIRS
     solver_check.show(
         QUESTION.key("cvxpy_job"),
         _optimum_question(weighed),
-        lambda stop: cvxpy_reference.beside(problem, stop),
+        lambda stop: cvxpy_reference.compare_with_cvxpy(problem, stop),
         "Total bound for β = 1",
         f"A general solver takes too long for {wording.counted(pairs, 'pair')} of a user and a task; the comparison is "
         f"offered up to {most:,}."
@@ -79,15 +79,15 @@ def _show_check(weighed: Weighed) -> None:
     cards.label(weighed.tasks.disclosure)
 
 
-def _show_methods(weighed: Weighed, optima: Optima) -> None:
+def _show_methods(weighed: WeightComparison, optima: Optima) -> None:
     found = cached.methods(weighed, optima)
     tables.show(
         {
             "Users of a task": [
-                "weigh the same" if m.optimum is optima.same_for_all else "may differ" for m in found
+                "weigh the same" if m.optimum is optima.task_optimum else "may differ" for m in found
             ],
             "Weights": [m.name for m in found],
-            "Total bound": [total_ratio(m.allocation, optima.free) for m in found],
+            "Total bound": [compute_total_ratio(m.allocation, optima.user_task_optimum) for m in found],
             "Above the optimum of its kind": [100.0 * max(m.above_optimum, 0.0) for m in found],
             "Largest weight skew": [100.0 * m.weight_skew.largest for m in found],
         },
@@ -101,13 +101,13 @@ def _show_methods(weighed: Weighed, optima: Optima) -> None:
             ),
         },
     )
-    for name, one in (("Problem (9)", optima.same_for_all), ("Free weights", optima.free)):
+    for name, one in (("Problem (9)", optima.task_optimum), ("Free weights", optima.user_task_optimum)):
         assert one.certificate is not None
-        st.caption(f"**{name}.** {one.ended} {one.certificate.sentence}")
+        st.caption(f"**{name}.** {one.stop_reason} {one.certificate.sentence}")
 
 
-def _show_beside(weighed: Weighed, optima: Optima) -> None:
-    free = skew_of(optima.free)
-    plots.draw_beside(core_plots.optimum(weighed, optima), details.skew(weighed, free))
-    st.markdown(tab_words.free_weights(free))
+def _show_beside(weighed: WeightComparison, optima: Optima) -> None:
+    free = compute_skew(optima.user_task_optimum)
+    plots.draw_beside(core_plots.plot_optimum(weighed, optima), details.plot_skew(weighed, free))
+    st.markdown(tab_words.describe_free_weights(free))
     cards.label(weighed.tasks.disclosure)

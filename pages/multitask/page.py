@@ -7,7 +7,7 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
-from dpcore.multitask.answer import MultitaskFound, answered
+from dpcore.multitask.answer import MultitaskSolution, build_answer
 from dpcore.multitask.parameters import MultitaskParameters
 from pages.multitask import cached, counts, experiment, inputs, optimum, tabs
 from pages.multitask.question import QUESTION
@@ -37,7 +37,7 @@ def body(places: layout.Places) -> None:
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     with places.notes:
         found = load(parameters)
-    answer = None if found is None else answered(data, parameters, found)
+    answer = None if found is None else build_answer(data, parameters, found)
     if answer is not None:
         with places.figure:  # First, so that the browser draws it while the rest is on its way.
             plots.show(answer.plots["many-tasks-buckets"]())
@@ -45,14 +45,17 @@ def body(places: layout.Places) -> None:
             cards.answer(answer, key="tasks_card")
             # In the field it would be one of the settings, which links, reports and scripts hold: of private data the
             # best exponent is no setting, and whoever takes it over types it.
-            is_private, (best, _) = answer.disclosure is Disclosure.PRIVATE, answer.found.weighed.recommended
+            is_private, (best, _) = (
+                answer.disclosure is Disclosure.PRIVATE,
+                answer.solution.comparison.recommendation,
+            )
             if best != parameters.exponent and not is_private:
                 inputs.offer_exponent(best)
     with places.below:
         show_tabs(answer, parameters)
 
 
-def load(parameters: MultitaskParameters) -> MultitaskFound | None:
+def load(parameters: MultitaskParameters) -> MultitaskSolution | None:
     """What was found; sentences on the page where there is nothing, or where its tasks are not the data's."""
     try:
         found = cached.found(data.digest, parameters, data)
@@ -67,7 +70,7 @@ def load(parameters: MultitaskParameters) -> MultitaskFound | None:
                 has_none = "A DP release has" if data.release is not None else "The data in use have"
                 st.caption(f"{has_none} no tasks, so these are generated.", width="content")
             stand_ins.bring("Bring data with tasks")
-    return None if found is None else replace(found, optima=optimum.known_optima(found.weighed))
+    return None if found is None else replace(found, optima=optimum.known_optima(found.comparison))
 
 
 def show_tabs(answer: Answer | None, parameters: MultitaskParameters) -> None:
@@ -78,7 +81,7 @@ def show_tabs(answer: Answer | None, parameters: MultitaskParameters) -> None:
         "Experiment": lambda: experiment.show(parameters),
     }
     if answer is not None:
-        found = answer.found
+        found = answer.solution
         of = {
             layout.BEHIND: lambda: tabs.show_behind(answer),
             "Tasks": {
@@ -86,7 +89,7 @@ def show_tabs(answer: Answer | None, parameters: MultitaskParameters) -> None:
                     answer.plots["many-tasks-exponents"](), answer.plots["many-tasks-weights"]()
                 ),
                 "Users and tasks": lambda: tabs.show_users_and_tasks(found),
-                "Exact optimum": lambda: optimum.show_optimum(found.weighed),
+                "Exact optimum": lambda: optimum.show_optimum(found.comparison),
                 "Private counts": lambda: counts.show_counts(found),
             },
         }

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpcore.dataset import Dataset
 from dpcore.multitask.fit import BudgetFit
-from dpcore.multitask.parameters import MOST_REPEATS, LossKind, MultitaskParameters, TaskSource
+from dpcore.multitask.parameters import MAX_REPEATS, LossKind, MultitaskParameters, TaskSource
 from pages.shared.base.question import DELTA, Facet, Field, From, Question, public
 from pages.shared.data import item_list
 
@@ -139,7 +139,7 @@ QUESTION = Question(
         "experiment_users": Field(
             "Users", "100 to 50,000; the paper has 10,000.", name="The number of users in the experiment"
         ),
-        "experiment_repeats": public("Repeats", f"1 to {MOST_REPEATS} independent repetitions."),
+        "experiment_repeats": public("Repeats", f"1 to {MAX_REPEATS} independent repetitions."),
         "experiment_seed": public(
             "Seed", "The same seed gives the same figure.", name="Seed of the experiment"
         ),

@@ -11,9 +11,9 @@ from dpcore.common import wording
 from dpcore.data.column_names import harmless
 from dpcore.dataset import Dataset
 from dpcore.multitask import files
-from dpcore.multitask.answer import MultitaskFound, details, tab_words, words
+from dpcore.multitask.answer import MultitaskSolution, details, tab_words, words
 from dpcore.multitask.answer import plots as core_plots
-from dpcore.multitask.answer.found import tasks_per_user, with_budget
+from dpcore.multitask.answer.found import count_tasks_per_user, rescale_budget
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from dpcore.report.literals import Code
@@ -35,25 +35,25 @@ LARGE_FILE = 1_000_000
 def show_behind(answer: Answer) -> None:
     """How sure the answer is, what it assumes, and the graph and budget that it is for."""
     cards.behind(answer)
-    st.caption(words.what_is_used(answer.found))
+    st.caption(words.describe_tasks(answer.solution))
 
 
-def show_users_and_tasks(found: MultitaskFound) -> None:
+def show_users_and_tasks(found: MultitaskSolution) -> None:
     """How much of the budget users use, and which users; how large tasks are, and what each gets."""
-    weighed = found.weighed
-    plots.draw_beside(details.use(weighed), details.users(weighed))
+    weighed = found.comparison
+    plots.draw_beside(details.plot_use(weighed), details.plot_users(weighed))
     idle = weighed.problem.num_users - int((found.tasks.graph.tasks_per_user > 0).sum())
     if idle:
         st.caption(
             f"{wording.counted(idle, 'user')} without a task {wording.agreeing(idle, 'is', 'are')} left out of both."
         )
-    plots.draw_titled(core_plots.sizes(found.tasks, every=True))
+    plots.draw_titled(core_plots.plot_sizes(found.tasks, has_all_tasks=True))
     _show_table(found)
 
 
-def _show_table(found: MultitaskFound) -> None:
+def _show_table(found: MultitaskSolution) -> None:
     """One row per task."""
-    columns, left_out = details.task_table(found, TABLE_ROWS)
+    columns, left_out = details.tabulate_tasks(found, TABLE_ROWS)
     number = st.column_config.NumberColumn
     own, data = found.parameters.source is TaskSource.DATA, session.dataset()
     names = item_list.names_of(data, "task") if own else ()
@@ -99,7 +99,7 @@ def _show_table(found: MultitaskFound) -> None:
         item_list.offer(QUESTION, data, "tasks")
 
 
-def _has_all(found: MultitaskFound, data: Dataset) -> bool:
+def _has_all(found: MultitaskSolution, data: Dataset) -> bool:
     return data.pairs is not None and found.tasks.graph.num_tasks == data.pairs.num_tasks
 
 
@@ -107,9 +107,9 @@ def show_budget(parameters: MultitaskParameters) -> None:
     """Exact and sufficient beta."""
     budgets, columns = cached.budget(parameters.target), cached.budgets(parameters.delta)
     left, right = st.columns([5, 6])
-    left.markdown(tab_words.budgets(budgets))
+    left.markdown(tab_words.describe_budgets(budgets))
     with right:
-        plots.draw(details.budget(columns, parameters.epsilon, budgets.exact))
+        plots.draw(details.plot_budget(columns, parameters.epsilon, budgets.exact))
 
 
 # --- downloads ----------------------------------------------------------------------------------------------
@@ -128,55 +128,61 @@ def _generated_cell(code: Code, source: Source, public_only: bool) -> str:
 
 def show_files(answer: Answer) -> None:
     """The whole answer; weights and code."""
-    found: MultitaskFound = answer.found
-    disclosure, parameters, weighed, optima = answer.disclosure, found.parameters, found.weighed, found.optima
+    found: MultitaskSolution = answer.solution
+    disclosure, parameters, weighed, optima = (
+        answer.disclosure,
+        found.parameters,
+        found.comparison,
+        found.optima,
+    )
     own = session.dataset() if parameters.source is TaskSource.DATA else None
     source = replace(
-        take_away.source(rows=True, disclosure=disclosure), cell=_generated_cell if own is None else None
+        take_away.source(rows=True, disclosure=disclosure),
+        write_cell=_generated_cell if own is None else None,
     )
     take_away.draw(
         "many_tasks",
         disclosure,
         lambda: report_content.of_answer(
-            QUESTION, answer, source, asked=asked(parameters), summary=words.summary(found, own)
+            QUESTION, answer, source, asked=asked(parameters), summary=words.summarise_tasks(found, own)
         ),
         answer.methods,
     )
     offered = {
-        f"Chosen: μ = {words.exponent(weighed.rule.exponent)}": weighed.chosen,
-        f"Uniform sampling, k = {tasks_per_user(weighed.sampling):,}": weighed.sampling,
+        f"Chosen: μ = {words.format_exponent(weighed.rule.exponent)}": weighed.allocation,
+        f"Uniform sampling, k = {count_tasks_per_user(weighed.sampling):,}": weighed.sampling,
     }
     if optima is not None:
-        offered["Exact optimum, problem (9)"] = optima.same_for_all
-        offered["Exact optimum, free weights"] = optima.free
+        offered["Exact optimum, problem (9)"] = optima.task_optimum
+        offered["Exact optimum, free weights"] = optima.user_task_optimum
     if st.session_state.get(QUESTION.key("download")) not in offered:
         st.session_state[QUESTION.key("download")] = next(iter(offered))
     name = st.selectbox("Which weights", list(offered), key=QUESTION.key("download"))
-    allocation = with_budget(offered[name], found.budgets.exact)
+    allocation = rescale_budget(offered[name], found.budgets.exact)
     if allocation.reads_graph:
         st.caption(
             ":material/warning: These weights are computed from who contributes to what, so they are not part of "
             "a private mechanism."
         )
-    task_file, label = f"{figures.file_name('task_weights', disclosure)}.csv", disclosure.label
+    task_file, label = f"{figures.write_file_name('task_weights', disclosure)}.csv", disclosure.label
     with st.container(horizontal=True):
         cards.file_button(
             "Task weights (CSV)",
             "task_weights.csv",
             disclosure,
-            lambda: files.task_weights_csv(allocation, label),
+            lambda: files.write_task_weights(allocation, label),
             key="tasks_file_task",
         )
         cards.file_button(
             "User-task weights (CSV)",
             "user_task_weights.csv",
             disclosure,
-            lambda: b"".join(piece.encode() for piece in files.pair_weights_csv(allocation, label)),
+            lambda: b"".join(piece.encode() for piece in files.write_pair_weights(allocation, label)),
             key="tasks_file_user-task",
         )
         st.download_button(
             "Code (Python)",
-            lambda: files.numpy_code(allocation, task_file),
+            lambda: files.write_numpy_code(allocation, task_file),
             file_name="apply_weights.py",
             mime="text/x-python",
             key="tasks_file_code",
@@ -191,4 +197,4 @@ def show_files(answer: Answer) -> None:
         "every user's weights from the tasks' factors."
     )
     with st.expander("Look at the code"):
-        st.code(files.numpy_code(allocation, task_file), language="python")
+        st.code(files.write_numpy_code(allocation, task_file), language="python")

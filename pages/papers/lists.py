@@ -41,7 +41,7 @@ def show_figures(computed: Sequence[tuple[PaperFigure, FigureRuns]]) -> None:
 def show_items(paper: Paper, computed: Sequence[tuple[PaperFigure, FigureRuns]]) -> None:
     """Show where each numbered item stands, with how near ours is where it is a figure."""
     st.markdown(paper.introduction.replace("\n", " "))
-    places = [item.place for item in paper.items]
+    places = [item.first_place for item in paper.items]
     # An item that has several figures gets the first.
     by_item = {(pair[0].paper, re.split(" [(]|, ", pair[0].item)[0]): pair for pair in reversed(computed)}
     figures = [
@@ -78,13 +78,13 @@ def _compare(computed: Sequence[tuple[PaperFigure, FigureRuns] | None]) -> dict[
     """Return three columns: the largest difference, and small pictures of the last line, ours and theirs."""
     return {
         "Largest difference": [None if pair is None else _difference(*pair) for pair in computed],
-        "Ours": [None if pair is None else _finite(pair[1].over_runs.mean[-1]) for pair in computed],
-        "Theirs": [None if pair is None else _finite(pair[0].lines[-1].theirs) for pair in computed],
+        "Ours": [None if pair is None else _finite(pair[1].summary.mean[-1]) for pair in computed],
+        "Theirs": [None if pair is None else _finite(pair[0].lines[-1].paper_values) for pair in computed],
     }
 
 
 def _difference(figure: PaperFigure, runs: FigureRuns) -> str:
-    difference = figure.largest_difference(runs)
+    difference = figure.compute_largest_difference(runs)
     if difference is None:
         return "no numbers printed"
     return "within" if difference == 0.0 else wording.percent(difference)

@@ -7,7 +7,7 @@ import streamlit as st
 from dpcore.answer.paper_figure import FigureRuns, PaperFigure
 from dpcore.answer.paper_plot import build_plot, describe_difference
 from dpcore.common import wording
-from dpcore.papers import FIGURES, items, named
+from dpcore.papers import FIGURES, find_figure, items
 from pages.papers import lists, opening
 from pages.papers.question import QUESTION
 from pages.shared.base import catalogue
@@ -16,7 +16,7 @@ from pages.shared.fields import fields
 from pages.shared.screen import layout, paper, plots
 
 NAMES = {figure.key: f"{figure.name}: {figure.title}" for figure in FIGURES}
-PAPERS = {paper.title: paper.title for paper in items.papers()}
+PAPERS = {paper.title: paper.title for paper in items.list_papers()}
 FIRST = "amin-figure-3"
 """Shown first: the paper says numbers of it, and few curves tell whether ours agree."""
 
@@ -26,7 +26,7 @@ def body(places: layout.Places) -> None:
     chosen = QUESTION.key("figure")
     st.session_state.setdefault(chosen, FIRST)
     with places.line:
-        figure = named(fields.pick("Figure", NAMES, chosen, width=560))
+        figure = find_figure(fields.pick("Figure", NAMES, chosen, width=560))
     runs = paper.newest_runs(figure)
     with places.figure:
         plots.draw(build_plot(figure, runs))
@@ -41,8 +41,8 @@ def show_answer(figure: PaperFigure, runs: FigureRuns) -> None:
     """Show how near ours are, the page for one's own data, and the button that computes it anew."""
     with st.container(key="papers_card"):
         st.markdown(f"## {figure.item}, {figure.paper}")
-        difference = figure.largest_difference(runs)
-        if difference is not None and figure.within is None:
+        difference = figure.compute_largest_difference(runs)
+        if difference is not None and figure.stated_range is None:
             cards.large(
                 "Largest difference, ours to theirs",
                 wording.percent(difference),
@@ -50,7 +50,7 @@ def show_answer(figure: PaperFigure, runs: FigureRuns) -> None:
                 f"{difference:.3g}",
                 "papers",
             )
-            st.markdown(f"{figure.differs.partition('. ')[0]}.")
+            st.markdown(f"{figure.difference_note.partition('. ')[0]}.")
         else:
             st.markdown(describe_difference(figure, runs))
         page = catalogue.page(figure.page)
@@ -77,7 +77,7 @@ def show_lists() -> None:
     chosen = QUESTION.key("paper")
     st.session_state.setdefault(chosen, next(iter(PAPERS)))
     title = fields.choice("Paper", PAPERS, chosen)
-    lists.show_items(next(paper for paper in items.papers() if paper.title == title), computed)
+    lists.show_items(next(paper for paper in items.list_papers() if paper.title == title), computed)
 
 
 layout.show(QUESTION, body, budget=False)

@@ -7,7 +7,7 @@ from dpcore.common.errors import InvalidInput
 from dpcore.per_group.answer import (
     DistributionFound,
     PerGroupFound,
-    answered,
+    build_answer,
     distribution,
     refused_answer,
     words,
@@ -52,7 +52,7 @@ def body(places: layout.Places) -> None:
 def show(found: PerGroupFound | DistributionFound, places: layout.Places) -> None:
     """The answer made of what was found."""
     page_run.answers(found.parameters)
-    answer = answered(data, found.parameters, found)
+    answer = build_answer(data, found.parameters, found)
     with places.figure:  # First: its message goes ahead of all others.
         label = stand_ins.DEMONSTRATION if demonstration else ""
         plots.draw(plots.main_plot(answer, "per-group-error"), label, moves=QUESTION.key)

@@ -23,7 +23,7 @@ def scaling(answer: Answer) -> None:
     if "per-group-norm" not in answer.plots:
         what = (
             "A mean is a ratio of two sums"
-            if answer.found.is_mean
+            if answer.solution.is_mean
             else "With sums of any sign, clipping can cancel bias"
         )
         st.info(
@@ -43,7 +43,7 @@ def scaling(answer: Answer) -> None:
 
 def survival(answer: Answer) -> None:
     """Which groups are released, and what they and the lost ones add to the error."""
-    st.markdown("\n".join(f"- {sentence}" for sentence in selected_words.survival_sentences(answer.found)))
+    st.markdown("\n".join(f"- {sentence}" for sentence in selected_words.survival_sentences(answer.solution)))
     if "per-group-survival" not in answer.plots:
         return
     plots.draw(answer.plots["per-group-survival"]())
@@ -56,13 +56,13 @@ def survival(answer: Answer) -> None:
 
 def groups(answer: Answer) -> None:
     """Every group's error against its size."""
-    st.markdown("\n".join(f"- {sentence}" for sentence in words.group_sentences(answer.found)))
+    st.markdown("\n".join(f"- {sentence}" for sentence in words.group_sentences(answer.solution)))
     plots.draw(answer.plots["per-group-sizes"]())
     _say_drawn(answer, "sizes")
 
 
 def _say_drawn(answer: Answer, over: str) -> None:
-    if answer.found.problem.pairs.num_entries > MOST_POINTS:
+    if answer.solution.problem.pairs.num_entries > MOST_POINTS:
         st.caption(f"{MOST_POINTS:,} groups are drawn, evenly spread over their {over}.")
 
 
@@ -81,23 +81,23 @@ def show_files(answer: Answer, data: Dataset) -> None:
 
 def data_cell(code: Code, source: Source, public_only: bool) -> str:
     """The cell that reads the distribution's file into ``data``; its name holds nothing of the person's."""
-    code.use("pair_distribution", "dpcore.data")
-    name = f"{figures.file_name('pair_distribution', source.dataset.provenance)}.json"
-    code.use("Path", "pathlib")
+    code.import_name("pair_distribution", "dpcore.data")
+    name = f"{figures.write_file_name('pair_distribution', source.dataset.provenance)}.json"
+    code.import_name("Path", "pathlib")
     return (
         "# From the page Per group, Downloads, button Distribution of pairs (JSON).\n"
         f"FILE = Path({name!r})\n"
-        f"data = pair_distribution.read(FILE.read_bytes(), FILE.name, {code.of(source.dataset.disclosure)})"
+        f"data = pair_distribution.read(FILE.read_bytes(), FILE.name, {code.write(source.dataset.disclosure)})"
     )
 
 
 def show_files_of_distribution(answer: Answer, data: Dataset) -> None:
     """The whole answer, the choice, and the distribution that the script reads."""
     assert answer.choice is not None
-    sizes = answer.found.problem.sizes
+    sizes = answer.solution.problem.sizes
     held = pair_distribution.fits(sizes)
     if held:
-        source = Source(data, rows=True, cell=data_cell)
+        source = Source(data, needs_rows=True, write_cell=data_cell)
         take_away.draw(
             "per_group",
             data.provenance,

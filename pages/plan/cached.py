@@ -6,24 +6,24 @@ from dataclasses import replace
 
 from dpcore.answer import Answer
 from dpcore.dataset import Dataset
-from dpcore.plan.answer import PlanFound, answered, find
-from dpcore.plan.answer.noises import Noises, both
-from dpcore.plan.one_truncation import OneTruncation, best_common_bound
+from dpcore.plan.answer import PlanSolution, build_answer, solve
+from dpcore.plan.answer.noises import NoiseComparison, compare_noises
+from dpcore.plan.one_truncation import OneTruncation, find_common_bound
 from dpcore.plan.parameters import Objective, PlanParameters
-from dpcore.plan.table import PlannedLine, planned
+from dpcore.plan.table import PlannedLine, plan_lines
 from pages.shared.base.cache import cached
 
 
 @cached(max_entries=8)
 def _planned(digest: str, asked: PlanParameters, _data: Dataset) -> tuple[PlannedLine, ...]:
-    return planned(_data, asked)
+    return plan_lines(_data, asked)
 
 
 @cached(max_entries=16)
-def _found(digest: str, asked: PlanParameters, _data: Dataset) -> PlanFound:
+def _found(digest: str, asked: PlanParameters, _data: Dataset) -> PlanSolution:
     # The curves are the same at every epsilon.
     curves = _planned(digest, replace(asked, epsilon=1.0, objective=Objective.SUM), _data)
-    return find(_data, asked, curves)
+    return solve(_data, asked, curves)
 
 
 def plan_answer(data: Dataset, asked: PlanParameters) -> Answer:
@@ -32,20 +32,20 @@ def plan_answer(data: Dataset, asked: PlanParameters) -> Answer:
     Raises:
         InvalidInput: The data lack what a line needs, or no epsilon is enough for all wanted errors.
     """
-    return answered(data, asked, _found(data.digest, asked, data))
+    return build_answer(data, asked, _found(data.digest, asked, data))
 
 
 @cached(max_entries=8)
-def one_truncation(digest: str, asked: PlanParameters, _found: PlanFound, _data: Dataset) -> OneTruncation:
+def one_truncation(digest: str, asked: PlanParameters, _found: PlanSolution, _data: Dataset) -> OneTruncation:
     """The best single bound on rows for all lines.
 
     Raises:
         InvalidInput: A line whose error under a common truncation is not known.
     """
-    return best_common_bound(_data, asked, _found.planned, _found.budget)
+    return find_common_bound(_data, asked, _found.planned, _found.budget)
 
 
 @cached(max_entries=8)
-def both_noises(digest: str, asked: PlanParameters, _found: PlanFound, _data: Dataset) -> Noises:
+def both_noises(digest: str, asked: PlanParameters, _found: PlanSolution, _data: Dataset) -> NoiseComparison:
     """The plan beside the best one with the other noise."""
-    return both(_data, asked, _found)
+    return compare_noises(_data, asked, _found)

@@ -11,7 +11,7 @@ from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.mean import Target, VarianceSource
 from dpcore.plan import lines
-from dpcore.plan.lines import Released
+from dpcore.plan.lines import LineStatistic
 from dpcore.plan.parameters import PlanParameters
 from pages.plan.question import ENDS, OF_MEAN, QUESTION
 from pages.shared.screen import inputs, layout
@@ -27,10 +27,10 @@ def read(places: layout.Places) -> PlanParameters | None:
     state, key = st.session_state, QUESTION.key
 
     def is_hidden(name: str) -> bool:
-        asked = lines.read(state[key("lines")], Problems())
+        asked = lines.parse_lines(state[key("lines")], Problems())
         if name in ENDS:
-            return not any(line.released.ranged for line in asked)
-        has_mean = any(line.released is Released.MEAN for line in asked)
+            return not any(line.statistic.needs_range for line in asked)
+        has_mean = any(line.statistic is LineStatistic.MEAN for line in asked)
         of_table = state[key("target")] is Target.TABLE
         reads_table = of_table and state[key("variance_source")] is VarianceSource.FROM_VALUES
         return name in FIELDS_OF_MEAN and (
@@ -67,7 +67,7 @@ def _editor() -> None:
         key=key,
         column_config={
             RELEASE: st.column_config.SelectboxColumn(
-                options=[kind.value for kind in Released], required=True
+                options=[kind.value for kind in LineStatistic], required=True
             ),
             QUANTILE: st.column_config.NumberColumn(
                 help="Which quantile; 0.5, the median, where empty", format="%g", width=70
@@ -92,7 +92,7 @@ def frame_of(text: str) -> pd.DataFrame:
     """The table of lines; one that cannot be read stands there as it is, so that nothing that was entered is lost."""
     rows = [
         (what, q, wanted or None, None if weight == 1.0 else weight)
-        for what, q, wanted, weight in lines.cells(text)
+        for what, q, wanted, weight in lines.tabulate_lines(text)
     ]
     frame = pd.DataFrame(rows, columns=[RELEASE, QUANTILE, WANTED, WEIGHT])
     return frame.astype({RELEASE: object, QUANTILE: float, WANTED: object, WEIGHT: float})
@@ -106,7 +106,7 @@ def text_of(frame: pd.DataFrame) -> str:
         if not isinstance(kind, str) or not kind:
             continue
         said = [kind]
-        if kind == Released.QUANTILE.value:
+        if kind == LineStatistic.QUANTILE.value:
             q = 0.5 if pd.isna(row[QUANTILE]) else float(row[QUANTILE])
             said = ["median" if q == 0.5 else f"quantile {wording.digits(q)}"]
         if isinstance(row[WANTED], str) and row[WANTED].strip():

@@ -11,20 +11,20 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.code import Released as Written
 from dpcore.common.checks import Problems
-from dpcore.common.text_fields import numbers_of
+from dpcore.common.text_fields import parse_numbers
 from dpcore.plan import lines
-from dpcore.plan.lines import Line, Released
+from dpcore.plan.lines import Line, LineStatistic
 from dpcore.plan.table import NEIGHBOURS
 from pages.plan.question import QUESTION
 from pages.shared.base.cache import cached
 
 LINES = {
-    Written.MEAN: Released.MEAN,
-    Written.SUM: Released.SUM,
-    Written.COUNT: Released.ROWS,
-    Written.GROUP_COUNTS: Released.GROUP_USERS,
-    Written.GROUP_ROWS: Released.GROUP_ROWS,
-    Written.GROUP_SUMS: Released.GROUP_SUMS,
+    Written.MEAN: LineStatistic.MEAN,
+    Written.SUM: LineStatistic.SUM,
+    Written.COUNT: LineStatistic.ROWS,
+    Written.GROUP_COUNTS: LineStatistic.GROUP_USERS,
+    Written.GROUP_ROWS: LineStatistic.GROUP_ROWS,
+    Written.GROUP_SUMS: LineStatistic.GROUP_SUMS,
 }
 
 
@@ -36,9 +36,9 @@ def texts_of(card: Answer) -> tuple[str, ...]:
     """The lines that release the same; empty where there are none."""
     if card.setting is None:
         return ()
-    if card.setting.released is Written.QUANTILE:
-        return tuple(Line(Released.QUANTILE, q).text for q in numbers_of(card.parameters.quantiles))
-    kind = LINES.get(card.setting.released)
+    if card.setting.statistic is Written.QUANTILE:
+        return tuple(Line(LineStatistic.QUANTILE, q).text for q in parse_numbers(card.parameters.quantiles))
+    kind = LINES.get(card.setting.statistic)
     return () if kind is None else (kind.value,)
 
 
@@ -50,7 +50,7 @@ def lacking(text: str, new: tuple[str, ...]) -> tuple[str, ...]:
 
 @cached(max_entries=4)
 def _there(text: str) -> frozenset[str]:
-    return frozenset(line.what for line in lines.read(text, Problems()))
+    return frozenset(line.label for line in lines.parse_lines(text, Problems()))
 
 
 def otherwise(card: Answer) -> tuple[str, ...]:
@@ -72,8 +72,8 @@ def draw(card: Answer, key: str) -> None:
     """
     new, held = texts_of(card), QUESTION.key("lines")
     if not new:
-        if card.setting is not None and card.setting.released in NOT_HELD:
-            st.caption(NOT_HELD[card.setting.released])
+        if card.setting is not None and card.setting.statistic in NOT_HELD:
+            st.caption(NOT_HELD[card.setting.statistic])
         return
     if not lacking(st.session_state.get(held) or "", new):
         st.page_link(QUESTION.path, label="Among the numbers of the plan", icon=QUESTION.icon)

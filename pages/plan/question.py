@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpcore.dataset import Contribution, Dataset
-from dpcore.plan.parameters import FIRST_LINES, PlanParameters, usual
+from dpcore.plan.parameters import FIRST_LINES, PlanParameters, choose_defaults
 from pages.shared.base.proposals import propose_range, propose_settings
 from pages.shared.base.question import Facet, From, Question
 
@@ -20,7 +20,7 @@ def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
 
     What the person chose stays; but that private values may be read was said of other data, and is asked anew.
     """
-    found = propose_settings(now, usual(data), OF_MEAN[:2] if data.is_private else ())
+    found = propose_settings(now, choose_defaults(data), OF_MEAN[:2] if data.is_private else ())
     ranged = data.values is not None and not data.is_private and data.release is None
     if now["lines"] in (
         None,

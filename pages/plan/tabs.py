@@ -13,9 +13,9 @@ from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
-from dpcore.plan.answer import noises, with_noises, words
-from dpcore.plan.lines import Released
-from dpcore.plan.one_truncation import rows_in_all_groups
+from dpcore.plan.answer import add_noise_comparison, noises, words
+from dpcore.plan.lines import LineStatistic
+from dpcore.plan.one_truncation import find_bound_over_groups
 from dpcore.report import settings_file
 from pages.plan import cached
 from pages.plan.question import QUESTION
@@ -28,7 +28,9 @@ from pages.shared.screen import plots
 
 def show_behind(answer: Answer) -> None:
     """Every line with its share, bound and error, and what stands behind the plan."""
-    tables.show(words.table(answer.found), "Share, bound and error of every number", height="content")
+    tables.show(
+        words.tabulate_plan(answer.solution), "Share, bound and error of every number", height="content"
+    )
     st.caption(words.TABLE_NOTE)
     cards.behind(replace(answer, numbers=answer.numbers[:2]))
 
@@ -41,9 +43,9 @@ def show_shares(answer: Answer) -> None:
 
 def show_noises(data: Dataset, answer: Answer) -> None:
     """Laplace against Gaussian noise, both as the program draws them."""
-    both = cached.both_noises(data.digest, answer.parameters, answer.found, data)
-    st.markdown(wording.capital(noises.sentence(both, answer.found, answer.parameters)))
-    if columns := noises.table(both, answer.found):
+    both = cached.both_noises(data.digest, answer.parameters, answer.solution, data)
+    st.markdown(wording.capital(noises.write_comparison(both, answer.solution, answer.parameters)))
+    if columns := noises.tabulate_comparison(both, answer.solution):
         tables.show(columns, "Errors with either noise", height="content")
     cards.label(answer.disclosure)
 
@@ -51,19 +53,21 @@ def show_noises(data: Dataset, answer: Answer) -> None:
 def show_one_bound(data: Dataset, answer: Answer) -> None:
     """What one truncation of the table for all lines costs."""
     try:
-        one = cached.one_truncation(data.digest, answer.parameters, answer.found, data)
+        one = cached.one_truncation(data.digest, answer.parameters, answer.solution, data)
     except InvalidInput as refused:
         fields.say(refused.problems)
     else:
-        st.markdown(words.one_bound(one, answer.found))
+        st.markdown(words.describe_common_bound(one, answer.solution))
         tables.show(
-            words.one_bound_table(one, answer.found), "Errors under one bound on rows", height="content"
+            words.tabulate_common_bound(one, answer.solution),
+            "Errors under one bound on rows",
+            height="content",
         )
-    for line in answer.found.lines:
-        if line.planned.line.released is Released.GROUP_ROWS and not line.dropped:
+    for line in answer.solution.lines:
+        if line.planned.line.statistic is LineStatistic.GROUP_ROWS and not line.is_dropped:
             with contextlib.suppress(InvalidInput):  # Rows in no group, which is said above.
-                of_all = rows_in_all_groups(data, answer.parameters, line.planned, line.v)
-                st.markdown(words.rows_in_all_groups(line, *of_all))
+                of_all = find_bound_over_groups(data, answer.parameters, line.planned, line.v)
+                st.markdown(words.describe_bound_over_groups(line, *of_all))
     cards.label(answer.disclosure)
 
 
@@ -73,11 +77,11 @@ def show_files(data: Dataset, answer: Answer) -> None:
     take_away.draw(
         "plan",
         answer.disclosure,
-        lambda: report_content.of_answer(QUESTION, with_noises(answer, data), source),
+        lambda: report_content.of_answer(QUESTION, add_noise_comparison(answer, data), source),
         answer.methods,
         f"**Choice** holds every line with its share, bound and error. Label: *{answer.disclosure.label}*.",
     )
-    if not settings_file.reads_back(data):
+    if not settings_file.can_read_again(data):
         return
     st.markdown(
         "**plan.toml** holds what you entered, with the names of your columns: `sweet-spot plan plan.toml data.csv` "
@@ -91,7 +95,7 @@ def settings_of(data: Dataset, answer: Answer) -> str:
     call = questions.call_with(QUESTION.name, answer.parameters)
     assert call is not None
     name, settings = call
-    by_line = {"lines": [line.text for line in answer.parameters.asked]}
-    return settings_file.text(
+    by_line = {"lines": [line.text for line in answer.parameters.parsed_lines]}
+    return settings_file.write_settings(
         (name, settings | by_line), questions.command_of(name), data, questions.ASKED[name].columns
     )

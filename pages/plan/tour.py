@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.common import wording
 from dpcore.dataset import Dataset
-from dpcore.plan.answer import PlanFound, find
+from dpcore.plan.answer import PlanSolution, solve
 from dpcore.plan.parameters import PlanParameters
 from pages.shared.session import session
 from pages.shared.session.tour import Step
@@ -12,16 +12,17 @@ from pages.shared.session.tour import Step
 
 def answer(data: Dataset, asked: PlanParameters) -> str:
     """How many numbers have their wanted error at the epsilon that is set, and which one needs most of the budget."""
-    found = find(data, asked)
-    name = found.planned[found.eater].line.what
+    found = solve(data, asked)
+    name = found.planned[found.most_expensive].line.label
     return (
-        f"**{wording.capital(name)}**. At ε = {wording.entered(asked.epsilon)}, {found.reached} of {len(found.lines)} "
+        f"**{wording.capital(name)}**. At ε = {wording.entered(asked.epsilon)}, {found.num_reached} of "
+        f"{len(found.lines)} "
         f"are as exact as wanted; it alone needs {_share(found)} of the ε that is enough for all."
     )
 
 
-def _share(found: PlanFound) -> str:
-    return wording.percent(float(found.needed[found.eater] / found.needed.sum()))
+def _share(found: PlanSolution) -> str:
+    return wording.percent(float(found.needed_amounts[found.most_expensive] / found.needed_amounts.sum()))
 
 
 _BEGIN = PlanParameters(1.0, lines="users; rows; sum; mean; rows per group", lower=0.0, upper=100.0)

@@ -8,10 +8,10 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.answer.value_range import KNOW
+from dpcore.answer.value_range import RANGE_SOURCE
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import ReleaseFacts, rounded_up
+from dpcore.common.privacy import ReleaseFacts, format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import code as pair_code
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
@@ -105,8 +105,8 @@ def with_drawn(card: Answer, drawn: Answer, what: str = "bound") -> Answer:
         card,
         headline=drawn.headline,
         numbers=drawn.numbers,
-        parts=(),
-        good_enough="",
+        error_parts=(),
+        near_optimal="",
         detail=f"{drawn.detail} This {what} may be published. The figure may not: it shows private data.",
         disclosure=drawn.disclosure,
         code=drawn.code,
@@ -190,19 +190,19 @@ def would_spend(facts: ReleaseFacts, alone: bool = False) -> str:
         alone: Whether the sum is left out, as beside a bound whose own sum with its release stands there.
     """
     delta = facts.delta
-    cost = f"ε = {rounded_up(facts.epsilon)}" + (f", δ = {rounded_up(delta)}" if delta else "")
-    before, after = session.ledger(), session.ledger().after(facts)
+    cost = f"ε = {format_rounded_up(facts.epsilon)}" + (f", δ = {format_rounded_up(delta)}" if delta else "")
+    before, after = session.ledger(), session.ledger().add(facts)
     if alone:
         return f"**Spends {cost}** more ({facts.neighbours.short}); the sidebar adds up what was spent."
     if not before.releases:
         return f"**Spends {cost}**, the first on these data in this window ({facts.neighbours.short})."
-    assert after.spent is not None
-    total = f"ε = {rounded_up(after.spent.epsilon)}"
-    total += f", δ = {rounded_up(after.spent.delta)}" if after.spent.delta else ""
+    assert after.total is not None
+    total = f"ε = {format_rounded_up(after.total.epsilon)}"
+    total += f", δ = {format_rounded_up(after.total.delta)}" if after.total.delta else ""
     made = f"{len(after.releases)} releases"
     return (
         f"**Spends {cost}.** With what was spent before in this window, **{total}** in {made} "
-        f"({after.spent.neighbours.short})."
+        f"({after.total.neighbours.short})."
     )
 
 
@@ -364,7 +364,8 @@ def show_code(drawn: PrivateChoice | PrivatePair, wanted: Kind, at: int) -> None
     if wanted is not Wanted.SUM and (lower is None or upper is None):
         # An invented one would clamp the values without a word.
         st.info(
-            f"**What range can a value have?** Enter L and U on the page *Mean*, {KNOW} The program follows here.",
+            f"**What range can a value have?** Enter L and U on the page *Mean*, {RANGE_SOURCE} The program "
+            "follows here.",
             icon=":material/straighten:",
         )
         st.page_link(session.page_file("Mean"), label="Mean", icon=":material/functions:")
@@ -397,7 +398,7 @@ def _copy_in_use(data: Dataset) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             # Not on request: the page reruns when simulated copies are done, and a file that is being made
             # at that moment is lost. A release has one line per bin at most.
-            content = csv_files.histogram_csv(data)
+            content = csv_files.write_histogram(data)
             cards.file_button("Released histogram (CSV)", "private_copy.csv", data.provenance, content)
             st.page_link(session.page_file("Mean"), label="Mean on the release", icon=":material/functions:")
             st.page_link(

@@ -14,7 +14,7 @@ from dpcore.code import Choice
 from dpcore.code.forms import CodeChoice
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import Measure
-from dpcore.common.privacy import ReleaseFacts, rounded_up
+from dpcore.common.privacy import ReleaseFacts, format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
@@ -66,7 +66,7 @@ class Way:
         assert self.asked is not None
         of_pair = isinstance(self.asked, PrivatePairProblem)
         epsilon = self.asked.epsilon if of_pair else self.asked.epsilon_choice  # type: ignore[union-attr]
-        return f"{'Draw it privately' if self.drawn is None else 'Draw another'} (ε = {rounded_up(epsilon)})"
+        return f"{'Draw it privately' if self.drawn is None else 'Draw another'} (ε = {format_rounded_up(epsilon)})"
 
     @property
     def help(self) -> str:
@@ -187,8 +187,8 @@ def _aim(card: Answer, asked: PrivateParameters | BoundDraw) -> str:
         return _aim_of_bound(card, asked)
     if card.setting is None or asked.setting is None:
         return ""
-    differing = card.setting.differing(asked.setting)
-    if {"user_share", "of_table"} & set(differing):
+    differing = card.setting.list_differences(asked.setting)
+    if {"user_share", "is_table_mean"} & set(differing):
         return "The draw takes rows as independent."
     return "The draw aims at the least bias plus mean noise." if "measure" in differing else ""
 
@@ -200,17 +200,17 @@ def _aim_of_bound(card: Answer, asked: BoundDraw) -> str:
         best = asked.setting.measure is Measure.BOUND
         aim = "" if best else "The draw aims at the least bias plus mean noise. "
         return f"{aim}It counts a total below 0 as 0, and so does its program."
-    return "The draw aims at the bound that is best from counts." if asked.setting.values_read else ""
+    return "The draw aims at the bound that is best from counts." if asked.setting.uses_values else ""
 
 
 def _card(card: Answer, drawn: PrivateChoice | PrivatePair, asked: Asked, data: Dataset) -> Answer:
     """The card with what was drawn in place of what was read off the data."""
     if isinstance(asked, PrivatePairProblem):
-        return actions.with_drawn(card, drawing.answered(card, drawn, asked, data), "pair")
+        return actions.with_drawn(card, drawing.build_answer(card, drawn, asked, data), "pair")
     ends = drawing.ends_of(card, asked)
     if asked.wanted in (Wanted.CAP, Wanted.SMOOTH) and None in ends:  # On *Choose privately*.
         ends = setting.held(MEAN, "lower"), setting.held(MEAN, "upper")
-    return actions.with_drawn(card, drawing.answered(card, drawn, asked, data, ends, range_facts(ends)))
+    return actions.with_drawn(card, drawing.build_answer(card, drawn, asked, data, ends, range_facts(ends)))
 
 
 def range_facts(ends: Ends) -> ReleaseFacts | None:
@@ -236,6 +236,6 @@ def with_range(card: Answer) -> Answer:
         card.disclosure, ReleaseFacts
     ):  # The bound was drawn, too, and the card has said what all of it is.
         return replace(card, code=found)
-    total = rounded_up(drawn.facts.epsilon + release.epsilon)
+    total = format_rounded_up(drawn.facts.epsilon + release.epsilon)
     said = f"With the draw of the range, ε = {total} in all."
     return replace(card, detail=f"{card.detail} {said}".strip(), code=found)

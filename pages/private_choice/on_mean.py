@@ -20,10 +20,10 @@ USERS_FOLLOWED = QUESTION.key("users_followed")
 def follow(data: Dataset) -> None:
     """Take up what *Mean* goes by of values and users, where that has changed; nothing read off private values."""
     _follow_users(data)
-    there, state = elsewhere.answered(data), st.session_state
+    there, state = elsewhere.build_answer(data), st.session_state
     share = PrivateParameters(1.0).variance_share
     setting = None if there is None else there.setting
-    if setting is not None and not (setting.values_read and data.is_private):
+    if setting is not None and not (setting.uses_values and data.is_private):
         # Where all values are the same, nothing is to be chosen: the page says so of an empty share.
         share = min(setting.variance_share or 0.0, share) or share
     before = state.get(FOLLOWED, PrivateParameters(1.0).variance_share)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import ReleaseFacts, rounded_up
+from dpcore.common.privacy import ReleaseFacts, format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.private_choice import private_range
 from dpcore.private_choice.answer import words
@@ -66,7 +66,7 @@ def form(data: Dataset) -> bool:
         st.markdown(words.ways(cached.range_ways(asked, min(max(asked.users, 10.0), 1e6))))
     what = "L and U" if asked.lower is None else "U"
     return st.button(
-        f"Draw {what} (ε = {rounded_up(asked.epsilon)})",
+        f"Draw {what} (ε = {format_rounded_up(asked.epsilon)})",
         key="private_range_draw",
         icon=":material/casino:",
         type=fields.main_button(),

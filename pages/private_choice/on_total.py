@@ -33,7 +33,7 @@ def differing(data: Dataset, asked: PrivateParameters, number: float) -> str:
         there = TotalParameters(asked.epsilon, mechanism=noise, delta=delta, measure=measure)
     except InvalidInput:
         return ""
-    found = cached.total_answer(data, there).found.bound
+    found = cached.total_answer(data, there).solution.bound
     same = measure is Measure.BOUND and not asked.margin
     same &= (noise, delta) == (asked.release_noise, asked.release_delta)
     if same or found == number:  # Of two bounds with the same error either is best.

@@ -5,7 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.common.errors import InvalidInput
-from dpcore.private_choice.answer import answered
+from dpcore.private_choice.answer import build_answer
 from dpcore.private_choice.fixed_point import checked_users
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from pages.mean import elsewhere
@@ -43,7 +43,7 @@ def show_costs(parameters: PrivateParameters, places: layout.Places) -> None:
     """The figure of costs, the card, and the tabs."""
     exact = cached.found(data.digest, parameters, data)
     found = replace(exact, copies=work.over_epsilon(data, parameters))
-    answer = answered(data, parameters, found)
+    answer = build_answer(data, parameters, found)
     smooth = parameters.wanted is Wanted.SMOOTH
     said = elsewhere.differing(data, answer.setting, found.best, smooth)
     if said := said or on_total.differing(data, parameters, found.best):

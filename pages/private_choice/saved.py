@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from dpcore.common.ledger import Ledger
-from dpcore.common.strict_json import Part, Reader, maybe, text, whole
+from dpcore.common.strict_json import JsonValue, Reader, read_integer, read_optional, read_text
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.saved_dataset import FACTS, NAME, facts_of, facts_to_json
 from dpcore.private_choice.answer.words import Drawn, Kind
@@ -44,15 +44,19 @@ UNIT, COLUMN = "unit", "column"
 """Of the bound on a total; a bound on rows has neither."""
 _KINDS = {one.value: one for one in _CONDITIONS}
 _READ: dict[str, Reader] = {
-    "number": lambda part: part.one_of(_KINDS),
+    "number": lambda part: part.choose(_KINDS),
     "condition": lambda part: part,
-    "value": Part.number,
-    "asked_epsilon": Part.number,
-    "largest": whole(1, MAX_SIZE),
-    "guess": maybe(Part.number),
-    "factor": maybe(Part.number),
+    "value": JsonValue.get_number,
+    "asked_epsilon": JsonValue.get_number,
+    "largest": read_integer(1, MAX_SIZE),
+    "guess": read_optional(JsonValue.get_number),
+    "factor": read_optional(JsonValue.get_number),
 }
-_READ_SOMETIMES: dict[str, Reader] = {SMALL_FIRST: Part.number, UNIT: Part.number, COLUMN: text(NAME)}
+_READ_SOMETIMES: dict[str, Reader] = {
+    SMALL_FIRST: JsonValue.get_number,
+    UNIT: JsonValue.get_number,
+    COLUMN: read_text(NAME),
+}
 
 
 def to_json(held: Mapping[str, Choices]) -> dict[str, Any]:
@@ -78,7 +82,7 @@ def _written(wanted: Kind, one: Drawn) -> dict[str, Any]:
     }
 
 
-def from_json(part: Part, accounts: Mapping[str, Ledger]) -> dict[str, Choices]:
+def from_json(part: JsonValue, accounts: Mapping[str, Ledger]) -> dict[str, Choices]:
     """The numbers of a file; problems are noted.
 
     Args:
@@ -86,12 +90,12 @@ def from_json(part: Part, accounts: Mapping[str, Ledger]) -> dict[str, Choices]:
         accounts: What the file says was released, by digest of the data.
     """
     found: dict[str, Choices] = {}
-    for digest, entries in (part.named(MOST) or {}).items():
-        if Part(digest, entries.place, entries.problems).text(DIGEST) is None:
+    for digest, entries in (part.get_named(MOST) or {}).items():
+        if JsonValue(digest, entries.location, entries.problems).get_text(DIGEST) is None:
             continue
         paid = list(accounts.get(digest, Ledger()).releases)
         drawn = []
-        for entry in entries.entries(MOST) or ():
+        for entry in entries.get_entries(MOST) or ():
             one = _read(entry)
             if one is None:
                 continue
@@ -104,10 +108,10 @@ def from_json(part: Part, accounts: Mapping[str, Ledger]) -> dict[str, Choices]:
     return found
 
 
-def _read(part: Part) -> tuple[Kind, Drawn] | None:
+def _read(part: JsonValue) -> tuple[Kind, Drawn] | None:
     if saved_several.is_one(part):
         return saved_several.read(part)
-    given = part.each({**_READ, **FACTS}, _READ_SOMETIMES)
+    given = part.read_members({**_READ, **FACTS}, _READ_SOMETIMES)
     facts = facts_of(part, given)
     if given is None or facts is None:
         return None
@@ -117,8 +121,9 @@ def _read(part: Part) -> tuple[Kind, Drawn] | None:
         part.refuse("a unit and a column go with the bound on a total")
         return None
     kind, names = _CONDITIONS[wanted]
-    numbers = given["condition"].each(
-        dict.fromkeys(names, Part.number), {USER_SHARE: Part.number} if wanted in _OF_TABLE else {}
+    numbers = given["condition"].read_members(
+        dict.fromkeys(names, JsonValue.get_number),
+        {USER_SHARE: JsonValue.get_number} if wanted in _OF_TABLE else {},
     )
     if numbers is None:
         return None
@@ -136,10 +141,10 @@ def _read(part: Part) -> tuple[Kind, Drawn] | None:
             condition, epsilon, given["largest"], facts.neighbours, prior, given.get(UNIT, 1.0)
         )
 
-    problem = part.made(asked)
+    problem = part.build(asked)
     if problem is None:
         return None
-    before = len(part.problems.found)
+    before = len(part.problems.entries)
     if given["value"] not in problem.bounds:
         part.refuse("this number cannot be drawn for its question")
     if not 0.0 < facts.epsilon <= epsilon or facts.delta != 0.0 or facts.mechanism != MECHANISM:
@@ -149,7 +154,7 @@ def _read(part: Part) -> tuple[Kind, Drawn] | None:
     if guess is not None and power is not None:
         part.refuse("where there is a guess, small bounds do not weigh more")
     drawn = PrivateChoice(given["value"], facts, problem, column)
-    return None if len(part.problems.found) > before else (wanted, drawn)
+    return None if len(part.problems.entries) > before else (wanted, drawn)
 
 
 def joined(now: Mapping[str, Choices], more: Mapping[str, Choices]) -> dict[str, Choices]:

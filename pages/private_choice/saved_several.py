@@ -6,7 +6,7 @@ from typing import Any
 
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import ReleaseFacts
-from dpcore.common.strict_json import Part, Reader, kind, maybe, text, whole
+from dpcore.common.strict_json import JsonValue, Reader, read_enum, read_integer, read_optional, read_text
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.saved_dataset import FACTS, NAME, facts_of, facts_to_json
 from dpcore.per_group import private_pair
@@ -17,27 +17,27 @@ from dpcore.private_choice.choice import MECHANISM
 from dpcore.private_choice.parameters import Several
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 
-_number, _name = Part.number, text(NAME)
+_number, _name = JsonValue.get_number, read_text(NAME)
 _OF: dict[Several, dict[str, Reader]] = {
     Several.PAIR: {
-        "number": kind(Several),
+        "number": read_enum(Several),
         "epsilon_release": _number,
-        "statistic": kind(Statistic),
-        "noise": kind(NoiseKind),
-        "release_delta": maybe(_number),
-        "num_groups": whole(1, MAX_GROUPS),
+        "statistic": read_enum(Statistic),
+        "noise": read_enum(NoiseKind),
+        "release_delta": read_optional(_number),
+        "num_groups": read_integer(1, MAX_GROUPS),
         "asked_epsilon": _number,
-        "largest": whole(1, private_pair.MAX_AMOUNT),
+        "largest": read_integer(1, private_pair.MAX_AMOUNT),
         "unit": _number,
-        "max_groups": whole(1, MAX_GROUPS),
+        "max_groups": read_integer(1, MAX_GROUPS),
         "max_amount": _number,
         "column": _name,
     },
     Several.RANGE: {
-        "number": kind(Several),
+        "number": read_enum(Several),
         **dict.fromkeys(("epsilon_release", "asked_epsilon", "unit", "largest"), _number),
-        **dict.fromkeys(("centre", "known_lower", "users"), maybe(_number)),
-        "max_contributions": whole(1, MAX_SIZE),
+        **dict.fromkeys(("centre", "known_lower", "users"), read_optional(_number)),
+        "max_contributions": read_integer(1, MAX_SIZE),
         "lower": _number,
         "upper": _number,
         "column": _name,
@@ -63,23 +63,23 @@ def written(one: PrivatePair | PrivateRange) -> dict[str, Any]:
     return dict(zip(_OF[Several.PAIR], values, strict=True)) | facts_to_json(one.facts)
 
 
-def is_one(part: Part) -> bool:
+def is_one(part: JsonValue) -> bool:
     """Whether an entry says that it is a pair or a range."""
     kinds = [kind.value for kind in Several]  # No set: what stands there may be a list.
     return isinstance(part.value, dict) and part.value.get("number") in kinds
 
 
-def read(part: Part) -> tuple[Several, PrivatePair | PrivateRange] | None:
+def read(part: JsonValue) -> tuple[Several, PrivatePair | PrivateRange] | None:
     """What the file has written; None, with the problems noted, where nobody could have drawn it so."""
     asked = Several(part.value["number"])
-    given = part.each({**_OF[asked], **FACTS})
+    given = part.read_members({**_OF[asked], **FACTS})
     facts = facts_of(part, given)
     if given is None or facts is None:
         return None
-    before = len(part.problems.found)
-    drawn = part.made(_pair if asked is Several.PAIR else _range, given, facts)
+    before = len(part.problems.entries)
+    drawn = part.build(_pair if asked is Several.PAIR else _range, given, facts)
     if drawn is None:
-        if len(part.problems.found) == before:
+        if len(part.problems.entries) == before:
             part.refuse("this cannot be drawn for its question")
         return None
     if not 0.0 < facts.epsilon <= drawn.problem.epsilon or facts.delta != 0.0 or facts.mechanism != MECHANISM:

@@ -14,7 +14,7 @@ from dpcore.common.ledger import Ledger
 from dpcore.common.noise_error import NoiseKind
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.private_choice import choice, comparison
-from dpcore.private_choice.answer import Copies, PrivateFound, answered, drawing, plots, words
+from dpcore.private_choice.answer import Copies, PrivateFound, build_answer, drawing, plots, words
 from dpcore.private_choice.answer import found as core
 from dpcore.private_choice.answer.drawing import Lacking
 from dpcore.private_choice.answer.methods import methods
@@ -85,7 +85,7 @@ def files(found: PrivateFound) -> None:
         # At the budget of the choice the cost of a copy is made up for; the curve of the settings before is left out.
         at = copies.at or comparison.copy_cost(parameters, found.data.histogram)
         curve = () if copies.earlier else copies.over_epsilon
-        answer = answered(
+        answer = build_answer(
             found.data, parameters, replace(found, copies=replace(copies, at=at, over_epsilon=curve))
         )
         of = report_content.of_answer(QUESTION, answer, source, asked=_asked(parameters))
@@ -179,4 +179,4 @@ def per_group_setting() -> PerGroupParameters | str:
             num_groups=None if state[key("num_groups")] is None else int(state[key("num_groups")]),
         )
     except InvalidInput as refused:
-        return " ".join(f"{wording.capital(one.what)}." for one in refused.problems)
+        return " ".join(f"{wording.capital(one.message)}." for one in refused.problems)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpcore.answer.value_range import KNOW, Outside
+from dpcore.answer.value_range import RANGE_SOURCE, OutsideCounts
 from dpcore.common import wording
-from dpcore.common.privacy import rounded_up
+from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import BaseKind, QuantileParameters, Weighting
 from pages.quantile.question import QUESTION
@@ -86,7 +86,7 @@ def _stand_in(data: Dataset) -> None:
             state[QUESTION.key(name)] = value
 
 
-def _outside(data: Dataset, parameters: QuantileParameters) -> Outside | None:
+def _outside(data: Dataset, parameters: QuantileParameters) -> OutsideCounts | None:
     limits = parameters.answer_range
     if data.values is None or limits is None:
         return None
@@ -100,7 +100,7 @@ def _warn(data: Dataset, parameters: QuantileParameters) -> None:
         data,
         _outside(data, parameters),
         "lie outside the range of the base distribution: the mechanism can never return them, whatever ε. "
-        f"Set {ends} {KNOW}",
+        f"Set {ends} {RANGE_SOURCE}",
     )
 
 
@@ -113,9 +113,9 @@ def what_is_used(data: Dataset, parameters: QuantileParameters) -> str:
     if len(parameters.asked) > 1:
         words.append(
             f"{wording.counted(len(parameters.asked), 'quantile')} share ε evenly: "
-            f"{rounded_up(parameters.epsilon_each)} each."
+            f"{format_rounded_up(parameters.epsilon_each)} each."
         )
     outside = _outside(data, parameters)
     if outside is not None:
-        words.append(outside.sentence(RANGE_NAMES[parameters.base][0]))
+        words.append(outside.write_sentence(RANGE_NAMES[parameters.base][0]))
     return " ".join(words)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dpcore.answer import Answer, Plot
 from dpcore.answer.stage import Stage
-from dpcore.quantile.answer import QuantileFound, answered, words
+from dpcore.quantile.answer import QuantileFound, build_answer, words
 from pages.quantile import inputs, tabs, work
 from pages.quantile.question import QUESTION
 from pages.shared.base import keys, page_run
@@ -51,7 +51,7 @@ def body(places: layout.Places) -> None:
 
 def shown_answer(found: QuantileFound) -> Answer:
     """The answer; about invented data it says so first."""
-    answer = answered(data, found.parameters, found)
+    answer = build_answer(data, found.parameters, found)
     if not demonstration:
         return answer
     return replace(answer, detail=f"**{label}.** {words.detail(found, data, brief=True)}")
@@ -78,7 +78,7 @@ def show_rest(places: layout.Places, shown: tabs.Shown, main: Plot) -> None:
     with places.answer:
         if demonstration:
             stand_ins.bring("Bring data with values")
-        if shown.answer.found.choices.cancelled:
+        if shown.answer.solution.choices.cancelled:
             st.button(
                 "Search again", key="quantile_again", on_click=work.SEARCH.forget, icon=":material/refresh:"
             )

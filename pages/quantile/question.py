@@ -8,7 +8,7 @@ from typing import Any
 
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
-from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting, usual
+from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting, choose_defaults
 from pages.shared.base.question import (
     HIGHEST,
     LOWEST,
@@ -35,7 +35,7 @@ def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
     is asked anew.
     """
     source: dict[str, Any] = {}
-    for name, value in usual(data).items():
+    for name, value in choose_defaults(data).items():
         if data.is_private or now[name] == (now[f"{name}_proposed"] or QUESTION.first(name)):
             source |= {name: value, f"{name}_proposed": value}
     if data.release is not None or (now["low"], now["high"]) not in (now["proposed"], (None, None)):

@@ -54,7 +54,7 @@ class Shown:
 
 def where(shown: Shown) -> None:
     """Where the answer falls, in value and in rank."""
-    found = shown.answer.found
+    found = shown.answer.solution
     density, near = st.columns(2)
     with density:
         window, chart, below = _values_shown(shown, "where")
@@ -69,7 +69,7 @@ def where(shown: Shown) -> None:
 
 def _values_shown(shown: Shown, tab: str) -> tuple[tuple[float, float], DeltaGenerator, DeltaGenerator]:
     """From where to where the axis of values goes, with the places of the figure and of what stands below it."""
-    first, widest = core.window(shown.answer.found)
+    first, widest = core.window(shown.answer.solution)
     version = f"{session.data_version()}_{shown.answer.parameters.quantiles}"
     with plots.under_figure(f"quantile_values_{tab}", "Values shown", "") as (chart, below):
         low, high = st.slider(
@@ -85,7 +85,7 @@ def _values_shown(shown: Shown, tab: str) -> tuple[tuple[float, float], DeltaGen
 
 def base(shown: Shown) -> None:
     """How a poor base distribution hurts."""
-    found, data = shown.answer.found, shown.data
+    found, data = shown.answer.solution, shown.data
     st.markdown(
         "The answer is drawn from ν, with more weight near the quantile. **The more of ν lies far from the quantile, "
         "the more budget it takes**; where ν has no mass near the quantile, no budget helps (assumption 1 of the "
@@ -132,7 +132,7 @@ def base(shown: Shown) -> None:
 
 def paper(shown: Shown, limits: tuple[float, float]) -> None:
     """The paper's bound, from counts alone."""
-    found = shown.answer.found
+    found = shown.answer.solution
     st.markdown(
         "This bound holds **without a look at the values**: with probability 1 − 2γ the weighted rank of the answer "
         "lies within it of q. It uses how many rows each user has "
@@ -144,13 +144,13 @@ def paper(shown: Shown, limits: tuple[float, float]) -> None:
         with column:
             fields.draw(QUESTION, name)
     st.markdown(words.paper(found))
-    plots.draw(shown.answer.plots["quantile-paper"]().within(x=limits), shown.label)
+    plots.draw(shown.answer.plots["quantile-paper"]().with_limits(x=limits), shown.label)
     cards.label(shown.data.provenance)
 
 
 def samples(shown: Shown) -> None:
     """Simulated answers beside the exact distribution."""
-    found, data, key = shown.answer.found, shown.data, QUESTION.key("draws_job")
+    found, data, key = shown.answer.solution, shown.data, QUESTION.key("draws_job")
     st.markdown(
         "**Simulation**: the mechanism is run again and again. Points should lie on the exact probabilities. The noise "
         "comes from NumPy, so this is not a release."

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dpcore.regression.answer import answered
+from dpcore.regression.answer import build_answer
 from dpcore.regression.answer.found import ErrorOf
 from pages.regression import data, inputs, release, studies, tabs, work
 from pages.regression.question import QUESTION
@@ -33,12 +33,12 @@ def body(places: layout.Places) -> None:
     answer = None
     if shown is not None:
         loaded, found = shown
-        answer = answered(found.data, found.parameters, found)
+        answer = build_answer(found.data, found.parameters, found)
         page_run.answers(answer.parameters)
         with places.figure:  # First: its message goes ahead of all others.
             plots.show(answer.plots[MAIN[of]]())
     with own_data.state_line(places.below, QUESTION):
-        work.show_state(None if answer is None else answer.found)
+        work.show_state(None if answer is None else answer.solution)
     if answer is None:
         return
     tabs_of: dict[str, answer_tabs.Content] = {

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpcore.answer.stage import Stage
 from dpcore.common import wording
-from dpcore.common.privacy import Charge, rounded_up
+from dpcore.common.privacy import Charge, format_rounded_up
 from dpcore.data.column_names import harmless
 from dpcore.regression import files
 from dpcore.regression.answer import RegressionFound
@@ -29,7 +29,7 @@ def show(loaded: RegressionData, found: RegressionFound) -> None:
     """What a draw would be, the button, and the latest draw with its label."""
     of = releases(loaded)
     made = of.made
-    epsilon = rounded_up(found.problem.epsilon)
+    epsilon = format_rounded_up(found.problem.epsilon)
     st.markdown(
         f"A draw adds fresh Laplace noise of scale **{wording.number(found.ours.noise.scale)}** to each coefficient, "
         f"by OpenDP, and spends **ε = {epsilon}**. The page keeps it and draws again only when you ask; every "

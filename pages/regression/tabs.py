@@ -18,7 +18,7 @@ from dpcore.regression.draw import Draw
 from dpcore.regression.parameters import DataSource
 from dpcore.report.content import Line
 from dpcore.report.literals import Code
-from dpcore.report.script import Source, table_cell
+from dpcore.report.script import Source, write_table_cell
 from pages.regression import inputs, release, work
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.regression.upload import RegressionData
@@ -36,8 +36,8 @@ METHODS = {"ours": "Best weights", "best bound": "Best bound", "no bound": "No b
 def show_behind(answer: Answer) -> None:
     """How sure the answer is, what it assumes, what it used, and all methods beside each other."""
     cards.behind(answer)
-    st.caption(inputs.what_is_used(answer.found))
-    _show_methods(answer.found)
+    st.caption(inputs.what_is_used(answer.solution))
+    _show_methods(answer.solution)
 
 
 def _show_methods(found: RegressionFound) -> None:
@@ -86,12 +86,12 @@ def show_weights(answer: Answer) -> None:
         plots.draw_titled(answer.plots["regression-weights"]())
     with right:
         title = st.container()
-        key, there = QUESTION.key("weights_of"), offered(answer.found)
+        key, there = QUESTION.key("weights_of"), offered(answer.solution)
         if st.session_state.get(key) not in there:
             st.session_state[key] = "ours"
         names = {method: words for method, words in METHODS.items() if method in there}
         of: str = fields.choice("Share of each coefficient's weight, under", names, key)
-        plot = directions(answer.found, of)
+        plot = directions(answer.solution, of)
         title.markdown(f"**{plot.title}**")
         plots.draw(plot)
     cards.label(answer.disclosure)
@@ -137,12 +137,12 @@ def content(answer: Answer, loaded: RegressionData, made: Sequence[Draw], ledger
     def cell(code: Code, source: Source, public_only: bool) -> str:
         if is_generated:
             return "data = None  # Features, labels and owners are generated, as the settings say."
-        return table_cell(code, source, public_only, loaded.design, "dpcore.regression")
+        return write_table_cell(code, source, public_only, loaded.design, "dpcore.regression")
 
     is_generated = answer.parameters.source is DataSource.GENERATED
     asked = ["lower", "upper", "source", "variance_source", "residual_variance"]
     asked += GENERATOR_FIELDS if is_generated else ()
-    source = Source(answer.found.data, rows=True, cell=cell)
+    source = Source(answer.solution.data, needs_rows=True, write_cell=cell)
     of = report_content.of_answer(QUESTION, answer, source, asked=QUESTION.asked(*asked))
     return replace(of, releases=_released(made, ledger))
 
@@ -159,7 +159,7 @@ def _released(made: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
 
 def show_files(answer: Answer, loaded: RegressionData) -> None:
     """The whole answer; C and the choice as files."""
-    disclosure, found = answer.disclosure, answer.found
+    disclosure, found = answer.disclosure, answer.solution
     of = release.releases(loaded)
     draws, ledger = tuple(of.made), of.ledger
     take_away.draw(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.dataset import Dataset
-from dpcore.start.answer import Tradeoff, find
+from dpcore.start.answer import Tradeoff, solve
 from dpcore.start.parameters import StartParameters
 from pages.shared.base.cache import cached
 
@@ -11,4 +11,4 @@ from pages.shared.base.cache import cached
 @cached(max_entries=16)
 def found(digest: str, epsilon: float, _data: Dataset) -> Tradeoff:
     """The Start page's curves and their sweet spot; the bound that is set moves marks only."""
-    return find(_data, StartParameters(epsilon))
+    return solve(_data, StartParameters(epsilon))

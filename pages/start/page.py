@@ -7,8 +7,8 @@ import streamlit as st
 from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
 from dpcore.start import presets
-from dpcore.start.answer import answered
-from dpcore.start.answer.answer import ASSUMED
+from dpcore.start.answer import build_answer
+from dpcore.start.answer.answer import ASSUMPTION
 from dpcore.start.parameters import StartParameters
 from pages.shared.base import keys
 from pages.shared.card import cards
@@ -27,7 +27,7 @@ def body(places: layout.Places) -> None:
     fields.start(QUESTION)
     with places.line:
         users = fields.draw(QUESTION, "users")
-    data = presets.shown(session.dataset(), users)
+    data = presets.choose_dataset(session.dataset(), users)
     # A bound is one of the users that are shown: of others it would be read wrongly, or off private data.
     if st.session_state.get(QUESTION.key("of"), data.digest) != data.digest:
         st.session_state[QUESTION.key("bound")] = None
@@ -42,7 +42,7 @@ def body(places: layout.Places) -> None:
         show(places, parameters, data, built.bound)
     with places.answer:
         way.lead(session.dataset())
-    places.below.caption(f"The figure is drawn on {plain(data.name)}. {ASSUMED}.")
+    places.below.caption(f"The figure is drawn on {plain(data.name)}. {ASSUMPTION}.")
 
 
 def show(places: layout.Places, parameters: StartParameters, data: Dataset, bound: int | None) -> None:
@@ -52,7 +52,7 @@ def show(places: layout.Places, parameters: StartParameters, data: Dataset, boun
     if parameters.users in presets.SENTENCES and shelf.tour() is None:
         places.notes.markdown(f"**Invented users.** {presets.SENTENCES[parameters.users]}")
     found = cached.found(data.digest, parameters.epsilon, data)
-    answer = answered(data, replace(parameters, bound=bound), found)
+    answer = build_answer(data, replace(parameters, bound=bound), found)
     with places.figure:
         plots.show(answer.plots["start-tradeoff"](), moves=QUESTION.key)
     with places.answer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.start.parameters import StartParameters
-from dpcore.start.presets import Users
+from dpcore.start.presets import UserPreset
 from pages.shared.base.question import Field, From, Question, public
 
 QUESTION = Question(
@@ -29,11 +29,11 @@ QUESTION = Question(
             "Users",
             "The data in use, or invented users that show one thing clearly. Your data stay as they are.",
             options={
-                Users.IN_USE: "Data in use",
-                Users.ALIKE: "Everyone alike",
-                Users.ONE_HEAVY: "One heavy user",
-                Users.POWER_LAW: "Power law",
-                Users.TWO_GROUPS: "Two groups",
+                UserPreset.IN_USE: "Data in use",
+                UserPreset.EQUAL_SIZES: "Everyone alike",
+                UserPreset.ONE_HEAVY: "One heavy user",
+                UserPreset.POWER_LAW: "Power law",
+                UserPreset.TWO_GROUPS: "Two groups",
             },
             as_list=True,
             width=150,

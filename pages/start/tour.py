@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dpcore.common import wording
 from dpcore.dataset import Dataset
-from dpcore.start.answer import find
+from dpcore.start.answer import solve
 from dpcore.start.parameters import StartParameters
-from dpcore.start.presets import Users
+from dpcore.start.presets import UserPreset
 from pages.shared.session import session
 from pages.shared.session.tour import Step
 
 
 def answer(data: Dataset, asked: StartParameters) -> str:
     """Noise and rows lost at the bound that is set, and at the best one."""
-    view = find(data, asked)
+    view = solve(data, asked)
     bound, best = asked.bound or 1, view.best.max_total
-    high, low = view.at(bound), view.at(best)
+    high, low = view.evaluate(bound), view.evaluate(best)
     noise, least, lost = (
         wording.percent(float(x) / view.num_rows) for x in (high.noise, low.noise, low.bias)
     )
@@ -26,7 +26,7 @@ def answer(data: Dataset, asked: StartParameters) -> str:
     )
 
 
-_BEGIN = StartParameters(1.0, bound=20, users=Users.ONE_HEAVY)
+_BEGIN = StartParameters(1.0, bound=20, users=UserPreset.ONE_HEAVY)
 STEP = Step(
     origin=session.Origin(session.DEFAULT_SAMPLE),
     parameters=_BEGIN,

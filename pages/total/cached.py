@@ -29,7 +29,7 @@ def _found(digest: str, parameters: TotalParameters, _data: Dataset) -> TotalFou
 def total_answer(data: Dataset, asked: TotalParameters) -> Answer:
     """The answer; a bound of the person's own, say, moves a mark only and is no part of what is kept."""
     found = _found(data.digest, plain_question(asked, core, asked.epsilon), data)
-    return core.answered(data, asked, found)
+    return core.build_answer(data, asked, found)
 
 
 def strategy_curves(data: Dataset, asked: TotalParameters, problem: TotalProblem) -> StrategyCurves:

@@ -52,7 +52,7 @@ def body(places: layout.Places) -> None:
                 )
         else:
             plots.show(plots.main_plot(answer, "total-error"), moves=QUESTION.key)
-        if not signed and answer.found.choice.max_total == 0.0:
+        if not signed and answer.solution.choice.max_total == 0.0:
             st.caption("The best bound, 0, has no place on a log axis.")
     of: dict[str, answer_tabs.Content] = {
         "Measures and noise": lambda: tabs.show_measures(answer),

@@ -27,9 +27,9 @@ def show_measures(answer: Answer) -> None:
     """The error by every measure, and which noise has the smaller one."""
     left, right = st.columns(2, gap="large")
     with left:
-        st.markdown(words.measures_table(answer.found))
-        st.markdown(words.bound_sentence(answer.found))
-        st.markdown(words.noises(answer.found, entered=answer.parameters.delta is not None))
+        st.markdown(words.measures_table(answer.solution))
+        st.markdown(words.bound_sentence(answer.solution))
+        st.markdown(words.noises(answer.solution, entered=answer.parameters.delta is not None))
     with right:
         figures.show_picture(plots.picture(answer.plots["total-measures"]()))
     cards.label(answer.disclosure)
@@ -51,7 +51,7 @@ def _strategies(data: Dataset, answer: Answer) -> None:
     columns = fields.columns(QUESTION, [4, 4, 3, 4], "own_share", "runs", "seed")
     with columns[3]:
         start = st.button("Simulate", key="total_simulate", icon=":material/casino:", width="stretch")
-    parameters, problem = answer.parameters, answer.found.problem
+    parameters, problem = answer.parameters, answer.solution.problem
     curves = cached.strategy_curves(data, parameters, problem)
     question = _simulated_question(data, parameters)
     if start:
@@ -72,7 +72,7 @@ def _strategies(data: Dataset, answer: Answer) -> None:
             "Simulated points (CSV)",
             "total_simulated.csv",
             data.provenance,
-            lambda: csv_files.columns_csv(strategies.point_columns(points), data.provenance, notes),
+            lambda: csv_files.write_columns(strategies.point_columns(points), data.provenance, notes),
             quiet=True,
         )
     cards.label(data.provenance)

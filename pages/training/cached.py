@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dpcore.answer.stage import Stage
 from dpcore.training import training_data
-from dpcore.training.answer import TrainingFound, compute
-from dpcore.training.answer.found import Runs, rows_of
+from dpcore.training.answer import TrainingSolution, build_solution
+from dpcore.training.answer.found import Runs, scale_rows
 from dpcore.training.experiment import Experiment
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.parameters import TrainingParameters
@@ -17,19 +17,19 @@ from pages.shared.base.cache import cached, cached_for_all
 @cached_for_all(max_entries=1)
 def sample() -> TrainingData:
     """The sample."""
-    return training_data.sample()
+    return training_data.load_sample()
 
 
 @cached(max_entries=4, own_data=True)
 def generated(generator: TrainingGenerator) -> TrainingData:
     """Generated features, labels and owners."""
-    return training_data.generated(generator)
+    return training_data.generate_data(generator)
 
 
 @cached(max_entries=4, own_data=True)
 def rows(digest: str, positive_above: float, _data: TrainingData) -> ClassifierRows:
     """Rows scaled and sorted by user."""
-    return rows_of(_data, positive_above)
+    return scale_rows(_data, positive_above)
 
 
 @cached(max_entries=8, own_data=True)
@@ -37,7 +37,7 @@ def experiment(
     digest: str, parameters: TrainingParameters, most_runs: int, _rows: ClassifierRows
 ) -> Experiment:
     """The question that a table answers; the rows are split once for it."""
-    return parameters.experiment(_rows, most_runs)
+    return parameters.make_experiment(_rows, most_runs)
 
 
 @cached(max_entries=8, own_data=True)
@@ -47,6 +47,6 @@ def found(
     _data: TrainingData,
     _parameters: TrainingParameters,
     _runs: Runs,
-) -> TrainingFound:
+) -> TrainingSolution:
     """What the page shows; ``known`` names the question and how many runs are done."""
-    return compute(_data, _parameters, _runs, stage)
+    return build_solution(_data, _parameters, _runs, stage)

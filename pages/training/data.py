@@ -11,8 +11,8 @@ from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource
-from dpcore.training.rows import scaling_of
-from dpcore.training.training_data import TrainingData, how_labels_are_cut
+from dpcore.training.rows import make_scaling
+from dpcore.training.training_data import TrainingData, describe_label_rule
 from pages.shared.base import demo, round_numbers
 from pages.shared.data import own_data
 from pages.shared.fields import fields
@@ -111,7 +111,7 @@ def _with_ranges(loaded: TrainingData) -> TrainingData | None:
         return None
     assert loaded.design is not None
     try:
-        return replace(loaded, scaling=scaling_of(loaded.dataset, loaded.design, found), ranges=found)
+        return replace(loaded, scaling=make_scaling(loaded.dataset, loaded.design, found), ranges=found)
     except InvalidInput as refused:
         fields.say(refused.problems)
         return None
@@ -125,7 +125,9 @@ def _propose(loaded: TrainingData) -> None:
     state[key] = loaded.account
     for column in loaded.numbers:
         ends = (
-            (None, None) if loaded.dataset.is_private else round_numbers.rounded_out(*loaded.spread(column))
+            (None, None)
+            if loaded.dataset.is_private
+            else round_numbers.rounded_out(*loaded.find_extremes(column))
         )
         for end, value in zip(("low", "high"), ends, strict=True):
             state[_range_key(end, column)] = value
@@ -134,7 +136,7 @@ def _propose(loaded: TrainingData) -> None:
 def say_labels(loaded: TrainingData, positive_above: float) -> None:
     """Say where a threshold cuts labels of more than two values: one class, or a range, against the rest."""
     named = loaded.design is not None and bool(loaded.design.positive)
-    if (cut := how_labels_are_cut(loaded, positive_above)) and not named:
+    if (cut := describe_label_rule(loaded, positive_above)) and not named:
         st.info(
             f"{wording.plain(cut, 300)}. Set the threshold under *More settings*, or load the table again and name one "
             "class under *Which one is 1?*",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.training.answer import TrainingFound
+from dpcore.training.answer import TrainingSolution
 from dpcore.training.parameters import GENERATOR_FIELDS, TrainingParameters
-from dpcore.training.scores import Measure, Over
+from dpcore.training.scores import Measure, ScoreUnit
 from pages.shared.fields import fields
 from pages.shared.screen import layout
 from pages.training.question import QUESTION
@@ -15,10 +15,10 @@ from pages.training.question import QUESTION
 MEASURES = {Measure.LOSS: "Loss", Measure.ACCURACY: "Rows told right"}
 IN_MORE = ("loss", "positive_above", "bounded_by", "bound", "pace", "average", "steps", "step_size", "radius",
            "sampled", "runs", "splits", "held_out", "seed")  # fmt: skip
-OVERS = {Over.ROWS: "Rows", Over.USERS: "Users"}
+OVERS = {ScoreUnit.ROWS: "Rows", ScoreUnit.USERS: "Users"}
 
 
-def read(places: layout.Places) -> tuple[TrainingParameters | None, Measure, Over]:
+def read(places: layout.Places) -> tuple[TrainingParameters | None, Measure, ScoreUnit]:
     """Show the inputs; returns the question and what the main figure shows.
 
     The question is None, with the sentences on the page, where the inputs do not fit together.
@@ -37,13 +37,13 @@ def read(places: layout.Places) -> tuple[TrainingParameters | None, Measure, Ove
     return parameters, measure, over
 
 
-def _shown() -> tuple[Measure, Over]:
+def _shown() -> tuple[Measure, ScoreUnit]:
     """What the main figure shows."""
-    for name, first in (("measure", Measure.LOSS), ("over", Over.ROWS)):
+    for name, first in (("measure", Measure.LOSS), ("over", ScoreUnit.ROWS)):
         st.session_state.setdefault(QUESTION.key(name), first)
     with fields.row():
         measure: Measure = fields.choice("The figure shows", MEASURES, QUESTION.key("measure"))
-        over: Over = fields.choice(
+        over: ScoreUnit = fields.choice(
             "Mean over",
             OVERS,
             QUESTION.key("over"),
@@ -52,7 +52,7 @@ def _shown() -> tuple[Measure, Over]:
     return measure, over
 
 
-def what_is_used(found: TrainingFound) -> str:
+def what_is_used(found: TrainingSolution) -> str:
     """The quantities that the answer is computed with, and where they come from."""
     experiment = found.table.experiment
     positive = float((experiment.train.signs > 0).mean())

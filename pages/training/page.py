@@ -3,8 +3,8 @@
 import streamlit as st
 
 from dpcore.common.errors import InvalidInput
-from dpcore.training.answer import answered
-from dpcore.training.answer.plots import bounds, methods
+from dpcore.training.answer import build_answer
+from dpcore.training.answer.plots import plot_bounds, plot_methods
 from pages.shared.base import keys, page_run
 from pages.shared.data import own_data
 from pages.shared.fields import fields
@@ -35,22 +35,22 @@ def body(places: layout.Places) -> None:
     if found is not None and found.best is None:
         found = None  # Its first runs are being made.
     release.collect()  # Whatever tab is open, and before files and methods are made.
-    answer = None if found is None else answered(found.data, found.parameters, found)
+    answer = None if found is None else build_answer(found.data, found.parameters, found)
     if answer is not None:
         page_run.answers(answer.parameters)
         with places.figure:  # First: its message goes ahead of all others.
-            plots.draw(methods(answer.found, measure, over))
+            plots.draw(plot_methods(answer.solution, measure, over))
     with own_data.state_line(places.below, QUESTION):
         work.show_state(found)
     if answer is None:
         return
     of: dict[str, answer_tabs.Content] = {
-        "Release": lambda: release.show(answer.found),
+        "Release": lambda: release.show(answer.solution),
         "Studies": {
-            "Against the bound": lambda: plots.draw(bounds(answer.found, measure, over)),
+            "Against the bound": lambda: plots.draw(plot_bounds(answer.solution, measure, over)),
             "Rows and users": lambda: tabs.show_sides(answer),
-            "Theory": lambda: tabs.show_theory(answer.found),
-            "The paper's learner": lambda: paper.show(answer.found),
+            "Theory": lambda: tabs.show_theory(answer.solution),
+            "The paper's learner": lambda: paper.show(answer.solution),
         },
     }
     answer_tabs.show(places, QUESTION, answer, of, lambda: tabs.show_files(answer), behind=tabs.show_behind)

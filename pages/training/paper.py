@@ -10,8 +10,8 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.common.progress import ShouldStop
 from dpcore.training import bassily
-from dpcore.training.answer import TrainingFound
-from dpcore.training.answer.plots import NAMES
+from dpcore.training.answer import TrainingSolution
+from dpcore.training.answer.plots import METHOD_NAMES
 from dpcore.training.bassily import PaperTable, Reading, StepSize
 from pages.shared.base import demo, tables
 from pages.shared.card import cards
@@ -30,7 +30,7 @@ MOST_SERVED = 200
 """Users up to which a public demo makes all m² steps."""
 
 
-def show(found: TrainingFound) -> None:
+def show(found: TrainingSolution) -> None:
     """What it is, the button, and the losses so far."""
     rows = found.table.experiment.train
     st.markdown(
@@ -76,11 +76,11 @@ def show(found: TrainingFound) -> None:
     _show_table(found, table, of_epsilon, of_step_size)
 
 
-def _start(found: TrainingFound, epsilon: float, step_size: StepSize) -> None:
+def _start(found: TrainingSolution, epsilon: float, step_size: StepSize) -> None:
     rows, seed = found.table.experiment.train, found.parameters.seed
 
     def work(tell: jobs.Tell, should_stop: ShouldStop) -> PaperTable:
-        return bassily.fill(
+        return bassily.fill_paper_table(
             rows,
             epsilon,
             Reading(step_size),
@@ -94,14 +94,14 @@ def _start(found: TrainingFound, epsilon: float, step_size: StepSize) -> None:
     jobs.start(JOB, (rows.digest, epsilon, step_size), work, heavy=True)
 
 
-def lines(found: TrainingFound, table: PaperTable) -> Mapping[str, list[object]]:
+def lines(found: TrainingSolution, table: PaperTable) -> Mapping[str, list[object]]:
     """One line per column of the paper's table that is done."""
-    done = table.done.tolist()
+    done = table.finished_cells.tolist()
     largest = float(found.table.experiment.train.sizes.max())
     unbounded = [table.cells[at].bound == largest and at == len(table.cells) - 1 for at in done]
     return {
         "Method": [
-            "No bound" if free else NAMES[table.cells[at].method]
+            "No bound" if free else METHOD_NAMES[table.cells[at].method]
             for at, free in zip(done, unbounded, strict=True)
         ],
         "h": [table.cells[at].bound for at in done],
@@ -110,8 +110,8 @@ def lines(found: TrainingFound, table: PaperTable) -> Mapping[str, list[object]]
     }
 
 
-def _show_table(found: TrainingFound, table: PaperTable, epsilon: float, step_size: StepSize) -> None:
-    if not table.done.size:
+def _show_table(found: TrainingSolution, table: PaperTable, epsilon: float, step_size: StepSize) -> None:
+    if not table.finished_cells.size:
         st.caption("No column is done yet.")
         return
     tables.show(
@@ -121,7 +121,8 @@ def _show_table(found: TrainingFound, table: PaperTable, epsilon: float, step_si
         dict.fromkeys(("Loss", "Standard error"), "%.3f"),
     )
     floor, guess = (
-        wording.number(float(of[0, 0, 0, 0])) for of in (found.known.no_privacy, found.known.guessing)
+        wording.number(float(of[0, 0, 0, 0]))
+        for of in (found.references.no_privacy, found.references.guessing)
     )
     st.caption(
         f"ε = {wording.entered(epsilon)}, δ = {wording.entered(bassily.DELTA)}, step size "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.common.privacy import Neighbours
 from dpcore.training.experiment import MAX_RUNS
-from dpcore.training.generator import MAX_GENERATED_USERS, MAX_INFORMATIVE
+from dpcore.training.generator import MAX_GENERATED_USERS, MAX_INFORMATIVE_FEATURES
 from dpcore.training.losses import LossKind
 from dpcore.training.mechanism import MAX_STEPS, Average, Pace
 from dpcore.training.parameters import MAX_SPLITS, DataSource, TrainingParameters
@@ -155,7 +155,7 @@ QUESTION = Question(
             report_label="Exponent of rows per user",
         ),
         "max_rows": Field("Rows of a user, at most", "1 to 10,000."),
-        "informative": Field("Features", f"1 to {MAX_INFORMATIVE}, beside an intercept."),
+        "informative": Field("Features", f"1 to {MAX_INFORMATIVE_FEATURES}, beside an intercept."),
         "signal": Field("Size of each coefficient", "For features scaled to norm 1. Larger is easier."),
         "user_effect": Field(
             "Spread between users",

@@ -13,18 +13,18 @@ import pandas as pd
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.errors import InputProblem, InvalidInput, problems_of, refusal
-from dpcore.common.privacy import ReleaseFacts, rounded_up
+from dpcore.common.errors import InputProblem, InvalidInput, describe_error, refuse
+from dpcore.common.privacy import ReleaseFacts, format_rounded_up
 from dpcore.common.progress import ShouldStop
 from dpcore.data.column_names import harmless
 from dpcore.training import files
-from dpcore.training.answer import TrainingFound
-from dpcore.training.answer.words import bounded
-from dpcore.training.files import Draw
+from dpcore.training.answer import TrainingSolution
+from dpcore.training.answer.words import describe_cell
+from dpcore.training.files import ReleaseRecord
 from dpcore.training.mechanism import Mechanism
-from dpcore.training.release import Model, StoppedError, guarantee, train_once
+from dpcore.training.release import Model, StoppedError, state_guarantee, train_once
 from dpcore.training.rows import ClassifierRows
-from dpcore.training.training_data import says_one
+from dpcore.training.training_data import describe_positive
 from dpcore.training.weighting import Method
 from pages.shared.base import tables
 from pages.shared.card.releases import Releases
@@ -51,26 +51,27 @@ class _Stopped:
     problems: tuple[InputProblem, ...] = ()
 
 
-def asked(found: TrainingFound) -> object:
+def asked(found: TrainingSolution) -> object:
     """What a release would answer now."""
     return (found.data.dataset.digest, found.data.scaling, found.parameters.positive_above,
-            mechanism_of(found), found.parameters.released)  # fmt: skip
+            mechanism_of(found), found.parameters.release_cell)  # fmt: skip
 
 
-def mechanism_of(found: TrainingFound) -> Mechanism:
+def mechanism_of(found: TrainingSolution) -> Mechanism:
     """That of the page, with all users in every step: a release samples none."""
     return replace(found.parameters.mechanism, sampled=1.0)
 
 
-def show(found: TrainingFound) -> None:
+def show(found: TrainingSolution) -> None:
     """What a release would be, the button, and the latest one with its label."""
     of, parameters = releases(found), found.parameters
     collect()
     made = of.made
-    cost = f"ε = {rounded_up(parameters.epsilon)}, δ = {rounded_up(parameters.delta)}"
+    cost = f"ε = {format_rounded_up(parameters.epsilon)}, δ = {format_rounded_up(parameters.delta)}"
     st.markdown(
         f"A release trains on **all {wording.counted(found.data.dataset.histogram.num_users, 'user')}**, with "
-        f"{bounded(parameters.released)} (*More settings*). What users contribute is rounded onto a public grid "
+        f"{describe_cell(parameters.release_cell)} (*More settings*). What users contribute is rounded onto a "
+        "public grid "
         f"before it is added up, and OpenDP's discrete Gaussian noise covers all of it. It spends **{cost}**. "
         "The page keeps it and draws again only when you ask."
     )
@@ -99,47 +100,47 @@ def show(found: TrainingFound) -> None:
     of.show_account(made[-1].model.facts if made else None, bool(made) and made[-1].question != asked(found))
     if made:
         _show_model(made[-1])
-        of.file_button("Released models (CSV)", lambda: files.models_csv(made), "released-models")
+        of.file_button("Released models (CSV)", lambda: files.write_models(made), "released-models")
 
 
-def releases(found: TrainingFound) -> Releases:
+def releases(found: TrainingSolution) -> Releases:
     """Those of the rows in use."""
     return Releases(QUESTION, found.data.account)
 
 
-def latest(found: TrainingFound) -> Model | None:
+def latest(found: TrainingSolution) -> Model | None:
     """The last model that was released for what is asked now; None where there is none."""
     made = [draw.model for draw in releases(found).made if draw.question == asked(found)]
     return made[-1] if made else None
 
 
-def _draw(found: TrainingFound) -> None:
+def _draw(found: TrainingSolution) -> None:
     data, parameters = found.data, found.parameters
     table, scaling = data.dataset.table, data.scaling
     assert table is not None
     assert scaling is not None
     rows: ClassifierRows = cached.rows(data.digest, parameters.positive_above, data)
-    mechanism, cell, of = mechanism_of(found), parameters.released, releases(found)
-    question, says = asked(found), says_one(data, parameters.positive_above)
+    mechanism, cell, of = mechanism_of(found), parameters.release_cell, releases(found)
+    question, says = asked(found), describe_positive(data, parameters.positive_above)
     collect()
     try:
-        facts = guarantee(rows, mechanism, cell)
+        facts = state_guarantee(rows, mechanism, cell)
     except InvalidInput as refused:
         of.refuse(refused)
         return
 
     def is_noted(charged: ReleaseFacts) -> None:
         if charged != facts:  # Asked before anything is drawn.
-            raise refusal("the release would cost something else than was noted")
+            raise refuse("the release would cost something else than was noted")
 
-    def make(tell: jobs.Tell, should_stop: ShouldStop) -> Draw | _Stopped:
+    def make(tell: jobs.Tell, should_stop: ShouldStop) -> ReleaseRecord | _Stopped:
         try:
             model = train_once(rows, mechanism, cell, charge=is_noted, progress=tell, should_stop=should_stop)
         except StoppedError as stopped:
-            return _Stopped(stopped.drawn)
+            return _Stopped(stopped.was_drawn)
         except Exception as error:  # No second try of the same work: it would draw noise that nobody noted.
-            return _Stopped(True, problems_of(error))
-        return Draw(question, table.feature_names, scaling, model, says)
+            return _Stopped(True, describe_error(error))
+        return ReleaseRecord(question, table.feature_names, scaling, model, says)
 
     jobs.start(JOB, _Asked(data.account, of.note(facts)), make)
 
@@ -152,13 +153,13 @@ def collect() -> None:
     question, result = held
     of = Releases(QUESTION, question.account)
     jobs.put(JOB, _Asked(question.account, ""), result)
-    if isinstance(result, Draw):
+    if isinstance(result, ReleaseRecord):
         of.made.append(result)
     elif isinstance(result, _Stopped) and not result.drawn:
         of.take_back(question.mark)
 
 
-def _say_stopped(found: TrainingFound) -> None:
+def _say_stopped(found: TrainingSolution) -> None:
     """How the last release of these rows ended, where it was stopped or failed."""
     question, stopped = jobs.result_of(JOB) or (None, None)
     if question is None or question.account != found.data.account or not isinstance(stopped, _Stopped):
@@ -174,7 +175,7 @@ def _say_stopped(found: TrainingFound) -> None:
     )
 
 
-def _show_model(draw: Draw) -> None:
+def _show_model(draw: ReleaseRecord) -> None:
     columns: dict[str, Any] = {
         "Feature": [harmless(name) for name in draw.names],
         "Lowest": [np.nan if pair is None else pair[0] for pair in draw.scaling.ranges],
@@ -190,11 +191,12 @@ def _show_model(draw: Draw) -> None:
     st.caption(
         f"A feature with a range is clipped to it and mapped to [−1, 1]; a row longer than "
         f"{wording.number(draw.scaling.norm)} is shortened to that, then all are divided by it. A score θ·x above 0 "
-        f"says **{wording.plain(draw.says, 120)}**. Trained with {bounded(draw.model.cell)}. {_noise_of(draw)}"
+        f"says **{wording.plain(draw.positive_meaning, 120)}**. Trained with "
+        f"{describe_cell(draw.model.cell)}. {_noise_of(draw)}"
     )
 
 
-def _noise_of(draw: Draw) -> str:
+def _noise_of(draw: ReleaseRecord) -> str:
     model = draw.model
     size = f"standard deviation {wording.number(model.noise)}"
     if model.cell.method is Method.OUTPUT:

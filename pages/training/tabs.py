@@ -14,15 +14,15 @@ from dpcore.common import wording
 from dpcore.common.ledger import Ledger
 from dpcore.report.content import Line
 from dpcore.report.literals import Code
-from dpcore.report.script import Source, table_cell
+from dpcore.report.script import Source, write_table_cell
 from dpcore.training import files
-from dpcore.training.answer import TrainingFound, words
-from dpcore.training.answer.methods import methods
-from dpcore.training.answer.plots import NAMES
-from dpcore.training.experiment import Held
-from dpcore.training.files import Draw
+from dpcore.training.answer import TrainingSolution, words
+from dpcore.training.answer.methods import write_methods
+from dpcore.training.answer.plots import METHOD_NAMES
+from dpcore.training.experiment import Side
+from dpcore.training.files import ReleaseRecord
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource
-from dpcore.training.scores import Measure, Over
+from dpcore.training.scores import Measure, ScoreUnit
 from dpcore.training.weighting import Method
 from pages.shared.base import tables
 from pages.shared.card import cards
@@ -37,10 +37,10 @@ from pages.training.question import QUESTION
 def show_behind(answer: Answer) -> None:
     """How sure the answer is, what it assumes, what it used, and every method at every bound."""
     cards.behind(answer)
-    st.caption(inputs.what_is_used(answer.found))
+    st.caption(inputs.what_is_used(answer.solution))
     st.markdown("**Every method at every bound**")
     tables.show(
-        methods_table(answer.found),
+        methods_table(answer.solution),
         "Loss, its interval, accuracy and the heaviest user's share, for every method at every bound",
         "training_methods",
         {
@@ -55,15 +55,18 @@ def show_behind(answer: Answer) -> None:
     )
 
 
-def methods_table(found: TrainingFound) -> pd.DataFrame:
+def methods_table(found: TrainingSolution) -> pd.DataFrame:
     """One line per method and bound."""
     cells = found.table.experiment.cells
-    losses, users = found.summary(Measure.LOSS, Over.ROWS), found.summary(Measure.LOSS, Over.USERS)
-    trained = found.summary(Measure.LOSS, Over.ROWS, Held.TRAINED)
-    right = found.summary(Measure.ACCURACY, Over.ROWS)
+    losses, users = (
+        found.summarise(Measure.LOSS, ScoreUnit.ROWS),
+        found.summarise(Measure.LOSS, ScoreUnit.USERS),
+    )
+    trained = found.summarise(Measure.LOSS, ScoreUnit.ROWS, Side.TRAINED)
+    right = found.summarise(Measure.ACCURACY, ScoreUnit.ROWS)
     return pd.DataFrame(
         {
-            "Method": [NAMES[cell.method] for cell in cells],
+            "Method": [METHOD_NAMES[cell.method] for cell in cells],
             "h": [np.nan if cell.method is Method.FOLLOWED else cell.reach for cell in cells],
             "W": 100.0 * found.largest_weight,
             "Runs": losses.runs,
@@ -88,12 +91,12 @@ def show_sides(answer: Answer) -> None:
     plots.draw(answer.plots["training-sides"]())
 
 
-def show_theory(found: TrainingFound) -> None:
+def show_theory(found: TrainingSolution) -> None:
     """The bounds that theory calls for, beside what was measured."""
-    best = found.best_of.get(Method.SMOOTH)
+    best = found.best_by_method.get(Method.SMOOTH)
     rows = [
-        ("Constants computed", found.calibrated, "from features and the descent's own constants"),
-        ("Theorem 4, constant 1", found.theorem, "log d log n ε² / log⁴(m/δ)"),
+        ("Constants computed", found.calibrated_bound, "from features and the descent's own constants"),
+        ("Theorem 4, constant 1", found.theorem_bound, "log d log n ε² / log⁴(m/δ)"),
     ]
     columns = {
         "Trade-off": [name for name, _, _ in rows],
@@ -105,7 +108,9 @@ def show_theory(found: TrainingFound) -> None:
     formats = dict.fromkeys(("A", "Best h, smooth weights"), "%.3g")
     tables.show(columns, "Trade-off, best bound and best cap by two theories", "training_theory", formats)
     measured = (
-        "" if best is None else f" The runs have it at h = {wording.number(found.cell(best.at).reach)}."
+        ""
+        if best is None
+        else f" The runs have it at h = {wording.number(found.get_cell(best.cell_index).reach)}."
     )
     st.markdown(
         f"Both minimise $(\\max_j W_j)^2 + A \\sum_i c_i^2$ over weights $c$, proved best.{measured} The first has "
@@ -116,49 +121,49 @@ def show_theory(found: TrainingFound) -> None:
     cards.label(found.data.dataset.provenance)
 
 
-def content(answer: Answer, made: Sequence[Draw], ledger: Ledger) -> ReportContent:
+def content(answer: Answer, made: Sequence[ReleaseRecord], ledger: Ledger) -> ReportContent:
     """What the page contributes to its report, with the latest of the releases ``made``, if any."""
 
     def cell(code: Code, source: Source, public_only: bool) -> str:
         if entered is not DataSource.UPLOAD:
             return "data = None  # The settings name the sample, or say how the data are generated."
-        code.use("TrainingData", "dpcore.training.training_data")
-        code.use("scaling_of", "dpcore.training.rows")
+        code.import_name("TrainingData", "dpcore.training.training_data")
+        code.import_name("make_scaling", "dpcore.training.rows")
         return (
-            f"{table_cell(code, source, public_only, data.design)}\n"
+            f"{write_table_cell(code, source, public_only, data.design)}\n"
             f"ranges = {dict(data.ranges)!r}\n"
-            "scaling = scaling_of(data, design, ranges)\n"
+            "scaling = make_scaling(data, design, ranges)\n"
             "data = TrainingData(data, design=design, scaling=scaling, ranges=ranges)"
         )
 
-    data, entered = answer.found.data, answer.parameters.source
+    data, entered = answer.solution.data, answer.parameters.source
     names = [name for name in QUESTION.fields if name not in GENERATOR_FIELDS]
     names += GENERATOR_FIELDS if entered is DataSource.GENERATED else ()
-    source = Source(data.dataset, rows=True, cell=cell)
+    source = Source(data.dataset, needs_rows=True, write_cell=cell)
     of = report_content.of_answer(QUESTION, answer, source, asked=QUESTION.asked(*names))
     return replace(of, releases=_released(made, ledger))
 
 
-def _released(made: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
+def _released(made: Sequence[ReleaseRecord], ledger: Ledger) -> tuple[Line, ...]:
     """The latest release, and all that was spent: releases that ended in an error, too."""
     spent = spent_lines(ledger, lost_sentence(ledger, len(made), "these rows"))
     if not made:
         return spent
     draw = made[-1]
-    note = f"Release {len(made)} of these rows; {words.bounded(draw.model.cell)}."
+    note = f"Release {len(made)} of these rows; {words.describe_cell(draw.model.cell)}."
     return released_lines(draw.names, draw.model.theta, note, draw.model.facts.label, spent)
 
 
 def show_files(answer: Answer) -> None:
     """Downloads: the choice, the report, every run."""
-    of = release.releases(answer.found)
+    of = release.releases(answer.solution)
     made, ledger = tuple(of.made), of.ledger
     kind = answer.disclosure
     take_away.draw(
         "training",
         kind,
         lambda: content(answer, made, ledger),
-        methods(answer.found, release.latest(answer.found)),
+        write_methods(answer.solution, release.latest(answer.solution)),
         "**Parts of it**",
-        [("Every run (CSV)", "training_runs.csv", lambda: files.table_csv(answer.found.table, kind))],
+        [("Every run (CSV)", "training_runs.csv", lambda: files.write_table(answer.solution.table, kind))],
     )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.data import design_matrix
 from dpcore.data.design_matrix import Design
 from dpcore.data.tables import Table
 from dpcore.dataset import Dataset
-from dpcore.training.training_data import TrainingData, check, unlisted, unnamed
+from dpcore.training.training_data import TrainingData, check_rows, find_unlisted_levels, find_unnamed_class
 from pages.shared.data.table_upload import TableUpload
 from pages.training.question import QUESTION
 
@@ -17,24 +17,24 @@ from pages.training.question import QUESTION
 def _check_levels(design: Design | None) -> None:
     """Levels that were read off private rows would stand in the release, which ε does not cover."""
     with Problems() as problems:
-        problems.extend([] if design is None else unlisted(design))
+        problems.extend([] if design is None else find_unlisted_levels(design))
 
 
 def _check_saved(data: Dataset) -> None:
     assert data.table is not None
-    check(data.table.features, data.table.user_codes, data.table.feature_names)
+    check_rows(data.table.features, data.table.user_codes, data.table.feature_names)
 
 
 def _build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
     with Problems() as problems:
-        problems.extend(unnamed(table, design))
-        problems.extend(unlisted(design) if disclosure is Disclosure.PRIVATE else [])
-    return design_matrix.build(table, design, disclosure, check)
+        problems.extend(find_unnamed_class(table, design))
+        problems.extend(find_unlisted_levels(design) if disclosure is Disclosure.PRIVATE else [])
+    return design_matrix.build(table, design, disclosure, check_rows)
 
 
 def _used(data: Dataset, account: str, design: Design | None) -> TrainingData:
     if design is None:  # Without it nobody knows which columns need a range.
-        raise refusal("what the columns of the table mean is missing")
+        raise refuse("what the columns of the table mean is missing")
     if data.is_private:
         _check_levels(design)
     return TrainingData(data, account, design)

@@ -15,7 +15,7 @@ from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.progress import ShouldStop
 from dpcore.training import experiment
-from dpcore.training.answer import TrainingFound
+from dpcore.training.answer import TrainingSolution
 from dpcore.training.answer.found import Runs
 from dpcore.training.experiment import Experiment, Table
 from dpcore.training.parameters import DataSource, TrainingParameters
@@ -37,7 +37,7 @@ RUNS = Search[Runs](QUESTION.key("runs_job"), KEPT)
 SHOWN, FOUND = QUESTION.key("shown"), QUESTION.key("found")
 
 
-def find(data: TrainingData, parameters: TrainingParameters) -> TrainingFound | None:
+def find(data: TrainingData, parameters: TrainingParameters) -> TrainingSolution | None:
     """What is found so far, or was before; None where that is nothing, or the work failed, which is said here."""
     rows = cached.rows(data.digest, parameters.positive_above, data)
     question = cached.experiment(rows.digest, parameters, sources.most_runs(), rows)
@@ -46,11 +46,23 @@ def find(data: TrainingData, parameters: TrainingParameters) -> TrainingFound | 
     if jobs.say_failure(RUNS.key):
         return None
     if runs is None:
-        before: TrainingFound | None = st.session_state.get(SHOWN)
+        before: TrainingSolution | None = st.session_state.get(SHOWN)
         return None if before is None else replace(before, stage=Stage.EARLIER)
     stage = Stage.FIRST if RUNS.running and RUNS.asks(question.key) else Stage.FINAL
-    close = () if runs.close is None else (runs.close.experiment.key, *runs.close.done.tolist())
-    known = (data.digest, question.key, parameters, stage, runs.look, *runs.table.done.tolist(), close)
+    close = (
+        ()
+        if runs.close_table is None
+        else (runs.close_table.experiment.key, *runs.close_table.runs_done.tolist())
+    )
+    known = (
+        data.digest,
+        question.key,
+        parameters,
+        stage,
+        runs.user_share,
+        *runs.table.runs_done.tolist(),
+        close,
+    )
     found = cached.found(known, stage, data, parameters, runs)
     st.session_state[SHOWN] = found
     return found
@@ -65,7 +77,7 @@ def _found(question: Experiment, of_sample: bool) -> Runs | None:
         known = RUNS.answers(for_all=True).known(question.key) if of_sample else None
         if known is not None:
             own.keep(question.key, known)
-            if not known.table.finished or _is_open(known):
+            if not known.table.is_finished or _is_open(known):
                 start(question, known, of_sample)
             return known
         start(question, None, of_sample)
@@ -85,7 +97,7 @@ def _found(question: Experiment, of_sample: bool) -> Runs | None:
 
 def _is_open(known: Runs) -> bool:
     """Whether more runs are to decide, and are not made."""
-    return known.close is None and experiment.close_call(known.table) is not None
+    return known.close_table is None and experiment.plan_close_call(known.table) is not None
 
 
 def start(question: Experiment, found: Runs | None, of_sample: bool) -> None:
@@ -93,11 +105,11 @@ def start(question: Experiment, found: Runs | None, of_sample: bool) -> None:
     of_all = RUNS.answers(for_all=True) if of_sample else None
 
     def make(tell: jobs.Tell, should_stop: ShouldStop) -> Runs | None:
-        known = None if found is None or found.look < 1.0 else found.known
+        known = None if found is None or found.user_share < 1.0 else found.references
         look = None
         if known is None:
             look = _first_look(question, tell, should_stop)
-            known = experiment.references(question, should_stop)
+            known = experiment.compute_references(question, should_stop)
         if known is None:  # Stopped before there was anything to compare with.
             return look
 
@@ -108,19 +120,23 @@ def start(question: Experiment, found: Runs | None, of_sample: bool) -> None:
                 of_all.keep(question.key, now)
             return now
 
-        table = experiment.fill(
-            question.empty() if found is None or found.look < 1.0 else found.table,
+        table = experiment.fill_table(
+            question.make_empty_table() if found is None or found.user_share < 1.0 else found.table,
             progress=tell,
             should_stop=should_stop,
-            on_more=lambda table: tell(None, more(table)),
+            on_update=lambda table: tell(None, more(table)),
         )
-        if look is not None and not table.done.any():
+        if look is not None and not table.runs_done.any():
             return look
-        asked = experiment.close_call(table)
-        close = None if asked is None else experiment.fill(asked.empty(), should_stop=should_stop)
-        if close is None or not close.done.min():
+        asked = experiment.plan_close_call(table)
+        close = (
+            None
+            if asked is None
+            else experiment.fill_table(asked.make_empty_table(), should_stop=should_stop)
+        )
+        if close is None or not close.runs_done.min():
             return more(table)
-        decided = Runs(table, known, close=close)
+        decided = Runs(table, known, close_table=close)
         if of_all is not None:
             of_all.keep(question.key, decided)
         return decided
@@ -130,25 +146,25 @@ def start(question: Experiment, found: Runs | None, of_sample: bool) -> None:
 
 def _first_look(question: Experiment, tell: jobs.Tell, should_stop: ShouldStop) -> Runs | None:
     """A table of many rows on some of its users first; None where it has few, or nothing was done."""
-    asked = experiment.first_look(question)
-    known = None if asked is None else experiment.references(asked, should_stop)
+    asked = experiment.make_first_look(question)
+    known = None if asked is None else experiment.compute_references(asked, should_stop)
     if asked is None or known is None:
         return None
-    look = asked.mechanism.look
+    look = asked.mechanism.user_share
 
     def more(table: Table) -> None:
         tell(None, Runs(table, known, look))
 
-    table = experiment.fill(asked.empty(), should_stop=should_stop, on_more=more)
-    return Runs(table, known, look) if table.done.any() else None
+    table = experiment.fill_table(asked.make_empty_table(), should_stop=should_stop, on_update=more)
+    return Runs(table, known, look) if table.runs_done.any() else None
 
 
 def _made(found: Runs | None) -> int:
     """How many runs there are."""
-    return 0 if found is None or found.look < 1.0 else int(found.table.done.sum())
+    return 0 if found is None or found.user_share < 1.0 else int(found.table.runs_done.sum())
 
 
-def show_state(found: TrainingFound | None) -> None:
+def show_state(found: TrainingSolution | None) -> None:
     """One line: how many runs there are, how far the work is with Stop, or what goes on with the rest."""
     jobs.rerun_if_ended(RUNS.key)
     if RUNS.running:
@@ -160,13 +176,13 @@ def show_state(found: TrainingFound | None) -> None:
         return
     fewest, most = found.runs
     asked = found.table.experiment.runs
-    if found.look < 1.0:
+    if found.user_share < 1.0:
         st.caption(":material/pan_tool: Stopped after a first look at some of the users.")
-    elif found.table.finished:
+    elif found.table.is_finished:
         splits = len(found.table.experiment.splits)
         on = f", on {wording.counted(splits, 'split')} of the users" if splits > 1 else ""
-        close = found.close
-        more = "" if close is None else f"; {close.experiment.runs} of the closest {close.done.size}"
+        close = found.close_table
+        more = "" if close is None else f"; {close.experiment.runs} of the closest {close.runs_done.size}"
         st.caption(
             f":material/check: {wording.counted(asked, 'run')} of every method at every bound{on}{more}."
         )
@@ -177,5 +193,5 @@ def show_state(found: TrainingFound | None) -> None:
     rows = cached.rows(found.data.digest, found.parameters.positive_above, found.data)
     question = cached.experiment(rows.digest, found.parameters, sources.most_runs(), rows)
     of_sample = found.parameters.source is DataSource.SAMPLE
-    whole = (question, Runs(found.table, found.known, found.look), of_sample)
+    whole = (question, Runs(found.table, found.references, found.user_share), of_sample)
     fields.button("Go on", "training_go_on", "play_arrow", start, *whole, type="tertiary")

@@ -34,7 +34,7 @@ def body(places: layout.Places) -> None:
         places.notes.caption(f"In use until then: {plain(data.name)}.")
         return
     with places.figure:
-        main = distribution.classes(data)
+        main = distribution.plot_classes(data)
         st.markdown(f"**{main.title}**")
         plots.draw(main)
     with places.answer:
@@ -47,7 +47,7 @@ def show_offers(data: Dataset) -> None:
     """What is in use, and which pages answer from which column."""
     with st.container(key="in_use"):
         st.header(f"In use: {plain(data.name)}")
-        st.markdown(distribution.sizes_sentence(data.histogram))
+        st.markdown(distribution.describe_sizes(data.histogram))
         cards.label(data.provenance)
     with st.container(key="your_data_offers", gap="xsmall"):
         st.markdown("**What these data can answer**")
@@ -70,8 +70,8 @@ def show_details(data: Dataset) -> None:
     for note in data.notes:
         st.info(plain(note, 400), icon=":material/info:")
     st.markdown(
-        f"{distribution.share_sentence(data.histogram)} "
-        f"Gini coefficient {data.histogram.summary().gini:.2f} {distribution.GINI}."
+        f"{distribution.describe_share(data.histogram)} "
+        f"Gini coefficient {data.histogram.summary().gini:.2f} {distribution.GINI_SCALE}."
     )
     grid = st.grid(2, min_column_width=240)
     for name in distribution.DISTRIBUTIONS:
@@ -80,7 +80,7 @@ def show_details(data: Dataset) -> None:
     heaviest.show(data)
     st.caption(plain(data.source, 400))
     cards.file_button(
-        "Histogram (CSV)", "histogram.csv", data.provenance, lambda: csv_files.histogram_csv(data)
+        "Histogram (CSV)", "histogram.csv", data.provenance, lambda: csv_files.write_histogram(data)
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dpcore.common.errors import InputProblem, problems_of
+from dpcore.common.errors import InputProblem, describe_error
 from dpcore.common.wording import plain
 from pages.shared.base import demo
 from pages.shared.data import uploads
@@ -54,7 +54,7 @@ def _open(files: list[UploadedFile]) -> None:
         saved = session_file.read(file.getvalue())
     except Exception as error:  # Whatever it is, the page stays usable.
         name = InputProblem(f"the file {file.name} was not opened")
-        state[QUESTION.key("session_opened")] = _Opened((name, *problems_of(error)), None)
+        state[QUESTION.key("session_opened")] = _Opened((name, *describe_error(error)), None)
     else:
         session_file.apply(saved.content)
         state[QUESTION.key("session_opened")] = _Opened((), saved)

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpcore import counting
 from dpcore.common import wording
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.data import pair_distribution
 from dpcore.dataset import Dataset
@@ -31,7 +31,7 @@ def read(files: Sequence[str | counting.Held], names: Sequence[str]) -> Dataset:
         InvalidInput: It is not one file, or what it says no data can have.
     """
     if len(files) > 1:
-        raise refusal("a distribution of pairs is one file, and is brought alone")
+        raise refuse("a distribution of pairs is one file, and is brought alone")
     content = _content(files[0], pair_distribution.MOST_BYTES + 1)
     return pair_distribution.read(content, names[0], Disclosure.PRIVATE)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dpcore import counting
-from dpcore.common.errors import InvalidInput, problems_of
+from dpcore.common.errors import InvalidInput, describe_error
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.data.column_roles import Roles
@@ -129,7 +129,7 @@ def _read_uploads(files: list[UploadedFile]) -> None:
             paths.append(path)
     except (InvalidInput, OSError) as error:  # the first where not even the folder could be made
         _discard()
-        ENTRY.refuse(problems_of(error), names)
+        ENTRY.refuse(describe_error(error), names)
     else:
         _look([str(path) for path in paths], names, workspace)
     finally:
@@ -156,7 +156,7 @@ def _look(
         try:
             st.session_state[QUESTION.key("upload_pairs")] = upload_distribution.read(paths, names)
         except (InvalidInput, OSError) as refused:
-            ENTRY.refuse(problems_of(refused), names)
+            ENTRY.refuse(describe_error(refused), names)
         finally:
             if workspace is not None:
                 workspace.close()
@@ -225,7 +225,7 @@ def _use(source: counting.Source, roles: Roles) -> None:
         with st.spinner("Counting…"):
             counted = counting.count(source, roles, provenance)
     except Exception as error:  # Whatever it is, the panel stays usable.
-        ENTRY.refuse(problems_of(error))
+        ENTRY.refuse(describe_error(error))
         st.rerun()
     ENTRY.refuse(())
     _take(counted)

@@ -12,8 +12,8 @@ from dpcore.common.certificate import Certificate
 from dpcore.common.privacy import Disclosure
 from dpcore.data import samples
 from dpcore.report import report_html
-from dpcore.report.content import FigureData, Line, Proof, Report, Said
-from dpcore.report.markup import literal
+from dpcore.report.content import AnswerContent, FigureData, Line, Proof, Report
+from dpcore.report.markup import escape_markdown
 from tests.browser.browser import settle
 from tests.browser.conftest import Opened
 from tests.browser.test_journeys import NARROW, WIDE, go_to, press
@@ -72,7 +72,7 @@ def test_from_the_sample_events_to_a_report_that_needs_no_network(
     report.emulate_media(media="print")
     report.evaluate("dispatchEvent(new Event('beforeprint'))")
     for plot in report.locator(".plot").all():
-        expect(plot.locator(".main-svg").first).to_have_attribute("width", str(report_html.WIDTH))
+        expect(plot.locator(".main-svg").first).to_have_attribute("width", str(report_html.FIGURE_WIDTH))
     assert report.pdf(prefer_css_page_size=True).startswith(b"%PDF")
 
 
@@ -81,30 +81,30 @@ LINKED = '<a href="https://evil.example/">name</a>' + HOSTILE
 
 
 def test_hostile_names_do_nothing_in_a_browser(open_offline: Opened, tmp_path: Path) -> None:
-    kind, said = Disclosure.PRIVATE, literal(LINKED)
+    kind, said = Disclosure.PRIVATE, escape_markdown(LINKED)
     line = Line(said, said, kind, said, said)
+    proof = Proof(LINKED, Certificate(1.0, 1.0, LINKED), said, kind)
     report = Report(
         page="Mean",
         question=LINKED,
         parameters={},
-        asked=(line,),
-        made=datetime(2026, 11, 21, tzinfo=UTC),
+        settings=(line,),
+        created=datetime(2026, 11, 21, tzinfo=UTC),
         summary=(line,),
         answers=(
-            Said(LINKED, said, said, (line,), (line,), (Proof(LINKED, Certificate(1.0, 1.0, LINKED), said, kind),),
-                   (said,), kind),
+            AnswerContent(LINKED, said, said, (line,), (line,), (proof,), (said,), kind),
         ),
         figures=(FigureData("one", LINKED, LINKED, {LINKED: [1.0]}, kind),),
         formulae=said,
         disclosure=kind,
         releases=(line,),
         versions={LINKED: LINKED},
-        left_out=(LINKED,),
+        omitted=(LINKED,),
     )  # fmt: skip
     fig = go.Figure(go.Scatter(x=[1, 2], y=[3, 4], name=LINKED, text=[LINKED, LINKED], mode="markers+text"))
     fig.update_layout(xaxis_title=LINKED, title=LINKED, showlegend=True, height=300)
     file = tmp_path / "hostile.html"
-    file.write_text(report_html.report_html(report, {"one": fig}), encoding="utf-8")
+    file.write_text(report_html.write_report_html(report, {"one": fig}), encoding="utf-8")
     page = open_offline(file, viewport=WIDE)
     expect(page.locator(".plot .main-svg").first).to_be_visible()
     page.wait_for_timeout(300)

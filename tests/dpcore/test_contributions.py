@@ -21,7 +21,7 @@ BOUNDS = st.lists(st.floats(0, 60), min_size=1, max_size=6)
 def problems_of(**columns: object) -> list[str]:
     with pytest.raises(InvalidInput) as raised:
         ContributionHistogram(**columns)  # type: ignore[arg-type]
-    return [p.what for p in raised.value.problems]
+    return [p.message for p in raised.value.problems]
 
 
 # Against loops over users

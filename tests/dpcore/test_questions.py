@@ -40,7 +40,7 @@ from dpcore.regression.parameters import DataSource as RegressionSource
 from dpcore.regression.parameters import RegressionGenerator
 from dpcore.reply import LIBRARIES, Reply
 from dpcore.report import plotly_figures
-from dpcore.total.answer import answered as total_answered
+from dpcore.total.answer import build_answer as total_answered
 from dpcore.total.parameters import Summed, TotalParameters
 from dpcore.training import training_data
 from dpcore.training.losses import LossKind
@@ -81,7 +81,7 @@ TRAINING = TrainingParameters(
 def said(answer: Reply) -> tuple[str, ...]:
     # Rows of a table in memory are numbered otherwise than lines.
     lines = [line for line in str(answer).splitlines() if line not in answer.notes]
-    return ("\n".join(lines), *(number.copied for number in answer.answer.numbers))
+    return ("\n".join(lines), *(number.text_to_copy for number in answer.answer.numbers))
 
 
 def test_a_path_a_frame_and_an_arrow_table_have_one_answer():
@@ -257,7 +257,7 @@ def test_counts_need_no_table():
     assert {said(answer) for answer in answers} == {said(answers[0])}
     assert answers[0].disclosure is Disclosure.PUBLIC
     one = total_answered(given[-1], TotalParameters(1.0))
-    assert said(answers[0]) == (str(one), *(number.copied for number in one.numbers))
+    assert said(answers[0]) == (str(one), *(number.text_to_copy for number in one.numbers))
 
 
 def test_a_file_of_a_histogram_needs_no_columns(tmp_path):
@@ -300,7 +300,7 @@ def test_every_other_question_answers():
     assert not said.protects_users  # What is said holds.
     assert ss.learning_bound(frame, **user).bound >= 1
     assert len(ss.weights_gain(frame, **user).numbers)
-    made = training_data.generated(TRAINING.generator)
+    made = training_data.generate_data(TRAINING.generator)
     trained = ss.training_bound(made, epsilon=1, **SHORT)
     assert (trained.parameters.source, trained.forms) == (TrainingSource.UPLOAD, {})
     table, _ = RegressionGenerator(60, 1, 0).dataset()
@@ -312,13 +312,13 @@ def test_every_other_question_answers():
         ss.rating_weights(frame, value="amount", group="product", **user)
     rated = ss.rating_weights(frame, value="amount", group="product", **asked, **user)
     assert rated.parameters.source is RatingSource.DATA
-    assert rated.found.table.ratings.num_users == frame["user_id"].nunique()
+    assert rated.solution.table.ratings.num_users == frame["user_id"].nunique()
     with pytest.raises(InvalidInput, match="This needs ratings"):
         ss.rating_weights(frame, **asked, **user)
     # A person's own data are meant where they are given, whatever the page begins with.
     tasks = ss.task_weights(frame, group="product", **user)
     assert (tasks.parameters.source, tasks.disclosure) == (TaskSource.DATA, Disclosure.PRIVATE)
-    assert tasks.found.tasks.graph.num_pairs == len(frame[["user_id", "product"]].drop_duplicates())
+    assert tasks.solution.tasks.graph.num_pairs == len(frame[["user_id", "product"]].drop_duplicates())
     owned = ss.owners(frame, **user)
     assert (owned.parameters.source, owned.disclosure) == (OwnersSource.DATA, Disclosure.PRIVATE)
     private = ss.mean_bound(frame, counts="private", **MEAN)
@@ -419,8 +419,11 @@ def test_problems_of_question_and_data_are_told_at_once():
 @pytest.mark.parametrize("name", questions.ASKED)
 def test_help_tells_every_setting_once(name):
     asked, call = questions.ASKED[name], getattr(ss, name)
-    fields = set(inspect.signature(importlib.import_module(f"dpcore.{asked.of}.answer").answered).parameters)
-    assert {"data", "parameters"} <= fields
+    fields = set(
+        inspect.signature(importlib.import_module(f"dpcore.{asked.of}.answer").build_answer).parameters
+    )
+    assert "parameters" in fields
+    assert fields & {"data", "dataset"}
     shown = set(inspect.signature(call).parameters) - {"data"}
     told = [
         line.strip().partition(":")[0]
@@ -493,10 +496,10 @@ def test_plotly_takes_every_plot_as_it_is_drawn():
         (regression := ss.regression_weights(num_rows=60, lower=-300.0, upper=300.0, **one)),
     ]
     plots = [[make() for make in answer.plots.values()] for answer in answers]
-    plots.append([regression_plots.directions(regression.found, "ours")])
+    plots.append([regression_plots.directions(regression.solution, "ours")])
     # White paper has other colours, and the same traces: the first plot of each.
-    figures = [plotly_figures.figure(plot) for of in plots for plot in of]
-    for drawn in (*figures, *(plotly_figures.on_white(of[0]) for of in plots)):
+    figures = [plotly_figures.draw(plot) for of in plots for plot in of]
+    for drawn in (*figures, *(plotly_figures.draw_on_white(of[0]) for of in plots)):
         plain = json.loads(to_json(drawn, validate=False))
         assert json.loads(to_json(go.Figure(plain), validate=False)) == plain
 

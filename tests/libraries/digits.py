@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 from benchmarks.examples_per_user import Kind, digits
-from dpcore.examples_per_user import Way
-from dpcore.examples_per_user.programs import Training, program
+from dpcore.examples_per_user import Sampling
+from dpcore.examples_per_user.programs import Training, write_program
 from tests.dpcore.code import audit
 
 BOUND, RATE, SIGMA = 4, 0.231, 1.437
@@ -23,9 +23,9 @@ STEPS = round(1.0 / RATE)
 """One epoch."""
 
 
-def training(way: Way, rate: float = RATE, steps: int = STEPS) -> Training:
+def training(way: Sampling, rate: float = RATE, steps: int = STEPS) -> Training:
     """Constants for the digits: 128 of them a step, or their users."""
-    return Training(way, BOUND, rate, 128.0 if way is Way.EXAMPLES else 53.4, SIGMA, 8.0, 1e-5, steps)
+    return Training(way, BOUND, rate, 128.0 if way is Sampling.EXAMPLES else 53.4, SIGMA, 8.0, 1e-5, steps)
 
 
 def write(features: np.ndarray, folder: Path) -> np.ndarray:
@@ -43,11 +43,11 @@ def run(library: str, of: Training) -> tuple[dict[str, Any], str]:
     """What the program leaves behind, and what it prints."""
     space: dict[str, Any] = {"__name__": "__main__"}
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(compile(program(library, of, "Label.").text, f"{library}.py", "exec"), space)
+        exec(compile(write_program(library, of, "Label.").text, f"{library}.py", "exec"), space)
     return space, printed.getvalue()
 
 
-def check_epoch(library: str, way: Way, folder: Path) -> None:
+def check_epoch(library: str, way: Sampling, folder: Path) -> None:
     """One epoch: no user above G, the noise multiplier ours."""
     users = write(digits(Kind.DIVERSE).features, folder)
     space, printed = run(library, training(way))
@@ -58,7 +58,7 @@ def check_epoch(library: str, way: Way, folder: Path) -> None:
     assert f"{STEPS} steps, noise multiplier {SIGMA}, at most {BOUND} examples of a user" in printed
 
 
-def check_noise(library: str, way: Way, folder: Path, weights: Any) -> None:
+def check_noise(library: str, way: Sampling, folder: Path, weights: Any) -> None:
     """With features of 0 a step moves weights by noise alone: of standard deviation σ clip norms, over the divisor."""
     write(np.zeros((len(digits(Kind.DIVERSE).labels), 400)), folder)
     of = training(way, steps=1)
@@ -68,7 +68,7 @@ def check_noise(library: str, way: Way, folder: Path, weights: Any) -> None:
     assert moved.std() == pytest.approx(SIGMA / of.divisor, rel=5.0 / np.sqrt(8000.0))
 
 
-def check_nasty(library: str, way: Way, folder: Path) -> None:
+def check_nasty(library: str, way: Sampling, folder: Path) -> None:
     """Rows of nobody and cells that hold no number end nothing, a table of nobody neither; some steps draw nobody."""
     write(digits(Kind.DIVERSE).features, folder)
     run(library, training(way, rate=1e-6, steps=2))
@@ -106,7 +106,7 @@ EMPTY = {
 }
 
 
-def check_neighbours(library: str, way: Way, folder: Path, silenced: Callable[[audit.Run], Any]) -> None:
+def check_neighbours(library: str, way: Sampling, folder: Path, silenced: Callable[[audit.Run], Any]) -> None:
     """One user changes nothing that is seen, and a step's sum by no more than its noise is for.
 
     Args:
@@ -116,19 +116,19 @@ def check_neighbours(library: str, way: Way, folder: Path, silenced: Callable[[a
         silenced: A context in which noise is a constant, and which records sums before noise: per step one entry for
             each array of parameters.
     """
-    text = program(library, training(way, rate=1.0, steps=2), "Label.").text
+    text = write_program(library, training(way, rate=1.0, steps=2), "Label.").text
     problems = _problems(text, way, folder, silenced)
     assert not any(problems.values()), problems
     weak = text.replace(
         "place.to_numpy() <= EXAMPLES_PER_USER", "place.to_numpy() <= 300"
     ).replace("assert np.bincount", "np.bincount")  # fmt: skip
     more = "all of this in one user"
-    assert (way is Way.EXAMPLES) == ("a sum moves" in _problems(weak, way, folder, silenced)[more])
+    assert (way is Sampling.EXAMPLES) == ("a sum moves" in _problems(weak, way, folder, silenced)[more])
     told = _problems(text + "print(len(user))\n", way, folder, silenced)
     assert "it prints" in told[more]
 
 
-def _problems(text: str, way: Way, folder: Path, silenced: Callable[[audit.Run], Any]) -> dict[str, str]:
+def _problems(text: str, way: Sampling, folder: Path, silenced: Callable[[audit.Run], Any]) -> dict[str, str]:
     def run_on(rows: list[str]) -> audit.Run:
         return audit.run(text, "\n".join([HEADER, *rows, ""]), folder, silenced, "examples.csv")
 
@@ -143,9 +143,9 @@ def _problems(text: str, way: Way, folder: Path, silenced: Callable[[audit.Run],
     return problems
 
 
-def _beyond_the_bound(way: Way, one: audit.Run, other: audit.Run) -> str:
+def _beyond_the_bound(way: Sampling, one: audit.Run, other: audit.Run) -> str:
     """What is wrong with how far a step's sum moves, in clip norms of 1; empty where nothing is."""
-    most = 1.0 if way is Way.USERS else float(BOUND)
+    most = 1.0 if way is Sampling.USERS else float(BOUND)
     arrays = [
         [a - b for a, b in zip(exact, beside, strict=True)]
         for (_, exact), (_, beside) in zip(one.inputs, other.inputs, strict=True)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcore.examples_per_user import Way
+from dpcore.examples_per_user import Sampling
 from tests.dpcore.code import audit
 from tests.libraries import digits
 
-WAYS = (Way.EXAMPLES, Way.USERS)
+WAYS = (Sampling.EXAMPLES, Sampling.USERS)
 
 
 @pytest.fixture(autouse=True)
@@ -24,17 +24,19 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_one_epoch_has_no_user_above_the_bound_and_our_noise_multiplier(way: Way, tmp_path: Path) -> None:
+def test_one_epoch_has_no_user_above_the_bound_and_our_noise_multiplier(
+    way: Sampling, tmp_path: Path
+) -> None:
     digits.check_epoch("JAX Privacy", way, tmp_path)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_noise_has_the_size_that_was_accounted(way: Way, tmp_path: Path) -> None:
+def test_noise_has_the_size_that_was_accounted(way: Sampling, tmp_path: Path) -> None:
     digits.check_noise("JAX Privacy", way, tmp_path, lambda space: space["parameters"]["w"])
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_nasty_files_and_empty_steps(way: Way, tmp_path: Path) -> None:
+def test_nasty_files_and_empty_steps(way: Sampling, tmp_path: Path) -> None:
     digits.check_nasty("JAX Privacy", way, tmp_path)
 
 
@@ -68,5 +70,5 @@ def silenced(run: audit.Run) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_audit_of_neighbouring_tables(way: Way, tmp_path: Path) -> None:
+def test_audit_of_neighbouring_tables(way: Sampling, tmp_path: Path) -> None:
     digits.check_neighbours("JAX Privacy", way, tmp_path, silenced)

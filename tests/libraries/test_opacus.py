@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcore.examples_per_user import Way
+from dpcore.examples_per_user import Sampling
 from tests.dpcore.code import audit
 from tests.libraries import digits
 
-WAYS = (Way.EXAMPLES, Way.USERS)
+WAYS = (Sampling.EXAMPLES, Sampling.USERS)
 
 
 @pytest.fixture(autouse=True)
@@ -23,12 +23,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_one_epoch_has_no_user_above_the_bound_and_our_noise_multiplier(way: Way, tmp_path: Path) -> None:
+def test_one_epoch_has_no_user_above_the_bound_and_our_noise_multiplier(
+    way: Sampling, tmp_path: Path
+) -> None:
     digits.check_epoch("Opacus", way, tmp_path)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_noise_has_the_size_that_was_accounted(way: Way, tmp_path: Path) -> None:
+def test_noise_has_the_size_that_was_accounted(way: Sampling, tmp_path: Path) -> None:
     digits.check_noise("Opacus", way, tmp_path, moved)
 
 
@@ -38,7 +40,7 @@ def moved(space: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_nasty_files_and_empty_steps(way: Way, tmp_path: Path) -> None:
+def test_nasty_files_and_empty_steps(way: Sampling, tmp_path: Path) -> None:
     digits.check_nasty("Opacus", way, tmp_path)
 
 
@@ -65,5 +67,5 @@ def silenced(run: audit.Run) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_audit_of_neighbouring_tables(way: Way, tmp_path: Path) -> None:
+def test_audit_of_neighbouring_tables(way: Sampling, tmp_path: Path) -> None:
     digits.check_neighbours("Opacus", way, tmp_path, silenced)

@@ -45,17 +45,17 @@ def few_subsamples() -> Iterator[None]:
         yield
 
 
-FILL, REFERENCES = experiment.fill, experiment.references
+FILL, REFERENCES = experiment.fill_table, experiment.compute_references
 
 
 def first_runs(table: experiment.Table, **named: Any) -> experiment.Table:
     """As `experiment.fill`, until there is a first curve."""
-    if not {"on_more", "should_stop"} <= named.keys():
+    if not {"on_update", "should_stop"} <= named.keys():
         return FILL(table, **named)
     told: list[object] = []
-    tell, stop = named["on_more"], named["should_stop"]
+    tell, stop = named["on_update"], named["should_stop"]
     named |= {
-        "on_more": lambda more: (told.append(more), tell(more)),
+        "on_update": lambda more: (told.append(more), tell(more)),
         "should_stop": lambda: bool(told) or stop(),
     }
     return FILL(table, **named)
@@ -63,10 +63,10 @@ def first_runs(table: experiment.Table, **named: Any) -> experiment.Table:
 
 def of_first_split(asked: experiment.Experiment, *rest: Any) -> experiment.References | None:
     """As `experiment.references`, with what is found on the first split in the place of all."""
-    found = REFERENCES(dataclasses.replace(asked, further=()), *rest)
+    found = REFERENCES(dataclasses.replace(asked, further_splits=()), *rest)
     if found is None:
         return None
-    scores = ("no_privacy", "guessing", "quiet", "unclipped")
+    scores = ("no_privacy", "guessing", "without_noise", "without_noise_and_clipping")
     all_of = {name: np.repeat(getattr(found, name), len(asked.splits), axis=0) for name in scores}
     return dataclasses.replace(found, **all_of)
 
@@ -75,8 +75,8 @@ def of_first_split(asked: experiment.Experiment, *rest: Any) -> experiment.Refer
 def few_runs() -> Iterator[None]:
     """Training makes its runs beside the page whenever it is opened: a first curve is enough elsewhere."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiment, "fill", first_runs)
-        patch.setattr(experiment, "references", of_first_split)
+        patch.setattr(experiment, "fill_table", first_runs)
+        patch.setattr(experiment, "compute_references", of_first_split)
         yield
 
 

@@ -426,31 +426,37 @@ def assert_script_has_what_the_page_has(at, content, made):
         if isinstance(item, Curve):
             x, y = trace(chart(at, main.key.replace("-", "_")), item.name)
             meant = (
-                slice(None) if item.where is None else np.asarray(main.drawn[item.where[0]]) == item.where[1]
+                slice(None)
+                if item.filter is None
+                else np.asarray(main.all_columns[item.filter[0]]) == item.filter[1]
             )
-            np.testing.assert_array_equal(x, np.asarray(main.drawn[item.x])[meant])
-            column = np.asarray(main.drawn[item.y], dtype=np.float64)[meant]
+            np.testing.assert_array_equal(x, np.asarray(main.all_columns[item.x])[meant])
+            column = np.asarray(main.all_columns[item.y], dtype=np.float64)[meant]
             # All main figures here have log axes, with gaps at 0 and at infinity.
             np.testing.assert_array_equal(y, np.where((column > 0.0) & (column < np.inf), column, np.nan))
         elif isinstance(item, Cells):
             drawn = chart(at, main.key.replace("-", "_"))["data"][0]
-            np.testing.assert_array_equal(np.ravel(numbers(drawn["customdata"])), main.drawn[item.of])
+            np.testing.assert_array_equal(
+                np.ravel(numbers(drawn["customdata"])), main.all_columns[item.column]
+            )
         elif isinstance(item, Bars):
             (drawn,) = (
                 one for one in chart(at, main.key.replace("-", "_"))["data"] if one["name"] == item.name
             )
             meant = (
-                slice(None) if item.where is None else np.asarray(main.drawn[item.where[0]]) == item.where[1]
+                slice(None)
+                if item.filter is None
+                else np.asarray(main.all_columns[item.filter[0]]) == item.filter[1]
             )
-            assert list(drawn["x"]) == list(np.asarray(main.drawn[item.x])[meant])
-            heights = np.asarray(main.drawn[item.y])[meant]
+            assert list(drawn["x"]) == list(np.asarray(main.all_columns[item.x])[meant])
+            heights = np.asarray(main.all_columns[item.y])[meant]
             np.testing.assert_allclose(numbers(drawn["y"]) + item.base, heights)
-        elif isinstance(item, Level) and item.upright:
+        elif isinstance(item, Level) and item.is_vertical:
             x, _ = trace(chart(at, main.key.replace("-", "_")), item.name)
-            assert list(x) == [item.at, item.at]
+            assert list(x) == [item.value, item.value]
         elif isinstance(item, Level):
             drawn = chart(at, main.key.replace("-", "_"))["layout"]["shapes"]
-            assert (item.at, item.at) in [(shape["y0"], shape["y1"]) for shape in drawn]
+            assert (item.value, item.value) in [(shape["y0"], shape["y1"]) for shape in drawn]
         elif isinstance(item, Mark):
             ((x,), (y,)) = trace(chart(at, main.key.replace("-", "_")), item.name)
             assert (x, y) == (item.x, item.y)

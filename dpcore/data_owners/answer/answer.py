@@ -6,49 +6,54 @@ from dpcore.answer import Answer
 from dpcore.common.privacy import Provenance
 from dpcore.data_owners import files
 from dpcore.data_owners.answer import plots, words
-from dpcore.data_owners.answer.code import of_owners
-from dpcore.data_owners.answer.found import OwnersFound, find
-from dpcore.data_owners.answer.methods import methods
+from dpcore.data_owners.answer.code import choose_programs
+from dpcore.data_owners.answer.found import OwnersSolution, solve
+from dpcore.data_owners.answer.methods import write_methods
 from dpcore.data_owners.parameters import OwnersParameters
 from dpcore.dataset import Dataset
 
 
-def answered(
-    data: Dataset | Provenance, parameters: OwnersParameters, found: OwnersFound | None = None
+def build_answer(
+    data: Dataset | Provenance, parameters: OwnersParameters, solution: OwnersSolution | None = None
 ) -> Answer:
-    """Who should train together, by the bounds.
+    """Decide, by the bounds, who should train together.
 
     Args:
         data: Whose users are the owners; where owners are entered, what kind of numbers these are.
         parameters: The question.
-        found: What `find` found for both; computed here by default.
+        solution: What `solve` found for both; computed here by default.
 
     Returns:
-        The answer; its ``found`` is an `OwnersFound`. Plots are computed when they are asked for.
+        The answer; its ``solution`` is an `OwnersSolution`. Plots are computed when they are asked for.
 
     Raises:
         InvalidInput: The data do not fit the question.
 
     Source: Huang et al. 2023, theorem 3.1 and appendix A.
     """
-    of = find(data, parameters) if found is None else found
-    made = {"owners-map": lambda: plots.regime_map(of), "owners-bounds": lambda: plots.bounds(of)}
-    own = data if of.of_data and isinstance(data, Dataset) else None
-    if own is not None:
-        made["owners-cap"] = lambda: plots.cap(of, own)
+    solution = solve(data, parameters) if solution is None else solution
+    plot_makers = {
+        "owners-map": lambda: plots.plot_regime_map(solution),
+        "owners-bounds": lambda: plots.plot_bounds(solution),
+    }
+    owner_dataset = data if solution.is_of_data and isinstance(data, Dataset) else None
+    if owner_dataset is not None:
+        plot_makers["owners-cap"] = lambda: plots.plot_cap(solution, owner_dataset)
     return Answer(
-        headline=words.headline(of),
-        detail=words.detail(of),
-        numbers=words.numbers(of),
-        assumptions=words.assumptions(of),
-        disclosure=of.disclosure,
-        facts=words.facts(of),
-        proofs=words.proofs(of),
-        code=of_owners(of, own),
-        good_enough=words.good_enough(of),
+        headline=words.write_headline(solution),
+        detail=words.write_detail(solution),
+        numbers=words.build_numbers(solution),
+        assumptions=words.list_assumptions(solution),
+        disclosure=solution.disclosure,
+        facts=words.build_facts(solution),
+        proofs=words.list_proofs(solution),
+        code=choose_programs(solution, owner_dataset),
+        near_optimal=words.describe_near_optimal(solution),
         parameters=parameters,
-        found=of,
-        plots=made,
-        written=lambda: methods(of),
-        choice=lambda: files.owners_choice_json(own, parameters, of.of, of.cap, of.disclosure),
+        solution=solution,
+        plots=plot_makers,
+        make_methods=lambda: write_methods(solution),
+        choice=lambda: files.owners_choice_json(
+            owner_dataset, parameters, solution.collaboration, solution.cap, solution.disclosure
+        ),
     )

@@ -1,35 +1,37 @@
-"""What can be carried away: the crossing as a program, and a cap per owner for the person's library."""
+"""The programs of the answer: the crossing, and a cap per owner for the person's library."""
 
 from __future__ import annotations
 
 from dpcore.code import Choice, Code, Released, Several
 from dpcore.code.forms import CodeChoice, forms, of_data
 from dpcore.common import wording
-from dpcore.common.privacy import Neighbours, file_name
-from dpcore.data_owners.answer.found import OwnersFound
-from dpcore.data_owners.program import crossing_program
+from dpcore.common.privacy import Neighbours, write_file_name
+from dpcore.data_owners.answer.found import OwnersSolution
+from dpcore.data_owners.program import write_crossing_program
 from dpcore.dataset import Dataset
 
 
-def of_owners(found: OwnersFound, data: Dataset | None) -> CodeChoice:
-    """The program, and before it the cap where there is one."""
-    made: list[tuple[str, Choice | Several | Code]] = []
-    if found.cap is not None and data is not None:
-        base = of_data(data) | {"neighbours": Neighbours.REPLACE_USER}
+def choose_programs(solution: OwnersSolution, dataset: Dataset | None) -> CodeChoice:
+    """Return the crossing as a program, and before it the cap where there is one."""
+    programs: list[tuple[str, Choice | Several | Code]] = []
+    if solution.cap is not None and dataset is not None:
+        base = of_data(dataset) | {"neighbours": Neighbours.REPLACE_USER}
         cap = forms(
-            found.parameters.epsilon,
+            solution.parameters.epsilon,
             base,
             [
                 (
-                    f"Cap per owner, {wording.counted(found.cap.cap, 'record')}",
+                    f"Cap per owner, {wording.counted(solution.cap.cap, 'record')}",
                     Released.MODEL,
-                    {"max_rows": found.cap.cap},
+                    {"max_rows": solution.cap.cap},
                 )
             ],
         )
-        made += [] if cap is None else list(cap.forms)
-    label = f"Label of the numbers that it holds: {found.disclosure.label}."
-    program = crossing_program(found.of, label)
-    named = f"{file_name(program.file_name.removesuffix('.py'), found.disclosure)}.py"
-    made.append(("When joining pays", Code(program.text, program.language, named, program.differences)))
-    return CodeChoice(tuple(made))
+        programs += [] if cap is None else list(cap.forms)
+    label = f"Label of the numbers that it holds: {solution.disclosure.label}."
+    program = write_crossing_program(solution.collaboration, label)
+    file_name_with_label = f"{write_file_name(program.file_name.removesuffix('.py'), solution.disclosure)}.py"
+    programs.append(
+        ("When joining pays", Code(program.text, program.language, file_name_with_label, program.differences))
+    )
+    return CodeChoice(tuple(programs))

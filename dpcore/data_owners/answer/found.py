@@ -1,4 +1,4 @@
-"""What is found for data owners: bounds, the map around them, crossings; of the data only where owners are theirs."""
+"""The solution for data owners: bounds, the map around them, and crossings, for entered owners or the data's own."""
 
 from __future__ import annotations
 
@@ -7,261 +7,304 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.answer.against import Against, Ways, remembered
+from dpcore.answer.against import BoundComparison, MethodComparison, cache_by_epsilon
 from dpcore.common import wording
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray
 from dpcore.data_owners import crossings, unequal
 from dpcore.data_owners.bounds import (
     Collaboration,
-    Private,
+    ProtectedPart,
     Unit,
-    alone,
-    alone_printed,
-    full_user_printed,
-    joint_smooth,
-    saving,
-    saving_printed,
-    together,
-    trivial,
-    without_privacy,
+    bound_alone,
+    bound_smooth_joint,
+    bound_together,
+    bound_trivially,
+    bound_without_privacy,
+    compute_saving,
+    printed_bound_alone,
+    printed_bound_full_user,
+    printed_saving,
 )
-from dpcore.data_owners.parameters import TRAINING, OwnersParameters, OwnersSource
-from dpcore.data_owners.regimes import LARGEST_EPSILON, Axis, Regime, RegimeMap, regime_map, regime_of
+from dpcore.data_owners.parameters import TRAINING_FIELDS, OwnersParameters, OwnersSource
+from dpcore.data_owners.regimes import (
+    LARGEST_EPSILON,
+    MapAxis,
+    Regime,
+    RegimeMap,
+    compute_regime_map,
+    find_regime,
+)
 from dpcore.dataset import Dataset
 
 
 @dataclass(frozen=True, eq=False)
-class OwnersFound:
-    """All that depends on data and question.
+class OwnersSolution:
+    """All results that depend on data and question.
 
     Attributes:
         parameters: What was asked.
-        of: The owners, as entered or as the data have them (with the best cap, where a whole owner is protected).
+        collaboration: The owners, as entered or as the data have them (with the best cap, where a whole owner is
+            protected).
         regime: What is best for them.
         map: The map around them.
-        alone: Bound of an owner alone.
-        joint: Bound of joint privacy.
-        full: Bound of full privacy.
-        nothing: A bound from which on nothing is said.
+        bound_alone: Bound of an owner alone.
+        bound_joint: Bound of joint privacy.
+        bound_full: Bound of full privacy.
+        trivial_bound: A bound from which on nothing is said.
         epsilon_joint: ε above which joint privacy pays.
         epsilon_full: The same of full privacy.
         owners_joint: Owners like these from whom on joint privacy pays; None where no number suffices.
         owners_full: The same of full privacy.
         cap: The best cap per owner, where owners of the data are one unit each.
         own_bound: Bound at the person's own cap; None without one.
-        smaller: (m†, owners with fewer records), of the data's owners; see `crossings.gaining_below`.
+        gaining_owners: (m†, owners with fewer records), of the data's owners; see `crossings.find_gaining_size`.
         disclosure: Of the numbers above.
     """
 
     parameters: OwnersParameters
-    of: Collaboration
+    collaboration: Collaboration
     regime: Regime
     map: RegimeMap
-    alone: float
-    joint: float
-    full: float
-    nothing: float
+    bound_alone: float
+    bound_joint: float
+    bound_full: float
+    trivial_bound: float
     epsilon_joint: float
     epsilon_full: float
     owners_joint: int | None
     owners_full: int | None
     cap: unequal.CapChoice | None
     own_bound: float | None
-    smaller: tuple[float, int] | None
+    gaining_owners: tuple[float, int] | None
     disclosure: Provenance
 
     @property
-    def of_data(self) -> bool:
-        """Whether the owners are those of the data."""
+    def is_of_data(self) -> bool:
+        """Return True if the owners are those of the data."""
         return self.parameters.source is OwnersSource.DATA
 
     @property
-    def says_nothing(self) -> bool:
-        """Whether the bound of joint privacy is no smaller than what any model has."""
-        return self.joint >= self.nothing
+    def is_vacuous(self) -> bool:
+        """Return True if the bound of joint privacy is no smaller than the loss of any model."""
+        return self.bound_joint >= self.trivial_bound
 
     @property
-    def outside(self) -> tuple[str, ...]:
-        """What the theorem asks for and does not have here, sentences."""
-        found = []
-        if float(self.of.epsilon) > LARGEST_EPSILON:
-            found.append("The theorem holds up to ε = 10.")
-        if float(self.of.delta) * float(self.of.owners) >= 1.0:
-            found.append("The theorem asks for δ below 1/n.")
-        return tuple(found)
+    def unmet_conditions(self) -> tuple[str, ...]:
+        """Return the conditions of the theorem that do not hold here, as sentences."""
+        sentences = []
+        if float(self.collaboration.epsilon) > LARGEST_EPSILON:
+            sentences.append("The theorem holds up to ε = 10.")
+        if float(self.collaboration.delta) * float(self.collaboration.owners) >= 1.0:
+            sentences.append("The theorem asks for δ below 1/n.")
+        return tuple(sentences)
 
-    def at(self, axis: Axis) -> float:
-        """Where the person stands on an axis of the map."""
-        return float(getattr(self.of, axis.value))
+    def coordinate(self, axis: MapAxis) -> float:
+        """Return the person's coordinate on an axis of the map."""
+        return float(getattr(self.collaboration, axis.value))
 
 
-def find(data: Dataset | Provenance, parameters: OwnersParameters) -> OwnersFound:
+def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> OwnersSolution:
     """Evaluate bounds, map and crossings.
 
     Args:
-        data: Whose users are the owners; where owners are entered, what kind of numbers these are.
+        dataset: Whose users are the owners; where owners are entered, what kind of numbers these are.
         parameters: What was asked.
 
     Raises:
         InvalidInput: The data do not fit the question.
     """
-    of, cap, own, smaller = parameters.collaboration(), None, None, None
-    disclosure = data.provenance if isinstance(data, Dataset) else data
+    collaboration, cap, own_bound, gaining_owners = parameters.collaborate(), None, None, None
+    disclosure = dataset.provenance if isinstance(dataset, Dataset) else dataset
     if parameters.source is OwnersSource.DATA:
-        if not isinstance(data, Dataset):
-            raise refusal("the owners are to be those of data, and there are none")
+        if not isinstance(dataset, Dataset):
+            raise refuse("the owners are to be those of data, and there are none")
         if parameters.whole_owner:
-            cap = unequal.best_cap(data.histogram, of)
+            cap = unequal.find_best_cap(dataset.histogram, collaboration)
             if parameters.own_cap is not None:
-                most = min(parameters.own_cap, data.histogram.max_size)
-                own = float(unequal.joint_bounds(data.histogram, float(most), of))
-        of = parameters.of_histogram(data.histogram, None if cap is None else float(cap.cap))
-        limit = float(crossings.gaining_below(of))
-        smaller = limit, int(data.histogram.users[data.histogram.sizes < limit].sum())
-    return OwnersFound(
+                largest_cap = min(parameters.own_cap, dataset.histogram.max_size)
+                own_bound = float(
+                    unequal.compute_joint_bounds(dataset.histogram, float(largest_cap), collaboration)
+                )
+        collaboration = parameters.collaborate_on_histogram(
+            dataset.histogram, None if cap is None else float(cap.cap)
+        )
+        limit = float(crossings.find_gaining_size(collaboration))
+        gaining_owners = limit, int(dataset.histogram.users[dataset.histogram.sizes < limit].sum())
+    return OwnersSolution(
         parameters=parameters,
-        of=of,
-        regime=regime_of(of),
-        map=regime_map(of, parameters.x_axis, parameters.y_axis, parameters.whole_owner),
-        alone=float(alone(of)),
-        joint=float(together(of, Private.JOINT)),
-        full=float(together(of, Private.FULL)),
-        nothing=float(trivial(of)),
-        epsilon_joint=float(crossings.epsilon_star(of, Private.JOINT)),
-        epsilon_full=float(crossings.epsilon_star(of, Private.FULL)),
-        owners_joint=crossings.owners_needed(of, Private.JOINT),
-        owners_full=crossings.owners_needed(of, Private.FULL),
+        collaboration=collaboration,
+        regime=find_regime(collaboration),
+        map=compute_regime_map(collaboration, parameters.x_axis, parameters.y_axis, parameters.whole_owner),
+        bound_alone=float(bound_alone(collaboration)),
+        bound_joint=float(bound_together(collaboration, ProtectedPart.JOINT)),
+        bound_full=float(bound_together(collaboration, ProtectedPart.FULL)),
+        trivial_bound=float(bound_trivially(collaboration)),
+        epsilon_joint=float(crossings.find_epsilon_star(collaboration, ProtectedPart.JOINT)),
+        epsilon_full=float(crossings.find_epsilon_star(collaboration, ProtectedPart.FULL)),
+        owners_joint=crossings.find_owners_needed(collaboration, ProtectedPart.JOINT),
+        owners_full=crossings.find_owners_needed(collaboration, ProtectedPart.FULL),
         cap=cap,
-        own_bound=own,
-        smaller=smaller,
+        own_bound=own_bound,
+        gaining_owners=gaining_owners,
         disclosure=disclosure,
     )
 
 
-NOT_COMPARED = ("own_cap", *TRAINING)
-WAYS = ("Alone", "Together, no privacy", "Joint privacy", "Full privacy")
+NOT_COMPARED = ("own_cap", *TRAINING_FIELDS)
+SETTING_NAMES = ("Alone", "Together, no privacy", "Joint privacy", "Full privacy")
 
 
-def against_epsilon(data: Dataset, parameters: OwnersParameters) -> Against | Ways:
-    """What every way costs at any epsilon; where owners of the data are one unit each, the best cap per owner, too.
+def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComparison | MethodComparison:
+    """Compute the bound of every setting at any epsilon, and the best cap where a whole owner is protected.
 
     Raises:
         InvalidInput: The data do not fit the question.
     """
     if parameters.source is OwnersSource.ENTERED:
-        return _ways(parameters.collaboration(), Disclosure.PUBLIC)
+        return _compare_settings(parameters.collaborate(), Disclosure.PUBLIC)
     if not parameters.whole_owner:
-        return _ways(parameters.of_histogram(data.histogram), data.provenance)
-    histogram, of = data.histogram, parameters.collaboration()
+        return _compare_settings(parameters.collaborate_on_histogram(dataset.histogram), dataset.provenance)
+    histogram, collaboration = dataset.histogram, parameters.collaborate()
 
-    @remembered
+    @cache_by_epsilon
     def choice(epsilon: float) -> unequal.CapChoice:
-        return unequal.best_cap(histogram, of.having(epsilon=epsilon))
+        return unequal.find_best_cap(histogram, collaboration.replace(epsilon=epsilon))
 
     def best(epsilon: float) -> tuple[float, float]:
-        found = choice(epsilon)
-        return float(found.cap), found.bound
+        choice_at_epsilon = choice(epsilon)
+        return float(choice_at_epsilon.cap), choice_at_epsilon.bound
 
     def costs(epsilons: FloatArray) -> FloatArray:
-        at = [
-            replace(parameters, epsilon=float(epsilon)).of_histogram(histogram, float(choice(epsilon).cap))
+        collaborations = [
+            replace(parameters, epsilon=float(epsilon)).collaborate_on_histogram(
+                histogram, float(choice(epsilon).cap)
+            )
             for epsilon in epsilons.tolist()
         ]
-        return np.stack([_costs(one) for one in at], axis=1)
+        return np.stack(
+            [_bounds_of_settings(collaboration_at_epsilon) for collaboration_at_epsilon in collaborations],
+            axis=1,
+        )
 
     sentence = "what an owner may expect of each way, with the best bound on an owner's records at each ε"
-    return Against(
+    return BoundComparison(
         "Best bound (records per owner)",
         "Bound on the excess loss, joint privacy",
         best,
-        lambda epsilon, caps: unequal.joint_bounds(histogram, caps, of.having(epsilon=epsilon)),
+        lambda epsilon, caps: unequal.compute_joint_bounds(
+            histogram, caps, collaboration.replace(epsilon=epsilon)
+        ),
         histogram.sizes,
         histogram.users,
-        cut="Records left out",
-        ways=Ways("Bound on the excess loss", _names(of), costs, (), f"{sentence}, by the bounds."),
+        loss_heading="Records left out",
+        methods=MethodComparison(
+            "Bound on the excess loss",
+            _list_settings(collaboration),
+            costs,
+            (),
+            f"{sentence}, by the bounds.",
+        ),
     )
 
 
-def _ways(of: Collaboration, kind: Provenance) -> Ways:
-    """All ways at any epsilon, and where joining begins to pay, in closed form."""
-    pays = {
-        "joint privacy": float(crossings.epsilon_star(of, Private.JOINT)),
-        "full privacy": float(crossings.epsilon_star(of, Private.FULL)),
+def _compare_settings(collaboration: Collaboration, disclosure: Provenance) -> MethodComparison:
+    """Compare all settings at any epsilon, with the epsilons at which joining begins to pay, in closed form."""
+    crossing_epsilons = {
+        "joint privacy": float(crossings.find_epsilon_star(collaboration, ProtectedPart.JOINT)),
+        "full privacy": float(crossings.find_epsilon_star(collaboration, ProtectedPart.FULL)),
     }
-    if of.personal == 0.0:
-        pays = {"joint or full privacy": pays["joint privacy"]}
-    said = " and ".join(
+    if collaboration.personal == 0.0:
+        crossing_epsilons = {"joint or full privacy": crossing_epsilons["joint privacy"]}
+    crossings_text = " and ".join(
         f"with {name} above ε = {wording.number(epsilon)}"
         if math.isfinite(epsilon)
         else f"with {name} at no ε"
-        for name, epsilon in pays.items()
+        for name, epsilon in crossing_epsilons.items()
     )
     marks = sorted(
         (epsilon, f"From here on {name} beats working alone")
-        for name, epsilon in pays.items()
+        for name, epsilon in crossing_epsilons.items()
         if math.isfinite(epsilon)
     )
-    return Ways(
+    return MethodComparison(
         "Bound on the excess loss",
-        _names(of),
-        lambda epsilons: _costs(of.having(epsilon=epsilons)),
+        _list_settings(collaboration),
+        lambda epsilons: _bounds_of_settings(collaboration.replace(epsilon=epsilons)),
         tuple(marks),
-        f"by the bounds, training together beats working alone {said}.",
-        kind,
+        f"by the bounds, training together beats working alone {crossings_text}.",
+        disclosure,
     )
 
 
-def _costs(of: Collaboration) -> FloatArray:
-    """Every way's bound, in the order of `_names`, shape (ways,) or (ways, k)."""
-    found = (alone(of), without_privacy(of), together(of, Private.JOINT), together(of, Private.FULL))
-    return np.stack([np.broadcast_to(one, np.shape(of.epsilon)) for one in found])[: len(_names(of))]
+def _bounds_of_settings(collaboration: Collaboration) -> FloatArray:
+    """Compute every setting's bound, in the order of `_list_settings`, shape (settings,) or (settings, k)."""
+    bounds = (
+        bound_alone(collaboration),
+        bound_without_privacy(collaboration),
+        bound_together(collaboration, ProtectedPart.JOINT),
+        bound_together(collaboration, ProtectedPart.FULL),
+    )
+    return np.stack([np.broadcast_to(bound, np.shape(collaboration.epsilon)) for bound in bounds])[
+        : len(_list_settings(collaboration))
+    ]
 
 
-def _names(of: Collaboration) -> tuple[str, ...]:
-    """Label of each way; without personal parameters full privacy is joint privacy."""
-    return (*WAYS[:2], "Joint or full privacy") if of.personal == 0.0 else WAYS
+def _list_settings(collaboration: Collaboration) -> tuple[str, ...]:
+    """Return the label of each setting; without personal parameters full privacy is joint privacy."""
+    return (*SETTING_NAMES[:2], "Joint or full privacy") if collaboration.personal == 0.0 else SETTING_NAMES
 
 
-def bound_rows(found: OwnersFound) -> dict[str, list[object]]:
-    """A row per setting: its bound for a record and for the unit that is protected, and what is printed."""
-    record, of = found.of.having(records_per_unit=1.0), found.of
+def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
+    """Tabulate each setting's bound for a record and for the protected unit, and the printed bound."""
+    record_collaboration, collaboration = (
+        solution.collaboration.replace(records_per_unit=1.0),
+        solution.collaboration,
+    )
     rows: list[tuple[str, float | None, float | None, float | None, str]] = [
         (
             "Alone",
-            float(alone(record)),
-            float(alone(of)),
-            float(alone_printed(of)),
+            float(bound_alone(record_collaboration)),
+            float(bound_alone(collaboration)),
+            float(printed_bound_alone(collaboration)),
             "§3.2 prints D_X + D_U for the root of A.1",
         ),
-        ("Together, no privacy", float(without_privacy(record)), float(without_privacy(of)), None, "A.2"),
+        (
+            "Together, no privacy",
+            float(bound_without_privacy(record_collaboration)),
+            float(bound_without_privacy(collaboration)),
+            None,
+            "A.2",
+        ),
         (
             "Together, joint privacy",
-            float(together(record, Private.JOINT)),
-            found.joint,
+            float(bound_together(record_collaboration, ProtectedPart.JOINT)),
+            solution.bound_joint,
             None,
             "theorem 3.1, as printed; privacy proof incomplete",
         ),
         (
             "Together, full privacy",
-            float(together(record, Private.FULL)),
-            found.full,
-            None if found.parameters.unit is Unit.RECORD else float(full_user_printed(of)),
+            float(bound_together(record_collaboration, ProtectedPart.FULL)),
+            solution.bound_full,
+            None
+            if solution.parameters.unit is Unit.RECORD
+            else float(printed_bound_full_user(collaboration)),
             "A.3; its user level prints εn for εnr, and m/δ for m/(rδ)",
         ),
         (
             "Joint privacy, smooth loss",
             None,
-            None if found.parameters.unit is Unit.RECORD else float(joint_smooth(of)),
+            None if solution.parameters.unit is Unit.RECORD else float(bound_smooth_joint(collaboration)),
             None,
             "theorem B.1, logs left out",
         ),
         (
             "Saved by joint privacy",
-            float(saving(record)),
-            float(saving(of)),
-            float(saving_printed(of)),
+            float(compute_saving(record_collaboration)),
+            float(compute_saving(collaboration)),
+            float(printed_saving(collaboration)),
             "§3.2 prints √(nk) for √(nk + ℓ) − √ℓ, and leaves √log(1/δ) out",
         ),
     ]

@@ -1,4 +1,4 @@
-"""The figures of data owners as data. Pure: what was found in, plots out."""
+"""Plots of data owners as data. Pure functions of the solution."""
 
 from __future__ import annotations
 
@@ -7,161 +7,188 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Border, Curve, Hatched, Item, Level, Look, Mark, Plot, Regions
+from dpcore.answer import Axis, Border, Curve, Hatching, Item, Level, Mark, Plot, Regions, Style
 from dpcore.common import wording
 from dpcore.contributions import log_spaced
 from dpcore.data_owners import unequal
-from dpcore.data_owners.answer.found import OwnersFound
-from dpcore.data_owners.bounds import Private, alone, together, without_privacy
-from dpcore.data_owners.regimes import AXES, RANGES, Regime
-from dpcore.data_owners.regimes import Axis as MapAxis
+from dpcore.data_owners.answer.found import OwnersSolution
+from dpcore.data_owners.bounds import ProtectedPart, bound_alone, bound_together, bound_without_privacy
+from dpcore.data_owners.regimes import AXIS_RANGES, AXIS_TITLES, Regime
+from dpcore.data_owners.regimes import MapAxis as MapAxis
 from dpcore.dataset import Dataset
 
 CURVE_POINTS = 160
-EVERY = 4
+FILE_STRIDE = 4
 """One in so many of the map's points, in each direction, stands in its file."""
 
 
-def _axis(of: MapAxis) -> Axis:
-    return Axis(AXES[of], "", RANGES[of], number=",.3~g")
+def _make_axis(map_axis: MapAxis) -> Axis:
+    """Build the axis of a plot from one of the map."""
+    return Axis(AXIS_TITLES[map_axis], "", AXIS_RANGES[map_axis], number_format=",.3~g")
 
 
-def regime_map(found: OwnersFound) -> Plot:
-    """The main figure: what is best where, what the bounds do not cover, and where the person stands."""
-    drawn = found.map
-    x, y = (one.ravel() for one in np.meshgrid(drawn.x, drawn.y))
-    joint, full = drawn.joint_gain.ravel(), drawn.full_gain.ravel()
-    whole: dict[str, npt.ArrayLike] = {
-        "x": x,
-        "y": y,
-        "best": drawn.regimes.ravel(),
+def plot_regime_map(solution: OwnersSolution) -> Plot:
+    """Plot the best regime over two quantities, the regions without a bound, and the person's point."""
+    regime_map = solution.map
+    x_values, y_values = (grid.ravel() for grid in np.meshgrid(regime_map.x, regime_map.y))
+    joint, full = regime_map.joint_gain.ravel(), regime_map.full_gain.ravel()
+    guides: dict[str, npt.ArrayLike] = {
+        "x": x_values,
+        "y": y_values,
+        "best": regime_map.regimes.ravel(),
         "joint": joint,
         "full": full,
         "gain": np.exp(joint),
-        "vacuous": drawn.vacuous.ravel(),
-        "outside": drawn.outside.ravel(),
+        "vacuous": regime_map.vacuous.ravel(),
+        "outside": regime_map.not_covered.ravel(),
     }
-    few = np.zeros(drawn.joint_gain.shape, dtype=bool)
-    few[::EVERY, ::EVERY] = True
-    at = few.ravel()
+    is_in_file = np.zeros(regime_map.joint_gain.shape, dtype=bool)
+    is_in_file[::FILE_STRIDE, ::FILE_STRIDE] = True
+    in_file = is_in_file.ravel()
     columns: dict[str, npt.ArrayLike] = {
-        drawn.x_axis.value: x[at],
-        drawn.y_axis.value: y[at],
+        regime_map.x_axis.value: x_values[in_file],
+        regime_map.y_axis.value: y_values[in_file],
         "regime": [
             "" if math.isnan(value) else Regime(int(value)).name.lower()
-            for value in drawn.regimes.ravel()[at].tolist()
+            for value in regime_map.regimes.ravel()[in_file].tolist()
         ],
-        "alone_over_joint": np.exp(joint[at]),
-        "alone_over_full": np.exp(full[at]),
-        "says_nothing": drawn.vacuous.ravel()[at].astype(int),
-        "not_covered": drawn.outside.ravel()[at].astype(int),
+        "alone_over_joint": np.exp(joint[in_file]),
+        "alone_over_full": np.exp(full[in_file]),
+        "says_nothing": regime_map.vacuous.ravel()[in_file].astype(int),
+        "not_covered": regime_map.not_covered.ravel()[in_file].astype(int),
     }
-    same = np.array_equal(joint, full, equal_nan=True)
-    kinds = (
-        ("Work alone", Look.USUAL),
-        ("Join: joint privacy only", Look.CAP),
-        ("Join" if same else "Join: full privacy pays, too", Look.SAMPLING),
+    is_same = np.array_equal(joint, full, equal_nan=True)
+    regime_styles = (
+        ("Work alone", Style.CUSTOMARY),
+        ("Join: joint privacy only", Style.CAP),
+        ("Join" if is_same else "Join: full privacy pays, too", Style.SAMPLING),
     )
     items: list[Item] = [
-        Regions("x", "y", "best", kinds, ("bound alone : joint", "gain")),
-        Hatched("The bound says nothing", "x", "y", "vacuous"),
-        Hatched("Not covered: ε > 10 or δ ≥ 1/n", "x", "y", "outside", "."),
+        Regions("x", "y", "best", regime_styles, ("bound alone : joint", "gain")),
+        Hatching("The bound says nothing", "x", "y", "vacuous"),
+        Hatching("Not covered: ε > 10 or δ ≥ 1/n", "x", "y", "outside", "."),
         Border(
-            "Joining begins to pay" if same else "Joint privacy begins to pay", "x", "y", "joint", Look.CAP
+            "Joining begins to pay" if is_same else "Joint privacy begins to pay",
+            "x",
+            "y",
+            "joint",
+            Style.CAP,
         ),
     ]
-    if not same:
-        items.append(Border("Full privacy begins to pay", "x", "y", "full", Look.SAMPLING, "dash"))
+    if not is_same:
+        items.append(Border("Full privacy begins to pay", "x", "y", "full", Style.SAMPLING, "dash"))
     return Plot(
         "owners-map",
         "Who should join",
-        _map_alt(found),
-        _axis(drawn.x_axis),
-        _axis(drawn.y_axis),
+        _describe_map(solution),
+        _make_axis(regime_map.x_axis),
+        _make_axis(regime_map.y_axis),
         columns,
-        (*items, _you(found)),
-        found.disclosure,
-        whole,
-        main=True,
+        (*items, _mark_person(solution)),
+        solution.disclosure,
+        guides,
+        is_main=True,
     )
 
 
-def _you(found: OwnersFound) -> Mark:
-    """Where the person stands, at the map's edge where that is outside."""
-    axes = (found.map.x_axis, found.map.y_axis)
-    at = [found.at(axis) for axis in axes]
-    x, y = (min(max(value, RANGES[axis][0]), RANGES[axis][1]) for axis, value in zip(axes, at, strict=True))
-    if [x, y] == at:
-        return Mark("You", x, y, Look.SMOOTH)
-    place = "<br>".join(
-        f"{AXES[axis]}: {wording.number(value)}" for axis, value in zip(axes, at, strict=True)
+def _mark_person(solution: OwnersSolution) -> Mark:
+    """Mark the person's point; if it is outside the map, mark the edge."""
+    axes = (solution.map.x_axis, solution.map.y_axis)
+    coordinates = [solution.coordinate(axis) for axis in axes]
+    x, y = (
+        min(max(value, AXIS_RANGES[axis][0]), AXIS_RANGES[axis][1])
+        for axis, value in zip(axes, coordinates, strict=True)
     )
-    return Mark("You (outside the map)", x, y, Look.SMOOTH, "diamond-open", also=f"In fact:<br>{place}")
+    if [x, y] == coordinates:
+        return Mark("You", x, y, Style.SMOOTH)
+    coordinates_text = "<br>".join(
+        f"{AXIS_TITLES[axis]}: {wording.number(value)}" for axis, value in zip(axes, coordinates, strict=True)
+    )
+    return Mark(
+        "You (outside the map)",
+        x,
+        y,
+        Style.SMOOTH,
+        "diamond-open",
+        hover_text=f"In fact:<br>{coordinates_text}",
+    )
 
 
-def _map_alt(found: OwnersFound) -> str:
-    """The takeaway of the map."""
-    where = " and ".join(
-        f"{AXES[axis]} = {wording.number(found.at(axis))}" for axis in (found.map.x_axis, found.map.y_axis)
+def _describe_map(solution: OwnersSolution) -> str:
+    """Describe the map in a sentence."""
+    coordinates_text = " and ".join(
+        f"{AXIS_TITLES[axis]} = {wording.number(solution.coordinate(axis))}"
+        for axis in (solution.map.x_axis, solution.map.y_axis)
     )
-    what = {
+    result = {
         Regime.ALONE: "working alone has the smaller bound",
         Regime.JOINT_ONLY: "joining pays with joint privacy and not with full privacy",
         Regime.FULL_TOO: "joining pays with joint and with full privacy",
-    }[found.regime]
-    return f"At {where}, your point, {what}. The map shows where each is so."
+    }[solution.regime]
+    return f"At {coordinates_text}, your point, {result}. The map shows where each is so."
 
 
-def bounds(found: OwnersFound) -> Plot:
-    """Every bound against the number of owners."""
-    owners = np.unique(np.r_[np.geomspace(*RANGES[MapAxis.OWNERS], CURVE_POINTS), found.of.owners])
-    many = found.of.having(owners=owners)
+def plot_bounds(solution: OwnersSolution) -> Plot:
+    """Plot every bound over the number of owners."""
+    owners = np.unique(
+        np.r_[np.geomspace(*AXIS_RANGES[MapAxis.OWNERS], CURVE_POINTS), solution.collaboration.owners]
+    )
+    collaborations = solution.collaboration.replace(owners=owners)
     columns = {
         "owners": owners,
-        "alone": np.broadcast_to(alone(many), owners.shape),
-        "no_privacy": without_privacy(many),
-        "joint_privacy": together(many, Private.JOINT),
-        "full_privacy": together(many, Private.FULL),
+        "alone": np.broadcast_to(bound_alone(collaborations), owners.shape),
+        "no_privacy": bound_without_privacy(collaborations),
+        "joint_privacy": bound_together(collaborations, ProtectedPart.JOINT),
+        "full_privacy": bound_together(collaborations, ProtectedPart.FULL),
     }
-    shown = np.r_[columns["alone"], columns["no_privacy"], found.nothing]
+    visible_values = np.r_[columns["alone"], columns["no_privacy"], solution.trivial_bound]
     return Plot(
         "owners-bounds",
         "Bounds against the number of owners",
         "The bound of working alone does not fall with the number of owners; the others do, and cross it.",
-        _axis(MapAxis.OWNERS),
-        Axis("bound on the excess loss", "", (float(shown.min()), 4.0 * float(shown.max())), number=",.3~g"),
+        _make_axis(MapAxis.OWNERS),
+        Axis(
+            "bound on the excess loss",
+            "",
+            (float(visible_values.min()), 4.0 * float(visible_values.max())),
+            number_format=",.3~g",
+        ),
         columns,
         (
-            Curve("Alone", "owners", "alone", Look.OWN),
-            Curve("Together, no privacy", "owners", "no_privacy", Look.SAMPLING),
-            Curve("Together, joint privacy", "owners", "joint_privacy", Look.CAP),
-            Curve("Together, full privacy", "owners", "full_privacy", Look.PRIVACY),
-            Level("Above: nothing is said", found.nothing),
-            Mark("You", found.at(MapAxis.OWNERS), found.joint, Look.SMOOTH),
+            Curve("Alone", "owners", "alone", Style.ENTERED),
+            Curve("Together, no privacy", "owners", "no_privacy", Style.SAMPLING),
+            Curve("Together, joint privacy", "owners", "joint_privacy", Style.CAP),
+            Curve("Together, full privacy", "owners", "full_privacy", Style.PRIVACY),
+            Level("Above: nothing is said", solution.trivial_bound),
+            Mark("You", solution.coordinate(MapAxis.OWNERS), solution.bound_joint, Style.SMOOTH),
         ),
-        found.disclosure,
+        solution.disclosure,
         height=420,
     )
 
 
-def cap(found: OwnersFound, data: Dataset) -> Plot:
-    """The bound of joint privacy against the cap per owner, whole owners protected; around all sizes of owners."""
-    most = max(float(data.histogram.max_size), 2.0)
-    best = found.cap
-    marked = [] if best is None else [float(best.cap)]
-    caps = np.unique(np.clip(np.rint(log_spaced(1.0, most, CURVE_POINTS, extra=marked)), 1, most))
-    at = unequal.capped(data.histogram, caps, found.parameters.collaboration(), whole_owner=True)
-    bound, sampling = together(at, Private.JOINT), without_privacy(at)
+def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
+    """Plot the bound of joint privacy over the cap per owner, with whole owners protected."""
+    largest_size = max(float(dataset.histogram.max_size), 2.0)
+    best = solution.cap
+    marked_caps = [] if best is None else [float(best.cap)]
+    caps = np.unique(
+        np.clip(np.rint(log_spaced(1.0, largest_size, CURVE_POINTS, extra=marked_caps)), 1, largest_size)
+    )
+    capped_owners = unequal.cap_owners(
+        dataset.histogram, caps, solution.parameters.collaborate(), whole_owner=True
+    )
+    bound, sampling = bound_together(capped_owners, ProtectedPart.JOINT), bound_without_privacy(capped_owners)
     noise = bound - sampling
     low = min(float(sampling.min()), max(float(noise.min()), float(bound.min()) / 30.0))
     alt = "The bound against the cap on records per owner."
     items: list[Item] = [
-        Curve("Bound, whole owners protected", "cap", "bound", Look.CAP),
-        Curve("its sampling part", "cap", "sampling_part", Look.SAMPLING),
-        Curve("its privacy part", "cap", "privacy_part", Look.PRIVACY),
+        Curve("Bound, whole owners protected", "cap", "bound", Style.CAP),
+        Curve("its sampling part", "cap", "sampling_part", Style.SAMPLING),
+        Curve("its privacy part", "cap", "privacy_part", Style.PRIVACY),
     ]
     if best is not None:
-        items.append(Mark("Best bound on records", best.cap, best.bound, Look.SMOOTH))
+        items.append(Mark("Best bound on records", best.cap, best.bound, Style.SMOOTH))
         alt = (
             f"The bound is smallest at {wording.counted(best.cap, 'record')} per owner: "
             f"{wording.number(best.bound)}."
@@ -170,16 +197,22 @@ def cap(found: OwnersFound, data: Dataset) -> Plot:
         "owners-cap",
         "Records kept of each owner",
         alt,
-        Axis("cap τ", "records per owner", (1.0, most), title="Cap τ, records per owner", number=",.3~g"),
-        Axis("bound on the excess loss", "", (low, float(bound.max())), number=",.3~g"),
+        Axis(
+            "cap τ",
+            "records per owner",
+            (1.0, largest_size),
+            title="Cap τ, records per owner",
+            number_format=",.3~g",
+        ),
+        Axis("bound on the excess loss", "", (low, float(bound.max())), number_format=",.3~g"),
         {
             "cap": caps,
             "bound": bound,
             "sampling_part": sampling,
-            "kept_records": np.asarray(data.histogram.kept_rows(caps), dtype=np.float64),
+            "kept_records": np.asarray(dataset.histogram.kept_rows(caps), dtype=np.float64),
         },
         tuple(items),
-        data.provenance,
+        dataset.provenance,
         {"privacy_part": noise},
         height=420,
     )

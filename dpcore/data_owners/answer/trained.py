@@ -1,4 +1,4 @@
-"""What training has found: its figure and its sentences, with the label of the records behind them."""
+"""The results of a training: plot and sentences, with the label of the records behind them."""
 
 from __future__ import annotations
 
@@ -8,205 +8,226 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from dpcore.answer import Answer, Axis, Bars, Curve, Item, Look, Plot, Scale
+from dpcore.answer import Answer, Axis, Bars, Curve, Item, Plot, Scale, Style
 from dpcore.common import wording
-from dpcore.common.privacy import Disclosure, Provenance, rounded_up
+from dpcore.common.privacy import Disclosure, Provenance, format_rounded_up
 from dpcore.contributions import FloatArray
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.study import Form, Study, StudyResult
-from dpcore.data_owners.training import replaced_epsilon
+from dpcore.data_owners.training import compute_replaced_epsilon
 
 TITLE = "Accuracy by training"
-FORMS = {
-    Form.ALONE: ("Alone", Look.OWN, "square"),
-    Form.JOINT: ("Joint privacy", Look.CAP, "diamond"),
-    Form.FULL: ("Full privacy", Look.PRIVACY, "triangle-up"),
-    Form.PLAIN: ("No privacy", Look.SAMPLING, "circle"),
-    Form.PLAIN_PERSONAL: ("No privacy, with a personal part", Look.USUAL, "star"),
+FORM_STYLES = {
+    Form.SEPARATE: ("Alone", Style.ENTERED, "square"),
+    Form.JOINT: ("Joint privacy", Style.CAP, "diamond"),
+    Form.FULL: ("Full privacy", Style.PRIVACY, "triangle-up"),
+    Form.NON_PRIVATE: ("No privacy", Style.SAMPLING, "circle"),
+    Form.NON_PRIVATE_PERSONAL: ("No privacy, with a personal part", Style.CUSTOMARY, "star"),
 }
 """What each is called, and how it is drawn."""
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-ENDS = ("_smallest", "_largest")
-OneLine = tuple[str, str, Form, int]
+EXTREME_SUFFIXES = ("_smallest", "_largest")
+LineOfFigure = tuple[str, str, Form, int]
 """Its name, its column, its form, and the place of its ε."""
-MOST_NAMED = 3
+MAX_NAMED_PAIRS = 3
 """Pairs of ε and n that a sentence names."""
-PAPER = (
+PAPER_SENTENCES = (
     " As in the paper, every owner lacks a fifth of the classes. The paper trains a convolutional network in federated "
     "rounds: only directions are compared, and its table 2 (which layers are personal) has no counterpart here."
 )
-WHAT = (
+FORM_SENTENCES = (
     "Full privacy is W alone, with V = 0: nothing in it is personal. Joint privacy is the same W with V added, so that "
     "the two differ by personalisation. Alone is V without W: the fair comparison of joint privacy, as both are "
     "personal."
 )
 """What the lines of the figure are."""
-UNITS = {Unit.RECORD: "one record", Unit.USER: "one user", Unit.OWNER: "a whole owner"}
+UNIT_NAMES = {Unit.RECORD: "one record", Unit.USER: "one user", Unit.OWNER: "a whole owner"}
 
 
-def lines_of(found: StudyResult) -> list[OneLine]:
-    """Every form, and of those with privacy every ε."""
+def list_lines(result: StudyResult) -> list[LineOfFigure]:
+    """List every form, and each private form at every ε."""
     lines = []
-    for form, (called, *_) in FORMS.items():
+    for form, (name, *_) in FORM_STYLES.items():
         if not form.is_private:
-            lines.append((called, form.value, form, 0))
+            lines.append((name, form.value, form, 0))
             continue
-        for e, epsilon in enumerate(found.study.epsilons):
-            name = f"{called}, ε = {wording.entered(epsilon)}"
-            lines.append((name, f"{form.value}_epsilon_{wording.digits(epsilon)}", form, e))
+        for epsilon_index, epsilon in enumerate(result.study.epsilons):
+            label = f"{name}, ε = {wording.entered(epsilon)}"
+            lines.append((label, f"{form.value}_epsilon_{wording.digits(epsilon)}", form, epsilon_index))
     return lines
 
 
-def columns_of(found: StudyResult) -> dict[str, FloatArray]:
-    """Accuracies against the number of owners: the mean over runs, and their smallest and largest."""
-    columns: dict[str, FloatArray] = {"owners": np.array(found.study.owners, dtype=np.float64)}
-    for _, column, form, e in lines_of(found):
-        low, high = found.spread(form)
-        columns |= {column: found.mean(form)[e], f"{column}_smallest": low[e], f"{column}_largest": high[e]}
+def build_columns(result: StudyResult) -> dict[str, FloatArray]:
+    """Build the accuracies over the number of owners: mean, smallest and largest over runs."""
+    columns: dict[str, FloatArray] = {"owners": np.array(result.study.owners, dtype=np.float64)}
+    for _, column, form, epsilon_index in list_lines(result):
+        low, high = result.find_extremes(form)
+        columns |= {
+            column: result.average(form)[epsilon_index],
+            f"{column}_smallest": low[epsilon_index],
+            f"{column}_largest": high[epsilon_index],
+        }
     return columns
 
 
-def accuracy(found: StudyResult, disclosure: Provenance = Disclosure.PUBLIC, paper: bool = True) -> Plot:
-    """Test accuracy against the number of owners; of one number of them a bar per form."""
-    columns = columns_of(found)
-    lines = [line for line in lines_of(found) if np.isfinite(columns[line[1]]).any()]
-    one = len(found.study.owners) == 1
-    across, upwards, items = _bars(found, lines) if one else _curves(found, lines, columns)
+def plot_accuracy(
+    result: StudyResult, disclosure: Provenance = Disclosure.PUBLIC, paper: bool = True
+) -> Plot:
+    """Plot test accuracy over the number of owners; for a single number, plot a bar per form."""
+    columns = build_columns(result)
+    lines = [line for line in list_lines(result) if np.isfinite(columns[line[1]]).any()]
+    is_single = len(result.study.owners) == 1
+    x_axis, y_axis, items = _plot_bars(result, lines) if is_single else _plot_curves(result, lines, columns)
     guides = {
         "line": [name for name, *_ in lines],
-        **{end: [columns[column + end][0] for _, column, *_ in lines] for end in ("", *ENDS)},
+        **{
+            suffix: [columns[column + suffix][0] for _, column, *_ in lines]
+            for suffix in ("", *EXTREME_SUFFIXES)
+        },
     }
     return Plot(
         "owners-accuracy",
         "Accuracy against the number of owners",
-        " ".join(directions(found, paper)).replace("**", "") or "Nothing has run yet.",
-        across,
-        upwards,
+        " ".join(write_directions(result, paper)).replace("**", "") or "Nothing has run yet.",
+        x_axis,
+        y_axis,
         columns,
         tuple(items),
         disclosure,
-        guides if one else None,
+        guides if is_single else None,
         height=420,
     )
 
 
-def _bars(found: StudyResult, lines: list[OneLine]) -> tuple[Axis, Axis, list[Item]]:
-    low, high = _ends(found, "")
+def _plot_bars(result: StudyResult, lines: list[LineOfFigure]) -> tuple[Axis, Axis, list[Item]]:
+    """Plot a bar per form."""
+    low, high = _extreme_columns(result, "")
     items: list[Item] = [
         Bars(
             name,
             "",
             "line",
-            FORMS[form][1],
+            FORM_STYLES[form][1],
             low=low,
             high=high,
-            where=("line", name),
+            filter=("line", name),
             gap=0.2,
-            overlaid=True,
-            unnamed=True,
+            is_overlaid=True,
+            is_unnamed=True,
         )
         for name, _, form, _ in reversed(lines)
     ]
-    across = Axis("test accuracy", "", (0.0, 1.0), Scale.PERCENT, number=".1%")
-    return across, Axis("form", "", (0.0, 1.0), Scale.NAMES, title=" "), items
+    x_axis = Axis("test accuracy", "", (0.0, 1.0), Scale.PERCENT, number_format=".1%")
+    return x_axis, Axis("form", "", (0.0, 1.0), Scale.NAMES, title=" "), items
 
 
-def _curves(
-    found: StudyResult, lines: list[OneLine], columns: dict[str, FloatArray]
+def _plot_curves(
+    result: StudyResult, lines: list[LineOfFigure], columns: dict[str, FloatArray]
 ) -> tuple[Axis, Axis, list[Item]]:
+    """Plot a curve per form and ε."""
     items: list[Item] = []
-    for name, column, form, at in lines:
-        _, look, symbol = FORMS[form]
-        dash, (low, high) = DASHES[at] if form.is_private else "longdash", _ends(found, column)
-        items.append(
-            Curve(name, "owners", column, look, dash=dash, width=2.0, symbol=symbol, low=low, high=high)
+    for name, column, form, epsilon_index in lines:
+        _, style, symbol = FORM_STYLES[form]
+        dash, (low, high) = (
+            DASHES[epsilon_index] if form.is_private else "longdash",
+            _extreme_columns(result, column),
         )
-    owners = found.study.owners
-    limits, words = (min(owners) / 1.15, max(owners) * 1.15), tuple((n, wording.number(n)) for n in owners)
-    least = min((float(np.nanmin(columns[column])) for _, column, *_ in lines), default=0.0)
-    lowest = max(math.floor(10.0 * least - 0.3) / 10.0, 0.0)
-    upwards = Axis("test accuracy", "", (lowest, 1.0), Scale.PERCENT, number=".1%")
-    return Axis("owners, n", "", limits, number=",", marked=words), upwards, items
+        items.append(
+            Curve(name, "owners", column, style, dash=dash, width=2.0, symbol=symbol, low=low, high=high)
+        )
+    owners = result.study.owners
+    limits, ticks = (min(owners) / 1.15, max(owners) * 1.15), tuple((n, wording.number(n)) for n in owners)
+    smallest_accuracy = min((float(np.nanmin(columns[column])) for _, column, *_ in lines), default=0.0)
+    axis_start = max(math.floor(10.0 * smallest_accuracy - 0.3) / 10.0, 0.0)
+    y_axis = Axis("test accuracy", "", (axis_start, 1.0), Scale.PERCENT, number_format=".1%")
+    return Axis("owners, n", "", limits, number_format=",", named_ticks=ticks), y_axis, items
 
 
-def _ends(found: StudyResult, column: str) -> tuple[str, str]:
-    """Columns of the smallest and the largest of several runs; of one run there is nothing to tell."""
-    low, high = (column + end for end in ENDS)
-    return (low, high) if len(found.study.seeds) > 1 else ("", "")
+def _extreme_columns(result: StudyResult, column: str) -> tuple[str, str]:
+    """Return the columns of the smallest and the largest of several runs; empty names for one run."""
+    low, high = (column + suffix for suffix in EXTREME_SUFFIXES)
+    return (low, high) if len(result.study.seeds) > 1 else ("", "")
 
 
-def directions(found: StudyResult, paper: bool = True) -> list[str]:
-    """What is seen by direction, and what the paper's tables say, sentences.
+def write_directions(result: StudyResult, paper: bool = True) -> list[str]:
+    """Write which form is more accurate, and what the paper's tables say, as sentences.
 
     Args:
-        found: Accuracies.
+        result: Accuracies.
         paper: Whether the paper's figures stand beside; not for records of one's own.
     """
-    joint, full = found.mean(Form.JOINT), found.mean(Form.FULL)
-    said = []
-    for other, name, printed in (
+    joint, full = result.average(Form.JOINT), result.average(Form.FULL)
+    sentences = []
+    for other_form, name, paper_sentence in (
         (Form.FULL, "full privacy", "The paper's table 1 has it above for every n of MNIST."),
-        (Form.ALONE, "working alone", "In the paper's table 1 (ε = 1, MNIST) it is above from n = 256 on."),
+        (
+            Form.SEPARATE,
+            "working alone",
+            "In the paper's table 1 (ε = 1, MNIST) it is above from n = 256 on.",
+        ),
     ):
-        sign = found.compared(Form.JOINT, other)
-        cells = int(np.sum(np.isfinite(sign)))
-        if not cells:
+        sign = result.compare(Form.JOINT, other_form)
+        num_pairs = int(np.sum(np.isfinite(sign)))
+        if not num_pairs:
             continue
-        above, below = (int(np.sum(sign == which)) for which in (1.0, -1.0))
-        within = cells - above - below
-        rest = f", within the standard error in {within}" if within else ""
-        said.append(
-            f"**Joint privacy against {name}:** above in {above} of {cells} pairs of ε and n{_where(found, sign)}, "
-            f"below in {below}{rest}. {printed if paper else ''}".strip()
+        num_above, num_below = (int(np.sum(sign == direction)) for direction in (1.0, -1.0))
+        num_equal = num_pairs - num_above - num_below
+        equal_text = f", within the standard error in {num_equal}" if num_equal else ""
+        sentences.append(
+            f"**Joint privacy against {name}:** above in {num_above} of {num_pairs} pairs of ε and "
+            f"n{_list_wins(result, sign)}, "
+            f"below in {num_below}{equal_text}. {paper_sentence if paper else ''}".strip()
         )
-    if len(found.study.owners) > 1 and np.isfinite(joint - full).all():
+    if len(result.study.owners) > 1 and np.isfinite(joint - full).all():
         gain = (joint - full).mean(axis=0)
         grows = gain[-1] > gain[0]
-        said.append(
+        sentences.append(
             f"**The gain of joint over full privacy** {'grows' if grows else 'shrinks'} from {gain[0]:.3f} at n = "
-            f"{found.study.owners[0]} to {gain[-1]:.3f} at n = {found.study.owners[-1]}, on average over ε; the "
+            f"{result.study.owners[0]} to {gain[-1]:.3f} at n = {result.study.owners[-1]}, on average over ε; the "
             "paper's section 4.1.2 says that it grows."
         )
-    return said
+    return sentences
 
 
-def _where(found: StudyResult, sign: FloatArray) -> str:
-    """The pairs in which it is above, in brackets, where these are some and not all."""
+def _list_wins(result: StudyResult, sign: FloatArray) -> str:
+    """List the pairs of n and ε in which joint privacy is above, in brackets, if they are few."""
     wins = [
         f"n = {n} at ε = {wording.entered(epsilon)}"
-        for e, epsilon in enumerate(found.study.epsilons)
-        for o, n in enumerate(found.study.owners)
-        if sign[e, o] == 1.0
+        for epsilon_index, epsilon in enumerate(result.study.epsilons)
+        for owner_index, n in enumerate(result.study.owners)
+        if sign[epsilon_index, owner_index] == 1.0
     ]
-    return f" ({', '.join(wins)})" if 0 < len(wins) <= MOST_NAMED else ""
+    return f" ({', '.join(wins)})" if 0 < len(wins) <= MAX_NAMED_PAIRS else ""
 
 
-def table(found: StudyResult) -> pd.DataFrame:
-    """A row per line of the figure, a column per number of owners."""
-    columns = columns_of(found)
-    rows = {name: columns[column] for name, column, _, _ in lines_of(found)}
-    return pd.DataFrame(rows, index=[f"n = {n}" for n in found.study.owners]).T
+def tabulate_accuracy(result: StudyResult) -> pd.DataFrame:
+    """Tabulate accuracy, a row per line of the figure, a column per number of owners."""
+    columns = build_columns(result)
+    rows = {name: columns[column] for name, column, _, _ in list_lines(result)}
+    return pd.DataFrame(rows, index=[f"n = {n}" for n in result.study.owners]).T
 
 
-def settings_words(found: StudyResult, paper: bool) -> str:
-    """How the models were trained and judged, sentences."""
-    study, options = found.study, found.study.options
+def write_settings(result: StudyResult, paper: bool) -> str:
+    """Write how the models were trained and tested."""
+    study, options = result.study, result.study.options
     return (
-        f"{wording.number(found.records)} records to learn from, "
-        f"{wording.number(found.tests)} held out to test; {wording.number(found.parameters)} shared and as many "
-        f"personal parameters. {WHAT} {wording.counted(len(study.seeds), 'run')}; whiskers reach from the smallest to "
+        f"{wording.number(result.records)} records to learn from, "
+        f"{wording.number(result.tests)} held out to test; {wording.number(result.parameters)} shared and as many "
+        f"personal parameters. {FORM_SENTENCES} {wording.counted(len(study.seeds), 'run')}; whiskers reach "
+        "from the smallest to "
         "the largest of several. "
         f"{options.steps} full-batch steps, gradients clipped to {wording.entered(options.clip)}, one exact Gaussian "
-        f"mechanism for a unit whose records are zeroed. {replaced_words(study)} Steps, clip and rate are public and "
+        f"mechanism for a unit whose records are zeroed. {write_replaced_epsilons(study)} Steps, clip and "
+        "rate are public and "
         "were chosen on other seeds; every owner picks the penalty of its personal part on its own records."
-        f"{PAPER if paper else ''}"
+        f"{PAPER_SENTENCES if paper else ''}"
     )
 
 
-def replaced_words(study: Study) -> str:
-    """What ε of the training is where a unit is replaced, as in the bounds beside it; a sentence."""
+def write_replaced_epsilons(study: Study) -> str:
+    """Write which ε the training has for a unit that is replaced, as in the bounds."""
     pairs = [
-        f"ε = {wording.entered(epsilon)} is ε = {rounded_up(replaced_epsilon(epsilon, study.delta), 3)}"
+        f"ε = {wording.entered(epsilon)} is ε = {format_rounded_up(compute_replaced_epsilon(epsilon, study.delta), 3)}"
         for epsilon in study.epsilons
     ]
     return (
@@ -215,56 +236,56 @@ def replaced_words(study: Study) -> str:
     )
 
 
-def unit_words(study: Study) -> str:
-    """What is protected as one: ``one user (5 records)``."""
-    held = f" ({wording.counted(study.records_per_user, 'record')})" if study.unit is Unit.USER else ""
-    return UNITS[study.unit] + held
+def name_unit(study: Study) -> str:
+    """Name the unit of protection: ``one user (5 records)``."""
+    num_records = f" ({wording.counted(study.records_per_user, 'record')})" if study.unit is Unit.USER else ""
+    return UNIT_NAMES[study.unit] + num_records
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
-    """A training that has ended.
+class TrainingCard:
+    """The card and the plot of a training that has ended.
 
     Attributes:
-        found: Its accuracies, with the settings that they are for.
+        result: Its accuracies, with the settings that they are for.
         disclosure: Of the records behind them.
         paper: Whether the paper's figures stand beside; not for records of one's own.
     """
 
-    found: StudyResult
+    result: StudyResult
     disclosure: Provenance
     paper: bool
 
     @property
     def is_private(self) -> bool:
-        """Whether the accuracies must not be published."""
+        """Return True if the accuracies must not be published."""
         return self.disclosure is Disclosure.PRIVATE
 
     @property
     def plot(self) -> Plot:
-        """Test accuracy against the number of owners."""
-        return accuracy(self.found, self.disclosure, self.paper)
+        """Plot test accuracy over the number of owners."""
+        return plot_accuracy(self.result, self.disclosure, self.paper)
 
     @property
     def card(self) -> Answer:
-        """What was trained, and what is seen by direction."""
-        study = self.found.study
+        """Build a card that says what was trained, and which form is more accurate."""
+        study = self.result.study
         epsilons = ", ".join(wording.entered(epsilon) for epsilon in study.epsilons)
         owners = ", ".join(wording.number(n) for n in study.owners)
-        ended = (
+        stop_text = (
             ""
-            if self.found.done == 1.0
-            else f" It was stopped after {wording.percent(self.found.done)} of the fits."
+            if self.result.share_done == 1.0
+            else f" It was stopped after {wording.percent(self.result.share_done)} of the fits."
         )
-        unit = unit_words(study)
+        unit = name_unit(study)
         facts: dict[str, str] = {}
-        for sentence in directions(self.found, self.paper):
-            name, _, rest = sentence.removeprefix("**").partition("**")
-            facts[name.rstrip(":")] = rest.strip()
+        for sentence in write_directions(self.result, self.paper):
+            heading, _, text = sentence.removeprefix("**").partition("**")
+            facts[heading.rstrip(":")] = text.strip()
         return Answer(
-            headline=f"Trained on {self.found.name} for n = {owners} owners at ε = {epsilons}.",
-            detail=f"{unit[:1].upper()}{unit[1:]} is protected, at δ = {wording.entered(study.delta)}.{ended} "
-            f"{settings_words(self.found, self.paper)} The script computes the bounds; it does not train.",
+            headline=f"Trained on {self.result.name} for n = {owners} owners at ε = {epsilons}.",
+            detail=f"{unit[:1].upper()}{unit[1:]} is protected, at δ = {wording.entered(study.delta)}.{stop_text} "
+            f"{write_settings(self.result, self.paper)} The script computes the bounds; it does not train.",
             numbers=(),
             facts=facts,
             assumptions=(

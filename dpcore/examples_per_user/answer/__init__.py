@@ -1,4 +1,10 @@
 """The answer for examples per user as data. It imports the mathematics of `dpcore.examples_per_user`."""
 
-from dpcore.examples_per_user.answer.answer import answered
-from dpcore.examples_per_user.answer.found import NOT_COMPARED, ExamplesFound, against_epsilon, find, quick
+from dpcore.examples_per_user.answer.answer import build_answer
+from dpcore.examples_per_user.answer.found import (
+    NOT_COMPARED,
+    ExamplesSolution,
+    against_epsilon,
+    solve,
+    solve_quickly,
+)

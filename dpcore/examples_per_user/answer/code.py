@@ -1,25 +1,32 @@
-"""What can be carried away of examples per user: programs with the values, each with their check of ε."""
+"""The programs of the answer, with the values and a check of ε."""
 
 from __future__ import annotations
 
 from dpcore.code import Code
 from dpcore.code.forms import CodeChoice
-from dpcore.common.privacy import Provenance, file_name
-from dpcore.examples_per_user.answer.found import ExamplesFound
-from dpcore.examples_per_user.answer.words import above
-from dpcore.examples_per_user.programs import PROGRAMS, Training, program
+from dpcore.common.privacy import Provenance, write_file_name
+from dpcore.examples_per_user.answer.found import ExamplesSolution
+from dpcore.examples_per_user.answer.words import round_up
+from dpcore.examples_per_user.programs import PROGRAMS, Training, write_program
 
 
-def of_examples(found: ExamplesFound, provenance: Provenance) -> CodeChoice:
-    """The programs; those of private data say so, and so do their names."""
-    of, asked = found.best, found.parameters
+def write_programs(solution: ExamplesSolution, provenance: Provenance) -> CodeChoice:
+    """Write the programs; the label of private data stands in them and in their names."""
+    best, parameters = solution.best, solution.parameters
     training = Training(
-        of.way, of.bound, of.rate, of.divisor, above(of.multiplier), asked.epsilon, asked.delta, asked.steps
+        best.sampling,
+        best.bound,
+        best.rate,
+        best.divisor,
+        round_up(best.multiplier),
+        parameters.epsilon,
+        parameters.delta,
+        parameters.steps,
     )
     label = f"Label of the numbers that it holds: {provenance.label}."
-    made = []
+    programs = []
     for name in PROGRAMS:
-        code = program(name, training, label)
-        named = f"{file_name(code.file_name.removesuffix('.py'), provenance)}.py"
-        made.append((name, Code(code.text, code.language, named, code.differences)))
-    return CodeChoice(tuple(made))
+        code = write_program(name, training, label)
+        file_name_with_label = f"{write_file_name(code.file_name.removesuffix('.py'), provenance)}.py"
+        programs.append((name, Code(code.text, code.language, file_name_with_label, code.differences)))
+    return CodeChoice(tuple(programs))

@@ -1,4 +1,4 @@
-"""Records of several owners in words and numbers: what is kept, what is proved, and what the noise then protects."""
+"""Records of several owners: sentences and numbers on the records kept, the bound on them, and the noise."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from dpcore.answer import Number
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Dataset
-from dpcore.examples_per_user.noise import multiplier_at_most
-from dpcore.examples_per_user.owners import MOST_PAIRS, Kept, Ownership
+from dpcore.examples_per_user.noise import bound_multiplier
+from dpcore.examples_per_user.owners import MAX_PAIRS, Ownership, RecordSelection
 from dpcore.examples_per_user.parameters import ExamplesParameters
-from dpcore.examples_per_user.programs import owners_program as owners_program
+from dpcore.examples_per_user.programs import write_owners_program as write_owners_program
 
 PROTECTS = (
     "**This does not protect that somebody is there.** Which records are kept depends on all users, so who owns which "
@@ -27,104 +27,112 @@ FAIRNESS = (
 )
 
 
-def of_data(data: Dataset) -> Ownership | None:
-    """The groups of the data as records, and their users as owners; None where there are no groups.
+def read_ownership(dataset: Dataset) -> Ownership | None:
+    """Read the groups of the data as records, and their users as owners; None if there are no groups.
 
     Raises:
         InvalidInput: More pairs than are searched.
     """
-    if data.pairs is None:
+    if dataset.pairs is None:
         return None
-    if data.pairs.user_codes.size > MOST_PAIRS:
-        raise refusal(
-            f"the data have {data.pairs.user_codes.size:,} pairs; at most {MOST_PAIRS:,} are searched"
+    if dataset.pairs.user_codes.size > MAX_PAIRS:
+        raise refuse(
+            f"the data have {dataset.pairs.user_codes.size:,} pairs; at most {MAX_PAIRS:,} are searched"
         )
-    return Ownership.from_pairs(data.pairs.task_codes, data.pairs.user_codes)
+    return Ownership.from_pairs(dataset.pairs.task_codes, dataset.pairs.user_codes)
 
 
 @dataclass(frozen=True)
 class OwnersNoise:
-    """The noise multipliers of drawing the records kept.
+    """The noise multipliers of sampling the selected records.
 
     Attributes:
         rate: q.
-        zeroed: Where one user's contents are zeroed; at most, by Rényi accounting.
-        replaced: Where they are replaced by others; likewise.
+        zeroed_multiplier: Where one user's contents are zeroed; at most, by Rényi accounting.
+        replaced_multiplier: Where they are replaced by others; likewise.
     """
 
     rate: float
-    zeroed: float
-    replaced: float
+    zeroed_multiplier: float
+    replaced_multiplier: float
 
 
-def noise(kept: Kept, asked: ExamplesParameters) -> OwnersNoise | None:
-    """The noise for these records; None where B is more than all of them."""
-    if asked.batch > kept.count:
+def compute_noise(selection: RecordSelection, parameters: ExamplesParameters) -> OwnersNoise | None:
+    """Compute the noise for these records; None if B is more than all of them."""
+    if parameters.batch > selection.count:
         return None
-    rate = min(float(f"{asked.batch / kept.count:.3g}"), 1.0)
-    zeroed, replaced = (
-        multiplier_at_most(kept.bound, rate, asked.epsilon, asked.delta, asked.steps, replaced=one)
-        for one in (False, True)
+    rate = min(float(f"{parameters.batch / selection.count:.3g}"), 1.0)
+    zeroed_multiplier, replaced_multiplier = (
+        bound_multiplier(
+            selection.bound,
+            rate,
+            parameters.epsilon,
+            parameters.delta,
+            parameters.steps,
+            is_replaced=is_replaced,
+        )
+        for is_replaced in (False, True)
     )
-    return OwnersNoise(rate, zeroed, replaced)
+    return OwnersNoise(rate, zeroed_multiplier, replaced_multiplier)
 
 
-def numbers(kept: Kept, of: OwnersNoise | None) -> tuple[Number, ...]:
-    """Records kept, what is proved, and the noise."""
-    found = [
+def build_numbers(selection: RecordSelection, noise: OwnersNoise | None) -> tuple[Number, ...]:
+    """Build the records kept, the proved bound on them, and the noise."""
+    numbers = [
         Number(
             "Records kept",
-            wording.number(kept.count),
-            f"of {wording.number(kept.ownership.num_records)}; at most {wording.number(kept.bound)} of a user",
-            value=kept.count,
+            wording.number(selection.count),
+            f"of {wording.number(selection.ownership.num_records)}; at most {wording.number(selection.bound)} of "
+            "a user",
+            value=selection.count,
         ),
         Number(
             "No choice keeps more than",
-            wording.number(kept.at_most),
-            "proved" if kept.gap else "proved: this is the most",
+            wording.number(selection.at_most),
+            "proved" if selection.gap else "proved: this is the most",
             "By the prices of a linear program, added up in whole numbers.",
-            kept.at_most,
+            selection.at_most,
             key="at_most",
         ),
     ]
-    if of is not None:
-        found += [
+    if noise is not None:
+        numbers += [
             Number(
                 "Noise multiplier, contents zeroed",
-                f"at most {of.zeroed:.4g}",
-                f"records drawn at rate {wording.number(of.rate)}",
-                value=of.zeroed,
+                f"at most {noise.zeroed_multiplier:.4g}",
+                f"records drawn at rate {wording.number(noise.rate)}",
+                value=noise.zeroed_multiplier,
             ),
             Number(
                 "Noise multiplier, contents replaced",
-                f"at most {of.replaced:.4g}",
-                wording.change(of.replaced, of.zeroed),
+                f"at most {noise.replaced_multiplier:.4g}",
+                wording.change(noise.replaced_multiplier, noise.zeroed_multiplier),
                 "A replaced content turns a gradient around: k clip norms one way against k the other.",
-                of.replaced,
+                noise.replaced_multiplier,
             ),
         ]
-    return tuple(found)
+    return tuple(numbers)
 
 
-def rows(kept: Kept) -> dict[str, list[object]]:
-    """A line per number of owners."""
-    columns = kept.by_owners()
-    share = columns["kept"] / np.maximum(columns["records"], 1)
+def tabulate_owners(selection: RecordSelection) -> dict[str, list[object]]:
+    """Tabulate the records by number of owners."""
+    columns = selection.count_by_owners()
+    kept_share = columns["kept"] / np.maximum(columns["records"], 1)
     return {
         "Owners": columns["owners"].tolist(),
         "Records": columns["records"].tolist(),
         "Kept": columns["kept"].tolist(),
-        "Share kept": share.tolist(),
+        "Share kept": kept_share.tolist(),
     }
 
 
-def whole_bound(entered: float | None) -> int:
-    """k as it was entered.
+def require_bound(entered_bound: float | None) -> int:
+    """Return the entered k as an integer.
 
     Raises:
         InvalidInput: It is empty, or no whole number of at least 1.
     """
     with Problems() as problems:
-        problems.whole(1, MAX_SIZE, **{"the records per user k": entered})
-    assert entered is not None
-    return int(entered)
+        problems.whole(1, MAX_SIZE, **{"the records per user k": entered_bound})
+    assert entered_bound is not None
+    return int(entered_bound)

@@ -1,150 +1,171 @@
-"""The figures of examples per user as data. Pure: what was found in, plots out."""
+"""Plots of examples per user as data. Pure functions of the solution."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from dpcore.answer import Axis, Band, Curve, Item, Look, Mark, Plot, Scale
+from dpcore.answer import Axis, Band, Curve, Item, Mark, Plot, Scale, Style
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
 from dpcore.examples_per_user import options
-from dpcore.examples_per_user.answer.found import ExamplesFound
+from dpcore.examples_per_user.answer.found import ExamplesSolution
 from dpcore.examples_per_user.options import Option
-from dpcore.examples_per_user.parameters import Way
+from dpcore.examples_per_user.parameters import Sampling
 
-NAMES = {Way.EXAMPLES: "Draw examples", Way.USERS: "Draw users"}
-LOOKS = {Way.EXAMPLES: Look.CAP, Way.USERS: Look.SMOOTH}
+SAMPLING_NAMES = {Sampling.EXAMPLES: "Draw examples", Sampling.USERS: "Draw users"}
+SAMPLING_STYLES = {Sampling.EXAMPLES: Style.CAP, Sampling.USERS: Style.SMOOTH}
 
 
-def error(found: ExamplesFound, provenance: Provenance) -> Plot:
-    """The main figure: the estimated error over G, both ways, with the band from diverse to alike."""
-    best, own = found.best, found.own
-    columns = _over_bounds(found, "error")
-    items: list[Item] = [*_curves("error")]
-    low, high = found.options.within()
+def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
+    """Plot the estimated error over G in both ways, with the band from diverse to similar examples."""
+    best, entered_option = solution.best, solution.entered_option
+    columns = _build_columns(solution, "error")
+    items: list[Item] = [*_make_curves("error")]
+    low, high = solution.options.find_near_optimal()
     if low < high:
         items.insert(0, Band(f"Within 5{wording.PERCENT} of the best", low, high))
-    items.append(Mark("Best bound", best.bound, best.error, LOOKS[best.way], "diamond"))
-    if own is not None:
-        items.append(Mark("Your bound", own.bound, own.error, Look.OWN, "square"))
+    items.append(Mark("Best bound", best.bound, best.error, SAMPLING_STYLES[best.sampling], "diamond"))
+    if entered_option is not None:
+        items.append(Mark("Your bound", entered_option.bound, entered_option.error, Style.ENTERED, "square"))
     return Plot(
         "examples-error",
         "Estimated error of the training over examples per user",
         f"By this estimate the error is least at {wording.counted(best.bound, 'example')} per user "
-        f"({NAMES[best.way].lower()}): {wording.number(best.error)} gradient norms. Shaded: from a user's "
+        f"({SAMPLING_NAMES[best.sampling].lower()}): {wording.number(best.error)} gradient norms. Shaded: "
+        "from a user's "
         "examples being diverse to being alike.",
-        _across(found),
+        _make_bound_axis(solution),
         Axis("estimated error", "gradient norms"),
         columns,
         tuple(items),
         provenance,
-        main=True,
+        is_main=True,
     )
 
 
-def noise(found: ExamplesFound, provenance: Provenance) -> Plot:
-    """Noise on a step's mean gradient over G, both ways."""
-    columns = _over_bounds(found, "noise")
+def plot_noise(solution: ExamplesSolution, provenance: Provenance) -> Plot:
+    """Plot the noise on a step's mean gradient over G, in both ways."""
+    columns = _build_columns(solution, "noise")
     return Plot(
         "examples-noise",
         "Noise on the mean gradient",
         "Noise per parameter and step over examples per user. Where users are drawn it depends on how alike a user's "
         "examples are.",
-        _across(found),
+        _make_bound_axis(solution),
         Axis("noise per parameter", "gradient norms"),
         columns,
-        tuple(_curves("noise")),
+        tuple(_make_curves("noise")),
         provenance,
     )
 
 
-def kept(found: ExamplesFound, provenance: Provenance) -> Plot:
-    """Share of examples kept, and sampling rate, over G."""
-    tried = found.options.tried[Way.EXAMPLES]
+def plot_kept_share(solution: ExamplesSolution, provenance: Provenance) -> Plot:
+    """Plot the share of examples kept, and the sampling rate, over G."""
+    tried_options = solution.options.options_by_sampling[Sampling.EXAMPLES]
     columns = {
         name: values
-        for name, values in options.columns_of(tried).items()
+        for name, values in options.build_columns(tried_options).items()
         if name in ("bound", "kept_share", "rate")
     }
     return Plot(
         "examples-kept",
         "Examples kept, and sampling rate",
         "The more examples of a user are kept, the more stay in all, and the smaller is the rate that draws B.",
-        _across(found),
+        _make_bound_axis(solution),
         Axis("share", "", (0.0, 1.0), Scale.PERCENT),
         columns,
         (
-            Curve("Examples kept", "bound", "kept_share", Look.TOTAL, symbol="circle"),
-            Curve("Sampling rate q", "bound", "rate", Look.SAMPLING, symbol="circle"),
+            Curve("Examples kept", "bound", "kept_share", Style.TOTAL, symbol="circle"),
+            Curve("Sampling rate q", "bound", "rate", Style.SAMPLING, symbol="circle"),
         ),
         provenance,
         height=360,
     )
 
 
-def multipliers(found: ExamplesFound, provenance: Provenance) -> Plot:
-    """The noise multiplier over G, both ways."""
+def plot_multipliers(solution: ExamplesSolution, provenance: Provenance) -> Plot:
+    """Plot the noise multiplier over G, in both ways."""
     columns: dict[str, FloatArray] = {}
-    for way, tried in found.options.tried.items():
-        of = options.columns_of(tried)
-        columns |= {"bound": of["bound"], f"{way.value}_multiplier": of["multiplier"]}
+    for sampling, tried_options in solution.options.options_by_sampling.items():
+        option_columns = options.build_columns(tried_options)
+        columns |= {
+            "bound": option_columns["bound"],
+            f"{sampling.value}_multiplier": option_columns["multiplier"],
+        }
     return Plot(
         "examples-multiplier",
         "Noise multiplier, at most",
         "Where examples are drawn the noise multiplier grows with G; where users are drawn it falls.",
-        _across(found),
+        _make_bound_axis(solution),
         Axis("noise multiplier", "clip norms"),
         columns,
         tuple(
-            Curve(NAMES[way], "bound", f"{way.value}_multiplier", LOOKS[way], symbol="circle")
-            for way in NAMES
+            Curve(
+                SAMPLING_NAMES[sampling],
+                "bound",
+                f"{sampling.value}_multiplier",
+                SAMPLING_STYLES[sampling],
+                symbol="circle",
+            )
+            for sampling in SAMPLING_NAMES
         ),
         provenance,
         height=360,
     )
 
 
-def _over_bounds(found: ExamplesFound, name: str) -> dict[str, FloatArray]:
-    """One quantity of both ways, at r as entered, 0 and 1."""
+def _build_columns(solution: ExamplesSolution, name: str) -> dict[str, FloatArray]:
+    """Build the columns of one quantity in both ways, at r as entered, 0 and 1."""
     columns: dict[str, FloatArray] = {}
-    for way, tried in found.options.tried.items():
-        columns["bound"] = np.array([float(one.bound) for one in tried])
-        columns[f"{way.value}_{name}"] = _of(tried, name)
-        ends = [
-            _of(tuple(options.with_alike(found.histogram, found.parameters, one, r) for one in tried), name)
-            for r in (0.0, 1.0)
+    for sampling, tried_options in solution.options.options_by_sampling.items():
+        columns["bound"] = np.array([float(candidate.bound) for candidate in tried_options])
+        columns[f"{sampling.value}_{name}"] = _collect(tried_options, name)
+        extreme_values = [
+            _collect(
+                tuple(
+                    options.replace_similarity(solution.histogram, solution.parameters, candidate, similarity)
+                    for candidate in tried_options
+                ),
+                name,
+            )
+            for similarity in (0.0, 1.0)
         ]
-        columns[f"{way.value}_{name}_diverse"], columns[f"{way.value}_{name}_alike"] = ends
+        columns[f"{sampling.value}_{name}_diverse"], columns[f"{sampling.value}_{name}_alike"] = (
+            extreme_values
+        )
     return columns
 
 
-def _of(tried: tuple[Option, ...], name: str) -> FloatArray:
-    return np.array([float(getattr(one, name)) for one in tried])
+def _collect(tried_options: tuple[Option, ...], name: str) -> FloatArray:
+    """Collect one attribute of the options."""
+    return np.array([float(getattr(candidate, name)) for candidate in tried_options])
 
 
-def _curves(name: str) -> list[Curve]:
+def _make_curves(name: str) -> list[Curve]:
+    """Make a curve per way of sampling."""
     return [
         Curve(
-            NAMES[way],
+            SAMPLING_NAMES[sampling],
             "bound",
-            f"{way.value}_{name}",
-            LOOKS[way],
+            f"{sampling.value}_{name}",
+            SAMPLING_STYLES[sampling],
             symbol="circle",
-            low=f"{way.value}_{name}_diverse",
-            high=f"{way.value}_{name}_alike",
-            shaded=True,
+            low=f"{sampling.value}_{name}_diverse",
+            high=f"{sampling.value}_{name}_alike",
+            is_shaded=True,
         )
-        for way in NAMES
+        for sampling in SAMPLING_NAMES
     ]
 
 
-def _across(found: ExamplesFound) -> Axis:
-    most = float(found.histogram.max_size)
+def _make_bound_axis(solution: ExamplesSolution) -> Axis:
+    """Make the axis of the bound."""
+    largest_size = float(solution.histogram.max_size)
     return Axis(
         "bound",
         "examples per user",
-        (0.9, max(1.1 * most, 2.0)),
+        (0.9, max(1.1 * largest_size, 2.0)),
         title="Bound G (examples per user)",
-        number=",",
+        number_format=",",
     )

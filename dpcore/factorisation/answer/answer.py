@@ -6,47 +6,49 @@ from dpcore.answer import Answer
 from dpcore.dataset import Dataset
 from dpcore.factorisation import files
 from dpcore.factorisation.answer import plots, words
-from dpcore.factorisation.answer.code import of_ratings
-from dpcore.factorisation.answer.found import FactorisationFound, find
-from dpcore.factorisation.answer.methods import methods
+from dpcore.factorisation.answer.code import choose_programs
+from dpcore.factorisation.answer.found import FactorisationSolution, solve
+from dpcore.factorisation.answer.methods import write_methods
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
 
 
-def answered(
-    data: Dataset | None, parameters: FactorisationParameters, found: FactorisationFound | None = None
+def build_answer(
+    dataset: Dataset | None,
+    parameters: FactorisationParameters,
+    solution: FactorisationSolution | None = None,
 ) -> Answer:
-    """Which items get a user's budget when a recommender is learned, and whether it beats item means.
+    """Choose which items get a user's budget in a recommender, and decide whether it beats item means.
 
     Args:
-        data: Ratings: a user, an item and a value in each row; None where the settings say how they are generated.
+        dataset: Ratings: a user, an item and a value in each row; None where the settings say how they are generated.
         parameters: The question.
-        found: What was found for both, with a training or without; by default all models are trained here.
+        solution: What was found for both, with a training or without; by default all models are trained here.
 
     Returns:
-        The answer; its ``found`` is a `FactorisationFound`. Plots are computed when they are asked for.
+        The answer; its ``solution`` is a `FactorisationSolution`. Plots are computed when they are asked for.
 
     Raises:
         InvalidInput: The data hold no ratings, or too few of them to train on some and test on others.
 
     Source: Krichene et al. 2023, section 5.
     """
-    of = find(data, parameters) if found is None else found
-    kind, result = of.table.disclosure, of.result
+    solution = solve(dataset, parameters) if solution is None else solution
+    disclosure, result = solution.table.disclosure, solution.result
     return Answer(
-        headline=words.headline(of),
-        detail=words.detail(of),
-        numbers=words.numbers(of),
+        headline=words.write_headline(solution),
+        detail=words.write_detail(solution),
+        numbers=words.build_numbers(solution),
         assumptions=words.ASSUMPTIONS,
-        disclosure=kind,
-        facts=words.facts(of),
-        code=of_ratings(of, data if of.parameters.source is RatingSource.DATA else None),
-        parameters=of.parameters,
-        found=of,
-        plots=plots.plots(of),
-        written=lambda: methods(of),
+        disclosure=disclosure,
+        facts=words.build_facts(solution),
+        code=choose_programs(solution, dataset if solution.parameters.source is RatingSource.DATA else None),
+        parameters=solution.parameters,
+        solution=solution,
+        plots=plots.build_plots(solution),
+        make_methods=lambda: write_methods(solution),
         files={}
         if result is None
-        else {"factorisation_runs.csv": lambda: files.runs_csv(result, kind.label)},
-        bound=lambda: files.budget_table(of.shares, of.table.spreads),
-        error=None if of.verdict is None else words.numbers(of)[0].value,
+        else {"factorisation_runs.csv": lambda: files.runs_csv(result, disclosure.label)},
+        bound=lambda: files.budget_table(solution.shares, solution.table.spreads),
+        error=None if solution.verdict is None else words.build_numbers(solution)[0].value,
     )

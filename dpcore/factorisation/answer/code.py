@@ -7,28 +7,28 @@ from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, forms, of_data
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Dataset
-from dpcore.factorisation.answer.found import FactorisationFound
+from dpcore.factorisation.answer.found import FactorisationSolution
 
 
-def of_ratings(found: FactorisationFound, dataset: Dataset | None) -> CodeChoice | None:
-    """DP item means, where they are recommended; no library fits a factorisation, which the script in Downloads does.
+def choose_programs(solution: FactorisationSolution, dataset: Dataset | None) -> CodeChoice | None:
+    """Return programs for DP item means, where they are recommended; no library fits a factorisation.
 
     Args:
-        found: What was found.
+        solution: What was found.
         dataset: Whose ratings they are; None where they were generated.
     """
-    verdict = found.verdict
+    verdict = solution.verdict
     if verdict is not None and verdict.is_worth_it:
         return None
-    asked, limits = found.parameters, found.parameters.limits
+    parameters, limits = solution.parameters, solution.parameters.limits
     base = of_data(dataset) if dataset is not None else {"group_column": "item", "value_column": "rating"}
-    base |= {"disclosure": found.table.disclosure, "delta": asked.delta} | ROWS_OF_THE_FILE
+    base |= {"disclosure": solution.table.disclosure, "delta": parameters.delta} | ROWS_OF_THE_FILE
     bounds = {
-        "max_groups": asked.max_items,
+        "max_groups": parameters.max_items,
         "max_rows": 1,
         "noise": NoiseKind.GAUSSIAN,
         "lower": limits.lowest,
         "upper": limits.highest,
     }
-    name = f"Item means, at most {wording.counted(asked.max_items, 'item')}"
-    return forms(asked.epsilon, base, [(name, Released.GROUP_MEANS, bounds)])
+    name = f"Item means, at most {wording.counted(parameters.max_items, 'item')}"
+    return forms(parameters.epsilon, base, [(name, Released.GROUP_MEANS, bounds)])

@@ -1,4 +1,4 @@
-"""What the mathematics finds for a recommender: who gets the budget, and what a training says of it."""
+"""The solution for a recommender: who gets the budget, and how well the trained models predict."""
 
 from __future__ import annotations
 
@@ -7,24 +7,33 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.answer.against import Against, remembered
-from dpcore.common.errors import refusal
+from dpcore.answer.against import BoundComparison, cache_by_epsilon
+from dpcore.common.errors import refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.budget import Spending
-from dpcore.factorisation.measures import BUCKETS, buckets_of
+from dpcore.factorisation.measures import BUCKETS, assign_buckets
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource, load_ratings
 from dpcore.factorisation.ratings import Ratings
-from dpcore.factorisation.shares import BudgetShares, budget_shares
-from dpcore.factorisation.study import BASELINE, FACTORISATION, KINDS, MEANS, SCHEMES, Kind, StudyResult, run
+from dpcore.factorisation.shares import BudgetShares, divide_budget
+from dpcore.factorisation.study import (
+    BASELINE,
+    FACTORISATION,
+    MEANS,
+    MODEL_KINDS,
+    SCHEMES,
+    ModelKind,
+    StudyResult,
+    run,
+)
 
 
 @dataclass(frozen=True, eq=False)
 class RatingsInUse:
-    """The table, and what it is.
+    """The table of ratings in use, with its label.
 
     Attributes:
         ratings: The table.
@@ -39,70 +48,75 @@ class RatingsInUse:
     spreads: tuple[tuple[int, int], ...]
 
 
-def key_of(parameters: FactorisationParameters, data: Dataset | None) -> str:
-    """Names the table that the parameters ask for."""
+def make_table_key(parameters: FactorisationParameters, dataset: Dataset | None) -> str:
+    """Make a key of the table that the parameters name."""
     generator = parameters.generator
     if generator is not None:
         return repr((generator, parameters.data_seed))
-    return "" if data is None else data.digest
+    return "" if dataset is None else dataset.digest
 
 
-def load(parameters: FactorisationParameters, data: Dataset | None) -> RatingsInUse | None:
-    """The table that the parameters name; None where it is the data's and they hold no ratings."""
-    ratings = load_ratings(parameters, data)
+def load_table(parameters: FactorisationParameters, dataset: Dataset | None) -> RatingsInUse | None:
+    """Load the table that the parameters name; None if the data should have ratings and have none."""
+    ratings = load_ratings(parameters, dataset)
     if ratings is None:
         return None
-    kind = Disclosure.PUBLIC if parameters.generator is not None or data is None else data.provenance
-    counts, buckets = ratings.item_counts, buckets_of(ratings.item_counts)
-    there = [counts[buckets == bucket] for bucket in range(BUCKETS)]
-    spreads = tuple((int(c.min()), int(c.max())) if c.size else (0, 0) for c in there)
-    return RatingsInUse(ratings, key_of(parameters, data), kind, spreads)
+    disclosure = (
+        Disclosure.PUBLIC if parameters.generator is not None or dataset is None else dataset.provenance
+    )
+    counts, buckets = ratings.item_counts, assign_buckets(ratings.item_counts)
+    bucket_counts = [counts[buckets == bucket] for bucket in range(BUCKETS)]
+    spreads = tuple(
+        (int(counts_in_bucket.min()), int(counts_in_bucket.max())) if counts_in_bucket.size else (0, 0)
+        for counts_in_bucket in bucket_counts
+    )
+    return RatingsInUse(ratings, make_table_key(parameters, dataset), disclosure, spreads)
 
 
-FEWEST_SEEDS = 3
+MIN_SEEDS = 3
 """Below which nothing is said to be clear."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a training says at one epsilon: one comparison, declared before it, so that its interval holds.
+    """The result of a training at one epsilon: one comparison, declared before it, so that its interval holds.
 
     Attributes:
         epsilon: At which it was trained.
         error: Mean RMSE of the factorisation over seeds, `study.FACTORISATION`.
         error_half: Half of that mean's interval; NaN with one seed.
-        beats: By how much that is below the error of item means with users' own offsets, `study.BASELINE`, paired by
+        gain: By how much that is below the error of item means with users' own offsets, `study.BASELINE`, paired by
             seed; negative where it is above.
-        beats_half: Half of that interval; NaN with one seed.
+        gain_half: Half of that interval; NaN with one seed.
         seeds: That are done.
     """
 
     epsilon: float
     error: float
     error_half: float
-    beats: float
-    beats_half: float
+    gain: float
+    gain_half: float
     seeds: int
 
     @property
     def is_clear(self) -> bool:
-        """Whether there are enough seeds, and their interval leaves no doubt about the sign."""
-        return self.seeds >= FEWEST_SEEDS and abs(self.beats) > self.beats_half
+        """Return True if there are enough seeds, and their interval excludes 0."""
+        return self.seeds >= MIN_SEEDS and abs(self.gain) > self.gain_half
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether the factorisation is shown to be better."""
-        return self.is_clear and self.beats > 0.0
+        """Return True if the factorisation is shown to be better."""
+        return self.is_clear and self.gain > 0.0
 
     @property
     def is_worse(self) -> bool:
-        """Whether it is shown to be worse."""
-        return self.is_clear and self.beats < 0.0
+        """Return True if the factorisation is shown to be worse."""
+        return self.is_clear and self.gain < 0.0
 
 
 @dataclass(frozen=True, eq=False)
-class FactorisationFound:
-    """Everything that words and plots are made of.
+class FactorisationSolution:
+    """The shares of the budget and the training that sentences and plots are made of.
 
     Attributes:
         parameters: The question.
@@ -118,31 +132,31 @@ class FactorisationFound:
     result: StudyResult | None = None
     finished: bool = False
 
-    def share(self, scheme: Scheme) -> BudgetShares:
-        """Of one scheme."""
-        return next(found for found in self.shares if found.scheme is scheme)
+    def find_shares(self, scheme: Scheme) -> BudgetShares:
+        """Return the shares of one scheme."""
+        return next(shares for shares in self.shares if shares.scheme is scheme)
 
     @property
-    def at(self) -> int | None:
-        """Place of the trained epsilon nearest to that of the question; None where nothing was trained."""
-        return None if self.result is None else nearest(self.result, self.parameters.epsilon)
+    def epsilon_index(self) -> int | None:
+        """Return the index of the trained epsilon nearest to that of the question; None if nothing was trained."""
+        return None if self.result is None else find_nearest_epsilon(self.result, self.parameters.epsilon)
 
     @property
     def verdict(self) -> Verdict | None:
-        """At the trained epsilon nearest to the page's; None where nothing was trained there."""
-        return None if self.result is None else verdict(self.result, self.parameters.epsilon)
+        """Judge at the trained epsilon nearest to the page's; None if nothing was trained there."""
+        return None if self.result is None else judge(self.result, self.parameters.epsilon)
 
 
 NO_RATINGS = "This needs ratings, and these data have none."
 
 
-def find(
-    data: Dataset | None, parameters: FactorisationParameters, should_stop: ShouldStop = never
-) -> FactorisationFound:
-    """Weigh the items, and train every model on every seed.
+def solve(
+    dataset: Dataset | None, parameters: FactorisationParameters, should_stop: ShouldStop = never
+) -> FactorisationSolution:
+    """Compute the shares of the budget, and train every model on every seed.
 
     Args:
-        data: With ratings; None where they are generated, as the parameters say.
+        dataset: With ratings; None where they are generated, as the parameters say.
         parameters: The question; of data that are given, their ratings are meant, whatever its source is.
         should_stop: Asked before each sweep; where it says yes, what is finished is the result.
 
@@ -150,24 +164,26 @@ def find(
         InvalidInput: There are no data where they are asked for, they hold no ratings, or so few that a split leaves
             nothing to train on or to test.
     """
-    if data is None and parameters.source is RatingSource.DATA:
-        raise refusal("no data were given, and the settings name ratings of one's own")
-    of = parameters if data is None else replace(parameters, source=RatingSource.DATA)
-    table = load(of, data)
+    if dataset is None and parameters.source is RatingSource.DATA:
+        raise refuse("no data were given, and the settings name ratings of one's own")
+    parameters_in_use = parameters if dataset is None else replace(parameters, source=RatingSource.DATA)
+    table = load_table(parameters_in_use, dataset)
     if table is None:
-        raise refusal(NO_RATINGS[:-1])
-    shares = tuple(share_of(table, of, scheme) for scheme in Scheme)
-    result = run(table.ratings, of.study, should_stop=should_stop)
-    return FactorisationFound(of, table, shares, result, finished=True)
+        raise refuse(NO_RATINGS[:-1])
+    shares = tuple(compute_shares(table, parameters_in_use, scheme) for scheme in Scheme)
+    result = run(table.ratings, parameters_in_use.study, should_stop=should_stop)
+    return FactorisationSolution(parameters_in_use, table, shares, result, finished=True)
 
 
-def share_of(table: RatingsInUse, parameters: FactorisationParameters, scheme: Scheme) -> BudgetShares:
-    """Who gets the budget under one scheme."""
-    return paid_for(budget_shares(table.ratings, scheme, *asked_of(parameters, scheme)), parameters)
+def compute_shares(table: RatingsInUse, parameters: FactorisationParameters, scheme: Scheme) -> BudgetShares:
+    """Compute the shares of the budget under one scheme."""
+    return replace_noise(
+        divide_budget(table.ratings, scheme, *choose_share_settings(parameters, scheme)), parameters
+    )
 
 
-def paid_for(shares: BudgetShares, parameters: FactorisationParameters) -> BudgetShares:
-    """The shares with the noise of the question: it pays for counts where the scheme or the algorithm needs them."""
+def replace_noise(shares: BudgetShares, parameters: FactorisationParameters) -> BudgetShares:
+    """Replace the noise of the shares by that of the question, which pays for counts where they are needed."""
     if shares.scheme.needs_counts:
         return shares
     spending, steps = parameters.spending, parameters.gradient_steps
@@ -177,14 +193,14 @@ def paid_for(shares: BudgetShares, parameters: FactorisationParameters) -> Budge
     )
 
 
-def asked_of(parameters: FactorisationParameters, scheme: Scheme) -> tuple[Spending, float]:
-    """The budget and the exponent that the shares of a scheme depend on, all else set to one value.
+def choose_share_settings(parameters: FactorisationParameters, scheme: Scheme) -> tuple[Spending, float]:
+    """Return the budget and the exponent that the shares of a scheme depend on, all else set to one value.
 
     Only the adaptive scheme reads mu. The uniform one reads no counts: its weights are the same at each budget.
     """
     spending = parameters.spending
-    asked = spending if scheme.needs_counts else replace(spending, budget=1.0, count_share=0.0)
-    return asked, parameters.exponent if scheme is Scheme.ADAPTIVE else 0.0
+    share_spending = spending if scheme.needs_counts else replace(spending, budget=1.0, count_share=0.0)
+    return share_spending, parameters.exponent if scheme is Scheme.ADAPTIVE else 0.0
 
 
 NOT_COMPARED = (
@@ -193,39 +209,41 @@ NOT_COMPARED = (
 )  # fmt: skip
 
 
-def against_epsilon(data: Dataset, parameters: FactorisationParameters) -> Against | str:
-    """The items per user with the least noise over signal of an average item, under uniform sampling, at any epsilon.
+def against_epsilon(dataset: Dataset, parameters: FactorisationParameters) -> BoundComparison | str:
+    """Find the items per user with the least noise over signal of an average item, at any epsilon.
 
-    Of k ratings per user, noise grows with √k, and the signal is what is kept: Σ min(k, ratings of a user) over the
-    items. Between two numbers of ratings that users have, the quotient first rises and then falls in k, so that the
-    least stands at one of them.
+    The scheme is uniform sampling. With k ratings per user, noise grows with √k, and the signal is what is
+    kept: Σ min(k, ratings of a user) over the items. Between two numbers of ratings that users have, the
+    quotient first rises and then falls in k, so that the minimum is at one of them.
     """
-    ratings = load_ratings(parameters, data)
+    ratings = load_ratings(parameters, dataset)
     if ratings is None:
         return NO_RATINGS
     counts = np.diff(ratings.starts)
     histogram = ContributionHistogram.from_counts(counts[counts > 0])
-    per_item = histogram.kept_rows(histogram.sizes.astype(np.float64)) / ratings.num_items
-    best_size = float(histogram.sizes[int(np.argmin(np.sqrt(histogram.sizes) / per_item))])
+    kept_per_item = histogram.kept_rows(histogram.sizes.astype(np.float64)) / ratings.num_items
+    best_size = float(histogram.sizes[int(np.argmin(np.sqrt(histogram.sizes) / kept_per_item))])
 
-    @remembered
+    @cache_by_epsilon
     def unit_noise(epsilon: float) -> float:
-        """s at k = 1, with nothing spent on counts, which uniform sampling does not need."""
+        """Return s at k = 1, with nothing spent on counts, which uniform sampling does not need."""
         spending = replace(parameters, epsilon=epsilon, max_items=1).spending
         return replace(spending, count_share=0.0).noise
 
-    def error(epsilon: float, most: FloatArray) -> FloatArray:
-        k = np.asarray(most, dtype=np.float64)
-        return np.asarray(unit_noise(epsilon) * np.sqrt(k) * ratings.num_items / histogram.kept_rows(k))
+    def error(epsilon: float, max_items: FloatArray) -> FloatArray:
+        bounds = np.asarray(max_items, dtype=np.float64)
+        return np.asarray(
+            unit_noise(epsilon) * np.sqrt(bounds) * ratings.num_items / histogram.kept_rows(bounds)
+        )
 
-    return Against(
+    return BoundComparison(
         "Best number of items per user, k",
         "Noise over signal, average item",
         lambda epsilon: (best_size, float(error(epsilon, np.array(best_size)))),
         error,
         histogram.sizes,
         histogram.users,
-        cut="Ratings left out",
+        loss_heading="Ratings left out",
         caption="By noise over signal alone (1: as large), under uniform sampling, exact. The best k does not depend "
         "on ε; ε moves the second curve, and where it is above 1 no item's vector is learned well. Errors of trained "
         "models at several ε are the main figure after *Train*.",
@@ -233,37 +251,39 @@ def against_epsilon(data: Dataset, parameters: FactorisationParameters) -> Again
     )
 
 
-def trained_at(result: StudyResult) -> list[int]:
-    """Places of the epsilons at which each private model has at least one run."""
-    kinds = (*MEANS, *SCHEMES)
-    means = np.array([result.mean(kind)[0][:, 0] for kind in kinds])
+def list_trained_epsilons(result: StudyResult) -> list[int]:
+    """Return the indices of the epsilons at which each private model has at least one run."""
+    model_kinds = (*MEANS, *SCHEMES)
+    means = np.array([result.summarise(model_kind)[0][:, 0] for model_kind in model_kinds])
     return np.flatnonzero(np.isfinite(means).all(axis=0)).tolist()
 
 
-def nearest(result: StudyResult, epsilon: float) -> int | None:
-    """Place of the trained epsilon nearest to one, by ratio; None where none was trained."""
-    there = trained_at(result)
-    return min(there, key=lambda at: abs(math.log(result.study.epsilons[at] / epsilon)), default=None)
+def find_nearest_epsilon(result: StudyResult, epsilon: float) -> int | None:
+    """Return the index of the trained epsilon nearest to one, by ratio; None if none was trained."""
+    indices = list_trained_epsilons(result)
+    return min(indices, key=lambda index: abs(math.log(result.study.epsilons[index] / epsilon)), default=None)
 
 
-def verdict(result: StudyResult, epsilon: float) -> Verdict | None:
-    """What a training says at the trained epsilon nearest to one."""
-    at = nearest(result, epsilon)
-    if at is None:
+def judge(result: StudyResult, epsilon: float) -> Verdict | None:
+    """Judge a training at the trained epsilon nearest to one."""
+    index = find_nearest_epsilon(result, epsilon)
+    if index is None:
         return None
-    mean, half = result.mean(FACTORISATION)
-    gain, gain_half = result.difference(BASELINE, FACTORISATION)
+    mean, half_width = result.summarise(FACTORISATION)
+    gain, gain_half = result.compare(BASELINE, FACTORISATION)
     return Verdict(
-        result.study.epsilons[at],
-        float(mean[at, 0]),
-        float(half[at, 0]),
-        float(gain[at, 0]),
-        float(gain_half[at, 0]),
-        int(np.isfinite(result.rmse[KINDS.index(FACTORISATION), at, :, 0]).sum()),
+        result.study.epsilons[index],
+        float(mean[index, 0]),
+        float(half_width[index, 0]),
+        float(gain[index, 0]),
+        float(gain_half[index, 0]),
+        int(np.isfinite(result.rmse[MODEL_KINDS.index(FACTORISATION), index, :, 0]).sum()),
     )
 
 
-def gains(result: StudyResult, kind: Kind, at: int) -> tuple[FloatArray, FloatArray]:
-    """By how much a model's RMSE differs from uniform sampling's in each bucket, with half the interval."""
-    mean, half = result.difference(kind, Kind.UNIFORM)
-    return mean[at, 1:], half[at, 1:]
+def compare_with_uniform(
+    result: StudyResult, model_kind: ModelKind, epsilon_index: int
+) -> tuple[FloatArray, FloatArray]:
+    """Compute by how much a model's RMSE differs from uniform sampling's in each bucket, with half the interval."""
+    mean, half_width = result.compare(model_kind, ModelKind.UNIFORM)
+    return mean[epsilon_index, 1:], half_width[epsilon_index, 1:]

@@ -1,4 +1,4 @@
-"""What a training on implicit feedback says: recall over epsilon as a figure, and one sentence."""
+"""The answer of a training on implicit feedback: recall over epsilon as a plot, and one sentence."""
 
 from __future__ import annotations
 
@@ -8,80 +8,90 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Curve, Item, Look, Plot, Scale
+from dpcore.answer import Axis, Curve, Item, Plot, Scale, Style
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
-from dpcore.factorisation.answer.found import FEWEST_SEEDS
+from dpcore.factorisation.answer.found import MIN_SEEDS
 from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitResult, Recommender
-from dpcore.factorisation.measures import RECALL_AT
+from dpcore.factorisation.measures import RECALL_SIZE
 
-LOOKS: dict[Recommender, dict[str, Any]] = {
-    Recommender.UNIFORM: {"look": Look.OWN, "dash": "solid", "width": 2, "symbol": "square"},
-    Recommender.TAIL: {"look": Look.SAMPLING, "symbol": "triangle-up"},
-    Recommender.ADAPTIVE: {"look": Look.CAP, "symbol": "circle"},
-    Recommender.PRIVATE_POPULAR: {"look": Look.SMOOTH, "symbol": "diamond"},
-    Recommender.POPULAR: {"look": Look.USUAL, "dash": "dot"},
-    Recommender.NO_PRIVACY: {"look": Look.PRIVACY},
+MODEL_STYLES: dict[Recommender, dict[str, Any]] = {
+    Recommender.UNIFORM: {"style": Style.ENTERED, "dash": "solid", "width": 2, "symbol": "square"},
+    Recommender.TAIL: {"style": Style.SAMPLING, "symbol": "triangle-up"},
+    Recommender.ADAPTIVE: {"style": Style.CAP, "symbol": "circle"},
+    Recommender.PRIVATE_POPULAR: {"style": Style.SMOOTH, "symbol": "diamond"},
+    Recommender.POPULAR: {"style": Style.CUSTOMARY, "dash": "dot"},
+    Recommender.NO_PRIVACY: {"style": Style.PRIVACY},
 }
 BASELINE, FACTORISATION = Recommender.PRIVATE_POPULAR, Recommender.ADAPTIVE
 """What the sentence compares, declared before any training: one comparison, so that its interval is what it says."""
 
 
-def recall(result: ImplicitResult, kind: Provenance) -> Plot:
-    """Recall over epsilon, private models with intervals, and those without privacy across."""
+def plot_recall(result: ImplicitResult, disclosure: Provenance) -> Plot:
+    """Plot recall over epsilon, private models with intervals, and models without privacy as levels."""
     epsilons = np.array(result.study.epsilons)
     limits = float(epsilons.min()) / 1.5, float(epsilons.max()) * 1.5
     columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
     guides: dict[str, npt.ArrayLike] = {"across": list(limits)}
     items: list[Item] = []
     for model in RECOMMENDERS:
-        found = result.over_seeds(model)
-        mean, half = found.mean[:, 0], np.nan_to_num(found.half_width[:, 0])
+        summary_over_seeds = result.summarise(model)
+        mean, half_width = summary_over_seeds.mean[:, 0], np.nan_to_num(summary_over_seeds.half_width[:, 0])
         name = model.name.lower()
         if not np.isfinite(mean).any():
             continue
-        columns |= {f"recall_{name}": mean, f"half_interval_{name}": found.half_width[:, 0]}
+        columns |= {f"recall_{name}": mean, f"half_interval_{name}": summary_over_seeds.half_width[:, 0]}
         if model.is_private:
-            guides |= {f"low_{name}": mean - half, f"high_{name}": mean + half}
-            ends: dict[str, Any] = {"low": f"low_{name}", "high": f"high_{name}"}
-            items.append(Curve(model.value, "epsilon", f"recall_{name}", **LOOKS[model], **ends))
+            guides |= {f"low_{name}": mean - half_width, f"high_{name}": mean + half_width}
+            interval: dict[str, Any] = {"low": f"low_{name}", "high": f"high_{name}"}
+            items.append(Curve(model.value, "epsilon", f"recall_{name}", **MODEL_STYLES[model], **interval))
         else:
             guides[f"level_{name}"] = [float(mean[0])] * 2
-            items.append(Curve(model.value, "across", f"level_{name}", **LOOKS[model]))
-    marked = tuple((float(epsilon), wording.entered(float(epsilon))) for epsilon in epsilons)
+            items.append(Curve(model.value, "across", f"level_{name}", **MODEL_STYLES[model]))
+    ticks = tuple((float(epsilon), wording.entered(float(epsilon))) for epsilon in epsilons)
     return Plot(
         "factorisation-recall",
-        f"Recall at {RECALL_AT} over ε",
-        sentence(result, float(epsilons[-1])).replace("**", ""),
-        Axis("privacy budget ε", "", limits, marked=marked),
-        Axis(f"recall at {RECALL_AT}", scale=Scale.LINEAR, number=".3f"),
+        f"Recall at {RECALL_SIZE} over ε",
+        write_sentence(result, float(epsilons[-1])).replace("**", ""),
+        Axis("privacy budget ε", "", limits, named_ticks=ticks),
+        Axis(f"recall at {RECALL_SIZE}", scale=Scale.LINEAR, number_format=".3f"),
         columns,
         tuple(items),
-        kind,
+        disclosure,
         guides=guides,
     )
 
 
-def sentence(result: ImplicitResult, epsilon: float) -> str:
-    """Whether a factorisation recommends better than what is popular, at the trained epsilon nearest to one."""
-    reached = np.isfinite(result.difference(FACTORISATION, BASELINE).mean[:, 0])
-    if not reached.any():
+def write_sentence(result: ImplicitResult, epsilon: float) -> str:
+    """Say whether a factorisation recommends better than popularity, at the trained epsilon nearest to one."""
+    is_trained = np.isfinite(result.compare(FACTORISATION, BASELINE).mean[:, 0])
+    if not is_trained.any():
         return "Nothing is trained yet that could be compared."
-    there = [at for at in range(reached.size) if reached[at]]
-    at = min(there, key=lambda place: abs(math.log(result.study.epsilons[place] / epsilon)))
-    apart = result.difference(FACTORISATION, BASELINE)
-    gain, half, seeds = float(apart.mean[at, 0]), float(apart.half_width[at, 0]), int(apart.runs[at, 0])
-    ours, theirs = (float(result.over_seeds(model).mean[at, 0]) for model in (FACTORISATION, BASELINE))
-    spread = f" ± {half:.3f}" if math.isfinite(half) else ""
-    said = f"{ours:.3f} against {theirs:.3f}, a difference of {gain:+.3f}{spread}".replace("-", "−")
-    where = f"At ε = {wording.entered(result.study.epsilons[at])}"
-    if seeds < FEWEST_SEEDS or not abs(gain) > half:
-        few = (
-            ""
-            if seeds >= FEWEST_SEEDS
-            else f" Train at least {FEWEST_SEEDS} seeds: with fewer nothing is clear."
+    trained = [index for index in range(is_trained.size) if is_trained[index]]
+    index = min(trained, key=lambda candidate: abs(math.log(result.study.epsilons[candidate] / epsilon)))
+    difference = result.compare(FACTORISATION, BASELINE)
+    gain, half_width, seeds = (
+        float(difference.mean[index, 0]),
+        float(difference.half_width[index, 0]),
+        int(difference.runs[index, 0]),
+    )
+    factorisation_recall, baseline_recall = (
+        float(result.summarise(model).mean[index, 0]) for model in (FACTORISATION, BASELINE)
+    )
+    spread = f" ± {half_width:.3f}" if math.isfinite(half_width) else ""
+    difference_text = f"a difference of {gain:+.3f}{spread}".replace("-", "−")
+    comparison = f"{factorisation_recall:.3f} against {baseline_recall:.3f}, {difference_text}"
+    opening = f"At ε = {wording.entered(result.study.epsilons[index])}"
+    if seeds < MIN_SEEDS or not abs(gain) > half_width:
+        hint = (
+            "" if seeds >= MIN_SEEDS else f" Train at least {MIN_SEEDS} seeds: with fewer nothing is clear."
         )
-        return f"{where} it is **not clear** whether factorising recommends better than what is popular: {said}.{few}"
+        return (
+            f"{opening} it is **not clear** whether factorising recommends better than what is popular: "
+            f"{comparison}.{hint}"
+        )
     if gain > 0.0:
-        return f"{where}, **factorise with adaptive weights**: it recalls more than what is popular, {said}."
-    return f"{where}, **recommend what is popular**, by noisy counts: factorising recalls less, {said}."
+        return f"{opening}, **factorise with adaptive weights**: it recalls more than what is popular, {comparison}."
+    return (
+        f"{opening}, **recommend what is popular**, by noisy counts: factorising recalls less, {comparison}."
+    )

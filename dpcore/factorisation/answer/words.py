@@ -1,4 +1,4 @@
-"""What is said of a recommender: headline, numbers, facts."""
+"""Sentences and numbers on a recommender: headline, numbers, facts."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.answer.found import (
-    FEWEST_SEEDS,
-    FactorisationFound,
+    MIN_SEEDS,
+    FactorisationSolution,
     RatingsInUse,
     Verdict,
-    gains,
-    trained_at,
+    compare_with_uniform,
+    list_trained_epsilons,
 )
 from dpcore.factorisation.answer.found import (
-    verdict as verdict_at,
+    judge as judge,
 )
-from dpcore.factorisation.study import BASELINE, FACTORISATION, MEANS, SCHEMES, Kind, StudyResult
-from dpcore.report.content import Line, data_lines
+from dpcore.factorisation.study import BASELINE, FACTORISATION, MEANS, SCHEMES, ModelKind, StudyResult
+from dpcore.report.content import Line, summarise_dataset
 
 SCHEME_NAMES = {Scheme.UNIFORM: "Uniform", Scheme.TAIL: "Tail", Scheme.ADAPTIVE: "Adaptive"}
 ASSUMPTIONS = (
@@ -36,56 +36,61 @@ ASSUMPTIONS = (
     "Errors and buckets are computed from the ratings without noise, to choose by: they are not part of the release",
     "Noise is floating-point noise of a simulation, not hardened against attacks on its low bits",
 )
-GOOD_ENOUGH = 0.01
+NEAR_OPTIMAL_SHARE = 0.01
 """Share of the error by which a scheme may be worse and still be good enough."""
 
 
-def headline(found: FactorisationFound) -> str:
-    """Before a training how noisy it will be, then whether a factorisation is worth it."""
-    said = found.verdict
-    if said is None:
-        noise = float(found.share(Scheme.ADAPTIVE).noise_to_signal[0])
+def write_headline(solution: FactorisationSolution) -> str:
+    """Write how noisy a training will be, or after it whether a factorisation is worth it."""
+    verdict = solution.verdict
+    if verdict is None:
+        noise = float(solution.find_shares(Scheme.ADAPTIVE).noise_to_signal[0])
         if not math.isfinite(noise):
             return "Not trained with these settings yet."
         return f"Not trained yet: noise on the rarest items is {wording.number(noise, 2)} times their signal."
-    return of_verdict(said)
+    return write_verdict(verdict)
 
 
-def detail(found: FactorisationFound) -> str:
-    """What the headline rests on."""
-    verdict, result, at = found.verdict, found.result, found.at
-    if verdict is None or result is None or at is None:
-        uniform, adaptive = found.share(Scheme.UNIFORM), found.share(Scheme.ADAPTIVE)
+def write_detail(solution: FactorisationSolution) -> str:
+    """Write the sentences that explain the headline."""
+    verdict, result, epsilon_index = solution.verdict, solution.result, solution.epsilon_index
+    if verdict is None or result is None or epsilon_index is None:
+        uniform, adaptive = solution.find_shares(Scheme.UNIFORM), solution.find_shares(Scheme.ADAPTIVE)
         return (
-            f"Adaptive weights give the rarest three fifths of items {_percent(adaptive.shares[:3].sum())} of the "
-            f"budget; uniform sampling gives them {_percent(uniform.shares[:3].sum())}."
+            f"Adaptive weights give the rarest three fifths of items {_format_percent(adaptive.shares[:3].sum())} "
+            "of the "
+            f"budget; uniform sampling gives them {_format_percent(uniform.shares[:3].sum())}."
         )
-    side = "better" if verdict.beats > 0.0 else "worse"
-    words = [
-        f"Factorising with adaptive weights is {_difference(abs(verdict.beats), verdict.beats_half)} {side}."
+    side = "better" if verdict.gain > 0.0 else "worse"
+    sentences = [
+        f"Factorising with adaptive weights is {_format_difference(abs(verdict.gain), verdict.gain_half)} {side}."
     ]
     # After what every epsilon has, so that nothing moves where it comes.
-    if not math.isclose(verdict.epsilon, found.parameters.epsilon):
-        words.append(
+    if not math.isclose(verdict.epsilon, solution.parameters.epsilon):
+        sentences.append(
             f"ε = {wording.entered(verdict.epsilon)} is the nearest trained to yours; train again for "
-            f"ε = {wording.entered(found.parameters.epsilon)}."
+            f"ε = {wording.entered(solution.parameters.epsilon)}."
         )
-    if verdict.seeds < FEWEST_SEEDS:
-        words.append(f"Train at least {FEWEST_SEEDS} seeds: with fewer nothing is clear.")
-    if not found.finished:
-        words.append("**Not all is trained yet.**")
+    if verdict.seeds < MIN_SEEDS:
+        sentences.append(f"Train at least {MIN_SEEDS} seeds: with fewer nothing is clear.")
+    if not solution.finished:
+        sentences.append("**Not all is trained yet.**")
     elif not result.finished:
-        words.append("**The training was stopped**: this is what was finished.")
-    return " ".join(words)
+        sentences.append("**The training was stopped**: this is what was finished.")
+    return " ".join(sentences)
 
 
-def numbers(found: FactorisationFound) -> tuple[Number, ...]:
-    """Before a training the noise, then the error of what is recommended."""
-    verdict, result, at = found.verdict, found.result, found.at
-    if verdict is None or result is None or at is None:
-        return _noise(found)
-    mean, half = result.mean(BASELINE)
-    recommended, error, error_half = BASELINE, float(mean[at, 0]), float(half[at, 0])
+def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
+    """Build the noise before a training, and after it the error of the recommendation."""
+    verdict, result, epsilon_index = solution.verdict, solution.result, solution.epsilon_index
+    if verdict is None or result is None or epsilon_index is None:
+        return _build_noise_numbers(solution)
+    mean, half_width = result.summarise(BASELINE)
+    recommended, error, error_half = (
+        BASELINE,
+        float(mean[epsilon_index, 0]),
+        float(half_width[epsilon_index, 0]),
+    )
     if verdict.is_worth_it:
         recommended, error, error_half = FACTORISATION, verdict.error, verdict.error_half
     spread = Number("Seeds", "only one", "so no interval")
@@ -93,7 +98,7 @@ def numbers(found: FactorisationFound) -> tuple[Number, ...]:
         spread = Number(
             f"Interval, 95{wording.PERCENT}", f"± {error_half:.4f}", "over seeds and splits", value=error_half
         )
-    rare, popular = _rare_and_popular(result, at)
+    rare, popular = _split_gains(result, epsilon_index)
     return (
         Number(
             f"Test error (RMSE), {recommended.value}",
@@ -103,15 +108,18 @@ def numbers(found: FactorisationFound) -> tuple[Number, ...]:
         ),
         spread,
         Number("Factorisation", f"{verdict.error:.4f}", FACTORISATION.value, value=verdict.error),
-        _measured(f"Adaptive, rarest 60{wording.PERCENT}", rare, _signed(rare), "RMSE against uniform"),
-        _measured("Adaptive, most rated", popular, _signed(popular), "RMSE against uniform"),
-        *_noise(found),
+        _make_number(
+            f"Adaptive, rarest 60{wording.PERCENT}", rare, _format_signed(rare), "RMSE against uniform"
+        ),
+        _make_number("Adaptive, most rated", popular, _format_signed(popular), "RMSE against uniform"),
+        *_build_noise_numbers(solution),
     )
 
 
-def _noise(found: FactorisationFound) -> tuple[Number, ...]:
-    adaptive, on_counts = found.share(Scheme.ADAPTIVE), found.parameters.spending.count_noise
-    rare, popular = (float(adaptive.noise_to_signal[at]) for at in (0, -1))
+def _build_noise_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
+    """Build the numbers on the noise."""
+    adaptive, count_noise = solution.find_shares(Scheme.ADAPTIVE), solution.parameters.spending.count_noise
+    rare, popular = (float(adaptive.noise_to_signal[bucket]) for bucket in (0, -1))
     return (
         Number(
             "Noise s on each sum",
@@ -120,96 +128,117 @@ def _noise(found: FactorisationFound) -> tuple[Number, ...]:
             "weight 1 adds at most 1. With tail and adaptive weights; uniform sampling pays for no counts.",
             value=adaptive.noise,
         ),
-        _measured("Noise on the rarest items", rare, f"{wording.number(rare, 2)}×", "the signal (adaptive)"),
-        _measured(
+        _make_number(
+            "Noise on the rarest items", rare, f"{wording.number(rare, 2)}×", "the signal (adaptive)"
+        ),
+        _make_number(
             "Noise on popular items", popular, f"{wording.number(popular, 2)}×", "the signal (adaptive)"
         ),
         Number(
             "Noise on each count",
-            wording.number(on_counts),
+            wording.number(count_noise),
             help="Standard deviation of the noise on the number of ratings of each item.",
-            value=on_counts,
+            value=count_noise,
         ),
     )
 
 
-def _measured(label: str, value: float, text: str, note: str) -> Number:
-    """A number of items that may have no rating."""
+def _make_number(label: str, value: float, text: str, note: str) -> Number:
+    """Make a number of items that may have no rating."""
     return Number(label, text, note, value=value if math.isfinite(value) else None)
 
 
-def facts(found: FactorisationFound) -> dict[str, str]:
-    """What stands behind the answer."""
-    result, at = found.result, found.at
-    if result is None or at is None:
-        used = "; ".join(f"{SCHEME_NAMES[one.scheme].lower()} {_percent(one.used)}" for one in found.shares)
+def build_facts(solution: FactorisationSolution) -> dict[str, str]:
+    """Build the facts behind the answer."""
+    result, epsilon_index = solution.result, solution.epsilon_index
+    if result is None or epsilon_index is None:
+        used_budget = "; ".join(
+            f"{SCHEME_NAMES[shares.scheme].lower()} {_format_percent(shares.used_share)}"
+            for shares in solution.shares
+        )
         return {
-            "Budget that is used": f"{used}. What a user with few ratings does not use is lost.",
+            "Budget that is used": f"{used_budget}. What a user with few ratings does not use is lost.",
             "Noise over signal": "where it is above 1, an item's vector is mostly noise, and the ridge draws it to "
             "the overall mean.",
         }
-    return _facts(result, at)
+    return _build_training_facts(result, epsilon_index)
 
 
-def of_verdict(found: Verdict) -> str:
-    """Whether a factorisation is worth having, one sentence."""
-    epsilon = wording.entered(found.epsilon)
-    if found.is_worth_it:
+def write_verdict(verdict: Verdict) -> str:
+    """Say whether a factorisation is worth having, in one sentence."""
+    epsilon = wording.entered(verdict.epsilon)
+    if verdict.is_worth_it:
         return f"At ε = {epsilon}, factorise with adaptive weights: it beats item means with own offsets."
-    if found.is_worse:
+    if verdict.is_worse:
         return f"At ε = {epsilon}, release item means: factorising is worse."
     return f"At ε = {epsilon} it is not clear whether factorising beats item means with own offsets."
 
 
-def _does(change: float, half: float) -> str:
-    """What a change of the error is worth: ``gain 0.0041 ± 0.0013``."""
-    if math.isfinite(half) and half >= abs(change):
-        return f"show no clear change ({_change(float(change), float(half))})"
-    return f"{'gain' if change < 0.0 else 'cost'} {_difference(abs(float(change)), float(half))}"
+def _describe_change(change: float, half_width: float) -> str:
+    """Describe a change of the error: ``gain 0.0041 ± 0.0013``."""
+    if math.isfinite(half_width) and half_width >= abs(change):
+        return f"show no clear change ({_format_change(float(change), float(half_width))})"
+    return f"{'gain' if change < 0.0 else 'cost'} {_format_difference(abs(float(change)), float(half_width))}"
 
 
-def _rare_and_popular(result: StudyResult, at: int) -> tuple[float, float]:
-    """What adaptive weights change on the rarest three fifths (mean of the three) and the most popular one."""
-    mean, _ = gains(result, Kind.ADAPTIVE, at)
+def _split_gains(result: StudyResult, epsilon_index: int) -> tuple[float, float]:
+    """Return the gain of adaptive weights on the rarest three fifths (their mean) and on the most popular one."""
+    mean, _ = compare_with_uniform(result, ModelKind.ADAPTIVE, epsilon_index)
     rare = mean[:3][np.isfinite(mean[:3])]
     return float(rare.mean()) if rare.size else math.nan, float(mean[-1])
 
 
-def _within(result: StudyResult, at: int) -> str:
-    errors = {kind: float(result.mean(kind)[0][at, 0]) for kind in (*MEANS, *SCHEMES)}
-    least = min(errors.values())
-    within = [kind.value for kind, error in errors.items() if error <= least * (1.0 + GOOD_ENOUGH)]
-    if len(within) == 1:
-        return f"only {within[0]}; the others are more than 1{wording.PERCENT} worse."
-    return f"{', '.join(within)} stay within 1{wording.PERCENT} of the smallest error."
+def _list_near_optimal(result: StudyResult, epsilon_index: int) -> str:
+    """List the models whose error is near the smallest."""
+    errors = {
+        model_kind: float(result.summarise(model_kind)[0][epsilon_index, 0])
+        for model_kind in (*MEANS, *SCHEMES)
+    }
+    smallest_error = min(errors.values())
+    near_optimal = [
+        model_kind.value
+        for model_kind, error in errors.items()
+        if error <= smallest_error * (1.0 + NEAR_OPTIMAL_SHARE)
+    ]
+    if len(near_optimal) == 1:
+        return f"only {near_optimal[0]}; the others are more than 1{wording.PERCENT} worse."
+    return f"{', '.join(near_optimal)} stay within 1{wording.PERCENT} of the smallest error."
 
 
-def _lower(name: str) -> str:
+def _lower_first(name: str) -> str:
+    """Lower the first letter of a name, unless it begins with DP."""
     return name if name.startswith("DP") else name[0].lower() + name[1:]
 
 
-def _facts(result: StudyResult, at: int) -> dict[str, str]:
-    plain = "; ".join(
-        f"{_lower(kind.value)} {float(result.mean(kind)[0][at, 0]):.4f}"
-        for kind in (Kind.GLOBAL_MEAN, Kind.ITEM_MEAN, Kind.NO_PRIVACY)
+def _build_training_facts(result: StudyResult, epsilon_index: int) -> dict[str, str]:
+    """Build the facts of a training."""
+    errors_without_privacy = "; ".join(
+        f"{_lower_first(model_kind.value)} {float(result.summarise(model_kind)[0][epsilon_index, 0]):.4f}"
+        for model_kind in (ModelKind.GLOBAL_MEAN, ModelKind.ITEM_MEAN, ModelKind.NO_PRIVACY)
     )
-    tail_mean, tail_half = gains(result, Kind.TAIL, at)
-    worth = [result.study.epsilons[place] for place in trained_at(result) if _is_worth_it(result, place)]
-    at_which = (
-        "at ε = " + ", ".join(wording.entered(epsilon) for epsilon in worth) if worth else "at no trained ε"
+    tail_mean, tail_half = compare_with_uniform(result, ModelKind.TAIL, epsilon_index)
+    winning_epsilons = [
+        result.study.epsilons[trained_index]
+        for trained_index in list_trained_epsilons(result)
+        if _is_worth_it(result, trained_index)
+    ]
+    epsilons_text = (
+        "at ε = " + ", ".join(wording.entered(epsilon) for epsilon in winning_epsilons)
+        if winning_epsilons
+        else "at no trained ε"
     )
     return {
-        "Without privacy": f"{plain}.",
-        "A factorisation clearly beats item means with own offsets": f"{at_which}, of {_listed(result)}.",
+        "Without privacy": f"{errors_without_privacy}.",
+        "A factorisation clearly beats item means with own offsets": f"{epsilons_text}, of {_list_epsilons(result)}.",
         "Own offsets": (
             "how far a user rates above the released item means, computed at home from their own ratings. Nothing more "
             "is released, so that they cost no privacy; the factorisation takes them off ratings, too, and clips again."
         ),
-        "Good enough": _within(result, at),
-        "Adaptive weights against uniform": _adaptive(result, at),
+        "Good enough": _list_near_optimal(result, epsilon_index),
+        "Adaptive weights against uniform": _describe_adaptive(result, epsilon_index),
         "Tail sampling against uniform": (
-            f"rarest fifth {_change(tail_mean[0], tail_half[0])}, most popular "
-            f"{_change(tail_mean[-1], tail_half[-1])}."
+            f"rarest fifth {_format_change(tail_mean[0], tail_half[0])}, most popular "
+            f"{_format_change(tail_mean[-1], tail_half[-1])}."
         ),
         "Seeds": (
             f"{wording.counted(result.study.repeats, 'seed')}; each has its own split and noise, which all models "
@@ -218,44 +247,51 @@ def _facts(result: StudyResult, at: int) -> dict[str, str]:
     }
 
 
-def _adaptive(result: StudyResult, at: int) -> str:
-    mean, half = gains(result, Kind.ADAPTIVE, at)
+def _describe_adaptive(result: StudyResult, epsilon_index: int) -> str:
+    """Describe the gain of adaptive weights on the rarest and the most rated items."""
+    mean, half_width = compare_with_uniform(result, ModelKind.ADAPTIVE, epsilon_index)
     if not (math.isfinite(mean[0]) and math.isfinite(mean[-1])):
         return "not tested on both ends."
     return (
-        f"they {_does(mean[0], half[0])} on the rarest fifth of items and {_does(mean[-1], half[-1])} on the most "
+        f"they {_describe_change(mean[0], half_width[0])} on the rarest fifth of items and "
+        f"{_describe_change(mean[-1], half_width[-1])} on the most "
         "rated."
     )
 
 
-def _is_worth_it(result: StudyResult, at: int) -> bool:
-    found = verdict_at(result, result.study.epsilons[at])
-    return found is not None and found.is_worth_it
+def _is_worth_it(result: StudyResult, epsilon_index: int) -> bool:
+    """Return True if the factorisation is shown to be better at a trained epsilon."""
+    verdict = judge(result, result.study.epsilons[epsilon_index])
+    return verdict is not None and verdict.is_worth_it
 
 
-def _listed(result: StudyResult) -> str:
-    return ", ".join(wording.entered(result.study.epsilons[at]) for at in trained_at(result))
+def _list_epsilons(result: StudyResult) -> str:
+    """List the trained epsilons."""
+    return ", ".join(wording.entered(result.study.epsilons[index]) for index in list_trained_epsilons(result))
 
 
-def _percent(share: float) -> str:
+def _format_percent(share: float) -> str:
+    """Format a share in per cent."""
     return wording.percent(float(share))
 
 
-def _signed(value: float) -> str:
+def _format_signed(value: float) -> str:
+    """Format a value with its sign."""
     return f"{'+' if value > 0 else '−'}{abs(value):.4f}" if math.isfinite(value) else "none tested"
 
 
-def _change(value: float, half: float) -> str:
-    """``−0.0042 ± 0.0013``."""
-    return _signed(float(value)) + (f" ± {half:.4f}" if math.isfinite(half) else "")
+def _format_change(value: float, half_width: float) -> str:
+    """Format a change with its interval: ``−0.0042 ± 0.0013``."""
+    return _format_signed(float(value)) + (f" ± {half_width:.4f}" if math.isfinite(half_width) else "")
 
 
-def _difference(value: float, half: float) -> str:
-    return f"{value:.4f}" + (f" ± {half:.4f}" if math.isfinite(half) else "")
+def _format_difference(value: float, half_width: float) -> str:
+    """Format a difference with its interval."""
+    return f"{value:.4f}" + (f" ± {half_width:.4f}" if math.isfinite(half_width) else "")
 
 
-def what_is_used(table: RatingsInUse) -> str:
-    """The ratings in a line."""
+def describe_ratings(table: RatingsInUse) -> str:
+    """Describe the ratings in a line."""
     ratings = table.ratings
     return (
         f"{wording.counted(ratings.num_users, 'user')}, {wording.counted(ratings.num_items, 'item')}, "
@@ -264,9 +300,14 @@ def what_is_used(table: RatingsInUse) -> str:
     )
 
 
-def summary(found: FactorisationFound, data: Dataset | None) -> tuple[Line, ...]:
-    """The ratings in a report: what they are, and how many."""
-    ratings, kind = found.table.ratings, found.table.disclosure
-    named = (Line("Data", "generated ratings", kind),) if data is None else data_lines(data)
+def summarise_ratings(solution: FactorisationSolution, dataset: Dataset | None) -> tuple[Line, ...]:
+    """Summarise the ratings for a report: what they are, and how many."""
+    ratings, disclosure = solution.table.ratings, solution.table.disclosure
+    data_lines_of_report = (
+        (Line("Data", "generated ratings", disclosure),) if dataset is None else summarise_dataset(dataset)
+    )
     sizes = (("Users", ratings.num_users), ("Items", ratings.num_items), ("Ratings", ratings.num_ratings))
-    return (*named, *(Line(name, wording.number(number), kind, number=number) for name, number in sizes))
+    return (
+        *data_lines_of_report,
+        *(Line(name, wording.number(number), disclosure, number=number) for name, number in sizes),
+    )

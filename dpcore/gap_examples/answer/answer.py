@@ -1,4 +1,4 @@
-"""How much weights gain over the best cap on data: one object that page, report, files, script and notebook read."""
+"""The gain of weights over the best cap on data: one object that page, report, files, script and notebook read."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
 from dpcore.gap_examples import files
 from dpcore.gap_examples.answer import plots, words
-from dpcore.gap_examples.answer.found import GapFound, find
-from dpcore.gap_examples.answer.methods import methods
+from dpcore.gap_examples.answer.found import GapSolution, solve
+from dpcore.gap_examples.answer.methods import write_methods
 from dpcore.gap_examples.parameters import GapParameters
 from dpcore.mean.answer.code import mean_forms
 
 
 class CapAndWeights(NamedTuple):
-    """The two bounds that are compared, and what the second gains.
+    """The best cap, the best threshold of smooth weights, and the ratio of their variances.
 
     Attributes:
         max_contributions: The best cap.
@@ -32,62 +32,68 @@ class CapAndWeights(NamedTuple):
     variance_ratio: float
 
 
-Ends = tuple[float, float]
+ValueRange = tuple[float, float]
 """The range of a value, L and U."""
 
 
-def answered(
-    data: Dataset, parameters: GapParameters, found: GapFound | None = None, ends: Ends | None = None
+def build_answer(
+    dataset: Dataset,
+    parameters: GapParameters,
+    solution: GapSolution | None = None,
+    value_range: ValueRange | None = None,
 ) -> Answer:
-    """The best cap beside the best smooth weights.
+    """Compare the best cap with the best smooth weights on the examples of the paper.
 
     Args:
-        data: How many rows users have.
+        dataset: How many rows users have.
         parameters: The question.
-        found: What `find` found for both; computed here by default.
-        ends: The range of a value, which a program for a library needs; what is best depends on it only through its
-            ratio to sigma. None writes no program.
+        solution: What `solve` found for both; computed here by default.
+        value_range: The range of a value, which a program for a library needs; what is best depends on it only
+            through its ratio to sigma. None writes no program.
 
     Returns:
-        The answer; its ``found`` is a `GapFound`. Plots are computed when they are asked for.
+        The answer; its ``solution`` is a `GapSolution`. Plots are computed when they are asked for.
 
     Source: Epasto et al. 2020, section 3.3; docs/gap.md.
     """
-    of = find(data, parameters.mean_parameters()) if found is None else found
-    both = of.comparison
+    solution = solve(dataset, parameters.mean_parameters()) if solution is None else solution
+    comparison = solution.comparison
     return Answer(
-        headline=words.headline(both),
-        detail=words.detail(data),
-        numbers=words.numbers(both),
+        headline=words.write_headline(comparison),
+        detail=words.write_detail(dataset),
+        numbers=words.build_numbers(comparison),
         assumptions=mean.ASSUMPTIONS,
-        disclosure=data.provenance,
-        facts=words.facts(of),
+        disclosure=dataset.provenance,
+        facts=words.build_facts(solution),
         proofs=(
-            ("Bounded rows", both.cap.certificate, both.cap.ended),
-            ("Smooth weights", both.smooth.certificate, both.smooth.ended),
+            ("Bounded rows", comparison.cap.certificate, comparison.cap.ended),
+            ("Smooth weights", comparison.smooth.certificate, comparison.smooth.ended),
         ),
-        code=_programs(of, data, parameters.epsilon, ends),
-        good_enough=words.good_enough(of),
+        code=_build_code(solution, dataset, parameters.epsilon, value_range),
+        near_optimal=words.describe_near_optimal(solution),
         parameters=parameters,
-        found=of,
-        plots={"gap-data": lambda: plots.variances(of, data)},
-        written=lambda: methods(of, data, parameters),
-        choice=lambda: files.instance_json(both, data.provenance),
+        solution=solution,
+        plots={"gap-data": lambda: plots.plot_variances(solution, dataset)},
+        make_methods=lambda: write_methods(solution, dataset, parameters),
+        choice=lambda: files.instance_json(comparison, dataset.provenance),
         setting=ReleaseSetting(
             Released.MEAN,
             parameters.epsilon,
             Neighbours.REPLACE_VALUES,
-            lower=None if ends is None else ends[0],
-            upper=None if ends is None else ends[1],
-            variance_share=both.problem.value_variance / both.problem.value_bound**2,
+            lower=None if value_range is None else value_range[0],
+            upper=None if value_range is None else value_range[1],
+            variance_share=comparison.problem.value_variance / comparison.problem.value_bound**2,
         ),
-        bound=CapAndWeights(both.cap.max_contributions, both.smooth.threshold, both.ratio),
+        bound=CapAndWeights(comparison.cap.max_contributions, comparison.smooth.threshold, comparison.ratio),
     )
 
 
-def _programs(found: GapFound, data: Dataset, epsilon: float, ends: Ends | None) -> CodeChoice | None:
-    if ends is None or not ends[0] < ends[1]:
+def _build_code(
+    solution: GapSolution, dataset: Dataset, epsilon: float, value_range: ValueRange | None
+) -> CodeChoice | None:
+    """Return the programs for a mean with both bounds, or None if the value range is unknown or empty."""
+    if value_range is None or not value_range[0] < value_range[1]:
         return None
-    both, asked = found.comparison, mean.MeanParameters(epsilon, *ends)
-    cap, threshold = both.cap.max_contributions, both.smooth.threshold
-    return mean_forms(cap, threshold, Neighbours.REPLACE_VALUES, data, asked)
+    comparison, mean_parameters = solution.comparison, mean.MeanParameters(epsilon, *value_range)
+    cap, threshold = comparison.cap.max_contributions, comparison.smooth.threshold
+    return mean_forms(cap, threshold, Neighbours.REPLACE_VALUES, dataset, mean_parameters)

@@ -1,14 +1,14 @@
-"""The answer on data in words, and the proof of theorem 3 on them. Pure: what was found in, sentences out."""
+"""Sentences and numbers of the answer on data, and the proof of theorem 3 on them. Pure functions of the solution."""
 
 from __future__ import annotations
 
 import math
 
 from dpcore.answer import Number
-from dpcore.answer.axes import ROWS
+from dpcore.answer.axes import ROWS_UNIT
 from dpcore.common import wording
 from dpcore.dataset import Dataset
-from dpcore.gap_examples.answer.found import GapFound
+from dpcore.gap_examples.answer.found import GapSolution
 from dpcore.gap_examples.compare import Comparison
 from dpcore.gap_examples.domination import Domination
 from dpcore.gap_examples.two_groups import supremum
@@ -18,13 +18,13 @@ WORTH_HAVING = 1.05
 """Ratio of variances below which a cap is recommended: every library has caps, few have weights."""
 
 
-def gain(ratio: float, digits: int = 3) -> str:
-    """A ratio of variances as a gain in per cent."""
+def format_gain(ratio: float, digits: int = 3) -> str:
+    """Format a ratio of variances as a gain in per cent."""
     return wording.percent(max(ratio - 1.0, 0.0), digits) if ratio - 1.0 > 5e-6 else f"0{wording.PERCENT}"
 
 
-def proved(comparison: Comparison) -> str:
-    """Between which numbers the ratio is proved to lie, by both optimisers' certificates."""
+def certify(comparison: Comparison) -> str:
+    """Write the numbers between which the certificates of both optimisers put the ratio."""
     low, high = comparison.ratio_at_least, comparison.ratio_at_most
     if high - low <= 1e-9 * high:
         return f"The exact optimisers give {comparison.ratio:.6f}, proved to within rounding."
@@ -33,63 +33,77 @@ def proved(comparison: Comparison) -> str:
     )
 
 
-def headline(both: Comparison) -> str:
-    """What to do."""
-    if both.ratio < WORTH_HAVING:
-        rows = wording.counted(both.cap.max_contributions, "row")
-        return f"Keep at most {rows} of each user: that has only {gain(both.ratio)} more variance than smooth weights."
-    return f"Use smooth weights: the best bound has {gain(both.ratio)} more variance."
+def write_headline(comparison: Comparison) -> str:
+    """Write the instruction: a cap, or weights where they gain enough."""
+    if comparison.ratio < WORTH_HAVING:
+        rows = wording.counted(comparison.cap.max_contributions, "row")
+        gain = format_gain(comparison.ratio)
+        return f"Keep at most {rows} of each user: that has only {gain} more variance than smooth weights."
+    return f"Use smooth weights: the best bound has {format_gain(comparison.ratio)} more variance."
 
 
-def detail(dataset: Dataset) -> str:
-    """What changes how the headline is to be read."""
-    most = f"On no data has it more than {gain(supremum().ratio)} more."
-    return f"{most} {LEAKS}" if dataset.is_private else most
+def write_detail(dataset: Dataset) -> str:
+    """Write the sentence below the headline: the largest gain on any data, and whether the answer leaks."""
+    sentence = f"On no data has it more than {format_gain(supremum().ratio)} more."
+    return f"{sentence} {LEAKS}" if dataset.is_private else sentence
 
 
-def numbers(both: Comparison) -> tuple[Number, ...]:
-    """The ratio of the variances and of the errors, and what it depends on."""
-    cap, rho, error = both.cap.max_contributions, both.noise_ratio, math.sqrt(both.ratio)
-    most = f"(at most {math.sqrt(supremum().ratio):.4f})"
+def build_numbers(comparison: Comparison) -> tuple[Number, ...]:
+    """Build the ratio of the variances and of the errors, the best bound, and the noise ratio."""
+    cap, noise_ratio, error = (
+        comparison.cap.max_contributions,
+        comparison.noise_ratio,
+        math.sqrt(comparison.ratio),
+    )
+    limit = f"(at most {math.sqrt(supremum().ratio):.4f})"
     return (
-        Number("Variance, bounded : weights", f"{both.ratio:.4f}", "", _RATIO, both.ratio, key="ratio"),
-        Number("Error, bounded : weights", f"{error:.4f}", most, _ERRORS, error, key="error_ratio"),
-        Number("Best bound", wording.counted(cap, "row"), "per user", _CAP, cap, ROWS, "max_contributions"),
+        Number(
+            "Variance, bounded : weights",
+            f"{comparison.ratio:.4f}",
+            "",
+            _RATIO,
+            comparison.ratio,
+            key="ratio",
+        ),
+        Number("Error, bounded : weights", f"{error:.4f}", limit, _ERRORS, error, key="error_ratio"),
+        Number(
+            "Best bound", wording.counted(cap, "row"), "per user", _CAP, cap, ROWS_UNIT, "max_contributions"
+        ),
         Number(
             "Noise ratio ρ",
-            wording.number(rho),
-            wording.agreeing(rho, "row", "rows"),
+            wording.number(noise_ratio),
+            wording.agreeing(noise_ratio, "row", "rows"),
             _NOISE_RATIO,
-            rho,
+            noise_ratio,
             "rows",
             "noise_ratio",
         ),
     )
 
 
-def facts(found: GapFound) -> dict[str, str]:
-    """What stands behind the ratio, a sentence each."""
-    said = {
-        "Here": _here(found),
+def build_facts(solution: GapSolution) -> dict[str, str]:
+    """Build a sentence on this ratio, one on the largest ratio, and one on the reason for the limit."""
+    sentences = {
+        "Here": _describe_ratio(solution),
         "Any data": (
             "with any number of users, any sizes and any ε, the best bound has less than "
             f"{supremum().ratio:.5f} times the variance of the best weights. The paper's theorem 3 says "
             "at most 4 times. See *Two groups* and *Any noise*."
         ),
     }
-    if found.domination is not None:
-        said["Why not more"] = _why_not_more(found.domination)
-    return said
+    if solution.domination is not None:
+        sentences["Why not more"] = _explain_limit(solution.domination)
+    return sentences
 
 
-def good_enough(found: GapFound) -> str:
-    """From which cap to which one the error stays near that of the best cap."""
-    low, high = found.within
+def describe_near_optimal(solution: GapSolution) -> str:
+    """Write the range of caps whose error stays near that of the best cap."""
+    low, high = solution.near_optimal_caps
     if low == high:
-        which = f"only {wording.counted(low, 'row')}"
+        caps = f"only {wording.counted(low, 'row')}"
     else:
-        which = f"any bound from {wording.number(low)} to {wording.counted(high, 'row')}"
-    return f"{which} stays within 5{wording.PERCENT} of the best bound's error."
+        caps = f"any bound from {wording.number(low)} to {wording.counted(high, 'row')}"
+    return f"{caps} stays within 5{wording.PERCENT} of the best bound's error."
 
 
 _RATIO = (
@@ -103,19 +117,21 @@ _NOISE_RATIO = (
 )
 
 
-def _here(found: GapFound) -> str:
-    both = found.comparison
-    if both.problem.histogram.sizes.size == 1:
+def _describe_ratio(solution: GapSolution) -> str:
+    """Write the two best bounds and how exactly the ratio is known."""
+    comparison = solution.comparison
+    if comparison.problem.histogram.sizes.size == 1:
         return "all users have equally many rows, so bounded rows and weights are the same."
-    if both.problem.value_variance == 0.0:
+    if comparison.problem.value_variance == 0.0:
         return "without sampling error the best bound and the best weights are the same."
     return (
-        f"best bound {wording.counted(both.cap.max_contributions, 'row')}, best bound of the weights "
-        f"{wording.number(both.smooth.threshold)}. {proved(both)}"
+        f"best bound {wording.counted(comparison.cap.max_contributions, 'row')}, best bound of the weights "
+        f"{wording.number(comparison.smooth.threshold)}. {certify(comparison)}"
     )
 
 
-def _why_not_more(domination: Domination) -> str:
+def _explain_limit(domination: Domination) -> str:
+    """Explain why no data of this kind can have a larger ratio than the two-group limit."""
     return (
         f"compare these users with others: {wording.percent(domination.light_share)} of them have one row, the rest "
         "have unlimited rows. Those others keep at least as many rows under every bound, so their weights do no "
@@ -124,9 +140,9 @@ def _why_not_more(domination: Domination) -> str:
     )
 
 
-def proof_sentences(found: GapFound) -> tuple[str, ...]:
-    """The proof of theorem 3 on these data, step by step."""
-    p = found.proof
+def write_proof(solution: GapSolution) -> tuple[str, ...]:
+    """Write the proof of theorem 3 on these data, step by step."""
+    p = solution.proof
     number = wording.number
     steps = [
         f"The best weights have the bound **h\\* = {number(p.threshold, 4)}**: "

@@ -13,10 +13,10 @@ from dpcore.learning.answer import plots, words
 from dpcore.learning.answer.found import LearningFound, find
 from dpcore.learning.answer.methods import methods
 from dpcore.learning.error_bound import NEIGHBOURS
-from dpcore.report.csv_files import columns_csv, public_inputs
+from dpcore.report.csv_files import list_public_inputs, write_columns
 
 
-def answered(data: Dataset, parameters: LearningParameters, found: LearningFound | None = None) -> Answer:
+def build_answer(data: Dataset, parameters: LearningParameters, found: LearningFound | None = None) -> Answer:
     """The best bound on rows per user for a private learner.
 
     Args:
@@ -40,20 +40,20 @@ def answered(data: Dataset, parameters: LearningParameters, found: LearningFound
         facts=words.facts(of, parameters.own_cap),
         proofs=(("Bound", of.choice.certificate, of.choice.ended),),
         code=forms(parameters.epsilon, of_data(data), [(cap_form(cap), Released.MODEL, {"max_rows": cap})]),
-        good_enough=words.good_enough(of),
+        near_optimal=words.good_enough(of),
         parameters=parameters,
-        found=of,
+        solution=of,
         plots={
             "learning-bound": lambda: plots.bound(of, data, parameters.own_cap),
             "learning-terms": lambda: plots.terms(of, data, parameters.own_cap),
         },
-        written=lambda: methods(of, data, parameters),
+        make_methods=lambda: methods(of, data, parameters),
         choice=lambda: files.learning_choice_json(data, parameters, of.choice, of.within),
         files={
-            "learning_curves.csv": lambda: columns_csv(
-                of.curves, data.provenance, public_inputs(to_fields(parameters))
+            "learning_curves.csv": lambda: write_columns(
+                of.curves, data.provenance, list_public_inputs(to_fields(parameters))
             )
         },
         setting=ReleaseSetting(Released.MODEL, parameters.epsilon, NEIGHBOURS),
-        parts=words.error_parts(of),
+        error_parts=words.error_parts(of),
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.answer.against import Against
+from dpcore.answer.against import BoundComparison
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.learning import files, optimal_cap
@@ -69,7 +69,7 @@ def find(data: Dataset, parameters: LearningParameters) -> LearningFound:
 NOT_COMPARED = NOT_ABOUT_DATA
 
 
-def against_epsilon(data: Dataset, parameters: LearningParameters) -> Against:
+def against_epsilon(data: Dataset, parameters: LearningParameters) -> BoundComparison:
     """The best cap and its bound on the excess risk at any epsilon."""
     problem, rows = parameters.problem(data.histogram), float(data.histogram.num_rows)
 
@@ -82,7 +82,7 @@ def against_epsilon(data: Dataset, parameters: LearningParameters) -> Against:
         return np.asarray(optimal_cap.error_parts(replace(problem, epsilon=epsilon), fractions).total)
 
     histogram = data.histogram
-    return Against(
+    return BoundComparison(
         "Best bound (rows per user)",
         "Bound on the excess risk",
         best,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore import learning
-from dpcore.answer.methods import Methods, guarantee
+from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
@@ -14,14 +14,14 @@ def methods(found: LearningFound, data: Dataset, parameters: learning.LearningPa
     """The best cap by the upper bound on the excess risk; that bound promises no accuracy, and is not stated."""
     cap = found.choice.max_contributions
     return Methods(
-        guarantee=guarantee(
+        guarantee=write_guarantee(
             "A model was trained by a private learner, and released,",
             parameters.epsilon,
             Neighbours.ADD_OR_REMOVE_USER,
         ),
-        found=f"The learner saw at most {wording.counted(cap, 'row')} of each user, which are "
+        sentences=f"The learner saw at most {wording.counted(cap, 'row')} of each user, which are "
         f"{wording.percent(found.choice.fraction)} of all rows.",
-        withheld="The learner saw at most a fixed number of rows of each user.",
+        public_sentences="The learner saw at most a fixed number of rows of each user.",
         disclosure=data.provenance,
         rule="The bound minimises an upper bound on the excess risk of the learner [@amin2019, theorem 1], "
         f"with the bias counted twice, VC dimension {parameters.vc_dimension}, failure probability "

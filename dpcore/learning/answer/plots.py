@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from dpcore.answer import Axis, Band, Curve, Item, Level, Look, Mark, Plot
-from dpcore.answer.axes import ROWS, some_users
+from dpcore.answer import Axis, Band, Curve, Item, Level, Mark, Plot, Style
+from dpcore.answer.axes import ROWS_UNIT, sample_users
 from dpcore.answer.handle import Handle
-from dpcore.answer.parts import BIAS, LOOKS, NOISE, SAMPLING, parts
+from dpcore.answer.parts import BIAS, NOISE, SAMPLING, STYLES, list_part_columns
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.learning import optimal_cap
@@ -18,26 +18,26 @@ from dpcore.learning.bias_bounds import BiasTerm
 
 NOTHING = Level("1: above, it promises nothing", 1.0)
 """Above it a bound on losses in [0, 1] says nothing."""
-PARTS = parts({BIAS: "bias_twice", SAMPLING: "finite_sample", NOISE: "privacy_noise"})
-CURVES = tuple(Curve(part.name, "cap_rows", part.column, LOOKS[part.name]) for part in PARTS)
+PARTS = list_part_columns({BIAS: "bias_twice", SAMPLING: "finite_sample", NOISE: "privacy_noise"})
+CURVES = tuple(Curve(part.name, "cap_rows", part.column, STYLES[part.name]) for part in PARTS)
 # One colour a way, dash patterns within it. The smaller of two bounds stands in the table and is no line of its own.
 TERMS = {
-    BiasTerm.WORST_CASE: (Look.CAP, "solid", 2.5),
-    BiasTerm.CUT_SHARE: (Look.CAP, "dash", 2.0),
-    BiasTerm.LOG_KEPT: (Look.SMOOTH, "solid", 2.0),
-    BiasTerm.VARIANCE_KEPT: (Look.SAMPLING, "dash", 2.0),
-    BiasTerm.CHI_SQUARED: (Look.SAMPLING, "solid", 2.5),
-    BiasTerm.LOG_FRACTION: (Look.OWN, "solid", 1.5),
-    BiasTerm.VARIANCE_FRACTION: (Look.OWN, "dash", 1.5),
-    BiasTerm.COROLLARY_1: (Look.SMOOTH, "dot", 2.0),
+    BiasTerm.WORST_CASE: (Style.CAP, "solid", 2.5),
+    BiasTerm.CUT_SHARE: (Style.CAP, "dash", 2.0),
+    BiasTerm.LOG_KEPT: (Style.SMOOTH, "solid", 2.0),
+    BiasTerm.VARIANCE_KEPT: (Style.SAMPLING, "dash", 2.0),
+    BiasTerm.CHI_SQUARED: (Style.SAMPLING, "solid", 2.5),
+    BiasTerm.LOG_FRACTION: (Style.ENTERED, "solid", 1.5),
+    BiasTerm.VARIANCE_FRACTION: (Style.ENTERED, "dash", 1.5),
+    BiasTerm.COROLLARY_1: (Style.SMOOTH, "dot", 2.0),
 }
-MARKED = (("Best bound", Look.CAP, "diamond"), ("Your own bound", Look.OWN, "square"))
+MARKED = (("Best bound", Style.CAP, "diamond"), ("Your own bound", Style.ENTERED, "square"))
 
 
 def bound(found: LearningFound, data: Dataset, own_cap: int | None) -> Plot:
     """The main figure: the bound over the cap, in its parts, with the best cap and the person's own."""
     best = found.choice
-    items: list[Item] = [Curve("Excess risk, all three", "cap_rows", "bound", Look.TOTAL), *CURVES, NOTHING]
+    items: list[Item] = [Curve("Excess risk, all three", "cap_rows", "bound", Style.TOTAL), *CURVES, NOTHING]
     if found.within[0] < found.within[1]:
         items.append(Band(f"Within 5{wording.PERCENT}", *found.within))
     for (name, look, symbol), cap in zip(MARKED, (best.max_contributions, own_cap), strict=True):
@@ -56,7 +56,7 @@ def bound(found: LearningFound, data: Dataset, own_cap: int | None) -> Plot:
         found.curves,
         tuple(items),
         data.provenance,
-        main=True,
+        is_main=True,
         handle=_handle(found, own_cap),
     )
 
@@ -70,10 +70,10 @@ def _handle(found: LearningFound, own_cap: int | None) -> Handle:
         "bound",
         own_cap or found.choice.max_contributions,
         "own_cap",
-        whole=True,
+        is_integer=True,
         parts=PARTS,
-        add_up=True,
-        users=(some_users(histogram.sizes.astype(np.float64), histogram.users.astype(np.float64), "rows"),),
+        is_sum=True,
+        users=(sample_users(histogram.sizes.astype(np.float64), histogram.users.astype(np.float64), "rows"),),
     )
 
 
@@ -90,7 +90,7 @@ def terms(found: LearningFound, data: Dataset, own_cap: int | None) -> Plot:
     ]
     for (name, look, _), cap in zip(MARKED, (found.choice.max_contributions, own_cap), strict=True):
         if cap is not None:
-            items.append(Level(name, cap, upright=True, look=look))
+            items.append(Level(name, cap, is_vertical=True, style=look))
     return Plot(
         "learning-terms",
         "All bounds on the bias",
@@ -110,4 +110,4 @@ def _cap_axis(found: LearningFound) -> Axis:
     title = "Bound (rows per user)"
     # A cap of the person's own may lie where nobody has as many rows.
     reach = (low, max(high, float(found.problem.histogram.num_rows)))
-    return Axis("bound", ROWS, (low, high), title=title, reach=reach, number=",.4~g")
+    return Axis("bound", ROWS_UNIT, (low, high), title=title, limits_range=reach, number_format=",.4~g")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Curve, Item, Look, Mark, Plot, Points, Scale
+from dpcore.answer import Axis, Curve, Item, Mark, Plot, Points, Scale, Style
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.learning import LearningParameters, population
@@ -26,11 +26,11 @@ from dpcore.learning.answer.population import (
 )
 
 FAMILY_LOOKS = (
-    (Look.USUAL, "dot"),
-    (Look.SAMPLING, "dash"),
-    (Look.SMOOTH, "dashdot"),
-    (Look.PRIVACY, "longdash"),
-    (Look.OWN, "longdashdot"),
+    (Style.CUSTOMARY, "dot"),
+    (Style.SAMPLING, "dash"),
+    (Style.SMOOTH, "dashdot"),
+    (Style.PRIVACY, "longdash"),
+    (Style.ENTERED, "longdashdot"),
 )
 ERRORS, USERS, COSTS = (1e-2, 1e2), (1e-1, 1e4), (1e-5, 1e2)
 """Where axes start and end before anything is chosen."""
@@ -47,7 +47,7 @@ def mass(alpha: float) -> Plot:
             look,
             dash=dash,
             width=1.5,
-            steps=True,
+            is_step=True,
         )
         for other, (look, dash) in zip(FAMILY, FAMILY_LOOKS, strict=True)
         if other != alpha
@@ -57,12 +57,12 @@ def mass(alpha: float) -> Plot:
         "Mass of users below the bound",
         "The larger α, the larger the bound must be before most rows come from users below it.",
         _fractions(FRACTIONS),
-        Axis("share of all rows", "", (0.0, 1.02), Scale.PERCENT, number=".3p"),
+        Axis("share of all rows", "", (0.0, 1.02), Scale.PERCENT, number_format=".3p"),
         mass_columns(alpha),
         (
             *others,
-            Curve(f"{chosen}, users who lose none", "tau_0", "uncapped_mass", Look.TOTAL, steps=True),
-            Curve(f"{chosen}, all rows kept", "tau_0", "kept_share_in_the_limit", Look.TOTAL, dash="dash"),
+            Curve(f"{chosen}, users who lose none", "tau_0", "uncapped_mass", Style.TOTAL, is_step=True),
+            Curve(f"{chosen}, all rows kept", "tau_0", "kept_share_in_the_limit", Style.TOTAL, dash="dash"),
         ),
         Disclosure.PUBLIC,
         height=460,
@@ -77,10 +77,10 @@ def cost(found: PopulationFound, simulated: Simulated | None) -> Plot:
     }
     best = found.best
     items: list[Item] = [
-        Curve("Sum", "tau_0", "sum", Look.TOTAL),
-        Curve("Bias, twice", "tau_0", "bias_twice", Look.BIAS),
-        Curve("Privacy noise", "tau_0", "privacy_noise", Look.PRIVACY),
-        Curve("Sum, n → ∞", "tau_0", "limit_sum", Look.OWN),
+        Curve("Sum", "tau_0", "sum", Style.TOTAL),
+        Curve("Bias, twice", "tau_0", "bias_twice", Style.BIAS),
+        Curve("Privacy noise", "tau_0", "privacy_noise", Style.PRIVACY),
+        Curve("Sum, n → ∞", "tau_0", "limit_sum", Style.ENTERED),
     ]
     if simulated is not None:
         drawn = simulated_columns(found, simulated)
@@ -93,7 +93,7 @@ def cost(found: PopulationFound, simulated: Simulated | None) -> Plot:
         _fractions((1.0 / found.parameters.population_rows, 1.0)),
         Axis("bias and privacy noise", "", ERRORS),
         cost_columns(found),
-        (*items, NOTHING, Mark("Smallest", best.fraction, best.total, Look.CAP)),
+        (*items, NOTHING, Mark("Smallest", best.fraction, best.total, Style.CAP)),
         Disclosure.PUBLIC,
         guides,
         height=440,
@@ -104,15 +104,15 @@ def capped(found: PopulationFound, simulated: Simulated | None) -> Plot:
     """Figure 3b: users capped over tau_0; its file holds what was simulated, where something was."""
     exact = cost_columns(found)
     items: list[Item] = [
-        Curve("Users who lose rows", "exact_tau_0", "expected_users_capped", Look.TOTAL),
-        Curve("n → ∞", "exact_tau_0", "limit_users_capped", Look.OWN),
+        Curve("Users who lose rows", "exact_tau_0", "expected_users_capped", Style.TOTAL),
+        Curve("n → ∞", "exact_tau_0", "limit_users_capped", Style.ENTERED),
     ]
     columns: Mapping[str, npt.ArrayLike] = exact
     if simulated is not None:
         columns = simulated_columns(found, simulated)
         items.append(_simulated("tau_0", "users_capped"))
     if found.capped_at_best > 0.0:
-        items.append(Mark("At the smallest sum", found.best.fraction, found.capped_at_best, Look.CAP))
+        items.append(Mark("At the smallest sum", found.best.fraction, found.capped_at_best, Style.CAP))
     return Plot(
         "learning-figure-3b",
         "Users who lose rows",
@@ -131,19 +131,21 @@ def cost_over_rows(of: population.CostOfPrivacy, parameters: LearningParameters)
     """The smallest bias plus privacy noise over n, beside what falls to zero."""
     columns = cost_over_rows_columns(of, parameters)
     curves = (
-        Curve("Smallest sum: cost of privacy", "num_rows", "smallest_sum", Look.TOTAL, symbol="circle"),
-        Curve("its bias, twice", "num_rows", "bias_twice", Look.BIAS),
-        Curve("its privacy noise", "num_rows", "privacy_noise", Look.PRIVACY),
-        Curve("Finite-sample term, no bound", "num_rows", "finite_sample_without_a_cap", Look.SAMPLING),
+        Curve("Smallest sum: cost of privacy", "num_rows", "smallest_sum", Style.TOTAL, symbol="circle"),
+        Curve("its bias, twice", "num_rows", "bias_twice", Style.BIAS),
+        Curve("its privacy noise", "num_rows", "privacy_noise", Style.PRIVACY),
+        Curve("Finite-sample term, no bound", "num_rows", "finite_sample_without_a_cap", Style.SAMPLING),
     )
     items = [one for one in curves if np.any(columns[one.y] != 0.0)]
     if not floor_vanishes(of, parameters) and of.limit.complete:
-        items.append(Curve("Floor, n → ∞", "num_rows", "floor", Look.OWN))
+        items.append(Curve("Floor, n → ∞", "num_rows", "floor", Style.ENTERED))
     return Plot(
         "learning-cost",
         "Cost of privacy",
         cost_over_rows_sentence(of, parameters).replace("**", ""),
-        Axis("rows n", "", (population.ROWS_FOR_COST[0], population.ROWS_FOR_COST[-1]), number=",.3~g"),
+        Axis(
+            "rows n", "", (population.ROWS_FOR_COST[0], population.ROWS_FOR_COST[-1]), number_format=",.3~g"
+        ),
         Axis("bound", "", COSTS, title="Smallest bias + privacy noise over all τ₀"),
         columns,
         tuple(items),
@@ -154,8 +156,10 @@ def cost_over_rows(of: population.CostOfPrivacy, parameters: LearningParameters)
 
 def _fractions(limits: tuple[float, float]) -> Axis:
     title = "bound as a share of all rows"
-    return Axis("bound, as a share of all rows", "share of all rows", limits, title=title, reach=limits)
+    return Axis(
+        "bound, as a share of all rows", "share of all rows", limits, title=title, limits_range=limits
+    )
 
 
 def _simulated(x: str, y: str) -> Points:
-    return Points("Simulated", x, y, Look.USUAL, symbol="circle-open")
+    return Points("Simulated", x, y, Style.CUSTOMARY, symbol="circle-open")

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from dpcore.answer import Number
-from dpcore.answer.axes import ROWS
-from dpcore.answer.parts import BIAS, NOISE, SAMPLING, ErrorPart, said
+from dpcore.answer.axes import ROWS_UNIT
+from dpcore.answer.parts import BIAS, NOISE, SAMPLING, ErrorPart, build_error_parts
 from dpcore.common import alike, wording
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters, optimal_cap
@@ -34,7 +34,9 @@ def numbers(found: LearningFound) -> tuple[Number, ...]:
         return Number(label, wording.number(value), note, help, value, key=key)
 
     return (
-        Number("Best bound", wording.counted(cap, "row"), "per user", _CAP, cap, ROWS, "max_contributions"),
+        Number(
+            "Best bound", wording.counted(cap, "row"), "per user", _CAP, cap, ROWS_UNIT, "max_contributions"
+        ),
         Number("Excess risk, at most", wording.number(total), largest, _BOUND, total, key="bound"),
         Number("As a share of all rows", wording.number(share), help=_FRACTION, value=share, key="tau_0"),
         part(BIAS, choice.bias, "bias_twice", _BIAS),
@@ -87,7 +89,7 @@ def _largest_part(choice: LearningCap) -> str:
 
 def error_parts(found: LearningFound) -> tuple[ErrorPart, ...]:
     """What the excess risk at the best bound consists of; the parts add up to it."""
-    return said(_parts(found.choice), wording.number)
+    return build_error_parts(_parts(found.choice), wording.number)
 
 
 LEAKS = (

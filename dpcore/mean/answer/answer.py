@@ -25,7 +25,7 @@ from dpcore.mean.parameters import MeanParameters, assumptions
 from dpcore.mean.user_effects import bounded_mean
 
 
-def answered(data: Dataset, parameters: MeanParameters, found: MeanFound | None = None) -> Answer:
+def build_answer(data: Dataset, parameters: MeanParameters, found: MeanFound | None = None) -> Answer:
     """The best bound on rows per user for a mean, and the best smooth weights.
 
     Args:
@@ -63,15 +63,15 @@ def answered(data: Dataset, parameters: MeanParameters, found: MeanFound | None 
             ("Smooth weights", of.smooth.certificate, of.smooth.ended),
         ),
         code=CodeChoice(lambda: code.of_mean(of, data, parameters)),
-        good_enough=words.good_enough(of),
+        near_optimal=words.good_enough(of),
         parameters=parameters,
-        found=of,
+        solution=of,
         plots=figures,
-        written=lambda: methods.methods(of, data, parameters),
+        make_methods=lambda: methods.methods(of, data, parameters),
         choice=lambda: files.mean_choice_json(data, parameters, of.problem, of.cap, of.smooth),
         files={"mean_weights.csv": lambda: _weights_csv(of, data)},
         setting=setting(of, data, parameters),
-        parts=words.error_parts(of),
+        error_parts=words.error_parts(of),
     )
 
 
@@ -89,9 +89,9 @@ def setting(found: MeanFound, data: Dataset, parameters: MeanParameters) -> Rele
         upper=parameters.upper,
         variance_share=problem.value_variance / width**2,
         mean_share=None if around is None else around / width,
-        values_read=read,
-        of_table=found.of_table,
-        on_values=problem.table is not None,
+        uses_values=read,
+        is_table_mean=found.of_table,
+        is_exact_for_values=problem.table is not None,
         user_share=problem.user_share,
     )
 

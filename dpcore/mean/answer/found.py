@@ -11,7 +11,7 @@ import numpy as np
 
 from dpcore import mean
 from dpcore.answer import axes
-from dpcore.answer.against import Against
+from dpcore.answer.against import BoundComparison
 from dpcore.common.checks import EPSILON_RANGE
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
@@ -113,7 +113,7 @@ def find(data: Dataset, parameters: mean.MeanParameters, read: ReadValues | None
     else:
         cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
     bounds = np.unique(
-        np.concatenate((axes.curve_bounds(histogram), [cap.max_contributions, smooth.threshold]))
+        np.concatenate((axes.choose_curve_bounds(histogram), [cap.max_contributions, smooth.threshold]))
     )
     return MeanFound(
         problem=problem,
@@ -144,7 +144,7 @@ def _usual(problem: mean.MeanProblem, bounds: FloatArray) -> UsualRoute | None:
 NOT_COMPARED = ("own_cap",)
 
 
-def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> Against:
+def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> BoundComparison:
     """The best cap and its error at any epsilon."""
     values = read_values(data, parameters)
     problem = parameters.problem(data.histogram, read=values)
@@ -159,7 +159,7 @@ def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> Against:
         found = choice(epsilon)
         return float(found.max_contributions), found.standard_error
 
-    return Against(
+    return BoundComparison(
         "Best bound (rows per user)",
         f"{'Error' if problem.target is mean.Target.TABLE else 'Standard error'} (unit of the values)",
         best,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore import mean
-from dpcore.answer.methods import Methods, guarantee, noise
+from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
@@ -18,22 +18,24 @@ def methods(found: MeanFound, data: Dataset, parameters: mean.MeanParameters) ->
     released = f"Values were clamped to {interval}, which is treated as public, and "
     if private:
         released += (
-            f"{noise('Laplace')} was added to the sums of the kept values' distances from both ends of that "
+            f"{cite_noise('Laplace')} was added to the sums of the kept values' distances from both ends of that "
             "interval; the mean is computed from these two noisy sums."
         )
     else:
-        released += f"{noise('Laplace')} was added to the mean of the kept values [@epasto2020, section 3]."
+        released += (
+            f"{cite_noise('Laplace')} was added to the mean of the kept values [@epasto2020, section 3]."
+        )
     rows = wording.counted(found.cap.max_contributions, "row")
     error = wording.number(found.cap.standard_error)
     approximately = " (by the delta method)" if private else ""
     kind = "error, as root mean square," if found.of_table else "standard error"
     were = wording.agreeing(found.cap.max_contributions, "was", "were")
     return Methods(
-        guarantee=guarantee("The mean was released", parameters.epsilon, relation),
-        found=f"At most {rows} of each user, drawn at random, {were} kept. {released} The expected "
+        guarantee=write_guarantee("The mean was released", parameters.epsilon, relation),
+        sentences=f"At most {rows} of each user, drawn at random, {were} kept. {released} The expected "
         f"{kind} of the released mean is {error} in the unit of the values, privacy noise "
         f"included{approximately}.",
-        withheld=f"At most a fixed number of rows of each user, drawn at random, were kept. {released}",
+        public_sentences=f"At most a fixed number of rows of each user, drawn at random, were kept. {released}",
         disclosure=data.provenance,
         rule=f"The bound on rows per user minimises the expected squared error of the released mean{_rule(found)}.",
     )

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore import mean
-from dpcore.answer import Axis, Band, Curve, Look, Mark, Plot, Scale
-from dpcore.answer.axes import ROWS, bound_axis, curve_bounds, fitted_limits, some_users
-from dpcore.answer.handle import Dots, Handle, Spread, normal_draws, unit_draws
-from dpcore.answer.parts import BIAS, LOOKS, NOISE, SAMPLING, Part
+from dpcore.answer import Axis, Band, Curve, Mark, Plot, Scale, Style
+from dpcore.answer.axes import ROWS_UNIT, build_bound_axis, choose_curve_bounds, fit_limits, sample_users
+from dpcore.answer.handle import Dots, Handle, Spread, draw_normal, draw_unit_noise
+from dpcore.answer.parts import BIAS, NOISE, SAMPLING, STYLES, PartColumn
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
@@ -33,8 +33,8 @@ def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
         columns["usual_split_standard_error"] = np.sqrt(found.usual.capped.variance)
     columns["bound"] = h
     for key, name, error, look in (
-        ("cap", BOUNDED, found.capped, Look.CAP),
-        ("smooth", "smooth weights", found.smoothed, Look.SMOOTH),
+        ("cap", BOUNDED, found.capped, Style.CAP),
+        ("smooth", "smooth weights", found.smoothed, Style.SMOOTH),
     ):
         columns[f"{key}_standard_error"] = np.sqrt(error.variance)
         columns[f"{key}_sampling_error"] = np.sqrt(error.sampling_variance)
@@ -44,23 +44,23 @@ def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
         items.append(Curve(f"Total, {name}", "bound", f"{key}_standard_error", look))
     # The parts are those of the bound, as on the card: of both ways there would be eight curves.
     of_cap = _parts(found)
-    items += [Curve(part.name, "bound", part.column, LOOKS[part.name]) for part in of_cap]
+    items += [Curve(part.name, "bound", part.column, STYLES[part.name]) for part in of_cap]
     if found.usual is not None:
         name = f"Total, {BOUNDED}, usual split of ε"
-        items.append(Curve(name, "bound", "usual_split_standard_error", Look.USUAL))
+        items.append(Curve(name, "bound", "usual_split_standard_error", Style.CUSTOMARY))
     items += [Band(f"Within 5{wording.PERCENT}", low, high) for low, high in _bands(found)]
-    items.append(Mark("Best bound", cap.max_contributions, cap.standard_error, Look.CAP))
-    items.append(Mark("Best smooth weights", smooth.threshold, smooth.standard_error, Look.SMOOTH, "circle"))
+    items.append(Mark("Best bound", cap.max_contributions, cap.standard_error, Style.CAP))
+    items.append(Mark("Best smooth weights", smooth.threshold, smooth.standard_error, Style.SMOOTH, "circle"))
     if own_cap is not None:
         (own_error,) = found.standard_errors([own_cap])
-        items.append(Mark("Your own bound", own_cap, own_error, Look.OWN, "square"))
+        items.append(Mark("Your own bound", own_cap, own_error, Style.ENTERED, "square"))
     histogram, value_bound = found.problem.histogram, found.problem.value_bound
     totals = np.concatenate([of for name, of in columns.items() if name.endswith("_standard_error")])
     others = np.concatenate(
         [of for name, of in columns.items() if name.endswith(("_error", "_noise", "_shift"))]
     )
     marked = [item.y for item in items if isinstance(item, Mark)]
-    upwards = fitted_limits(np.append(totals, marked), others)
+    upwards = fit_limits(np.append(totals, marked), others)
     below = "what is left out or weighs less" if found.of_table else "sampling error"
     return Plot(
         "mean-error",
@@ -68,12 +68,12 @@ def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
         f"The {whole} of a bound on rows is smallest at {wording.counted(cap.max_contributions, 'row')} per "
         f"user, {wording.number(cap.standard_error)}; smooth weights reach "
         f"{wording.number(smooth.standard_error)}. Below, {below} rises; above, the noise.",
-        bound_axis(bound_limits(histogram)),
+        build_bound_axis(bound_limits(histogram)),
         Axis(
             "delta-method error" if found.private_counts else whole,
             UNIT,
             upwards,
-            reach=offered_errors(histogram, value_bound),
+            limits_range=offered_errors(histogram, value_bound),
         ),
         labelled(columns, found.private_counts),
         tuple(items),
@@ -84,7 +84,7 @@ def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
             # What a release lacks of the truth.
             "shift of a dot": -np.broadcast_to(found.capped.shift, h.shape),
         },
-        main=True,
+        is_main=True,
         handle=_handle(found, own_cap, of_cap),
     )
 
@@ -93,15 +93,15 @@ REACH = 5.0
 """Ends of the axis of simulated releases, in best errors: at the best bound hardly one of them lies beyond."""
 
 
-def _parts(found: MeanFound) -> tuple[Part, ...]:
+def _parts(found: MeanFound) -> tuple[PartColumn, ...]:
     """What the error of a bound consists of."""
     columns = {SAMPLING: "cap_sampling_error", NOISE: "cap_privacy_noise"}
     if found.problem.table is not None:
         columns = {BIAS: "cap_shift"} | columns
-    return tuple([Part(name, column) for name, column in columns.items()])
+    return tuple([PartColumn(name, column) for name, column in columns.items()])
 
 
-def _handle(found: MeanFound, own_cap: int | None, of_cap: tuple[Part, ...]) -> Handle:
+def _handle(found: MeanFound, own_cap: int | None, of_cap: tuple[PartColumn, ...]) -> Handle:
     """The bound by hand: whose rows it cuts, and what releases it gives, by the model of the error alone."""
     histogram = found.problem.histogram
     return Handle(
@@ -110,17 +110,17 @@ def _handle(found: MeanFound, own_cap: int | None, of_cap: tuple[Part, ...]) -> 
         "cap_standard_error",
         own_cap or found.cap.max_contributions,
         "own_cap",
-        whole=True,
+        is_integer=True,
         parts=of_cap,
-        users=(some_users(histogram.sizes.astype(np.float64), histogram.users.astype(np.float64), "rows"),),
+        users=(sample_users(histogram.sizes.astype(np.float64), histogram.users.astype(np.float64), "rows"),),
         dots=Dots(
             "shift of a dot",
             "noise of a dot",
-            unit_draws(NoiseKind.LAPLACE),
+            draw_unit_noise(NoiseKind.LAPLACE),
             Spread.ROOT_MEAN_SQUARE,
             REACH * found.cap.standard_error,
             sampling="cap_sampling_error",
-            others=normal_draws(NoiseKind.LAPLACE),
+            unit_sampling_draws=draw_normal(NoiseKind.LAPLACE),
         ),
     )
 
@@ -128,7 +128,7 @@ def _handle(found: MeanFound, own_cap: int | None, of_cap: tuple[Part, ...]) -> 
 def weights(found: MeanFound, data: Dataset) -> Plot:
     """How much a row counts, depending on how many rows its user has, relative to an unbounded mean's 1 / n."""
     histogram, h = found.problem.histogram, found.cap.max_contributions
-    sizes, equal = curve_bounds(histogram), 1.0 / histogram.num_rows
+    sizes, equal = choose_curve_bounds(histogram), 1.0 / histogram.num_rows
     kept_share = np.minimum(sizes, h) / sizes / float(histogram.kept_rows(h))
     columns = {
         "size": sizes,
@@ -140,12 +140,12 @@ def weights(found: MeanFound, data: Dataset) -> Plot:
         "mean-weights",
         "Weight of one row",
         "Rows of light users all weigh the same; the more rows a user has beyond the bound, the less each counts.",
-        Axis("rows of the user", ROWS, _bounds(found), number=",.3~r"),
+        Axis("rows of the user", ROWS_UNIT, _bounds(found), number_format=",.3~r"),
         Axis("weight of one row", "1 = its share without any bound", weight_limits(histogram)),
         labelled(columns, found.private_counts),
         (
-            Curve("Smooth weights", "size", "smooth_row_weight", Look.SMOOTH),
-            Curve(on_average, "size", "capped_row_weight_on_average", Look.CAP, dash="dot"),
+            Curve("Smooth weights", "size", "smooth_row_weight", Style.SMOOTH),
+            Curve(on_average, "size", "capped_row_weight_on_average", Style.CAP, dash="dot"),
         ),
         data.provenance,
     )
@@ -172,13 +172,13 @@ def shift(found: MeanFound, data: Dataset, clamped: Clamped) -> Plot:
         "mean-shift",
         "When users differ",
         "How far the bound moves the mean because heavy and light users differ, beside what else the error is.",
-        bound_axis(_bounds(found)),
+        build_bound_axis(_bounds(found)),
         Axis("shift of the mean", UNIT, (-half_height, half_height), Scale.LINEAR),
         labelled(columns, found.private_counts),
         (
-            Curve("Bounded mean minus plain mean", "bound", "shift_of_the_mean", Look.TOTAL),
-            Curve(error, "bound", column, Look.OWN),
-            Curve(error, "bound", column, Look.OWN, factor=-1.0, unnamed=True),
+            Curve("Bounded mean minus plain mean", "bound", "shift_of_the_mean", Style.TOTAL),
+            Curve(error, "bound", column, Style.ENTERED),
+            Curve(error, "bound", column, Style.ENTERED, factor=-1.0, is_unnamed=True),
         ),
         data.provenance,
     )

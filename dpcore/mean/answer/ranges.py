@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Curve, Item, Look, Mark, Plot, Scale
+from dpcore.answer import Axis, Curve, Item, Mark, Plot, Scale, Style
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
@@ -130,7 +130,7 @@ def over_upper(found: Ranges, data: Dataset) -> Plot:
         if found.upper_only is not None and usable(found.of.problem, found.upper_only)
         else None
     )
-    marks = [] if best is None else [("Best U", best.upper, best.error, Look.TOTAL, "diamond")]
+    marks = [] if best is None else [("Best U", best.upper, best.error, Style.TOTAL, "diamond")]
     return _curve(
         "mean-range-upper", "Error over U", "U", "upper", ends, parts, found, data, found.upper, marks, best
     )
@@ -169,7 +169,7 @@ def _curve(
     found: Ranges,
     data: Dataset,
     now: float,
-    marks: list[tuple[str, float, float, Look, str]],
+    marks: list[tuple[str, float, float, Style, str]],
     best: RangeChoice | None,
 ) -> Plot:
     columns: dict[str, npt.ArrayLike] = {
@@ -181,11 +181,11 @@ def _curve(
     }
     error = float(found.now.error)
     items: list[Item] = [
-        Curve("Together", column, "error", Look.TOTAL),
-        Curve("Clamping", column, "clamping", Look.BIAS),
-        Curve("Bounding", column, "bounding", Look.SAMPLING),
-        Curve("Noise", column, "noise", Look.PRIVACY),
-        Mark(f"{end} in use", now, error, Look.OWN, "square"),
+        Curve("Together", column, "error", Style.TOTAL),
+        Curve("Clamping", column, "clamping", Style.BIAS),
+        Curve("Bounding", column, "bounding", Style.SAMPLING),
+        Curve("Noise", column, "noise", Style.PRIVACY),
+        Mark(f"{end} in use", now, error, Style.ENTERED, "square"),
         *(Mark(*mark) for mark in marks),
     ]
     other = "L" if end == "U" else "U"
@@ -201,7 +201,7 @@ def _curve(
         key,
         title,
         f"{said} {SEPARATE}",
-        Axis(end, UNIT, _limits(ends), scale, number=",.3~g"),
+        Axis(end, UNIT, _limits(ends), scale, number_format=",.3~g"),
         Axis("error without cancelling", UNIT, (most / 1e4, most)),
         labelled(columns, found.private_counts),
         tuple(items),

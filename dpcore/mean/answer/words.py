@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from dpcore import mean
 from dpcore.answer import Number
-from dpcore.answer.axes import ROWS
+from dpcore.answer.axes import ROWS_UNIT
 from dpcore.answer.parts import BIAS, NOISE, SAMPLING, ErrorPart
-from dpcore.answer.value_range import KNOW, Outside
+from dpcore.answer.value_range import RANGE_SOURCE, OutsideCounts
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
@@ -43,9 +43,9 @@ def numbers(found: MeanFound) -> tuple[Number, ...]:
     weighed = f"{label}, smooth weights"
     bound = "Upper bound on contributions per user."
     return (
-        Number("Best bound", rows, "per user", bound, cap.max_contributions, ROWS, "max_contributions"),
+        Number("Best bound", rows, "per user", bound, cap.max_contributions, ROWS_UNIT, "max_contributions"),
         Number(label, texts[0], notes[0], about, errors[0], UNIT, key),
-        Number(SMOOTH_BOUND, threshold, per_user, _THRESHOLD, smooth.threshold, ROWS, "threshold"),
+        Number(SMOOTH_BOUND, threshold, per_user, _THRESHOLD, smooth.threshold, ROWS_UNIT, "threshold"),
         Number(weighed, texts[1], notes[1], about, errors[1], UNIT, f"smooth_{key}"),
     )
 
@@ -157,10 +157,12 @@ def detail(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) 
     """What changes how the headline is to be read, most important first; empty where nothing does."""
     said, clamped = [], found.clamped
     if clamped is not None:
-        values = Outside(clamped.num_below, clamped.num_above, found.problem.histogram.num_rows)
-        if values.many:
+        values = OutsideCounts(clamped.num_below, clamped.num_above, found.problem.histogram.num_rows)
+        if values.exceeds_warning:
             counted = "" if found.problem.table is not None else ", and no number here counts that error"
-            said.append(f"**{values.percent} of the values are clamped**{counted}: set L and U {KNOW}")
+            said.append(
+                f"**{values.percent} of the values are clamped**{counted}: set L and U {RANGE_SOURCE}"
+            )
     said += _which_mean(found, parameters)
     said.append(_smooth_weights(found))
     if found.private_counts:

@@ -6,49 +6,52 @@ from dpcore.answer import Answer
 from dpcore.dataset import Dataset
 from dpcore.multitask import files
 from dpcore.multitask.answer import plots, words
-from dpcore.multitask.answer.code import of_tasks
-from dpcore.multitask.answer.found import MultitaskFound, find, with_budget
-from dpcore.multitask.answer.methods import methods
+from dpcore.multitask.answer.code import choose_programs
+from dpcore.multitask.answer.found import MultitaskSolution, rescale_budget, solve
+from dpcore.multitask.answer.methods import write_methods
 from dpcore.multitask.parameters import MultitaskParameters
 
 
-def answered(
-    data: Dataset | None, parameters: MultitaskParameters, found: MultitaskFound | None = None
+def build_answer(
+    dataset: Dataset | None, parameters: MultitaskParameters, solution: MultitaskSolution | None = None
 ) -> Answer:
-    """Who gets a user's privacy budget when one model per task is trained.
+    """Divide a user's privacy budget among tasks if one model per task is trained.
 
     Args:
-        data: Who contributes to which task; not read, and may be None, where the parameters name a generator.
+        dataset: Who contributes to which task; not read, and may be None, where the parameters name a generator.
         parameters: The question.
-        found: What `find` found for both, with the exact optima where they were computed; searched for here by default.
+        solution: What `solve` found for both, with the exact optima where they were computed; searched for here by
+            default.
 
     Returns:
-        The answer; its ``found`` is a `MultitaskFound`. Plots are computed when they are asked for.
+        The answer; its ``solution`` is a `MultitaskSolution`. Plots are computed when they are asked for.
 
     Raises:
         InvalidInput: The data have no tasks, the generator drew nothing, or c = C log n with a single user.
 
     Source: Krichene et al. 2023, section 4.
     """
-    of = find(data, parameters) if found is None else found
+    solution = solve(dataset, parameters) if solution is None else solution
     return Answer(
-        headline=words.headline(of),
-        detail=words.detail(of),
-        numbers=words.numbers(of),
-        assumptions=words.assumptions(of),
-        disclosure=of.tasks.disclosure,
-        facts=words.facts(of),
-        proofs=words.proofs(of),
-        code=of_tasks(of, data),
-        good_enough=words.good_enough(of),
+        headline=words.write_headline(solution),
+        detail=words.write_detail(solution),
+        numbers=words.build_numbers(solution),
+        assumptions=words.list_assumptions(solution),
+        disclosure=solution.tasks.disclosure,
+        facts=words.build_facts(solution),
+        proofs=words.list_proofs(solution),
+        code=choose_programs(solution, dataset),
+        near_optimal=words.describe_near_optimal(solution),
         parameters=parameters,
-        found=of,
+        solution=solution,
         plots={
-            "many-tasks-buckets": lambda: plots.buckets(of),
-            "many-tasks-weights": lambda: plots.weights(of),
-            "many-tasks-exponents": lambda: plots.exponents(of),
-            "many-tasks-sizes": lambda: plots.sizes(of.tasks),
+            "many-tasks-buckets": lambda: plots.plot_buckets(solution),
+            "many-tasks-weights": lambda: plots.plot_weights(solution),
+            "many-tasks-exponents": lambda: plots.plot_exponents(solution),
+            "many-tasks-sizes": lambda: plots.plot_sizes(solution.tasks),
         },
-        written=lambda: methods(of),
-        bound=lambda: files.task_table(with_budget(of.weighed.chosen, of.budgets.exact)),
+        make_methods=lambda: write_methods(solution),
+        bound=lambda: files.tabulate_weights(
+            rescale_budget(solution.comparison.allocation, solution.budgets.exact)
+        ),
     )

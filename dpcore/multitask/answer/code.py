@@ -1,4 +1,4 @@
-"""The chosen bound with the names that the data have, for *Code for your library*."""
+"""The chosen bound as programs, with the names that the data have."""
 
 from __future__ import annotations
 
@@ -10,52 +10,52 @@ from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
-from dpcore.multitask.answer.found import MultitaskFound, tasks_per_user
-from dpcore.multitask.answer.words import inflation
+from dpcore.multitask.answer.found import MultitaskSolution, count_tasks_per_user
+from dpcore.multitask.answer.words import compute_inflation
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import TaskSource
 from dpcore.multitask.weights import AVERAGE
 
 
-def of_tasks(found: MultitaskFound, data: Dataset | None) -> CodeChoice | None:
-    """Task weights, and the number of tasks per user of the best uniform sampling, or of the person's own.
+def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> CodeChoice | None:
+    """Return programs for task weights, and for the person's or the best number of tasks per user.
 
     Args:
-        found: What was found.
-        data: The data; those whose tasks were generated do not name them.
+        solution: What was found.
+        dataset: The data; those whose tasks were generated do not name them.
     """
-    weighed, parameters = found.weighed, found.parameters
-    if data is None or parameters.source is not TaskSource.DATA:
+    comparison, parameters = solution.comparison, solution.parameters
+    if dataset is None or parameters.source is not TaskSource.DATA:
         base: dict[str, Any] = {"group_column": "task"}
     else:
-        base = of_data(data) | one_group_column(data)
-    base |= {"disclosure": found.tasks.disclosure, "delta": parameters.delta} | ROWS_OF_THE_FILE
+        base = of_data(dataset) | one_group_column(dataset)
+    base |= {"disclosure": solution.tasks.disclosure, "delta": parameters.delta} | ROWS_OF_THE_FILE
     task_weights = {
-        "exponent": weighed.rule.exponent,
+        "exponent": comparison.rule.exponent,
         # A user moves these sums by the root of the budget. The sums of algorithms 1 and 2 move by sqrt(2 beta), and
         # beta is calibrated for them: here it may be twice as large.
-        "budget": 2.0 * found.budgets.exact,
-        "inflation": _public_inflation(found),
-        "every_user_full": weighed.rule.fit is BudgetFit.FULL,
+        "budget": 2.0 * solution.budgets.exact,
+        "inflation": _public_inflation(solution),
+        "every_user_full": comparison.rule.fit is BudgetFit.FULL,
     }
-    most = tasks_per_user(weighed.own_sampling or weighed.sampling)
-    groups = {"max_groups": most, "noise": NoiseKind.GAUSSIAN}
+    max_tasks = count_tasks_per_user(comparison.entered_sampling or comparison.sampling)
+    groups = {"max_groups": max_tasks, "noise": NoiseKind.GAUSSIAN}
     return forms(
         parameters.epsilon,
         base,
         [
             (
-                f"Task weights, μ = {wording.entered(weighed.rule.exponent)}",
+                f"Task weights, μ = {wording.entered(comparison.rule.exponent)}",
                 Released.TASK_WEIGHTS,
                 task_weights,
             ),
-            (f"At most {wording.counted(most, 'task')}", Released.GROUP_COUNTS, groups),
+            (f"At most {wording.counted(max_tasks, 'task')}", Released.GROUP_COUNTS, groups),
         ],
     )
 
 
-def _public_inflation(found: MultitaskFound) -> float | None:
+def _public_inflation(solution: MultitaskSolution) -> float | None:
     """Return c of equation 10, or None if it would tell of private data: the person then enters a public one."""
-    if found.weighed.rule.fit in (BudgetFit.CLIPPED, BudgetFit.FULL):
+    if solution.comparison.rule.fit in (BudgetFit.CLIPPED, BudgetFit.FULL):
         return AVERAGE.factor
-    return inflation(found.weighed) if found.tasks.disclosure is Disclosure.PUBLIC else None
+    return compute_inflation(solution.comparison) if solution.tasks.disclosure is Disclosure.PUBLIC else None

@@ -1,4 +1,4 @@
-"""What the paper's experiment has shown: test error against mu as data, and a table in words."""
+"""The result of the paper's experiment: plots of test error over mu, and a table."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import math
 
 import numpy as np
 
-from dpcore.answer import Axis, Curve, Look, Plot, Scale
+from dpcore.answer import Axis, Curve, Plot, Scale, Style
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray
 from dpcore.multitask.experiment import Algorithm, ExperimentResult
 
-LOOKS = (
-    (Look.CAP, "solid", "circle"),
-    (Look.SMOOTH, "dash", "diamond"),
-    (Look.SAMPLING, "dot", "square"),
-    (Look.PRIVACY, "dashdot", "triangle-up"),
+EPSILON_STYLES = (
+    (Style.CAP, "solid", "circle"),
+    (Style.SMOOTH, "dash", "diamond"),
+    (Style.SAMPLING, "dot", "square"),
+    (Style.PRIVACY, "dashdot", "triangle-up"),
 )
 """One per epsilon; at most so many are asked for."""
 ALGORITHM_NAMES = {
@@ -25,52 +25,56 @@ ALGORITHM_NAMES = {
 }
 
 
-def error_axis(result: ExperimentResult, relative: bool) -> Axis:
-    """One axis for all panels."""
+def make_error_axis(result: ExperimentResult, relative: bool) -> Axis:
+    """Make one axis for all panels."""
     if not relative:
-        mean = result.mean()
+        mean = result.average()
         limits = float(np.nanmin(mean)) / 1.15, float(np.nanmax(mean)) * 1.15
         return Axis("test error", "RMSE", limits)
-    ratio, error = result.relative()
+    ratio, error = result.compare_with_uniform()
     half_width = 2.0 * np.nan_to_num(error)
     low, high = float(np.nanmin(ratio - half_width)), float(np.nanmax(ratio + half_width))
     return Axis("test error", "1 = uniform", (low - 0.03, high + 0.03), Scale.LINEAR)
 
 
-def errors(result: ExperimentResult, algorithm: int, power: int, relative: bool) -> Plot:
-    """Mean test error over mu, per epsilon, or relative to that of mu = 0; whiskers are two standard errors."""
+def plot_errors(result: ExperimentResult, algorithm: int, power: int, relative: bool) -> Plot:
+    """Plot mean test error over mu, per epsilon, or relative to mu = 0; whiskers are two standard errors."""
     experiment = result.experiment
-    mean, error = result.relative() if relative else (result.mean(), result.standard_error())
+    mean, error = (
+        result.compare_with_uniform() if relative else (result.average(), result.compute_standard_error())
+    )
     columns: dict[str, FloatArray] = {"mu": np.array(experiment.exponents)}
     guides: dict[str, FloatArray] = {}
     curves = []
-    for at, (epsilon, (look, dash, symbol)) in enumerate(zip(experiment.epsilons, LOOKS, strict=False)):
-        of = f"epsilon_{wording.digits(epsilon)}"
-        name = f"{'relative_rmse' if relative else 'rmse'}_{of}"
-        columns[name], columns[f"standard_error_{of}"] = (
-            mean[algorithm, power, at],
-            error[algorithm, power, at],
+    for epsilon_index, (epsilon, (style, dash, symbol)) in enumerate(
+        zip(experiment.epsilons, EPSILON_STYLES, strict=False)
+    ):
+        suffix = f"epsilon_{wording.digits(epsilon)}"
+        name = f"{'relative_rmse' if relative else 'rmse'}_{suffix}"
+        columns[name], columns[f"standard_error_{suffix}"] = (
+            mean[algorithm, power, epsilon_index],
+            error[algorithm, power, epsilon_index],
         )
         if not np.isfinite(columns[name]).any():
             continue
-        spread = np.nan_to_num(2.0 * columns[f"standard_error_{of}"])
-        guides |= {f"low {of}": columns[name] - spread, f"high {of}": columns[name] + spread}
-        said = f"ε = {wording.entered(epsilon)}"
+        spread = np.nan_to_num(2.0 * columns[f"standard_error_{suffix}"])
+        guides |= {f"low {suffix}": columns[name] - spread, f"high {suffix}": columns[name] + spread}
+        label = f"ε = {wording.entered(epsilon)}"
         curves.append(
             Curve(
-                said,
+                label,
                 "mu",
                 name,
-                look,
+                style,
                 dash=dash,
                 width=2.0,
                 symbol=symbol,
-                low=f"low {of}",
-                high=f"high {of}",
+                low=f"low {suffix}",
+                high=f"high {suffix}",
             )
         )
     title, skew = ALGORITHM_NAMES[experiment.algorithms[algorithm]], wording.entered(experiment.powers[power])
-    words = ("0", "1/4", "1/2", "3/4", "1")
+    tick_labels = ("0", "1/4", "1/2", "3/4", "1")
     return Plot(
         f"many-tasks-experiment-{algorithm + 1}-{wording.digits(experiment.powers[power])}",
         f"{title}, a = {skew}",
@@ -80,9 +84,9 @@ def errors(result: ExperimentResult, algorithm: int, power: int, relative: bool)
             "",
             (-0.04, 1.04),
             Scale.LINEAR,
-            marked=tuple(zip(np.arange(5) / 4.0, words, strict=True)),
+            named_ticks=tuple(zip(np.arange(5) / 4.0, tick_labels, strict=True)),
         ),
-        error_axis(result, relative),
+        make_error_axis(result, relative),
         columns,
         tuple(curves),
         Disclosure.PUBLIC,
@@ -91,18 +95,18 @@ def errors(result: ExperimentResult, algorithm: int, power: int, relative: bool)
     )
 
 
-def table(result: ExperimentResult) -> dict[str, list[object]]:
-    """One row per panel and epsilon: where the error is smallest, and what 1/2 gains over 0 and 1, paired."""
-    experiment, mean = result.experiment, result.mean()
-    half_zero, half_one = result.advantage(0.5, 0.0), result.advantage(0.5, 1.0)
+def tabulate_errors(result: ExperimentResult) -> dict[str, list[object]]:
+    """Tabulate per panel and epsilon the exponent of the smallest error, and the paired gain of 1/2 over 0 and 1."""
+    experiment, mean = result.experiment, result.average()
+    gain_over_zero, gain_over_one = result.compare_exponents(0.5, 0.0), result.compare_exponents(0.5, 1.0)
     rows: dict[str, list[object]] = {
         name: []
         for name in ("Algorithm", "a", "ε", "Best μ", "Its RMSE", "μ = 1/2 against 0", "μ = 1/2 against 1")
     }
-    for a, algorithm in enumerate(experiment.algorithms):
-        for p, power in enumerate(experiment.powers):
-            for e, epsilon in enumerate(experiment.epsilons):
-                errors = mean[a, p, e]
+    for algorithm_index, algorithm in enumerate(experiment.algorithms):
+        for power_index, power in enumerate(experiment.powers):
+            for epsilon_index, epsilon in enumerate(experiment.epsilons):
+                errors = mean[algorithm_index, power_index, epsilon_index]
                 if not np.isfinite(errors).any():
                     continue
                 best = int(np.nanargmin(errors))
@@ -112,16 +116,22 @@ def table(result: ExperimentResult) -> dict[str, list[object]]:
                     epsilon,
                     experiment.exponents[best],
                     float(errors[best]),
-                    _paired(half_zero[0][a, p, e], half_zero[1][a, p, e]),
-                    _paired(half_one[0][a, p, e], half_one[1][a, p, e]),
+                    _format_gain(
+                        gain_over_zero[0][algorithm_index, power_index, epsilon_index],
+                        gain_over_zero[1][algorithm_index, power_index, epsilon_index],
+                    ),
+                    _format_gain(
+                        gain_over_one[0][algorithm_index, power_index, epsilon_index],
+                        gain_over_one[1][algorithm_index, power_index, epsilon_index],
+                    ),
                 )
                 for name, value in zip(rows, row, strict=True):
                     rows[name].append(value)
     return rows
 
 
-def _paired(gain: float, error: float) -> str:
-    """How much smaller the error is, with two standard errors."""
+def _format_gain(gain: float, error: float) -> str:
+    """Format how much smaller the error is, with two standard errors."""
     if not math.isfinite(gain):
         return "not reached"
     sign = "−" if gain >= 0 else "+"

@@ -1,4 +1,4 @@
-"""The figures of many tasks as data. Pure: what was found in, plots out."""
+"""Plots of many tasks as data. Pure functions of the solution."""
 
 from __future__ import annotations
 
@@ -8,142 +8,166 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Bars, Curve, Item, Level, Look, Mark, Plot, Points, Scale
-from dpcore.answer.limits import fitted_limits
+from dpcore.answer import Axis, Bars, Curve, Item, Level, Mark, Plot, Points, Scale, Style
+from dpcore.answer.limits import fit_limits
 from dpcore.common import wording
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.multitask.answer.found import Curve as OverExponents
-from dpcore.multitask.answer.found import MultitaskFound, Optima, Tasks, Weighed, tasks_per_user
-from dpcore.multitask.answer.words import spread, tail_and_head
-from dpcore.multitask.bounds import Bucket, by_size
+from dpcore.multitask.answer.found import ExponentCurve as OverExponents
+from dpcore.multitask.answer.found import (
+    MultitaskSolution,
+    Optima,
+    Tasks,
+    WeightComparison,
+    count_tasks_per_user,
+)
+from dpcore.multitask.answer.words import describe_tail_and_head, format_sizes
+from dpcore.multitask.bounds import Bucket, slice_by_size
 
-CHOSEN, UNIFORM, SAMPLED, SAME, FREE = Look.CAP, Look.OWN, Look.PRIVACY, Look.SAMPLING, Look.SMOOTH
+WEIGHTS_STYLE, UNIFORM_STYLE, SAMPLING_STYLE, TASK_OPTIMUM_STYLE, USER_OPTIMUM_STYLE = (
+    Style.CAP,
+    Style.ENTERED,
+    Style.PRIVACY,
+    Style.SAMPLING,
+    Style.SMOOTH,
+)
 MAX_POINTS = 300
 MAX_TASKS = 3000
 """So many tasks are drawn one by one; of more, those at log-spaced ranks."""
 HEIGHT = 360
 BUCKET_NAMES = ("Tail", "2nd fifth", "Middle", "4th fifth", "Head")
 UNIFORM_WEIGHTS = "Uniform weights"
-SIZE_AXIS = Axis("users of the task", number=",")
+SIZE_AXIS = Axis("users of the task", number_format=",")
 
 
-def chosen_name(weighed: Weighed) -> str:
-    """What the chosen weights are called."""
-    return f"μ = {wording.entered(weighed.rule.exponent)}"
+def name_weights(comparison: WeightComparison) -> str:
+    """Name the weights by their exponent."""
+    return f"μ = {wording.entered(comparison.rule.exponent)}"
 
 
 # --- tail to head -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Compared:
-    """Something to set beside the bars: its name, buckets against uniform weights, whose colour, and symbol."""
+class ComparedBuckets:
+    """An allocation that is compared with the bars: name, buckets against uniform weights, style and symbol."""
 
     name: str
     buckets: tuple[Bucket, ...]
-    look: Look
+    style: Style
     symbol: str
 
 
-def bucket_names(buckets: Sequence[Bucket]) -> list[str]:
-    """Names for the axis, with the tasks' sizes."""
+def label_buckets(buckets: Sequence[Bucket]) -> list[str]:
+    """Write the labels of the axis, with the tasks' sizes."""
     fifths = len(buckets) == len(BUCKET_NAMES)
     names = BUCKET_NAMES if fifths else [f"Task {i + 1}" for i in range(len(buckets))]
-    spreads = [spread(b).replace(" to ", "–") for b in buckets]
+    spreads = [format_sizes(bucket).replace(" to ", "–") for bucket in buckets]
     return [f"{name}<br>{sizes}" for name, sizes in zip(names, spreads, strict=True)]
 
 
-def bucket_limits(curve: OverExponents, others: Sequence[Compared]) -> tuple[float, float]:
-    """Limits of the axis of error ratios; they do not move with mu."""
-    beside = [b.ratio for other in others for b in other.buckets]
+def choose_ratio_limits(
+    curve: OverExponents, compared_buckets: Sequence[ComparedBuckets]
+) -> tuple[float, float]:
+    """Choose the limits of the axis of error ratios; they do not move with mu."""
+    ratios = [bucket.ratio for compared in compared_buckets for bucket in compared.buckets]
     low, high = curve.ratio_limits
-    return min(low, 0.8, *beside) / 1.2, max(high, 1.25, *beside) * 1.2
+    return min(low, 0.8, *ratios) / 1.2, max(high, 1.25, *ratios) * 1.2
 
 
-def buckets(found: MultitaskFound) -> Plot:
-    """The main figure: the chosen weights from tail to head, with the best uniform sampling beside them."""
-    weighed = found.weighed
-    sampling = f"Uniform sampling, k = {tasks_per_user(weighed.sampling):,}"
-    return _buckets(
+def plot_buckets(solution: MultitaskSolution) -> Plot:
+    """Plot the weights from tail to head, with the best uniform sampling for comparison."""
+    comparison = solution.comparison
+    sampling = f"Uniform sampling, k = {count_tasks_per_user(comparison.sampling):,}"
+    return _plot_buckets(
         "many-tasks-buckets",
         "Error bounds from tail to head",
-        f"{tail_and_head(weighed)}, beside uniform weights.",
-        weighed,
-        [Compared(sampling, weighed.sampling_buckets, SAMPLED, "diamond")],
-        f"{UNIFORM_WEIGHTS}, all with β = {wording.number(found.budgets.exact)}",
+        f"{describe_tail_and_head(comparison)}, beside uniform weights.",
+        comparison,
+        [ComparedBuckets(sampling, comparison.sampling_buckets, SAMPLING_STYLE, "diamond")],
+        f"{UNIFORM_WEIGHTS}, all with β = {wording.number(solution.budgets.exact)}",
     )
 
 
-def optimum(weighed: Weighed, optima: Optima) -> Plot:
-    """The chosen weights from tail to head, with both exact optima beside them."""
-    return _buckets(
+def plot_optimum(comparison: WeightComparison, optima: Optima) -> Plot:
+    """Plot the weights from tail to head, with both exact optima for comparison."""
+    return _plot_buckets(
         "many-tasks-optimum",
         "Error from tail to head, with the optima",
         "Error bounds from tail to head under the chosen weights and both optima.",
-        weighed,
+        comparison,
         [
-            Compared("Problem (9)", by_size(optima.same_for_all, weighed.uniform), SAME, "square"),
-            Compared("Free weights", by_size(optima.free, weighed.uniform), FREE, "diamond"),
+            ComparedBuckets(
+                "Problem (9)",
+                slice_by_size(optima.task_optimum, comparison.uniform),
+                TASK_OPTIMUM_STYLE,
+                "square",
+            ),
+            ComparedBuckets(
+                "Free weights",
+                slice_by_size(optima.user_task_optimum, comparison.uniform),
+                USER_OPTIMUM_STYLE,
+                "diamond",
+            ),
         ],
         UNIFORM_WEIGHTS,
         400,
     )
 
 
-def _buckets(
+def _plot_buckets(
     key: str,
     title: str,
     alt: str,
-    weighed: Weighed,
-    others: Sequence[Compared],
+    comparison: WeightComparison,
+    compared_buckets: Sequence[ComparedBuckets],
     uniform: str,
     height: int | None = None,
 ) -> Plot:
-    """Error bound of tail to head relative to uniform weights; whiskers reach over the bucket's tasks."""
-    of = weighed.buckets
+    """Plot the error bound from tail to head relative to uniform weights; whiskers reach over a bucket's tasks."""
+    weight_buckets = comparison.buckets
     columns: dict[str, npt.ArrayLike] = {
-        "smallest_task": [b.smallest for b in of],
-        "largest_task": [b.largest for b in of],
-        "tasks": [b.num_tasks for b in of],
-        "error_ratio": [b.ratio for b in of],
-        "least_ratio_of_a_task": [b.least_ratio for b in of],
-        "largest_ratio_of_a_task": [b.largest_ratio for b in of],
-        "share_of_total": [b.share for b in of],
+        "smallest_task": [bucket.smallest for bucket in weight_buckets],
+        "largest_task": [bucket.largest for bucket in weight_buckets],
+        "tasks": [bucket.num_tasks for bucket in weight_buckets],
+        "error_ratio": [bucket.ratio for bucket in weight_buckets],
+        "least_ratio_of_a_task": [bucket.least_ratio for bucket in weight_buckets],
+        "largest_ratio_of_a_task": [bucket.largest_ratio for bucket in weight_buckets],
+        "share_of_total": [bucket.share for bucket in weight_buckets],
     }
     items: list[Item] = [
         Bars(
-            f"{chosen_name(weighed)} (whiskers: from its best task to its worst)",
+            f"{name_weights(comparison)} (whiskers: from its best task to its worst)",
             "bucket",
             "error_ratio",
-            CHOSEN,
+            WEIGHTS_STYLE,
             base=1.0,
             low="least_ratio_of_a_task",
             high="largest_ratio_of_a_task",
             gap=0.45,
             opacity=0.75,
-            also=(
+            hover_columns=(
                 ("least of its tasks", "least_ratio_of_a_task"),
                 ("largest of its tasks", "largest_ratio_of_a_task"),
                 ("share of the total bound", "share_of_total"),
             ),
         )
     ]
-    for other in others:
-        column = f"{other.name}: error_ratio"
-        columns[column] = [b.ratio for b in other.buckets]
-        items.append(Points(other.name, "bucket", column, other.look, symbol=other.symbol, size=11))
-    what = "Fifths of the tasks" if len(of) == len(BUCKET_NAMES) else "Tasks"
+    for compared in compared_buckets:
+        column = f"{compared.name}: error_ratio"
+        columns[column] = [bucket.ratio for bucket in compared.buckets]
+        items.append(Points(compared.name, "bucket", column, compared.style, symbol=compared.symbol, size=11))
+    tasks_text = "Fifths of the tasks" if len(weight_buckets) == len(BUCKET_NAMES) else "Tasks"
     return Plot(
         key,
         title,
         alt,
-        Axis("tasks", "", (0.0, 1.0), Scale.NAMES, f"{what} by size (users)"),
-        Axis("error bound", "1 = uniform weights", bucket_limits(weighed.curve, others)),
+        Axis("tasks", "", (0.0, 1.0), Scale.NAMES, f"{tasks_text} by size (users)"),
+        Axis("error bound", "1 = uniform weights", choose_ratio_limits(comparison.curve, compared_buckets)),
         columns,
         (*items, Level(uniform, 1.0, dash="dash")),
-        weighed.tasks.disclosure,
-        {"bucket": bucket_names(of)},
-        main=height is None,
+        comparison.tasks.disclosure,
+        {"bucket": label_buckets(weight_buckets)},
+        is_main=height is None,
         height=height,
     )
 
@@ -151,40 +175,49 @@ def _buckets(
 # --- weight against size ------------------------------------------------------------------------------------
 
 
-def by_distinct_size(sizes: IntArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean value per distinct size, at most `MAX_POINTS` sizes."""
-    distinct, which = np.unique(sizes, return_inverse=True)
-    means = np.bincount(which, values) / np.bincount(which)
-    at = picks(distinct.size)
-    return distinct[at].astype(np.float64), means[at]
+def average_by_size(sizes: IntArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Average the values per distinct size, for at most `MAX_POINTS` sizes."""
+    distinct, size_codes = np.unique(sizes, return_inverse=True)
+    means = np.bincount(size_codes, values) / np.bincount(size_codes)
+    indices = choose_indices(distinct.size)
+    return distinct[indices].astype(np.float64), means[indices]
 
 
-def picks(size: int) -> IntArray:
-    """At most `MAX_POINTS` places out of so many, evenly, both ends kept."""
+def choose_indices(size: int) -> IntArray:
+    """Choose at most `MAX_POINTS` indices, evenly spaced, both ends kept."""
     if size <= MAX_POINTS:
         return np.arange(size)
     return np.unique(np.round(np.linspace(0, size - 1, MAX_POINTS)).astype(np.int64))
 
 
-def weights(found: MultitaskFound) -> Plot:
-    """Mean weight over the task's users against the task's size, on axes that do not move with mu."""
-    weighed = found.weighed
-    sizes, chosen = by_distinct_size(weighed.problem.task_sizes, weighed.chosen.mean_weights)
-    _, uniform = by_distinct_size(weighed.problem.task_sizes, weighed.uniform.mean_weights)
+def plot_weights(solution: MultitaskSolution) -> Plot:
+    """Plot the mean weight over the task's users against the task's size, on axes that do not move with mu."""
+    comparison = solution.comparison
+    sizes, mean_weights = average_by_size(comparison.problem.task_sizes, comparison.allocation.mean_weights)
+    _, uniform_weights = average_by_size(comparison.problem.task_sizes, comparison.uniform.mean_weights)
     return Plot(
         "many-tasks-weights",
         "Weight against the size of the task",
         "Weight of a user's data in a task against the task's size: the larger μ, the more small tasks weigh.",
         SIZE_AXIS,
-        Axis("weight ω", "1 = √β", fitted_limits(np.array(weighed.curve.weight_limits))),
-        {"users_of_task": sizes, "weight_over_root_beta": chosen, "uniform_over_root_beta": uniform},
+        Axis("weight ω", "1 = √β", fit_limits(np.array(comparison.curve.weight_limits))),
+        {
+            "users_of_task": sizes,
+            "weight_over_root_beta": mean_weights,
+            "uniform_over_root_beta": uniform_weights,
+        },
         (
-            Curve(UNIFORM_WEIGHTS, "users_of_task", "uniform_over_root_beta", UNIFORM),
+            Curve(UNIFORM_WEIGHTS, "users_of_task", "uniform_over_root_beta", UNIFORM_STYLE),
             Points(
-                chosen_name(weighed), "users_of_task", "weight_over_root_beta", CHOSEN, size=6, opacity=0.8
+                name_weights(comparison),
+                "users_of_task",
+                "weight_over_root_beta",
+                WEIGHTS_STYLE,
+                size=6,
+                opacity=0.8,
             ),
         ),
-        weighed.tasks.disclosure,
+        comparison.tasks.disclosure,
         height=HEIGHT,
     )
 
@@ -192,47 +225,58 @@ def weights(found: MultitaskFound) -> Plot:
 # --- sizes and mu -------------------------------------------------------------------------------------------
 
 
-def sizes(tasks: Tasks, every: bool = False) -> Plot:
-    """Users of every task, largest first, log-log; drawn at log-spaced ranks where there are more than `MAX_TASKS`.
+def plot_sizes(tasks: Tasks, has_all_tasks: bool = False) -> Plot:
+    """Plot the users of every task, largest first, log-log; at log-spaced ranks if there are more than `MAX_TASKS`.
 
     Args:
         tasks: Users and tasks.
-        every: Whether its file holds all tasks, or those that are drawn.
+        has_all_tasks: Whether its file holds all tasks, or those that are drawn.
     """
-    ordered = np.sort(tasks.graph.task_sizes)[::-1].astype(np.float64)
-    whole: Mapping[str, FloatArray] = {"rank": np.arange(1.0, ordered.size + 1.0), "users": ordered}
-    at = np.arange(ordered.size)
-    if ordered.size > MAX_TASKS:
-        at = np.unique(np.round(np.geomspace(1, ordered.size, MAX_TASKS)).astype(np.int64)) - 1
-    drawn = {f"{name} drawn": values[at] for name, values in whole.items()}
+    sorted_sizes = np.sort(tasks.graph.task_sizes)[::-1].astype(np.float64)
+    all_columns: Mapping[str, FloatArray] = {
+        "rank": np.arange(1.0, sorted_sizes.size + 1.0),
+        "users": sorted_sizes,
+    }
+    indices = np.arange(sorted_sizes.size)
+    if sorted_sizes.size > MAX_TASKS:
+        indices = np.unique(np.round(np.geomspace(1, sorted_sizes.size, MAX_TASKS)).astype(np.int64)) - 1
+    guides = {f"{name} drawn": values[indices] for name, values in all_columns.items()}
     return Plot(
         "many-tasks-sizes",
         "How large the tasks are",
         "Users per task, from the largest task to the smallest.",
-        Axis("rank of the task, largest first", number=","),
+        Axis("rank of the task, largest first", number_format=","),
         SIZE_AXIS,
-        whole if every else {name: values[at] for name, values in whole.items()},
+        all_columns if has_all_tasks else {name: values[indices] for name, values in all_columns.items()},
         (
-            Curve("Users per task", "rank drawn", "users drawn", Look.TOTAL, unnamed=True),
-            Points("Users per task", "rank drawn", "users drawn", Look.TOTAL, size=5, unnamed=True),
+            Curve("Users per task", "rank drawn", "users drawn", Style.TOTAL, is_unnamed=True),
+            Points("Users per task", "rank drawn", "users drawn", Style.TOTAL, size=5, is_unnamed=True),
         ),
         tasks.disclosure,
-        drawn,
+        guides,
         height=HEIGHT,
     )
 
 
-def exponents(found: MultitaskFound) -> Plot:
-    """Total bound over mu, with the paper's values marked, and the optimum where it is known."""
-    weighed, curve = found.weighed, found.weighed.curve
+def plot_exponents(solution: MultitaskSolution) -> Plot:
+    """Plot the total bound over mu, with the paper's values marked, and the optimum where it is known."""
+    comparison, curve = solution.comparison, solution.comparison.curve
     columns = {"mu": curve.exponents, "total_bound": curve.totals}
-    items: list[Item] = [Curve("Total bound", "mu", "total_bound", CHOSEN)]
-    if found.optima is not None:
-        total = weighed.total(found.optima.of_kind(weighed.rule.fit))
+    items: list[Item] = [Curve("Total bound", "mu", "total_bound", WEIGHTS_STYLE)]
+    if solution.optima is not None:
+        total = comparison.compare_total(solution.optima.choose(comparison.rule.fit))
         columns["optimum"] = np.full(curve.exponents.shape, total)
-        items.append(Curve("Exact optimum of this kind", "mu", "optimum", FREE))
-    items.append(Mark("Best μ", *curve.best, CHOSEN))
-    items.append(Mark("Chosen μ", weighed.rule.exponent, weighed.total(weighed.chosen), SAMPLED, "circle"))
+        items.append(Curve("Exact optimum of this kind", "mu", "optimum", USER_OPTIMUM_STYLE))
+    items.append(Mark("Best μ", *curve.best, WEIGHTS_STYLE))
+    items.append(
+        Mark(
+            "Chosen μ",
+            comparison.rule.exponent,
+            comparison.compare_total(comparison.allocation),
+            SAMPLING_STYLE,
+            "circle",
+        )
+    )
     low, high = float(curve.totals.min()), float(curve.totals.max())
     return Plot(
         "many-tasks-exponents",
@@ -243,11 +287,11 @@ def exponents(found: MultitaskFound) -> Plot:
             "",
             (-0.03, 1.03),
             Scale.LINEAR,
-            marked=((0.0, "0"), (0.25, "1/4"), (0.5, "1/2"), (1.0, "1")),
+            named_ticks=((0.0, "0"), (0.25, "1/4"), (0.5, "1/2"), (1.0, "1")),
         ),
         Axis("total error bound", "1 = uniform", (min(low, 0.8) / 1.5, max(high, 1.25) * 1.2)),
         columns,
         tuple(items),
-        weighed.tasks.disclosure,
+        comparison.tasks.disclosure,
         height=HEIGHT,
     )

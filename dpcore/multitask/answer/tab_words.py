@@ -1,42 +1,44 @@
-"""What stands beside the further figures of many tasks, sentences."""
+"""Sentences beside the further plots of many tasks."""
 
 from __future__ import annotations
 
 from dpcore.common import wording
-from dpcore.multitask.answer.compare import CountsFound
-from dpcore.multitask.answer.found import Weighed
+from dpcore.multitask.answer.compare import CountsSolution
+from dpcore.multitask.answer.found import WeightComparison
 from dpcore.multitask.budget import BudgetComparison
 from dpcore.multitask.weight_skew import WeightSkew
 
 
-def counts(weighed: Weighed, found: CountsFound) -> str:
-    """What one draw of the private counts shows."""
-    counts, sizes = found.counts, weighed.problem.task_sizes
-    heavier = int((weighed.tasks.graph.tasks_per_user > counts.max_tasks).sum())
-    words = [
+def describe_counts(comparison: WeightComparison, counts_solution: CountsSolution) -> str:
+    """Describe one draw of the private counts."""
+    counts, sizes = counts_solution.counts, comparison.problem.task_sizes
+    num_heavy_users = int((comparison.tasks.graph.tasks_per_user > counts.max_tasks).sum())
+    sentences = [
         f"Noise of standard deviation {wording.number(counts.noise_scale)} on every count; the median task has "
         f"{wording.counted(float(sorted(sizes)[sizes.size // 2]), 'user')}."
     ]
-    if heavier:
-        words.append(
-            f"{wording.counted(heavier, 'user')} {wording.agreeing(heavier, 'has', 'have')} more than "
+    if num_heavy_users:
+        sentences.append(
+            f"{wording.counted(num_heavy_users, 'user')} {wording.agreeing(num_heavy_users, 'has', 'have')} more than "
             f"{wording.counted(counts.max_tasks, 'task')}, so counts are too low."
         )
         if not counts.covers_truncation:
-            words.append("s does not cover that.")
-    words.append(
-        f"{wording.counted(found.low, 'task')} of {sizes.size:,} "
-        f"{wording.agreeing(found.low, 'is', 'are')} still underestimated by n̂ + s."
-        if found.low
+            sentences.append("s does not cover that.")
+    sentences.append(
+        f"{wording.counted(counts_solution.num_underestimated, 'task')} of {sizes.size:,} "
+        f"{wording.agreeing(counts_solution.num_underestimated, 'is', 'are')} still underestimated by n̂ + s."
+        if counts_solution.num_underestimated
         else "n̂ + s is at least the true size for every task."
     )
-    if found.with_slack.total_bound > 1.05 * found.without_slack.total_bound:
-        words.append("**The slack costs more than it saves here**: n̂ alone clips more users and is better.")
-    return " ".join(words)
+    if counts_solution.with_slack.total_bound > 1.05 * counts_solution.without_slack.total_bound:
+        sentences.append(
+            "**The slack costs more than it saves here**: n̂ alone clips more users and is better."
+        )
+    return " ".join(sentences)
 
 
-def free_weights(free: WeightSkew) -> str:
-    """What free weights gain, and at what price."""
+def describe_free_weights(free: WeightSkew) -> str:
+    """Describe the gain of free weights, and its price."""
     ratio = free.user_size_ratio
     return (
         "Free weights are better because light users give more to each task than heavy ones can. The price is "
@@ -47,8 +49,8 @@ def free_weights(free: WeightSkew) -> str:
     )
 
 
-def budgets(budgets: BudgetComparison) -> str:
-    """Exact and sufficient beta, a table and a sentence."""
+def describe_budgets(budgets: BudgetComparison) -> str:
+    """Describe exact and sufficient beta in a table and a sentence."""
     lines = [
         "| | β | weights | error bounds |",
         "|---|---|---|---|",
@@ -56,21 +58,21 @@ def budgets(budgets: BudgetComparison) -> str:
     ]
     if budgets.sufficient is None or budgets.weight_gain is None:
         lines.append("| paper | does not apply: ε > log(1/δ) | | |")
-        said = (
+        sentence = (
             "The paper's condition needs ε ≤ log(1/δ), which does not hold here; the exact conversion "
             "always applies."
         )
     else:
-        gained = budgets.weight_gain
+        weight_gain = budgets.weight_gain
         lines.append(
-            f"| paper | {wording.number(budgets.sufficient, 4)} | {1.0 / gained:.3f} | {gained**2:.3f}× |"
+            f"| paper | {wording.number(budgets.sufficient, 4)} | {1.0 / weight_gain:.3f} | {weight_gain**2:.3f}× |"
         )
-        said = (
-            f"At the same guarantee the exact conversion allows every weight to be {gained:.3f} times as "
-            f"large; error bounds of strongly convex losses fall by {wording.percent(1.0 - 1.0 / gained**2)}."
+        sentence = (
+            f"At the same guarantee the exact conversion allows every weight to be {weight_gain:.3f} times as "
+            f"large; error bounds of strongly convex losses fall by {wording.percent(1.0 - 1.0 / weight_gain**2)}."
         )
     return (
         "\n".join(lines)
-        + f"\n\n{said} All that is released is one Gaussian mechanism with noise "
+        + f"\n\n{sentence} All that is released is one Gaussian mechanism with noise "
         + f"{wording.number(budgets.noise_multiplier)} times its sensitivity."
     )

@@ -1,4 +1,4 @@
-"""The answer for many tasks in words. Pure: what was found in, sentences and numbers out."""
+"""Sentences and numbers on many tasks. Pure functions of the solution."""
 
 from __future__ import annotations
 
@@ -9,80 +9,86 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
 from dpcore.multitask.answer.found import (
-    GOOD_ENOUGH,
-    MultitaskFound,
+    NEAR_OPTIMAL_SHARE,
+    MultitaskSolution,
     Optima,
-    Weighed,
-    tasks_per_user,
-    total_ratio,
+    WeightComparison,
+    compute_total_ratio,
+    count_tasks_per_user,
 )
-from dpcore.multitask.bounds import Bucket, certificate_on_average
+from dpcore.multitask.bounds import Bucket, certify_on_average
 from dpcore.multitask.budget import BudgetComparison
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.problem import Allocation
-from dpcore.report.content import Line, data_lines
+from dpcore.report.content import Line, summarise_dataset
 
-FITTED = {
+FIT_SENTENCES = {
     BudgetFit.CLIPPED: "Users above their budget are then scaled down to it.",
     BudgetFit.LOGARITHMIC: "Users above their budget are then scaled down to it.",
     BudgetFit.NOBODY_CLIPPED: "All weights are small enough for the heaviest user's budget.",
     BudgetFit.FULL: "Every user is then scaled up or down to the whole budget.",
 }
-SAME = 0.005
+UNCHANGED = 0.005
 """A change smaller than this is called none."""
 
 
-def assumptions(found: MultitaskFound) -> tuple[str, ...]:
-    """What the answer rests on."""
-    weighed = found.weighed
-    same = (
+def list_assumptions(solution: MultitaskSolution) -> tuple[str, ...]:
+    """List the assumptions of the answer."""
+    comparison = solution.comparison
+    weights_text = (
         "Every user of a task has the same weight in it, so that no task's loss is skewed"
-        if weighed.rule.fit.same_for_all_users
+        if comparison.rule.fit.same_for_all_users
         else "Users of a task are interchangeable: where weights differ between users, the task's loss is "
         "skewed toward those with few tasks, and no bound here counts that"
     )
-    reads = (
+    graph_text = (
         "The smallest c that clips nobody depends on who contributed to which task; it is valid only if that is "
         "public"
-        if weighed.rule.fit.reads_graph
+        if comparison.rule.fit.reads_graph
         else "Task sizes are public, or were released privately (tab *Private counts*); a user's own factor "
         "may depend on their own tasks"
     )
     return (
         "Neighbouring data differ in one user, with all their data in all tasks",
         "Squared weights of a user sum to at most β, which is all that the guarantee needs",
-        reads,
+        graph_text,
         "Error bounds are those of theorems 3.8 and 3.12 up to constants that all tasks share; they compare "
         "weights and promise no accuracy",
-        same,
+        weights_text,
     )
 
 
-def tail_and_head(weighed: Weighed) -> str:
-    """What becomes of the smallest and the largest tasks under the chosen weights; no full stop."""
-    five = len(weighed.buckets) == 5
-    tail, head = ("The tail fifth of tasks", "the head") if five else ("The smallest task", "the largest")
-    return f"{tail} {gain(weighed.buckets[0])}, {head} {gain(weighed.buckets[-1])}"
+def describe_tail_and_head(comparison: WeightComparison) -> str:
+    """Describe the gain of the smallest and of the largest tasks under the weights; no full stop."""
+    has_fifths = len(comparison.buckets) == 5
+    tail, head = (
+        ("The tail fifth of tasks", "the head") if has_fifths else ("The smallest task", "the largest")
+    )
+    return f"{tail} {describe_gain(comparison.buckets[0])}, {head} {describe_gain(comparison.buckets[-1])}"
 
 
-def gain(bucket: Bucket) -> str:
-    """``gains 3.1×``, ``loses 1.2×``, ``stays as it is``."""
-    if abs(bucket.gain - 1.0) < SAME:
+def describe_gain(bucket: Bucket) -> str:
+    """Describe a bucket's gain: ``gains 3.1×``, ``loses 1.2×``, ``stays as it is``."""
+    if abs(bucket.gain - 1.0) < UNCHANGED:
         return "stays as it is"
-    return f"gains {times(bucket.gain)}" if bucket.gain > 1.0 else f"loses {times(1.0 / bucket.gain)}"
+    return (
+        f"gains {format_factor(bucket.gain)}"
+        if bucket.gain > 1.0
+        else f"loses {format_factor(1.0 / bucket.gain)}"
+    )
 
 
-def times(ratio: float) -> str:
-    """``3.1×``."""
+def format_factor(ratio: float) -> str:
+    """Format a factor: ``3.1×``."""
     return f"{wording.number(ratio, 3 if ratio < 1.1 else 2)}×"
 
 
-def fall(ratio: float) -> str:
-    """``falls by 44 %``."""
-    if abs(ratio - 1.0) < SAME / 10.0:
+def describe_change(ratio: float) -> str:
+    """Describe a change: ``falls by 44 %``."""
+    if abs(ratio - 1.0) < UNCHANGED / 10.0:
         return "stays the same"
     if ratio > 2.0:
-        return f"rises to {times(ratio)}"
+        return f"rises to {format_factor(ratio)}"
     return (
         f"falls by {wording.percent(1.0 - ratio)}"
         if ratio < 1.0
@@ -90,40 +96,53 @@ def fall(ratio: float) -> str:
     )
 
 
-def exponent(value: float) -> str:
-    """1/4 and 1/2 as the paper writes them."""
+def format_exponent(value: float) -> str:
+    """Format an exponent; 1/4 and 1/2 as the paper writes them."""
     return {0.25: "1/4", 0.5: "1/2"}.get(value, f"{wording.entered(value)}")
 
 
-def numbers(found: MultitaskFound) -> tuple[Number, ...]:
-    """The exponent, what it gains, and how the budget is used."""
-    weighed, chosen, (best, ratio) = found.weighed, found.weighed.chosen, found.weighed.recommended
-    has_task = found.tasks.graph.tasks_per_user > 0
-    used = float((chosen.budget_use[has_task] / weighed.problem.budget).mean())
-    clipped, beta = chosen.share_clipped, found.budgets.exact
+def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
+    """Build the exponent, its gain, and the use of the budget."""
+    comparison, allocation, (best_exponent, ratio) = (
+        solution.comparison,
+        solution.comparison.allocation,
+        solution.comparison.recommendation,
+    )
+    has_task = solution.tasks.graph.tasks_per_user > 0
+    used_share = float((allocation.budget_use[has_task] / comparison.problem.budget).mean())
+    clipped_share, beta = allocation.share_clipped, solution.budgets.exact
     return (
-        Number("Exponent μ", wording.entered(best), help=_EXPONENT, value=best, key="exponent"),
+        Number(
+            "Exponent μ", wording.entered(best_exponent), help=_EXPONENT, value=best_exponent, key="exponent"
+        ),
         Number(
             "Total error bound",
-            _signed(ratio),
+            _format_change(ratio),
             "against uniform weights",
             _TOTAL,
             ratio,
             "of uniform weights'",
         ),
-        Number("Budget used", wording.percent(used), "of β, average user", _USED, used, "share of β"),
+        Number(
+            "Budget used",
+            wording.percent(used_share),
+            "of β, average user",
+            _BUDGET_USE_HELP,
+            used_share,
+            "share of β",
+        ),
         Number(
             "Users clipped",
-            "none" if not clipped else wording.percent(clipped),
+            "none" if not clipped_share else wording.percent(clipped_share),
             "scaled down to β",
             "Users whose squared weights would sum to more than β. Their weights are scaled down.",
-            clipped,
+            clipped_share,
             "share of users",
         ),
         Number(
             "User budget β",
             wording.number(beta),
-            _weight_gain(found.budgets),
+            _describe_weight_gain(solution.budgets),
             _BUDGET,
             beta,
             key="user_budget",
@@ -139,218 +158,248 @@ _TOTAL = (
     "Sum over all tasks of 1 / (ω² n), the excess error that the noise adds, up to a common constant; for "
     "convex losses the root of the sum of 1 / ω². Uniform weights are fitted to the budget in the same way."
 )
-_USED = "Sum of a user's squared weights over β. What a user does not use is lost: nobody else can use it."
+_BUDGET_USE_HELP = (
+    "Sum of a user's squared weights over β. What a user does not use is lost: nobody else can use it."
+)
 _BUDGET = (
     "All of a user's squared weights together may not exceed it. From ε and δ, exactly; the note compares "
     "weights with those under the paper's sufficient condition."
 )
 
 
-def _weight_gain(budgets: BudgetComparison) -> str:
-    gained = budgets.weight_gain
-    return "exact" if gained is None else f"weights {times(gained)} the paper's"
+def _describe_weight_gain(budgets: BudgetComparison) -> str:
+    """Describe by how much the exact budget raises the weights."""
+    weight_gain = budgets.weight_gain
+    return "exact" if weight_gain is None else f"weights {format_factor(weight_gain)} the paper's"
 
 
-def _signed(ratio: float) -> str:
-    if abs(ratio - 1.0) < SAME / 10.0:
+def _format_change(ratio: float) -> str:
+    """Format a ratio as a change."""
+    if abs(ratio - 1.0) < UNCHANGED / 10.0:
         return "the same"
     if ratio > 2.0:
-        return times(ratio)
+        return format_factor(ratio)
     return f"{'−' if ratio < 1.0 else '+'}{wording.percent(abs(1.0 - ratio))}"
 
 
-def headline(found: MultitaskFound) -> str:
-    """What to do, one sentence."""
-    weighed, best = found.weighed, found.weighed.recommended[0]
-    if weighed.problem.num_tasks == 1:
+def write_headline(solution: MultitaskSolution) -> str:
+    """Write the instruction in one sentence."""
+    comparison, best_exponent = solution.comparison, solution.comparison.recommendation[0]
+    if comparison.problem.num_tasks == 1:
         return "Give the only task every user's whole budget."
-    if best == 0.0:
+    if best_exponent == 0.0:
         return "Give all tasks the same weight."
-    return f"Weight a task of n users by 1 / n to the power {wording.entered(best)}."
+    return f"Weight a task of n users by 1 / n to the power {wording.entered(best_exponent)}."
 
 
-def good_enough(found: MultitaskFound) -> str:
-    """Which exponents cost little, one sentence."""
-    weighed = found.weighed
-    low, high = weighed.curve.good_enough
-    best, share = wording.entered(weighed.curve.best[0]), f"{100 * GOOD_ENOUGH:g}{wording.PERCENT}"
+def describe_near_optimal(solution: MultitaskSolution) -> str:
+    """Describe the near-optimal exponents in one sentence."""
+    comparison = solution.comparison
+    low, high = comparison.curve.near_optimal
+    best_exponent, share = (
+        wording.entered(comparison.curve.best[0]),
+        f"{100 * NEAR_OPTIMAL_SHARE:g}{wording.PERCENT}",
+    )
     if low == high:
-        return f"only μ = {best}; its neighbours are more than {share} worse."
+        return f"only μ = {best_exponent}; its neighbours are more than {share} worse."
     return (
         f"any μ from {wording.entered(low)} to {wording.entered(high)} stays within {share} of the best "
         f"total bound."
     )
 
 
-def further(allocation: Allocation, optimum: Allocation) -> float:
-    """By what share the optimum's bound is smaller; at least 0."""
-    return max(1.0 - total_ratio(optimum, allocation), 0.0)
+def compute_remaining_gain(allocation: Allocation, optimum: Allocation) -> float:
+    """Compute by what share the optimum's bound is smaller; at least 0."""
+    return max(1.0 - compute_total_ratio(optimum, allocation), 0.0)
 
 
-def _further(weighed: Weighed, optima: Optima) -> str:
-    left = further(weighed.chosen, optima.of_kind(weighed.rule.fit))
-    if left < SAME / 10.0:
+def _describe_remaining_gain(comparison: WeightComparison, optima: Optima) -> str:
+    """Describe the remaining gain of the exact optimum."""
+    remaining_gain = compute_remaining_gain(comparison.allocation, optima.choose(comparison.rule.fit))
+    if remaining_gain < UNCHANGED / 10.0:
         return "the exact optimum would gain nothing more"
-    return f"the exact optimum would gain a further {wording.percent(left)}"
+    return f"the exact optimum would gain a further {wording.percent(remaining_gain)}"
 
 
-def detail(found: MultitaskFound) -> str:
-    """What changes how the headline is to be read, most important first."""
-    weighed, optima = found.weighed, found.optima
-    said, chosen = [], weighed.rule.exponent
-    best, ratio = weighed.recommended
-    if best != chosen:
-        larger = times(weighed.total(weighed.chosen) / ratio)
-        said.append(
-            f"Figure and code are for your μ = {exponent(chosen)}; its total bound is {larger} as large."
+def write_detail(solution: MultitaskSolution) -> str:
+    """Write the sentences that qualify the headline, most important first."""
+    comparison, optima = solution.comparison, solution.optima
+    sentences, entered_exponent = [], comparison.rule.exponent
+    best_exponent, ratio = comparison.recommendation
+    if best_exponent != entered_exponent:
+        factor_text = format_factor(comparison.compare_total(comparison.allocation) / ratio)
+        sentences.append(
+            f"Figure and code are for your μ = {format_exponent(entered_exponent)}; its total bound is "
+            f"{factor_text} as large."
         )
-    if chosen and weighed.problem.num_tasks > 1:
-        said.append(f"{tail_and_head(weighed)}.")
+    if entered_exponent and comparison.problem.num_tasks > 1:
+        sentences.append(f"{describe_tail_and_head(comparison)}.")
     if optima is not None:
-        more = _further(weighed, optima)
-        said.append(f"{more[0].upper()}{more[1:]}.")
-    if weighed.rule.fit.reads_graph:
-        said.append(
-            f"Here c = {wording.number(inflation(weighed))} **depends on who contributed to which task**: it is not "
+        optimum_text = _describe_remaining_gain(comparison, optima)
+        sentences.append(f"{optimum_text[0].upper()}{optimum_text[1:]}.")
+    if comparison.rule.fit.reads_graph:
+        sentences.append(
+            f"Here c = {wording.number(compute_inflation(comparison))} **depends on who contributed to which "
+            "task**: it is not "
             "part of a private mechanism."
         )
-    if not weighed.bounds_are_tasks_own:
-        said.append("For convex losses only the total is a bound; a task's share of it is not its own error.")
-    if weighed.tasks.disclosure is Disclosure.PRIVATE:
-        said.append(
+    if not comparison.bounds_are_errors_of_tasks:
+        sentences.append(
+            "For convex losses only the total is a bound; a task's share of it is not its own error."
+        )
+    if comparison.tasks.disclosure is Disclosure.PRIVATE:
+        sentences.append(
             "Your data are private, and so are weights made from their task sizes: unless these are public, "
             "release them first (*Private counts*)."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
-def inflation(weighed: Weighed) -> float:
-    """c of equation 10: for what part of the budget the weights are scaled."""
-    weights, sizes = weighed.chosen.task_weights, weighed.problem.task_sizes
-    return float(weighed.problem.num_users * weighed.problem.budget / (sizes @ weights**2))
+def compute_inflation(comparison: WeightComparison) -> float:
+    """Compute c of equation 10, the part of the budget to which the weights are scaled."""
+    weights, sizes = comparison.allocation.task_weights, comparison.problem.task_sizes
+    return float(comparison.problem.num_users * comparison.problem.budget / (sizes @ weights**2))
 
 
-def facts(found: MultitaskFound) -> dict[str, str]:
-    """What stands behind the answer, sentences by name."""
-    weighed, optima = found.weighed, found.optima
-    first, last = weighed.buckets[0], weighed.buckets[-1]
-    said: dict[str, str] = {}
-    if len(weighed.buckets) == 5:
-        said["Tail and head"] = (
-            f"{_bucket(first)} {wording.agreeing(first.num_tasks, 'carries', 'carry')} "
-            f"{wording.percent(first.share)} of the total bound, {_bucket(last)} "
-            f"{wording.percent(last.share)}."
+def build_facts(solution: MultitaskSolution) -> dict[str, str]:
+    """Build the facts behind the answer, sentences by name."""
+    comparison, optima = solution.comparison, solution.optima
+    smallest_tasks, largest_tasks = comparison.buckets[0], comparison.buckets[-1]
+    sentences: dict[str, str] = {}
+    if len(comparison.buckets) == 5:
+        sentences["Tail and head"] = (
+            f"{_describe_bucket(smallest_tasks)} {wording.agreeing(smallest_tasks.num_tasks, 'carries', 'carry')} "
+            f"{wording.percent(smallest_tasks.share)} of the total bound, {_describe_bucket(largest_tasks)} "
+            f"{wording.percent(largest_tasks.share)}."
         )
-    said["Fit to the budget"] = FITTED[weighed.rule.fit]
-    said |= {"Uniform sampling": _sampling(weighed), "Best μ here": _best(weighed)}
-    said["Weight skew"] = skew_sentence(weighed)
-    said["Exact optimum"] = _optimum(weighed, optima)
-    return said
+    sentences["Fit to the budget"] = FIT_SENTENCES[comparison.rule.fit]
+    sentences |= {
+        "Uniform sampling": _describe_sampling(comparison),
+        "Best μ here": _describe_best_exponent(comparison),
+    }
+    sentences["Weight skew"] = describe_skew(comparison)
+    sentences["Exact optimum"] = _describe_optimum(comparison, optima)
+    return sentences
 
 
-def _bucket(bucket: Bucket) -> str:
+def _describe_bucket(bucket: Bucket) -> str:
+    """Describe the tasks of a bucket."""
     users = wording.agreeing(bucket.largest, "user", "users")
-    return f"{wording.counted(bucket.num_tasks, 'task')} of {spread(bucket)} {users}"
+    return f"{wording.counted(bucket.num_tasks, 'task')} of {format_sizes(bucket)} {users}"
 
 
-def spread(bucket: Bucket) -> str:
-    """``27 to 612``, or one number."""
+def format_sizes(bucket: Bucket) -> str:
+    """Format the sizes of a bucket: ``27 to 612``, or one number."""
     low, high = wording.number(bucket.smallest), wording.number(bucket.largest)
     return low if low == high else f"{low} to {high}"
 
 
-def _sampling(weighed: Weighed) -> str:
-    k = tasks_per_user(weighed.sampling)
-    words = [
-        f"at the best number, {wording.counted(k, 'task')} per user, the total bound is "
-        f"{_beside_uniform(weighed.total(weighed.sampling))} (slightly less than sampling really costs)"
+def _describe_sampling(comparison: WeightComparison) -> str:
+    """Describe uniform sampling at the best and at the entered number."""
+    max_tasks = count_tasks_per_user(comparison.sampling)
+    parts_of_sentence = [
+        f"at the best number, {wording.counted(max_tasks, 'task')} per user, the total bound is "
+        f"{_compare_with_uniform(comparison.compare_total(comparison.sampling))} (slightly less than sampling "
+        "really costs)"
     ]
-    if weighed.own_sampling is not None:
-        own = tasks_per_user(weighed.own_sampling)
-        words.append(f"at your {wording.number(own)}, {_beside_uniform(weighed.total(weighed.own_sampling))}")
-    return "; ".join(words) + "."
+    if comparison.entered_sampling is not None:
+        entered_max_tasks = count_tasks_per_user(comparison.entered_sampling)
+        parts_of_sentence.append(
+            f"at your {wording.number(entered_max_tasks)}, "
+            f"{_compare_with_uniform(comparison.compare_total(comparison.entered_sampling))}"
+        )
+    return "; ".join(parts_of_sentence) + "."
 
 
-def _beside_uniform(ratio: float) -> str:
-    if abs(ratio - 1.0) < SAME / 10.0:
+def _compare_with_uniform(ratio: float) -> str:
+    """Compare a total bound with that of uniform weights."""
+    if abs(ratio - 1.0) < UNCHANGED / 10.0:
         return "that of uniform weights"
     if ratio > 2.0:
-        return f"{times(ratio)} that of uniform weights"
+        return f"{format_factor(ratio)} that of uniform weights"
     side = "below" if ratio < 1.0 else "above"
     return f"{wording.percent(abs(1.0 - ratio))} {side} that of uniform weights"
 
 
-def _best(weighed: Weighed) -> str:
-    best, total = weighed.curve.best
-    paper = weighed.problem.loss.best_exponent
-    why = (
-        f"The paper's {exponent(paper)} is best where users are alike"
-        if abs(best - paper) > 1e-9
-        else f"The paper's {exponent(paper)}, best where users are alike, is best here too"
+def _describe_best_exponent(comparison: WeightComparison) -> str:
+    """Describe the best exponent, and the paper's."""
+    best_exponent, total = comparison.curve.best
+    paper_exponent = comparison.problem.loss.best_exponent
+    reason = (
+        f"The paper's {format_exponent(paper_exponent)} is best where users are alike"
+        if abs(best_exponent - paper_exponent) > 1e-9
+        else f"The paper's {format_exponent(paper_exponent)}, best where users are alike, is best here too"
     )
     return (
-        f"{wording.entered(best)}, where the total bound {fall(total)}. {why}; if nobody were clipped and c were "
-        f"the same, it would gain {times(weighed.closed_form_gain)}."
+        f"{wording.entered(best_exponent)}, where the total bound {describe_change(total)}. {reason}; if "
+        "nobody were clipped and c were "
+        f"the same, it would gain {format_factor(comparison.closed_form_gain)}."
     )
 
 
-def skew_sentence(weighed: Weighed) -> str:
-    """How far weights that differ between users change what a task learns."""
-    if not weighed.weight_skew.largest > 1e-12:
+def describe_skew(comparison: WeightComparison) -> str:
+    """Describe how far weights that differ between users change what a task learns."""
+    if not comparison.weight_skew.largest > 1e-12:
         return "none: within a task all users weigh the same."
-    sizes = weighed.problem.task_sizes
-    average = float(sizes @ weighed.weight_skew.total_variation / sizes.sum())
+    sizes = comparison.problem.task_sizes
+    average = float(sizes @ comparison.weight_skew.total_variation / sizes.sum())
     return (
-        f"users with few tasks keep larger weights, so {wording.percent(weighed.weight_skew.largest)} of a task's "
+        f"users with few tasks keep larger weights, so {wording.percent(comparison.weight_skew.largest)} of a task's "
         f"weight moves to other users at worst, {wording.percent(average)} on average."
     )
 
 
-def _optimum(weighed: Weighed, optima: Optima | None) -> str:
-    kind = (
+def _describe_optimum(comparison: WeightComparison, optima: Optima | None) -> str:
+    """Describe the exact optimum, if it is known."""
+    optimum_text = (
         "the same weight for all users of a task and nobody clipped, problem (9)"
-        if weighed.rule.fit.same_for_all_users
+        if comparison.rule.fit.same_for_all_users
         else "weights free for every user and task, since clipped or filled-up weights differ between users too"
     )
     if optima is None:
-        return f"not computed yet; on the page a button under *Exact optimum* does it. It will be that of {kind}."
-    return f"{_further(weighed, optima).removeprefix('the exact optimum ')} ({kind})."
+        return (
+            "not computed yet; on the page a button under *Exact optimum* does it. It will be that of "
+            f"{optimum_text}."
+        )
+    return (
+        f"{_describe_remaining_gain(comparison, optima).removeprefix('the exact optimum ')} ({optimum_text})."
+    )
 
 
-def proofs(found: MultitaskFound) -> tuple[Proof, ...]:
-    """By the paper's measure, and of the exact optima where they are known."""
-    weighed, optima = found.weighed, found.optima
-    average = certificate_on_average(weighed.problem, weighed.rule.exponent)
-    said: list[Proof] = [
-        (f"μ = {exponent(weighed.rule.exponent)} by the paper's measure", average, "Closed form.")
+def list_proofs(solution: MultitaskSolution) -> tuple[Proof, ...]:
+    """List the certificates by the paper's measure, and of the exact optima where they are known."""
+    comparison, optima = solution.comparison, solution.optima
+    average = certify_on_average(comparison.problem, comparison.rule.exponent)
+    certificates: list[Proof] = [
+        (f"μ = {format_exponent(comparison.rule.exponent)} by the paper's measure", average, "Closed form.")
     ]
     if optima is not None:
-        for name, one in (
-            ("Exact optimum, problem (9)", optima.same_for_all),
-            ("Exact optimum, free weights", optima.free),
+        for name, allocation in (
+            ("Exact optimum, problem (9)", optima.task_optimum),
+            ("Exact optimum, free weights", optima.user_task_optimum),
         ):
-            assert one.certificate is not None
-            said.append((name, one.certificate, one.ended))
-    return tuple(said)
+            assert allocation.certificate is not None
+            certificates.append((name, allocation.certificate, allocation.stop_reason))
+    return tuple(certificates)
 
 
-def what_is_used(found: MultitaskFound) -> str:
-    """The graph and the budget in a line."""
-    graph = found.tasks.graph
+def describe_tasks(solution: MultitaskSolution) -> str:
+    """Describe the graph and the budget in a line."""
+    graph = solution.tasks.graph
     return (
         f"{wording.counted(graph.num_users, 'user')}, {wording.counted(graph.num_tasks, 'task')}, "
         f"{wording.counted(graph.num_pairs, 'pair')}; {wording.number(int(graph.task_sizes.min()))} to "
         f"{wording.counted(int(graph.task_sizes.max()), 'user')} per task, at most "
         f"{wording.counted(int(graph.tasks_per_user.max()), 'task')} per user. "
-        f"ε and δ give β = {wording.number(found.budgets.exact)}; who gets it does not depend on them."
+        f"ε and δ give β = {wording.number(solution.budgets.exact)}; who gets it does not depend on them."
     )
 
 
-def summary(found: MultitaskFound, data: Dataset | None) -> tuple[Line, ...]:
-    """Users and tasks as a report has them; ``data`` is None where they were generated."""
-    graph, kind = found.tasks.graph, found.tasks.disclosure
+def summarise_tasks(solution: MultitaskSolution, dataset: Dataset | None) -> tuple[Line, ...]:
+    """Summarise users and tasks for a report; ``dataset`` is None if they were generated."""
+    graph, disclosure = solution.tasks.graph, solution.tasks.disclosure
     lines = [
-        Line(name, wording.number(number), kind, number=number)
+        Line(name, wording.number(number), disclosure, number=number)
         for name, number in (
             ("Users of the graph", graph.num_users),
             ("Tasks", graph.num_tasks),
@@ -360,5 +409,9 @@ def summary(found: MultitaskFound, data: Dataset | None) -> tuple[Line, ...]:
             ("Tasks of the busiest user", int(graph.tasks_per_user.max())),
         )
     ]
-    named = (Line("Data", "generated users and tasks", kind),) if data is None else data_lines(data)
-    return (*named, *lines)
+    data_lines_of_report = (
+        (Line("Data", "generated users and tasks", disclosure),)
+        if dataset is None
+        else summarise_dataset(dataset)
+    )
+    return (*data_lines_of_report, *lines)

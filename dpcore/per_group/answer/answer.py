@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpcore.answer import Answer, Plot, ReleaseSetting, without_numbers
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.dataset import Dataset
 from dpcore.per_group import files
 from dpcore.per_group.answer import code, distribution, methods, plots, words
@@ -14,7 +14,7 @@ from dpcore.per_group.answer.found import PerGroupFound, find
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 
 
-def answered(
+def build_answer(
     data: Dataset, parameters: PerGroupParameters, found: PerGroupFound | DistributionFound | None = None
 ) -> Answer:
     """The best pair of bounds for a release per group, and the best bound on a user's whole vector.
@@ -33,7 +33,7 @@ def answered(
     """
     if found is None:
         if data.pairs is None and data.pair_sizes is None:
-            raise refusal("this needs a group in each row, and these data have none")
+            raise refuse("this needs a group in each row, and these data have none")
         found = distribution.find(data, parameters) if data.pairs is None else find(data, parameters)
     return _about(data, found) if isinstance(found, DistributionFound) else _answered(data, found)
 
@@ -60,15 +60,15 @@ def _answered(data: Dataset, of: PerGroupFound) -> Answer:
         facts=words.facts(of, data),
         proofs=words.proofs(of),
         code=code.of_found(of, data),
-        good_enough=words.good_enough(of),
+        near_optimal=words.good_enough(of),
         parameters=of.parameters,
-        found=of,
+        solution=of,
         plots=drawn,
-        written=lambda: methods.methods(of, data),
+        make_methods=lambda: methods.methods(of, data),
         choice=lambda: _choice(of, data),
         bound=of.pair,
         setting=_setting(of.parameters, of.value_column),
-        parts=words.error_parts(of),
+        error_parts=words.error_parts(of),
     )
 
 
@@ -111,9 +111,9 @@ def _about(data: Dataset, of: DistributionFound) -> Answer:
         disclosure=data.provenance,
         facts=distribution.facts(of),
         parameters=of.parameters,
-        found=of,
+        solution=of,
         plots={"per-group-error": lambda: plots.over_both(of, data.provenance, title)},
-        written=lambda: methods.of_distribution(of.parameters, of.pair, data),
+        make_methods=lambda: methods.of_distribution(of.parameters, of.pair, data),
         choice=lambda: files.summary_choice_json(data, of.problem, of.choice),
         setting=_setting(of.parameters, ""),
     )

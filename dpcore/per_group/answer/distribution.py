@@ -117,7 +117,7 @@ def numbers(of: DistributionFound) -> tuple[Number, ...]:
         Number(
             "Best pair found",
             pair_words(asked, choice.max_groups, choice.max_amount) if of.pair else "none",
-            copies=f"{choice.max_groups}, {choice.max_amount:.12g}" if of.pair else "",
+            clipboard_text=f"{choice.max_groups}, {choice.max_amount:.12g}" if of.pair else "",
         ),
         Number("Error, about", error_words(asked, choice.error), "", f"The {OBJECTIVES[asked.objective]}."),
     )

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore.answer.against import Against
+from dpcore.answer.against import BoundComparison
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset, Pairs
@@ -177,7 +177,7 @@ def pairs_for(data: Dataset, parameters: PerGroupParameters) -> UserGroupPairs:
 NOT_COMPARED = ("own_groups", "own_amount")
 
 
-def against_epsilon(data: Dataset, parameters: PerGroupParameters) -> Against | str:
+def against_epsilon(data: Dataset, parameters: PerGroupParameters) -> BoundComparison | str:
     """The groups per user of the best pair, and its error, at any epsilon.
 
     Where groups are selected privately the page has curves over epsilon of its own, which tell what selection costs.
@@ -196,11 +196,11 @@ def against_epsilon(data: Dataset, parameters: PerGroupParameters) -> Against | 
             return 0.0, choice.error_of_nothing
         return float(choice.max_groups), choice.error
 
-    return Against(
+    return BoundComparison(
         "Groups per user of the best pair",
         "Error of the best pair, by what is minimised",
         best,
-        slow=True,
+        is_slow=True,
     )
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dpcore.answer.axes import some_users
-from dpcore.answer.handle import Dots, Handle, Second, Spread, Users, normal_draws, unit_draws
-from dpcore.answer.parts import BIAS, NOISE, SAMPLING, parts
+from dpcore.answer.axes import sample_users
+from dpcore.answer.handle import Dots, Handle, SecondBound, Spread, UserBars, draw_normal, draw_unit_noise
+from dpcore.answer.parts import BIAS, NOISE, SAMPLING, list_part_columns
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.per_group.answer.error_map import Mapped
@@ -18,7 +18,7 @@ from dpcore.per_group.words import unit_of
 
 REACH = 3.0
 """Ends of the axis of simulated releases, in best errors: at the best pair hardly one of them lies beyond."""
-PARTS = parts({BIAS: "bias", SAMPLING: "sampling", NOISE: "noise"})
+PARTS = list_part_columns({BIAS: "bias", SAMPLING: "sampling", NOISE: "noise"})
 DOT = "noise of a dot"
 
 
@@ -56,7 +56,7 @@ def of_map(of: Mapped, columns: Mapping[str, FloatArray]) -> tuple[Handle, dict[
         parts=PARTS if parted else (),
         users=_users(of, swapped=first[1] == "max_amount"),
         dots=_dots(of, parted),
-        second=Second(*other),
+        second=SecondBound(*other),
     )
     return moves, {DOT: columns["noise"] * _magnitude(asked.noise)} if parted else {}
 
@@ -70,7 +70,7 @@ def _dots(of: Mapped, parted: bool) -> Dots:
     """
     said, reach = unit_of(of.parameters), REACH * of.pair_error
     unit = said if said in ("rows", "users") else ""
-    noise = unit_draws(of.parameters.noise)
+    noise = draw_unit_noise(of.parameters.noise)
     short, added, drawn = ("bias", DOT, "sampling") if parted else ("", "", "error")
     return Dots(
         short,
@@ -80,9 +80,9 @@ def _dots(of: Mapped, parted: bool) -> Dots:
         reach,
         unit,
         drawn,
-        normal_draws(of.parameters.noise),
+        draw_normal(of.parameters.noise),
         # Of an error whose parts are not known the size alone is drawn, and the line above the dots says so.
-        what="groups" if parted else "errors of this size",
+        unit_name="groups" if parted else "errors of this size",
     )
 
 
@@ -91,13 +91,13 @@ def _magnitude(noise: NoiseKind) -> float:
     return noise.mean_magnitude / math.sqrt(noise.unit_variance)
 
 
-def _users(of: Mapped, swapped: bool) -> tuple[Users, ...]:
+def _users(of: Mapped, swapped: bool) -> tuple[UserBars, ...]:
     """Users by their groups, and pairs of a user and a group by what they add, where these are of several sizes."""
     cut = of.bounded
     # What they are cut by, the line below them says.
-    users = some_users(cut.groups, cut.users, "rows", by_second=swapped)
+    users = sample_users(cut.groups, cut.users, "rows", is_cut_by_second=swapped)
     some = cut.amounts > 0.0
     if not some.any():
         return (users,)
-    pairs = some_users(cut.amounts[some], cut.pairs[some], "rows", "pair", by_second=not swapped)
-    return tuple(one for one in (users, pairs) if one.sizes[0] > one.sizes[-1]) or (users,)
+    pairs = sample_users(cut.amounts[some], cut.pairs[some], "rows", "pair", is_cut_by_second=not swapped)
+    return tuple(one for one in (users, pairs) if one.contributions[0] > one.contributions[-1]) or (users,)

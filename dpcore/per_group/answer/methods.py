@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpcore.answer.methods import Methods, guarantee, noise
+from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import float_above
+from dpcore.common.privacy import round_up_to_float
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer.error_map import Pair
 from dpcore.per_group.answer.found import WORTH, PerGroupFound
@@ -43,14 +43,15 @@ def of_distribution(p: PerGroupParameters, pair: Pair | None, data: Dataset) -> 
 
 
 def _methods(p: PerGroupParameters, data: Dataset, found: str, rule: str, proved: bool = False) -> Methods:
-    delta = float_above(Fraction(p.delta or 0.0) + Fraction(p.selection_delta or 0.0))
+    delta = round_up_to_float(Fraction(p.delta or 0.0) + Fraction(p.selection_delta or 0.0))
     return Methods(
-        guarantee=guarantee(STATISTICS[p.statistic], p.epsilon, p.neighbours, delta) + f" {_groups(p)}",
-        found=found,
-        withheld=f"What one user contributes to all groups was bounded, and {noise(p.noise.value)} was added "
+        guarantee=write_guarantee(STATISTICS[p.statistic], p.epsilon, p.neighbours, delta) + f" {_groups(p)}",
+        sentences=found,
+        public_sentences=f"What one user contributes to all groups was bounded, and {cite_noise(p.noise.value)} "
+        "was added "
         "in every group.",
         disclosure=data.provenance,
-        nothing="" if found else _nothing(p, proved),
+        empty_sentence="" if found else _nothing(p, proved),
         rule=rule,
     )
 
@@ -88,7 +89,7 @@ def _found(view: PerGroupFound) -> str:
             sampled = f"For the selection each user counted in at most {groups}, drawn at random. "
         return (
             f"{sampled}What one user contributes to all groups was bounded in {norm} norm by "
-            f"{wording.number(short(vector.max_norm), 6)}, and {noise(p.noise.value)} was added in every "
+            f"{wording.number(short(vector.max_norm), 6)}, and {cite_noise(p.noise.value)} was added in every "
             f"group. The {what} is {error_words(p, vector.error)}."
         )
     return "" if pair is None else _pair_found(p, pair)
@@ -104,6 +105,6 @@ def _pair_found(p: PerGroupParameters, pair: Pair, about: str = "") -> str:
     if p.statistic is Statistic.SIGNED_SUM:
         kept += ", in absolute value"
     return (
-        f"{kept}, and {noise(p.noise.value)} was added in every group. The {OBJECTIVES[p.objective]} is "
+        f"{kept}, and {cite_noise(p.noise.value)} was added in every group. The {OBJECTIVES[p.objective]} is "
         f"{about}{error_words(p, pair.error)}."
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpcore.answer import Axis, Cells, Curve, Item, Level, Look, Mark, Plot, Points, Scale
-from dpcore.answer.parts import LOOKS
+from dpcore.answer import Axis, Cells, Curve, Item, Level, Mark, Plot, Points, Scale, Style
+from dpcore.answer.parts import STYLES
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray, IntArray
@@ -21,16 +21,16 @@ MOST_POINTS = 1500
 L0, USERS = "groups per user", "users in the group"
 """Whole numbers, which are written in full."""
 SURVIVAL = (
-    Points("Best pair", "users", "kept_at_pair", Look.CAP, symbol="circle", size=6),
+    Points("Best pair", "users", "kept_at_pair", Style.CAP, symbol="circle", size=6),
     Points(
         "Users scaled, bound on groups for the selection alone",
         "users",
         "kept_where_scaled",
-        Look.SMOOTH,
+        Style.SMOOTH,
         symbol="diamond-open",
         size=9,
     ),
-    Points("PipelineDP's rule", "users", "kept_at_tuner", Look.SAMPLING, symbol="square-open", size=12),
+    Points("PipelineDP's rule", "users", "kept_at_tuner", Style.SAMPLING, symbol="square-open", size=12),
 )
 
 
@@ -40,9 +40,9 @@ def over_both(of: Mapped, kind: Provenance, title: str = "Error over both bounds
     marked = [
         (name, pair, look, symbol)
         for name, pair, look, symbol in (
-            ("Best pair", of.pair, Look.SMOOTH, "diamond"),
-            ("PipelineDP's rule", of.tuner, Look.SAMPLING, "circle"),
-            ("Your own pair", of.own, Look.OWN, "square"),
+            ("Best pair", of.pair, Style.SMOOTH, "diamond"),
+            ("PipelineDP's rule", of.tuner, Style.SAMPLING, "circle"),
+            ("Your own pair", of.own, Style.ENTERED, "square"),
         )
         if pair is not None
     ]
@@ -65,7 +65,7 @@ def over_both(of: Mapped, kind: Provenance, title: str = "Error over both bounds
     if min(whole.amounts.size, whole.groups.size) > 1:
         least = min(of.pair_error if of.pair is not None else np.inf, float(errors.min()))
         edge = f"5{wording.PERCENT} more than the best"
-        items = [Cells("error", "max_groups", "max_amount", "error", least, edge=(edge, GOOD))]
+        items = [Cells("error", "max_groups", "max_amount", "error", least, contour=(edge, GOOD))]
         items += [
             Mark(
                 name,
@@ -73,16 +73,16 @@ def over_both(of: Mapped, kind: Provenance, title: str = "Error over both bounds
                 pair.max_amount,
                 look,
                 symbol,
-                also=f"error: {error_words(of.parameters, pair.error)}",
+                hover_text=f"error: {error_words(of.parameters, pair.error)}",
             )
             for name, pair, look, symbol in marked
         ]
     else:  # Distinct users, or one group for everybody.
         by_groups = whole.amounts.size == 1
         bound, seen = "max_groups" if by_groups else "max_amount", errors
-        items = [Curve("Error of the pair", bound, "error", Look.TOTAL)]
+        items = [Curve("Error of the pair", bound, "error", Style.TOTAL)]
         if squares is not None:  # A part is seen down to a tenth of the least error.
-            items += [Curve(part.name, bound, part.column, LOOKS[part.name]) for part in handles.PARTS]
+            items += [Curve(part.name, bound, part.column, STYLES[part.name]) for part in handles.PARTS]
             seen = np.append(errors, errors.min() / 10.0)
         items += [
             Mark(name, pair.max_groups if by_groups else pair.max_amount, pair.error, look, symbol)
@@ -101,7 +101,7 @@ def over_both(of: Mapped, kind: Provenance, title: str = "Error over both bounds
         tuple(items),
         kind,
         guides,
-        main=True,
+        is_main=True,
         handle=moves,
     )
 
@@ -115,7 +115,7 @@ def _across(name: str, unit: str, values: FloatArray, *more: float) -> Axis:
     """An axis that holds all values."""
     low, high = min(float(values.min()), *more, np.inf), max(float(values.max()), *more, 0.0)
     number = "," if name in (L0, USERS) else ",.3~g"
-    return Axis(name, unit, (low, max(high, low * 1.5)), number=number)
+    return Axis(name, unit, (low, max(high, low * 1.5)), number_format=number)
 
 
 def _alt(of: Mapped) -> str:
@@ -136,13 +136,15 @@ def over_norm(of: PerGroupFound, kind: Provenance) -> Plot:
     norm = "L1" if of.parameters.delta is None else "L2"
     name = "Best pair of bounds" if of.pair is not None else "Publishing 0"
     items: list[Item] = [
-        Curve("Cut at one level", "max_norm", "error_of_cap", Look.SAMPLING, dash="solid", width=2.5),
-        Curve("All groups scaled alike", "max_norm", "error_of_scaling", Look.SMOOTH, dash="dash", width=2.5),
-        Curve(name, "ends", "error_of_pair", Look.CAP, dash="dot", width=2.0),
+        Curve("Cut at one level", "max_norm", "error_of_cap", Style.SAMPLING, dash="solid", width=2.5),
+        Curve(
+            "All groups scaled alike", "max_norm", "error_of_scaling", Style.SMOOTH, dash="dash", width=2.5
+        ),
+        Curve(name, "ends", "error_of_pair", Style.CAP, dash="dot", width=2.0),
     ]
     for choice, label, look, symbol in (
-        (of.cap, "Best level", Look.SAMPLING, "circle"),
-        (of.radial, "Best scaling", Look.SMOOTH, "diamond"),
+        (of.cap, "Best level", Style.SAMPLING, "circle"),
+        (of.radial, "Best scaling", Style.SMOOTH, "diamond"),
     ):
         if choice is not None and choice.max_norm > 0.0:
             items.append(Mark(label, choice.max_norm, choice.error, look, symbol))
@@ -178,9 +180,9 @@ def of_groups(of: PerGroupFound, kind: Provenance) -> Plot:
     by = np.ones(size.size) if of.is_mean else size
     name = "Best pair" if of.pair is not None else f"Publishing {'the middle' if of.is_mean else '0'}"
     ways = [
-        (name, "error_of_pair", of.errors, Look.CAP, "circle"),
-        ("Every row kept, users scaled", "error_scaled", of.errors_scaled, Look.SMOOTH, "diamond"),
-        ("One mean for all groups", "error_of_one_mean", of.one_mean, Look.SAMPLING, "diamond"),
+        (name, "error_of_pair", of.errors, Style.CAP, "circle"),
+        ("Every row kept, users scaled", "error_scaled", of.errors_scaled, Style.SMOOTH, "diamond"),
+        ("One mean for all groups", "error_of_one_mean", of.one_mean, Style.SAMPLING, "diamond"),
     ]
     columns, items = {"size": size}, list[Item]()
     for name, column, errors, look, symbol in ways:
@@ -271,8 +273,12 @@ def over_epsilon(of: PerGroupFound, kind: Provenance) -> tuple[Plot, Plot]:
     )
     most = max(float((curve.error_kept + curve.error_lost).max()) for _, _, curve, _, _ in curves)
     x = _across("privacy budget ε in all, bounds as they are", "", columns["epsilon"])
-    groups = Axis("groups released on average", "", (0.0, float(of.num_groups)), Scale.LINEAR, number=",.3~g")
-    error = Axis("part of the error", unit_of(of.parameters), (0.0, most), Scale.LINEAR, number=",.3~g")
+    groups = Axis(
+        "groups released on average", "", (0.0, float(of.num_groups)), Scale.LINEAR, number_format=",.3~g"
+    )
+    error = Axis(
+        "part of the error", unit_of(of.parameters), (0.0, most), Scale.LINEAR, number_format=",.3~g"
+    )
     kept, lost = "per-group-kept-over-epsilon", "per-group-error-over-epsilon"
     return (
         Plot(kept, "Groups released over ε", alt, x, groups, columns, tuple(released), kind, height=340),
@@ -280,10 +286,10 @@ def over_epsilon(of: PerGroupFound, kind: Provenance) -> tuple[Plot, Plot]:
     )
 
 
-def _budgets(of: PerGroupFound) -> list[tuple[str, str, OverEpsilon, Look, str]]:
+def _budgets(of: PerGroupFound) -> list[tuple[str, str, OverEpsilon, Style, str]]:
     assert of.selected is not None
     both = (
-        ("Best pair", "pair", of.selected.over_epsilon, Look.CAP, "dot"),
-        ("Users scaled", "scaled", of.selected.vector_over_epsilon, Look.SMOOTH, "dash"),
+        ("Best pair", "pair", of.selected.over_epsilon, Style.CAP, "dot"),
+        ("Users scaled", "scaled", of.selected.vector_over_epsilon, Style.SMOOTH, "dash"),
     )
     return [(name, short, curve, look, dash) for name, short, curve, look, dash in both if curve is not None]

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from dpcore.answer import Number, Proof
-from dpcore.answer.parts import BIAS, NOISE, SAMPLING, ErrorPart, said
-from dpcore.answer.value_range import KNOW, Outside
+from dpcore.answer.parts import BIAS, NOISE, SAMPLING, ErrorPart, build_error_parts
+from dpcore.answer.value_range import RANGE_SOURCE, OutsideCounts
 from dpcore.common import alike, wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Contribution, Dataset
@@ -79,7 +79,9 @@ def numbers(view: PerGroupFound) -> tuple[Number, ...]:
                 words.pair_words(view.parameters, pair.max_groups, pair.max_amount),
                 "",
                 "Upper bounds on groups per user, and on what a user adds to a group.",
-                copies=f"{pair.max_groups}" if alone else f"{pair.max_groups}, {pair.max_amount:.12g}",
+                clipboard_text=f"{pair.max_groups}"
+                if alone
+                else f"{pair.max_groups}, {pair.max_amount:.12g}",
             )
         )
     else:
@@ -93,7 +95,7 @@ def numbers(view: PerGroupFound) -> tuple[Number, ...]:
             else "",
             f"The {what}.",
             value=view.pair_error,
-            copies=error(view, view.pair_error),
+            clipboard_text=error(view, view.pair_error),
         )
     )
     if view.selected is not None and view.selected.pair is not None:
@@ -135,16 +137,17 @@ def error_parts(view: PerGroupFound) -> tuple[ErrorPart, ...]:
     of = view.parts
     adds = {BIAS: of.clipped + of.left_out, SAMPLING: of.sampling, NOISE: of.noise}
     squares = {name: of.total * max(part, 0.0) for name, part in adds.items()}
-    return said({name: math.sqrt(square) for name, square in squares.items()}, wording.number)
+    return build_error_parts({name: math.sqrt(square) for name, square in squares.items()}, wording.number)
 
 
 def detail(view: PerGroupFound, data: Dataset) -> str:
     """What changes how the headline is to be read; empty where nothing does."""
     said = []
     outside = _values_outside(view, data)
-    if outside is not None and outside.many:
+    if outside is not None and outside.exceeds_warning:
         said.append(
-            f"**{outside.percent} of the values are clamped**, and no number here counts that error: set L and U {KNOW}"
+            f"**{outside.percent} of the values are clamped**, and no number here counts that error: "
+            f"set L and U {RANGE_SOURCE}"
         )
     if view.selected is not None:
         said.append(selected_words.released(view.selected, view.num_groups))
@@ -166,12 +169,12 @@ def detail(view: PerGroupFound, data: Dataset) -> str:
     return " ".join(said)
 
 
-def _values_outside(view: PerGroupFound, data: Dataset) -> Outside | None:
+def _values_outside(view: PerGroupFound, data: Dataset) -> OutsideCounts | None:
     """Return how many values a mean clamps; None if the values are not at hand."""
     if not view.is_mean or data.values is None:
         return None
     values, (lower, upper) = data.values.values, view.parameters.mean_range
-    return Outside(int(np.sum(values < lower)), int(np.sum(values > upper)), values.size)
+    return OutsideCounts(int(np.sum(values < lower)), int(np.sum(values > upper)), values.size)
 
 
 def _scaling(view: PerGroupFound) -> str:
@@ -234,8 +237,8 @@ def facts(view: PerGroupFound, data: Dataset) -> dict[str, str]:
             "nothing is promised: with sums of any sign a pair of bounds can be better than every level."
         )
     if (outside := _values_outside(view, data)) is not None:
-        sentence = outside.sentence("the range from L to U", " and is clamped", " and are clamped")
-        clamped = " The error is that about the means of the clamped values." if outside.number else ""
+        sentence = outside.write_sentence("the range from L to U", " and is clamped", " and are clamped")
+        clamped = " The error is that about the means of the clamped values." if outside.num_outside else ""
         facts["Values outside the range"] = sentence + clamped
     facts[alike.NAME] = _users_who_differ(view)
     for name, other in (("PipelineDP's rule", view.tuner), ("Your own pair", view.own)):

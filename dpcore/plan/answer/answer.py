@@ -11,104 +11,117 @@ from dpcore.common.errors import InvalidInput
 from dpcore.dataset import Dataset
 from dpcore.plan import files
 from dpcore.plan.answer import noises, plots, words
-from dpcore.plan.answer.found import PlanFound, find
-from dpcore.plan.answer.methods import methods
+from dpcore.plan.answer.found import PlanSolution, solve
+from dpcore.plan.answer.methods import write_methods
 from dpcore.plan.parameters import PlanParameters
-from dpcore.plan.programs import program_of
+from dpcore.plan.programs import make_program
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def answered(data: Dataset, parameters: PlanParameters, found: PlanFound | None = None) -> Answer:
-    """How several numbers about one table share one privacy budget, each under the bound that is best for its share.
+def build_answer(
+    dataset: Dataset, parameters: PlanParameters, solution: PlanSolution | None = None
+) -> Answer:
+    """Divide one budget among several statistics, each under the bound that is best for its share.
 
     Args:
-        data: How many rows users have; values and groups where lines need them.
+        dataset: How many rows users have; values and groups where lines need them.
         parameters: The question.
-        found: What `find` found for both; computed here by default, and then both noises are compared, too.
+        solution: What `find` found for both; computed here by default, and then both noises are compared, too.
 
     Returns:
-        The answer; its ``found`` is a `PlanFound`, and ``bound`` a table with a row per line.
+        The answer; its ``solution`` is a `PlanSolution`, and ``bound`` a table with a row per line.
 
     Raises:
         InvalidInput: The data lack what a line needs, or no epsilon is enough for all wanted errors.
     """
-    of = find(data, parameters) if found is None else found
-    proofs, assumed = words.proofs(of, parameters), words.assumptions(of)
-    numbers = words.numbers(of, parameters)
-    facts = words.facts(of, parameters)
-    if said := words.best_found(of, parameters):
-        facts = {"How sure": said, **facts}
+    compares_noises = solution is None
+    solution = solve(dataset, parameters) if solution is None else solution
+    proofs, assumptions = words.list_proofs(solution, parameters), words.list_assumptions(solution)
+    numbers = words.build_numbers(solution, parameters)
+    facts = words.build_facts(solution, parameters)
+    if certainty_text := words.describe_uncertainty(solution, parameters):
+        facts = {"How sure": certainty_text, **facts}
     answer = Answer(
-        headline=words.headline(of),
-        detail=words.detail(of, data),
+        headline=words.write_headline(solution),
+        detail=words.write_detail(solution, dataset),
         numbers=numbers,
-        assumptions=assumed,
-        disclosure=data.provenance,
+        assumptions=assumptions,
+        disclosure=dataset.provenance,
         facts=facts,
         proofs=proofs,
-        code=_code(of, data, parameters),
+        code=_write_programs(solution, dataset, parameters),
         parameters=parameters,
-        found=of,
-        plots={"plan-errors": lambda: plots.errors(of, data), "plan-shares": lambda: plots.shares(of, data)},
-        written=lambda: methods(of, data, parameters),
-        choice=lambda: files.choice_json(
-            data,
+        solution=solution,
+        plots={
+            "plan-errors": lambda: plots.plot_errors(solution, dataset),
+            "plan-shares": lambda: plots.plot_shares(solution, dataset),
+        },
+        make_methods=lambda: write_methods(solution, dataset, parameters),
+        choice=lambda: files.write_choice(
+            dataset,
             parameters,
-            of.budget.epsilon,
-            of.lines,
-            of.needed.tolist(),
+            solution.budget.epsilon,
+            solution.lines,
+            solution.needed_amounts.tolist(),
             proofs[0][1] if proofs else None,
-            assumed,
+            assumptions,
         ),
-        bound=lambda: _table(of),
+        bound=lambda: _tabulate(solution),
         error=numbers[1].value,
     )
-    return with_noises(answer, data) if found is None else answer
+    return add_noise_comparison(answer, dataset) if compares_noises else answer
 
 
-def with_noises(answer: Answer, data: Dataset) -> Answer:
-    """The answer with the sentence that compares both noises: a second plan, for which a moved slider does not wait.
+def add_noise_comparison(answer: Answer, dataset: Dataset) -> Answer:
+    """Add the fact that compares both noises: a second plan, for which a moved slider does not wait.
 
     Args:
         answer: Of a plan.
-        data: What it is about.
+        dataset: What it is about.
     """
 
-    def said() -> str:
-        both = noises.both(data, answer.parameters, answer.found)
-        return noises.sentence(both, answer.found, answer.parameters)
+    def write_comparison() -> str:
+        comparison = noises.compare_noises(dataset, answer.parameters, answer.solution)
+        return noises.write_comparison(comparison, answer.solution, answer.parameters)
 
-    return replace(answer, facts=noises.LaterFacts(answer.facts, "Laplace or Gaussian", said))
+    return replace(answer, facts=noises.LaterFacts(answer.facts, "Laplace or Gaussian", write_comparison))
 
 
-def _code(of: PlanFound, data: Dataset, parameters: PlanParameters) -> CodeChoice | None:
+def _write_programs(
+    solution: PlanSolution, dataset: Dataset, parameters: PlanParameters
+) -> CodeChoice | None:
+    """Write the programs of the plan; None if no program can apply a bound."""
     try:
-        program = program_of(data, parameters, of.lines, of.budget)
+        program = make_program(dataset, parameters, solution.lines, solution.budget)
     except InvalidInput:  # A bound that no program could apply.
         return None
     return None if program is None else CodeChoice((("Plan", program),))
 
 
-def _table(of: PlanFound) -> pd.DataFrame:
+def _tabulate(solution: PlanSolution) -> pd.DataFrame:
+    """Tabulate the plan, a row per line."""
     import pandas as pd
 
     rows = [
         (
-            line.planned.line.what,
+            line.planned.line.label,
             line.share,
             line.amount,
             line.bound,
-            line.second,
+            line.second_bound,
             line.error,
             line.planned.unit,
         )
-        for line in of.lines
+        for line in solution.lines
     ]
     names = ["release", "share", "budget", "bound", "second_bound", "error", "unit"]
     return (
         pd.DataFrame(rows, columns=names)
         .set_index("release")
-        .assign(wanted=[line.planned.wanted for line in of.lines], reached_at=of.reached_at)
+        .assign(
+            wanted=[line.planned.target_error for line in solution.lines],
+            reached_at=solution.reaching_epsilons,
+        )
     )

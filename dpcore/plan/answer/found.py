@@ -1,4 +1,4 @@
-"""What is found for a plan on data: shares, bounds and errors, beside an equal split, and what each line needs."""
+"""The solution for a plan on data: shares, bounds and errors, an equal split, and the need of each line."""
 
 from __future__ import annotations
 
@@ -10,186 +10,203 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.common.checks import EPSILON_RANGE
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.plan.budget import Budget
-from dpcore.plan.drawn import DrawnLine, drawn, weighted_sum
-from dpcore.plan.least_sum import Split, least_sum
-from dpcore.plan.lines import Released
+from dpcore.plan.drawn import AllocatedLine, allocate_lines, sum_weighted_squares
+from dpcore.plan.least_sum import Split, find_least_sum
+from dpcore.plan.lines import LineStatistic
 from dpcore.plan.parameters import Objective, PlanParameters
-from dpcore.plan.reach import largest_error, needed_budgets
-from dpcore.plan.rounding import PARTS
-from dpcore.plan.table import PlannedLine, planned
+from dpcore.plan.reach import find_needed_budgets, split_by_largest_error
+from dpcore.plan.rounding import NUM_PARTS
+from dpcore.plan.table import PlannedLine, plan_lines
 from dpcore.total.nonnegative import SHORT_COST
 
-SPARE = 2
+SPARE_PARTS = 2
 """Parts of 2^20 of the budget that each line gets beyond its need: shares are rounded to whole parts."""
-_DEARER, _TRIES = 1.02, 40
+_QUANTILE_NEED_FACTOR, _MAX_TRIES = 1.02, 40
 """A quantile's curve is read between points; what it needs for its error exactly is approached in such steps."""
-_ROUNDED = 1.0 + 2.0 * SHORT_COST
+_ROUNDING_FACTOR = 1.0 + 2.0 * SHORT_COST
 """A bound on totals that is rounded errs at most `SHORT_COST` more, for which so much more budget makes up."""
 
 
 @dataclass(frozen=True, eq=False)
-class PlanFound:
+class PlanSolution:
     """A plan on given data.
 
     Attributes:
         planned: The lines with their curves.
         budget: What is divided: as entered, or the least one that is enough.
         lines: As a program draws them, in the order in which they were written.
-        equal: The same lines at equal shares, each under its best bound there.
+        equal_split: The same lines at equal shares, each under its best bound there.
         split: The search for the least sum; None where the objective is another.
-        needed: What each line needs for its wanted error of what adds up (epsilon, or mu^2); infinite where none is
-            enough, shape (lines,).
+        needed_amounts: What each line needs for its wanted error of what adds up (epsilon, or mu^2); infinite where
+            none is enough, shape (lines,).
     """
 
     planned: tuple[PlannedLine, ...]
     budget: Budget
-    lines: tuple[DrawnLine, ...]
-    equal: tuple[DrawnLine, ...]
+    lines: tuple[AllocatedLine, ...]
+    equal_split: tuple[AllocatedLine, ...]
     split: Split | None
-    needed: FloatArray
+    needed_amounts: FloatArray
 
     @property
-    def reached(self) -> int:
-        """How many lines have their wanted error."""
-        return sum(line.reached for line in self.lines)
+    def num_reached(self) -> int:
+        """Count the lines that reach their target error."""
+        return sum(line.is_reached for line in self.lines)
 
     @cached_property
-    def enough(self) -> float:
-        """The least epsilon at which all lines have their wanted errors at once; infinite where there is none."""
-        return self.budget.epsilon_of(float(self.needed.sum()))
+    def sufficient_epsilon(self) -> float:
+        """Return the least epsilon at which all lines reach their target errors at once; infinite if there is none."""
+        return self.budget.convert_to_epsilon(float(self.needed_amounts.sum()))
 
     @property
-    def eater(self) -> int:
-        """Number of the line that needs most of the budget."""
-        return int(np.argmax(self.needed))
+    def most_expensive(self) -> int:
+        """Return the index of the line that needs most of the budget."""
+        return int(np.argmax(self.needed_amounts))
 
     @cached_property
-    def reached_at(self) -> tuple[float, ...]:
-        """Epsilon of the whole plan at which each line has its wanted error, its share kept."""
-        found = []
-        for line, needs in zip(self.lines, self.needed.tolist(), strict=True):
-            if line.dropped:
-                found.append(0.0 if line.reached else math.inf)
+    def reaching_epsilons(self) -> tuple[float, ...]:
+        """Return the epsilon of the whole plan at which each line reaches its target error, with its share."""
+        epsilons = []
+        for line, needed_amount in zip(self.lines, self.needed_amounts.tolist(), strict=True):
+            if line.is_dropped:
+                epsilons.append(0.0 if line.is_reached else math.inf)
             else:
-                found.append(self.budget.epsilon_of(needs / line.share))
-        return tuple(found)
+                epsilons.append(self.budget.convert_to_epsilon(needed_amount / line.share))
+        return tuple(epsilons)
 
     @cached_property
-    def more_by_equal(self) -> float:
-        """How many times the root of the weighted sum of squares an equal split has."""
-        best = weighted_sum(self.lines)
-        return math.sqrt(weighted_sum(self.equal) / best) if best > 0.0 else 1.0
+    def equal_split_factor(self) -> float:
+        """Return the root of the equal split's weighted sum of squares over that of the plan."""
+        plan_sum = sum_weighted_squares(self.lines)
+        return math.sqrt(sum_weighted_squares(self.equal_split) / plan_sum) if plan_sum > 0.0 else 1.0
 
-    def size(self, lines: Sequence[DrawnLine], largest: bool) -> float:
-        """Root of the weighted mean square of error over wanted error, or the largest of them."""
-        if largest:
-            return max(line.error / line.planned.wanted for line in lines)
-        return math.sqrt(weighted_sum(lines) / math.fsum(line.line.weight for line in self.planned))
+    def summarise_errors(self, lines: Sequence[AllocatedLine], is_largest: bool) -> float:
+        """Return the root of the weighted mean square of error over target error, or the largest of these ratios."""
+        if is_largest:
+            return max(line.error / line.planned.target_error for line in lines)
+        return math.sqrt(sum_weighted_squares(lines) / math.fsum(line.line.weight for line in self.planned))
 
-    def ratios(self, lines: Sequence[DrawnLine], v_whole: FloatArray) -> list[FloatArray]:
-        """Error over wanted error of each line, its share kept, where a line that takes all of the budget has these v.
+    def compute_error_ratios(
+        self, lines: Sequence[AllocatedLine], v_at_full_budget: FloatArray
+    ) -> list[FloatArray]:
+        """Compute error over target error of each line at its share, for other values of v at the full budget.
 
         Args:
             lines: At their shares.
-            v_whole: Squares of noise scales at sensitivity 1, shape (k,).
+            v_at_full_budget: Squares of noise scales at sensitivity 1, shape (k,).
         """
-        found = []
+        ratios = []
         for line in lines:
             with np.errstate(divide="ignore"):
-                v = v_whole / np.float64(line.share) ** self.budget.power
-            found.append(np.sqrt(line.planned.curve.best(v).squares) / line.planned.wanted)
-        return found
+                v = v_at_full_budget / np.float64(line.share) ** self.budget.power
+            ratios.append(np.sqrt(line.planned.curve.best(v).squares) / line.planned.target_error)
+        return ratios
 
 
-def find(
-    data: Dataset, parameters: PlanParameters, lines: tuple[PlannedLine, ...] | None = None
-) -> PlanFound:
+def solve(
+    dataset: Dataset, parameters: PlanParameters, lines: tuple[PlannedLine, ...] | None = None
+) -> PlanSolution:
     """Divide the budget.
 
     Args:
-        data: The data.
+        dataset: The data.
         parameters: The question.
         lines: `planned` of both, which do not depend on epsilon.
 
     Raises:
         InvalidInput: The data lack what a line needs, or no epsilon is enough for all wanted errors.
     """
-    of = planned(data, parameters) if lines is None else lines
-    curves = [line.curve for line in of]
-    wanted = np.array([line.wanted for line in of])
-    budget, split = parameters.budget, None
-    needed = needed_budgets(curves, wanted, budget)
+    planned_lines = plan_lines(dataset, parameters) if lines is None else lines
+    curves = [line.curve for line in planned_lines]
+    target_errors = np.array([line.target_error for line in planned_lines])
+    budget, least_sum_split = parameters.budget, None
+    needed_amounts = find_needed_budgets(curves, target_errors, budget)
     if parameters.objective is Objective.SUM:
-        split = least_sum(curves, np.array([line.weight for line in of]), budget)
-        shares = split.shares
+        least_sum_split = find_least_sum(curves, np.array([line.weight for line in planned_lines]), budget)
+        shares = least_sum_split.shares
     elif parameters.objective is Objective.LARGEST:
-        shares = largest_error(curves, wanted, budget)
+        shares = split_by_largest_error(curves, target_errors, budget)
     else:
-        budget, shares, needed = _least(data, parameters, of, needed)
-    equal = np.full(len(of), 1.0 / len(of))
-    return PlanFound(
-        of,
+        budget, shares, needed_amounts = _find_least_budget(
+            dataset, parameters, planned_lines, needed_amounts
+        )
+    equal_shares = np.full(len(planned_lines), 1.0 / len(planned_lines))
+    return PlanSolution(
+        planned_lines,
         budget,
-        drawn(data, parameters, of, shares, budget),
-        drawn(data, parameters, of, equal, budget),
-        split,
-        needed,
+        allocate_lines(dataset, parameters, planned_lines, shares, budget),
+        allocate_lines(dataset, parameters, planned_lines, equal_shares, budget),
+        least_sum_split,
+        needed_amounts,
     )
 
 
-def _least(
-    data: Dataset, parameters: PlanParameters, of: Sequence[PlannedLine], needed: FloatArray
+def _find_least_budget(
+    dataset: Dataset,
+    parameters: PlanParameters,
+    planned_lines: Sequence[PlannedLine],
+    needed_amounts: FloatArray,
 ) -> tuple[Budget, FloatArray, FloatArray]:
-    """The least budget with which all lines have their wanted errors, their shares of it, and what each needs."""
+    """Find the least budget at which all lines reach their target errors, their shares of it, and their needs."""
     budget = parameters.budget
-    never = [line.line.what for line, needs in zip(of, needed.tolist(), strict=True) if math.isinf(needs)]
-    if never:
-        raise refusal(
-            f"no ε is enough for {' and '.join(never)}: more than the wanted error stays without any noise",
+    unreachable = [
+        line.line.label
+        for line, needed_amount in zip(planned_lines, needed_amounts.tolist(), strict=True)
+        if math.isinf(needed_amount)
+    ]
+    if unreachable:
+        raise refuse(
+            f"no ε is enough for {' and '.join(unreachable)}: more than the wanted error stays without any noise",
             remedy="Want less of it",
         )
-    low, high = EPSILON_RANGE
-    for _ in range(_TRIES):
-        with_spare = needed + needed.sum() * (SPARE / PARTS)
-        total = float(with_spare.sum())
-        epsilon = budget.epsilon_of(total)
-        if epsilon > high:
-            which = of[int(np.argmax(needed))].line.what
-            raise refusal(
-                f"all wanted errors need ε = {epsilon:.3g}, which promises nothing; most of it is for {which}",
+    smallest_epsilon, largest_epsilon = EPSILON_RANGE
+    for _ in range(_MAX_TRIES):
+        amounts_with_spare = needed_amounts + needed_amounts.sum() * (SPARE_PARTS / NUM_PARTS)
+        total = float(amounts_with_spare.sum())
+        epsilon = budget.convert_to_epsilon(total)
+        if epsilon > largest_epsilon:
+            line_label = planned_lines[int(np.argmax(needed_amounts))].line.label
+            raise refuse(
+                f"all wanted errors need ε = {epsilon:.3g}, which promises nothing; most of it is for {line_label}",
                 remedy="Want less of it, or leave it out",
             )
-        if total == 0.0 or epsilon < low:
+        if total == 0.0 or epsilon < smallest_epsilon:
             # Publishing 0 is nearly as good as wanted: the least that may be entered is more than enough.
-            return replace(budget, epsilon=low), np.full(len(of), 1.0 / len(of)), needed
-        # By more than `total_amount` rounds off.
-        least = replace(budget, epsilon=epsilon * (1.0 + 1e-6))
-        lines = drawn(data, parameters, of, with_spare / total, least)
-        dearer = np.array([1.0 if line.reached else _dearer(line) for line in lines])
-        if (dearer == 1.0).all():
+            return (
+                replace(budget, epsilon=smallest_epsilon),
+                np.full(len(planned_lines), 1.0 / len(planned_lines)),
+                needed_amounts,
+            )
+        # Larger by more than `compute_total_amount` rounds off.
+        least_budget = replace(budget, epsilon=epsilon * (1.0 + 1e-6))
+        lines = allocate_lines(dataset, parameters, planned_lines, amounts_with_spare / total, least_budget)
+        need_factors = np.array([1.0 if line.is_reached else _choose_need_factor(line) for line in lines])
+        if (need_factors == 1.0).all():
             break
-        needed = needed * dearer
-    return least, with_spare / total, needed
+        needed_amounts = needed_amounts * need_factors
+    return least_budget, amounts_with_spare / total, needed_amounts
 
 
-def _dearer(line: DrawnLine) -> float:
-    """By how much more is tried of a line that errs a little more as it is drawn than by its curve."""
-    if line.planned.line.released is Released.QUANTILE:
-        return _DEARER
-    return _ROUNDED if line.planned.line.released is Released.SUM else 1.0
+def _choose_need_factor(line: AllocatedLine) -> float:
+    """Choose the next factor of the need of a line whose program errs a little more than its curve."""
+    if line.planned.line.statistic is LineStatistic.QUANTILE:
+        return _QUANTILE_NEED_FACTOR
+    return _ROUNDING_FACTOR if line.planned.line.statistic is LineStatistic.SUM else 1.0
 
 
-def exact_epsilon(found: PlanFound) -> float | None:
-    """Epsilon that the drawn noise spends by an exact account; None where the program's account is exact itself."""
-    ranked = any(line.line.released is Released.QUANTILE for line in found.planned)
-    return None if ranked or found.budget.noise is NoiseKind.LAPLACE else found.budget.spent
+def compute_exact_epsilon(solution: PlanSolution) -> float | None:
+    """Compute epsilon of the plan's noise by an exact account; None if the program's account is exact already."""
+    has_quantile = any(line.line.statistic is LineStatistic.QUANTILE for line in solution.planned)
+    return (
+        None if has_quantile or solution.budget.noise is NoiseKind.LAPLACE else solution.budget.exact_epsilon
+    )
 
 
-def against_epsilon(data: Dataset, parameters: PlanParameters) -> str:
-    """Why *Compare* has no curve over epsilon for a plan."""
+def against_epsilon(dataset: Dataset, parameters: PlanParameters) -> str:
+    """Say why *Compare* has no curve over epsilon for a plan."""
     return "A plan has a bound and an error for each of its numbers: its own figure shows all of them over ε."

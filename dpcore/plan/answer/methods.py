@@ -1,12 +1,12 @@
-"""What a plan has to say in a methods section."""
+"""The methods section of a plan."""
 
 from __future__ import annotations
 
-from dpcore.answer.methods import Methods, guarantee
+from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Dataset
-from dpcore.plan.answer.found import PlanFound
+from dpcore.plan.answer.found import PlanSolution
 from dpcore.plan.parameters import Objective, PlanParameters
 from dpcore.plan.table import NEIGHBOURS
 
@@ -17,25 +17,29 @@ RULES = {
 }
 
 
-def methods(found: PlanFound, data: Dataset, parameters: PlanParameters) -> Methods:
-    """The plan, line by line."""
-    names = ", ".join(line.line.what for line in found.planned)
-    kind = "Laplace noise [@dwork2006]" if parameters.noise is NoiseKind.LAPLACE else "Gaussian noise"
-    each = "; ".join(
-        f"{line.planned.line.what} got {wording.percent(line.share)} of the budget"
-        + (", and 0 was published" if line.dropped else f" under a bound of {wording.number(line.bound, 6)}")
-        for line in found.lines
+def write_methods(solution: PlanSolution, dataset: Dataset, parameters: PlanParameters) -> Methods:
+    """Describe the plan, line by line."""
+    names = ", ".join(line.line.label for line in solution.planned)
+    noise_text = "Laplace noise [@dwork2006]" if parameters.noise is NoiseKind.LAPLACE else "Gaussian noise"
+    shares_text = "; ".join(
+        f"{line.planned.line.label} got {wording.percent(line.share)} of the budget"
+        + (
+            ", and 0 was published"
+            if line.is_dropped
+            else f" under a bound of {wording.number(line.bound, 6)}"
+        )
+        for line in solution.lines
     )
-    # Where the least budget is looked for, epsilon itself was read off the data.
-    epsilon = found.budget.epsilon
-    verb = "was" if len(found.planned) == 1 else "were"
+    # If the least budget is searched for, epsilon itself depends on the data.
+    epsilon = solution.budget.epsilon
+    verb = "was" if len(solution.planned) == 1 else "were"
     return Methods(
-        guarantee=guarantee(
+        guarantee=write_guarantee(
             f"{wording.capital(names)} {verb} released", epsilon, NEIGHBOURS, parameters.delta or 0.0
         ),
-        found=f"One budget was divided among the releases, and {kind} was added to each: {each}.",
-        withheld=f"One budget was divided among the releases, and {kind} was added to each.",
-        disclosure=data.provenance,
+        sentences=f"One budget was divided among the releases, and {noise_text} was added to each: {shares_text}.",
+        public_sentences=f"One budget was divided among the releases, and {noise_text} was added to each.",
+        disclosure=dataset.provenance,
         rule=RULES[parameters.objective],
-        what="The division",
+        subject="The division",
     )

@@ -1,4 +1,4 @@
-"""The same plan with Laplace and with Gaussian noise, each as the program's own accountant draws it."""
+"""The same plan with Laplace and with Gaussian noise, each as the program's own accountant calibrates it."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import numpy as np
 from dpcore.common import noise_error, wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
-from dpcore.common.privacy import rounded_up
+from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset
-from dpcore.plan.answer.found import PlanFound, exact_epsilon, find
-from dpcore.plan.answer.words import amount
+from dpcore.plan.answer.found import PlanSolution, compute_exact_epsilon, solve
+from dpcore.plan.answer.words import format_error
 from dpcore.plan.budget import Program
 from dpcore.plan.curves import RankCurve
-from dpcore.plan.lines import Released
+from dpcore.plan.lines import LineStatistic
 from dpcore.plan.parameters import Objective, PlanParameters
-from dpcore.plan.table import PlannedLine, planned, rank_v
+from dpcore.plan.table import PlannedLine, convert_rank_epsilon, plan_lines
 
 
 @dataclass(frozen=True, eq=False)
-class Noises:
-    """Both.
+class NoiseComparison:
+    """The errors of the plan with either noise.
 
     Attributes:
         laplace: Errors of all lines with Laplace noise, in their units; empty where no epsilon is enough.
@@ -33,21 +33,22 @@ class Noises:
         totals: What the objective makes of either, Laplace first: the size of all errors over wanted errors, the
             largest, or the least epsilon; infinite where no epsilon is enough.
         delta: Of the Gaussian noise.
-        spent: Epsilon that the Gaussian noise really spends; None where no exact account of it is known.
-        split: Whether the shares are those of the plan, as the program divides epsilon and delta among Gaussian
-            releases, which no plan here is made for.
+        exact_gaussian_epsilon: Epsilon that the Gaussian noise really spends; None where no exact account of it is
+            known.
+        uses_plan_shares: Whether the shares are those of the plan, as the program divides epsilon and delta among
+            Gaussian releases, which no plan here is made for.
     """
 
     laplace: tuple[float, ...]
     gaussian: tuple[float, ...]
     totals: tuple[float, float]
     delta: float
-    spent: float | None
-    split: bool = False
+    exact_gaussian_epsilon: float | None
+    uses_plan_shares: bool = False
 
 
 class LaterFacts(Mapping[str, str]):
-    """Facts with a further one, whose sentence is made when somebody reads it: an exact account loads for 2 s."""
+    """Facts with a further one, whose sentence is made when it is read: an exact account loads for 2 s."""
 
     def __init__(self, facts: Mapping[str, str], name: str, make: Callable[[], str]) -> None:
         self._facts, self._name, self._make = facts, name, functools.cache(make)
@@ -63,158 +64,212 @@ class LaterFacts(Mapping[str, str]):
         return len(self._facts) + 1
 
 
-def both(data: Dataset, parameters: PlanParameters, found: PlanFound) -> Noises:
-    """The plan beside the best one with the other noise: same lines, same epsilon, same objective, same program.
+def compare_noises(dataset: Dataset, parameters: PlanParameters, solution: PlanSolution) -> NoiseComparison:
+    """Compare the plan with the best one under the other noise: same lines, epsilon, objective and program.
 
     Args:
-        data: The data.
+        dataset: The data.
         parameters: The question.
-        found: What was found for both.
+        solution: What was found for both.
     """
     if parameters.program is Program.PIPELINEDP:
-        return _divided(data, parameters, found)
-    gaussian = parameters.noise is NoiseKind.GAUSSIAN
+        return _compare_in_pipelinedp(dataset, parameters, solution)
+    is_gaussian = parameters.noise is NoiseKind.GAUSSIAN
     delta = parameters.delta if parameters.delta is not None else DEFAULT_DELTA
-    other = replace(
+    other_parameters = replace(
         parameters,
-        noise=NoiseKind.LAPLACE if gaussian else NoiseKind.GAUSSIAN,
-        delta=None if gaussian else delta,
+        noise=NoiseKind.LAPLACE if is_gaussian else NoiseKind.GAUSSIAN,
+        delta=None if is_gaussian else delta,
     )
     try:
         # A quantile's errors take most of the time, and the exponential mechanism draws it with either noise.
-        beside = find(data, other, _other_lines(data, other, found.planned))
+        other_solution = solve(
+            dataset, other_parameters, _plan_other_lines(dataset, other_parameters, solution.planned)
+        )
     except InvalidInput:
         # Beyond every epsilon: that no epsilon is enough for a line shows with either noise.
-        beside = None
-    ours, theirs = _errors(found), () if beside is None else _errors(beside)
-    totals = _total(parameters, found), math.inf if beside is None else _total(parameters, beside)
-    of_gaussian = found if gaussian else beside
-    return Noises(
-        theirs if gaussian else ours,
-        ours if gaussian else theirs,
-        (totals[1], totals[0]) if gaussian else totals,
+        other_solution = None
+    own_errors, other_errors = (
+        _list_errors(solution),
+        () if other_solution is None else _list_errors(other_solution),
+    )
+    objective_values = (
+        _objective_value(parameters, solution),
+        math.inf if other_solution is None else _objective_value(parameters, other_solution),
+    )
+    gaussian_solution = solution if is_gaussian else other_solution
+    return NoiseComparison(
+        other_errors if is_gaussian else own_errors,
+        own_errors if is_gaussian else other_errors,
+        (objective_values[1], objective_values[0]) if is_gaussian else objective_values,
         delta,
-        None if of_gaussian is None else exact_epsilon(of_gaussian),
+        None if gaussian_solution is None else compute_exact_epsilon(gaussian_solution),
     )
 
 
-def _errors(found: PlanFound) -> tuple[float, ...]:
-    return tuple(line.error for line in found.lines)
+def _list_errors(solution: PlanSolution) -> tuple[float, ...]:
+    """List the errors of the lines."""
+    return tuple(line.error for line in solution.lines)
 
 
-def _total(parameters: PlanParameters, found: PlanFound) -> float:
+def _objective_value(parameters: PlanParameters, solution: PlanSolution) -> float:
+    """Return the value of the objective."""
     if parameters.objective is Objective.REACH:
-        return found.budget.epsilon
-    return found.size(found.lines, parameters.objective is Objective.LARGEST)
+        return solution.budget.epsilon
+    return solution.summarise_errors(solution.lines, parameters.objective is Objective.LARGEST)
 
 
-def _other_lines(
-    data: Dataset, other: PlanParameters, lines: Sequence[PlannedLine]
+def _plan_other_lines(
+    dataset: Dataset, other_parameters: PlanParameters, lines: Sequence[PlannedLine]
 ) -> tuple[PlannedLine, ...]:
-    """The lines for the other noise."""
-    ranked = [line for line in lines if line.line.released is Released.QUANTILE]
-    rest = "; ".join(line.line.text for line in lines if line not in ranked)
-    found = iter(planned(data, replace(other, lines=rest)) if rest else ())
-    return tuple(_of_noise(line, other.noise) if line in ranked else next(found) for line in lines)
+    """Plan the lines for the other noise."""
+    quantile_lines = [line for line in lines if line.line.statistic is LineStatistic.QUANTILE]
+    other_text = "; ".join(line.line.text for line in lines if line not in quantile_lines)
+    planned_lines = iter(
+        plan_lines(dataset, replace(other_parameters, lines=other_text)) if other_text else ()
+    )
+    return tuple(
+        _rescale_quantile_line(line, other_parameters.noise)
+        if line in quantile_lines
+        else next(planned_lines)
+        for line in lines
+    )
 
 
-def _of_noise(line: PlannedLine, noise: NoiseKind) -> PlannedLine:
-    """A quantile's line: the errors are the same, and its epsilon takes another share of what adds up."""
+def _rescale_quantile_line(line: PlannedLine, noise: NoiseKind) -> PlannedLine:
+    """Rescale a quantile's line: its errors are the same, and its epsilon takes another amount of the budget."""
     assert isinstance(line.curve, RankCurve)
-    before = NoiseKind.LAPLACE if noise is NoiseKind.GAUSSIAN else NoiseKind.GAUSSIAN
-    one = np.ones(1)
-    return replace(line, curve=line.curve.stretched(float((rank_v(one, noise) / rank_v(one, before))[0])))
+    previous_noise = NoiseKind.LAPLACE if noise is NoiseKind.GAUSSIAN else NoiseKind.GAUSSIAN
+    unit_epsilon = np.ones(1)
+    return replace(
+        line,
+        curve=line.curve.stretch(
+            float(
+                (
+                    convert_rank_epsilon(unit_epsilon, noise)
+                    / convert_rank_epsilon(unit_epsilon, previous_noise)
+                )[0]
+            )
+        ),
+    )
 
 
-def _divided(data: Dataset, parameters: PlanParameters, found: PlanFound) -> Noises:
-    """PipelineDP: a Gaussian release gets its share of epsilon and delta, each part of a mean half of both."""
+def _compare_in_pipelinedp(
+    dataset: Dataset, parameters: PlanParameters, solution: PlanSolution
+) -> NoiseComparison:
+    """Compare in PipelineDP, where a Gaussian release gets a share of epsilon and delta, and a mean half of both."""
     with_gaussian = replace(parameters, noise=NoiseKind.GAUSSIAN, delta=DEFAULT_DELTA, program=Program.PYTHON)
     squares, weights = [], []
-    for line, of in zip(found.lines, planned(data, with_gaussian), strict=True):
-        halves = 2.0 if of.line.released is Released.MEAN else 1.0
-        share = line.share / halves
-        v = math.inf
+    for line, gaussian_line in zip(solution.lines, plan_lines(dataset, with_gaussian), strict=True):
+        num_halves = 2.0 if gaussian_line.line.statistic is LineStatistic.MEAN else 1.0
+        share = line.share / num_halves
+        noise_square = math.inf
         if share > 0.0:
-            sigma = noise_error.unit_scale(
-                NoiseKind.GAUSSIAN, found.budget.epsilon * share, DEFAULT_DELTA * share
+            sigma = noise_error.compute_unit_scale(
+                NoiseKind.GAUSSIAN, solution.budget.epsilon * share, DEFAULT_DELTA * share
             )
             # Halves of rho instead would draw sqrt(2) sigma, which the curve holds already.
-            v = sigma**2 / halves
-        squares.append(float(of.curve.best(np.array([v])).squares[0]))
-        weights.append(of.weight)
+            noise_square = sigma**2 / num_halves
+        squares.append(float(gaussian_line.curve.best(np.array([noise_square])).squares[0]))
+        weights.append(gaussian_line.weight)
     errors = tuple(math.sqrt(square) for square in squares)
     if parameters.objective is Objective.SUM:
-        counted = math.fsum(line.line.weight for line in found.planned)
-        theirs = math.sqrt(math.fsum(w * s for w, s in zip(weights, squares, strict=True)) / counted)
-        ours = found.size(found.lines, False)
+        weight_sum = math.fsum(line.line.weight for line in solution.planned)
+        gaussian_value = math.sqrt(
+            math.fsum(weight * square for weight, square in zip(weights, squares, strict=True)) / weight_sum
+        )
+        laplace_value = solution.summarise_errors(solution.lines, False)
     else:
-        theirs = max(error / line.wanted for error, line in zip(errors, found.planned, strict=True))
-        ours = found.size(found.lines, True)
-    return Noises(_errors(found), errors, (ours, theirs), DEFAULT_DELTA, None, split=True)
+        gaussian_value = max(
+            error / line.target_error for error, line in zip(errors, solution.planned, strict=True)
+        )
+        laplace_value = solution.summarise_errors(solution.lines, True)
+    return NoiseComparison(
+        _list_errors(solution),
+        errors,
+        (laplace_value, gaussian_value),
+        DEFAULT_DELTA,
+        None,
+        uses_plan_shares=True,
+    )
 
 
-def sentence(noises: Noises, found: PlanFound, parameters: PlanParameters) -> str:
-    """Which noise errs less at this plan, both totals, and the epsilon that is really spent; without a capital."""
-    laplace, gaussian = noises.totals
-    at, program, reach = f"δ = {wording.entered(noises.delta)}", parameters.program.value, Objective.REACH
-    said = (
-        tuple(map(wording.number, noises.totals))
+def write_comparison(comparison: NoiseComparison, solution: PlanSolution, parameters: PlanParameters) -> str:
+    """Write which noise errs less, both objective values, and the epsilon spent; without a capital."""
+    laplace, gaussian = comparison.totals
+    delta_text, program, reach_objective = (
+        f"δ = {wording.entered(comparison.delta)}",
+        parameters.program.value,
+        Objective.REACH,
+    )
+    value_texts = (
+        tuple(map(wording.number, comparison.totals))
         if math.isinf(gaussian)
         else wording.apart(laplace, gaussian)
     )
-    sizes = {
+    size_texts = {
         Objective.SUM: "errors are {} times the wanted ones (root of the weighted mean square)",
         Objective.LARGEST: "the largest error is {} times the wanted one",
     }
-    if noises.split:
-        # Of the least epsilon the errors at these shares are compared, each with the error that is wanted.
-        size = sizes.get(parameters.objective, sizes[Objective.LARGEST])
+    if comparison.uses_plan_shares:
+        # For the least-epsilon objective, compare the errors at these shares with their targets.
+        size_text = size_texts.get(parameters.objective, size_texts[Objective.LARGEST])
         return (
-            f"with the Laplace noise of this plan {size.format(said[0])}. {program} divides ε and δ among Gaussian "
-            f"releases; at these shares and {at} that is {said[1]} times, and no plan is made for it."
+            f"with the Laplace noise of this plan {size_text.format(value_texts[0])}. {program} divides ε and δ "
+            "among Gaussian "
+            f"releases; at these shares and {delta_text} that is {value_texts[1]} times, and no plan is made for it."
         )
-    verb = "needs" if parameters.objective is reach else "errs"
-    best = f"{'Laplace' if laplace < gaussian else 'Gaussian'} noise {verb} less"
+    verb = "needs" if parameters.objective is reach_objective else "errs"
+    verdict = f"{'Laplace' if laplace < gaussian else 'Gaussian'} noise {verb} less"
     if laplace == gaussian:
-        best = "both noises do alike"
-    if parameters.objective is reach:
-        each = [
-            "no ε is enough" if math.isinf(total) else f"ε = {rounded_up(total, 4)} is enough"
-            for total in noises.totals
+        verdict = "both noises do alike"
+    if parameters.objective is reach_objective:
+        epsilon_texts = [
+            "no ε is enough" if math.isinf(total) else f"ε = {format_rounded_up(total, 4)} is enough"
+            for total in comparison.totals
         ]
-        both_said = (
-            f"with Laplace noise {each[0]} for all wanted errors, and with Gaussian noise at {at} {each[1]}"
+        comparison_text = (
+            f"with Laplace noise {epsilon_texts[0]} for all wanted errors, and with Gaussian noise at "
+            f"{delta_text} {epsilon_texts[1]}"
         )
     else:
-        both_said = (
-            f"with Laplace noise {sizes[parameters.objective].format(said[0])}, and with Gaussian noise at {at} "
-            f"{'they are' if parameters.objective is Objective.SUM else 'it is'} {said[1]} times"
+        comparison_text = (
+            f"with Laplace noise {size_texts[parameters.objective].format(value_texts[0])}, and with Gaussian "
+            f"noise at {delta_text} "
+            f"{'they are' if parameters.objective is Objective.SUM else 'it is'} {value_texts[1]} times"
         )
-    return f"{best}. As {program} draws them, {both_said}. {_spent(noises, found, parameters)}"
-
-
-def _spent(noises: Noises, found: PlanFound, parameters: PlanParameters) -> str:
-    of_laplace = found.budget.epsilon
-    if parameters.objective is Objective.REACH:
-        of_laplace = noises.totals[0]
-    if math.isinf(of_laplace):
-        return ""
-    laplace = f"Laplace noise spends ε = {rounded_up(of_laplace, 4)}, all of it"
-    if noises.spent is None:
-        return f"{laplace}; Gaussian noise beside a quantile spends at most ε, and no exact account is known here."
     return (
-        f"{laplace}; the Gaussian noise really spends ε = {rounded_up(noises.spent, 4)}, by an exact account."
+        f"{verdict}. As {program} draws them, {comparison_text}. "
+        f"{_describe_spending(comparison, solution, parameters)}"
     )
 
 
-def table(noises: Noises, found: PlanFound) -> dict[str, list[str]]:
-    """Errors with either noise as columns of a table, a row per line; empty where one of them never is enough."""
-    if not (noises.laplace and noises.gaussian):
+def _describe_spending(
+    comparison: NoiseComparison, solution: PlanSolution, parameters: PlanParameters
+) -> str:
+    """Describe the epsilon that either noise spends."""
+    laplace_epsilon = solution.budget.epsilon
+    if parameters.objective is Objective.REACH:
+        laplace_epsilon = comparison.totals[0]
+    if math.isinf(laplace_epsilon):
+        return ""
+    laplace_text = f"Laplace noise spends ε = {format_rounded_up(laplace_epsilon, 4)}, all of it"
+    if comparison.exact_gaussian_epsilon is None:
+        return f"{laplace_text}; Gaussian noise beside a quantile spends at most ε, and no exact account is known here."
+    return (
+        f"{laplace_text}; the Gaussian noise really spends ε = "
+        f"{format_rounded_up(comparison.exact_gaussian_epsilon, 4)}, by an exact account."
+    )
+
+
+def tabulate_comparison(comparison: NoiseComparison, solution: PlanSolution) -> dict[str, list[str]]:
+    """Tabulate the errors with either noise, a row per line; empty if one noise never suffices."""
+    if not (comparison.laplace and comparison.gaussian):
         return {}
     return {
-        "release": [line.planned.line.what for line in found.lines],
+        "release": [line.planned.line.label for line in solution.lines],
         **{
-            name: [amount(line, error) for line, error in zip(found.lines, errors, strict=True)]
-            for name, errors in (("Laplace", noises.laplace), ("Gaussian", noises.gaussian))
+            name: [format_error(line, error) for line, error in zip(solution.lines, errors, strict=True)]
+            for name, errors in (("Laplace", comparison.laplace), ("Gaussian", comparison.gaussian))
         },
     }

@@ -11,7 +11,7 @@ from dpcore.private_choice.answer.methods import methods
 from dpcore.private_choice.parameters import PrivateParameters
 
 
-def answered(data: Dataset, parameters: PrivateParameters, found: PrivateFound | None = None) -> Answer:
+def build_answer(data: Dataset, parameters: PrivateParameters, found: PrivateFound | None = None) -> Answer:
     """What it costs to choose a bound with an epsilon of its own, directly or on a private copy.
 
     Nothing is drawn: `dpcore.private_choice.choice.choose` and `private_histogram.release_histogram` do that.
@@ -39,7 +39,7 @@ def answered(data: Dataset, parameters: PrivateParameters, found: PrivateFound |
         disclosure=data.provenance,
         facts=words.facts(of),
         parameters=parameters,
-        found=of,
+        solution=of,
         plots={
             "private-cost-epsilon": lambda: plots.over_epsilon(of),
             "private-cost-users": lambda: plots.over_users(
@@ -47,7 +47,7 @@ def answered(data: Dataset, parameters: PrivateParameters, found: PrivateFound |
             ),
             "private-leak": lambda: plots.leak(leak(data.histogram, parameters), data),
         },
-        written=lambda: methods(of),
+        make_methods=lambda: methods(of),
         setting=parameters.setting,
         # The number itself is drawn, and costs; here it is only said what that would cost.
         bound=lambda: None,

@@ -16,7 +16,7 @@ from dpcore.code.forms import (
     smooth_form,
     summed_column,
 )
-from dpcore.common.documents import CHOICE_SCHEMA, document
+from dpcore.common.documents import CHOICE_SCHEMA, write_document
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import ReleaseFacts
 from dpcore.common.text_fields import to_values
@@ -96,7 +96,7 @@ def several_json(drawn: PrivatePair | PrivateRange) -> str:
         found = {"max_groups": drawn.max_groups, "max_amount": drawn.max_amount}
     else:
         found = {"lower": drawn.lower, "upper": drawn.upper}
-    return document(
+    return write_document(
         CHOICE_SCHEMA,
         question={
             "label": "public input",
@@ -119,7 +119,7 @@ def _guarantee(facts: ReleaseFacts) -> dict[str, Any]:
 def choice_json(choice: PrivateChoice, wanted: Wanted | Bounded) -> str:
     """The chosen number with its guarantee; nothing in it depends on the data but the number drawn."""
     problem = choice.problem
-    return document(
+    return write_document(
         CHOICE_SCHEMA,
         question={
             "label": "public input",

@@ -16,8 +16,8 @@ from dpcore.code import Released
 from dpcore.code.forms import CodeChoice, summed_column
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import refusal
-from dpcore.common.privacy import Charge, ReleaseFacts, rounded_up
+from dpcore.common.errors import refuse
+from dpcore.common.privacy import Charge, ReleaseFacts, format_rounded_up
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.user_amounts import UserAmounts, amounts_of, has_totals
 from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes
@@ -142,8 +142,8 @@ def asked_for(card: Answer, data: Dataset, beside: Beside) -> Asked | Lacking | 
     if release is None:
         return None
     # Where the contributions are a column's total, a row is a unit of it, and its sum is a count of them.
-    if release.released is Released.SUM and data.contribution is Contribution.TOTAL:
-        release = replace(release, released=Released.COUNT)
+    if release.statistic is Released.SUM and data.contribution is Contribution.TOTAL:
+        release = replace(release, statistic=Released.COUNT)
     found: Asked | None
     if isinstance(question, QuantileParameters):
         found = release_bounds.of_quantile(question, release, beside.epsilon, beside.largest)
@@ -153,7 +153,7 @@ def asked_for(card: Answer, data: Dataset, beside: Beside) -> Asked | Lacking | 
         found = release_bounds.of_learner(
             question, release, question.public_rows, beside.epsilon, beside.largest
         )
-    elif isinstance(question, TotalParameters) and release.released is Released.SUM:
+    elif isinstance(question, TotalParameters) and release.statistic is Released.SUM:
         if not has_totals(data):
             return Lacking(BINS.format(wording.plain(release.column)))
         if question.highest_total is None:
@@ -170,9 +170,9 @@ def _no_draw(release: ReleaseSetting) -> Lacking | None:
 
     A mean and a quantile whose counts are taken as public have nothing to hide in a bound that is read off them.
     """
-    if release.values_read and release.released is Released.QUANTILE:
+    if release.uses_values and release.statistic is Released.QUANTILE:
         return Lacking(FROM_COUNTS)
-    if not release.private_counts:
+    if not release.protects_counts:
         return None
     return Lacking(NO_DRAW)
 
@@ -226,7 +226,7 @@ def draw(
         return private_pair.choose(asked, _pairs_of(asked, amounts), charge, column)
     if isinstance(asked, BoundDraw) and asked.wanted is Bounded.TOTAL:
         if amounts.totals is None:
-            raise refusal("there is no total for each user to draw a bound from")
+            raise refuse("there is no total for each user to draw a bound from")
         units = release_bounds.in_units(amounts.totals, asked.unit, asked.largest)
         return choice.choose(asked.choice, units, charge, column)
     return choice.choose(asked.choice, amounts.histogram, charge)
@@ -236,7 +236,7 @@ def _pairs_of(asked: PrivatePairProblem, amounts: UserAmounts) -> UserGroupPairs
     """Return the pairs with made-up codes of groups: a selection asks only how many groups each user is in."""
     of_sum = asked.parameters.statistic is Statistic.SUM
     if of_sum and amounts.sums is None:
-        raise refusal("the pairs hold no sums", remedy="Choose rows or distinct users, or add a column up")
+        raise refuse("the pairs hold no sums", remedy="Choose rows or distinct users, or add a column up")
     users = amounts.user_codes
     if users is None or amounts.rows is None or not users.size:
         return amounts.pair_sizes
@@ -279,7 +279,7 @@ def column_of(asked: Asked, data: Dataset) -> str:
     return "" if data.values is None else data.values.column
 
 
-def answered(
+def build_answer(
     card: Answer,
     drawn: PrivateChoice | PrivatePair,
     asked: Asked,
@@ -341,12 +341,12 @@ def spent(drawn: PrivateChoice | PrivatePair, asked: Asked, range_drawn: Release
     epsilon = release.epsilon
     of_release = release.delta if isinstance(release, PerGroupParameters) else release.release_delta
     on_range = 0.0 if range_drawn is None else range_drawn.epsilon
-    total = rounded_up(drawn.facts.epsilon + epsilon + on_range)
-    said = f"The draw has spent ε = {rounded_up(drawn.facts.epsilon)}"
+    total = format_rounded_up(drawn.facts.epsilon + epsilon + on_range)
+    said = f"The draw has spent ε = {format_rounded_up(drawn.facts.epsilon)}"
     if range_drawn is not None:
-        said += f", that of the range ε = {rounded_up(on_range)}"
-    delta = f", δ = {rounded_up(of_release)}" if of_release is not None else ""
-    return f"{said}; the release adds ε = {rounded_up(epsilon)}{delta}: ε = {total}{delta} in all."
+        said += f", that of the range ε = {format_rounded_up(on_range)}"
+    delta = f", δ = {format_rounded_up(of_release)}" if of_release is not None else ""
+    return f"{said}; the release adds ε = {format_rounded_up(epsilon)}{delta}: ε = {total}{delta} in all."
 
 
 def _of_pair(drawn: PrivatePair) -> tuple[str, Number, Any]:
@@ -360,7 +360,7 @@ def _of_pair(drawn: PrivatePair) -> tuple[str, Number, Any]:
     number = Number(
         "Bound, drawn privately" if alone else "Pair, drawn privately",
         pair_words(asked, drawn.max_groups, drawn.max_amount),
-        copies=f"{drawn.max_groups}" if alone else f"{drawn.max_groups}, {drawn.max_amount:.12g}",
+        clipboard_text=f"{drawn.max_groups}" if alone else f"{drawn.max_groups}, {drawn.max_amount:.12g}",
     )
     return headline, number, drawn
 

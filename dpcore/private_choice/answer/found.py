@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.answer.against import Against
+from dpcore.answer.against import BoundComparison
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
@@ -119,7 +119,7 @@ def find(data: Dataset, parameters: PrivateParameters) -> PrivateFound:
 NOT_COMPARED = ("noise", "delta")
 
 
-def against_epsilon(data: Dataset, parameters: PrivateParameters) -> Against | str:
+def against_epsilon(data: Dataset, parameters: PrivateParameters) -> BoundComparison | str:
     """The number chosen in the clear at any epsilon of the release, and what choosing it privately costs there."""
     if parameters.wanted is Wanted.QUANTILE:
         return (
@@ -141,19 +141,19 @@ def against_epsilon(data: Dataset, parameters: PrivateParameters) -> Against | s
         least = scores.best_error(condition, histogram)
         return np.asarray(condition.errors(histogram, np.asarray(bounds, dtype=np.float64)) / least)
 
-    return Against(
+    return BoundComparison(
         "Number chosen in the clear (rows per user)",
         "Expected extra error (share)",
         best,
         error,
         histogram.sizes,
         histogram.users,
-        whole=parameters.wanted is not Wanted.SMOOTH,
+        is_integer=parameters.wanted is not Wanted.SMOOTH,
         caption="The second curve is what the direct choice adds on average to the error of choosing in the clear, "
         "over the ε of the release and with the ε of the choice as entered: exact. The table has what a bound costs "
         "that is taken without a look at these data, which spends nothing; the one called best is chosen in the "
         "clear, and leaks.",
-        error_of_candidates="Error (1 = chosen in the clear)",
+        candidate_error_note="Error (1 = chosen in the clear)",
     )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpcore.answer.methods import NEIGHBOURS, Chosen, Methods
+from dpcore.answer.methods import NEIGHBOUR_TEXTS, ChoiceSource, Methods
 from dpcore.common import wording
 from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import rounded_up
+from dpcore.common.privacy import format_rounded_up
 from dpcore.private_choice import choice
 from dpcore.private_choice.answer.found import PrivateFound
 from dpcore.private_choice.answer.words import NUMBER_NAMES
@@ -37,31 +37,32 @@ def methods(
     return Methods(
         guarantee=f"The {number} was taken from a differentially private release of how many users have how many "
         f"rows. It is meant for a release at ε = {wording.entered(found.parameters.epsilon)}.",
-        found=f"The {number} is {wording.number(found.best, 6)}.",
-        withheld="",
+        sentences=f"The {number} is {wording.number(found.best, 6)}.",
+        public_sentences="",
         disclosure=found.data.provenance,
         rule=f"It {_rule(found)}",
-        what="The number",
+        subject="The number",
     )
 
 
 def _drawn(number: str, latest: PrivateChoice, rule: str, ledger: Ledger) -> Methods:
     facts, spent = latest.facts, ""
-    if ledger.spent is not None and len(ledger.releases) > 1:
-        delta = f" and δ = {rounded_up(ledger.spent.delta)}" if ledger.spent.delta else ""
-        all_of_it = f"ε = {rounded_up(ledger.spent.epsilon)}{delta}"
+    if ledger.total is not None and len(ledger.releases) > 1:
+        delta = f" and δ = {format_rounded_up(ledger.total.delta)}" if ledger.total.delta else ""
+        all_of_it = f"ε = {format_rounded_up(ledger.total.epsilon)}{delta}"
         spent = f" All that was drawn from these data so far spent {all_of_it} together."
     return Methods(
         guarantee=f"The {number} was itself chosen with user-level ε-differential privacy at "
-        f"ε = {rounded_up(facts.epsilon)}. Two data sets are neighbours {NEIGHBOURS[facts.neighbours]}.",
-        found=f"The {number} is {choice.shown(latest)}. It was drawn by the exponential mechanism [@mcsherry2007] of "
+        f"ε = {format_rounded_up(facts.epsilon)}. Two data sets are neighbours {NEIGHBOUR_TEXTS[facts.neighbours]}.",
+        sentences=f"The {number} is {choice.shown(latest)}. It was drawn by the exponential mechanism "
+        "[@mcsherry2007] of "
         f"the [@opendp] from public candidates of at most {wording.number(latest.problem.largest)} rows. By basic "
         f"composition [@dwork2014] its budget and that of the release that uses it add up.{spent}",
-        withheld="",
+        public_sentences="",
         disclosure=facts,
         rule=f"The exact optimum, which the choice aims at, {rule}",
-        what="The number",
-        chosen=Chosen.DRAWN,
+        subject="The number",
+        choice_source=ChoiceSource.DRAWN,
     )
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Curve, Item, Level, Look, Plot, Scale
-from dpcore.answer.axes import fitted_limits
+from dpcore.answer import Axis, Curve, Item, Level, Plot, Scale, Style
+from dpcore.answer.axes import fit_limits
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison
@@ -52,7 +52,7 @@ def over_users(found: PrivateFound, curve: ChoiceRegret, copies: Copies) -> Plot
         "private-cost-users",
         "Cost over the number of users, each taken so many times",
         "the more users there are",
-        ("users", Axis("users", "", (SCALES[0] * users, SCALES[-1] * users), number=",.3~r")),
+        ("users", Axis("users", "", (SCALES[0] * users, SCALES[-1] * users), number_format=",.3~r")),
         (curve.scales * users, curve.median[:, 0], curve.percentile_95[:, 0]),
         tuple((times * users, cost) for times, cost in copies.over_users),
         (users, "These data"),
@@ -80,19 +80,19 @@ def _costs(
         "percentile_95": [*high, *(cost.percentile_95 for _, cost in copied)],
     }
     items: list[Item] = []
-    for way, said, look in ((DIRECT, "Direct choice", Look.CAP), (COPY, "Private copy", Look.SMOOTH)):
+    for way, said, look in ((DIRECT, "Direct choice", Style.CAP), (COPY, "Private copy", Style.SMOOTH)):
         if way == COPY and not copied:
             continue
-        of: dict[str, Any] = {"look": look, "where": ("way", way)}
+        of: dict[str, Any] = {"style": look, "filter": ("way", way)}
         if way == COPY:
             of |= {"symbol": "circle", "opacity": EARLIER if earlier else 1.0}
         items.append(Curve(f"{said}, median", name, "median_drawn", **of))
         dotted: dict[str, Any] = {"dash": "dot", "width": 1.5}
         items.append(Curve(f"{said}, 95th percentile", name, "percentile_95_drawn", **dotted, **of))
-    if axis.shows(now[0]):
-        items.append(Level(now[1], now[0], upright=True, dash="longdash"))
+    if axis.contains(now[0]):
+        items.append(Level(now[1], now[0], is_vertical=True, dash="longdash"))
     drawn = {f"{of}_drawn": _shown(columns[of]) for of in ("median", "percentile_95")}
-    fitted = fitted_limits(np.concatenate([*drawn.values()]))
+    fitted = fit_limits(np.concatenate([*drawn.values()]))
     ends = max(fitted[0], FLOOR), min(fitted[1], 1.0 if found.ranks else CEILING)
     what = "rank error, share of users" if found.ranks else f"extra {error_name(found.parameters)}"
     decades = range(math.ceil(math.log10(ends[0])), math.floor(math.log10(ends[1])) + 1)
@@ -102,12 +102,12 @@ def _costs(
         f"Choosing privately costs less {varied}: median and 95th percentile of the cost, exact for the direct choice "
         f"and simulated for a private copy, {comparison.RUNS} copies at each point.",
         axis,
-        Axis(what, "", ends, number=".2%", marked=tuple((10.0**k, _percent(k)) for k in decades)),
+        Axis(what, "", ends, number_format=".2%", named_ticks=tuple((10.0**k, _percent(k)) for k in decades)),
         columns,
         tuple(items),
         found.data.provenance,
         guides=drawn,
-        main=True,
+        is_main=True,
     )
 
 
@@ -140,18 +140,18 @@ def leak(found: Leak, data: Dataset) -> Plot:
         "private-leak",
         "The number with one more user",
         alt,
-        Axis("rows of the user who is added", "", (1.0, max(float(found.added[-1]), 2.0)), number=","),
+        Axis("rows of the user who is added", "", (1.0, max(float(found.added[-1]), 2.0)), number_format=","),
         Axis(
             SHORT_NAMES[found.shown],
             "rows per user",
             (low - margin, high + margin),
             Scale.LINEAR,
-            number=",.4g",
+            number_format=",.4g",
         ),
         {"rows_of_added_user": found.added, "chosen_with": found.moved},
         (
-            Curve("Without that user", "rows_of_added_user", "without", Look.OWN),
-            Curve("With that user", "rows_of_added_user", "chosen_with", Look.CAP),
+            Curve("Without that user", "rows_of_added_user", "without", Style.ENTERED),
+            Curve("With that user", "rows_of_added_user", "chosen_with", Style.CAP),
         ),
         data.provenance,
         guides={"without": np.full(found.added.size, found.without)},

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from dpcore.answer import Number
 from dpcore.common import wording
-from dpcore.common.privacy import Disclosure, rounded_up
+from dpcore.common.privacy import Disclosure, format_rounded_up
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.per_group.private_pair import expected as expected_of_pair
 from dpcore.per_group.words import pair_words
@@ -248,7 +248,7 @@ def numbers(found: PrivateFound) -> tuple[Number, ...]:
             ONE_IN_20 if note == OR_MORE else "",
             # Where every simulated copy was empty it is infinite, which JSON cannot say.
             share if math.isfinite(share) else None,
-            copies=f"{share:.2g}",
+            clipboard_text=f"{share:.2g}",
         )
         for way, of in (("Direct choice", found.direct), ("Private copy", found.copies.at))
         if of is not None
@@ -271,16 +271,16 @@ ONE_IN_20 = "In 1 draw of 20 it is this or more."
 def facts(found: PrivateFound) -> dict[str, str]:
     """What stands behind the answer."""
     p, data, copy = found.parameters, found.data, found.copies.at
-    budget = rounded_up(p.epsilon_choice)
-    delta = f", with δ = {rounded_up(p.delta)} for a copy" if p.delta is not None else ""
+    budget = format_rounded_up(p.epsilon_choice)
+    delta = f", with δ = {format_rounded_up(p.delta)} for a copy" if p.delta is not None else ""
     if p.release_delta is not None:
-        delta += f", with δ = {rounded_up(p.release_delta)} for the release"
+        delta += f", with δ = {format_rounded_up(p.release_delta)} for the release"
     # As `dpcore.common.ledger` counts it; the libraries that the code is for know no other release.
     twice = ""
     if p.relation is Relation.REPLACE:
         twice = (
             " One for neighbours that add or remove one user counts up to twice: "
-            f"ε = {rounded_up(2.0 * p.epsilon + p.epsilon_choice)}."
+            f"ε = {format_rounded_up(2.0 * p.epsilon + p.epsilon_choice)}."
         )
     clear = data.release is None
     return {
@@ -290,8 +290,9 @@ def facts(found: PrivateFound) -> dict[str, str]:
         **_above(found),
         "Nine draws in ten": _ranges(found, copy),
         "In all": (
-            f"ε = {rounded_up(p.epsilon)} for the release and ε = {budget} for the choice: "
-            f"ε = {rounded_up(p.epsilon + p.epsilon_choice)}{delta}, where the release too is made for neighbours "
+            f"ε = {format_rounded_up(p.epsilon)} for the release and ε = {budget} for the choice: "
+            f"ε = {format_rounded_up(p.epsilon + p.epsilon_choice)}{delta}, where the release too is made for "
+            "neighbours "
             f"that {p.relation.neighbours.short}.{twice}"
         ),
         **_what_helps(found),

@@ -15,7 +15,7 @@ from dpcore.quantile.mechanism import assumptions
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 
 
-def answered(
+def build_answer(
     data: Dataset,
     parameters: QuantileParameters,
     found: QuantileFound | None = None,
@@ -50,16 +50,16 @@ def answered(
         facts=words.facts(of),
         proofs=words.proofs(of),
         code=of_quantile(of, data),
-        good_enough=words.good_enough(of),
+        near_optimal=words.good_enough(of),
         parameters=parameters,
-        found=of,
+        solution=of,
         plots={
             "quantile-error": lambda: plots.errors(of, data),
             "quantile-density": lambda: plots.density(of, data),
             "quantile-near": lambda: plots.near(of, data),
             "quantile-paper": lambda: plots.paper(of, data),
         },
-        written=lambda: methods(of, data),
+        make_methods=lambda: methods(of, data),
         choice=lambda: files.choice_json(data, parameters, of.bound, (smooth, cap), of.outputs),
         files={
             "quantile_weights.csv": lambda: files.weights_csv(
@@ -73,6 +73,6 @@ def answered(
             "" if data.values is None else data.values.column,
             lower=None if parameters.answer_range is None else parameters.answer_range[0],
             upper=None if parameters.answer_range is None else parameters.answer_range[1],
-            values_read=parameters.bound_from is BoundFrom.VALUES,
+            uses_values=parameters.bound_from is BoundFrom.VALUES,
         ),
     )

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.answer.against import Against
-from dpcore.answer.axes import curve_bounds
+from dpcore.answer.against import BoundComparison
+from dpcore.answer.axes import choose_curve_bounds
 from dpcore.common.certificate import Certificate
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
@@ -75,7 +75,7 @@ def search(
 NOT_COMPARED = ("own_bound",)
 
 
-def against_epsilon(data: Dataset, parameters: QuantileParameters) -> Against | str:
+def against_epsilon(data: Dataset, parameters: QuantileParameters) -> BoundComparison | str:
     """The bound of the answer and its rank error at any epsilon: that from counts, where the answer takes that."""
     if data.values is None:
         return "A quantile needs values, and these data have none."
@@ -99,7 +99,7 @@ def against_epsilon(data: Dataset, parameters: QuantileParameters) -> Against | 
 
     counts = parameters.bound_from is BoundFrom.COUNTS
     title = "Best bound from counts (rows per user)" if counts else "Best bound (rows per user)"
-    return Against(title, "Rank error (share of rows)", best, slow=True)
+    return BoundComparison(title, "Rank error (share of rows)", best, is_slow=True)
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ def find(
         InvalidInput: The data have no values.
     """
     if data.values is None:
-        raise refusal("this needs values, one per row, and these data have none")
+        raise refuse("this needs values, one per row, and these data have none")
     problem = QuantileProblem(
         data.values, 0.5, parameters.epsilon, parameters.base_distribution(), neighbours=parameters.neighbours
     )
@@ -247,7 +247,7 @@ def find(
 
 def bound_limits(found: QuantileFound) -> tuple[float, float]:
     """(from, to) of the bound's axis."""
-    ends = curve_bounds(found.problem.histogram)
+    ends = choose_curve_bounds(found.problem.histogram)
     return float(ends[0]), float(ends[-1])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.answer.methods import Chosen, Methods, guarantee
+from dpcore.answer.methods import ChoiceSource, Methods, write_guarantee
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.quantile.answer.found import QuantileFound
@@ -40,13 +40,13 @@ def methods(found: QuantileFound, data: Dataset) -> Methods:
     )
     unbounded = p.weighting is Weighting.NONE
     return Methods(
-        guarantee=guarantee(_released(p), p.epsilon, p.neighbours),
-        found=f"{limited} {drawn} {error}",
-        withheld=f"{without} {drawn}",
+        guarantee=write_guarantee(_released(p), p.epsilon, p.neighbours),
+        sentences=f"{limited} {drawn} {error}",
+        public_sentences=f"{without} {drawn}",
         disclosure=data.provenance,
         rule=_rule(p),
-        what="The error" if unbounded else "The bound",
-        chosen=Chosen.ENTERED if unbounded else Chosen.ON_DATA,
+        subject="The error" if unbounded else "The bound",
+        choice_source=ChoiceSource.ENTERED if unbounded else ChoiceSource.COMPUTED,
     )
 
 

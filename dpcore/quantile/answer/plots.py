@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Curve, Item, Level, Look, Mark, Plot, Points, Scale
-from dpcore.answer.axes import bound_axis, curve_bounds, fitted_limits
+from dpcore.answer import Axis, Curve, Item, Level, Mark, Plot, Points, Scale, Style
+from dpcore.answer.axes import build_bound_axis, choose_curve_bounds, fit_limits
 from dpcore.answer.plot import IN_USE
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
@@ -22,17 +22,17 @@ SAMPLE_BINS = 40
 SHARE = "share of rows"
 # One look per quantile, other than those of cap and smooth weights; at most MAX_QUANTILES are asked for.
 LOOKS = (
-    (Look.SAMPLING, "solid"),
-    (Look.PRIVACY, "dash"),
-    (Look.USUAL, "dashdot"),
-    (Look.TOTAL, "dot"),
-    (Look.SMOOTH, "longdash"),
+    (Style.SAMPLING, "solid"),
+    (Style.PRIVACY, "dash"),
+    (Style.CUSTOMARY, "dashdot"),
+    (Style.TOTAL, "dot"),
+    (Style.SMOOTH, "longdash"),
 )
 WIDTH = 2.5
 """In pixels, of a quantile's line."""
 KINDS = (
-    (WeightKind.SMOOTH, "Smooth weights", Look.SMOOTH, "circle"),
-    (WeightKind.CAP, "Bounded rows", Look.CAP, "diamond"),
+    (WeightKind.SMOOTH, "Smooth weights", Style.SMOOTH, "circle"),
+    (WeightKind.CAP, "Bounded rows", Style.CAP, "diamond"),
 )
 
 
@@ -54,31 +54,33 @@ def errors(found: QuantileFound, data: Dataset) -> Plot:
         choice, meant = found.choices.of(kind), ("weights", name.lower())
         # Often one lies on the other: both are to be seen.
         dash = "dash" if kind is WeightKind.CAP else ""
-        items.append(Curve(name, "bound", "expected_rank_error", look, where=meant, dash=dash))
+        items.append(Curve(name, "bound", "expected_rank_error", look, filter=meant, dash=dash))
         items.append(Mark(f"Best, {name.lower()}", choice.bound, choice.rank_error, look, symbol))
     items.append(Level("No bound", found.unbounded_error, dash="longdash"))
     if found.ties:
         items.append(Level("Least possible (ties)", found.least_error))
     if found.bound != found.choices.of(found.kind).bound:
-        items.append(Mark(IN_USE, found.bound, found.rank_error, Look.OWN, "square"))
+        items.append(Mark(IN_USE, found.bound, found.rank_error, Style.ENTERED, "square"))
     if found.own is not None and found.parameters.own_bound is not None:
-        items.append(Mark("Your own bound", found.parameters.own_bound, mean_error(found.own), Look.OWN, "x"))
+        items.append(
+            Mark("Your own bound", found.parameters.own_bound, mean_error(found.own), Style.ENTERED, "x")
+        )
     smooth, cap = found.choices.smooth, found.choices.cap
     over = f" on average over {wording.counted(cap.subsamples, 'subsample')}" if cap.subsamples > 1 else ""
     marked = [item.y for item in items if isinstance(item, Mark)]
-    upwards = fitted_limits(np.concatenate([*heights, marked, [found.unbounded_error]]))
+    upwards = fit_limits(np.concatenate([*heights, marked, [found.unbounded_error]]))
     return Plot(
         "quantile-error",
         "Rank error against the bound",
         f"The expected rank error is least at {wording.counted(smooth.bound, 'row')} with smooth weights, "
         f"{wording.percent(smooth.rank_error)}, and at {wording.counted(cap.bound, 'row')} with bounded rows, "
         f"{wording.percent(cap.rank_error)}{over}; without a bound it is {wording.percent(found.unbounded_error)}.",
-        bound_axis(bound_limits(found)),
-        Axis("rank error", SHARE, upwards, title=f"Expected rank error ({SHARE})", number=".3~%"),
+        build_bound_axis(bound_limits(found)),
+        Axis("rank error", SHARE, upwards, title=f"Expected rank error ({SHARE})", number_format=".3~%"),
         columns,
         tuple(items),
         data.provenance,
-        main=True,
+        is_main=True,
     )
 
 
@@ -106,22 +108,22 @@ def density(found: QuantileFound, data: Dataset, limits: tuple[float, float] | N
     for one, (look, dash), true in zip(found.outputs, LOOKS, found.exact, strict=False):
         name, column = name_of(one.quantile), f"density_q{wording.digits(one.quantile)}"
         columns[column] = of(one)
-        curves.append(Curve(name, "middle", column, look, dash=dash, width=WIDTH, bins=True))
+        curves.append(Curve(name, "middle", column, look, dash=dash, width=WIDTH, is_binned=True))
         for uprights, what, at, style in (
             (means, "Mean of the answer", one.mean, "dot"),
             (trues, "Quantile of the rows", true, "solid"),
         ):
             if shown[0] <= at <= shown[1]:
                 name_at = f"{name}: {what.lower()}"
-                uprights.append(Level(name_at, at, upright=True, look=look, dash=style, legend=what))
+                uprights.append(Level(name_at, at, is_vertical=True, style=look, dash=style, legend=what))
     columns["base_density"] = _base_density(found, edges)
     if len(found.outputs) == 1 and found.own is not None:
         guides["own density"] = of(found.own.outputs[0])
-        curves.append(Curve("Your own bound", "middle", "own density", Look.USUAL))
+        curves.append(Curve("Your own bound", "middle", "own density", Style.CUSTOMARY))
     if len(found.outputs) == 1 and found.bound < found.problem.histogram.max_size:
         guides["unbounded density"] = of(found.unbounded.outputs[0])
-        curves.append(Curve("Without a bound", "middle", "unbounded density", Look.OWN))
-    curves.append(Curve("Base ν", "middle", "base_density", Look.SAMPLING, tint=Look.OWN))
+        curves.append(Curve("Without a bound", "middle", "unbounded density", Style.ENTERED))
+    curves.append(Curve("Base ν", "middle", "base_density", Style.SAMPLING, color_style=Style.ENTERED))
     drawn = [columns[name] for name in columns if "density" in name]
     drawn += [guides[name] for name in guides if "density" in name]
     alt = " ".join(
@@ -134,7 +136,7 @@ def density(found: QuantileFound, data: Dataset, limits: tuple[float, float] | N
         "Where the answer falls",
         alt,
         _values(shown),
-        Axis("density", "per unit of the values", _from_zero(drawn), Scale.LINEAR, number=".3~g"),
+        Axis("density", "per unit of the values", _from_zero(drawn), Scale.LINEAR, number_format=".3~g"),
         columns,
         (*curves, *means, *trues),
         data.provenance,
@@ -144,7 +146,7 @@ def density(found: QuantileFound, data: Dataset, limits: tuple[float, float] | N
 
 
 def _values(limits: tuple[float, float]) -> Axis:
-    return Axis("answer", "unit of the values", limits, Scale.LINEAR, number=",.4~g")
+    return Axis("answer", "unit of the values", limits, Scale.LINEAR, number_format=",.4~g")
 
 
 def _from_zero(drawn: list[FloatArray]) -> tuple[float, float]:
@@ -176,8 +178,8 @@ def near(found: QuantileFound, data: Dataset) -> Plot:
                 f"{name}, without a bound",
                 "distance_in_rank",
                 f"{column}_without_bound",
-                Look.OWN,
-                tint=look,
+                Style.ENTERED,
+                color_style=look,
                 legend="Without a bound" if several else "",
             )
         )
@@ -186,8 +188,8 @@ def near(found: QuantileFound, data: Dataset) -> Plot:
         "quantile-near",
         "How near it falls",
         f"Within 1 % of rank with probability {' and '.join(wording.percent(p) for p in within)}.",
-        Axis("distance t in rank", SHARE, (1e-4, 0.5), number=".3~g"),
-        Axis("probability that |F(answer) − q| ≤ t", "", (0.0, 1.02), Scale.PERCENT, number=".2~%"),
+        Axis("distance t in rank", SHARE, (1e-4, 0.5), number_format=".3~g"),
+        Axis("probability that |F(answer) − q| ≤ t", "", (0.0, 1.02), Scale.PERCENT, number_format=".2~%"),
         columns,
         (*named, *([] if found.parameters.weighting is Weighting.NONE else unbounded)),
         data.provenance,
@@ -198,7 +200,7 @@ def near(found: QuantileFound, data: Dataset) -> Plot:
 def paper(found: QuantileFound, data: Dataset) -> Plot:
     """The paper's bound against h for both kinds, with the best h of its trade-off form."""
     histogram = found.problem.histogram
-    bound, h = found.parameters.rank_bound(histogram), curve_bounds(histogram)
+    bound, h = found.parameters.rank_bound(histogram), choose_curve_bounds(histogram)
     columns: dict[str, FloatArray] = {"bound": h}
     items: list[Item] = []
     for kind, name, look, symbol in KINDS:
@@ -210,8 +212,8 @@ def paper(found: QuantileFound, data: Dataset) -> Plot:
         "quantile-paper",
         "The paper's bound",
         f"The paper's bound is least near {wording.counted(found.counts_bound, 'row')}.",
-        bound_axis(bound_limits(found)),
-        Axis("bound on the rank error", SHARE, (1e-3, 1e2), number=".3~g"),
+        build_bound_axis(bound_limits(found)),
+        Axis("bound on the rank error", SHARE, (1e-3, 1e2), number_format=".3~g"),
         columns,
         (*items, Level("Says nothing above 1", 1.0, dash="longdash")),
         data.provenance,
@@ -229,7 +231,7 @@ def poorer(found: QuantileFound, how: Poorer, steps: FloatArray, errors: FloatAr
         "Poorer bases",
         f"The largest error of these bases is {worst}; for the base as entered it is "
         f"{wording.percent(found.rank_error)}.",
-        Axis("width of ν", "1 = as entered", (1.0, 1e4), number=",.3~g")
+        Axis("width of ν", "1 = as entered", (1.0, 1e4), number_format=",.3~g")
         if wider
         else Axis(
             "ν moved by",
@@ -237,11 +239,11 @@ def poorer(found: QuantileFound, how: Poorer, steps: FloatArray, errors: FloatAr
             (-1.05, 1.05),
             Scale.LINEAR,
             title="ν moved by (its widths; 0 = as entered)",
-            number=".2f",
+            number_format=".2f",
         ),
-        Axis("expected rank error", SHARE, (1e-4, 1.0), number=".3~%"),
+        Axis("expected rank error", SHARE, (1e-4, 1.0), number_format=".3~%"),
         {column: steps, "expected_rank_error": errors},
-        (Curve("Expected rank error", column, "expected_rank_error", Look.TOTAL, symbol="circle"),),
+        (Curve("Expected rank error", column, "expected_rank_error", Style.TOTAL, symbol="circle"),),
         data.provenance,
     )
 
@@ -257,7 +259,7 @@ def samples(
         name, of = name_of(one.quantile), f"q{wording.digits(one.quantile)}"
         simulated, exact = f"simulated_share_{of}", f"exact_probability_{of}"
         columns[simulated], columns[exact] = np.histogram(answers, edges)[0] / draws, np.diff(one.cdf(edges))
-        items.append(Curve(f"{name}, exact", "middle", exact, look, dash=dash, width=WIDTH, bins=True))
+        items.append(Curve(f"{name}, exact", "middle", exact, look, dash=dash, width=WIDTH, is_binned=True))
         items.append(Points(f"{name}, simulated", "middle", simulated, look, size=7))
     shares = _from_zero([columns[name] for name in columns if name not in ("from", "to")])
     return Plot(
@@ -265,7 +267,7 @@ def samples(
         "Sampled answers",
         "Simulated answers beside their exact probabilities.",
         _values(limits),
-        Axis("share of the answers in a bin", "", shares, Scale.PERCENT, number=".2~%"),
+        Axis("share of the answers in a bin", "", shares, Scale.PERCENT, number_format=".2~%"),
         columns,
         tuple(items),
         data.provenance,

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from dpcore.answer import Number, Proof
-from dpcore.answer.axes import ROWS
+from dpcore.answer.axes import ROWS_UNIT
 from dpcore.common import alike, wording
-from dpcore.common.privacy import rounded_up
+from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.quantile import WeightKind, optimal_bound
 from dpcore.quantile.answer.found import GOOD_ENOUGH, Poorer, QuantileFound, mean_error
@@ -74,7 +74,7 @@ def numbers(found: QuantileFound) -> tuple[Number, ...]:
         return Number(label, wording.percent(value), note, _RANK_ERROR, value, "share of rows", key)
 
     return (
-        Number(name, wording.counted(bound, "row"), "", _BOUND, bound, ROWS, "bound"),
+        Number(name, wording.counted(bound, "row"), "", _BOUND, bound, ROWS_UNIT, "bound"),
         error_of("Rank error", error, note, "rank_error"),
         error_of(_unbounded(p), found.unbounded_error, expected, "rank_error_without_a_bound"),
     )
@@ -199,7 +199,7 @@ def _unbounded(parameters: QuantileParameters) -> str:
 def _guarantees(found: QuantileFound) -> dict[str, str]:
     """What the same draws guarantee under the other relation."""
     p, bound = found.parameters, found.bound
-    other = rounded_up(p.epsilon_of_other)
+    other = format_rounded_up(p.epsilon_of_other)
     if p.protects_users:
         return {
             "If only values change": f"the same draws are {other}-DP where one user's values change and everybody's "

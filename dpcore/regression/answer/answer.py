@@ -12,7 +12,7 @@ from dpcore.regression.answer.methods import methods
 from dpcore.regression.parameters import ASSUMPTIONS, RegressionParameters
 
 
-def answered(
+def build_answer(
     data: Dataset | None, parameters: RegressionParameters, found: RegressionFound | None = None
 ) -> Answer:
     """How much each row should weigh in a linear regression of private labels on public features.
@@ -41,9 +41,9 @@ def answered(
         facts=words.facts(of),
         proofs=(("Best weights", of.ours.certificate, of.ours.ended),),
         code=of_regression(of),
-        good_enough=words.good_enough(of),
+        near_optimal=words.good_enough(of),
         parameters=of.parameters,
-        found=of,
+        solution=of,
         plots={
             "regression-errors": lambda: plots.errors(of, ErrorOf.COEFFICIENTS),
             "regression-errors-predictions": lambda: plots.errors(of, ErrorOf.PREDICTIONS),
@@ -51,7 +51,7 @@ def answered(
             "regression-predictions": lambda: plots.caps(of, ErrorOf.PREDICTIONS),
             "regression-weights": lambda: plots.weights(of),
         },
-        written=lambda: methods(of),
+        make_methods=lambda: methods(of),
         choice=lambda: files.choice_json(of.data, of.parameters, of.problem, of.ours, of.caps),
         bound=lambda: files.user_table(of.problem, of.ours),
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpcore.answer.stage import Stage
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput, refusal
+from dpcore.common.errors import InvalidInput, refuse
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.regression import naive, sample_limiting, working_set
@@ -140,7 +140,7 @@ def table_of(data: Dataset) -> LabelledRows:
     """
     if data.table is None:
         remedy = "Build them from a table: dpcore.regression.design_matrix.build"
-        raise refusal("the data have no labels and features", remedy=remedy)
+        raise refuse("the data have no labels and features", remedy=remedy)
     return data.table
 
 
@@ -166,7 +166,7 @@ def find(data: Dataset | None, parameters: RegressionParameters) -> RegressionFo
     """
     if data is None:
         if parameters.source is not DataSource.GENERATED:
-            raise refusal("no data were given, and the settings name a table of one's own")
+            raise refuse("no data were given, and the settings name a table of one's own")
         data, _ = parameters.generator.dataset()
     else:
         parameters = replace(parameters, source=DataSource.UPLOAD)

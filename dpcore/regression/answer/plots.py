@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Bars, Curve, Item, Level, Look, Mark, Plot, Points, Scale, Shares
-from dpcore.answer.axes import fitted_limits
+from dpcore.answer import Axis, Bars, Curve, Item, Level, Mark, Plot, Points, Scale, Shares, Style
+from dpcore.answer.axes import fit_limits
 from dpcore.answer.plot import FIT, Limits
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
@@ -88,12 +88,12 @@ def errors(found: RegressionFound, of: ErrorOf) -> Plot:
         noise = np.array([method.noise_share for method in shown])
         parts = {"sampling_error": heights * np.sqrt(1.0 - noise), "privacy_noise": heights * np.sqrt(noise)}
         dots = [
-            Points("Sampling error", "name", "sampling_error", Look.SAMPLING, symbol="circle", size=9),
-            Points("Privacy noise", "name", "privacy_noise", Look.PRIVACY, symbol="diamond", size=9),
+            Points("Sampling error", "name", "sampling_error", Style.SAMPLING, symbol="circle", size=9),
+            Points("Privacy noise", "name", "privacy_noise", Style.PRIVACY, symbol="diamond", size=9),
         ]
-    limits = fitted_limits(heights, np.concatenate([*parts.values()]) if parts else None)
+    limits = fit_limits(heights, np.concatenate([*parts.values()]) if parts else None)
     also = (("times the best", "times_the_best"),)
-    bars: dict[str, Any] = {"base": limits[0], "gap": 0.4, "overlaid": True, "also": also}
+    bars: dict[str, Any] = {"base": limits[0], "gap": 0.4, "is_overlaid": True, "hover_columns": also}
     ours = [method is found.methods[0] for method in shown]
     said = ", ".join(f"{method.name.lower()} {wording.number(error[method])}" for method in shown)
     return Plot(
@@ -104,8 +104,8 @@ def errors(found: RegressionFound, of: ErrorOf) -> Plot:
         error_axis(found.unit, of, limits),
         {**columns, **parts},
         (
-            Bars(OURS, "name", "error", Look.SMOOTH, where=("kind", "ours"), **bars),
-            Bars("Other ways", "name", "error", Look.CAP, where=("kind", "others"), opacity=0.6, **bars),
+            Bars(OURS, "name", "error", Style.SMOOTH, filter=("kind", "ours"), **bars),
+            Bars("Other ways", "name", "error", Style.CAP, filter=("kind", "others"), opacity=0.6, **bars),
             *dots,
         ),
         found.data.provenance,
@@ -113,7 +113,7 @@ def errors(found: RegressionFound, of: ErrorOf) -> Plot:
             "name": [_in_two_lines(method) for method in shown],
             "kind": ["ours" if it_is else "others" for it_is in ours],
         },
-        main=True,
+        is_main=True,
     )
 
 
@@ -130,24 +130,30 @@ def caps(found: RegressionFound, of: ErrorOf) -> Plot:
     ours = math.sqrt(found.ours.variance if of is ErrorOf.COEFFICIENTS else found.predicted.total)
     columns, x = _cap_columns(found, of, ours), (1.0, max(float(found.problem.histogram.max_size), 2.0))
     parts = [column for name, column in columns.items() if name.startswith("cap_")]
-    y = fitted_limits(np.append(columns["cap_error"], ours), np.concatenate(parts))
+    y = fit_limits(np.append(columns["cap_error"], ours), np.concatenate(parts))
     items: list[Item] = []
     if found.caps is not None:
         before = ("Bounded rows, sampling error", "cap_sampling_error")
         if of is ErrorOf.PREDICTIONS:
             before = ("Bounded rows, error before noise", "cap_fit_error")
         items += [
-            Curve("Bounded rows, total", "cap", "cap_error", Look.CAP),
-            Curve(before[0], "cap", before[1], Look.SAMPLING, tint=Look.CAP),
-            Curve("Bounded rows, privacy noise", "cap", "cap_privacy_noise", Look.PRIVACY, tint=Look.CAP),
+            Curve("Bounded rows, total", "cap", "cap_error", Style.CAP),
+            Curve(before[0], "cap", before[1], Style.SAMPLING, color_style=Style.CAP),
+            Curve(
+                "Bounded rows, privacy noise",
+                "cap",
+                "cap_privacy_noise",
+                Style.PRIVACY,
+                color_style=Style.CAP,
+            ),
         ]
-    items.append(Curve(f"{OURS} (no bound)", "bounds from, to", "ours", Look.SMOOTH))
+    items.append(Curve(f"{OURS} (no bound)", "bounds from, to", "ours", Style.SMOOTH))
     said = f"The best weights have an error of {wording.number(ours)}; "
     if found.caps is not None and found.has_caps:
         at, errors = _best(found.caps, of), columns["cap_error"]
         cap, error, none = int(found.caps.caps[at]), float(errors[at]), float(errors[-1])
-        items.append(Mark("Best bound", float(cap), error, Look.CAP))
-        items.append(Mark("No bound", float(columns["cap"][-1]), none, Look.OWN, "square"))
+        items.append(Mark("Best bound", float(cap), error, Style.CAP))
+        items.append(Mark("No bound", float(columns["cap"][-1]), none, Style.ENTERED, "square"))
         said += (
             f"the best bound has, at {wording.counted(cap, 'row')} per user, {wording.number(error)}; "
             f"no bound has {wording.number(none)}."
@@ -159,7 +165,7 @@ def caps(found: RegressionFound, of: ErrorOf) -> Plot:
         f"regression-{what}",
         "Error against the bound" if of is ErrorOf.COEFFICIENTS else "Error of predictions against the bound",
         said,
-        Axis("bound", "rows per user", x, title="Bound (rows per user)", number=","),
+        Axis("bound", "rows per user", x, title="Bound (rows per user)", number_format=","),
         error_axis(found.unit, of, y),
         columns,
         tuple(items),
@@ -207,17 +213,17 @@ def swept(sweep: Sweep, varied: Varied, of: ErrorOf) -> Plot:
     at = list(ErrorOf).index(of)
     ratios = np.sqrt(sweep.cap[at] / sweep.ours[at])
 
-    def curve(name: str, method: str, look: Look, symbol: str, dash: str = "") -> Curve:
+    def curve(name: str, method: str, look: Style, symbol: str, dash: str = "") -> Curve:
         width = 2.0 if dash else None
         return Curve(name, varied.name, f"{method}_{of.value}", look, dash=dash, width=width, symbol=symbol)
 
     items: list[Item] = [
-        curve("No bound", "no_cap", Look.OWN, "square", "dash"),
-        curve("Best bound", "best_cap", Look.CAP, "diamond"),
-        curve(OURS, "ours", Look.SMOOTH, "circle"),
+        curve("No bound", "no_cap", Style.ENTERED, "square", "dash"),
+        curve("Best bound", "best_cap", Style.CAP, "diamond"),
+        curve(OURS, "ours", Style.SMOOTH, "circle"),
     ]
     if varied.now is not None:
-        items.append(Level("Your setting", varied.now, upright=True))
+        items.append(Level("Your setting", varied.now, is_vertical=True))
     return Plot(
         varied.key,
         varied.title,
@@ -243,8 +249,8 @@ def gap(steps: Sequence[Step], kind: Provenance) -> Plot:
         "regression-gap",
         "The gap closes",
         f"After {wording.counted(len(steps), 'iteration')} and {last.seconds:.2f} seconds the gap is {last.gap:.1e}.",
-        Axis("iteration", "", (0.0, max(float(number[-1]), 9.0) + 1.0), Scale.LINEAR, number=","),
-        Axis("proved gap to the best", "relative", (1e-12, 1.0), number=".1e", marked=GAP_TICKS),
+        Axis("iteration", "", (0.0, max(float(number[-1]), 9.0) + 1.0), Scale.LINEAR, number_format=","),
+        Axis("proved gap to the best", "relative", (1e-12, 1.0), number_format=".1e", named_ticks=GAP_TICKS),
         {
             "seconds": np.array([step.seconds for step in steps]),
             "variance": np.array([step.variance for step in steps]),
@@ -252,7 +258,16 @@ def gap(steps: Sequence[Step], kind: Provenance) -> Plot:
             "relative_gap": gaps,
             "entries": np.array([step.entries for step in steps], dtype=np.float64),
         },
-        (Curve("Gap", "iteration", "gap drawn", Look.SMOOTH, symbol="circle", also=("seconds", "seconds")),),
+        (
+            Curve(
+                "Gap",
+                "iteration",
+                "gap drawn",
+                Style.SMOOTH,
+                symbol="circle",
+                hover_column=("seconds", "seconds"),
+            ),
+        ),
         kind,
         {"iteration": number, "gap drawn": np.maximum(gaps, 1e-12)},
         height=GAP_HEIGHT,
@@ -262,9 +277,9 @@ def gap(steps: Sequence[Step], kind: Provenance) -> Plot:
 # --- who weighs how much ------------------------------------------------------------------------------------
 
 METHODS = {
-    "no bound": ("No bound", Look.OWN, "square-open"),
-    "best bound": ("Best bound (one draw)", Look.CAP, "diamond-open"),
-    "ours": (OURS, Look.SMOOTH, "circle"),
+    "no bound": ("No bound", Style.ENTERED, "square-open"),
+    "best bound": ("Best bound (one draw)", Style.CAP, "diamond-open"),
+    "ours": (OURS, Style.SMOOTH, "circle"),
 }
 
 
@@ -304,13 +319,13 @@ def weights(found: RegressionFound) -> Plot:
     """How much a user's labels weigh, against the user's rows; the heaviest user sets the noise."""
     of = offered(found)
     columns = weights_columns(of)
-    low, high = fitted_limits(np.concatenate([columns[_weight_of(name)] for name in of]))
+    low, high = fit_limits(np.concatenate([columns[_weight_of(name)] for name in of]))
     most = max(float(columns["rows_of_user"].max()), 2.0)
     return Plot(
         "regression-weights",
         "Weight of a user, by their rows",
         "With no bound the weight of a user grows with their rows; the best weights hold it at one level.",
-        Axis("rows of the user", "rows per user", (1.0, most), number=",.3~g"),
+        Axis("rows of the user", "rows per user", (1.0, most), number_format=",.3~g"),
         Axis("weight of a user, Σ |c|", "1 / unit of feature", (max(low, high / 1e6), high)),
         columns,
         tuple(
@@ -350,7 +365,12 @@ def directions(found: RegressionFound, method: str) -> Plot:
     names = distinct_from(found.problem.feature_names, ("rows_of_user", "users"))
     short = [name if len(name) <= MAX_LETTERS else name[: MAX_LETTERS - 1] + "…" for name in names]
     rows = Axis(
-        "feature", "", (len(names) - 0.5, -0.5), Scale.LINEAR, marked=tuple(enumerate(short)), number=""
+        "feature",
+        "",
+        (len(names) - 0.5, -0.5),
+        Scale.LINEAR,
+        named_ticks=tuple(enumerate(short)),
+        number_format="",
     )
     return Plot(
         "regression-directions",
@@ -359,7 +379,7 @@ def directions(found: RegressionFound, method: str) -> Plot:
         Axis("rows of the user", "rows per user", (0.0, 1.0), Scale.NAMES),
         rows,
         direction_columns(weights, names),
-        (Shares("of this coefficient's weight", "rows_of_user", tuple(names), Look.CAP),),
+        (Shares("of this coefficient's weight", "rows_of_user", tuple(names), Style.CAP),),
         found.data.provenance,
         height=max(240, 110 + 24 * len(names)),
     )
@@ -387,9 +407,9 @@ def example(sweep: ExampleSweep, number: int) -> Plot:
             "size g of the example",
             "",
             (float(g.min()), max(float(g.max()), float(g.min()) + 1.0)),
-            number=",",
+            number_format=",",
         ),
-        Axis("total variance", number=".4g"),
+        Axis("total variance", number_format=".4g"),
         {
             "g": g,
             "ours_variance": sweep.ours,
@@ -400,10 +420,10 @@ def example(sweep: ExampleSweep, number: int) -> Plot:
             "claimed_of_caps": sweep.claimed,
         },
         (
-            Curve("Best bound", "g", "best_cap_variance", Look.CAP, symbol="circle"),
-            Curve(claimed, "g", "claimed_of_caps", Look.CAP, dash="dot", width=1.5),
-            Curve("Best weights, proved", "g", "ours_variance", Look.SMOOTH, symbol="circle"),
-            Curve(known, "g", "known", Look.SMOOTH, dash="dot", width=1.5),
+            Curve("Best bound", "g", "best_cap_variance", Style.CAP, symbol="circle"),
+            Curve(claimed, "g", "claimed_of_caps", Style.CAP, dash="dot", width=1.5),
+            Curve("Best weights, proved", "g", "ours_variance", Style.SMOOTH, symbol="circle"),
+            Curve(known, "g", "known", Style.SMOOTH, dash="dot", width=1.5),
         ),
         Disclosure.PUBLIC,
         height=HEIGHT,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.answer import Answer, ReleaseSetting, without_numbers
-from dpcore.answer.parts import BIAS, NOISE, said
+from dpcore.answer.parts import BIAS, NOISE, build_error_parts
 from dpcore.code import Released
 from dpcore.code.forms import summed_column
 from dpcore.dataset import Dataset
@@ -14,7 +14,7 @@ from dpcore.total.nonnegative import NEIGHBOURS
 from dpcore.total.parameters import ASSUMPTIONS, ASSUMPTIONS_ON_RELEASE, SIGNED_ASSUMPTIONS, TotalParameters
 
 
-def answered(
+def build_answer(
     data: Dataset, parameters: TotalParameters, found: TotalFound | SignedFound | None = None
 ) -> Answer:
     """The best bound on what one user adds to a sum or a count; where totals have both signs, a range.
@@ -47,9 +47,9 @@ def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Ans
         facts=words.facts(of, parameters.own_bound),
         proofs=(("Bound", of.choice.certificate, of.choice.ended),),
         code=code.of_total(of, data),
-        good_enough=words.good_enough(of),
+        near_optimal=words.good_enough(of),
         parameters=parameters,
-        found=of,
+        solution=of,
         plots={
             "total-error": lambda: plots.errors(of, data, parameters.own_bound),
             "total-measures": lambda: plots.measures(of, data),
@@ -57,12 +57,12 @@ def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Ans
                 strategies.curves(of.problem, parameters.own_share), data, parameters.epsilon
             ),
         },
-        written=lambda: methods.methods(of, data, parameters),
+        make_methods=lambda: methods.methods(of, data, parameters),
         choice=lambda: files.total_choice_json(
             data, parameters, of.problem, of.choice, of.within, of.unit.column
         ),
         setting=_setting(parameters, of.unit.column or summed_column(data)),
-        parts=said(
+        error_parts=build_error_parts(
             {BIAS: float(of.at_bound.bias), NOISE: float(of.at_bound.noise_by(parameters.measure))},
             of.unit.amount,
         )
@@ -98,9 +98,9 @@ def _signed(data: Dataset, parameters: TotalParameters, of: SignedFound) -> Answ
         facts=signed_words.facts(of, parameters),
         code=code.of_signed(of, data, parameters),
         parameters=parameters,
-        found=of,
+        solution=of,
         plots={"total-signed": lambda: plots.signed(of, data, parameters)},
-        written=lambda: methods.signed_methods(of, data, parameters),
+        make_methods=lambda: methods.signed_methods(of, data, parameters),
         choice=lambda: files.signed_choice_json(data, parameters, of.held, of.clipped, of.entered),
         setting=_setting(parameters, of.unit.column),
     )

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from dpcore import total
-from dpcore.answer.against import Against
+from dpcore.answer.against import BoundComparison
 from dpcore.common import noise_error, wording
-from dpcore.common.errors import refusal
+from dpcore.common.errors import refuse
 from dpcore.common.noise_error import DEFAULT_DELTA, Measure, NoiseKind
 from dpcore.common.parameters import fields_beside_data
 from dpcore.contributions import FloatArray, log_spaced
@@ -190,7 +190,7 @@ def find(
     """
     of = user_totals(data, parameters.summed) if held is None else held
     if why := refused(of):
-        raise refusal(why)
+        raise refuse(why)
     if of.amounts is None:
         return _clipped(of, parameters)
     problem = parameters.problem(of.amounts)
@@ -236,7 +236,7 @@ NOT_COMPARED = fields_beside_data(TotalParameters)
 """What nothing depends on that is found."""
 
 
-def against_epsilon(data: Dataset, parameters: TotalParameters) -> Against | str:
+def against_epsilon(data: Dataset, parameters: TotalParameters) -> BoundComparison | str:
     """The best bound and its error at any epsilon."""
     held = user_totals(data, parameters.summed)
     if held.amounts is None:
@@ -250,15 +250,15 @@ def against_epsilon(data: Dataset, parameters: TotalParameters) -> Against | str
         bound = total.short_bound(at, total.optimal_bound(at))
         return bound, float(total.measured(at, bound))
 
-    return Against(
+    return BoundComparison(
         f"Best bound ({unit.per_user})",
         f"{_MEASURED[parameters.measure]} ({unit.axis})",
         best,
         lambda epsilon, bounds: total.measured(replace(problem, epsilon=epsilon), bounds),
         held.amounts.values,
         held.amounts.users,
-        cut="Left out of the sum" if held.column else "Rows left out",
-        whole=problem.whole,
+        loss_heading="Left out of the sum" if held.column else "Rows left out",
+        is_integer=problem.whole,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.answer.methods import Chosen, Methods, guarantee, noise
+from dpcore.answer.methods import ChoiceSource, Methods, cite_noise, write_guarantee
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.common.privacy import Neighbours
@@ -17,7 +17,7 @@ MEASURES = MEASURE_NAMES | {
 
 
 def _guarantee(parameters: TotalParameters, released: str) -> str:
-    return guarantee(
+    return write_guarantee(
         f"The {released} was released",
         parameters.epsilon,
         Neighbours.ADD_OR_REMOVE_USER,
@@ -29,7 +29,7 @@ def methods(found: TotalFound, data: Dataset, parameters: TotalParameters) -> Me
     """The best bound on what a user adds, and its error."""
     # By what was entered, and not by the view's column: that there is one is part of the question.
     result = "count of rows" if parameters.summed is Summed.ROWS else "sum"
-    kind, measure = noise(parameters.mechanism.value), MEASURES[found.problem.measure]
+    kind, measure = cite_noise(parameters.mechanism.value), MEASURES[found.problem.measure]
     amount = wording.number(found.bound, 6)
     if parameters.summed is Summed.ROWS:
         bounded = f"At most {wording.counted(found.bound, 'row')} of each user were counted"
@@ -53,18 +53,18 @@ def methods(found: TotalFound, data: Dataset, parameters: TotalParameters) -> Me
         )
     return Methods(
         guarantee=_guarantee(parameters, result),
-        found=said,
-        withheld=f"{withheld}, and {kind} was added to the {result}.",
+        sentences=said,
+        public_sentences=f"{withheld}, and {kind} was added to the {result}.",
         disclosure=data.provenance,
         rule=f"The bound minimises the {measure} of the release [@amin2019, section 3]"
         f"{', and was then rounded to few digits' if parameters.summed is Summed.VALUES else ''}.",
-        nothing=nothing,
+        empty_sentence=nothing,
     )
 
 
 def signed_methods(found: SignedFound, data: Dataset, parameters: TotalParameters) -> Methods:
     """The range of totals of both signs, and its error."""
-    kind, clipped = noise(parameters.mechanism.value), found.clipped
+    kind, clipped = cite_noise(parameters.mechanism.value), found.clipped
     interval = f"[{wording.number(clipped.low, 6)}, {wording.number(clipped.high, 6)}]"
     entered = found.entered
     rule = (
@@ -75,13 +75,13 @@ def signed_methods(found: SignedFound, data: Dataset, parameters: TotalParameter
     )
     return Methods(
         guarantee=_guarantee(parameters, "sum"),
-        found=f"The total of each user was clipped to {interval}, and {kind} was added to the sum. The "
+        sentences=f"The total of each user was clipped to {interval}, and {kind} was added to the sum. The "
         f"{MEASURES[found.measure]} of the release is {wording.number(found.error)}, with a bias of "
         f"{wording.number(clipped.bias)}.",
-        withheld=f"The total of each user was clipped to {interval if entered else 'an interval'}, and {kind} "
+        public_sentences=f"The total of each user was clipped to {interval if entered else 'an interval'}, and {kind} "
         "was added to the sum.",
         disclosure=data.provenance,
         rule=rule,
-        what="The error" if entered else "The interval",
-        chosen=Chosen.ENTERED if entered else Chosen.ON_DATA,
+        subject="The error" if entered else "The interval",
+        choice_source=ChoiceSource.ENTERED if entered else ChoiceSource.COMPUTED,
     )

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from dpcore import total
-from dpcore.answer import Axis, Band, Curve, Item, Look, Mark, Plot
-from dpcore.answer.axes import some_users
-from dpcore.answer.handle import Dots, Handle, Spread, unit_draws
-from dpcore.answer.parts import BIAS, LOOKS, NOISE, parts
+from dpcore.answer import Axis, Band, Curve, Item, Mark, Plot, Style
+from dpcore.answer.axes import sample_users
+from dpcore.answer.handle import Dots, Handle, Spread, draw_unit_noise
+from dpcore.answer.parts import BIAS, NOISE, STYLES, list_part_columns
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.contributions import FloatArray
@@ -24,13 +24,15 @@ from dpcore.total.signed import lacking
 CURVES = {
     # Blue, orange and grey: three colours that nobody takes for each other, beside the amber of the bias and the
     # purple of the noise.
-    Measure.ABSOLUTE: Curve("Expected error", "bound", "expected_absolute_error", Look.TOTAL, width=2.0),
-    Measure.RMSE: Curve("RMSE", "bound", "root_mean_squared_error", Look.SMOOTH, dash="dashdot", width=2.0),
-    Measure.BOUND: Curve("Bias + noise", "bound", "bias_plus_noise", Look.OWN, width=2.0),
+    Measure.ABSOLUTE: Curve("Expected error", "bound", "expected_absolute_error", Style.TOTAL, width=2.0),
+    Measure.RMSE: Curve("RMSE", "bound", "root_mean_squared_error", Style.SMOOTH, dash="dashdot", width=2.0),
+    Measure.BOUND: Curve("Bias + noise", "bound", "bias_plus_noise", Style.ENTERED, width=2.0),
 }
 CHOSEN_WIDTH = 3.0
 PARTS = {
-    measure: parts({BIAS: "bias", NOISE: "rms_noise" if measure is Measure.RMSE else "mean_noise"})
+    measure: list_part_columns(
+        {BIAS: "bias", NOISE: "rms_noise" if measure is Measure.RMSE else "mean_noise"}
+    )
     for measure in Measure
 }
 """Of the error by each measure."""
@@ -43,14 +45,14 @@ def errors(found: TotalFound, data: Dataset, own_bound: float | None) -> Plot:
     chosen = CURVES[found.problem.measure]
     items: list[Item] = [
         *_curves(BIAS, found.problem.measure),
-        replace(chosen, width=CHOSEN_WIDTH, first=True),
+        replace(chosen, width=CHOSEN_WIDTH, is_first=True),
     ]
     if 0.0 < found.within[0] < found.within[1]:
         items.append(Band(f"Within 5{wording.PERCENT}", *found.within))
     if found.choice.max_total > 0.0:
-        items.append(Mark("Best bound", found.choice.max_total, found.choice.certificate.value, chosen.look))
+        items.append(Mark("Best bound", found.choice.max_total, found.choice.certificate.value, chosen.style))
     if own_bound:
-        items.append(Mark("Your own bound", own_bound, found.error(own_bound), Look.OWN, "square"))
+        items.append(Mark("Your own bound", own_bound, found.error(own_bound), Style.ENTERED, "square"))
     plot = _plot("total-error", "Error against the bound", _alt(found), found, data, items)
     return replace(plot, handle=_handle(found, own_bound))
 
@@ -66,17 +68,17 @@ def _handle(found: TotalFound, own_bound: float | None) -> Handle:
         CURVES[problem.measure].y,
         own_bound or found.choice.max_total,
         "own_bound",
-        whole=problem.whole,
+        is_integer=problem.whole,
         parts=PARTS[problem.measure],
         users=(
-            some_users(
+            sample_users(
                 problem.amounts.values, problem.amounts.users.astype(np.float64), unit.column or "rows"
             ),
         ),
         dots=Dots(
             "bias",
             "mean_noise",
-            unit_draws(problem.mechanism),
+            draw_unit_noise(problem.mechanism),
             spread,
             REACH * best,
             "" if unit.column else "rows",
@@ -94,11 +96,11 @@ def measures(found: TotalFound, data: Dataset) -> Plot:
         items.append(replace(curve, width=CHOSEN_WIDTH) if chosen else curve)
         if best > 0.0:
             error = float(total.errors(found.problem, best).by(measure))
-            items.append(Mark(f"Best bound, {curve.name}", best, error, curve.look, unnamed=True))
+            items.append(Mark(f"Best bound, {curve.name}", best, error, curve.style, is_unnamed=True))
     alt = f"{_alt(found)} The other measures have curves of the same shape, and best bounds of their own."
     plot = _plot("total-measures", "Measures of the error", alt, found, data, items)
     (low, high), _ = found.limits
-    return replace(plot.within(x=(low, 2.0 * high)), main=False, height=420)
+    return replace(plot.with_limits(x=(low, 2.0 * high)), is_main=False, height=420)
 
 
 def signed(found: SignedFound, data: Dataset, parameters: TotalParameters) -> Plot:
@@ -107,13 +109,15 @@ def signed(found: SignedFound, data: Dataset, parameters: TotalParameters) -> Pl
     items: list[Item] = [*_curves("Size of the bias", found.measure), replace(chosen, width=CHOSEN_WIDTH)]
     if clipped.sensitivity > 0.0:
         name, look, symbol = (
-            ("Your [L, U], at max(|L|, |U|)", Look.OWN, "square")
+            ("Your [L, U], at max(|L|, |U|)", Style.ENTERED, "square")
             if found.entered
-            else ("Proposed range", chosen.look, "diamond")
+            else ("Proposed range", chosen.style, "diamond")
         )
         items.append(Mark(name, clipped.sensitivity, found.error, look, symbol))
     if parameters.own_bound and (own := found.own_error(parameters)) is not None:
-        items.append(Mark("Your own bound, on either side", parameters.own_bound, own, Look.OWN, "square"))
+        items.append(
+            Mark("Your own bound, on either side", parameters.own_bound, own, Style.ENTERED, "square")
+        )
     title = "Error when totals are clipped on both sides"
     alt = (
         "Error of the sum when every total is clipped at the same size on both sides: noise grows with that size; "
@@ -136,11 +140,11 @@ def _signed_handle(found: SignedFound, parameters: TotalParameters) -> Handle:
         parameters.own_bound or found.clipped.sensitivity,
         "own_bound",
         parts=PARTS[found.measure],
-        users=(some_users(sizes, users.astype(np.float64), found.unit.column),),
+        users=(sample_users(sizes, users.astype(np.float64), found.unit.column),),
         dots=Dots(
             "missing",
             "mean_noise",
-            unit_draws(parameters.mechanism),
+            draw_unit_noise(parameters.mechanism),
             Spread.ROOT_MEAN_SQUARE if found.measure is Measure.RMSE else Spread.MEAN,
             REACH * found.error,
         ),
@@ -156,19 +160,19 @@ def _plot(
         key,
         title,
         alt,
-        Axis(bound, unit.per_user, across, number=",.4~r"),
-        Axis(f"error of the released {unit.result}", unit.axis, upwards, number=",.3~r"),
+        Axis(bound, unit.per_user, across, number_format=",.4~r"),
+        Axis(f"error of the released {unit.result}", unit.axis, upwards, number_format=",.3~r"),
         _columns(found.errors),
         tuple(items),
         data.provenance,
-        main=True,
+        is_main=True,
     )
 
 
 def _curves(bias: str, measure: Measure) -> list[Curve]:
     names = {BIAS: bias}
     return [
-        Curve(names.get(part.name, part.name), "bound", part.column, LOOKS[part.name])
+        Curve(names.get(part.name, part.name), "bound", part.column, STYLES[part.name])
         for part in PARTS[measure]
     ]
 

@@ -37,7 +37,9 @@ def numbers(found: SignedFound) -> tuple[Number, ...]:
     direction = "too low" if c.bias < 0.0 else "too high" if c.bias else "none"
     copied = f"{wording.digits(c.low)}, {wording.digits(c.high)}"
     return (
-        Number("Range", _interval(found), "", "A total outside counts as the nearer end.", copies=copied),
+        Number(
+            "Range", _interval(found), "", "A total outside counts as the nearer end.", clipboard_text=copied
+        ),
         Number(
             ERROR_LABELS[found.measure],
             wording.number(found.error),

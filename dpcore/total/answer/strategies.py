@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Curve, Item, Level, Look, Plot, Points
+from dpcore.answer import Axis, Curve, Item, Level, Plot, Points, Style
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.data.totals_per_user import Amounts
@@ -18,10 +18,10 @@ from dpcore.total.strategies import BEST, MEDIAN, NINETY_FIVE, Strategy, Strateg
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up")
 LINES = (
-    Curve("", "epsilon", "", Look.TOTAL),
-    Curve("", "epsilon", "", Look.SAMPLING, width=2.0),
-    Curve("", "epsilon", "", Look.SMOOTH, dash="dash", width=2.0),
-    Curve("", "epsilon", "", Look.PRIVACY, dash="dashdot", width=2.0),
+    Curve("", "epsilon", "", Style.TOTAL),
+    Curve("", "epsilon", "", Style.SAMPLING, width=2.0),
+    Curve("", "epsilon", "", Style.SMOOTH, dash="dash", width=2.0),
+    Curve("", "epsilon", "", Style.PRIVACY, dash="dashdot", width=2.0),
 )
 
 
@@ -73,7 +73,7 @@ def plot(of: StrategyCurves, data: Dataset, epsilon: float, points: StrategyPoin
         columns[f"{stem}_bound"] = of.bounds[row]
         columns[f"{stem}_relative_error"] = of.relative_error[row]
         items.append(
-            Curve(name, line.x, f"{stem}_relative_error", line.look, dash=line.dash, width=line.width)
+            Curve(name, line.x, f"{stem}_relative_error", line.style, dash=line.dash, width=line.width)
         )
         if points is not None and strategy in points.strategies:
             middle, off = points.relative_error[row], 2.0 * points.standard_error[row]
@@ -82,12 +82,20 @@ def plot(of: StrategyCurves, data: Dataset, epsilon: float, points: StrategyPoin
             name = f"{name}, simulated"
             items.append(
                 Points(
-                    name, "simulated at", at, line.look, low, high, symbol=SYMBOLS[row], size=7, unnamed=True
+                    name,
+                    "simulated at",
+                    at,
+                    line.style,
+                    low,
+                    high,
+                    symbol=SYMBOLS[row],
+                    size=7,
+                    is_unnamed=True,
                 )
             )
     across = Axis("privacy budget ε", "", (float(of.epsilons[0]), float(of.epsilons[-1])))
-    if across.shows(epsilon):
-        items.append(Level("Your ε", epsilon, upright=True))
+    if across.contains(epsilon):
+        items.append(Level("Your ε", epsilon, is_vertical=True))
     near = [f"{of.strategies[row].name} {_where(of, row)}" for row in range(1, len(of.strategies))]
     return Plot(
         "total-strategies",

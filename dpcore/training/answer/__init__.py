@@ -1,4 +1,10 @@
-"""The answer for a classifier as data. It imports the mathematics of `dpcore.training`, which does not know it."""
+"""The answer for a classifier as data. It imports the mathematics of `dpcore.training`, never the other way."""
 
-from dpcore.training.answer.answer import answered
-from dpcore.training.answer.found import NOT_COMPARED, TrainingFound, against_epsilon, compute, find
+from dpcore.training.answer.answer import build_answer
+from dpcore.training.answer.found import (
+    NOT_COMPARED,
+    TrainingSolution,
+    against_epsilon,
+    build_solution,
+    solve,
+)

@@ -1,4 +1,4 @@
-"""The classifier with the names that the data have, for *Code for your library*."""
+"""The classifier as programs, with the names that the data have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, forms, of_data
 from dpcore.common import wording
 from dpcore.data.design_matrix import FeatureKind
 from dpcore.training import account, descent, followed, pace
-from dpcore.training.answer.found import TrainingFound
+from dpcore.training.answer.found import TrainingSolution
 from dpcore.training.losses import HINGE_WIDTH, LossKind
 from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.parameters import DataSource
@@ -33,35 +33,37 @@ FORM_NAMES = {
 }
 
 
-def of_training(found: TrainingFound) -> CodeChoice | None:
-    """The answer, then the best weights and clipped sums; None where nobody knows what the columns mean."""
-    assert found.best is not None
-    cells = [found.cell(found.best.at)] + [
-        found.cell(found.best_of[method].at)
+def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
+    """Return programs for the answer, then for the best weights and clipped sums; None without column meanings."""
+    assert solution.best is not None
+    cells = [solution.get_cell(solution.best.cell_index)] + [
+        solution.get_cell(solution.best_by_method[method].cell_index)
         for method in (Method.FOLLOWED, Method.SMOOTH, Method.CLIPPED_SUM)
-        if method in found.best_of
+        if method in solution.best_by_method
     ]
-    # With steps as entered there is a program for weights; that of a bound that follows has its own steps anyway.
-    written = FORM_NAMES if found.parameters.pace is Pace.RULE else (Method.FOLLOWED, Method.SMOOTH)
-    cells = [cell for cell in dict.fromkeys(cells) if cell.method in written]
-    # Of the question, not of a first look, whose noise is that of fewer users.
-    loaded, mechanism = found.data, found.parameters.mechanism
-    table, scaling, design = loaded.dataset.table, loaded.scaling, loaded.design
+    # If steps are entered, only weights have a program with them; a bound that follows always has its own steps.
+    program_methods = (
+        FORM_NAMES if solution.parameters.pace is Pace.RULE else (Method.FOLLOWED, Method.SMOOTH)
+    )
+    cells = [cell for cell in dict.fromkeys(cells) if cell.method in program_methods]
+    # The mechanism of the question, not that of a first look, whose noise is for fewer users.
+    data, mechanism = solution.data, solution.parameters.mechanism
+    table, scaling, design = data.dataset.table, data.scaling, data.design
     assert table is not None
     assert scaling is not None
-    if design is None and found.parameters.source is not DataSource.GENERATED:
+    if design is None and solution.parameters.source is not DataSource.GENERATED:
         return None
     if design is None:  # Generated: the first feature is the intercept.
-        numbers = tuple(
-            (name, pair)
-            for name, pair in zip(table.feature_names, scaling.ranges, strict=True)
-            if pair is not None
+        numeric_ranges = tuple(
+            (name, value_range)
+            for name, value_range in zip(table.feature_names, scaling.ranges, strict=True)
+            if value_range is not None
         )
-        levels: tuple[tuple[str, tuple[str, ...]], ...] = ()
+        category_levels: tuple[tuple[str, tuple[str, ...]], ...] = ()
     else:
-        numbers = tuple((column, loaded.ranges[column]) for column in loaded.numbers)
-        categories = [f.column for f in design.features if f.kind is FeatureKind.CATEGORIES]
-        levels = tuple(
+        numeric_ranges = tuple((column, data.ranges[column]) for column in data.numbers)
+        categories = [feature.column for feature in design.features if feature.kind is FeatureKind.CATEGORIES]
+        category_levels = tuple(
             (
                 column,
                 tuple(
@@ -72,52 +74,52 @@ def of_training(found: TrainingFound) -> CodeChoice | None:
             )
             for column in categories
         )
-    whole = Training(
-        numbers=numbers,
-        levels=levels,
+    training_without_noise = Training(
+        numbers=numeric_ranges,
+        levels=category_levels,
         intercept=True if design is None else design.intercept,
         norm=scaling.norm,
-        positive_above=found.parameters.positive_above,
+        positive_above=solution.parameters.positive_above,
         positive="" if design is None else design.positive,
         slope=SLOPES[mechanism.loss],
         steps=mechanism.steps,
-        rate=mechanism.rate,
-        first=mechanism.average.first(mechanism.steps),
+        rate=mechanism.learning_rate,
+        first=mechanism.average.first_step(mechanism.steps),
         radius=mechanism.radius,
         gradient_noise=0.0,
         weight_noise=0.0,
         sampled=mechanism.sampled,
     )
-    base = of_data(loaded.dataset) | {
+    settings = of_data(data.dataset) | {
         **ROWS_OF_THE_FILE,
         "value_column": table.label,
         "neighbours": mechanism.neighbours,
         "delta": mechanism.delta,
     }
-    if found.parameters.source is DataSource.SAMPLE:
-        base |= {"file": f"sample_data/{FILE}", "layout": None}  # which knows its name alone
+    if solution.parameters.source is DataSource.SAMPLE:
+        settings |= {"file": f"sample_data/{FILE}", "layout": None}  # which knows its name alone
     return forms(
         mechanism.epsilon,
-        base,
+        settings,
         [
             (
                 FORM_NAMES[cell.method].format(wording.number(cell.reach)),
                 Released.CLASSIFIER,
-                {"threshold": cell.bound, "training": _trained_by(whole, mechanism, cell)},
+                {"threshold": cell.bound, "training": _set_noise(training_without_noise, mechanism, cell)},
             )
             for cell in cells
         ],
     )
 
 
-def _trained_by(whole: Training, mechanism: Mechanism, cell: Cell) -> Training:
-    """The program's training with the noise of a method."""
+def _set_noise(training: Training, mechanism: Mechanism, cell: Cell) -> Training:
+    """Return the program's training with the noise of a method."""
     if mechanism.pace is Pace.ENTERED and cell.method is Method.SMOOTH:
-        noise = descent.noise_plan(mechanism, cell.bound)
-        return replace(whole, gradient_noise=noise.gradient, weight_noise=noise.weight)
-    follows, mechanism = cell.method is Method.FOLLOWED, pace.by_rule(mechanism)
-    plan = account.rule_plan(
-        mechanism.epsilon, mechanism.delta, mechanism.neighbours, mechanism.steps, follows
+        noise_of_steps = descent.plan_noise(mechanism, cell.bound)
+        return replace(training, gradient_noise=noise_of_steps.gradient, weight_noise=noise_of_steps.weight)
+    bound_follows, mechanism = cell.method is Method.FOLLOWED, pace.apply_rule(mechanism)
+    rule_noise = account.plan_rule_noise(
+        mechanism.epsilon, mechanism.delta, mechanism.neighbours, mechanism.steps, bound_follows
     )
     rule = Rule(
         bounds_by={
@@ -127,29 +129,31 @@ def _trained_by(whole: Training, mechanism: Mechanism, cell: Cell) -> Training:
             Method.SMOOTH: "weights",
         }[cell.method],
         clip=cell.clip,
-        one=plan.one,
-        count_noise=plan.count,
-        number_noise=plan.number,
+        one=rule_noise.unit_noise,
+        count_noise=rule_noise.count,
+        number_noise=rule_noise.number,
         momentum=pace.MOMENTUM,
         travel=(1.0 - pace.MOMENTUM) * pace.NOISE_NORM / mechanism.steps,
-        longest=pace.STABLE / mechanism.loss.smoothness * (1.0 if follows else min(cell.reach, 1.0)),
-        settled=math.floor(pace.SETTLED * mechanism.steps),
+        longest=pace.STABLE_SHARE
+        / mechanism.loss.smoothness
+        * (1.0 if bound_follows else min(cell.reach, 1.0)),
+        settled=math.floor(pace.SETTLED_SHARE * mechanism.steps),
         fade=pace.FADE,
-        agreeing=pace.AGREEING * pace.variance_of_noise(plan.gradient),
-        moving=pace.MOVING * pace.variance_of_noise(plan.gradient),
+        agreeing=pace.AGREEMENT_TO_GROW * pace.compute_faded_variance(rule_noise.gradient),
+        moving=pace.AGREEMENT_TO_FORGET * pace.compute_faded_variance(rule_noise.gradient),
         growth=pace.GROWTH,
-        most_growth=pace.LONGEST,
-        start=followed.START,
-        clipped=followed.CLIPPED,
-        turn=followed.TURN,
-        largest=followed.LARGEST,
-        ends=followed.ENDS,
+        most_growth=pace.MAX_GROWTH,
+        start=followed.START_DIVISOR,
+        clipped=followed.CLIPPED_USERS,
+        turn=followed.BOUND_RATE,
+        largest=followed.MAX_LOG_CHANGE,
+        ends=followed.BOUND_RANGE,
     )
     return replace(
-        whole,
+        training,
         steps=mechanism.steps,
         first=1,
-        gradient_noise=plan.gradient,
+        gradient_noise=rule_noise.gradient,
         sampled=1.0,
         rule=rule,
     )

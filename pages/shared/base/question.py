@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
 from dpcore.common.parameters import EPSILON, FieldOrigin, Parameters, Place, declared_fields
 from dpcore.common.parameters import Field as Field
-from dpcore.common.text_fields import field_types
+from dpcore.common.text_fields import list_field_types
 from dpcore.dataset import Dataset
 
 T = TypeVar("T")
@@ -129,7 +129,7 @@ class Question:
         defaults = {f.name: f.default for f in fields(kind) if f.init and f.name != "epsilon"}
         if set(defaults) != set(declared):
             raise ValueError(f"{self.name} must declare exactly the fields of its parameters object")
-        hints = field_types(kind)
+        hints = list_field_types(kind)
         return {
             name: declared[name].complete(hints[name], defaults[name], self.own_data) for name in declared
         }

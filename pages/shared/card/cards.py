@@ -9,10 +9,10 @@ from typing import Any
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.answer.parts import LOOKS
+from dpcore.answer.parts import STYLES
 from dpcore.code.forms import CodeChoice
-from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, file_name, kind_of
-from dpcore.report.plotly_figures import LINES
+from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, classify, write_file_name
+from dpcore.report.plotly_figures import LINE_STYLES
 from pages.shared.base import catalogue, dialogs, keys, page_run
 from pages.shared.card import code_panel, number_elements
 from pages.shared.fields import fields
@@ -26,7 +26,7 @@ BADGES = {
 
 def badge(disclosure: Provenance, text: str = "") -> str:
     """The badge that says what kind of numbers these are, as Markdown; ``text`` replaces its words, not its colour."""
-    words, color, icon = BADGES[kind_of(disclosure)]
+    words, color, icon = BADGES[classify(disclosure)]
     # Not `st.badge`, which is cut where it does not fit: "do not publish" stands at its end.
     return f":small[:{color}-background[:{color}[{icon} {text or words}]]]"
 
@@ -93,12 +93,12 @@ def _words(card: Answer, key: str, draws: bool) -> None:
     if card.numbers:
         number, *others = card.numbers
         error = (others[0].label, others[0].text, others[0].note) if others else None
-        parts = [(part.name, part.text, LINES[LOOKS[part.name]]["color"]) for part in card.parts]
+        parts = [(part.name, part.text, LINE_STYLES[STYLES[part.name]]["color"]) for part in card.error_parts]
         # Where the page draws its bound, what stands here before is a cost: nobody's library takes it.
         is_cost = draws and not isinstance(card.disclosure, ReleaseFacts)
-        copied = "" if is_cost else number.copied
+        copied = "" if is_cost else number.text_to_copy
         large(number.label, number.text, number.note, copied, key, error, parts)
-    good = f"**Good enough:** {card.good_enough}" if card.good_enough else ""
+    good = f"**Good enough:** {card.near_optimal}" if card.near_optimal else ""
     label(card.disclosure, then="\n\n".join(filter(None, (good, card.detail))))
 
 
@@ -151,7 +151,7 @@ def behind(card: Answer) -> None:
         if said := [part for part in (facts, proofs and f"**How sure**\n\n{proofs}") if part]:
             st.markdown("\n\n".join(said))
     with right:
-        assumed = "\n".join(f"- {assumption}." for assumption in card.assumed)
+        assumed = "\n".join(f"- {assumption}." for assumption in card.all_assumptions)
         label(card.disclosure, after=f"**What is assumed**\n\n{assumed}")
 
 
@@ -240,7 +240,7 @@ def file_button(
     st.download_button(
         label,
         content,
-        file_name=f"{file_name(stem, disclosure)}.{ending}",
+        file_name=f"{write_file_name(stem, disclosure)}.{ending}",
         mime=MIMES[ending],
         key=key or f"{stem}_file",
         on_click="ignore",

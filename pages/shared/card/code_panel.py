@@ -123,4 +123,4 @@ def _draw(written: Code, choice: Choice | Several) -> None:
 
 def _file_name(written: Code, choice: Choice | Several) -> str:
     stem, _, ending = written.file_name.rpartition(".")
-    return f"{figures.file_name(stem, choice.disclosure)}.{ending}"
+    return f"{figures.write_file_name(stem, choice.disclosure)}.{ending}"

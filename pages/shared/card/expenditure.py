@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 from dpcore.common import wording
 from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import Disclosure, rounded_up
+from dpcore.common.privacy import Disclosure, format_rounded_up
 from dpcore.report.content import Line
-from dpcore.report.markup import literal
+from dpcore.report.markup import escape_markdown
 
 IN_THIS_WINDOW = (
     "Counted in this window alone: another tab, a page that is loaded anew, and a file with one row more or less begin "
@@ -32,14 +32,14 @@ def lost_sentence(ledger: Ledger, made: int, of: str) -> str:
 
 def spent_lines(ledger: Ledger, note: str = "") -> tuple[Line, ...]:
     """Everything that was spent, as a line of a report; none before the first release."""
-    spent = ledger.spent
+    spent = ledger.total
     if spent is None:
         return ()
-    delta = f", δ = {rounded_up(spent.delta)}" if spent.delta else ""
+    delta = f", δ = {format_rounded_up(spent.delta)}" if spent.delta else ""
     return (
         Line(
             "Spent on these data so far",
-            f"ε = {rounded_up(spent.epsilon)}{delta}, in {wording.counted(len(ledger.releases), 'release')}",
+            f"ε = {format_rounded_up(spent.epsilon)}{delta}, in {wording.counted(len(ledger.releases), 'release')}",
             Disclosure.PUBLIC,
             f"Neighbouring data: {spent.neighbours.short}. {note}".rstrip(),
             number=spent.epsilon,
@@ -61,7 +61,7 @@ def released_lines(
     """
     lines = (
         Line(
-            literal(name),
+            escape_markdown(name),
             wording.number(float(value), 4),
             Disclosure.DP_RELEASE,
             note,

@@ -74,7 +74,7 @@ class Releases:
         st.session_state[self.question.key("spent")] = {**self._ledgers, self.account: ledger}
 
     def _charge(self, facts: ReleaseFacts) -> None:
-        spent = {**self._ledgers, self.account: self.ledger.after(facts)}
+        spent = {**self._ledgers, self.account: self.ledger.add(facts)}
         st.session_state[self.question.key("spent")] = spent
 
     def say_refused(self) -> None:

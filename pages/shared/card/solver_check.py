@@ -47,9 +47,9 @@ def show(
             what: [one.certificate.value for one in both],
             "No answer is below": [one.certificate.lower_bound for one in both],
             "Seconds": [one.seconds for one in both],
-            "How it ended": [one.ended for one in both],
+            "How it ended": [one.stop_reason for one in both],
         },
         f"{what} and time of both solvers",
         formats={what: "%.9g", "No answer is below": "%.9g", "Seconds": "%.3f"},
     )
-    st.markdown(reference.compared(*both) if len(both) == 2 else "Stopped before CVXPY had begun.")
+    st.markdown(reference.compare_results(*both) if len(both) == 2 else "Stopped before CVXPY had begun.")

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.answer import Plot, against, epsilon_plots
-from dpcore.answer.against import Against, OverEpsilon, Ways, WaysOverEpsilon
+from dpcore.answer.against import BoundComparison, BoundCurves, MethodComparison, MethodCurves
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Provenance
@@ -62,86 +62,94 @@ def show_over_epsilon(of: Question, data: Any, parameters: Any) -> None:
         return
     kind: Provenance = compared.provenance or data.provenance
     asked, epsilon = (data.digest, comparisons.asked(of, parameters)), parameters.epsilon
-    ways = compared if isinstance(compared, Ways) else compared.ways
+    ways = compared if isinstance(compared, MethodComparison) else compared.methods
     if ways is not None:
         show_ways(of, asked, ways, epsilon, kind)
-    if isinstance(compared, Against):
+    if isinstance(compared, BoundComparison):
         show_curves(of, asked, compared, epsilon, kind)
-        if compared.error is not None:
+        if compared.compute_errors is not None:
             show_candidates(compared, epsilon, kind)
 
 
 def _draw(plot: Plot) -> None:
     key = plot.key.replace("-", "_")
-    figures.show(plotly_figures.figure(plot), key, plot.alt, plot.columns, plot.disclosure)
+    figures.show(plotly_figures.draw(plot), key, plot.alt, plot.columns, plot.disclosure)
 
 
 @cached(max_entries=8)
-def _ways(name: str, asked: tuple[str, Any], _of: Ways) -> WaysOverEpsilon:
-    return against.ways_over_epsilon(_of)
+def _ways(name: str, asked: tuple[str, Any], _of: MethodComparison) -> MethodCurves:
+    return against.compute_method_curves(_of)
 
 
-def show_ways(of: Question, asked: tuple[str, Any], ways: Ways, epsilon: float, kind: Provenance) -> None:
+def show_ways(
+    of: Question, asked: tuple[str, Any], ways: MethodComparison, epsilon: float, kind: Provenance
+) -> None:
     """What each way costs over ε, and at the ε in use."""
     st.markdown(f"**Against ε:** {ways.sentence}")
     left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
     with left:
         curves = _ways(of.name, asked, ways)
-        _draw(epsilon_plots.ways_over_epsilon(of.name, ways, curves, epsilon, kind))
+        _draw(epsilon_plots.plot_methods(of.name, ways, curves, epsilon, kind))
     with right:
         st.markdown(f"At ε = {wording.entered(epsilon)}, and the change against *{ways.names[0].lower()}*:")
-        tables.show(against.rows_of_ways(ways, epsilon), "What each way costs at this ε", height="content")
+        tables.show(
+            against.tabulate_methods(ways, epsilon), "What each way costs at this ε", height="content"
+        )
         cards.label(kind)
 
 
 @cached(max_entries=8)
-def _curves(name: str, asked: tuple[str, Any], _of: Against) -> OverEpsilon:
-    return against.over_epsilon(_of)
+def _curves(name: str, asked: tuple[str, Any], _of: BoundComparison) -> BoundCurves:
+    return against.compute_bound_curves(_of)
 
 
 def show_curves(
-    of: Question, asked: tuple[str, Any], compared: Against, epsilon: float, kind: Provenance
+    of: Question, asked: tuple[str, Any], compared: BoundComparison, epsilon: float, kind: Provenance
 ) -> None:
     """The best bound and its error over ε, with the ε in use."""
     st.markdown("**Against ε:** the best bound, and the error that it reaches")
-    if compared.slow:
+    if compared.is_slow:
         curves = _worked_out(of, asked, compared)
         now = None
     else:
         curves = _curves(of.name, asked, compared)
-        now = compared.best(epsilon)
+        now = compared.compute_best(epsilon)
     if curves is None or curves.epsilons.size == 0:
         return
-    both = epsilon_plots.best_over_epsilon(of.name, compared, curves, epsilon, now, kind)
+    both = epsilon_plots.plot_best(of.name, compared, curves, epsilon, now, kind)
     for place, plot in zip(st.columns(2, gap="medium"), both, strict=True):
         with place:
             _draw(plot)
 
 
-def _worked_out(of: Question, question: tuple[str, Any], compared: Against) -> OverEpsilon | None:
+def _worked_out(of: Question, question: tuple[str, Any], compared: BoundComparison) -> BoundCurves | None:
     """The curves of work beside the page, which a button starts; None until there are some."""
     key = f"{of.name}_against_job"
     if jobs.watch(key, "Looking for the best bound at each ε"):
         return None
     done = jobs.result_of(key)
     if done is not None and done[0] == question:
-        curves: OverEpsilon = done[1]
+        curves: BoundCurves = done[1]
         return curves
     fields.button("Compute over ε", f"{of.name}_against", "play_arrow", _start, key, question, compared)
-    st.caption(f"The best bound is looked for at {len(against.FEW)} values of ε, which takes a while.")
+    st.caption(
+        f"The best bound is looked for at {len(against.COARSE_EPSILONS)} values of ε, which takes a while."
+    )
     return None
 
 
-def _start(key: str, question: tuple[str, Any], compared: Against) -> None:
-    jobs.start(key, question, lambda tell, stop: against.over_epsilon(compared, tell, stop), heavy=True)
+def _start(key: str, question: tuple[str, Any], compared: BoundComparison) -> None:
+    jobs.start(
+        key, question, lambda tell, stop: against.compute_bound_curves(compared, tell, stop), heavy=True
+    )
 
 
-def show_candidates(compared: Against, epsilon: float, kind: Provenance) -> None:
+def show_candidates(compared: BoundComparison, epsilon: float, kind: Provenance) -> None:
     """Round bounds and quantiles beside the best one."""
     st.markdown("**Bounds that people take**, beside the best one at this ε")
-    rows = against.rows_of(against.candidates(compared, epsilon), compared)
+    rows = against.tabulate_candidates(against.list_candidates(compared, epsilon), compared)
     tables.show(rows, "Candidate bounds with their errors", height="content")
-    error = compared.error_of_candidates or compared.error_axis
+    error = compared.candidate_error_note or compared.error_axis
     axes = f"{compared.bound_axis}; {error[0].lower()}{error[1:]}."
     st.caption(f"{axes} {compared.caption}".strip())
     cards.label(kind)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
-from dpcore.answer.against import Against, Ways
+from dpcore.answer.against import BoundComparison, MethodComparison
 from pages.shared.base.cache import cached
 from pages.shared.base.question import Question
 
@@ -16,7 +16,7 @@ AT_ONE = 1.0
 """The ε of the key under which functions of ε are kept: they do not depend on the one in use."""
 
 
-Compared = Against | Ways | str
+Compared = BoundComparison | MethodComparison | str
 """What a question compares; in words, why it does not."""
 
 
@@ -70,5 +70,5 @@ def compared(of: Question, parameters: Any, data: Any) -> Compared:
 @cached(max_entries=8)
 def _against(name: str, digest: str, parameters: Any, _data: Any) -> Compared:
     answer: Compared = _answers(name).against_epsilon(_data, parameters)
-    assert isinstance(answer, Against | Ways | str)
+    assert isinstance(answer, BoundComparison | MethodComparison | str)
     return answer

@@ -13,7 +13,7 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.code.choice import PER_GROUP, Choice
 from dpcore.common import wording
-from dpcore.common.privacy import strictest
+from dpcore.common.privacy import find_strictest
 from dpcore.common.text_fields import to_text
 from dpcore.data.column_names import harmless
 from dpcore.dataset import Dataset
@@ -116,7 +116,7 @@ def show(of: Question) -> None:
     frame = pd.DataFrame([pins.said(pin) for pin in held]).map(harmless)
     frame = frame.loc[:, (frame != "").any()]
     tables.show(frame, "The pinned answers, a line each", height="content")
-    disclosure = strictest(pin.disclosure for pin in held)
+    disclosure = find_strictest(pin.disclosure for pin in held)
     if len(pins.all_pins()) >= pins.MOST:
         st.caption(f"All {pins.MOST} places are taken: one more, and the oldest goes.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -136,7 +136,7 @@ def as_csv(held: tuple[Pin, ...]) -> str:
     columns: Mapping[str, npt.ArrayLike] = {
         name: np.array([row[name] for row in rows], dtype=object) for name in rows[0]
     }
-    return csv_files.columns_csv(columns, strictest(pin.disclosure for pin in held))
+    return csv_files.write_columns(columns, find_strictest(pin.disclosure for pin in held))
 
 
 def _change(of: Question, held: tuple[Pin, ...]) -> None:

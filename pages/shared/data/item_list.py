@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.errors import problems_of
+from dpcore.common.errors import describe_error
 from dpcore.data.name_lists import named, read_names
 from dpcore.dataset import Dataset
 from pages.shared.base import demo, keys
@@ -75,5 +75,5 @@ def _read(entry: uploads.Entry, files: list[UploadedFile]) -> None:
         st.session_state[keys.ITEM_NAMES] = read_names(files[0].getvalue())
         entry.refuse(())
     except Exception as error:  # Whatever it is, the page stays usable.
-        entry.refuse(problems_of(error), [files[0].name])
+        entry.refuse(describe_error(error), [files[0].name])
     entry.drop(files)

@@ -15,7 +15,7 @@ import streamlit as st
 
 from dpcore import counting
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput, problems_of, refusal
+from dpcore.common.errors import InvalidInput, describe_error, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.data import design_matrix, tables
 from dpcore.data.design_matrix import Design, Feature, FeatureKind
@@ -156,9 +156,9 @@ class TableUpload:
         try:
             table = counting.read_table(content, file.name)
             if len(table.columns) < 2:
-                raise refusal("one column is not enough: a label and a user are needed")
+                raise refuse("one column is not enough: a label and a user are needed")
         except Exception as error:  # Whatever it is, the page stays usable.
-            self.entry.refuse(problems_of(error), [file.name])
+            self.entry.refuse(describe_error(error), [file.name])
         else:
             state[self.of.key("table")] = _Opened(table, hashlib.sha256(content).hexdigest(), {}, {})
             design = design_matrix.guess(table, self.classes)
@@ -309,7 +309,7 @@ class TableUpload:
             with st.spinner("Reading the columns…"):
                 data = self.build(opened.table, design, st.session_state[self.of.key("public")])
         except Exception as error:  # Whatever it is, the page stays usable.
-            self.entry.refuse(problems_of(error))
+            self.entry.refuse(describe_error(error))
             return
         self._clear_settings()
         st.session_state[self.of.key("loaded")] = self.used(data, opened.account, design)

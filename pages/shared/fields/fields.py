@@ -19,7 +19,7 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import InputProblem, InvalidInput
-from dpcore.common.text_fields import field_types
+from dpcore.common.text_fields import list_field_types
 from pages.shared.base import keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.fields import setting
@@ -72,7 +72,7 @@ def number(
         width=wide(width),
     )
     for problem in st.session_state.get(keys.ASIDE, {}).get(key, ()):
-        st.caption(f":material/error: {wording.plain(InputProblem(problem.what).sentence, 300)}")
+        st.caption(f":material/error: {wording.plain(InputProblem(problem.message).sentence, 300)}")
     return entered
 
 
@@ -356,7 +356,7 @@ def made(
         onto: An object in which these fields are changed; None for a new one.
         names: How sentences name fields; those of ``labels`` by default.
     """
-    hints = field_types(kind)
+    hints = list_field_types(kind)
     typed = {name: _typed(hints[name], value) for name, value in values.items()}
     empty = [name for name in labels if name in values and values[name] is None]
     problems = [InputProblem(f"{labels[name]} is empty", remedy="Enter a number") for name in empty]
@@ -365,7 +365,9 @@ def made(
     try:
         parameters = kind(**typed) if onto is None else replace(onto, **typed)  # type: ignore[type-var]
     except InvalidInput as refused:
-        problems += [_named(p, names or labels) for p in refused.problems if not p.what.endswith("got nan")]
+        problems += [
+            _named(p, names or labels) for p in refused.problems if not p.message.endswith("got nan")
+        ]
         if problems:
             return None, problems
         raise
@@ -377,7 +379,7 @@ def _named(problem: InputProblem, labels: Mapping[str, str]) -> InputProblem:
 
     So too a second field, of one that must lie below another, or that is taken from it.
     """
-    name, found, rest = problem.what.partition(" must ")
+    name, found, rest = problem.message.partition(" must ")
     first, minus, second = name.partition(" − ")
     if not labels.get(first) or (minus and not labels.get(second)):
         return problem
@@ -386,7 +388,7 @@ def _named(problem: InputProblem, labels: Mapping[str, str]) -> InputProblem:
             place = rf"\b(below|above|at least) {re.escape(other)}\b"
             rest = re.sub(place, rf"\1 {_inside(label)}", rest)
     subject = f"{labels[first]} − {_inside(labels[second])}" if minus else labels[first]
-    return replace(problem, what=f"{subject}{found}{rest}")
+    return replace(problem, message=f"{subject}{found}{rest}")
 
 
 def _inside(label: str) -> str:
@@ -408,7 +410,7 @@ def whole_number(label: str, key: str, low: int, high: int, step: int, help: str
         problems.add(f"{label} is empty", remedy="Enter a number")
     elif problems.whole(low, high, **{label: value}):
         return int(value)
-    say(problems.found)
+    say(problems.entries)
     return None
 
 
@@ -419,4 +421,4 @@ def epsilon_problems(epsilon: float | None) -> list[InputProblem]:
         problems.add("the field of ε is empty", remedy="Enter a number")
     else:
         problems.between(*EPSILON_RANGE, ε=epsilon)
-    return problems.found
+    return problems.entries

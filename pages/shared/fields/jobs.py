@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import streamlit as st
 
-from dpcore.common.errors import InputProblem, InvalidInput, problems_of
+from dpcore.common.errors import InputProblem, InvalidInput, describe_error
 from dpcore.common.progress import ShouldStop
 from pages.shared import streamlit_internals
 from pages.shared.base import dialogs, turns
@@ -131,7 +131,7 @@ class Job:
             if not self._dropped:
                 self.result = work(self._report, self._should_stop)
         except Exception as error:  # Whatever it is, the page says it in words and goes on.
-            self.problems = problems_of(error)
+            self.problems = describe_error(error)
             self.again = None if isinstance(error, InvalidInput) else work
         finally:
             if admitted:

@@ -144,4 +144,4 @@ def message(
     }
     if handle is not None:
         words |= {"handle": handle, "strip": strip_height(handle)}
-    return f'{{"figure":{plotly_figures.as_json(fig)},{json.dumps(words)[1:]}'.encode()
+    return f'{{"figure":{plotly_figures.to_json(fig)},{json.dumps(words)[1:]}'.encode()

@@ -81,7 +81,7 @@ def script(name: str, *files: Path) -> Script:
     return Script(name, files, hashlib.sha256(text).hexdigest()[:16])
 
 
-PLOTLY = script("plotly", plotly_script.path())
+PLOTLY = script("plotly", plotly_script.find_script())
 FIGURE = script("figure", *(Path(__file__).with_name(name) for name in ("handle.js", "figure.js")))
 
 ROUTES: list[BaseRoute] = [Route(each.address, each.respond, methods=["GET"]) for each in (PLOTLY, FIGURE)]

@@ -13,15 +13,15 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.answer import Plot
-from dpcore.answer.handle import Dots, Handle, Second
-from dpcore.answer.look import Look
-from dpcore.answer.parts import BIAS, LOOKS, Part
+from dpcore.answer.handle import Dots, Handle, SecondBound
+from dpcore.answer.look import Style
+from dpcore.answer.parts import BIAS, STYLES, PartColumn
 from dpcore.common.privacy import Disclosure, Provenance
-from dpcore.common.privacy import file_name as file_name
+from dpcore.common.privacy import write_file_name as write_file_name
 from dpcore.common.text_fields import to_fields
 from dpcore.common.wording import plain
 from dpcore.report import charts, csv_files
-from dpcore.report.plotly_figures import LINES
+from dpcore.report.plotly_figures import LINE_STYLES
 from pages.shared import figure
 from pages.shared.base import keys, page_run
 from pages.shared.figures import pins
@@ -93,15 +93,17 @@ def show(
     if run is not None and question:
         run.figure = fig
     if disclosure is not Disclosure.PUBLIC:
-        charts.labelled(fig, disclosure.label)
+        charts.add_label(fig, disclosure.label)
     with place or contextlib.nullcontext():
-        figure.draw(fig, key, alt, file_name(key, disclosure), csv=f"{key}_csv", ghost=True, handle=handle)
+        figure.draw(
+            fig, key, alt, write_file_name(key, disclosure), csv=f"{key}_csv", ghost=True, handle=handle
+        )
     if question and below is None:
         below = st.container(horizontal=True, vertical_alignment="center")
     (below or st).download_button(
         "CSV",
-        lambda: csv_files.columns_csv(data, disclosure, [*_notes(asked), *axis_notes(made)]),
-        file_name=f"{file_name(key, disclosure)}.csv",
+        lambda: csv_files.write_columns(data, disclosure, [*_notes(asked), *axis_notes(made)]),
+        file_name=f"{write_file_name(key, disclosure)}.csv",
         mime="text/csv",
         key=f"{key}_csv",
         on_click="ignore",
@@ -150,7 +152,7 @@ def _asked(run: page_run.Drawn | None) -> Any:
 
 
 def _notes(parameters: Any) -> list[str]:
-    return csv_files.public_inputs({} if parameters is None else to_fields(parameters))
+    return csv_files.list_public_inputs({} if parameters is None else to_fields(parameters))
 
 
 def axis_notes(fig: go.Figure) -> list[str]:
@@ -170,20 +172,20 @@ BEYOND = 1e300
 
 def handle_told(plot: Plot, handle: Handle) -> Mapping[str, Any]:
     """What the browser is told of a handle, as JSON: the columns that it looks up while a person moves it."""
-    bounds = plot.drawn[handle.bound]
+    bounds = plot.all_columns[handle.bound]
     words: dict[str, Any] = {
         "name": handle.name,
         "unit": plot.x.unit,
         "bounds": _short(bounds if handle.second is None else _along(bounds, handle.second, plot)),
-        "errors": _short(plot.drawn[handle.error]),
-        "colour": LINES[Look.CAP]["color"],
-        "at": handle.at,
-        "whole": handle.whole,
+        "errors": _short(plot.all_columns[handle.error]),
+        "colour": LINE_STYLES[Style.CAP]["color"],
+        "at": handle.initial_value,
+        "whole": handle.is_integer,
         "parts": [_part(plot, part) for part in handle.parts],
-        "addUp": handle.add_up,
-        "best": handle.best,
+        "addUp": handle.is_sum,
+        "best": handle.best_value,
         "users": [
-            {"title": users.title, "sizes": _short(users.sizes), "bySecond": users.by_second}
+            {"title": users.title, "sizes": _short(users.contributions), "bySecond": users.is_cut_by_second}
             for users in handle.users
         ],
     }
@@ -191,9 +193,9 @@ def handle_told(plot: Plot, handle: Handle) -> Mapping[str, Any]:
         words["second"] = {
             "name": second.name,
             "unit": second.unit,
-            "bounds": _short(np.unique(plot.drawn[second.column])),
-            "at": second.at,
-            "whole": second.whole,
+            "bounds": _short(np.unique(plot.all_columns[second.column])),
+            "at": second.initial_value,
+            "whole": second.is_integer,
         }
     if handle.dots is not None:
         words["dots"] = _dots(plot, handle.dots)
@@ -206,16 +208,16 @@ def handle_moves(handle: Handle, key: Callable[[str], str]) -> tuple[str, ...]:
     return tuple(key(field) for field in fields)
 
 
-def _along(bounds: npt.ArrayLike, second: Second, plot: Plot) -> npt.ArrayLike:
+def _along(bounds: npt.ArrayLike, second: SecondBound, plot: Plot) -> npt.ArrayLike:
     """The first bound's values; over a grid each of them once."""
-    return bounds if np.unique(plot.drawn[second.column]).size == 1 else np.unique(bounds)
+    return bounds if np.unique(plot.all_columns[second.column]).size == 1 else np.unique(bounds)
 
 
-def _part(plot: Plot, part: Part) -> dict[str, Any]:
+def _part(plot: Plot, part: PartColumn) -> dict[str, Any]:
     return {
         "name": part.name,
-        "colour": LINES[LOOKS[part.name]]["color"],
-        "y": _short(plot.drawn[part.column]),
+        "colour": LINE_STYLES[STYLES[part.name]]["color"],
+        "y": _short(plot.all_columns[part.column]),
         # Of what the bound itself causes a release lacks as much; the others lie on both sides of the truth.
         "lacks": part.name == BIAS,
     }
@@ -224,20 +226,20 @@ def _part(plot: Plot, part: Part) -> dict[str, Any]:
 def _dots(plot: Plot, dots: Dots) -> dict[str, Any]:
     nothing = np.zeros(1)
     found = {
-        "what": dots.what,
+        "what": dots.unit_name,
         # What was not released may be looked at by whoever holds the data: it says where it comes from.
         "alone": plot.disclosure is Disclosure.PRIVATE,
-        "short": _short(plot.drawn[dots.short] if dots.short else nothing),
-        "noise": _short(plot.drawn[dots.noise] if dots.noise else nothing),
-        "draws": [_short(one) for one in dots.draws],
+        "short": _short(plot.all_columns[dots.loss] if dots.loss else nothing),
+        "noise": _short(plot.all_columns[dots.noise] if dots.noise else nothing),
+        "draws": [_short(one) for one in dots.unit_draws],
         "spread": dots.spread.value,
-        "reach": dots.reach,
+        "reach": dots.axis_limit,
         "unit": dots.unit,
     }
-    if dots.others is not None:
+    if dots.unit_sampling_draws is not None:
         found |= {
-            "sampling": _short(plot.drawn[dots.sampling]),
-            "others": [_short(one) for one in dots.others],
+            "sampling": _short(plot.all_columns[dots.sampling]),
+            "others": [_short(one) for one in dots.unit_sampling_draws],
         }
     return found
 

@@ -98,7 +98,7 @@ def show(methods: Methods | None, stem: str) -> None:
     copies = [("Copy", methods.text), ("Copy as LaTeX", methods.latex)]
     _box("Sentences", methods.text, copies, f"cite_text_{stem}", code=False)
     st.caption(f"{AS_IT_STANDS} {WITHHELD if methods.is_withheld else ''}")
-    cards.label(methods.shown)
+    cards.label(methods.shown_disclosure)
     copies = [("Copy", methods.bibtex)]
     _box("BibTeX of the works cited", methods.bibtex, copies, f"cite_bibtex_{stem}", code=True)
 

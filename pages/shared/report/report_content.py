@@ -10,14 +10,14 @@ from typing import Any
 
 from dpcore import questions
 from dpcore.answer import Answer
-from dpcore.answer.distribution import counts
+from dpcore.answer.distribution import plot_counts
 from dpcore.answer.methods import Methods
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
 from dpcore.report import content, script
-from dpcore.report.content import BESIDE_PRIVATE, FigureData, Line, Report
-from dpcore.report.markup import literal
+from dpcore.report.content import PRIVATE_SETTING_LABEL, FigureData, Line, Report
+from dpcore.report.markup import escape_markdown
 from pages.shared.base.question import From, Question
 from pages.shared.figures.figures import Picture
 from pages.shared.screen import plots
@@ -56,7 +56,7 @@ class ReportContent:
     @property
     def disclosure(self) -> Provenance:
         """The label of the data behind the answer."""
-        return self.source.kind
+        return self.source.shown_disclosure
 
 
 def of_answer(
@@ -102,29 +102,29 @@ def make(of: ReportContent, made: datetime, public_only: bool) -> Report:
         page=of.question.title,
         question=of.question.sentence,
         parameters=to_values(of.parameters),
-        beside_private=beside_private(of),
-        asked=_asked(of),
-        made=made,
-        summary=content.data_lines(of.source.dataset) if of.summary is None else of.summary,
-        answers=tuple(content.said(answer, title) for title, answer in of.cards),
+        private_settings=beside_private(of),
+        settings=_asked(of),
+        created=made,
+        summary=content.summarise_dataset(of.source.dataset) if of.summary is None else of.summary,
+        answers=tuple(content.read_answer(answer, title) for title, answer in of.cards),
         figures=tuple(FigureData(p.key, p.title, p.alt, p.columns, p.disclosure) for p in of.pictures),
         formulae=of.formula or of.question.formula(),
         disclosure=of.disclosure,
         releases=of.releases,
         choice=choice,
-        versions=content.versions(),
+        versions=content.read_versions(),
         methods=of.methods,
     )
     if not public_only:
         return report
     if of.disclosure is not Disclosure.PRIVATE and of.choice is not None:
         report = replace(report, choice=json.loads(of.choice()))
-    return content.publishable(report)
+    return content.remove_private(report)
 
 
 def script_text(of: ReportContent, made: datetime, public_only: bool) -> str:
     """The script."""
-    return script.of_answer(
+    return script.write_script(
         of.question.title,
         of.parameters,
         of.source,
@@ -137,7 +137,7 @@ def script_text(of: ReportContent, made: datetime, public_only: bool) -> str:
 
 def distribution(data: Dataset) -> Picture:
     """How many users have how many rows."""
-    return replace(plots.picture(counts(data)), key="distribution")
+    return replace(plots.picture(plot_counts(data)), key="distribution")
 
 
 def beside_private(of: ReportContent) -> tuple[str, ...]:
@@ -164,8 +164,14 @@ def _asked(of: ReportContent) -> tuple[Line, ...]:
         value = getattr(of.parameters, name)
         if value is not None:
             number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
-            label = BESIDE_PRIVATE if name in beside else ""
+            label = PRIVATE_SETTING_LABEL if name in beside else ""
             found.append(
-                Line(literal(words), content.entered(value), Disclosure.PUBLIC, number=number, label=label)
+                Line(
+                    escape_markdown(words),
+                    content.format_setting(value),
+                    Disclosure.PUBLIC,
+                    number=number,
+                    label=label,
+                )
             )
     return tuple(found)

@@ -14,7 +14,7 @@ from dpcore.common.text_fields import from_fields
 from dpcore.data import generators, samples
 from dpcore.dataset import Dataset
 from dpcore.report import report_html
-from dpcore.report.document import report_json
+from dpcore.report.document import write_report_json
 from dpcore.report.script import Source
 from pages.shared.card import cards
 from pages.shared.fields.fields import main_button
@@ -37,7 +37,7 @@ def source(rows: bool = False, disclosure: Provenance | None = None) -> Source:
     generator = None
     if kind in generators.GENERATORS:
         generator = from_fields(generators.GENERATORS[kind], fields)
-    return Source(loaded.dataset, sample, generator, rows=rows, disclosure=disclosure)
+    return Source(loaded.dataset, sample, generator, needs_rows=rows, disclosure=disclosure)
 
 
 def source_of(data: Dataset) -> Source:
@@ -47,7 +47,7 @@ def source_of(data: Dataset) -> Source:
     """
     if data.digest == session.dataset().digest:
         return source(rows=True)
-    return Source(data, stand_ins.SAMPLE_WITH_EVERYTHING, rows=True)
+    return Source(data, stand_ins.SAMPLE_WITH_EVERYTHING, needs_rows=True)
 
 
 Part = tuple[str, str, Callable[[], str | bytes]]
@@ -128,8 +128,8 @@ def _buttons(
     """Report, JSON and script; the report that holds the answer is the main button."""
     kept = Disclosure.PUBLIC if public_only else disclosure
     public = "_public" if public_only else ""
-    report = figures.file_name(f"{stem}_report{public}", kept)
-    script = figures.file_name(f"{stem}_script{public}", Disclosure.PUBLIC)
+    report = figures.write_file_name(f"{stem}_report{public}", kept)
+    script = figures.write_file_name(f"{stem}_script{public}", Disclosure.PUBLIC)
     with st.container(horizontal=True):
         for label, ending, mime, name, make in (
             ("Report (HTML)", "html", "text/html", report, _html),
@@ -153,7 +153,7 @@ def html(of: ReportContent, made: datetime, public_only: bool) -> str:
     """The report as HTML."""
     report = report_content.make(of, made, public_only)
     kept = {figure.key for figure in report.figures}
-    return report_html.report_html(report, {p.key: p.draw() for p in of.pictures if p.key in kept})
+    return report_html.write_report_html(report, {p.key: p.draw() for p in of.pictures if p.key in kept})
 
 
 def _html(of: ReportContent, made: datetime, public_only: bool) -> str:
@@ -161,7 +161,7 @@ def _html(of: ReportContent, made: datetime, public_only: bool) -> str:
 
 
 def _json(of: ReportContent, made: datetime, public_only: bool) -> str:
-    return report_json(report_content.make(of, made, public_only))
+    return write_report_json(report_content.make(of, made, public_only))
 
 
 def _code(of: ReportContent, made: datetime, public_only: bool) -> str:

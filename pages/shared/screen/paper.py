@@ -41,10 +41,10 @@ def show(figures: Sequence[PaperFigure], state_key: str = "") -> None:
 
 def show_text(figure: PaperFigure, runs: FigureRuns) -> None:
     """Say how far ours lie from theirs and why, the setting, and where ours come from."""
-    st.markdown(f"{describe_difference(figure, runs)} {figure.differs}")
+    st.markdown(f"{describe_difference(figure, runs)} {figure.difference_note}")
     num_runs = wording.counted(len(runs.seeds), "run")
     origin = f"Stored results of {runs.version}" if runs.version else "Computed in this session"
-    bars = "" if figure.exact else f", {num_runs}; bars are 95 % intervals of their mean"
+    bars = "" if figure.is_exact else f", {num_runs}; bars are 95 % intervals of their mean"
     st.caption(f"{figure.setting} {origin}{bars}.")
     cards.label(Disclosure.PUBLIC)
 
@@ -56,7 +56,7 @@ def show_button(figure: PaperFigure) -> None:
     done = jobs.result_of(_job(figure.key))
     if done is not None and done[1] is None:
         st.caption(":material/stop_circle: Stopped: what is shown was there before.")
-    num_runs = wording.counted(len(figure.values) * (1 if figure.exact else figure.num_runs), "run")
+    num_runs = wording.counted(len(figure.values) * (1 if figure.is_exact else figure.num_runs), "run")
     st.button(
         "Compute it now",
         key=f"compute_{figure.key.replace('-', '_')}",

@@ -31,8 +31,8 @@ def picture(plot: Plot, label: str = "", moves: Keys | None = None) -> figures.P
     """
 
     def draw() -> go.Figure:
-        drawn = plotly_figures.figure(plot)
-        return charts.labelled(drawn, label) if label else drawn
+        drawn = plotly_figures.draw(plot)
+        return charts.add_label(drawn, label) if label else drawn
 
     alt = f"{label}. {plot.alt}" if label else plot.alt
     made = plot.key, plot.title, draw, alt, plot.columns, plot.disclosure
@@ -88,13 +88,13 @@ def show(
     name, note = ("Axis ranges", STAY_PUT) if len(movable) > 1 else ("Axis range", "")
     with under_figure(f"{key}_ranges", name, note) as (chart, below):
         chosen = {name: ends(axis, f"{key}_{name}") for name, axis in movable.items()}
-    drawn_as = plot.within(**chosen)
+    drawn_as = plot.with_limits(**chosen)
     figures.show_picture(picture(drawn_as, label, moves), below, chart)
-    if outside := drawn_as.outside:
+    if outside := drawn_as.hidden_marks:
         said = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in outside)
         # An axis without a control of its own stays as it is.
         places = ((getattr(drawn_as, of), getattr(mark, of)) for mark in outside for of in movable)
-        widens = f" *{name}* widens them." if any(not axis.shows(at) for axis, at in places) else ""
+        widens = f" *{name}* widens them." if any(not axis.contains(at) for axis, at in places) else ""
         chart.caption(f"Outside the axes: {said}.{widens}")
     return drawn_as
 
@@ -105,10 +105,10 @@ def ends(axis: Axis, key: str) -> tuple[float, float]:
     label = f"{wording.capital(axis.name)}{unit}"
     version = session.data_version()
     key, kept = f"{key}_{axis.limits}_{version}", f"{key}_kept_{version}"
-    if axis.number.endswith("%"):
+    if axis.number_format.endswith("%"):
         written = wording.percent
-        return range_control(label, key, *axis.limits, reach=axis.reach, kept=kept, written=written)
-    return range_control(label, key, *axis.limits, reach=axis.reach, kept=kept)
+        return range_control(label, key, *axis.limits, reach=axis.limits_range, kept=kept, written=written)
+    return range_control(label, key, *axis.limits, reach=axis.limits_range, kept=kept)
 
 
 STEPS = (1.0, 2.0, 5.0)

@@ -14,7 +14,7 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.common import wording
-from dpcore.common.privacy import ReleaseFacts, rounded_up
+from dpcore.common.privacy import ReleaseFacts, format_rounded_up
 from pages.shared.base import catalogue, keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.fields import setting
@@ -157,7 +157,7 @@ def steps(of: Question, run: page_run.Drawn) -> tuple[Step, ...]:
 def _release(of: Question, card: Answer | None) -> str:
     """What is released; before an answer, the page's word for it, with fields in braces as they are chosen."""
     if card is not None and card.setting is not None:
-        kind, column = card.setting.released.value, card.setting.column
+        kind, column = card.setting.statistic.value, card.setting.column
         return f"{kind} of {column}" if column else kind
     chosen = {
         name: str(field.options[st.session_state[of.key(name)]])
@@ -213,18 +213,18 @@ def _ends(low: Any, high: Any) -> str:
     # What was drawn is on the account.
     drawing = catalogue.DRAWING if session.ledger().releases else None
     drawn = drawing and importlib.import_module(f"pages.{drawing.name}.on_range").in_use(low, high)
-    cost = f", drawn, ε = {rounded_up(drawn.facts.epsilon)}" if drawn else ""
+    cost = f", drawn, ε = {format_rounded_up(drawn.facts.epsilon)}" if drawn else ""
     return f"{wording.entered(low)} to {wording.entered(high)}{cost}"
 
 
 def _private(private: bool, card: Answer | None, run: page_run.Drawn) -> Step:
     page = "Choose privately"
     if card is not None and isinstance(card.disclosure, ReleaseFacts):
-        return Step("Private?", f"drawn, ε = {rounded_up(card.disclosure.epsilon)}", page=page)
+        return Step("Private?", f"drawn, ε = {format_rounded_up(card.disclosure.epsilon)}", page=page)
     if not private:
         return Step("Private?", "public data", page=page)
     setting = None if card is None else card.setting
-    if setting is not None and not setting.private_counts and not setting.values_read:
+    if setting is not None and not setting.protects_counts and not setting.uses_values:
         return Step("Private?", "counts public", page=page)
     goal = f'input[aria-label="{run.lacks}"]' if run.lacks else _button(run, "_draw")
     return Step("Private?", "not yet", lacking=card is not None, page=page, goal=goal)

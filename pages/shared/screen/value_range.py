@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from dpcore.answer.value_range import KNOW, Outside
+from dpcore.answer.value_range import RANGE_SOURCE, OutsideCounts
 from dpcore.dataset import Dataset, Values
 from pages.shared.base import catalogue
 from pages.shared.base.cache import cached
@@ -30,7 +30,7 @@ def ask(data: Dataset, ends: Mapping[str, str]) -> bool:
     if not empty or not (data.is_private or released):
         return False
     st.info(
-        f"**What range can a value have?** Enter {' and '.join(empty)}, {KNOW} Do not read "
+        f"**What range can a value have?** Enter {' and '.join(empty)}, {RANGE_SOURCE} Do not read "
         f"{'it' if len(empty) == 1 else 'them'} off the data, which are private. The answer follows.",
         icon=":material/straighten:",
     )
@@ -44,7 +44,7 @@ def offer_draw(data: Dataset) -> None:
         importlib.import_module(f"pages.{drawing.name}.on_range").offer(data)
 
 
-def warn(data: Dataset, outside: Outside | None, consequence: str) -> None:
+def warn(data: Dataset, outside: OutsideCounts | None, consequence: str) -> None:
     """Warn where many values lie outside the range, labelled where the data are private.
 
     Args:
@@ -52,7 +52,7 @@ def warn(data: Dataset, outside: Outside | None, consequence: str) -> None:
         outside: What lies outside; None where there are no values or no range.
         consequence: What follows for so many values, and what to do; goes on from their share.
     """
-    if outside is None or not outside.many:
+    if outside is None or not outside.exceeds_warning:
         return
     st.warning(f"{outside.percent} of the values {consequence}", icon=":material/warning:")
     if data.is_private:
@@ -60,7 +60,7 @@ def warn(data: Dataset, outside: Outside | None, consequence: str) -> None:
 
 
 @cached(max_entries=8)
-def values_outside(digest: str, lower: float, upper: float, _values: Values) -> Outside:
+def values_outside(digest: str, lower: float, upper: float, _values: Values) -> OutsideCounts:
     """How many values lie outside [lower, upper]."""
     values = _values.values
-    return Outside(int((values < lower).sum()), int((values > upper).sum()), values.size)
+    return OutsideCounts(int((values < lower).sum()), int((values > upper).sum()), values.size)

@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.common.privacy import Disclosure
-from dpcore.common.strict_json import Part, kind, text, texts
+from dpcore.common.strict_json import JsonValue, read_enum, read_text, read_texts
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
 from pages.shared.base import keys
@@ -78,22 +78,22 @@ def to_json(files: Sequence[KnownFile]) -> list[dict[str, Any]]:
     ]
 
 
-def from_json(part: Part) -> tuple[KnownFile, ...]:
+def from_json(part: JsonValue) -> tuple[KnownFile, ...]:
     """What a session file says; what is wrong with it is said to ``part``."""
-    read = [_file(entry) for entry in part.entries(MOST) or ()]
+    read = [_file(entry) for entry in part.get_entries(MOST) or ()]
     return tuple(file for file in read if file is not None)
 
 
-def _file(part: Part) -> KnownFile | None:
-    given = part.each(
+def _file(part: JsonValue) -> KnownFile | None:
+    given = part.read_members(
         {
-            "name": text(NAME),
-            "columns": texts(MOST_COLUMNS, NAME),
-            "label": lambda label: label.one_of(_LABELS),
-            **{of: kind(members) for of, members in _ENUMS.items()},
-            **dict.fromkeys(SEVERAL, texts(MOST_COLUMNS, NAME)),
+            "name": read_text(NAME),
+            "columns": read_texts(MOST_COLUMNS, NAME),
+            "label": lambda label: label.choose(_LABELS),
+            **{of: read_enum(members) for of, members in _ENUMS.items()},
+            **dict.fromkeys(SEVERAL, read_texts(MOST_COLUMNS, NAME)),
         },
-        dict.fromkeys(SINGLE, text(NAME)),
+        dict.fromkeys(SINGLE, read_text(NAME)),
     )
     if given is None:
         return None

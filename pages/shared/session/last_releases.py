@@ -19,7 +19,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.common.ledger import Ledger
-from dpcore.common.strict_json import Part
+from dpcore.common.strict_json import JsonValue
 from pages.shared.base import catalogue
 from pages.shared.base.question import Question
 
@@ -48,11 +48,11 @@ def to_json(held: Mapping[str, Any]) -> dict[str, Any]:
     return {of.name: saved.to_json(held[of.name]) for of, saved in _pages() if of.name in held}
 
 
-def from_json(part: Part, accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
+def from_json(part: JsonValue, accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
     """What a file holds, by name of the page; problems are noted."""
     pages = {of.name: (of, saved) for of, saved in _pages()}
     found = {}
-    for name, entry in (part.members((), tuple(pages)) or {}).items():
+    for name, entry in (part.get_members((), tuple(pages)) or {}).items():
         of, saved = pages[name]
         found[name] = saved.from_json(entry, accounts.get(name if of.own_account else "", {}))
     return {name: held for name, held in found.items() if held}

@@ -16,7 +16,7 @@ import streamlit as st
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import InputProblem, InvalidInput
-from dpcore.common.text_fields import good_fields, to_fields, to_text
+from dpcore.common.text_fields import read_good_fields, to_fields, to_text
 from pages.shared.base import catalogue, keys, page_run
 from pages.shared.base.question import From, Question
 from pages.shared.fields import setting
@@ -151,7 +151,7 @@ def read(
 def _widgets(
     kind: type[Any], widgets: Mapping[str, str], own: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[InputProblem]]:
-    found, bad, problems = good_fields(kind, own, STAND_INS)
+    found, bad, problems = read_good_fields(kind, own, STAND_INS)
     if bad:
         rest = "all else is as it says" if len(bad) < len(own) else "the app's own settings are shown"
         problems.append(InputProblem(f"not followed: {', '.join(bad)}; {rest}"))
@@ -184,7 +184,7 @@ def apply_once(spec: Question) -> None:
         problems.add(
             SPENT_GONE, remedy="Open the session file that you saved, or add what you released to it yourself"
         )
-    st.session_state[keys.LINK_PROBLEMS] = tuple(problems.found)
+    st.session_state[keys.LINK_PROBLEMS] = tuple(problems.entries)
 
 
 def _follow(fields: Mapping[str, str], spec: Question, problems: Problems) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.common.privacy import Disclosure
-from dpcore.common.strict_json import Part, kind, maybe, text
+from dpcore.common.strict_json import JsonValue, read_enum, read_optional, read_text
 from dpcore.data import saved_dataset
 from dpcore.data.design_matrix import MAX_FEATURES, MAX_LEVELS, Design, Feature, FeatureKind
 from dpcore.data.saved_table import seal_of, table_to_json
@@ -120,11 +120,11 @@ def to_json(tables: Mapping[str, OwnTable], room: int) -> tuple[dict[str, Any], 
 # --- Reading ----------------------------------------------------------------------------------------------------------
 
 
-def from_json(part: Part) -> dict[str, OwnTable]:
+def from_json(part: JsonValue) -> dict[str, OwnTable]:
     """The tables that `to_json` wrote, by name of the page; problems are noted."""
     pages = {of.name: of for of in catalogue.PAGES if of.own_file}
     tables: dict[str, OwnTable] = {}
-    for name, entry in (part.members((), tuple(pages)) or {}).items():
+    for name, entry in (part.get_members((), tuple(pages)) or {}).items():
         upload = upload_of(pages[name])
         assert upload is not None
         table = _table(entry, pages[name], upload)
@@ -133,14 +133,14 @@ def from_json(part: Part) -> dict[str, OwnTable]:
     return tables
 
 
-def _table(part: Part, of: Question, upload: TableUpload) -> OwnTable | None:
-    given = part.each(
+def _table(part: JsonValue, of: Question, upload: TableUpload) -> OwnTable | None:
+    given = part.read_members(
         {
             "content": saved_dataset.from_json,
-            "account": text(DIGEST),
-            "design": maybe(lambda design: (design.value, _design(design))),
+            "account": read_text(DIGEST),
+            "design": read_optional(lambda design: (design.value, _design(design))),
             "entered": lambda entered: _entered_of(entered, of, upload),
-            "seal": text(DIGEST),
+            "seal": read_text(DIGEST),
         }
     )
     if given is None:
@@ -156,7 +156,7 @@ def _table(part: Part, of: Question, upload: TableUpload) -> OwnTable | None:
     ):
         part.refuse("there is no such feature in the table")
     else:
-        return part.made(_used, upload, dataset, given["account"], design, given["entered"])
+        return part.build(_used, upload, dataset, given["account"], design, given["entered"])
     return None
 
 
@@ -167,15 +167,15 @@ def _used(
     return OwnTable(upload.used(data, account, design), entered)
 
 
-def _design(part: Part) -> Design | None:
-    given = part.each(
+def _design(part: JsonValue) -> Design | None:
+    given = part.read_members(
         {
-            "label": text(saved_dataset.NAME),
-            "user": text(saved_dataset.NAME),
-            "features": lambda features: tuple(map(_feature, features.entries(MAX_FEATURES) or ())),
+            "label": read_text(saved_dataset.NAME),
+            "user": read_text(saved_dataset.NAME),
+            "features": lambda features: tuple(map(_feature, features.get_entries(MAX_FEATURES) or ())),
             "intercept": _yes_or_no,
         },
-        {"positive": text(saved_dataset.NAME)},
+        {"positive": read_text(saved_dataset.NAME)},
     )
     if given is None:
         return None
@@ -185,28 +185,28 @@ def _design(part: Part) -> Design | None:
     return Design(**given)
 
 
-def _feature(part: Part) -> Feature | None:
-    parts = part.entries(3 + MAX_LEVELS) or []
+def _feature(part: JsonValue) -> Feature | None:
+    parts = part.get_entries(3 + MAX_LEVELS) or []
     if len(parts) < 3:
         part.refuse("a feature is a column, its kind, a reference level and the levels that are listed")
         return None
-    column, reference, *levels = (one.text(saved_dataset.NAME) or "" for one in (parts[0], *parts[2:]))
-    of = kind(FeatureKind)(parts[1])
+    column, reference, *levels = (one.get_text(saved_dataset.NAME) or "" for one in (parts[0], *parts[2:]))
+    of = read_enum(FeatureKind)(parts[1])
     return None if of is None else Feature(column, of, reference, tuple(levels))
 
 
-def _yes_or_no(part: Part) -> bool:
+def _yes_or_no(part: JsonValue) -> bool:
     if not isinstance(part.value, bool):
         part.must_be("true or false")
     return bool(part.value)
 
 
-def _entered_of(part: Part, of: Question, upload: TableUpload) -> dict[str, float]:
+def _entered_of(part: JsonValue, of: Question, upload: TableUpload) -> dict[str, float]:
     numbers: dict[str, float] = {}
-    for name, entry in (part.named(MOST_ENTRIES) or {}).items():
-        number = entry.number()
+    for name, entry in (part.get_named(MOST_ENTRIES) or {}).items():
+        number = entry.get_number()
         known = bool(upload.about_columns) and name.startswith(upload.about_columns)
-        if not known or Part(name, entry.place, entry.problems).text(saved_dataset.NAME) is None:
+        if not known or JsonValue(name, entry.location, entry.problems).get_text(saved_dataset.NAME) is None:
             entry.refuse(f"there is no such field on the page {of.title}")
         elif number is not None and not math.isfinite(number * 2.0):
             entry.refuse("this number is beyond what a range can hold")

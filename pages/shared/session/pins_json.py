@@ -7,7 +7,7 @@ from typing import Any
 
 from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts
-from dpcore.common.strict_json import Part, text
+from dpcore.common.strict_json import JsonValue, read_text
 from dpcore.data.saved_dataset import cut, facts_to_json, read_facts
 from pages.shared.base import catalogue
 from pages.shared.figures.pins import MOST, Pin
@@ -31,19 +31,21 @@ def to_json(pin: Pin) -> dict[str, Any]:
     return entry
 
 
-def from_json(part: Part) -> tuple[Pin, ...]:
+def from_json(part: JsonValue) -> tuple[Pin, ...]:
     """The pins of a file; those of questions that are not there are left out. Problems are noted."""
-    pins = [_pin(entry) for entry in part.entries(MOST) or ()]
+    pins = [_pin(entry) for entry in part.get_entries(MOST) or ()]
     return tuple(pin for pin in pins if pin is not None)
 
 
-def _pin(part: Part) -> Pin | None:
-    given = part.each(
+def _pin(part: JsonValue) -> Pin | None:
+    given = part.read_members(
         {
-            **dict.fromkeys(_TEXTS, text(TEXT)),
+            **dict.fromkeys(_TEXTS, read_text(TEXT)),
             **{name: functools.partial(_number, *ends) for name, ends in _NUMBERS.items()},
             **dict.fromkeys(_PAIRS, functools.partial(_texts, 2)),
-            "settings": lambda entries: tuple(_texts(2, entry) for entry in entries.entries(SETTINGS) or ()),
+            "settings": lambda entries: tuple(
+                _texts(2, entry) for entry in entries.get_entries(SETTINGS) or ()
+            ),
             "disclosure": _disclosure,
         },
         {"curve": lambda _: None},  # Pins of before had a curve, which no figure shows any more.
@@ -54,22 +56,22 @@ def _pin(part: Part) -> Pin | None:
     return Pin(**given)
 
 
-def _number(low: float, high: float, part: Part) -> float | None:
-    number = None if part.value is None else part.number()
+def _number(low: float, high: float, part: JsonValue) -> float | None:
+    number = None if part.value is None else part.get_number()
     if number is not None and not low <= number <= high:
         part.refuse(f"this must lie between {low:g} and {high:g}")
     return number
 
 
-def _texts(length: int, part: Part) -> tuple[str, ...] | None:
-    entries = part.entries(length) or []
+def _texts(length: int, part: JsonValue) -> tuple[str, ...] | None:
+    entries = part.get_entries(length) or []
     if len(entries) != length:
         part.refuse(f"this must be a list of {length} texts")
         return None
-    return tuple(entry.text(TEXT) or "" for entry in entries)
+    return tuple(entry.get_text(TEXT) or "" for entry in entries)
 
 
-def _disclosure(part: Part) -> Provenance | None:
+def _disclosure(part: JsonValue) -> Provenance | None:
     if isinstance(part.value, dict):
         return read_facts(part)
-    return part.one_of({kind.value: kind for kind in (Disclosure.PUBLIC, Disclosure.PRIVATE)})
+    return part.choose({kind.value: kind for kind in (Disclosure.PUBLIC, Disclosure.PRIVATE)})

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.common.errors import InputProblem, InvalidInput, refusal
+from dpcore.common.errors import InputProblem, InvalidInput, refuse
 from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import ReleaseFacts
 from dpcore.common.text_fields import from_fields, to_fields
@@ -52,15 +52,15 @@ class Origin:
             generator = from_fields(generators.GENERATORS[self.kind], self.fields)
             return generators.dataset(generator)
         if self.kind == UPLOADED:
-            raise refusal(
+            raise refuse(
                 "this link was made on uploaded data, which a link does not carry. Load them in Your data"
             )
         if self.kind == RELEASED:
-            raise refusal(
+            raise refuse(
                 "this link was made on a DP release, which a link does not carry. Ask for the released histogram "
                 "as a file, and load it in Your data"
             )
-        raise refusal(f"no sample or generator is called {self.kind[:40]!r}")
+        raise refuse(f"no sample or generator is called {self.kind[:40]!r}")
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,7 @@ def ledger() -> Ledger:
 def record(facts: ReleaseFacts) -> None:
     """Note one more release of the original data: the ``charge`` of whatever draws from them."""
     of = original().dataset.histogram.digest
-    st.session_state[keys.LEDGERS] = {**st.session_state.get(keys.LEDGERS, {}), of: ledger().after(facts)}
+    st.session_state[keys.LEDGERS] = {**st.session_state.get(keys.LEDGERS, {}), of: ledger().add(facts)}
 
 
 def use_release(data: Dataset) -> None:

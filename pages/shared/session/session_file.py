@@ -22,13 +22,13 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.documents import document
+from dpcore.common.documents import write_document
 from dpcore.common.errors import InputProblem, InvalidInput
 from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import Disclosure, Provenance, strictest
-from dpcore.common.strict_json import Part, load, maybe, texts
-from dpcore.common.strict_json import text as text_of
-from dpcore.common.text_fields import MAX_TEXT, field_types, good_fields, longest_texts, to_text
+from dpcore.common.privacy import Disclosure, Provenance, find_strictest
+from dpcore.common.strict_json import JsonValue, load_json, read_optional, read_texts
+from dpcore.common.strict_json import read_text as text_of
+from dpcore.common.text_fields import MAX_TEXT, list_field_types, list_text_limits, read_good_fields, to_text
 from dpcore.data import saved_dataset
 from dpcore.data.saved_dataset import FACTS, SavedDataset, facts_of, facts_to_json
 from pages.shared.base import catalogue, keys
@@ -91,7 +91,7 @@ class Content:
         # An account names its data by a digest, which is as private as they are.
         if any(private) or any(self.accounts.values()):
             return Disclosure.PRIVATE
-        return strictest([*(data.provenance for data in held), *(pin.disclosure for pin in self.pins)])
+        return find_strictest([*(data.provenance for data in held), *(pin.disclosure for pin in self.pins)])
 
 
 @dataclass
@@ -191,7 +191,7 @@ def text(content: Content, made: datetime | None = None) -> str:
     data, left_out, room = _data(content.loaded, saved_dataset.ROOM)
     own, further = own_tables.to_json(content.own, room)
     left_out += [*further, *content.left_out]
-    return document(
+    return write_document(
         SCHEMA,
         label=content.disclosure.label,
         saved=(made or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
@@ -251,7 +251,7 @@ def _accounts(accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
     }
 
 
-def _say_second_is_gone(second: Part, aside: Problems) -> None:
+def _say_second_is_gone(second: JsonValue, aside: Problems) -> None:
     """Note that a file of before holds a second data set, which no page shows any more."""
     if second.value is not None:
         aside.add("the second data set of this file is left out: pages show one data set at a time")
@@ -296,16 +296,16 @@ def read(content: bytes) -> Found:
         InvalidInput: It is no session file of this version, or what it is made of was changed or damaged; all problems
             at once.
     """
-    whole = load(content, MOST_BYTES, CALLED)
+    whole = load_json(content, MOST_BYTES, CALLED)
     if not isinstance(whole.value, dict) or whole.value.get("schema") != SCHEMA:
         whole.refuse(f"this is no session file of this version: its schema is not {SCHEMA}")
         whole.problems.raise_if_any()
     aside = Problems()  # Of settings: they are said, and the rest is followed.
-    given = whole.each(
+    given = whole.read_members(
         {
             **dict.fromkeys(("schema", "made_with", "label", "saved"), text_of(saved_dataset.SENTENCE)),
-            "left_out": texts(100, saved_dataset.SENTENCE),
-            "data": maybe(functools.partial(_loaded, aside)),
+            "left_out": read_texts(100, saved_dataset.SENTENCE),
+            "data": read_optional(functools.partial(_loaded, aside)),
             "epsilon": functools.partial(_epsilon, aside),
             "settings": lambda settings: _settings(settings, aside),
             "accounts": _read_accounts,
@@ -331,29 +331,29 @@ def read(content: bytes) -> Found:
         files=given.get("files", ()),
         **{name: given[name] for name in ("epsilon", "settings", "accounts", "pins")},
     )
-    return Found(held, tuple(aside.found), given["left_out"], given["saved"])
+    return Found(held, tuple(aside.entries), given["left_out"], given["saved"])
 
 
-def _epsilon(aside: Problems, part: Part) -> float | None:
+def _epsilon(aside: Problems, part: JsonValue) -> float | None:
     if part.value is None:
         return None
-    number = Part(part.value, part.place, aside).number()
+    number = JsonValue(part.value, part.location, aside).get_number()
     problems = [] if number is None else fields.epsilon_problems(number)
     aside.extend(problems)
     return None if problems else number
 
 
-def _loaded(aside: Problems, part: Part, behind: bool = False) -> session.Loaded | None:
+def _loaded(aside: Problems, part: JsonValue, behind: bool = False) -> session.Loaded | None:
     """Data with their origin; ``behind``: whether they are not in use, as those that a release was made of."""
 
-    def made_of(its: Part) -> session.Loaded | None:
+    def made_of(its: JsonValue) -> session.Loaded | None:
         if behind:  # At once: it could be made of others without end.
             its.refuse(MADE_OF)
             return None
         return _loaded(aside, its, behind=True)
 
-    given = part.each(
-        {"origin": text_of(40), "generator": lambda generator: generator.named(links.MAX_FIELDS)},
+    given = part.read_members(
+        {"origin": text_of(40), "generator": lambda generator: generator.get_named(links.MAX_FIELDS)},
         {
             "content": saved_dataset.from_json,
             "made_of": made_of,
@@ -363,13 +363,13 @@ def _loaded(aside: Problems, part: Part, behind: bool = False) -> session.Loaded
     if given is None:
         return None
     kind = given["origin"]
-    texts = {name: entry.text(MAX_TEXT) for name, entry in given["generator"].items()}
+    texts = {name: entry.get_text(MAX_TEXT) for name, entry in given["generator"].items()}
     if kind not in (session.UPLOADED, session.RELEASED):
         if set(given) != {"origin", "generator"} or None in texts.values():
             part.refuse("a sample or a generator has nothing beside its name and its parameters")
             return None
         origin = session.Origin(kind, texts)
-        dataset = part.made(origin.load)
+        dataset = part.build(origin.load)
         return None if dataset is None else session.Loaded(dataset, origin)
     if "content" not in given or texts:
         part.refuse("uploaded data and releases are their content, and have no parameters")
@@ -383,12 +383,12 @@ def _loaded(aside: Problems, part: Part, behind: bool = False) -> session.Loaded
     return None
 
 
-def _read_accounts(part: Part) -> dict[str, dict[str, Ledger]]:
+def _read_accounts(part: JsonValue) -> dict[str, dict[str, Ledger]]:
     known = {"": None} | {q.name: q for q in catalogue.PAGES if q.own_account}
     accounts: dict[str, dict[str, Ledger]] = {}
-    for name, of in (part.members((), tuple(known)) or {}).items():
-        for digest, entries in (of.named(MOST_DATASETS) or {}).items():
-            if Part(digest, of.place, of.problems).text(DIGEST) is None:
+    for name, of in (part.get_members((), tuple(known)) or {}).items():
+        for digest, entries in (of.get_named(MOST_DATASETS) or {}).items():
+            if JsonValue(digest, of.location, of.problems).get_text(DIGEST) is None:
                 continue
             ledger = _ledger(entries)
             if ledger is not None:
@@ -396,10 +396,10 @@ def _read_accounts(part: Part) -> dict[str, dict[str, Ledger]]:
     return accounts
 
 
-def _ledger(part: Part) -> Ledger | None:
+def _ledger(part: JsonValue) -> Ledger | None:
     releases, marks = [], []
-    for entry in part.entries(MOST_RELEASES) or ():
-        given = entry.each({**FACTS, "mark": text_of(40)})
+    for entry in part.get_entries(MOST_RELEASES) or ():
+        given = entry.read_members({**FACTS, "mark": text_of(40)})
         facts = facts_of(entry, given)
         if given is None or facts is None:
             return None
@@ -411,18 +411,18 @@ def _ledger(part: Part) -> Ledger | None:
     return Ledger(tuple(releases), tuple(marks))
 
 
-def _settings(part: Part, aside: Problems, of_all: bool = True) -> dict[str, Any]:
+def _settings(part: JsonValue, aside: Problems, of_all: bool = True) -> dict[str, Any]:
     """Session key to value of what is good; ``of_all``: whether all fields of a page that was seen are there."""
     settings: dict[str, Any] = {}
-    for name, held in (Part(part.value, part.place, aside).named(200) or {}).items():
+    for name, held in (JsonValue(part.value, part.location, aside).get_named(200) or {}).items():
         question = catalogue.named(name)
         if question is None or question.parameters is None:
             held.refuse("there is no such question here")
             continue
-        place = held.place
+        place = held.location
         by_name = question.as_now(
-            held.named(200) or {},
-            lambda value, place=place: Part(written(value), place, aside),  # type: ignore[misc]
+            held.get_named(200) or {},
+            lambda value, place=place: JsonValue(written(value), place, aside),  # type: ignore[misc]
         )
         if of_all:
             settings |= {question.key(n): value for n, value in question.came_later(by_name).items()}
@@ -430,10 +430,10 @@ def _settings(part: Part, aside: Problems, of_all: bool = True) -> dict[str, Any
     return settings
 
 
-def _fields(of: Question, held: Mapping[str, Part], aside: Problems) -> dict[str, Any]:
+def _fields(of: Question, held: Mapping[str, JsonValue], aside: Problems) -> dict[str, Any]:
     """Session key to value of those fields of a question that its parameters object takes."""
     assert of.parameters is not None
-    hints, longest = field_types(of.parameters), longest_texts(of.parameters)
+    hints, longest = list_field_types(of.parameters), list_text_limits(of.parameters)
     values: dict[str, Any] = {}
     for name, part in held.items():
         if name not in of.fields:
@@ -454,7 +454,7 @@ def _fields(of: Question, held: Mapping[str, Part], aside: Problems) -> dict[str
     return {of.key(name): value for name, value in values.items() if name in good or name in empty}
 
 
-def _typed(hint: Any, part: Part, longest: int) -> Any:
+def _typed(hint: Any, part: JsonValue, longest: int) -> Any:
     """The value as a widget holds it.
 
     Raises:
@@ -485,7 +485,7 @@ def _accepted(of: Question, values: Mapping[str, Any], empty: Collection[str]) -
     stand_ins = {name: value for name, value in links.STAND_INS.items() if name in known}
     texts = {name: to_text(value) for name, value in values.items()}
     silent = {name: str(value) for name, value in stand_ins.items() if name not in texts}
-    _, bad, _ = good_fields(of.parameters, silent | texts, stand_ins)
+    _, bad, _ = read_good_fields(of.parameters, silent | texts, stand_ins)
     choices: list[dict[str, Any]] = [{}]
     choices += [
         {name: option}
@@ -509,7 +509,7 @@ def _taken(of: Question, values: Mapping[str, Any]) -> bool:
     try:
         of.parameters(**values)
     except InvalidInput as refused:
-        return all(problem.what.endswith("got nan") for problem in refused.problems)
+        return all(problem.message.endswith("got nan") for problem in refused.problems)
     except (TypeError, ValueError):  # A field that may not be empty is.
         return False
     return True
@@ -528,7 +528,7 @@ def apply(content: Content) -> None:
         key = keys.LEDGERS if question is None else question.key(question.own_account)
         now: dict[str, Ledger] = state.get(key, {})
         state[key] = now | {
-            digest: now.get(digest, Ledger()).joined(ledger) for digest, ledger in ledgers.items()
+            digest: now.get(digest, Ledger()).merge(ledger) for digest, ledger in ledgers.items()
         }
     pinned = content.pins
     if (loaded := content.loaded) is not None:

@@ -9,7 +9,7 @@ import importlib
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.privacy import Disclosure, rounded_up
+from dpcore.common.privacy import Disclosure, format_rounded_up
 from dpcore.common.workspace import remove_abandoned
 from dpcore.dataset import Dataset
 from pages.shared.base import keys
@@ -29,7 +29,7 @@ DATA_LABELS = {
 def data_label(data: Dataset) -> str:
     """What the data in use are, in the sidebar."""
     words = DATA_LABELS[data.disclosure]
-    return f"{words}, ε = {rounded_up(data.release.epsilon)}" if data.release is not None else words
+    return f"{words}, ε = {format_rounded_up(data.release.epsilon)}" if data.release is not None else words
 
 
 @st.cache_resource(show_spinner=False)
@@ -100,7 +100,7 @@ def _say_link_problems() -> None:
     problems = st.session_state.get(keys.LINK_PROBLEMS, ())
     if not problems:
         return
-    anew = all(problem.what in links.ANEW for problem in problems)
+    anew = all(problem.message in links.ANEW for problem in problems)
     heading = (
         "This page was loaded anew."
         if anew

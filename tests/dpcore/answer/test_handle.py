@@ -12,7 +12,7 @@ from scipy import stats
 
 from dpcore import total
 from dpcore.answer import axes, handle
-from dpcore.answer.parts import LOOKS
+from dpcore.answer.parts import STYLES
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
@@ -23,7 +23,7 @@ from dpcore.learning import answer as learning_answer
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.mean import Counts, MeanParameters
 from dpcore.mean import answer as mean_answer
-from dpcore.mean.parameters import Likeness, usual
+from dpcore.mean.parameters import Likeness, choose_defaults
 from dpcore.per_group import answer as per_group_answer
 from dpcore.per_group.means import mean_error
 from dpcore.per_group.moments import error_parts, pair_error
@@ -39,8 +39,8 @@ from pages.shared.figures import figures
 
 @pytest.mark.parametrize("noise", NoiseKind)
 def test_draws_are_of_the_noise_with_a_mean_magnitude_of_1(noise):
-    drawn = handle.unit_draws(noise)
-    assert drawn.shape == (handle.SETS, handle.DOTS)
+    drawn = handle.draw_unit_noise(noise)
+    assert drawn.shape == (handle.NUM_SETS, handle.NUM_DOTS)
     law = stats.laplace() if noise is NoiseKind.LAPLACE else stats.norm(scale=math.sqrt(math.pi / 2))
     # The law's own mean magnitude is 1, and the draws are of the law.
     assert law.expect(abs) == pytest.approx(1.0)
@@ -58,21 +58,21 @@ def test_the_spread_of_the_dots_is_the_error_on_the_card_within_its_interval(noi
     asked = TotalParameters(1.0, mechanism=noise, measure=measure, own_bound=own, delta=(
         1e-4 if noise is NoiseKind.GAUSSIAN else None
     ))  # fmt: skip
-    answer = total_answer.answered(data, asked)
+    answer = total_answer.build_answer(data, asked)
     plot = answer.plots["total-error"]()
     found = plot.handle
     assert found is not None
     assert found.dots is not None
-    bounds = np.asarray(plot.drawn[found.bound])
-    at = int(np.abs(np.log(bounds / found.at)).argmin())
-    short, mean = (np.asarray(plot.drawn[name])[at] for name in (found.dots.short, found.dots.noise))
-    dots = handle.released(found.dots, float(short), float(mean)).ravel()
+    bounds = np.asarray(plot.all_columns[found.bound])
+    at = int(np.abs(np.log(bounds / found.initial_value)).argmin())
+    short, mean = (np.asarray(plot.all_columns[name])[at] for name in (found.dots.loss, found.dots.noise))
+    dots = handle.place_dots(found.dots, float(short), float(mean)).ravel()
     each = np.abs(dots) if measure is Measure.ABSOLUTE else dots**2
-    error = float(total.errors(answer.found.problem, bounds[at]).by(measure))
+    error = float(total.errors(answer.solution.problem, bounds[at]).by(measure))
     expected = error if measure is Measure.ABSOLUTE else error**2
     # Four standard errors of the mean of independent draws.
     assert abs(each.mean() - expected) <= 4.0 * each.std() / math.sqrt(each.size)
-    assert np.asarray(plot.drawn[found.error])[at] == pytest.approx(error)
+    assert np.asarray(plot.all_columns[found.error])[at] == pytest.approx(error)
 
 
 def test_of_totals_of_both_signs_dots_lie_where_the_cuts_put_them():
@@ -80,64 +80,64 @@ def test_of_totals_of_both_signs_dots_lie_where_the_cuts_put_them():
     rows, users = ContributionHistogram.from_counts(np.ones(totals.size, int)), np.arange(totals.size)
     data = Dataset("signed", "", Disclosure.PUBLIC, rows, values=Values(users, totals, "euros"))
     asked = TotalParameters(1.0, summed=Summed.VALUES, own_bound=80.0)
-    plot = total_answer.answered(data, asked).plots["total-signed"]()
+    plot = total_answer.build_answer(data, asked).plots["total-signed"]()
     found = plot.handle
     assert found is not None
     assert found.dots is not None
-    assert found.at == 80.0
-    bounds, missing = (np.asarray(plot.drawn[name]) for name in (found.bound, found.dots.short))
+    assert found.initial_value == 80.0
+    bounds, missing = (np.asarray(plot.all_columns[name]) for name in (found.bound, found.dots.loss))
     cut = [(totals - totals.clip(-bound, bound)).sum() for bound in bounds]
     assert missing == pytest.approx(cut)
     # Small bounds cut the many positive totals, large ones the single negative one.
     assert missing.min() < 0.0 < missing.max()
     # Mean distance of the dots, and the curve.
-    at = int(np.abs(bounds - found.at).argmin())
-    noise, error = (float(np.asarray(plot.drawn[name])[at]) for name in (found.dots.noise, found.error))
-    off = np.abs(handle.released(found.dots, missing[at], noise)).ravel()
+    at = int(np.abs(bounds - found.initial_value).argmin())
+    noise, error = (float(np.asarray(plot.all_columns[name])[at]) for name in (found.dots.noise, found.error))
+    off = np.abs(handle.place_dots(found.dots, missing[at], noise)).ravel()
     assert abs(off.mean() - error) <= 4.0 * off.std() / math.sqrt(off.size)
     # Ends of two sizes lie on no curve of one bound.
     apart = dataclasses.replace(asked, lower=-10.0, upper=80.0)
-    assert total_answer.answered(data, apart).plots["total-signed"]().handle is None
+    assert total_answer.build_answer(data, apart).plots["total-signed"]().handle is None
 
 
 @pytest.mark.parametrize(
     "asked",
     [
-        MeanParameters(1.0, lower=0.0, upper=100.0, **usual(samples.load("shop-events"))),
+        MeanParameters(1.0, lower=0.0, upper=100.0, **choose_defaults(samples.load("shop-events"))),
         MeanParameters(0.3, lower=0.0, upper=100.0, own_cap=20),
         MeanParameters(1.0, lower=0.0, upper=100.0, counts=Counts.PRIVATE),
     ],
     ids=["values read", "counts only, own bound", "private counts"],
 )
 def test_the_dots_of_a_mean_have_its_error_shift_and_draw_of_rows_included(asked):
-    answer = mean_answer.answered(samples.load("shop-events"), asked)
+    answer = mean_answer.build_answer(samples.load("shop-events"), asked)
     plot = answer.plots["mean-error"]()
     found = plot.handle
     assert found is not None
     assert found.dots is not None
-    bounds = np.asarray(plot.drawn[found.bound])
-    at = int(np.abs(np.log(bounds / found.at)).argmin())
+    bounds = np.asarray(plot.all_columns[found.bound])
+    at = int(np.abs(np.log(bounds / found.initial_value)).argmin())
     short, noise, drawn = (
-        float(np.asarray(plot.drawn[name])[at])
-        for name in (found.dots.short, found.dots.noise, found.dots.sampling)
+        float(np.asarray(plot.all_columns[name])[at])
+        for name in (found.dots.loss, found.dots.noise, found.dots.sampling)
     )
-    squares = handle.released(found.dots, short, noise, drawn).ravel() ** 2
-    expected = float(np.asarray(plot.drawn[found.error])[at]) ** 2
+    squares = handle.place_dots(found.dots, short, noise, drawn).ravel() ** 2
+    expected = float(np.asarray(plot.all_columns[found.error])[at]) ** 2
     # Four standard errors of a mean of independent draws; of Laplace noise, a normal draw and a shift none has more
     # than a Laplace draw alone, sqrt(6 - 1) of its mean.
     assert abs(squares.mean() - expected) <= 4.0 * math.sqrt(5.0) * expected / math.sqrt(squares.size)
     if asked.likeness is Likeness.FROM_VALUES:
         # Dots lie on the side to which leaving rows out moves the mean.
-        assert short == pytest.approx(-float(np.asarray(answer.found.capped.shift)[at]))
+        assert short == pytest.approx(-float(np.asarray(answer.solution.capped.shift)[at]))
         assert short != 0.0
         assert drawn > 0.0
 
 
 def test_draws_besides_noise_are_normal_and_not_those_of_the_noise():
-    noise = handle.unit_draws(NoiseKind.LAPLACE)
-    drawn = handle.normal_draws(NoiseKind.LAPLACE)
+    noise = handle.draw_unit_noise(NoiseKind.LAPLACE)
+    drawn = handle.draw_normal(NoiseKind.LAPLACE)
     # Each is there once: only their order goes by the noise.
-    assert np.unique(drawn[:, 0]).size == handle.SETS
+    assert np.unique(drawn[:, 0]).size == handle.NUM_SETS
     # Together, the set that is seen first has about the spread of both laws.
     both = (noise[0] + drawn[0]) ** 2
     assert both.mean() == pytest.approx(2.0 + 1.0, rel=0.25)
@@ -148,7 +148,7 @@ def test_draws_besides_noise_are_normal_and_not_those_of_the_noise():
 
 def test_where_nothing_is_released_there_are_no_dots_and_what_has_no_bound_is_drawn_at_the_top():
     asked = LearningParameters(1.0, bias=BiasTerm.COROLLARY_1)
-    plot = learning_answer.answered(samples.load("shop-events"), asked).plots["learning-bound"]()
+    plot = learning_answer.build_answer(samples.load("shop-events"), asked).plots["learning-bound"]()
     assert plot.handle is not None
     assert plot.handle.dots is None
     told = figures.handle_told(plot, plot.handle)
@@ -175,26 +175,26 @@ GAUSSIAN = {"noise": NoiseKind.GAUSSIAN, "delta": 1e-6}
     ids=["rows", "own pair, Gaussian", "mean of roots", "users", "signed sum", "mean, without parts"],
 )
 def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(asked):
-    answer = per_group_answer.answered(GROUPED, asked)
+    answer = per_group_answer.build_answer(GROUPED, asked)
     plot = answer.plots["per-group-error"]()
     found = plot.handle
     assert found is not None
     assert found.dots is not None
     assert found.second is not None
-    assert found.dots.what == ("groups" if found.parts else "errors of this size")
+    assert found.dots.unit_name == ("groups" if found.parts else "errors of this size")
     # The place of the grid at which it stands, nearest by ratio; a pair of one's own lies between two of its places.
-    groups, amounts = np.asarray(plot.drawn["max_groups"]), np.asarray(plot.drawn["max_amount"])
-    l0, amount = found.at, found.second.at
+    groups, amounts = np.asarray(plot.all_columns["max_groups"]), np.asarray(plot.all_columns["max_amount"])
+    l0, amount = found.initial_value, found.second.initial_value
     at = int((np.abs(np.log(groups / l0)) + np.abs(np.log(amounts / amount))).argmin())
-    error = float(np.asarray(plot.drawn["error"])[at])
-    problem = answer.found.problem
+    error = float(np.asarray(plot.all_columns["error"])[at])
+    problem = answer.solution.problem
     mean = asked.statistic is Statistic.MEAN
     exact = (mean_error if mean else pair_error)(problem, int(groups[at]), float(amounts[at]))
     assert error == pytest.approx(exact)
-    columns = (np.asarray(plot.drawn.get(name, 0.0)) for name in (found.dots.short, found.dots.noise))
+    columns = (np.asarray(plot.all_columns.get(name, 0.0)) for name in (found.dots.loss, found.dots.noise))
     short, noise = (float(column[at]) if column.ndim else 0.0 for column in columns)
-    drawn = float(np.asarray(plot.drawn[found.dots.sampling])[at])
-    squares = handle.released(found.dots, short, noise, drawn).ravel() ** 2
+    drawn = float(np.asarray(plot.all_columns[found.dots.sampling])[at])
+    squares = handle.place_dots(found.dots, short, noise, drawn).ravel() ** 2
     # As for a mean: four standard errors, of at most sqrt(5) of a mean square.
     assert abs(squares.mean() - error**2) <= 4.0 * math.sqrt(5.0) * error**2 / math.sqrt(squares.size)
     if mean:
@@ -203,14 +203,14 @@ def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(aske
     parts = error_parts(problem, int(groups[at]), float(amounts[at]))
     expected = {"bias": parts.clipped + parts.left_out, "sampling": parts.sampling, "noise": parts.noise}
     for name, part in expected.items():
-        assert float(np.asarray(plot.drawn[name])[at]) ** 2 == pytest.approx(
+        assert float(np.asarray(plot.all_columns[name])[at]) ** 2 == pytest.approx(
             error * part, abs=1e-9 * error**2
         )
     if (
         asked.statistic is Statistic.USERS
     ):  # Nobody counts twice in a group: the figure is a curve, and so are the parts.
-        drawn = {trace.name: list(trace.y) for trace in plotly_figures.figure(plot).data}
-        assert drawn["Noise"] == pytest.approx(np.asarray(plot.drawn["noise"]).tolist())
+        drawn = {trace.name: list(trace.y) for trace in plotly_figures.draw(plot).data}
+        assert drawn["Noise"] == pytest.approx(np.asarray(plot.all_columns["noise"]).tolist())
     told = figures.handle_told(plot, found)
     assert len(told["bounds"]) * len(told["second"]["bounds"]) == len(told["errors"])
     assert figures.handle_moves(found, "per_group.{}".format) == (
@@ -222,16 +222,16 @@ def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(aske
 def test_the_dots_of_start_are_off_by_what_its_card_says_on_average():
     data = samples.load("online-retail-lines")
     for bound in (None, 60):
-        answer = start_answer.answered(data, StartParameters(1.0, bound))
+        answer = start_answer.build_answer(data, StartParameters(1.0, bound))
         plot = answer.plots["start-tradeoff"]()
         found = plot.handle
         assert found is not None
         assert found.dots is not None
-        bounds = np.asarray(plot.drawn["bound"])
-        at = int(np.abs(np.log(bounds / found.at)).argmin())
-        short, noise = (float(np.asarray(plot.drawn[name])[at]) for name in ("bias", "mean_noise"))
-        away = np.abs(handle.released(found.dots, short, noise))
-        error = answer.found.error_at(float(bounds[at]))
+        bounds = np.asarray(plot.all_columns["bound"])
+        at = int(np.abs(np.log(bounds / found.initial_value)).argmin())
+        short, noise = (float(np.asarray(plot.all_columns[name])[at]) for name in ("bias", "mean_noise"))
+        away = np.abs(handle.place_dots(found.dots, short, noise))
+        error = answer.solution.evaluate_error(float(bounds[at]))
         assert abs(away.mean() - error) <= 4.0 * away.std() / math.sqrt(away.size)
         # Where it stands first is at the number on the card.
         if bound is None:
@@ -239,17 +239,17 @@ def test_the_dots_of_start_are_off_by_what_its_card_says_on_average():
 
 
 ON_SHOP = {
-    "start": lambda: start_answer.answered(GROUPED, StartParameters(1.0)),
-    "mean": lambda: mean_answer.answered(
-        GROUPED, MeanParameters(1.0, lower=0.0, upper=100.0, **usual(GROUPED))
+    "start": lambda: start_answer.build_answer(GROUPED, StartParameters(1.0)),
+    "mean": lambda: mean_answer.build_answer(
+        GROUPED, MeanParameters(1.0, lower=0.0, upper=100.0, **choose_defaults(GROUPED))
     ),
-    "total": lambda: total_answer.answered(GROUPED, TotalParameters(1.0, measure=Measure.RMSE)),
-    "total, Gaussian": lambda: total_answer.answered(
+    "total": lambda: total_answer.build_answer(GROUPED, TotalParameters(1.0, measure=Measure.RMSE)),
+    "total, Gaussian": lambda: total_answer.build_answer(
         GROUPED, TotalParameters(1.0, Summed.VALUES, NoiseKind.GAUSSIAN, 1e-6, Measure.RMSE)
     ),
-    "total, at most": lambda: total_answer.answered(GROUPED, TotalParameters(1.0, measure=Measure.BOUND)),
-    "per_group": lambda: per_group_answer.answered(GROUPED, PerGroupParameters(1.0)),
-    "learning": lambda: learning_answer.answered(GROUPED, LearningParameters(1.0)),
+    "total, at most": lambda: total_answer.build_answer(GROUPED, TotalParameters(1.0, measure=Measure.BOUND)),
+    "per_group": lambda: per_group_answer.build_answer(GROUPED, PerGroupParameters(1.0)),
+    "learning": lambda: learning_answer.build_answer(GROUPED, LearningParameters(1.0)),
 }
 
 
@@ -259,22 +259,24 @@ def test_figure_and_card_say_the_same_parts_in_the_same_colours_and_these_make_t
     plot = answer.plots[next(iter(answer.plots))]()
     found = plot.handle
     assert found is not None
-    assert [part.name for part in answer.parts] == [part.name for part in found.parts]
-    assert {part.name for part in answer.parts} <= {"Bias", "Sampling", "Noise"}
+    assert [part.name for part in answer.error_parts] == [part.name for part in found.parts]
+    assert {part.name for part in answer.error_parts} <= {"Bias", "Sampling", "Noise"}
     told = {part["name"]: part["colour"] for part in figures.handle_told(plot, found)["parts"]}
-    drawn = {trace.name: trace for trace in plotly_figures.figure(plot).data}
-    size, error = {part.name: part.value for part in answer.parts}, answer.numbers[1].value
+    drawn = {trace.name: trace for trace in plotly_figures.draw(plot).data}
+    size, error = {part.name: part.value for part in answer.error_parts}, answer.numbers[1].value
     for part in found.parts:
-        assert told[part.name] == plotly_figures.LINES[LOOKS[part.name]]["color"]
+        assert told[part.name] == plotly_figures.LINE_STYLES[STYLES[part.name]]["color"]
         if page == "per_group":  # A map has no curves; its place is that of the pair.
-            at = int(np.argmin(np.asarray(plot.drawn["error"])))
-            assert float(np.asarray(plot.drawn[part.column])[at]) == pytest.approx(size[part.name])
+            at = int(np.argmin(np.asarray(plot.all_columns["error"])))
+            assert float(np.asarray(plot.all_columns[part.column])[at]) == pytest.approx(size[part.name])
             continue
         assert drawn[part.name].line.color == told[part.name]
         # What the card says lies on the curve, between two of its points; a bound on totals is rounded.
         slack = 0.02 if page == "total, Gaussian" else 1e-9
-        bounds, column = (np.asarray(plot.drawn[name], dtype=float) for name in (found.bound, part.column))
-        after = int(np.searchsorted(bounds, found.at))
+        bounds, column = (
+            np.asarray(plot.all_columns[name], dtype=float) for name in (found.bound, part.column)
+        )
+        after = int(np.searchsorted(bounds, found.initial_value))
         near = column[max(after - 1, 0) : after + 1]
         assert near.min() * (1 - slack) <= size[part.name] <= near.max() * (1 + slack)
     squares = math.sqrt(sum(value**2 for value in size.values()))
@@ -289,7 +291,7 @@ def test_figure_and_card_say_the_same_parts_in_the_same_colours_and_these_make_t
 def test_of_private_data_dots_say_that_they_are_the_model_s_alone():
     for disclosure in (Disclosure.PUBLIC, Disclosure.PRIVATE):
         data = dataclasses.replace(GROUPED, disclosure=disclosure)
-        plot = total_answer.answered(data, TotalParameters(1.0)).plots["total-error"]()
+        plot = total_answer.build_answer(data, TotalParameters(1.0)).plots["total-error"]()
         told = figures.handle_told(plot, plot.handle)
         private = disclosure is Disclosure.PRIVATE
         assert told["dots"]["alone"] == private
@@ -298,20 +300,20 @@ def test_of_private_data_dots_say_that_they_are_the_model_s_alone():
 
 def some_of(counts):
     values, users = np.unique(counts, return_counts=True)
-    return axes.some_users(values, users, "rows")
+    return axes.sample_users(values, users, "rows")
 
 
 def test_users_are_some_of_all_from_the_heaviest_to_the_lightest():
     rng = np.random.default_rng(5)
     sizes = np.sort(rng.zipf(1.4, 3_000).clip(max=5_000))[::-1]
     shown = some_of(sizes)
-    assert shown.sizes[0] == sizes[0]
-    assert shown.sizes[-1] == sizes[-1]
-    assert (np.diff(shown.sizes) <= 0).all()
+    assert shown.contributions[0] == sizes[0]
+    assert shown.contributions[-1] == sizes[-1]
+    assert (np.diff(shown.contributions) <= 0).all()
     # The ten heaviest are all there.
-    assert shown.sizes[:10].tolist() == sizes[:10].tolist()
-    assert handle.MOST_USERS / 2 < shown.sizes.size <= handle.MOST_USERS
+    assert shown.contributions[:10].tolist() == sizes[:10].tolist()
+    assert handle.MAX_USERS / 2 < shown.contributions.size <= handle.MAX_USERS
     assert "of 3,000 users" in shown.title
     few = some_of(np.array([3, 1, 2]))
-    assert few.sizes.tolist() == [3.0, 2.0, 1.0]
+    assert few.contributions.tolist() == [3.0, 2.0, 1.0]
     assert few.title == "3 users"

@@ -16,7 +16,7 @@ import pytest
 from dpcore.code import Choice, Library, Released, Training, write
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure, Neighbours
-from dpcore.common.strict_json import Part
+from dpcore.common.strict_json import JsonValue
 from dpcore.counting import count, open_files, read_table
 from dpcore.data import layout, saved_dataset
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
@@ -63,7 +63,7 @@ def test_the_app_says_how_it_read_a_file(name: str, small_bytes: int, here: Path
     np.testing.assert_allclose(np.sort(data.values.values), sorted(amount for *_, amount in nasty.rows))
     # A script from Downloads brings the same data again.
     code = Code()
-    cell = script.dataset_cell(code, script.Source(data, rows=True), False)
+    cell = script.write_dataset_cell(code, script.Source(data, needs_rows=True), False)
     brought: dict[str, Any] = {}
     exec("\n".join([*code.import_lines(), cell]), brought)
     assert brought["data"].histogram == data.histogram
@@ -71,8 +71,8 @@ def test_the_app_says_how_it_read_a_file(name: str, small_bytes: int, here: Path
     # A session file carries it, and it is no part of what the data are.
     saved = saved_dataset.to_json(data).content
     problems = Problems()
-    again = saved_dataset.from_json(Part(saved, "", problems))
-    assert not problems.found
+    again = saved_dataset.from_json(JsonValue(saved, "", problems))
+    assert not problems.entries
     assert again is not None
     assert again.layout == data.layout
     assert again.digest == data.digest

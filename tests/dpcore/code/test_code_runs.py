@@ -39,7 +39,7 @@ from dpcore.regression.problem import RegressionProblem
 from dpcore.training import descent, pace
 from dpcore.training.answer import code as code_of_training
 from dpcore.training.mechanism import Mechanism
-from dpcore.training.rows import Scaling, prepare
+from dpcore.training.rows import Scaling, prepare_rows
 from dpcore.training.weighting import Cell, Method
 from tests.dpcore.code.choices import EVERY, REPLACE, VALUES, choice
 
@@ -385,7 +385,7 @@ def test_task_weights_are_those_of_dpcore(folder: Path, fit: BudgetFit) -> None:
     )
     graph = TaskGraph.from_pairs(Pairs(pairs["user"], pairs["task"], 40), 400)
     problem = TaskProblem.from_graph(graph, budget, Loss.CONVEX)
-    expected = WeightRule(0.25, fit).weights(problem).pair_weights()
+    expected = WeightRule(0.25, fit).allocate(problem).compute_pair_weights()
     np.testing.assert_allclose(pairs["weight"], expected, rtol=1e-9)
     used = (pairs["weight"] ** 2).groupby(pairs["user"]).sum()
     assert used.max() <= budget
@@ -490,15 +490,15 @@ def test_a_classifier_is_the_one_of_the_page(folder: Path, monkeypatch: pytest.M
         [np.ones(len(table)), *((table["product"] == level) for level in ("p01", "p02", "p03"))]
     )
     users = pd.factorize(table["user_id"])[0]
-    rows = prepare(
+    rows = prepare_rows(
         LabelledRows(features, table["amount"], users, ("1", "2", "3", "4")),
         Scaling((None,) * 4, 2.0**0.5),
         45.0,
     )
     mechanism = Mechanism(1.0, 1e-5)
     silence = np.zeros((mechanism.steps, 4, 1)), np.zeros(1)
-    monkeypatch.setattr(descent, "noise_of", lambda *_: silence)
-    page = descent.train(rows, mechanism, Cell(Method.SMOOTH, 2.5), 0, range(1))
+    monkeypatch.setattr(descent, "draw_noise", lambda *_: silence)
+    page = descent.train_cell(rows, mechanism, Cell(Method.SMOOTH, 2.5), 0, range(1))
     assert page is not None
     np.testing.assert_allclose(got, page[:, 0], rtol=1e-9)
     assert not np.array_equal(run(chosen, Library.PYTHON)["theta"], run(chosen, Library.PYTHON)["theta"])
@@ -517,10 +517,10 @@ def test_a_classifier_by_the_rule_is_the_one_of_the_page(
     folder: Path, monkeypatch: pytest.MonkeyPatch, cell: Cell
 ) -> None:
     # Without noise, but with the step lengths and the quantile that noise calls for, it is the page's descent.
-    mechanism = pace.by_rule(Mechanism(2.0, 1e-5))
+    mechanism = pace.apply_rule(Mechanism(2.0, 1e-5))
     training = EVERY["classifier"].training
     assert training is not None
-    by_rule = code_of_training._trained_by(training, mechanism, cell)
+    by_rule = code_of_training._set_noise(training, mechanism, cell)
     assert by_rule.rule is not None
     quiet = replace(
         by_rule, gradient_noise=0.0, rule=replace(by_rule.rule, count_noise=0.0, number_noise=0.0)
@@ -532,17 +532,17 @@ def test_a_classifier_by_the_rule_is_the_one_of_the_page(
         [np.ones(len(table)), *((table["product"] == level) for level in ("p01", "p02", "p03"))]
     )
     users = pd.factorize(table["user_id"])[0]
-    rows = prepare(
+    rows = prepare_rows(
         LabelledRows(features, table["amount"], users, ("1", "2", "3", "4")),
         Scaling((None,) * 4, 2.0**0.5),
         45.0,
     )
     silence = np.zeros((mechanism.steps, 4, 1)), np.zeros(1)
-    monkeypatch.setattr(descent, "noise_of", lambda *_: silence)
+    monkeypatch.setattr(descent, "draw_noise", lambda *_: silence)
     if cell.method is Method.FOLLOWED:
-        page = descent.without_noise(rows, mechanism, True)
+        page = descent.descend_without_noise(rows, mechanism, True)
     else:
-        page = descent.train(rows, mechanism, cell, 0, range(1))
+        page = descent.train_cell(rows, mechanism, cell, 0, range(1))
     assert page is not None
     np.testing.assert_allclose(got, page[:, 0], rtol=1e-6)
     noisy = replace(chosen, training=by_rule)

@@ -20,8 +20,16 @@ from dpcore.common.privacy import Disclosure
 from dpcore.counting import count, open_files
 from dpcore.data import samples
 from dpcore.data.column_roles import Roles, TableKind
-from dpcore.plan import Budget, PlanParameters, Program, drawn, table, total_amount, usual
-from dpcore.plan.programs import program_of
+from dpcore.plan import (
+    Budget,
+    PlanParameters,
+    Program,
+    allocate_lines,
+    choose_defaults,
+    compute_total_amount,
+    table,
+)
+from dpcore.plan.programs import make_program
 from tests.dpcore.code import together
 from tests.dpcore.code.choices import VALUES, choice
 from tests.dpcore.code.files import FURTHER, NASTY
@@ -142,15 +150,15 @@ def test_a_plan_is_written_with_its_parts_and_bounds_and_charged_at_most_epsilon
 
     data = samples.load("shop-events")
     parameters = PlanParameters(1.0, lines="users; rows; sum", program=Program.OPENDP)
-    lines = drawn(data, parameters, table.planned(data, parameters), [0.1, 0.2, 0.7])
-    asked = program_of(data, parameters, lines)
+    lines = allocate_lines(data, parameters, table.plan_lines(data, parameters), [0.1, 0.2, 0.7])
+    asked = make_program(data, parameters, lines)
     assert asked is not None
     (folder / "sample_data").symlink_to(folder)
-    assert [part.parts for part in asked.releases] == [line.parts for line in lines]
+    assert [part.parts for part in asked.releases] == [line.num_parts for line in lines]
     assert [line.share for line in lines] == pytest.approx([0.1, 0.2, 0.7], abs=2.0**-20)
     for library in (Library.PYTHON, Library.OPENDP):
         names = together.run(asked, library)
-        assert names["TOTAL"] == total_amount(parameters.budget) <= 1.0
+        assert names["TOTAL"] == compute_total_amount(parameters.budget) <= 1.0
         each = [parts * names["TOTAL"] / 2**20 for parts in names["SHARES"].values()]
         assert composed([least_scale(share) for share in each]) <= 1.0
     assert composed([least_scale(0.1), least_scale(0.2)]) > 0.3  # which is what parts are for
@@ -247,9 +255,9 @@ def test_rows_without_a_group_count_as_rows_and_in_no_group(
         lines="rows; sum; users per group; rows per group; sums per group",
         program=Program[library.name],
     )
-    lines = drawn(data, parameters, table.planned(data, parameters), [0.2] * 5)
+    lines = allocate_lines(data, parameters, table.plan_lines(data, parameters), [0.2] * 5)
     assert [line.bound for line in lines] == pytest.approx([3.0, 6.0, 1.0, 1.0, 1.0], rel=0.01)
-    asked = program_of(data, parameters, lines)
+    asked = make_program(data, parameters, lines)
     assert asked is not None
     released = together.run(asked, library)["released"]
     assert released["rows"] == pytest.approx(180.0, abs=3 / 200 * SURE)
@@ -285,12 +293,12 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
     assert data is not None
     what = "users; rows; sum; mean within 1; users per group; rows per group; sums per group"
     parameters = PlanParameters(
-        1000.0, lines=what, lower=-50.0, upper=50.0, program=Program[library.name], **usual(data)
+        1000.0, lines=what, lower=-50.0, upper=50.0, program=Program[library.name], **choose_defaults(data)
     )
-    lines = drawn(
-        data, parameters, table.planned(data, parameters), [*[1.0 / 12.0] * 3, 0.5, *[1.0 / 12.0] * 3]
+    lines = allocate_lines(
+        data, parameters, table.plan_lines(data, parameters), [*[1.0 / 12.0] * 3, 0.5, *[1.0 / 12.0] * 3]
     )
-    asked = program_of(data, parameters, lines)
+    asked = make_program(data, parameters, lines)
     assert asked is not None
     # The public list names a group in which nobody is.
     text = write(asked, library).text.replace("str] = []", 'str] = ["a", "b", "c", "nobody"]')
@@ -300,7 +308,7 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
     sizes, totals = Counter(user for user, _, _ in rows), defaultdict(float)
     for user, _, value in rows:
         totals[user] += value
-    of_line = {line.planned.line.what: line for line in lines}
+    of_line = {line.planned.line.label: line for line in lines}
     sensitivity = {"users": 1.0, "rows": of_line["rows"].bound, "sum": of_line["sum"].bound}
     kept = {
         "users": (len(sizes), 0.0),
@@ -336,7 +344,7 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
         ("sums per group", math.fsum),
     ):
         line, found = of_line[name], released[name]
-        most = 1.0 if math.isnan(line.second) else line.second
+        most = 1.0 if math.isnan(line.second_bound) else line.second_bound
         scale = line.bound * most / line.amount
         assert line.bound == 2.0
         assert sorted(found) == ["a", "b", "c", "nobody"]
@@ -362,7 +370,9 @@ def test_a_plan_does_not_run_where_a_value_is_missing_and_neither_is_there_one(
     parameters = PlanParameters(
         900.0, lines="rows; sum; mean within 1", lower=0.0, upper=9.0, program=Program[library.name]
     )
-    asked = program_of(data, parameters, drawn(data, parameters, table.planned(data, parameters), [0.3] * 3))
+    asked = make_program(
+        data, parameters, allocate_lines(data, parameters, table.plan_lines(data, parameters), [0.3] * 3)
+    )
     assert asked is not None
     (tmp_path / "few.csv").write_text("who,what\na,1\nb,\n")
     with pytest.raises(InvalidInput, match="the cell is blank"):
@@ -396,7 +406,7 @@ def test_the_whole_budget_of_gaussian_releases_is_what_opendp_converts_to_epsilo
     import opendp.prelude as dp
 
     for epsilon in (0.1, 1.0, 7.0):
-        rho = total_amount(Budget(epsilon, GAUSSIAN, 1e-6))
+        rho = compute_total_amount(Budget(epsilon, GAUSSIAN, 1e-6))
         one = dp.m.make_gaussian(
             dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float), scale=math.sqrt(0.5 / rho)
         )

@@ -17,10 +17,10 @@ from dpcore.data import samples
 from dpcore.data.group_pairs import pairs_of_rows
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
-from dpcore.learning.answer import answered as of_learning
-from dpcore.per_group.answer import answered as of_groups
+from dpcore.learning.answer import build_answer as of_learning
+from dpcore.per_group.answer import build_answer as of_groups
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
-from dpcore.quantile.answer import answered as of_quantile
+from dpcore.quantile.answer import build_answer as of_quantile
 from dpcore.quantile.parameters import QuantileParameters
 
 SHOP = samples.load("shop-events")
@@ -53,7 +53,7 @@ def test_pages_say_the_figure_of_their_rows():
         pytest.approx(whole, rel=5e-3)
     ]
     learnt = of_learning(SHOP, LearningParameters(1.0))
-    kept = np.minimum(counts, learnt.found.choice.cap)
+    kept = np.minimum(counts, learnt.solution.choice.cap)
     factor = math.sqrt(1.0 + rho * ((kept**2).sum() / kept.sum() - 1.0))
     assert numbers_of(learnt) == [pytest.approx(factor, rel=5e-3)]
     assert 1.0 < factor < whole
@@ -70,7 +70,7 @@ def test_nothing_is_assumed_of_users_per_group_but_for_what_a_mean_estimates():
     mean = of_groups(made, PerGroupParameters(1.0, statistic=Statistic.MEAN, lower=0.0, upper=1.0))
     assert mean.facts[alike.NAME].startswith("nothing is assumed")
     middle, worst = numbers_of(mean)
-    pairs = mean.found.problem.pairs
+    pairs = mean.solution.problem.pairs
     each = []
     for group in range(pairs.num_groups):
         s = pairs.rows[pairs.group_codes == group].astype(float)
@@ -87,7 +87,7 @@ def test_regression_says_by_how_much_the_best_weights_err_more():
         pd.DataFrame({"user": codes, "x": features[:, 1], "y": generator.uniform(size=codes.size)}),
         user="user", label="y", features=["x"], epsilon=1.0, lower=0.0, upper=1.0,
     )  # fmt: skip
-    ours, rho = answer.found.ours, alike.ASSUMED_SHARE
+    ours, rho = answer.solution.ours, alike.ASSUMED_SHARE
     by_user = sum(((ours.matrix[:, codes == user].sum(axis=1)) ** 2).sum() for user in range(12))
     effect = 1.0 - rho + rho * by_user / (ours.matrix**2).sum()
     assert numbers_of(answer) == [pytest.approx(effect, rel=5e-3)]

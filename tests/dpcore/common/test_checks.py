@@ -21,7 +21,7 @@ def test_hostile_values_get_a_sentence(check: str, value: object) -> None:
     problems = Problems()
     limits = (0, 10) if check in {"between", "inside", "whole"} else ()
     assert getattr(problems, check)(*limits, epsilon=value) is False
-    (problem,) = problems.found
+    (problem,) = problems.entries
     assert problem.sentence.startswith("Epsilon must ")
     assert len(problem.sentence) < 150
 
@@ -48,7 +48,7 @@ def test_all_problems_are_raised_together_and_in_order() -> None:
     problems = Problems()
     problems.positive(epsilon=0, value_bound=-1)
     problems.whole(1, 5, cap=2.5)
-    problems.add("the file is empty", where="row 1", remedy="Choose another file")
+    problems.add("the file is empty", location="row 1", remedy="Choose another file")
     with pytest.raises(InvalidInput) as raised:
         problems.raise_if_any()
     assert str(raised.value).split("\n") == [
@@ -70,10 +70,10 @@ def test_nothing_found_raises_nothing() -> None:
 def test_problems_can_be_handed_on() -> None:
     outer = Problems()
     outer.extend(InvalidInput(["a", InputProblem("b")]).problems)
-    assert [p.what for p in outer.found] == ["a", "b"]
+    assert [p.message for p in outer.entries] == ["a", "b"]
     # Of a problem that is known already nothing is said twice.
-    outer.extend(outer.found)
-    assert len(outer.found) == 2
+    outer.extend(outer.entries)
+    assert len(outer.entries) == 2
 
 
 def test_a_block_refuses_at_its_end_with_all_that_it_found() -> None:
@@ -91,7 +91,7 @@ def test_a_block_refuses_at_its_end_with_all_that_it_found() -> None:
     with pytest.raises(InvalidInput) as raised:
         checks()
     assert passed == ["within", "behind"]
-    assert [p.what for p in raised.value.problems] == [
+    assert [p.message for p in raised.value.problems] == [
         "epsilon must be a finite number above 0; got 0",
         "cap must be a whole number between 1 and 5; got 2.5",
         "lower must lie below upper; got 2 and 1",
@@ -126,5 +126,5 @@ def test_a_check_alone_refuses_at_once_and_remembers_nothing() -> None:
     ):
         with pytest.raises(InvalidInput):
             refused()
-    assert not require.found
+    assert not require.entries
     assert require.of_kind(str, name="one")

@@ -9,7 +9,7 @@ from scipy.integrate import quad
 
 from dpcore.common import privacy
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import GaussianNoise, gaussian_epsilon
+from dpcore.common.privacy import GaussianNoise, compute_gaussian_epsilon
 from dpcore.multitask import budget
 
 CASES = [(e, d) for e in (1e-3, 0.1, 1.0, 5.0, 50.0) for d in (1e-12, 1e-6, 1e-2, 0.5)]
@@ -40,7 +40,7 @@ def test_spends_no_more_than_delta_and_hardly_less(epsilon, delta):
 @pytest.mark.parametrize(("epsilon", "delta"), CASES)
 def test_inverse_never_exceeds_epsilon(epsilon, delta):
     sigma = GaussianNoise.for_release(1.0, epsilon, delta).scale
-    assert gaussian_epsilon(sigma, delta) <= epsilon
+    assert compute_gaussian_epsilon(sigma, delta) <= epsilon
 
 
 def test_scales_with_the_sensitivity():
@@ -74,4 +74,4 @@ def test_what_dp_accounting_warns_of_on_some_processors_stays_inside(monkeypatch
     privacy._gaussian_unit_scale.cache_clear()
     assert GaussianNoise.for_release(1.0, 1.25e-5, 1e-6).scale > 0.0
     target = budget.PrivacyTarget(1.25e-5, 1e-6)
-    assert budget.epsilon_spent(budget.exact_budget(target), target.delta) <= target.epsilon
+    assert budget.compute_epsilon(budget.compute_exact_budget(target), target.delta) <= target.epsilon

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from dpcore.common.errors import InvalidInput
-from dpcore.common.least_noise import least_noise
+from dpcore.common.least_noise import find_least_noise
 
 
 @given(
@@ -29,7 +29,7 @@ def test_it_is_the_root_from_above_with_few_looks(log_epsilon, slope, bend, off)
 
     exact = math.exp(brentq(lambda log: math.log(spent(math.exp(log)) / epsilon), -60.0, 60.0, xtol=1e-14))
     looked.clear()
-    found = least_noise(spent, epsilon, off * exact, 1e-9)
+    found = find_least_noise(spent, epsilon, off * exact, 1e-9)
     assert found in looked
     assert spent(found) <= epsilon
     assert found == pytest.approx(exact, rel=1e-8)
@@ -37,11 +37,11 @@ def test_it_is_the_root_from_above_with_few_looks(log_epsilon, slope, bend, off)
 
 
 def test_what_spends_nothing_beyond_some_noise_has_its_least():
-    found = least_noise(lambda noise: max(2.0 - noise, 0.0), 0.5, 40.0, 1e-9)
+    found = find_least_noise(lambda noise: max(2.0 - noise, 0.0), 0.5, 40.0, 1e-9)
     assert found == pytest.approx(1.5, rel=1e-8)
     assert found >= 1.5
 
 
 def test_where_no_noise_keeps_the_budget_that_is_said():
     with pytest.raises(InvalidInput, match="o noise was found"):
-        least_noise(lambda noise: 2.0, 1.0, 1.0, 1e-3)
+        find_least_noise(lambda noise: 2.0, 1.0, 1.0, 1e-3)

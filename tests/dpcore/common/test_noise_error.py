@@ -46,7 +46,7 @@ def test_rmse_is_the_integral(noise, shift):
 @BOTH
 def test_without_noise_the_error_is_the_bias(noise):
     for measure in Measure:
-        assert noise_error.measured(measure, noise, [3.0, 0.0], [0.0, 0.0]).tolist() == [3.0, 0.0]
+        assert noise_error.measure_error(measure, noise, [3.0, 0.0], [0.0, 0.0]).tolist() == [3.0, 0.0]
     # A subnormal scale must not overflow the ratio into a NaN.
     assert float(noise_error.expected_absolute(noise, 5.0, 5e-324)) == 5.0
 
@@ -54,11 +54,11 @@ def test_without_noise_the_error_is_the_bias(noise):
 @BOTH
 @pytest.mark.parametrize("measure", list(Measure))
 def test_slope_and_intercept_are_those_of_the_measure(noise, measure):
-    shape = noise_error.perspective(noise, measure)
+    shape = noise_error.make_perspective(noise, measure)
     r = np.array([0.01, 0.3, 1.0, 2.5, 6.0])
     step = 1e-5
-    m = noise_error.measured(measure, noise, r, 1.0)
-    up, down = (noise_error.measured(measure, noise, r + s, 1.0) for s in (step, -step))
+    m = noise_error.measure_error(measure, noise, r, 1.0)
+    up, down = (noise_error.measure_error(measure, noise, r + s, 1.0) for s in (step, -step))
     assert shape.slope(r) == pytest.approx((up - down) / (2.0 * step), rel=1e-7, abs=1e-9)
     assert shape.intercept(r) == pytest.approx(m - r * shape.slope(r), rel=1e-9, abs=1e-12)
 
@@ -66,7 +66,7 @@ def test_slope_and_intercept_are_those_of_the_measure(noise, measure):
 @BOTH
 @pytest.mark.parametrize("measure", [Measure.ABSOLUTE, Measure.RMSE])
 def test_no_noise_is_the_limit(noise, measure):
-    shape = noise_error.perspective(noise, measure)
+    shape = noise_error.make_perspective(noise, measure)
     infinite = np.array(math.inf)
     assert float(shape.slope(infinite)) == pytest.approx(1.0, abs=1e-15)
     assert float(shape.intercept(infinite)) == 0.0
@@ -93,8 +93,8 @@ def test_magnitude_within_inverts_the_distribution(noise):
 @pytest.mark.parametrize("measure", [Measure.ABSOLUTE, Measure.RMSE])
 @pytest.mark.parametrize("pull", [1e-9, 1e-3, 1.0, 40.0, 1e12])
 def test_balance_solves_its_equation(noise, measure, pull):
-    shape = noise_error.perspective(noise, measure)
-    r = np.array(noise_error.balance(shape, pull))
+    shape = noise_error.make_perspective(noise, measure)
+    r = np.array(noise_error.find_balance(shape, pull))
     # Where the intercept underflows toward 0 only its size relative to its slope in r is known.
     assert float(shape.intercept(r)) == pytest.approx(pull * float(shape.slope(r)), rel=1e-7)
 
@@ -104,4 +104,4 @@ def test_all_problems_with_a_noise_are_named_at_once():
     noise_error.check_noise(problems, NoiseKind.GAUSSIAN, -1.0, None)
     noise_error.check_noise(problems, NoiseKind.LAPLACE, 1.0, 1e-6)
     noise_error.check_noise(problems, NoiseKind.GAUSSIAN, 1.0, 1.0)
-    assert len(problems.found) == 4
+    assert len(problems.entries) == 4

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.common.over_runs import summary
+from dpcore.common.over_runs import summarise_runs
 
 
 def test_intervals_are_those_of_student() -> None:
     values = np.random.default_rng(2).normal(size=(3, 5, 6))
-    found = summary(values)
+    found = summarise_runs(values)
     mean, half = found.mean, found.half_width
     reference = stats.ttest_1samp(values, 0.0, axis=1).confidence_interval(0.95)
     assert mean == pytest.approx(values.mean(axis=1))
@@ -19,12 +19,12 @@ def test_intervals_are_those_of_student() -> None:
     values[0, 2:] = np.nan
     values[1, 1:] = np.nan
     values[2] = np.nan
-    found = summary(values)
+    found = summarise_runs(values)
     mean, half = found.mean, found.half_width
     assert mean[0] == pytest.approx(values[0, :2].mean(axis=0))
     assert np.isfinite(half[0]).all()
     assert np.isfinite(mean[1]).all()
     assert np.isnan(half[1]).all()
     assert np.isnan(mean[2]).all()
-    one = summary(values[0, :, 0], axis=0)
+    one = summarise_runs(values[0, :, 0], axis=0)
     assert (one.mean, one.half_width) == (mean[0, 0], half[0, 0])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput
-from dpcore.common.text_fields import MAX_TEXT, from_fields, good_fields, to_fields
+from dpcore.common.text_fields import MAX_TEXT, from_fields, read_good_fields, to_fields
 from dpcore.data import generators
 from dpcore.mean import MeanParameters, VarianceSource
 from dpcore.multitask.parameters import MultitaskParameters
@@ -172,7 +172,7 @@ STAND_IN = {"epsilon": 1.0, "lower": -99.0}
 
 
 def test_good_fields_are_kept_and_bad_ones_named():
-    found, bad, problems = good_fields(
+    found, bad, problems = read_good_fields(
         MeanParameters, {"epsilon": "2", "lower": "-1", "upper": "high", "own_cap": "0", "x": "1"}, STAND_IN
     )
     assert found == MeanParameters(2.0, lower=-1.0)
@@ -184,24 +184,24 @@ def test_good_fields_are_kept_and_bad_ones_named():
 
 def test_fields_that_only_hold_together_are_kept_together():
     entered = {"variance_source": "entered", "value_variance": "4", "lower": "0", "upper": "10"}
-    found, bad, _ = good_fields(MeanParameters, {"epsilon": "nan", **entered}, STAND_IN)
+    found, bad, _ = read_good_fields(MeanParameters, {"epsilon": "nan", **entered}, STAND_IN)
     assert found == MeanParameters(1.0, 0.0, 10.0, variance_source=VarianceSource.ENTERED, value_variance=4.0)
     assert bad == ("epsilon",)
     # Without the wider range the variance is impossible: it goes, and its source with it.
-    found, bad, _ = good_fields(MeanParameters, {"epsilon": "3", **entered, "upper": "x"}, STAND_IN)
+    found, bad, _ = read_good_fields(MeanParameters, {"epsilon": "3", **entered, "upper": "x"}, STAND_IN)
     assert found == MeanParameters(3.0)
     assert bad == ("upper", "variance_source", "value_variance")
 
 
 def test_a_base_of_three_fields_is_kept():
     texts = {"epsilon": "1", "base": "normal", "center": "5", "spread": "2", "alpha": "7"}
-    found, bad, _ = good_fields(QuantileParameters, texts, STAND_IN)
+    found, bad, _ = read_good_fields(QuantileParameters, texts, STAND_IN)
     assert found == QuantileParameters(1.0, base=BaseKind.NORMAL, center=5.0, spread=2.0)
     assert bad == ("alpha",)
 
 
 def test_missing_fields_have_stand_ins_and_are_named():
-    found, bad, problems = good_fields(MeanParameters, {"upper": "5"}, STAND_IN)
+    found, bad, problems = read_good_fields(MeanParameters, {"upper": "5"}, STAND_IN)
     assert found == MeanParameters(1.0, upper=5.0)
     assert bad == ("epsilon",)
     assert [problem.sentence for problem in problems] == ["Epsilon is missing."]
@@ -218,11 +218,11 @@ def test_missing_fields_have_stand_ins_and_are_named():
     )
 )
 def test_good_fields_agree_with_from_fields_and_are_what_was_written(given_texts):
-    found, bad, problems = good_fields(MeanParameters, given_texts, STAND_IN)
+    found, bad, problems = read_good_fields(MeanParameters, given_texts, STAND_IN)
     if problems:
         with pytest.raises(InvalidInput) as refused:
             from_fields(MeanParameters, given_texts)
-        assert {p.what for p in refused.value.problems} <= {p.what for p in problems}
+        assert {p.message for p in refused.value.problems} <= {p.message for p in problems}
     else:
         assert found == from_fields(MeanParameters, given_texts)
         assert bad == ()
@@ -234,7 +234,7 @@ def test_good_fields_agree_with_from_fields_and_are_what_was_written(given_texts
 def test_a_link_full_of_bad_fields_is_done_with_soon():
     # Every triple of 20 bad fields is tried: 1,350 objects, some milliseconds.
     texts = {one.name: "-1" for one in fields(MultitaskParameters)}
-    found, bad, problems = good_fields(MultitaskParameters, texts, STAND_IN)
+    found, bad, problems = read_good_fields(MultitaskParameters, texts, STAND_IN)
     assert found == MultitaskParameters(1.0)
     assert len(bad) == len(texts)
     assert len(problems) >= 10

@@ -31,7 +31,7 @@ from dpcore.training.weighting import Cell, Method
 @settings(max_examples=40, deadline=None)
 @given(sensitivity=st.floats(1e-6, 1e6), epsilon=st.floats(1e-3, 100.0))
 def test_never_less_private_than_asked(sensitivity, epsilon):
-    drawn = mechanisms.laplace([0.0], sensitivity, epsilon)
+    drawn = mechanisms.release_laplace([0.0], sensitivity, epsilon)
     assert drawn.epsilon <= epsilon
     assert drawn.scale >= sensitivity / epsilon
     assert drawn.scale == pytest.approx(sensitivity / epsilon, rel=1e-12)
@@ -39,28 +39,28 @@ def test_never_less_private_than_asked(sensitivity, epsilon):
 
 def test_noise_is_laplace_of_the_stated_scale():
     # Kolmogorov-Smirnov on 4,000 independent entries; a false alarm once in a million runs.
-    drawn = mechanisms.laplace(np.zeros(4000), sensitivity=3.0, epsilon=2.0)
+    drawn = mechanisms.release_laplace(np.zeros(4000), sensitivity=3.0, epsilon=2.0)
     assert kstest(drawn.values, "laplace", args=(0.0, 1.5)).pvalue > 1e-6
     assert drawn.label == "DP release, epsilon = 2"
 
 
 def test_the_label_never_rounds_epsilon_down():
-    drawn = mechanisms.laplace([0.0], sensitivity=1.0, epsilon=0.1234564)
+    drawn = mechanisms.release_laplace([0.0], sensitivity=1.0, epsilon=0.1234564)
     assert drawn.label == "DP release, epsilon = 0.123457"
 
 
 def test_refusals_come_together():
     with pytest.raises(InvalidInput, match=r"(?si)vector.*sensitivity.*epsilon"):
-        mechanisms.laplace([[math.nan]], 0.0, 0.0)
+        mechanisms.release_laplace([[math.nan]], 0.0, 0.0)
 
 
 PEOPLE = ContributionHistogram([1, 3, 10], [200, 20, 1])
 BINS = PublicBins(3, 12)
 PROBLEM = RegressionProblem(np.ones((5, 1)), np.arange(5), 1.0, 1.0, 1.0)
 DRAWS = {
-    "laplace": lambda charge: mechanisms.laplace([1.0], 1.0, 1.0, charge),
-    "discrete_laplace": lambda charge: mechanisms.discrete_laplace([1], 1, 1.0, charge),
-    "discrete_gaussian": lambda charge: mechanisms.discrete_gaussian([1], 1, 1.0, 1e-6, charge),
+    "laplace": lambda charge: mechanisms.release_laplace([1.0], 1.0, 1.0, charge),
+    "discrete_laplace": lambda charge: mechanisms.release_discrete_laplace([1], 1, 1.0, charge),
+    "discrete_gaussian": lambda charge: mechanisms.release_discrete_gaussian([1], 1, 1.0, 1e-6, charge),
     "exponential_mechanism": lambda charge: mechanisms.exponential_mechanism([0, -1], 1, 1.0, charge),
     "release_histogram": lambda charge: private_histogram.release_histogram(
         PEOPLE, PrivateCopyParameters(1.0, BINS), charge
@@ -169,14 +169,14 @@ def test_nothing_is_less_private_at_the_edges_of_what_is_allowed():
     epsilons = [1e-6, math.nextafter(1e-6, 1.0), math.log(2.0), 36.7, 709.8, math.nextafter(1e3, 0.0), 1e3]
     for epsilon in epsilons:
         for s in (1, 2, 3, 2**20 + 2**12, 10**12):
-            drawn = mechanisms.discrete_laplace([0], s, epsilon)
+            drawn = mechanisms.release_discrete_laplace([0], s, epsilon)
             assert 0.0 < drawn.epsilon <= epsilon
             assert Fraction(drawn.scale) * Fraction(epsilon) >= s
             chosen = mechanisms.exponential_mechanism([0, -5], s, epsilon)
             assert 0.0 < chosen.epsilon <= epsilon
             assert Fraction(chosen.scale) * Fraction(epsilon) >= 2 * s
         for s in (5e-324, 1e-310, 1e-9, 1.0, 1e300):
-            drawn = mechanisms.laplace([0.0], s, epsilon)
+            drawn = mechanisms.release_laplace([0.0], s, epsilon)
             assert 0.0 < drawn.epsilon <= epsilon
             assert Fraction(drawn.scale) * Fraction(epsilon) >= Fraction(s)
     for epsilon, delta, s in (
@@ -185,18 +185,18 @@ def test_nothing_is_less_private_at_the_edges_of_what_is_allowed():
         (1.0, 1e-15, 2),
         (1e3, 0.5, 10**12),
     ):
-        drawn = mechanisms.discrete_gaussian([0], s, epsilon, delta)
+        drawn = mechanisms.release_discrete_gaussian([0], s, epsilon, delta)
         assert 0.0 < drawn.epsilon <= epsilon
         assert 0.0 < drawn.delta <= delta
     with pytest.raises(InvalidInput, match="float64"):
-        mechanisms.laplace([0.0], 1.7e308, 0.5)
+        mechanisms.release_laplace([0.0], 1.7e308, 0.5)
 
 
 @pytest.mark.parametrize("root", [1, 3, 10**8, 999_999_999])
 def test_a_sensitivity_is_never_rounded_down(root):
     # The nearest float of 10^16 + 1 is a square; exact arithmetic tells.
     for squared in (root**2, root**2 + 1, root**2 + root):
-        told = Fraction(mechanisms._root_above(squared))
+        told = Fraction(mechanisms._round_root_up(squared))
         assert told**2 >= squared
         assert float(told) <= math.nextafter(math.nextafter(math.sqrt(squared), math.inf), math.inf)
-    assert mechanisms._root_above(root**2) == root
+    assert mechanisms._round_root_up(root**2) == root

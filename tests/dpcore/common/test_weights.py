@@ -216,23 +216,23 @@ def test_an_impossible_bound_raises(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_named_cases(find: Callable[[ContributionHistogram, float], weights.Optimum]) -> None:
     several = ContributionHistogram(sizes=[2, 3, 10], users=[4, 5, 1])
     assert find(several, 0.0).bound == 2
-    assert "Without sampling error" in find(several, 0.0).ended
+    assert "Without sampling error" in find(several, 0.0).stop_reason
     equal = ContributionHistogram(sizes=[7], users=[9])
     # Nine equal users: each weighs 1/9, and with 63 rows A sum u^2/s = A / 63.
     assert find(equal, 2.0).bound == 7
     assert float(find(equal, 2.0).losses.total(2.0)) == pytest.approx(1 / 81 + 2 / 63, rel=1e-14)
-    assert "equally many rows" in find(equal, 2.0).ended
+    assert "equally many rows" in find(equal, 2.0).stop_reason
     one = find(ContributionHistogram(sizes=[50], users=[1]), 3.0)
     assert float(one.losses.total(3.0)) == pytest.approx(1 + 3 / 50, rel=1e-14)
     assert one.certificate.relative_gap == pytest.approx(0, abs=1e-9)
     assert find(several, 1e9).bound == pytest.approx(10, rel=1e-6)
-    assert "Exact" in find(several, 1e9).ended
+    assert "Exact" in find(several, 1e9).stop_reason
 
 
 def test_a_small_trade_off_is_clamped() -> None:
     best = weights.best_smooth(ContributionHistogram(sizes=[5, 6], users=[10, 10]), 1e-3)
     assert best.bound == 5
-    assert "every user weighs the same" in best.ended
+    assert "every user weighs the same" in best.stop_reason
     assert best.certificate.relative_gap == pytest.approx(0, abs=1e-9)
 
 
@@ -249,7 +249,9 @@ def test_refused_trade_offs(bad: float) -> None:
 
 @given(st.floats(1, 50), st.floats(0.01, 100))
 def test_stretch_of_a_parabola(best: float, limit: float) -> None:
-    low, high = weights.stretch_within(lambda x: (x - best) ** 2, best, 0.5, 80.0, limit, whole=False)
+    low, high = weights.find_interval_within(
+        lambda x: (x - best) ** 2, best, 0.5, 80.0, limit, is_integer=False
+    )
     assert low == pytest.approx(max(0.5, best - math.sqrt(limit)), rel=1e-8)
     assert high == pytest.approx(min(80.0, best + math.sqrt(limit)), rel=1e-8)
     assert max((low - best) ** 2, (high - best) ** 2) <= limit
@@ -257,6 +259,8 @@ def test_stretch_of_a_parabola(best: float, limit: float) -> None:
 
 @given(st.integers(1, 80), st.floats(0, 1000))
 def test_stretch_of_whole_numbers(best: int, limit: float) -> None:
-    found = weights.stretch_within(lambda x: (x - best) ** 2, float(best), 1.0, 80.0, limit, whole=True)
+    found = weights.find_interval_within(
+        lambda x: (x - best) ** 2, float(best), 1.0, 80.0, limit, is_integer=True
+    )
     inside = [x for x in range(1, 81) if (x - best) ** 2 <= limit]
     assert found == (inside[0], inside[-1])

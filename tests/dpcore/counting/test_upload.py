@@ -207,8 +207,8 @@ def test_all_that_is_wrong_with_a_file_is_said_at_once():
     with pytest.raises(InvalidInput) as refused:
         table_of("user,a,a\n1,2,3,4\n")
     names, fields = refused.value.problems
-    assert "same name" in names.what
-    assert "4 fields" in fields.what
+    assert "same name" in names.message
+    assert "4 fields" in fields.message
 
 
 def test_a_file_above_the_limit_is_refused(monkeypatch):
@@ -282,7 +282,7 @@ def test_an_ambiguous_column_is_refused_with_its_line(cells, delimiter, whole):
     numbers = numbers_of(cells, delimiter, whole)
     assert numbers.problem is not None
     # Rows start on line 3, under sep= and the header; where both marks stand, 1.234 is the first example.
-    assert numbers.problem.where == f"line {3 if cells[0] == '1.234' else 4}, column x"
+    assert numbers.problem.location == f"line {3 if cells[0] == '1.234' else 4}, column x"
     assert numbers.problem.remedy
     assert np.isnan(numbers.values).all()
 

@@ -15,14 +15,14 @@ from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput
 from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, is_mechanism
-from dpcore.common.strict_json import MOST_PROBLEMS, Part, array, load
+from dpcore.common.strict_json import MAX_PROBLEMS, JsonValue, encode_array, load_json
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import saved_dataset
 from dpcore.dataset import Contribution, Dataset, LabelledRows, Pairs, PairSizes, TaskSizes, Totals, Values
 
 
-def parsed(text: str | bytes) -> Part:
-    return load(text.encode() if isinstance(text, str) else text, 10_000, "the file")
+def parsed(text: str | bytes) -> JsonValue:
+    return load_json(text.encode() if isinstance(text, str) else text, 10_000, "the file")
 
 
 def refusal(text: str | bytes) -> str:
@@ -53,14 +53,24 @@ def test_a_part_is_only_what_it_says_and_all_problems_come_at_once() -> None:
     whole = parsed(
         '{"text": "\\ud800", "number": 1e999, "whole": 2.0, "true": true, "list": [1, "x"], "deep": {"b": null}}'
     )
-    found = whole.members(["text", "number", "whole", "true", "list", "deep"])
+    found = whole.get_members(["text", "number", "whole", "true", "list", "deep"])
     assert found is not None
-    assert [found["text"].text(5), found["number"].number(), found["whole"].whole(0, 9)] == [None] * 3
-    assert [found["true"].number(), found["true"].whole(0, 9), found["deep"].members(["a"])] == [None] * 3
-    entries = found["list"].entries(2)
+    assert [found["text"].get_text(5), found["number"].get_number(), found["whole"].get_integer(0, 9)] == [
+        None
+    ] * 3
+    assert [
+        found["true"].get_number(),
+        found["true"].get_integer(0, 9),
+        found["deep"].get_members(["a"]),
+    ] == [None] * 3
+    entries = found["list"].get_entries(2)
     assert entries is not None
-    assert [entries[0].whole(0, 9), entries[1].number(), found["list"].entries(1)] == [1, None, None]
-    said = [problem.sentence for problem in whole.problems.found]
+    assert [entries[0].get_integer(0, 9), entries[1].get_number(), found["list"].get_entries(1)] == [
+        1,
+        None,
+        None,
+    ]
+    said = [problem.sentence for problem in whole.problems.entries]
     assert len(said) == 9
     assert "Text: this must be a text of whole characters; got '\\ud800'." in said
     assert "List, entry 2: this must be a number; got 'x'." in said
@@ -69,9 +79,9 @@ def test_a_part_is_only_what_it_says_and_all_problems_come_at_once() -> None:
 
 
 def test_a_hostile_file_gets_a_short_list() -> None:
-    whole = Part({f"x{i}": i for i in range(2000)}, "", Problems())
-    assert whole.members(["a"], [f"y{i}" for i in range(3000)]) is None
-    assert len(whole.problems.found) == MOST_PROBLEMS
+    whole = JsonValue({f"x{i}": i for i in range(2000)}, "", Problems())
+    assert whole.get_members(["a"], [f"y{i}" for i in range(3000)]) is None
+    assert len(whole.problems.entries) == MAX_PROBLEMS
 
 
 @pytest.mark.parametrize(
@@ -88,13 +98,13 @@ def test_a_hostile_file_gets_a_short_list() -> None:
     ],
 )
 def test_an_array_is_as_long_as_it_says(change: dict[str, Any]) -> None:
-    written = array(np.array([1.5, -0.0]))
-    read = Part(written, "", Problems()).array("float64")
+    written = encode_array(np.array([1.5, -0.0]))
+    read = JsonValue(written, "", Problems()).get_array("float64")
     assert read is not None
     assert read.tobytes() == np.array([1.5, -0.0]).tobytes()
-    changed = Part(written | change, "", Problems())
-    assert changed.array("float64") is None
-    assert changed.problems.found
+    changed = JsonValue(written | change, "", Problems())
+    assert changed.get_array("float64") is None
+    assert changed.problems.entries
 
 
 # --- Data sets --------------------------------------------------------------------------------------------------------
@@ -124,8 +134,8 @@ def with_everything() -> Dataset:
 
 
 def read_back(content: Any) -> tuple[Dataset | None, list[str]]:
-    part = Part(json.loads(json.dumps(content)), "", Problems())
-    return saved_dataset.from_json(part), [problem.sentence for problem in part.problems.found]
+    part = JsonValue(json.loads(json.dumps(content)), "", Problems())
+    return saved_dataset.from_json(part), [problem.sentence for problem in part.problems.entries]
 
 
 def test_every_facet_comes_back_bit_by_bit() -> None:
@@ -176,7 +186,8 @@ def changes(draw: st.DrawFn) -> tuple[list[Any], Any]:
         here = here[place[-1]]
     odd = st.one_of(
         st.none(), st.booleans(), st.integers(-(10**20), 10**20), st.floats(allow_nan=False), st.text(max_size=5),
-        st.just([]), st.just({}), st.just({"shape": [10**9], "int64": ""}), st.just(array(np.array([10**17, -5]))),
+        st.just([]), st.just({}), st.just({"shape": [10**9], "int64": ""}),
+        st.just(encode_array(np.array([10**17, -5]))),
     )  # fmt: skip
     return place, draw(odd)
 
@@ -200,7 +211,7 @@ def test_codes_that_would_take_all_memory_are_refused_though_the_digest_were_rig
     content = saved_dataset.to_json(with_everything()).content
     assert content is not None
     huge = replace(with_everything(), values=None, table=None, pairs=None)
-    facet = {"user_codes": array(np.array([0, 10**12])), "values": array(np.array([0.0, 1.0]))}
+    facet = {"user_codes": encode_array(np.array([0, 10**12])), "values": encode_array(np.array([0.0, 1.0]))}
     for name, held in (("values", facet), ("pairs", {**content["facets"]["pairs"], "num_tasks": 10**15})):
         back, problems = read_back({**content, "digest": huge.digest, "facets": {name: held}})
         assert back is None
@@ -225,15 +236,15 @@ ledgers = marks.flatmap(
 
 
 def epsilon(ledger: Ledger) -> float:
-    return 0.0 if ledger.spent is None else ledger.spent.epsilon
+    return 0.0 if ledger.total is None else ledger.total.epsilon
 
 
 @settings(max_examples=200, deadline=None)
 @given(ledgers, ledgers)
 def test_joined_accounts_hold_every_release_once_and_never_spend_less(one: Ledger, other: Ledger) -> None:
-    both = one.joined(other)
+    both = one.merge(other)
     assert epsilon(both) >= max(epsilon(one), epsilon(other))
-    assert both.joined(one) == both == both.joined(both)
+    assert both.merge(one) == both == both.merge(both)
     shared = {
         mark
         for mark, facts in zip(one.marks, one.releases, strict=True)
@@ -245,9 +256,9 @@ def test_joined_accounts_hold_every_release_once_and_never_spend_less(one: Ledge
 
 def test_two_releases_of_one_kind_stay_two_and_one_saved_twice_stays_one() -> None:
     facts = ReleaseFacts(0.5, 0.0, Neighbours.REPLACE_USER, "Laplace")
-    here, there = Ledger().after(facts), Ledger().after(facts)
-    assert len(here.joined(there).releases) == 2
-    assert here.after(facts).joined(here).releases == (facts, facts)
+    here, there = Ledger().add(facts), Ledger().add(facts)
+    assert len(here.merge(there).releases) == 2
+    assert here.add(facts).merge(here).releases == (facts, facts)
     with pytest.raises(ValueError, match="one mark"):
         Ledger((facts, facts), ("a", "a"))
 

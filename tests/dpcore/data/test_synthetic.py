@@ -250,4 +250,4 @@ def test_kinds() -> None:
 def test_bad_parameters_are_all_reported(kind: str, bad: dict[str, object], names: list[str]) -> None:
     with pytest.raises(InvalidInput) as raised:
         GENERATORS[kind](**bad)
-    assert [p.what.split()[0] for p in raised.value.problems] == names
+    assert [p.message.split()[0] for p in raised.value.problems] == names

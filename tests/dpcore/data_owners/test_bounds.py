@@ -15,23 +15,23 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data_owners import crossings, unequal
 from dpcore.data_owners.bounds import (
     Collaboration,
-    Private,
+    ProtectedPart,
     Unit,
-    alone,
-    alone_printed,
-    full_user_printed,
-    joint_smooth,
-    saving,
-    saving_printed,
-    together,
-    trivial,
-    without_privacy,
+    bound_alone,
+    bound_smooth_joint,
+    bound_together,
+    bound_trivially,
+    bound_without_privacy,
+    compute_saving,
+    printed_bound_alone,
+    printed_bound_full_user,
+    printed_saving,
 )
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
-from dpcore.data_owners.regimes import RANGES, Axis, Regime, regime_map, regime_of
+from dpcore.data_owners.regimes import AXIS_RANGES, MapAxis, Regime, compute_regime_map, find_regime
 
 DRAWS = 10_000
-ISSUE = OwnersParameters(epsilon=1.0, owners=37, records=100).collaboration()
+ISSUE = OwnersParameters(epsilon=1.0, owners=37, records=100).collaborate()
 
 
 def drawn(seed: int, **fixed: object) -> Collaboration:
@@ -65,11 +65,11 @@ def one(of: Collaboration, at: int) -> dict[str, float]:
 def test_bounds_are_the_printed_formulas_letter_by_letter() -> None:
     of = drawn(1)
     got = {
-        "alone": alone(of),
-        "none": without_privacy(of),
-        "joint": together(of, Private.JOINT),
-        "full": together(of, Private.FULL),
-        "smooth": joint_smooth(of),
+        "alone": bound_alone(of),
+        "none": bound_without_privacy(of),
+        "joint": bound_together(of, ProtectedPart.JOINT),
+        "full": bound_together(of, ProtectedPart.FULL),
+        "smooth": bound_smooth_joint(of),
     }
     for i in range(0, DRAWS, 500):
         f = one(of, i)
@@ -95,48 +95,56 @@ def test_numbers_that_nobody_has_are_refused_all_at_once() -> None:
     with pytest.raises(InvalidInput, match=r"(?is)epsilon must be above 0.*personal must be at least 0"):
         drawn(1, epsilon=0.0, personal=-1.0)
     with pytest.raises(InvalidInput, match=r"(?i)records.per.unit must be above 0"):
-        drawn(1).having(records_per_unit=np.array([1.0, math.nan]))
+        drawn(1).replace(records_per_unit=np.array([1.0, math.nan]))
 
 
 def test_collapses_to_simpler_settings() -> None:
     of = drawn(2)
-    joint, full, none = together(of, Private.JOINT), together(of, Private.FULL), without_privacy(of)
+    joint, full, none = (
+        bound_together(of, ProtectedPart.JOINT),
+        bound_together(of, ProtectedPart.FULL),
+        bound_without_privacy(of),
+    )
     assert np.all(none <= joint)
     assert np.all(joint <= full)
-    without_part = of.having(personal=0.0)  # k = 0: joint privacy is full privacy
+    without_part = of.replace(personal=0.0)  # k = 0: joint privacy is full privacy
     np.testing.assert_allclose(
-        together(without_part, Private.JOINT), together(without_part, Private.FULL), rtol=1e-15
+        bound_together(without_part, ProtectedPart.JOINT),
+        bound_together(without_part, ProtectedPart.FULL),
+        rtol=1e-15,
     )
     np.testing.assert_allclose(  # ℓ = 0: nothing gets noise
-        together(of.having(shared=0.0), Private.JOINT), none, rtol=1e-15
+        bound_together(of.replace(shared=0.0), ProtectedPart.JOINT), none, rtol=1e-15
     )
-    single = of.having(owners=1.0)  # n = 1: no DP is working alone, and joining never pays
-    np.testing.assert_allclose(without_privacy(single), alone(single), rtol=1e-14)
-    assert np.all(np.isinf(crossings.epsilon_star(single, Private.JOINT)))
+    single = of.replace(owners=1.0)  # n = 1: no DP is working alone, and joining never pays
+    np.testing.assert_allclose(bound_without_privacy(single), bound_alone(single), rtol=1e-14)
+    assert np.all(np.isinf(crossings.find_epsilon_star(single, ProtectedPart.JOINT)))
     # One record per user: the user level is the record level; as printed (A.3) it is not, by a factor of about m.
-    records = of.having(records_per_unit=1.0)
+    records = of.replace(records_per_unit=1.0)
     s = np.sqrt(np.log(1 / np.asarray(of.delta))) / of.epsilon
-    want = s * np.sqrt(of.noisy(Private.FULL)) / of.all_records * of.privacy_constant
+    want = s * np.sqrt(of.count_noisy(ProtectedPart.FULL)) / of.all_records * of.privacy_constant
     np.testing.assert_allclose(
-        together(records, Private.FULL) - none, of.joint_diameter * of.lipschitz * want, rtol=1e-7
+        bound_together(records, ProtectedPart.FULL) - none, of.joint_diameter * of.lipschitz * want, rtol=1e-7
     )
     many = np.asarray(of.records) >= 100.0
-    printed = full_user_printed(records) - none
-    assert np.all(printed[many] > 99.0 * (together(records, Private.FULL) - none)[many])
-    assert np.all(np.isinf(crossings.epsilon_star(of.having(shared_diameter=0.0), Private.JOINT)))  # ρ = 1
-    np.testing.assert_allclose(trivial(of), alone(of.having(records=1.0)), rtol=1e-15)
+    printed = printed_bound_full_user(records) - none
+    assert np.all(printed[many] > 99.0 * (bound_together(records, ProtectedPart.FULL) - none)[many])
+    assert np.all(
+        np.isinf(crossings.find_epsilon_star(of.replace(shared_diameter=0.0), ProtectedPart.JOINT))
+    )  # ρ = 1
+    np.testing.assert_allclose(bound_trivially(of), bound_alone(of.replace(records=1.0)), rtol=1e-15)
 
 
 def test_with_the_printed_sum_one_owner_would_gain_from_joining_itself() -> None:
-    single = ISSUE.having(owners=1.0, personal_diameter=1.0)
-    assert float(alone_printed(single) / without_privacy(single)) == pytest.approx(math.sqrt(2.0))
-    assert float(alone(single) / without_privacy(single)) == pytest.approx(1.0)
+    single = ISSUE.replace(owners=1.0, personal_diameter=1.0)
+    assert float(printed_bound_alone(single) / bound_without_privacy(single)) == pytest.approx(math.sqrt(2.0))
+    assert float(bound_alone(single) / bound_without_privacy(single)) == pytest.approx(1.0)
 
 
 def test_what_joint_privacy_saves_is_less_than_printed() -> None:
     # √(1,280 + 7,850) − √7,850 = 6.95 where √1,280 = 35.8 is printed; s is dropped there as well.
-    of = ISSUE.having(owners=128.0, personal=10.0, delta=math.exp(-1.0))
-    assert float(saving(of) / saving_printed(of)) == pytest.approx(6.95 / 35.78, rel=1e-3)
+    of = ISSUE.replace(owners=128.0, personal=10.0, delta=math.exp(-1.0))
+    assert float(compute_saving(of) / printed_saving(of)) == pytest.approx(6.95 / 35.78, rel=1e-3)
 
 
 def bisected(low: np.ndarray, high: np.ndarray, pays: object) -> np.ndarray:
@@ -156,29 +164,33 @@ def roots_agree(found: np.ndarray, root: np.ndarray, finite: np.ndarray) -> None
 WIDE = (np.full(DRAWS, math.log(1e-30)), np.full(DRAWS, math.log(1e30)))
 
 
-@pytest.mark.parametrize("private", Private)
-def test_closed_crossings_are_the_roots_of_the_bounds(private: Private) -> None:
-    of = drawn(3 if private is Private.JOINT else 4)
+@pytest.mark.parametrize("private", ProtectedPart)
+def test_closed_crossings_are_the_roots_of_the_bounds(private: ProtectedPart) -> None:
+    of = drawn(3 if private is ProtectedPart.JOINT else 4)
     # Where joining gains next to nothing even without privacy, the difference of the bounds is rounding.
-    clear = crossings.advantage(of) > 1e-6
+    clear = crossings.compute_advantage(of) > 1e-6
 
-    epsilon = crossings.epsilon_star(of, private)
-    root = bisected(*WIDE, lambda e: together(of.having(epsilon=e), private) < alone(of))
+    epsilon = crossings.find_epsilon_star(of, private)
+    root = bisected(*WIDE, lambda e: bound_together(of.replace(epsilon=e), private) < bound_alone(of))
     roots_agree(epsilon, root, clear & (epsilon < 1e20) & (epsilon > 1e-20))
 
-    records = crossings.records_star(of, private)
-    root = bisected(*WIDE, lambda m: together(of.having(records=m), private) < alone(of.having(records=m)))
+    records = crossings.find_records_star(of, private)
+    root = bisected(
+        *WIDE, lambda m: bound_together(of.replace(records=m), private) < bound_alone(of.replace(records=m))
+    )
     roots_agree(records, root, clear & (records < 1e20) & (records > 1e-20))
 
     share = of.records_per_unit / of.records
-    whole = of.having(records_per_unit=share * of.records)
-    limit = crossings.records_limit(whole, private)
+    whole = of.replace(records_per_unit=share * of.records)
+    limit = crossings.find_records_limit(whole, private)
 
     def stops(m: np.ndarray) -> np.ndarray:
-        at = of.having(records=m, records_per_unit=share * m)
+        at = of.replace(records=m, records_per_unit=share * m)
         # The log of a unit's records over δ must stay above 0.
         with np.errstate(invalid="ignore"):
-            return ~(together(at, private) < alone(at)) & (share * m > 1.001 * np.asarray(of.delta))
+            return ~(bound_together(at, private) < bound_alone(at)) & (
+                share * m > 1.001 * np.asarray(of.delta)
+            )
 
     root = bisected(*WIDE, stops)
     roots_agree(limit, root, clear & (limit < 1e20) & (share * limit > 1.01 * np.asarray(of.delta)))
@@ -196,25 +208,28 @@ def test_the_number_of_owners_without_a_personal_part() -> None:
     of = drawn(5, personal=0.0, personal_diameter=0.0, sampling_constant=1.3, alone_constant=0.7)
     owners = owners_star(of)
     root = bisected(
-        *WIDE, lambda n: together(of.having(owners=n), Private.JOINT) < alone(of.having(owners=n))
+        *WIDE,
+        lambda n: (
+            bound_together(of.replace(owners=n), ProtectedPart.JOINT) < bound_alone(of.replace(owners=n))
+        ),
     )
     roots_agree(owners, root, owners < 1e20)
     # The issue's and the notes' figures.
     assert float(owners_star(ISSUE)) == pytest.approx(36.1, abs=0.05)
-    assert float(owners_star(ISSUE.having(records=1000.0))) == pytest.approx(13.1, abs=0.05)
-    assert crossings.owners_needed(ISSUE, Private.JOINT) == 37
-    assert regime_of(ISSUE) is Regime.FULL_TOO
-    assert regime_of(ISSUE.having(owners=36.0)) is Regime.ALONE
+    assert float(owners_star(ISSUE.replace(records=1000.0))) == pytest.approx(13.1, abs=0.05)
+    assert crossings.find_owners_needed(ISSUE, ProtectedPart.JOINT) == 37
+    assert find_regime(ISSUE) is Regime.FULL_TOO
+    assert find_regime(ISSUE.replace(owners=36.0)) is Regime.ALONE
 
 
-@given(st.integers(0, DRAWS - 1), st.sampled_from(Private))
-def test_the_number_of_owners_needed_is_the_first_that_pays(at: int, private: Private) -> None:
+@given(st.integers(0, DRAWS - 1), st.sampled_from(ProtectedPart))
+def test_the_number_of_owners_needed_is_the_first_that_pays(at: int, private: ProtectedPart) -> None:
     of = Collaboration(**one(drawn(6), at))
-    needed = crossings.owners_needed(of, private)
+    needed = crossings.find_owners_needed(of, private)
 
     def pays(n: float) -> bool:
-        there = of.having(owners=n)
-        return float(together(there, private)) < float(alone(there)) * (1.0 - 1e-12)
+        there = of.replace(owners=n)
+        return float(bound_together(there, private)) < float(bound_alone(there)) * (1.0 - 1e-12)
 
     if needed is None:
         assert not pays(1e12)
@@ -228,16 +243,16 @@ def test_a_gain_of_a_millionth_of_a_millionth_keeps_its_digits() -> None:
     from decimal import Decimal, localcontext
 
     for diameter in (1e6, 1e9):
-        of = ISSUE.having(owners=37.0, personal_diameter=diameter, shared_diameter=1.0)
+        of = ISSUE.replace(owners=37.0, personal_diameter=diameter, shared_diameter=1.0)
         with localcontext() as digits:
             digits.prec = 50
             n, personal = Decimal(37), Decimal(diameter)
             exact = (n * (personal**2 + 1) / (n * personal**2 + 1)).sqrt() - 1
-        assert float(crossings.advantage(of)) == pytest.approx(float(exact), rel=1e-12)
-        assert 0.0 < float(crossings.advantage(of)) < 2e-12
+        assert float(crossings.compute_advantage(of)) == pytest.approx(float(exact), rel=1e-12)
+        assert 0.0 < float(crossings.compute_advantage(of)) < 2e-12
     # n from which joining pays, by the definition with 50 digits: √(m n) (ρ - 1) > s √ℓ.
-    of = ISSUE.having(personal_diameter=1e3, records=1e12)
-    needed = crossings.owners_needed(of, Private.JOINT)
+    of = ISSUE.replace(personal_diameter=1e3, records=1e12)
+    needed = crossings.find_owners_needed(of, ProtectedPart.JOINT)
     assert needed is not None
     with localcontext() as digits:
         digits.prec = 50
@@ -245,7 +260,9 @@ def test_a_gain_of_a_millionth_of_a_millionth_keeps_its_digits() -> None:
         def pays(n: int) -> bool:
             personal, count = Decimal(1000), Decimal(n)
             rho = (count * (personal**2 + 1) / (count * personal**2 + 1)).sqrt()
-            noise = Decimal(float(of.privacy_scale)) * Decimal(float(of.noisy(Private.JOINT))).sqrt()
+            noise = (
+                Decimal(float(of.privacy_scale)) * Decimal(float(of.count_noisy(ProtectedPart.JOINT))).sqrt()
+            )
             return (Decimal(float(of.records)) * count).sqrt() * (rho - 1) > noise
 
         assert pays(needed)
@@ -256,30 +273,37 @@ def test_a_gain_of_a_millionth_of_a_millionth_keeps_its_digits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("x", "y"), [(Axis.OWNERS, Axis.EPSILON), (Axis.SHARED, Axis.RECORDS), (Axis.PERSONAL, Axis.OWNERS)]
+    ("x", "y"),
+    [
+        (MapAxis.OWNERS, MapAxis.EPSILON),
+        (MapAxis.SHARED, MapAxis.RECORDS),
+        (MapAxis.PERSONAL, MapAxis.OWNERS),
+    ],
 )
-def test_a_map_holds_the_regime_of_every_point(x: Axis, y: Axis) -> None:
-    of = ISSUE.having(personal=200.0, personal_diameter=0.05, records_per_unit=2.0)
-    found = regime_map(of, x, y, columns=23, rows=17)
+def test_a_map_holds_the_regime_of_every_point(x: MapAxis, y: MapAxis) -> None:
+    of = ISSUE.replace(personal=200.0, personal_diameter=0.05, records_per_unit=2.0)
+    found = compute_regime_map(of, x, y, columns=23, rows=17)
     for i in range(17):
         for j in range(23):
-            at = of.having(**{x.value: found.x[j], y.value: found.y[i]})
+            at = of.replace(**{x.value: found.x[j], y.value: found.y[i]})
             if at.records_per_unit > at.records * (1 + 1e-9):
                 assert math.isnan(found.regimes[i, j])
                 continue
-            assert found.regimes[i, j] == regime_of(at)
-            assert found.vacuous[i, j] == (float(together(at, Private.JOINT)) >= float(trivial(at)))
-            assert found.outside[i, j] == (at.epsilon > 10 or at.delta >= 1 / at.owners)
+            assert found.regimes[i, j] == find_regime(at)
+            assert found.vacuous[i, j] == (
+                float(bound_together(at, ProtectedPart.JOINT)) >= float(bound_trivially(at))
+            )
+            assert found.not_covered[i, j] == (at.epsilon > 10 or at.delta >= 1 / at.owners)
     assert len(np.unique(found.regimes[np.isfinite(found.regimes)])) >= 2
-    assert (found.x[0], found.x[-1]) == pytest.approx(RANGES[x])
+    assert (found.x[0], found.x[-1]) == pytest.approx(AXIS_RANGES[x])
 
 
 def test_with_whole_owners_units_grow_along_the_axis_of_records() -> None:
-    of = ISSUE.having(records_per_unit=ISSUE.records)
-    found = regime_map(of, Axis.RECORDS, Axis.EPSILON, whole_owner=True, columns=9, rows=7)
+    of = ISSUE.replace(records_per_unit=ISSUE.records)
+    found = compute_regime_map(of, MapAxis.RECORDS, MapAxis.EPSILON, whole_owner=True, columns=9, rows=7)
     for i, j in ((0, 0), (6, 8), (3, 5), (6, 0)):
-        at = of.having(records=found.x[j], records_per_unit=found.x[j], epsilon=found.y[i])
-        assert found.regimes[i, j] == regime_of(at)
+        at = of.replace(records=found.x[j], records_per_unit=found.x[j], epsilon=found.y[i])
+        assert found.regimes[i, j] == find_regime(at)
 
 
 # --- unequal owners --------------------------------------------------------------------------------------------
@@ -291,15 +315,15 @@ def test_capped_owners_are_summed_one_by_one() -> None:
     histogram = ContributionHistogram.from_counts(counts)
     for cap in (1.0, 4.0, 21.0, 1e9):
         kept = np.minimum(counts, cap)
-        found = unequal.capped(histogram, cap, ISSUE, whole_owner=True)
+        found = unequal.cap_owners(histogram, cap, ISSUE, whole_owner=True)
         weights = kept / kept.sum()
         mean_alone = float(np.sum(weights / np.sqrt(counts)))
-        assert float(alone(found)) == pytest.approx(mean_alone, rel=1e-12)
+        assert float(bound_alone(found)) == pytest.approx(mean_alone, rel=1e-12)
         assert float(found.all_records) == pytest.approx(kept.sum(), rel=1e-12)
         assert found.records_per_unit == cap
-    equal = unequal.capped(ContributionHistogram([50], [37]), 50.0, ISSUE, whole_owner=False)
+    equal = unequal.cap_owners(ContributionHistogram([50], [37]), 50.0, ISSUE, whole_owner=False)
     assert float(equal.evenness) == pytest.approx(1.0)
-    assert float(alone(equal)) == pytest.approx(float(alone(ISSUE.having(records=50.0))))
+    assert float(bound_alone(equal)) == pytest.approx(float(bound_alone(ISSUE.replace(records=50.0))))
 
 
 @given(
@@ -310,17 +334,17 @@ def test_capped_owners_are_summed_one_by_one() -> None:
 def test_the_best_cap_is_the_best_of_all(table: dict[int, int], epsilon: float, shared: float) -> None:
     sizes = sorted(table)
     histogram = ContributionHistogram(sizes, [table[s] for s in sizes])
-    of = ISSUE.having(epsilon=epsilon, shared=shared)
-    found = unequal.best_cap(histogram, of)
-    every = unequal.joint_bounds(histogram, np.arange(1.0, sizes[-1] + 1.0), of)
+    of = ISSUE.replace(epsilon=epsilon, shared=shared)
+    found = unequal.find_best_cap(histogram, of)
+    every = unequal.compute_joint_bounds(histogram, np.arange(1.0, sizes[-1] + 1.0), of)
     assert found.bound <= every.min() * (1.0 + unequal.TOLERANCE)
     assert found.bound == pytest.approx(float(every[found.cap - 1]), rel=1e-12)
     assert found.certificate.lower_bound <= every.min() * (1.0 + 1e-12)
     assert found.certificate.proves(2.0 * unequal.TOLERANCE)
-    low, high = found.within
+    low, high = found.near_optimal
     assert low <= found.cap <= high
-    assert every[low - 1] <= unequal.NEAR * found.bound * (1 + 1e-12)
-    assert every[high - 1] <= unequal.NEAR * found.bound * (1 + 1e-12)
+    assert every[low - 1] <= unequal.NEAR_OPTIMAL_FACTOR * found.bound * (1 + 1e-12)
+    assert every[high - 1] <= unequal.NEAR_OPTIMAL_FACTOR * found.bound * (1 + 1e-12)
     half = float(every.max())  # a bad answer is not proved
     if half > 1.1 * found.bound:
         assert not Certificate(half, found.certificate.lower_bound, "").proves(0.09)
@@ -328,7 +352,7 @@ def test_the_best_cap_is_the_best_of_all(table: dict[int, int], epsilon: float, 
 
 def test_a_huge_owner_is_answered_at_once() -> None:
     histogram = ContributionHistogram([1, 10, 10**6, 10**12], [10**6, 10**4, 10, 1])
-    found = unequal.best_cap(histogram, ISSUE)
+    found = unequal.find_best_cap(histogram, ISSUE)
     assert found.certificate.proves(2.0 * unequal.TOLERANCE)
     assert 1 <= found.cap <= 10**12
 
@@ -340,7 +364,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
         OwnersParameters(
             epsilon=0.0, owners=0, records=5, unit=Unit.USER, records_per_user=9.0, shared_diameter=0.0,
-            x_axis=Axis.OWNERS, y_axis=Axis.OWNERS,
+            x_axis=MapAxis.OWNERS, y_axis=MapAxis.OWNERS,
         )  # fmt: skip
     said = " ".join(p.sentence for p in refused.value.problems)
     for words in ("Epsilon", "number of owners", "cannot have more records", "diameters", "axes"):
@@ -348,14 +372,14 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
 
 
 def test_units_of_protection() -> None:
-    user = OwnersParameters(1.0, records=100, unit=Unit.USER, records_per_user=5.0).collaboration()
+    user = OwnersParameters(1.0, records=100, unit=Unit.USER, records_per_user=5.0).collaborate()
     assert (
         user.records_per_unit,
-        OwnersParameters(1.0, unit=Unit.OWNER).collaboration().records_per_unit,
+        OwnersParameters(1.0, unit=Unit.OWNER).collaborate().records_per_unit,
     ) == (
         5.0,
         100.0,
     )
     data = OwnersParameters(1.0, source=OwnersSource.DATA, unit=Unit.USER, records_per_user=50.0)
     with pytest.raises(InvalidInput, match="largest owner"):
-        data.of_histogram(ContributionHistogram([3], [2]))
+        data.collaborate_on_histogram(ContributionHistogram([3], [2]))

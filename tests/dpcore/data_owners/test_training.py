@@ -13,32 +13,48 @@ from scipy.stats import norm
 
 from benchmarks._algorithm_1 import shown_epsilon
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Disclosure, gaussian_epsilon
+from dpcore.common.privacy import Disclosure, compute_gaussian_epsilon
 from dpcore.contributions import ContributionHistogram
 from dpcore.data_owners.bounds import Unit
-from dpcore.data_owners.labelled import Labelled, deal, digits, generated, of_table, split, unit_records
-from dpcore.data_owners.study import Form, Records, Study, check, run, train_shared, units_of
+from dpcore.data_owners.labelled import (
+    LabelledRecords,
+    assign_owners,
+    generate_records,
+    load_digits,
+    read_table,
+    scale_records,
+    split_records,
+)
+from dpcore.data_owners.study import (
+    Form,
+    Records,
+    Study,
+    assign_units,
+    check_records,
+    run_study,
+    train_shared,
+)
 from dpcore.data_owners.training import (
-    Stacked,
+    PaddedUnits,
     TrainingOptions,
-    accuracy,
-    clipped_sum,
-    mean_losses,
-    personal_parts,
-    personalised,
-    plain_part,
-    replaced_epsilon,
-    shared_part,
-    stacked,
-    step_noise,
-    unit_gradients,
+    average_losses,
+    choose_and_fit_personal,
+    compute_accuracy,
+    compute_replaced_epsilon,
+    compute_step_noise,
+    compute_unit_gradients,
+    fit_personal,
+    fit_shared,
+    fit_without_privacy,
+    pad_units,
+    sum_clipped,
 )
 from dpcore.dataset import Dataset, LabelledRows
 
-SMALL = generated(3, records=300, features=6, classes=4)
+SMALL = generate_records(3, records=300, features=6, classes=4)
 
 
-def loss_of(weights: np.ndarray, data: Labelled, rows: np.ndarray) -> float:
+def loss_of(weights: np.ndarray, data: LabelledRecords, rows: np.ndarray) -> float:
     """Mean cross-entropy, record by record."""
     total = 0.0
     for row in rows:
@@ -47,7 +63,7 @@ def loss_of(weights: np.ndarray, data: Labelled, rows: np.ndarray) -> float:
     return total / len(rows)
 
 
-def fitted_by_scipy(data: Labelled, penalty: float) -> np.ndarray:
+def fitted_by_scipy(data: LabelledRecords, penalty: float) -> np.ndarray:
     """The W of least mean cross-entropy and penalty ``|W|² / 2``."""
     own = np.eye(data.classes)[data.labels]
     shape = (data.classes, data.features.shape[1])
@@ -65,13 +81,13 @@ def fitted_by_scipy(data: Labelled, penalty: float) -> np.ndarray:
 
 def test_without_noise_it_is_the_fit_of_scipy() -> None:
     penalty = 0.01
-    ours = plain_part(SMALL, TrainingOptions(plain_steps=600, plain_penalty=penalty))
+    ours = fit_without_privacy(SMALL, TrainingOptions(plain_steps=600, plain_penalty=penalty))
     # Only differences between classes matter, and the penalty brings the mean over classes to 0.
     np.testing.assert_allclose(ours, fitted_by_scipy(SMALL, penalty), atol=1e-6)
     # Noisy descent with infinite ε, nothing clipped and small steps goes to the same minimum without a penalty.
-    everybody = stacked(SMALL, np.arange(SMALL.labels.size), SMALL.labels.size)
+    everybody = pad_units(SMALL, np.arange(SMALL.labels.size), SMALL.labels.size)
     options = TrainingOptions(steps=4000, rate=4.0, clip=10.0)
-    plain = shared_part(everybody, SMALL.labels.size, math.inf, 1e-5, np.random.default_rng(0), options)
+    plain = fit_shared(everybody, SMALL.labels.size, math.inf, 1e-5, np.random.default_rng(0), options)
     rows = np.arange(SMALL.labels.size)
     free = fitted_by_scipy(SMALL, 0.0)
     assert loss_of(plain, SMALL, rows) == pytest.approx(loss_of(free, SMALL, rows), abs=2e-4)
@@ -80,7 +96,7 @@ def test_without_noise_it_is_the_fit_of_scipy() -> None:
 def test_the_gradient_of_a_unit_is_the_slope_of_its_loss() -> None:
     owners = np.random.default_rng(1).integers(0, 5, SMALL.labels.size)
     at = np.random.default_rng(2).standard_normal((4, 7))
-    found = unit_gradients(stacked(SMALL, owners, 6), at)
+    found = compute_unit_gradients(pad_units(SMALL, owners, 6), at)
     assert np.all(found[5] == 0.0)  # an owner without records
     rows = np.flatnonzero(owners == 3)
     for c, f in ((0, 0), (2, 5), (3, 6)):
@@ -91,59 +107,63 @@ def test_the_gradient_of_a_unit_is_the_slope_of_its_loss() -> None:
 
 
 def test_personal_parts_are_each_owner_s_own_minimum_and_vanish_with_their_penalty() -> None:
-    owners = deal(SMALL, 6, 0)
-    used = SMALL.part(np.flatnonzero(owners >= 0))
+    owners = assign_owners(SMALL, 6, 0)
+    used = SMALL.select(np.flatnonzero(owners >= 0))
     owners = owners[owners >= 0]
-    together = stacked(used, owners, 6)
-    shared = plain_part(SMALL, TrainingOptions())
-    found = personal_parts(together, shared, 0.1, 300)
+    together = pad_units(used, owners, 6)
+    shared = fit_without_privacy(SMALL, TrainingOptions())
+    found = fit_personal(together, shared, 0.1, 300)
     for owner in (0, 4):
         rows = np.flatnonzero(owners == owner)
-        alone = personal_parts(
-            stacked(used.part(rows), np.zeros(rows.size, dtype=np.int64), 1), shared, 0.1, 300
+        alone = fit_personal(
+            pad_units(used.select(rows), np.zeros(rows.size, dtype=np.int64), 1), shared, 0.1, 300
         )
         np.testing.assert_allclose(found[owner], alone[0], atol=1e-10)
         # At the minimum the slope is 0.
-        slope = unit_gradients(together, shared + found)[owner] / rows.size + 0.1 * found[owner]
+        slope = compute_unit_gradients(together, shared + found)[owner] / rows.size + 0.1 * found[owner]
         assert np.abs(slope).max() < 1e-8
     norms = [
-        np.linalg.norm(personal_parts(together, shared, penalty, 300)) for penalty in (0.1, 10.0, 1e3, 1e5)
+        np.linalg.norm(fit_personal(together, shared, penalty, 300)) for penalty in (0.1, 10.0, 1e3, 1e5)
     ]
     assert norms == sorted(norms, reverse=True)
     assert norms[-1] < 1e-4
-    picked = personalised(used, owners, 6, shared, TrainingOptions(penalties=(0.1,), personal_steps=300))
+    picked = choose_and_fit_personal(
+        used, owners, 6, shared, TrainingOptions(penalties=(0.1,), personal_steps=300)
+    )
     np.testing.assert_allclose(picked, found, atol=1e-12)
 
 
 def test_owners_pick_a_penalty_on_their_own_records_alone() -> None:
-    owners = deal(SMALL, 4, 0)
-    used, owners = SMALL.part(np.flatnonzero(owners >= 0)), owners[owners >= 0]
+    owners = assign_owners(SMALL, 4, 0)
+    used, owners = SMALL.select(np.flatnonzero(owners >= 0)), owners[owners >= 0]
     options = TrainingOptions(personal_steps=100)
     shared = np.zeros((4, 7))
-    whole = personalised(used, owners, 4, shared, options)
+    whole = choose_and_fit_personal(used, owners, 4, shared, options)
     rows = np.flatnonzero(owners == 2)
-    by_itself = personalised(used.part(rows), np.zeros(rows.size, dtype=np.int64), 1, shared, options)
+    by_itself = choose_and_fit_personal(
+        used.select(rows), np.zeros(rows.size, dtype=np.int64), 1, shared, options
+    )
     np.testing.assert_allclose(whole[2], by_itself[0], atol=1e-10)
-    losses = mean_losses(stacked(used, owners, 4), whole)
+    losses = average_losses(pad_units(used, owners, 4), whole)
     assert losses[2] == pytest.approx(loss_of(whole[2], used, rows))
 
 
 def test_no_unit_moves_the_sum_by_more_than_its_clip() -> None:
     rng = np.random.default_rng(4)
     gradients = rng.standard_normal((40, 3, 5)) * np.exp(rng.normal(0, 3, 40))[:, None, None]
-    whole = clipped_sum(gradients, 0.7)
+    whole = sum_clipped(gradients, 0.7)
     for unit in range(40):
-        without = clipped_sum(np.delete(gradients, unit, axis=0), 0.7)
+        without = sum_clipped(np.delete(gradients, unit, axis=0), 0.7)
         assert np.linalg.norm(whole - without) <= 0.7 * (1.0 + 1e-12)
     # The short way for units of one record is the long one.
-    records = stacked(SMALL, np.arange(300), 300)
+    records = pad_units(SMALL, np.arange(300), 300)
     options = TrainingOptions(steps=3, clip=0.05)
     rng = np.random.default_rng(5)
-    short = shared_part(records, 300, 1.0, 1e-5, rng, options)
+    short = fit_shared(records, 300, 1.0, 1e-5, rng, options)
     weights, rng = np.zeros((4, 7)), np.random.default_rng(5)
     for _ in range(3):
-        gradient = clipped_sum(unit_gradients(records, weights), 0.05)
-        gradient += step_noise(1.0, 1e-5, 3) * 0.05 * rng.standard_normal(weights.shape)
+        gradient = sum_clipped(compute_unit_gradients(records, weights), 0.05)
+        gradient += compute_step_noise(1.0, 1e-5, 3) * 0.05 * rng.standard_normal(weights.shape)
         weights = weights - options.rate / 300 * gradient
     np.testing.assert_allclose(short, weights, atol=1e-12)
 
@@ -151,10 +171,10 @@ def test_no_unit_moves_the_sum_by_more_than_its_clip() -> None:
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 def test_the_noise_of_all_steps_together_keeps_epsilon(epsilon: float) -> None:
     for steps in (1, 30):
-        sigma = step_noise(epsilon, 1e-6, steps) / math.sqrt(steps)
-        assert gaussian_epsilon(sigma, 1e-6) <= epsilon * (1.0 + 1e-9)
-        assert gaussian_epsilon(sigma * 0.99, 1e-6) > epsilon
-    assert step_noise(math.inf, 1e-6, 3) == 0.0
+        sigma = compute_step_noise(epsilon, 1e-6, steps) / math.sqrt(steps)
+        assert compute_gaussian_epsilon(sigma, 1e-6) <= epsilon * (1.0 + 1e-9)
+        assert compute_gaussian_epsilon(sigma * 0.99, 1e-6) > epsilon
+    assert compute_step_noise(math.inf, 1e-6, 3) == 0.0
 
 
 # One record, or one owner of three, is there or not; the others have no features and hence no gradient.
@@ -166,13 +186,13 @@ def released(present: bool, unit_size: int, noise: float, seed: int) -> np.ndarr
     count = 4 + (unit_size if present else 0)
     features = np.zeros((count, 1))
     features[4:] = 1.0
-    data = Labelled(features, np.zeros(count, dtype=np.int64), 2, "canary")
+    data = LabelledRecords(features, np.zeros(count, dtype=np.int64), 2, "canary")
     units = np.r_[np.arange(4), np.full(count - 4, 4)]
-    at = stacked(data, units, 5)
+    at = pad_units(data, units, 5)
     options = TrainingOptions(steps=STEPS, clip=CANARY, rate=0.1)
     rng = np.random.default_rng(seed)
     found = [
-        shared_part(at, 5, 1.0, 1e-5, rng, options, unit_records=unit_size, group=noise) for _ in range(RUNS)
+        fit_shared(at, 5, 1.0, 1e-5, rng, options, unit_records=unit_size, group=noise) for _ in range(RUNS)
     ]
     return np.array([w[1, 0] - w[0, 0] for w in found])
 
@@ -196,14 +216,14 @@ def test_an_audit_of_the_shared_part_shows_no_more_than_epsilon(unit_size: int) 
 
 
 def test_digits_are_whole_and_every_owner_lacks_two_classes() -> None:
-    data = digits()
+    data = load_digits()
     assert data.features.shape == (1797, 65)
     assert data.classes == 10
     np.testing.assert_allclose(np.linalg.norm(data.features, axis=1), 1.0)
     assert np.bincount(data.labels).tolist() == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
     for n in (2, 4, 16, 64):
-        learn, test = split(data, 5)
-        owners, judged = deal(learn, n, 5), deal(test, n, 5)
+        learn, test = split_records(data, 5)
+        owners, judged = assign_owners(learn, n, 5), assign_owners(test, n, 5)
         assert owners.min() == 0
         sizes = np.bincount(owners, minlength=n)
         assert sizes.min() >= 0.6 * owners.size / n
@@ -214,7 +234,7 @@ def test_digits_are_whole_and_every_owner_lacks_two_classes() -> None:
 
 
 def test_of_two_populations_every_other_owner_has_one() -> None:
-    owners = deal(SMALL, 6, 0)
+    owners = assign_owners(SMALL, 6, 0)
     assert SMALL.groups is not None
     kept = owners >= 0
     np.testing.assert_array_equal(owners[kept] % 2, SMALL.groups[kept])
@@ -222,8 +242,8 @@ def test_of_two_populations_every_other_owner_has_one() -> None:
 
 def test_records_of_norm_above_1_are_refused() -> None:
     with pytest.raises(InvalidInput, match="norm 1"):
-        Labelled(np.full((2, 3), 5.0), np.array([0, 1]), 2, "")
-    rows = unit_records(np.random.default_rng(0).standard_normal((9, 3)) * 1e6)
+        LabelledRecords(np.full((2, 3), 5.0), np.array([0, 1]), 2, "")
+    rows = scale_records(np.random.default_rng(0).standard_normal((9, 3)) * 1e6)
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1.0)
 
 
@@ -243,31 +263,31 @@ def table_of(labels: np.ndarray, owners: np.ndarray, features: int = 2) -> Datas
 
 def test_a_table_of_one_s_own_keeps_its_owners() -> None:
     labels, owners = np.tile([1, 5, 9], 40), np.repeat([0, 1, 2, 3], 30)
-    data = of_table(table_of(labels, owners))
+    data = read_table(table_of(labels, owners))
     assert (data.classes, data.num_owners, data.features.shape) == (3, 4, (120, 3))
-    learn, test = split(data, 1)
-    assert deal(learn, 99, 1) is learn.owners
+    learn, test = split_records(data, 1)
+    assert assign_owners(learn, 99, 1) is learn.owners
     assert learn.owners is not None
     assert test.num_owners == 4
-    found = run(Study((4,), (1.0,), seeds=(1,)), data)
-    assert found.done == 1.0
-    assert found.mean(Form.PLAIN)[0, 0] > 0.6
+    found = run_study(Study((4,), (1.0,), seeds=(1,)), data)
+    assert found.share_done == 1.0
+    assert found.average(Form.NON_PRIVATE)[0, 0] > 0.6
     many = np.arange(30)
     for wrong, words in (
         (table_of(many, np.tile([0, 1], 15)), "30 different values"),
         (table_of(many % 3, np.zeros(30, dtype=np.int64)), "1,000 owners; got 1"),
     ):
         with pytest.raises(InvalidInput, match=words):
-            of_table(wrong)
+            read_table(wrong)
     huge = table_of(labels, owners)
     assert huge.table is not None
     grown = huge.table.features.copy()
     grown[3, 0] = 1e308  # Its norm overflows: divided by it, the record would be a zero record.
     with pytest.raises(InvalidInput, match="leaves float64"):
-        of_table(replace(huge, table=replace(huge.table, features=grown)))
+        read_table(replace(huge, table=replace(huge.table, features=grown)))
     uneven = np.r_[np.zeros(20_000, dtype=np.int64), np.arange(1, 900)]
     with pytest.raises(InvalidInput, match="too many beside 900 owners"):
-        of_table(table_of(np.arange(uneven.size) % 2, uneven))
+        read_table(table_of(np.arange(uneven.size) % 2, uneven))
 
 
 # --- the study -------------------------------------------------------------------------------------------------
@@ -277,51 +297,53 @@ def test_a_table_of_one_s_own_keeps_its_owners() -> None:
 def test_owners_of_a_few_records_each_are_trained_too(owners: list[int]) -> None:
     # With fewer than five records nobody holds any back to pick a penalty on; with two, one is left to test on.
     of = np.array(owners)
-    data = of_table(table_of(np.arange(of.size) % 2, of))
+    data = read_table(table_of(np.arange(of.size) % 2, of))
     options = TrainingOptions(steps=2, plain_steps=2, personal_steps=2)
-    found = run(Study((data.num_owners,), (1.0,), (3,), options=options), data)
-    assert found.done == 1.0
+    found = run_study(Study((data.num_owners,), (1.0,), (3,), options=options), data)
+    assert found.share_done == 1.0
     assert (found.records, found.tests) == (of.size - max(round(of.size / 5), 1), max(round(of.size / 5), 1))
     # Everybody keeps the strongest penalty.
-    personal = personalised(data, of, data.num_owners, np.zeros((2, data.features.shape[1])), options)
+    personal = choose_and_fit_personal(
+        data, of, data.num_owners, np.zeros((2, data.features.shape[1])), options
+    )
     only = replace(options, penalties=(0.1,))
-    again = personalised(data, of, data.num_owners, np.zeros((2, data.features.shape[1])), only)
+    again = choose_and_fit_personal(data, of, data.num_owners, np.zeros((2, data.features.shape[1])), only)
     assert np.array_equal(personal, again)
 
 
 def test_users_are_stretches_of_an_owner_s_records() -> None:
     owners = np.array([1, 0, 1, 1, 0, 1, 1])
-    codes, count = units_of(Study((2,), (1.0,), unit=Unit.USER, records_per_user=2), owners, 2)
+    codes, count = assign_units(Study((2,), (1.0,), unit=Unit.USER, records_per_user=2), owners, 2)
     assert count == 4
     assert codes.tolist() == [1, 0, 1, 2, 0, 2, 3]
-    assert units_of(Study((2,), (1.0,), unit=Unit.OWNER), owners, 2)[1] == 2
-    assert units_of(Study((2,), (1.0,)), owners, 2)[1] == 7
+    assert assign_units(Study((2,), (1.0,), unit=Unit.OWNER), owners, 2)[1] == 2
+    assert assign_units(Study((2,), (1.0,)), owners, 2)[1] == 7
     grouped = Study((2,), (1.0,), unit=Unit.USER, records_per_user=2, by_group=True)
-    assert units_of(grouped, owners, 2)[1] == 7
+    assert assign_units(grouped, owners, 2)[1] == 7
 
 
 def test_a_study_gives_directions_and_stops_with_what_it_has() -> None:
     told: list[float] = []
     study = Study((4, 64), (1.0,), seeds=(1,))
-    found = run(study, Records.DIGITS, lambda share, _: told.append(share))
-    assert found.done == 1.0
+    found = run_study(study, Records.DIGITS, lambda share, _: told.append(share))
+    assert found.share_done == 1.0
     assert told == sorted(told)
     assert len(told) == 10
     assert (found.records, found.tests, found.parameters) == (1438, 359, 650)
-    joint, full, alone = (found.mean(form)[0] for form in (Form.JOINT, Form.FULL, Form.ALONE))
-    assert found.compared(Form.JOINT, Form.FULL)[0, 0] == 1.0  # as in table 1 of the paper
-    assert found.compared(Form.JOINT, Form.ALONE)[0, 1] == 1.0  # where owners have few records
+    joint, full, alone = (found.average(form)[0] for form in (Form.JOINT, Form.FULL, Form.SEPARATE))
+    assert found.compare(Form.JOINT, Form.FULL)[0, 0] == 1.0  # as in table 1 of the paper
+    assert found.compare(Form.JOINT, Form.SEPARATE)[0, 1] == 1.0  # where owners have few records
     assert joint[1] - alone[1] > 0.05
-    plain = found.mean(Form.PLAIN)[0]
+    plain = found.average(Form.NON_PRIVATE)[0]
     assert np.all(plain >= full)
-    assert np.all(found.mean(Form.PLAIN_PERSONAL) > 0.9)
-    low, high = found.spread(Form.JOINT)
+    assert np.all(found.average(Form.NON_PRIVATE_PERSONAL) > 0.9)
+    low, high = found.find_extremes(Form.JOINT)
     assert np.array_equal(low, high)
 
     count = iter(range(10**6))
-    part = run(study, Records.DIGITS, should_stop=lambda: next(count) > 400)
-    assert 0.0 < part.done < 1.0
-    assert np.isnan(part.mean(Form.JOINT)).any()
+    part = run_study(study, Records.DIGITS, should_stop=lambda: next(count) > 400)
+    assert 0.0 < part.share_done < 1.0
+    assert np.isnan(part.average(Form.JOINT)).any()
 
 
 def test_at_user_and_owner_level_the_noise_is_that_of_the_unit() -> None:
@@ -332,15 +354,15 @@ def test_at_user_and_owner_level_the_noise_is_that_of_the_unit() -> None:
         outputs = np.array([train_shared(study, learn, owners, 10, 1.0, seed) for seed in range(300)])
         sd = outputs.std(axis=0).mean()
         # One step: rate/N times the noise, √1 · 3.73 · clip · share.
-        assert sd == pytest.approx(8.0 / 300 * step_noise(1.0, 1e-5, 1) * share, rel=0.05)
+        assert sd == pytest.approx(8.0 / 300 * compute_step_noise(1.0, 1e-5, 1) * share, rel=0.05)
 
 
 def test_accuracy_counts_right_classes_of_the_owner_s_own_model() -> None:
-    data = Labelled(np.array([[1.0], [1.0], [-1.0]]), np.array([0, 1, 1]), 2, "")
+    data = LabelledRecords(np.array([[1.0], [1.0], [-1.0]]), np.array([0, 1, 1]), 2, "")
     shared = np.array([[1.0], [-1.0]])
-    assert accuracy(data, np.array([0, 1, 0]), shared, None) == pytest.approx(2 / 3)
+    assert compute_accuracy(data, np.array([0, 1, 0]), shared, None) == pytest.approx(2 / 3)
     flipped = np.array([[[0.0], [0.0]], [[-3.0], [3.0]]])
-    assert accuracy(data, np.array([0, 1, 0]), shared, flipped) == 1.0
+    assert compute_accuracy(data, np.array([0, 1, 0]), shared, flipped) == 1.0
 
 
 @pytest.mark.parametrize(("delta", "printed"), [(1e-5, 2.15), (1e-4, 2.21)])
@@ -352,7 +374,7 @@ def test_a_replaced_unit_is_worth_what_twice_the_sensitivity_is(delta, printed):
 
     sigma = brentq(lambda s: delta_of(1.0, 1.0, s) - delta, 0.5, 50.0, xtol=1e-12)
     expected = brentq(lambda e: delta_of(e, 2.0, sigma) - delta, 0.5, 10.0, xtol=1e-12)
-    found = replaced_epsilon(1.0, delta)
+    found = compute_replaced_epsilon(1.0, delta)
     assert found == pytest.approx(expected, rel=1e-6)
     assert found == pytest.approx(printed, abs=0.005)
 
@@ -369,8 +391,8 @@ def test_zeroing_a_unit_moves_a_step_by_its_clip_and_replacing_it_by_twice_that(
             features = np.concatenate((others, sign * rng.standard_normal((1, 6, 4)) * 5.0))
             targets = np.eye(3)[rng.integers(0, 3, (6, 6))] if not units else units[0].targets.copy()
             targets[-1] = np.eye(3)[rng.integers(0, 3, 6)]
-            units.append(Stacked(features, targets, np.ones((6, 6, 1))))
-        sums = [clipped_sum(unit_gradients(one, weights), 0.7) for one in units]
+            units.append(PaddedUnits(features, targets, np.ones((6, 6, 1))))
+        sums = [sum_clipped(compute_unit_gradients(one, weights), 0.7) for one in units]
         zeroed = max(zeroed, float(np.linalg.norm(sums[1] - sums[0])))
         replaced = max(replaced, float(np.linalg.norm(sums[2] - sums[1])))
     assert zeroed <= 0.7 * (1 + 1e-9)
@@ -382,15 +404,15 @@ def test_a_user_with_more_records_than_an_owner_is_refused(per_user, fits):
     # 4,000 generated records, four fifths to learn from: 22 for each of 140 owners, 800 for each of 4.
     study = Study((4, 140), (1.0,), unit=Unit.USER, records_per_user=per_user)
     if fits:
-        check(study, Records.GENERATED)
+        check_records(study, Records.GENERATED)
         return
     with pytest.raises(InvalidInput, match="140 owners each has 22 records to learn from"):
-        check(study, Records.GENERATED)
+        check_records(study, Records.GENERATED)
 
 
 def test_a_table_without_users_offers_no_user_to_protect():
-    records = replace(generated(0), owners=np.arange(4000) % 7, num_owners=7)
+    records = replace(generate_records(0), owners=np.arange(4000) % 7, num_owners=7)
     for unit in (Unit.RECORD, Unit.OWNER):
-        check(Study((7,), (1.0,), unit=unit), records)
+        check_records(Study((7,), (1.0,), unit=unit), records)
     with pytest.raises(InvalidInput, match="does not say which user a record is of"):
-        check(Study((7,), (1.0,), unit=Unit.USER, records_per_user=2), records)
+        check_records(Study((7,), (1.0,), unit=Unit.USER, records_per_user=2), records)

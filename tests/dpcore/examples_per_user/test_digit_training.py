@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import examples_per_user
 from benchmarks.examples_per_user import CLASSES, Kind, digits, kept_rows, options_for, train
-from dpcore.examples_per_user import Way
+from dpcore.examples_per_user import Sampling
 
 
 @pytest.fixture(scope="module")
@@ -25,17 +25,17 @@ def test_no_user_is_above_the_bound_and_none_is_chosen_by_others() -> None:
         assert (np.diff(rows) > 0).all()
 
 
-@pytest.mark.parametrize("way", [Way.EXAMPLES, Way.USERS])
-def test_sums_of_clipped_gradients_are_those_of_a_loop(way: Way) -> None:
+@pytest.mark.parametrize("way", [Sampling.EXAMPLES, Sampling.USERS])
+def test_sums_of_clipped_gradients_are_those_of_a_loop(way: Sampling) -> None:
     data, rng = digits(Kind.ALIKE), np.random.default_rng(2)
-    of = replace(next(one for one in options_for(Kind.ALIKE, 2.0, 1e-5) if one.way is way), norm=0.6)
+    of = replace(next(one for one in options_for(Kind.ALIKE, 2.0, 1e-5) if one.sampling is way), norm=0.6)
     theta = rng.normal(size=(CLASSES, data.features.shape[1]))
     x, y, user = data.features[:40], np.eye(CLASSES)[data.labels[:40]], data.user[:40]
     gradients = []
     for features, one in zip(x, y, strict=True):
         scores = np.exp(theta @ features)
         gradients.append(np.outer(scores / scores.sum() - one, features))
-    if way is Way.EXAMPLES:
+    if way is Sampling.EXAMPLES:
         expected = sum(g / max(np.linalg.norm(g), 1.0) for g in gradients)
     else:
         means = [
@@ -58,9 +58,11 @@ def test_test_and_picking_parts_share_no_digit_with_each_other_or_with_training(
 
 
 def test_noise_costs_accuracy_and_the_estimate_ranks_the_ends(two_seeds: examples_per_user.Trained) -> None:
-    by = {(one.way, one.bound): mean for one, mean in zip(two_seeds.options, two_seeds.mean, strict=True)}
+    by = {
+        (one.sampling, one.bound): mean for one, mean in zip(two_seeds.options, two_seeds.mean, strict=True)
+    }
     assert two_seeds.without > 0.88
     # At G = 32 drawing examples needs noise many times that of G = 1, and is worse by far more than two seeds vary.
-    assert by[Way.EXAMPLES, 1] > by[Way.EXAMPLES, 32] + 0.2
-    assert by[Way.USERS, 8] > by[Way.EXAMPLES, 32] + 0.2
+    assert by[Sampling.EXAMPLES, 1] > by[Sampling.EXAMPLES, 32] + 0.2
+    assert by[Sampling.USERS, 8] > by[Sampling.EXAMPLES, 32] + 0.2
     assert (two_seeds.standard_error >= 0.0).all()

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from dpcore.common.privacy import gaussian_sigma
+from dpcore.common.privacy import compute_gaussian_sigma
 from dpcore.examples_per_user import noise, rdp
-from dpcore.examples_per_user.rdp import Mixture, Ratio, divergences
+from dpcore.examples_per_user.rdp import DensityRatio, Mixture, compute_divergences
 
 
 def epsilon_of_dp_accounting(
@@ -36,19 +36,19 @@ def epsilon_of_dp_accounting(
 def test_the_least_noise_is_that_of_dp_accounting_at_a_fine_grid(
     examples: int, rate: float, steps: int, epsilon: float, expected: float
 ) -> None:
-    found = noise.multiplier(examples, rate, epsilon, 1e-6, steps)
+    found = noise.find_multiplier(examples, rate, epsilon, 1e-6, steps)
     assert found == pytest.approx(expected, rel=5e-3)
     spent = epsilon_of_dp_accounting(found, examples, rate, steps, 1e-6, 2e-3)
     assert 0.98 * epsilon <= spent <= epsilon * (1.0 + 1e-9)
-    assert found <= noise.multiplier_at_most(examples, rate, epsilon, 1e-6, steps) <= 1.15 * found
+    assert found <= noise.bound_multiplier(examples, rate, epsilon, 1e-6, steps) <= 1.15 * found
 
 
 @pytest.mark.parametrize(("examples", "expected"), [(4, 1.361), (16, 4.089)])
 def test_noise_for_more_examples_of_a_user(examples: int, expected: float) -> None:
     # ε falls at least as fast as noise grows: what is right to 0.5 % in ε is so in the noise.
-    spent = noise.epsilon_by_losses(expected, examples, 0.02, 100, 1e-6, 3e-3)
+    spent = noise.bound_epsilon(expected, examples, 0.02, 100, 1e-6, 3e-3)
     assert spent == pytest.approx(4.0, rel=5e-3)
-    assert expected <= noise.multiplier_at_most(examples, 0.02, 4.0, 1e-6, 100) <= 1.15 * expected
+    assert expected <= noise.bound_multiplier(examples, 0.02, 4.0, 1e-6, 100) <= 1.15 * expected
 
 
 @settings(max_examples=5, deadline=None)
@@ -62,9 +62,9 @@ def test_noise_for_more_examples_of_a_user(examples: int, expected: float) -> No
 def test_the_quick_bound_never_spends_more_than_it_says(
     examples: int, rate: float, epsilon: float, steps: int, delta: float
 ) -> None:
-    found = noise.multiplier_at_most(examples, rate, epsilon, delta, steps)
+    found = noise.bound_multiplier(examples, rate, epsilon, delta, steps)
     assert (
-        noise.epsilon_by_losses(found, examples, rate, steps, delta, noise.grid_of(epsilon, steps)) <= epsilon
+        noise.bound_epsilon(found, examples, rate, steps, delta, noise.choose_grid(epsilon, steps)) <= epsilon
     )
 
 
@@ -86,15 +86,17 @@ def test_divergences_of_whole_orders_are_sums(examples: int, rate: float, sigma:
     weights = binom.logpmf(k, examples, rate)
     # E_Q[w²] = Σ b_j b_k e^(jk/σ²): the integral of two shifted normals over the one at 0.
     second = np.logaddexp.reduce((weights[:, None] + weights + np.outer(k, k) / sigma**2).ravel())
-    found = divergences(Ratio(Mixture(examples, rate).log_weights(), sigma), np.array([2.0]))[0]
+    found = compute_divergences(
+        DensityRatio(Mixture(examples, rate).compute_log_weights(), sigma), np.array([2.0])
+    )[0]
     assert found >= second * (1.0 - 1e-9)  # the larger of both directions
     if examples <= 16:
         pairs = k[:, None, None] * k[:, None] + k[:, None, None] * k + k[:, None] * k
         logs = weights[:, None, None] + weights[:, None] + weights + pairs / sigma**2
         third = np.logaddexp.reduce(logs.ravel()) / 2.0
-        assert divergences(Ratio(Mixture(examples, rate).log_weights(), sigma), np.array([3.0]))[
-            0
-        ] == pytest.approx(third, rel=1e-8)
+        assert compute_divergences(
+            DensityRatio(Mixture(examples, rate).compute_log_weights(), sigma), np.array([3.0])
+        )[0] == pytest.approx(third, rel=1e-8)
 
 
 def test_the_other_direction_against_an_integral_by_hand() -> None:
@@ -106,8 +108,8 @@ def test_the_other_direction_against_an_integral_by_hand() -> None:
     log = np.logaddexp.reduce(terms, axis=1)
     density = np.exp((1.0 - order) * log - x**2 / (2.0 * sigma**2)) / (sigma * math.sqrt(2.0 * math.pi))
     by_hand = math.log(float(density.sum()) * (x[1] - x[0]))
-    ratio = Ratio(Mixture(examples, rate).log_weights(), sigma)
-    found = rdp._powers(ratio, ratio.lower_end(order), 10.0, np.array([1.0 - order]))[0]
+    ratio = DensityRatio(Mixture(examples, rate).compute_log_weights(), sigma)
+    found = rdp._integrate_powers(ratio, ratio.find_lower_end(order), 10.0, np.array([1.0 - order]))[0]
     assert found == pytest.approx(by_hand, rel=1e-9)
 
 
@@ -144,27 +146,27 @@ def test_examples_in_other_directions_are_no_worse_than_alike() -> None:
 
 
 def test_a_tail_that_is_moved_to_g_would_cost_many_times_the_budget() -> None:
-    weights, sigma = Mixture(128, 0.003).log_weights(), 17.73
-    orders = rdp.orders_for(1.0, 1e-6)
+    weights, sigma = Mixture(128, 0.003).compute_log_weights(), 17.73
+    orders = rdp.choose_orders(1.0, 1e-6)
     moved = np.where(weights > math.log(1e-16), weights, -1e6)
     moved[-1] = math.log(1e-16)
-    whole = rdp.epsilon_of(weights, sigma, 100, 1e-6, orders)
+    whole = rdp.compute_epsilon(weights, sigma, 100, 1e-6, orders)
     assert whole <= 1.01
-    assert rdp.epsilon_of(moved, sigma, 100, 1e-6, orders) > 2.0 * whole
+    assert rdp.compute_epsilon(moved, sigma, 100, 1e-6, orders) > 2.0 * whole
 
 
 def test_orders_reach_as_far_as_a_small_epsilon_needs() -> None:
-    weights, orders = Mixture(4, 0.01).log_weights(), rdp.orders_for(0.1, 1e-6)
-    sigma = noise.multiplier_at_most(4, 0.01, 0.1, 1e-6, 100)
-    assert rdp.epsilon_of(weights, sigma, 100, 1e-6, orders) <= 0.1
+    weights, orders = Mixture(4, 0.01).compute_log_weights(), rdp.choose_orders(0.1, 1e-6)
+    sigma = noise.bound_multiplier(4, 0.01, 0.1, 1e-6, 100)
+    assert rdp.compute_epsilon(weights, sigma, 100, 1e-6, orders) <= 0.1
     few = np.array([*np.arange(1.25, 64.0, 0.25)])
-    assert rdp.epsilon_of(weights, sigma, 100, 1e-6, few) > 0.15
+    assert rdp.compute_epsilon(weights, sigma, 100, 1e-6, few) > 0.15
 
 
 def test_a_coarse_grid_over_many_steps_would_say_much_more() -> None:
-    sigma = noise.multiplier_at_most(4, 0.01, 0.13, 1e-6, 755)
-    assert noise.epsilon_by_losses(sigma, 4, 0.01, 755, 1e-6, noise.grid_of(0.13, 755)) <= 0.13
-    assert noise.epsilon_by_losses(sigma, 4, 0.01, 755, 1e-6, 1e-2) > 0.2
+    sigma = noise.bound_multiplier(4, 0.01, 0.13, 1e-6, 755)
+    assert noise.bound_epsilon(sigma, 4, 0.01, 755, 1e-6, noise.choose_grid(0.13, 755)) <= 0.13
+    assert noise.bound_epsilon(sigma, 4, 0.01, 755, 1e-6, 1e-2) > 0.2
 
 
 def test_a_rate_computed_from_the_table_spends_about_twice() -> None:
@@ -173,7 +175,7 @@ def test_a_rate_computed_from_the_table_spends_about_twice() -> None:
     All examples point one way. Held against what is said where q is a constant: 0.418.
     """
     kept, bound, batch, sigma, delta = 50, 4, 25, 20.0, 1e-5
-    said = noise.epsilon_by_losses(sigma, bound, batch / kept, 1, delta, 1e-3)
+    said = noise.bound_epsilon(sigma, bound, batch / kept, 1, delta, 1e-3)
     x = np.linspace(-150.0, 200.0, 2001)
 
     def density(examples: int, moved: np.ndarray) -> np.ndarray:
@@ -206,8 +208,8 @@ def test_a_rate_computed_from_the_table_spends_about_twice() -> None:
 
 @pytest.mark.parametrize("examples", [1, 5, 4096])
 def test_a_full_batch_is_one_gaussian(examples: int) -> None:
-    exact = examples * math.sqrt(30.0) * gaussian_sigma(1.0, 1e-6)
-    for found in (noise.multiplier, noise.multiplier_at_most):
+    exact = examples * math.sqrt(30.0) * compute_gaussian_sigma(1.0, 1e-6)
+    for found in (noise.find_multiplier, noise.bound_multiplier):
         assert found(examples, 1.0, 1.0, 1e-6, 30) == pytest.approx(exact, rel=1e-9)
 
 
@@ -222,22 +224,22 @@ def test_a_full_batch_is_one_gaussian(examples: int) -> None:
     ],
 )
 def test_far_out_settings_have_an_answer(examples: int, rate: float, epsilon: float, steps: int) -> None:
-    found = noise.multiplier_at_most(examples, rate, epsilon, 1e-6, steps)
+    found = noise.bound_multiplier(examples, rate, epsilon, 1e-6, steps)
     assert math.isfinite(found)
-    weights, orders = Mixture(examples, rate).log_weights(), rdp.orders_for(epsilon, 1e-6)
-    assert rdp.epsilon_of(weights, found, steps, 1e-6, orders) <= epsilon
-    assert rdp.epsilon_of(weights, found / 1.01, steps, 1e-6, orders) > epsilon
+    weights, orders = Mixture(examples, rate).compute_log_weights(), rdp.choose_orders(epsilon, 1e-6)
+    assert rdp.compute_epsilon(weights, found, steps, 1e-6, orders) <= epsilon
+    assert rdp.compute_epsilon(weights, found / 1.01, steps, 1e-6, orders) > epsilon
 
 
 def test_more_examples_or_a_higher_rate_never_need_less_noise() -> None:
-    by_bound = [noise.multiplier_at_most(2**i, 0.03, 2.0, 1e-6, 50) for i in range(9)]
-    by_rate = [noise.multiplier_at_most(4, 0.03 * 2**i, 2.0, 1e-6, 50) for i in range(5)]
+    by_bound = [noise.bound_multiplier(2**i, 0.03, 2.0, 1e-6, 50) for i in range(9)]
+    by_rate = [noise.bound_multiplier(4, 0.03 * 2**i, 2.0, 1e-6, 50) for i in range(5)]
     for found in (by_bound, by_rate):
         assert all(np.diff(found) > 0.0)
 
 
 def test_what_is_moved_in_the_accounting_by_losses_is_moved_upwards() -> None:
-    k, weights = noise.kept_terms(200, 0.01)
+    k, weights = noise.truncate_mixture(200, 0.01)
     assert k[-1] == 200.0
     assert len(k) < 60
     assert math.fsum(weights) == pytest.approx(1.0, abs=1e-12)
@@ -254,5 +256,5 @@ def test_a_search_that_is_stopped_has_no_result() -> None:
         asked += 1
         return asked > 1
 
-    assert noise.multiplier(1, 0.3, 1.0, 1e-6, 10, stop) is None
+    assert noise.find_multiplier(1, 0.3, 1.0, 1e-6, 10, stop) is None
     assert asked == 2

@@ -9,8 +9,8 @@ import pytest
 
 from dpcore.common.errors import InvalidInput
 from dpcore.contributions import ContributionHistogram
-from dpcore.examples_per_user import ExamplesParameters, Way, options
-from dpcore.examples_per_user.options import Option, bounds_to_try, find, option
+from dpcore.examples_per_user import ExamplesParameters, Sampling, options
+from dpcore.examples_per_user.options import Option, evaluate_option, list_bounds, solve_options
 
 COUNTS = np.array([1, 1, 1, 2, 3, 3, 8, 20])
 HISTOGRAM = ContributionHistogram.from_counts(COUNTS)
@@ -20,28 +20,28 @@ def asked(**settings: object) -> ExamplesParameters:
     return ExamplesParameters(**{"epsilon": 2.0, "batch": 6.0, "steps": 20, "dimension": 40, **settings})  # type: ignore[arg-type]
 
 
-def known(way: Way, bound: int, sigma: float, **settings: object) -> Option:
-    found = option(HISTOGRAM, asked(**settings), way, bound, sigma)
+def known(way: Sampling, bound: int, sigma: float, **settings: object) -> Option:
+    found = evaluate_option(HISTOGRAM, asked(**settings), way, bound, sigma)
     assert found is not None
     return found
 
 
 def test_sums_over_the_histogram_are_those_over_users() -> None:
     kept = np.minimum(COUNTS, 3)
-    found = known(Way.EXAMPLES, 3, 1.5, alike=0.3)
-    assert found.kept == kept.sum() == 17
+    found = known(Sampling.EXAMPLES, 3, 1.5, alike=0.3)
+    assert found.kept_examples == kept.sum() == 17
     assert found.kept_share == pytest.approx(17 / 39)
     assert found.rate == 0.353  # 6/17 to three digits, as it stands in a program
     assert found.data_error**2 == pytest.approx(0.7 / 17 + 0.3 * (kept**2).sum() / 17**2)
     assert found.noise == pytest.approx(1.5 / 6.0)
-    users = known(Way.USERS, 3, 1.5, alike=0.3)
+    users = known(Sampling.USERS, 3, 1.5, alike=0.3)
     assert users.divisor == pytest.approx(0.353 * 8)
     assert users.norm**2 == pytest.approx(0.3 + 0.7 * (1.0 / kept).mean())
     assert users.noise == pytest.approx(1.5 * users.norm / users.divisor)
 
 
-@pytest.mark.parametrize("way", [Way.EXAMPLES, Way.USERS])
-def test_the_estimate_is_the_error_of_a_simulated_mean(way: Way) -> None:
+@pytest.mark.parametrize("way", [Sampling.EXAMPLES, Sampling.USERS])
+def test_the_estimate_is_the_error_of_a_simulated_mean(way: Sampling) -> None:
     """Gradients of norm 1 on average, T noisy means of drawn batches, averaged: 4,000 of them, simulated."""
     rng, runs, sigma, r, dimension = np.random.default_rng(5), 4000, 0.8, 0.4, 40
     of = known(way, 3, sigma, alike=r, steps=4)
@@ -53,7 +53,7 @@ def test_the_estimate_is_the_error_of_a_simulated_mean(way: Way) -> None:
         own = rng.normal(scale=math.sqrt((1.0 - r) / dimension), size=(user.size, dimension))
         gradients = shared[user] + own
         scale = 1.0
-        if way is Way.USERS:
+        if way is Sampling.USERS:
             totals = np.zeros((kept.size, dimension))
             np.add.at(totals, user, gradients)
             gradients, scale = totals / kept[:, None], of.norm
@@ -66,42 +66,45 @@ def test_the_estimate_is_the_error_of_a_simulated_mean(way: Way) -> None:
 
 
 def test_bounds_that_keep_less_than_a_batch_are_said_and_not_offered() -> None:
-    found = find(HISTOGRAM, asked(batch=16.0))
+    found = solve_options(HISTOGRAM, asked(batch=16.0))
     assert found.too_small == (1, 2)
-    assert all(one.bound >= 3 for of in found.tried.values() for one in of)
+    assert all(one.bound >= 3 for of in found.options_by_sampling.values() for one in of)
     with pytest.raises(InvalidInput, match="more than all 39 examples"):
-        find(HISTOGRAM, asked(batch=40.0))
+        solve_options(HISTOGRAM, asked(batch=40.0))
 
 
 def test_nobody_is_offered_more_than_the_heaviest_user_has() -> None:
-    assert bounds_to_try(HISTOGRAM) == (1, 2, 3, 4, 6, 8, 12, 16, 20)
-    assert bounds_to_try(ContributionHistogram([1], [5])) == (1,)
-    heavy = bounds_to_try(ContributionHistogram([1, 10**6], [50, 1]))
+    assert list_bounds(HISTOGRAM) == (1, 2, 3, 4, 6, 8, 12, 16, 20)
+    assert list_bounds(ContributionHistogram([1], [5])) == (1,)
+    heavy = list_bounds(ContributionHistogram([1, 10**6], [50, 1]))
     assert heavy[-1] == 10**6
     assert len(heavy) < 30
 
 
 def test_one_example_of_each_user_is_one_mechanism_both_ways() -> None:
-    found = find(ContributionHistogram([1], [500]), asked())
-    (examples,), (users,) = found.tried[Way.EXAMPLES], found.tried[Way.USERS]
+    found = solve_options(ContributionHistogram([1], [500]), asked())
+    (examples,), (users,) = (
+        found.options_by_sampling[Sampling.EXAMPLES],
+        found.options_by_sampling[Sampling.USERS],
+    )
     assert examples.multiplier == users.multiplier
     assert examples.error == pytest.approx(users.error, rel=1e-3)
-    assert found.best.way is Way.EXAMPLES
+    assert found.best.sampling is Sampling.EXAMPLES
 
 
 def test_one_user_and_a_full_batch() -> None:
-    found = find(ContributionHistogram([7], [1]), asked(batch=7.0))
-    assert [one.bound for one in found.tried[Way.USERS]] == [7]
+    found = solve_options(ContributionHistogram([7], [1]), asked(batch=7.0))
+    assert [one.bound for one in found.options_by_sampling[Sampling.USERS]] == [7]
     assert found.best.rate == 1.0
     assert not found.best.at_most
 
 
 def test_the_way_that_was_asked_for_is_the_one_that_is_chosen() -> None:
-    for way in (Way.EXAMPLES, Way.USERS):
-        found = find(HISTOGRAM, asked(way=way))
-        assert found.best.way is way
-        assert found.best.error == min(one.error for one in found.tried[way])
-        low, high = found.within()
+    for way in (Sampling.EXAMPLES, Sampling.USERS):
+        found = solve_options(HISTOGRAM, asked(way=way))
+        assert found.best.sampling is way
+        assert found.best.error == min(one.error for one in found.options_by_sampling[way])
+        low, high = found.find_near_optimal()
         assert low <= found.best.bound <= high
 
 
@@ -109,15 +112,17 @@ def test_twice_the_users_leave_the_noise_of_a_bound_no_larger() -> None:
     """The same batch from twice the users is drawn with half the probability."""
     double = ContributionHistogram(HISTOGRAM.sizes, 2 * HISTOGRAM.users)
     for one, other in zip(
-        find(HISTOGRAM, asked()).tried[Way.USERS], find(double, asked()).tried[Way.USERS], strict=True
+        solve_options(HISTOGRAM, asked()).options_by_sampling[Sampling.USERS],
+        solve_options(double, asked()).options_by_sampling[Sampling.USERS],
+        strict=True,
     ):
         assert other.multiplier < one.multiplier
 
 
 def test_how_alike_examples_are_changes_no_noise_multiplier() -> None:
-    of = find(HISTOGRAM, asked()).tried[Way.USERS][3]
-    alike = options.with_alike(HISTOGRAM, asked(), of, 1.0)
-    diverse = options.with_alike(HISTOGRAM, asked(), of, 0.0)
+    of = solve_options(HISTOGRAM, asked()).options_by_sampling[Sampling.USERS][3]
+    alike = options.replace_similarity(HISTOGRAM, asked(), of, 1.0)
+    diverse = options.replace_similarity(HISTOGRAM, asked(), of, 0.0)
     assert alike.multiplier == diverse.multiplier == of.multiplier
     assert diverse.noise < of.noise < alike.noise
     assert alike.norm == 1.0

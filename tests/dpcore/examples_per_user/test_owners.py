@@ -15,8 +15,15 @@ from scipy.stats import binom
 
 from dpcore.common.errors import InvalidInput
 from dpcore.examples_per_user import noise, rdp
-from dpcore.examples_per_user.owners import PRICE_UNIT, Kept, Ownership, at_most, invented, keep_most
-from dpcore.examples_per_user.programs import owners_program
+from dpcore.examples_per_user.owners import (
+    PRICE_UNIT,
+    Ownership,
+    RecordSelection,
+    bound_selection,
+    generate_ownership,
+    select_most,
+)
+from dpcore.examples_per_user.programs import write_owners_program
 
 
 def brute(of: Ownership, bound: int) -> int:
@@ -39,10 +46,10 @@ def small(rng: np.random.Generator) -> Ownership:
     )
 
 
-def heaviest(found: Kept) -> int:
+def heaviest(found: RecordSelection) -> int:
     """Records kept of the user who has most."""
     of = found.ownership
-    return int(np.bincount(of.user[found.kept[of.record]], minlength=1).max())
+    return int(np.bincount(of.user[found.is_kept[of.record]], minlength=1).max())
 
 
 def test_small_tables_by_brute_force() -> None:
@@ -50,7 +57,7 @@ def test_small_tables_by_brute_force() -> None:
     reached = 0
     for _ in range(60):
         of, bound = small(rng), int(rng.integers(1, 4))
-        found, most = keep_most(of, bound), brute(of, bound)
+        found, most = select_most(of, bound), brute(of, bound)
         assert heaviest(found) <= bound
         assert found.count <= most <= found.at_most
         reached += found.count == most
@@ -63,17 +70,17 @@ def test_any_prices_prove_no_less_than_there_is() -> None:
         of, bound = small(rng), int(rng.integers(1, 4))
         most = brute(of, bound)
         for prices in (np.zeros(of.num_users), rng.random(of.num_users), np.ones(of.num_users)):
-            assert at_most(of, bound, np.rint(prices * PRICE_UNIT).astype(np.int64)) >= most
+            assert bound_selection(of, bound, np.rint(prices * PRICE_UNIT).astype(np.int64)) >= most
     with pytest.raises(InvalidInput, match="at least 0"):
-        at_most(of, 1, np.full(of.num_users, -1))
+        bound_selection(of, 1, np.full(of.num_users, -1))
 
 
 def test_a_hundred_thousand_records_are_within_half_a_per_cent_of_the_proved_most() -> None:
-    of = invented(100_000, 19_000, seed=3)
-    found = keep_most(of, 5)
+    of = generate_ownership(100_000, 19_000, seed=3)
+    found = select_most(of, 5)
     assert heaviest(found) <= 5
     assert 0.0 <= found.gap <= 5e-3
-    columns = found.by_owners()
+    columns = found.count_by_owners()
     assert int(columns["records"].sum()) == 100_000
     assert int(columns["kept"].sum()) == found.count
     assert (columns["kept"] <= columns["records"]).all()
@@ -81,7 +88,7 @@ def test_a_hundred_thousand_records_are_within_half_a_per_cent_of_the_proved_mos
 
 def test_one_owner_each_is_a_sum_of_minima() -> None:
     users = np.array([0, 0, 0, 1, 1, 2])
-    found = keep_most(Ownership.from_pairs(np.arange(6), users), 2)
+    found = select_most(Ownership.from_pairs(np.arange(6), users), 2)
     assert found.count == found.at_most == 2 + 2 + 1
     assert found.gap == 0.0
 
@@ -94,7 +101,7 @@ def test_lines_that_stand_twice_count_once_and_a_record_of_nobody_is_refused() -
     with pytest.raises(InvalidInput, match="same length"):
         Ownership.from_pairs(["a"], [])
     with pytest.raises(InvalidInput, match="whole number"):
-        keep_most(of, 0)
+        select_most(of, 0)
 
 
 @pytest.mark.parametrize(("examples", "sigma"), [(1, 0.74), (4, 1.361), (4, 30.0)])
@@ -110,22 +117,22 @@ def test_the_divergence_of_replaced_contents_is_that_of_an_integral(examples: in
     ]
     integrand = np.exp(order * logs[0] + (1.0 - order) * logs[1]) / (sigma * math.sqrt(2.0 * math.pi))
     by_hand = math.log(float(integrand.sum()) * (x[1] - x[0])) / (order - 1.0)
-    ratio = rdp.Ratio(rdp.Mixture(examples, rate).log_weights(), sigma)
-    assert rdp.replaced_divergences(ratio, np.array([order]))[0] == pytest.approx(by_hand, rel=1e-6)
+    ratio = rdp.DensityRatio(rdp.Mixture(examples, rate).compute_log_weights(), sigma)
+    assert rdp.compute_replaced_divergences(ratio, np.array([order]))[0] == pytest.approx(by_hand, rel=1e-6)
 
 
 def test_replaced_contents_spend_more_than_zeroed_ones() -> None:
     # By privacy losses 4.4, 6.2 and 8.2 in place of 4; Rényi accounting has each some per cent higher.
     for examples, sigma, spent in ((1, 0.74, 4.4), (4, 1.361, 6.2), (16, 4.089, 8.2)):
-        weights, orders = rdp.Mixture(examples, 0.02).log_weights(), rdp.orders_for(spent, 1e-6)
-        found = rdp.epsilon_of(weights, sigma, 100, 1e-6, orders, replaced=True)
+        weights, orders = rdp.Mixture(examples, 0.02).compute_log_weights(), rdp.choose_orders(spent, 1e-6)
+        found = rdp.compute_epsilon(weights, sigma, 100, 1e-6, orders, is_replaced=True)
         assert spent <= found <= 1.25 * spent
     zeroed, replaced = (
-        noise.multiplier_at_most(4, 0.02, 4.0, 1e-6, 100, replaced=one) for one in (False, True)
+        noise.bound_multiplier(4, 0.02, 4.0, 1e-6, 100, is_replaced=one) for one in (False, True)
     )
     assert replaced > 1.2 * zeroed
-    assert noise.multiplier_at_most(4, 1.0, 4.0, 1e-6, 100, replaced=True) == pytest.approx(
-        2.0 * noise.multiplier_at_most(4, 1.0, 4.0, 1e-6, 100)
+    assert noise.bound_multiplier(4, 1.0, 4.0, 1e-6, 100, is_replaced=True) == pytest.approx(
+        2.0 * noise.bound_multiplier(4, 1.0, 4.0, 1e-6, 100)
     )
 
 
@@ -141,9 +148,9 @@ def test_the_program_keeps_as_many_of_a_nasty_file_as_the_core(
     ]
     text = "\n".join(["record,user", *lines, f" {lines[0].replace(',', ' , ', 1)} "])
     (tmp_path / "owners.csv").write_text(text, encoding="utf-8")
-    found = keep_most(Ownership.from_pairs(*zip(*(line.split(",", 1) for line in lines), strict=True)), 3)
+    found = select_most(Ownership.from_pairs(*zip(*(line.split(",", 1) for line in lines), strict=True)), 3)
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(compile(owners_program(3).text, "keep.py", "exec"), {"__name__": "__main__"})
+        exec(compile(write_owners_program(3).text, "keep.py", "exec"), {"__name__": "__main__"})
     kept = pd.read_csv(tmp_path / "kept_records.csv")["record"].tolist()
     assert len(set(kept)) == len(kept)
     assert (
@@ -156,4 +163,4 @@ def test_the_program_keeps_as_many_of_a_nasty_file_as_the_core(
     assert abs(len(kept) - found.count) <= 1
     (tmp_path / "owners.csv").write_text("record,user\nr1,  \n", encoding="utf-8")
     with pytest.raises(SystemExit, match="no owner"):
-        exec(compile(owners_program(3).text, "keep.py", "exec"), {"__name__": "__main__"})
+        exec(compile(write_owners_program(3).text, "keep.py", "exec"), {"__name__": "__main__"})

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from dpcore.common.errors import InvalidInput
 from dpcore.factorisation.allocation import Scheme, WeightedRatings, allocate
 from dpcore.factorisation.budget import Spending
-from dpcore.factorisation.descent import Steps, descended, expected_weights, summed_gradients
-from dpcore.factorisation.fit import clipped, fit_private, item_sums, solved_privately
+from dpcore.factorisation.descent import GradientSteps, descend, expect_weights, sum_gradients
+from dpcore.factorisation.fit import clip_user_vectors, fit_private, solve_noisy_items, sum_over_users
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
-from dpcore.factorisation.study import Kind, Study, run
+from dpcore.factorisation.study import ModelKind, Study, run
 from dpcore.multitask.budget import PrivacyTarget
 from tests.dpcore.factorisation.conftest import table
 
@@ -39,17 +39,17 @@ def test_one_user_moves_the_gradients_by_no_more_than_declared(
     rng = np.random.default_rng(seed)
     weighted = allocate(ratings, scheme, k, 1.0 + 50.0 * rng.random(12), 0.5, rng)
     vectors = scale * rng.normal(size=(12, 3))
-    users = clipped(rng.normal(size=(8, 3)) * scale, SETTINGS, 1.0)
+    users = clip_user_vectors(rng.normal(size=(8, 3)) * scale, SETTINGS, 1.0)
     users[:, 0] = SETTINGS.offset
     kept = weighted.ratings.graph.users != user
-    others = WeightedRatings(weighted.ratings.kept(kept), weighted.weights[kept])
-    moved = summed_gradients(weighted, users, vectors, RANGE, bound) - summed_gradients(
+    others = WeightedRatings(weighted.ratings.select(kept), weighted.weights[kept])
+    moved = sum_gradients(weighted, users, vectors, RANGE, bound) - sum_gradients(
         others, users, vectors, RANGE, bound
     )
     assert np.linalg.norm(moved) <= bound * math.sqrt(k) * (1.0 + 1e-6)
     # Where every gradient is clipped, a user moves the sums by the bound times the length of their weights.
-    alone = WeightedRatings(weighted.ratings.kept(~kept), weighted.weights[~kept])
-    far = summed_gradients(alone, users, 1e6 * np.ones((12, 3)), RANGE, bound)
+    alone = WeightedRatings(weighted.ratings.select(~kept), weighted.weights[~kept])
+    far = sum_gradients(alone, users, 1e6 * np.ones((12, 3)), RANGE, bound)
     assert np.linalg.norm(far) == pytest.approx(bound * np.linalg.norm(alone.weights), rel=1e-5)
 
 
@@ -62,9 +62,9 @@ def test_without_clipping_it_is_the_gradient_of_half_the_weighted_loss() -> None
 
     def loss(of: np.ndarray) -> float:
         predicted = np.einsum("pd,pd->p", users[ratings.graph.users], of[ratings.items])
-        return float(np.sum(weights * (predicted - RANGE.centred(ratings.values)) ** 2) / 2.0)
+        return float(np.sum(weights * (predicted - RANGE.centre(ratings.values)) ** 2) / 2.0)
 
-    found = summed_gradients(weighted, users, vectors, RANGE, 1e9)
+    found = sum_gradients(weighted, users, vectors, RANGE, 1e9)
     for item, coordinate in ((0, 0), (5, 2), (11, 1)):
         step = np.zeros_like(vectors)
         step[item, coordinate] = 1e-4
@@ -76,47 +76,47 @@ def test_many_steps_without_noise_end_where_the_sums_are_solved() -> None:
     ratings = table(2, users=200)
     weighted = WeightedRatings(ratings, np.ones(ratings.num_ratings, np.float32))
     first = SETTINGS.first_item_vectors(12)
-    users = clipped(FactorModel(first, SETTINGS, RANGE).user_vectors(ratings), SETTINGS, 1.0)
+    users = clip_user_vectors(FactorModel(first, SETTINGS, RANGE).solve_user_vectors(ratings), SETTINGS, 1.0)
     totals = ratings.item_counts.astype(np.float64)
-    found, start = descended(
+    found, start = descend(
         first,
         np.zeros(3),
         weighted,
         users,
         SETTINGS,
         RANGE,
-        Steps(400, 100.0),
+        GradientSteps(400, 100.0),
         0.0,
         totals,
         np.random.default_rng(0),
     )
-    sums = item_sums(ratings, weighted, first, SETTINGS, RANGE, user_bound=1.0)
+    sums = sum_over_users(ratings, weighted, first, SETTINGS, RANGE, user_bound=1.0)
     # The ridge draws both to the level that the steps have found, which is near the mean of the solution.
     level = np.array([start[0], 0.0, 0.0])
-    matrices = sums.unfolded() + SETTINGS.item_ridge * np.eye(3)
+    matrices = sums.unfold() + SETTINGS.item_ridge * np.eye(3)
     expected = np.linalg.solve(matrices, (sums.vectors + SETTINGS.item_ridge * level)[:, :, None])[:, :, 0]
     assert found == pytest.approx(expected, abs=1e-3)
-    assert found == pytest.approx(solved_privately(sums, SETTINGS, RANGE), abs=0.1)
+    assert found == pytest.approx(solve_noisy_items(sums, SETTINGS, RANGE), abs=0.1)
 
 
 def test_expected_weights_are_the_counts_where_items_are_alike() -> None:
     alike = np.full(7, 30.0)
-    assert expected_weights(alike, 0.5) == pytest.approx(alike)
+    assert expect_weights(alike, 0.5) == pytest.approx(alike)
     counts = np.array([1.0, 10.0, 100.0])
-    assert expected_weights(counts, 0.0) == pytest.approx(counts)
+    assert expect_weights(counts, 0.0) == pytest.approx(counts)
     # n omega^2 summed is what n summed is.
-    weights = expected_weights(counts, 0.25) / counts
+    weights = expect_weights(counts, 0.25) / counts
     assert np.sum(counts * weights**2) == pytest.approx(counts.sum())
 
 
 def test_the_budget_of_steps_is_that_of_their_releases(generated: Ratings) -> None:
     target = PrivacyTarget(1.0, 1e-5)
-    two, eight = (Spending.of(target, 0.1, 2, 50, releases) for releases in (2, 8))
+    two, eight = (Spending.from_target(target, 0.1, 2, 50, releases) for releases in (2, 8))
     assert eight.noise == pytest.approx(2.0 * two.noise)
     with pytest.raises(InvalidInput, match="2 releases in a sweep, and 8 are made"):
-        fit_private(generated, SETTINGS, RANGE, Scheme.TAIL, two, steps=Steps(8))
+        fit_private(generated, SETTINGS, RANGE, Scheme.TAIL, two, steps=GradientSteps(8))
     with pytest.raises(InvalidInput) as refused:
-        Steps(0, -1.0)
+        GradientSteps(0, -1.0)
     assert len(refused.value.problems) == 2
 
 
@@ -126,14 +126,14 @@ def test_a_study_of_gradient_steps_learns(generated: Ratings) -> None:
         repeats=1,
         max_items=20,
         settings=FactorSettings(3, 3),
-        steps=Steps(20),
+        steps=GradientSteps(20),
         with_recall=False,
     )
     result = run(generated, study)
-    for kind in (Kind.UNIFORM, Kind.TAIL, Kind.ADAPTIVE):
-        errors = result.mean(kind)[0][:, 0]
+    for kind in (ModelKind.UNIFORM, ModelKind.TAIL, ModelKind.ADAPTIVE):
+        errors = result.summarise(kind)[0][:, 0]
         assert errors[1] < errors[0]
         # With hardly any noise, at least the items' levels are learned.
-        assert errors[1] < result.mean(Kind.ITEM_MEAN)[0][1, 0] + 0.02
+        assert errors[1] < result.summarise(ModelKind.ITEM_MEAN)[0][1, 0] + 0.02
     other = run(generated, replace(study, steps=None))
-    assert not np.array_equal(other.mean(Kind.TAIL)[0], result.mean(Kind.TAIL)[0])
+    assert not np.array_equal(other.summarise(ModelKind.TAIL)[0], result.summarise(ModelKind.TAIL)[0])

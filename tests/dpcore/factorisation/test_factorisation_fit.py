@@ -13,18 +13,18 @@ from dpcore.factorisation.allocation import Scheme, WeightedRatings
 from dpcore.factorisation.budget import Spending
 from dpcore.factorisation.fit import (
     RIDGE_TO_NOISE,
+    add_noise,
+    estimate_overall_mean,
     fit,
     fit_private,
-    item_sums,
-    matrix_movement,
-    overall_mean,
-    solved_privately,
-    with_noise,
+    matrix_sensitivity,
+    solve_noisy_items,
+    sum_over_users,
 )
 from dpcore.factorisation.generator import GeneratedRatings
-from dpcore.factorisation.measures import buckets_of, measure
-from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange, solved_users
-from dpcore.factorisation.normal_equations import Sums, solved
+from dpcore.factorisation.measures import assign_buckets, measure
+from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange, solve_users
+from dpcore.factorisation.normal_equations import Sums, solve_rows
 from dpcore.factorisation.ratings import Ratings
 from tests.dpcore.factorisation.conftest import table
 
@@ -46,14 +46,14 @@ def test_a_sweep_is_least_squares_row_by_row(offset: float) -> None:
     dense = np.full((40, 12), np.nan)
     dense[ratings.graph.users, ratings.items] = ratings.values - RANGE.midpoint
     fixed = int(offset > 0.0)
-    users = np.concatenate([x for _, _, x in solved_users(ratings, first, settings, RANGE)])
+    users = np.concatenate([x for _, _, x in solve_users(ratings, first, settings, RANGE)])
     for user in range(40):
         has = ~np.isnan(dense[user])
         labels = dense[user, has] - offset * first[has, 0]
         expected = ridge_by_rows(first[has][:, fixed:], labels, 0.7)
         assert users[user, fixed:] == pytest.approx(expected, abs=1e-10)
         assert users[user, :fixed] == pytest.approx(offset)
-    items = solved(item_sums(ratings, None, first, settings, RANGE), 0.3)
+    items = solve_rows(sum_over_users(ratings, None, first, settings, RANGE), 0.3)
     for item in range(12):
         has = ~np.isnan(dense[:, item])
         assert items[item] == pytest.approx(ridge_by_rows(users[has], dense[has, item], 0.3), abs=1e-10)
@@ -65,14 +65,14 @@ def test_blocks_and_single_precision_change_nothing_but_digits(monkeypatch: pyte
     whole = fit(ratings, settings, RANGE).item_vectors
     single = replace(ratings, values=ratings.values.astype(np.float32))
     assert fit(single, settings, RANGE).item_vectors == pytest.approx(whole, abs=2e-4)
-    monkeypatch.setattr("dpcore.factorisation.model.users_at_once", lambda d: 7)
+    monkeypatch.setattr("dpcore.factorisation.model.choose_block_size", lambda d: 7)
     assert fit(ratings, settings, RANGE).item_vectors == pytest.approx(whole, abs=1e-12)
 
 
 def objective(model: FactorModel, train: Ratings, users: np.ndarray) -> float:
     """Squared errors over all ratings, plus the ridges, each vector's once: (D.1) of Krichene et al. 2023."""
     predicted = np.einsum("pd,pd->p", users[train.graph.users], model.item_vectors[train.items])
-    errors = np.sum((predicted - model.range.centred(train.values)) ** 2)
+    errors = np.sum((predicted - model.range.centre(train.values)) ** 2)
     of_items = model.settings.item_ridge * np.sum(model.item_vectors**2)
     return float(errors + model.settings.user_ridge * np.sum(users**2) + of_items)
 
@@ -83,7 +83,7 @@ def test_no_sweep_raises_the_objective() -> None:
     found = []
     for sweeps in (1, 2, 4, 8, 16):
         model = fit(ratings, replace(settings, sweeps=sweeps), RANGE)
-        found.append(objective(model, ratings, model.user_vectors(ratings)))
+        found.append(objective(model, ratings, model.solve_user_vectors(ratings)))
     assert np.all(np.diff(found) < 1e-9)
 
 
@@ -100,7 +100,7 @@ def planted(users: int = 1_500, items: int = 60, rank: int = 2) -> tuple[Ratings
 def test_planted_factors_are_recovered_as_epsilon_grows() -> None:
     ratings, truth = planted()
     train, test = ratings.split(0.1, np.random.default_rng(0))
-    buckets = buckets_of(train.item_counts)
+    buckets = assign_buckets(train.item_counts)
     settings = FactorSettings(3, 8, user_ridge=0.1, item_ridge=0.1)
     errors, model = [], None
     for noise_budget in (1e-2, 1.0, 1e2, 1e8):
@@ -121,29 +121,29 @@ def test_planted_factors_are_recovered_as_epsilon_grows() -> None:
 def test_without_noise_the_private_solution_is_ridge_around_the_mean() -> None:
     ratings = table(5)
     settings = FactorSettings(3, 1, 1.0, 2.0)
-    sums = item_sums(ratings, None, settings.first_item_vectors(12), settings, RANGE, user_bound=1.0)
-    found = solved_privately(sums, settings, RANGE)
+    sums = sum_over_users(ratings, None, settings.first_item_vectors(12), settings, RANGE, user_bound=1.0)
+    found = solve_noisy_items(sums, settings, RANGE)
     mean = ratings.values.mean() - RANGE.midpoint
-    assert overall_mean(sums, settings, RANGE) == pytest.approx(mean)
+    assert estimate_overall_mean(sums, settings, RANGE) == pytest.approx(mean)
     start = np.array([mean / settings.offset, 0.0, 0.0])
-    shifted = Sums(sums.matrices, sums.vectors - sums.unfolded() @ start)
-    assert found == pytest.approx(start + solved(shifted, 2.0), abs=1e-9)
+    shifted = Sums(sums.matrices, sums.vectors - sums.unfold() @ start)
+    assert found == pytest.approx(start + solve_rows(shifted, 2.0), abs=1e-9)
 
 
 def test_an_item_that_nobody_rated_gets_the_overall_mean() -> None:
     ratings = Ratings.from_columns([0, 0, 1, 1], [0, 1, 0, 1], [5.0, 1.0, 4.0, 2.0], num_items=3)
     settings = FactorSettings(2, 1, 1.0, 1.0)
-    sums = item_sums(ratings, None, settings.first_item_vectors(3), settings, RANGE, user_bound=1.0)
-    found = solved_privately(sums, settings, RANGE)
+    sums = sum_over_users(ratings, None, settings.first_item_vectors(3), settings, RANGE, user_bound=1.0)
+    found = solve_noisy_items(sums, settings, RANGE)
     assert settings.offset * found[2, 0] + RANGE.midpoint == pytest.approx(3.0)
     assert found[2, 1] == pytest.approx(0.0)
 
 
 def test_noise_has_the_size_that_is_said() -> None:
     sums = Sums(np.zeros((4_000, 10)), np.zeros((4_000, 4)))
-    released = with_noise(sums, 3.0, 2.0, np.random.default_rng(1))
-    less = with_noise(sums, 3.0, 2.0, np.random.default_rng(1), 0.9)
-    assert less.matrices == pytest.approx(matrix_movement(0.9) * released.matrices)
+    released = add_noise(sums, 3.0, 2.0, np.random.default_rng(1))
+    less = add_noise(sums, 3.0, 2.0, np.random.default_rng(1), 0.9)
+    assert less.matrices == pytest.approx(matrix_sensitivity(0.9) * released.matrices)
     assert np.array_equal(less.vectors, released.vectors)
     # 40,000 and 16,000 draws: the standard deviation is known to 0.4 % and 0.6 %; five of that.
     assert released.matrices.std() == pytest.approx(3.0, rel=0.02)
@@ -154,18 +154,18 @@ def test_noise_has_the_size_that_is_said() -> None:
 def test_own_offsets_are_those_of_least_squares_and_beat_item_means() -> None:
     ratings = GeneratedRatings(900, 60, 20.0, own_spread=0.6, error_spread=0.4).draw(np.random.default_rng(1))
     train, test = ratings.split(0.2, np.random.default_rng(2))
-    means = baselines.item_mean(train, RANGE)
-    model = baselines.with_own_offsets(means, 5.0)
-    found = model.user_vectors(train)[:, -1]
-    residuals = RANGE.centred(train.values).astype(np.float64) - means.item_vectors[train.items, 0]
+    means = baselines.fit_item_means(train, RANGE)
+    model = baselines.add_own_offsets(means, 5.0)
+    found = model.solve_user_vectors(train)[:, -1]
+    residuals = RANGE.centre(train.values).astype(np.float64) - means.item_vectors[train.items, 0]
     by_hand = np.bincount(train.graph.users, residuals, 900) / (np.diff(train.starts) + 5.0)
     assert found == pytest.approx(by_hand, abs=1e-4)
     # What is released is the same, and predictions are those of both together.
     assert np.array_equal(model.item_vectors[:, 0], means.item_vectors[:, 0])
-    said = model.predicted(model.user_vectors(train), test)
+    said = model.predict(model.solve_user_vectors(train), test)
     at = means.item_vectors[test.items, 0] + by_hand[test.graph.users] + RANGE.midpoint
     assert said == pytest.approx(np.clip(at, RANGE.lowest, RANGE.highest), abs=1e-4)
-    buckets = buckets_of(train.item_counts)
+    buckets = assign_buckets(train.item_counts)
     # Offsets explain 0.36 of a variance of about 1.
     with_them, without = (measure(of, train, test, buckets, False).rmse[0] for of in (model, means))
     assert with_them < without - 0.05
@@ -173,17 +173,17 @@ def test_own_offsets_are_those_of_least_squares_and_beat_item_means() -> None:
 
 def test_a_fit_with_own_offsets_takes_them_off_ratings_and_clips_again() -> None:
     ratings = table(4)
-    settings = FactorSettings(3, 1, 2.0, 1.0, own=1.5)
+    settings = FactorSettings(3, 1, 2.0, 1.0, own_coordinate=1.5)
     vectors = settings.first_item_vectors(ratings.num_items)
     assert np.all(vectors[:, -1] == 1.5)
     weighted = WeightedRatings(ratings, np.ones(ratings.num_ratings, dtype=np.float32))
-    found = item_sums(ratings, weighted, vectors, settings, RANGE, user_bound=1.0)
+    found = sum_over_users(ratings, weighted, vectors, settings, RANGE, user_bound=1.0)
     # One user after another: least squares for taste and offset together, then sums of what is left.
     by_hand = np.zeros((ratings.num_items, 3))
     for user in range(ratings.num_users):
         at = slice(ratings.starts[user], ratings.starts[user + 1])
         items = ratings.items[at]
-        y = RANGE.centred(ratings.values[at]).astype(np.float64)
+        y = RANGE.centre(ratings.values[at]).astype(np.float64)
         v = vectors[items]
         learned = np.linalg.solve(v[:, 1:].T @ v[:, 1:] + 2.0 * np.eye(3), v[:, 1:].T @ (y - 0.9 * v[:, 0]))
         own, taste = 1.5 * learned[-1], learned[:-1]
@@ -203,8 +203,8 @@ def test_relabelling_items_and_users_changes_nothing() -> None:
     first = settings.first_item_vectors(12)
     moved = np.empty_like(first)
     moved[new_item] = first
-    here = item_sums(ratings, None, first, settings, RANGE, user_bound=1.0)
-    there = item_sums(other, None, moved, settings, RANGE, user_bound=1.0)
+    here = sum_over_users(ratings, None, first, settings, RANGE, user_bound=1.0)
+    there = sum_over_users(other, None, moved, settings, RANGE, user_bound=1.0)
     assert there.matrices[new_item] == pytest.approx(here.matrices)
     assert there.vectors[new_item] == pytest.approx(here.vectors)
     # Of users alone, nothing has to move with them.
@@ -219,18 +219,18 @@ def test_weights_enter_both_sums() -> None:
     settings = FactorSettings(3, 1, 1.0, 1.0)
     first = settings.first_item_vectors(12)
     weights = np.random.default_rng(0).random(ratings.num_ratings, dtype=np.float32)
-    sums = item_sums(ratings, WeightedRatings(ratings, weights), first, settings, RANGE)
-    users = np.concatenate([x for _, _, x in solved_users(ratings, first, settings, RANGE)])
+    sums = sum_over_users(ratings, WeightedRatings(ratings, weights), first, settings, RANGE)
+    users = np.concatenate([x for _, _, x in solve_users(ratings, first, settings, RANGE)])
     for item in range(12):
         at = ratings.items == item
         x, y = users[ratings.graph.users[at]], ratings.values[at] - RANGE.midpoint
-        assert sums.unfolded()[item] == pytest.approx((weights[at, None] * x).T @ x)
+        assert sums.unfold()[item] == pytest.approx((weights[at, None] * x).T @ x)
         assert sums.vectors[item] == pytest.approx((weights[at] * y) @ x)
 
 
 def test_the_private_item_mean_tends_to_the_weighted_mean(generated: Ratings) -> None:
     spending = Spending(1e12, 0.1, 2, 30)
-    found = baselines.private_item_mean(generated, RANGE, spending, exponent=0.0).model
+    found = baselines.fit_private_item_means(generated, RANGE, spending, exponent=0.0).model
     # With mu = 0 a user's ratings weigh alike, 1 over the root of their number.
     weights = 1.0 / np.sqrt(np.diff(generated.starts))[generated.graph.users]
     rated = generated.item_counts > 0
@@ -244,9 +244,9 @@ def test_the_private_item_mean_tends_to_the_weighted_mean(generated: Ratings) ->
 
 def test_plain_means_are_means(generated: Ratings) -> None:
     values = generated.values.astype(np.float64)
-    overall = baselines.global_mean(generated, RANGE)
+    overall = baselines.fit_global_mean(generated, RANGE)
     assert overall.item_vectors + RANGE.midpoint == pytest.approx(values.mean())
-    per_item = baselines.item_mean(generated, RANGE, ridge=0.0)
+    per_item = baselines.fit_item_means(generated, RANGE, ridge=0.0)
     at = generated.items == generated.items[0]
     expected = values[at].mean() - RANGE.midpoint
     assert per_item.item_vectors[generated.items[0], 0] == pytest.approx(expected)
@@ -256,11 +256,11 @@ def test_predictions_stay_in_the_range_and_users_solve_at_home(generated: Rating
     model = FactorModel(
         np.random.default_rng(0).normal(size=(150, 3)) * 10.0, FactorSettings(3, 1, 1e-6), RANGE
     )
-    predicted = model.predicted(model.user_vectors(generated), generated)
+    predicted = model.predict(model.solve_user_vectors(generated), generated)
     assert predicted.min() >= 0.5
     assert predicted.max() <= 5.0
-    asked = generated.kept(np.arange(generated.num_ratings) % 7 == 0)
-    assert model.predicted(model.user_vectors(generated), asked) == pytest.approx(predicted[::7])
+    asked = generated.select(np.arange(generated.num_ratings) % 7 == 0)
+    assert model.predict(model.solve_user_vectors(generated), asked) == pytest.approx(predicted[::7])
 
 
 def test_a_fit_that_is_told_to_stop_gives_nothing(generated: Ratings) -> None:

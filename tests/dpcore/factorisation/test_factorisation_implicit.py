@@ -19,7 +19,7 @@ from dpcore.factorisation.implicit import ImplicitSettings, ImplicitSums
 from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitStudy, Recommender, split_users
 from dpcore.factorisation.normal_equations import Sums
 from dpcore.factorisation.ratings import Ratings
-from dpcore.multitask.budget import PrivacyTarget, epsilon_spent
+from dpcore.multitask.budget import PrivacyTarget, compute_epsilon
 from tests.dpcore.factorisation.conftest import table
 
 SETTINGS = ImplicitSettings(dimension=3, sweeps=2, unobserved=0.3, user_ridge=0.7, item_ridge=0.9)
@@ -33,13 +33,13 @@ def dense(ratings: Ratings) -> np.ndarray:
 
 
 def in_full(half: np.ndarray, d: int) -> np.ndarray:
-    return Sums(half[None, :], np.zeros((1, d))).unfolded()[0]
+    return Sums(half[None, :], np.zeros((1, d))).unfold()[0]
 
 
 def test_users_solve_least_squares_over_all_pairs() -> None:
-    ratings, rng = implicit.chosen(table(4)), np.random.default_rng(0)
+    ratings, rng = implicit.select_choices(table(4)), np.random.default_rng(0)
     items = rng.normal(size=(12, 3))
-    (block,) = implicit.solved_users(ratings, items, SETTINGS)
+    (block,) = implicit.solve_users(ratings, items, SETTINGS)
     for user, said in zip(dense(ratings), block[2], strict=True):
         # Rows of a least-squares problem: chosen pairs with label 1, all pairs with label 0, and the ridge.
         rows = np.vstack([items[user > 0], math.sqrt(0.3) * items, math.sqrt(0.7) * np.eye(3)])
@@ -51,13 +51,13 @@ def test_users_solve_least_squares_over_all_pairs() -> None:
 
 
 def test_items_solve_least_squares_over_all_pairs_and_weights() -> None:
-    ratings = implicit.chosen(table(5))
+    ratings = implicit.select_choices(table(5))
     weighted = allocate(ratings, Scheme.ADAPTIVE, 4, 1.0 + np.arange(12.0), 0.5, np.random.default_rng(0))
     items = np.random.default_rng(1).normal(size=(12, 3))
-    (block,) = implicit.solved_users(ratings, items, SETTINGS)
+    (block,) = implicit.solve_users(ratings, items, SETTINGS)
     users = block[2]
-    sums = implicit.item_sums(ratings, weighted, items, SETTINGS)
-    found = implicit._solved_items(sums, SETTINGS)
+    sums = implicit.sum_over_users(ratings, weighted, items, SETTINGS)
+    found = implicit._solve_items(sums, SETTINGS)
     for item in range(12):
         here = ratings.items == item
         who, root = ratings.graph.users[here], np.sqrt(weighted.weights[here])[:, None]
@@ -77,19 +77,19 @@ def test_items_solve_least_squares_over_all_pairs_and_weights() -> None:
 def test_one_user_moves_every_sum_by_no_more_than_declared(
     seed: int, scheme: Scheme, k: int, exponent: float, scale: float, share: float
 ) -> None:
-    ratings, user = implicit.chosen(table(seed, users=8, share=share)), seed % 8
+    ratings, user = implicit.select_choices(table(seed, users=8, share=share)), seed % 8
     rng = np.random.default_rng(seed)
     vectors, counts = scale * rng.normal(size=(12, 3)), 1.0 + 50.0 * rng.random(12)
     weighted = allocate(ratings, scheme, k, counts, exponent, np.random.default_rng(1))
-    others = ratings.kept(ratings.graph.users != user)
+    others = ratings.select(ratings.graph.users != user)
     kept = weighted.ratings.graph.users != user
-    there = implicit.item_sums(
-        others, WeightedRatings(weighted.ratings.kept(kept), weighted.weights[kept]), vectors, SETTINGS
+    there = implicit.sum_over_users(
+        others, WeightedRatings(weighted.ratings.select(kept), weighted.weights[kept]), vectors, SETTINGS
     )
-    here = implicit.item_sums(ratings, weighted, vectors, SETTINGS)
+    here = implicit.sum_over_users(ratings, weighted, vectors, SETTINGS)
     moved = {
-        "matrices": np.sum((here.of_items.matrices - there.of_items.matrices) ** 2) / k,
-        "vectors": np.sum((here.of_items.vectors - there.of_items.vectors) ** 2) / k,
+        "matrices": np.sum((here.item_sums.matrices - there.item_sums.matrices) ** 2) / k,
+        "vectors": np.sum((here.item_sums.vectors - there.item_sums.vectors) ** 2) / k,
         # The Gram matrix has every user in it, whatever their weights: it moves by 1, and is paid for as 1.
         "gram": np.sum((here.gram - there.gram) ** 2),
     }
@@ -98,23 +98,23 @@ def test_one_user_moves_every_sum_by_no_more_than_declared(
 
 def test_what_is_declared_is_reached() -> None:
     # One coordinate: vectors are 1, and each of k pairs of weight 1 moves a matrix and a vector by 1.
-    ratings = implicit.chosen(Ratings.from_columns([0] * 5, range(5), np.ones(5), 5))
+    ratings = implicit.select_choices(Ratings.from_columns([0] * 5, range(5), np.ones(5), 5))
     settings = ImplicitSettings(dimension=1)
     for scheme in Scheme:
         weighted = allocate(ratings, scheme, 5, np.arange(1.0, 6.0), 0.5, np.random.default_rng(0))
-        sums = implicit.item_sums(ratings, weighted, np.ones((5, 1)), settings)
-        assert np.sum(sums.of_items.matrices**2) == pytest.approx(5.0, rel=1e-5)
-        assert np.sum(sums.of_items.vectors**2) == pytest.approx(5.0, rel=1e-5)
+        sums = implicit.sum_over_users(ratings, weighted, np.ones((5, 1)), settings)
+        assert np.sum(sums.item_sums.matrices**2) == pytest.approx(5.0, rel=1e-5)
+        assert np.sum(sums.item_sums.vectors**2) == pytest.approx(5.0, rel=1e-5)
         assert np.sum(sums.gram**2) == pytest.approx(1.0)
 
 
 def test_without_the_gram_matrix_the_account_would_be_short() -> None:
     """The audit finds what is not paid for: with k = 1, a user's movement of all releases is 3 T, not 2 T."""
     target, sweeps = PrivacyTarget(1.0, 1e-5), 2
-    paid, unpaid = (Spending.of(target, 0.1, sweeps, 1, for_all=number) for number in (1, 0))
+    paid, unpaid = (Spending.from_target(target, 0.1, sweeps, 1, unit_releases=number) for number in (1, 0))
     for spending, keeps in ((paid, True), (unpaid, False)):
         moved = 1.0 / spending.count_noise**2 + sweeps * (2.0 + 1.0) / spending.noise**2
-        assert (epsilon_spent(moved / 2.0, 1e-5) <= 1.0 + 1e-9) is keeps
+        assert (compute_epsilon(moved / 2.0, 1e-5) <= 1.0 + 1e-9) is keeps
 
 
 def test_the_budget_by_another_accountant() -> None:
@@ -122,7 +122,7 @@ def test_the_budget_by_another_accountant() -> None:
     from dp_accounting.pld import pld_privacy_accountant
 
     k, sweeps = 3, 2
-    spending = Spending.of(PrivacyTarget(1.0, 1e-5), 0.12, sweeps, k, for_all=1)
+    spending = Spending.from_target(PrivacyTarget(1.0, 1e-5), 0.12, sweeps, k, unit_releases=1)
     events = [dp_event.GaussianDpEvent(spending.count_noise / math.sqrt(k))]
     events += [dp_event.GaussianDpEvent(spending.noise / math.sqrt(k))] * (2 * sweeps)
     events += [dp_event.GaussianDpEvent(spending.noise)] * sweeps
@@ -144,26 +144,29 @@ def test_items_are_solved_from_what_was_released_alone(
         ImplicitSums(Sums(rng.normal(size=(12, 6)), rng.normal(size=(12, 3))), rng.normal(size=6))
         for _ in range(2)
     ]
-    spending = Spending.of(PrivacyTarget(1.0, 1e-5), 0.1, 2, 4, for_all=1)
+    spending = Spending.from_target(PrivacyTarget(1.0, 1e-5), 0.1, 2, 4, unit_releases=1)
     found = []
     for seed in (1, 2):
         left = iter(released)
-        monkeypatch.setattr(implicit, "noisy_counts", lambda *_: counts)
-        monkeypatch.setattr(ImplicitSums, "with_noise", lambda *_, left=left: next(left))
-        fitted = implicit.fit_private(implicit.chosen(table(seed)), SETTINGS, scheme, spending, 0.5)
+        monkeypatch.setattr(implicit, "count_with_noise", lambda *_: counts)
+        monkeypatch.setattr(ImplicitSums, "add_noise", lambda *_, left=left: next(left))
+        fitted = implicit.fit_private(implicit.select_choices(table(seed)), SETTINGS, scheme, spending, 0.5)
         assert fitted is not None
         found.append(fitted.model.item_vectors)
     assert np.array_equal(*found)
 
 
 def test_a_budget_for_something_else_is_refused() -> None:
-    ratings = implicit.chosen(table(1))
+    ratings = implicit.select_choices(table(1))
     target = PrivacyTarget(1.0, 1e-5)
-    for wrong in (Spending.of(target, 0.1, 2, 4), Spending.of(target, 0.0, 2, 4, for_all=1)):
+    for wrong in (
+        Spending.from_target(target, 0.1, 2, 4),
+        Spending.from_target(target, 0.0, 2, 4, unit_releases=1),
+    ):
         with pytest.raises(InvalidInput):
             implicit.fit_private(ratings, SETTINGS, Scheme.UNIFORM, wrong)
     with pytest.raises(InvalidInput, match="o rating is at least 9"):
-        implicit.chosen(table(1), 9.0)
+        implicit.select_choices(table(1), 9.0)
     with pytest.raises(InvalidInput) as refused:
         ImplicitSettings(dimension=0, unobserved=0.0, item_ridge=-1.0)
     assert len(refused.value.problems) == 3
@@ -175,7 +178,7 @@ TASTE = GeneratedRatings(2_500, 300, 15.0, choice_spread=2.0)
 @pytest.fixture(scope="module")
 def choices() -> Ratings:
     """What 2,500 users chose of 300 items, by taste."""
-    return implicit.chosen(TASTE.draw(np.random.default_rng(2)))
+    return implicit.select_choices(TASTE.draw(np.random.default_rng(2)))
 
 
 def test_users_choose_by_taste_where_the_generator_says_so() -> None:
@@ -200,7 +203,7 @@ def test_a_split_holds_out_users_and_a_fifth_of_what_they_chose(choices: Ratings
     assert asked.sum() / (asked.sum() + known.sum()) == pytest.approx(0.2, abs=0.02)
     assert (trained > 0).sum() / (np.diff(choices.starts) > 0).sum() == pytest.approx(0.7, abs=0.05)
     with pytest.raises(InvalidInput, match="othing is left"):
-        split_users(choices.kept(choices.graph.users < 2), 0.001, np.random.default_rng(0))
+        split_users(choices.select(choices.graph.users < 2), 0.001, np.random.default_rng(0))
 
 
 def test_a_study_finds_taste_and_repeats_itself(choices: Ratings) -> None:
@@ -211,7 +214,7 @@ def test_a_study_finds_taste_and_repeats_itself(choices: Ratings) -> None:
     assert np.isfinite(result.recall[..., 0]).all()
     assert told == sorted(told)
     assert told[-1] == 1.0
-    mean = {model: result.over_seeds(model).mean[:, 0] for model in RECOMMENDERS}
+    mean = {model: result.summarise(model).mean[:, 0] for model in RECOMMENDERS}
     # Taste is there, and is found: without privacy, and with hardly any noise.
     assert mean[Recommender.NO_PRIVACY][0] > 1.2 * mean[Recommender.POPULAR][0]
     assert mean[Recommender.ADAPTIVE][1] > 1.2 * mean[Recommender.POPULAR][0]
@@ -219,7 +222,7 @@ def test_a_study_finds_taste_and_repeats_itself(choices: Ratings) -> None:
     # With hardly any budget, nothing is left of it.
     assert mean[Recommender.ADAPTIVE][0] < 0.8 * mean[Recommender.ADAPTIVE][1]
     alone = replace(study, compared=(Recommender.ADAPTIVE,), epsilons=(1e3,))
-    again = implicit_study.run(choices, alone).over_seeds(Recommender.ADAPTIVE).mean
+    again = implicit_study.run(choices, alone).summarise(Recommender.ADAPTIVE).mean
     assert again[0, 0] == mean[Recommender.ADAPTIVE][1]
 
 

@@ -12,8 +12,8 @@ from dpcore.factorisation.budget import Spending
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
-from dpcore.factorisation.shares import budget_shares
-from dpcore.factorisation.study import KINDS, Kind, Study, StudyResult, run
+from dpcore.factorisation.shares import divide_budget
+from dpcore.factorisation.study import MODEL_KINDS, ModelKind, Study, StudyResult, run
 
 RANGE = RatingRange(0.5, 5.0)
 
@@ -30,9 +30,9 @@ def model() -> FactorModel:
 
 def test_errors_and_recall_are_those_of_loops(split: tuple[Ratings, Ratings], model: FactorModel) -> None:
     train, test = split
-    buckets = measures.buckets_of(train.item_counts)
+    buckets = measures.assign_buckets(train.item_counts)
     found = measures.measure(model, train, test, buckets)
-    users = model.user_vectors(train)
+    users = model.solve_user_vectors(train)
     scores = users @ model.item_vectors.T
     predicted = np.clip(scores + 2.75, 0.5, 5.0)[test.graph.users, test.items]
     errors = (predicted - test.values) ** 2
@@ -56,14 +56,14 @@ def test_errors_and_recall_are_those_of_loops(split: tuple[Ratings, Ratings], mo
 
 def test_buckets_hold_equally_many_items_from_rare_to_popular() -> None:
     counts = np.random.default_rng(1).integers(0, 50, 103)
-    buckets = measures.buckets_of(counts)
+    buckets = measures.assign_buckets(counts)
     assert np.bincount(buckets).tolist() == [21, 21, 20, 21, 20]
     for bucket in range(4):
         assert counts[buckets == bucket].max() <= counts[buckets == bucket + 1].min()
 
 
 def test_neighbours_leave_out_the_item_and_its_level(model: FactorModel) -> None:
-    near = measures.neighbours(model, 7, 5)
+    near = measures.find_neighbours(model, 7, 5)
     learned = model.item_vectors[:, 1:]
     scores = learned @ learned[7]
     scores[7] = -np.inf
@@ -79,10 +79,10 @@ def test_neighbours_leave_out_the_item_and_its_level(model: FactorModel) -> None
         RANGE,
     )
     items = np.arange(150)
-    assert measures.overlap(turned, model, items) == pytest.approx(1.0)
+    assert measures.compute_overlap(turned, model, items) == pytest.approx(1.0)
     noise = FactorModel(np.random.default_rng(5).normal(size=(150, 4)), model.settings, RANGE)
     # By chance 20 of 149 are shared: 0.13, with a standard deviation of 0.006 over 150 items.
-    assert measures.overlap(noise, model, items).mean() == pytest.approx(20 / 149, abs=0.04)
+    assert measures.compute_overlap(noise, model, items).mean() == pytest.approx(20 / 149, abs=0.04)
 
 
 STUDY = Study(epsilons=(1.0, 1e3), repeats=2, max_items=20, settings=FactorSettings(3, 1), with_recall=False)
@@ -99,19 +99,19 @@ def test_a_study_fills_every_run_and_repeats_itself(generated: Ratings, result: 
     assert result.runs == 2 * 2 * 4
     again = run(generated, STUDY)
     assert np.array_equal(again.rmse, result.rmse)
-    for kind in (Kind.GLOBAL_MEAN, Kind.ITEM_MEAN, Kind.NO_PRIVACY):
-        assert np.ptp(result.rmse[KINDS.index(kind)][:, :, 0], axis=0) == pytest.approx(0.0)
-    private = result.mean(Kind.PRIVATE_MEAN)[0]
+    for kind in (ModelKind.GLOBAL_MEAN, ModelKind.ITEM_MEAN, ModelKind.NO_PRIVACY):
+        assert np.ptp(result.rmse[MODEL_KINDS.index(kind)][:, :, 0], axis=0) == pytest.approx(0.0)
+    private = result.summarise(ModelKind.PRIVATE_MEAN)[0]
     assert private[1, 0] < private[0, 0]
     # With hardly any noise the DP item mean comes near the one without privacy.
-    assert private[1, 0] == pytest.approx(result.mean(Kind.ITEM_MEAN)[0][1, 0], abs=0.02)
-    assert (Kind.NO_PRIVACY, 0.0) in result.models
-    assert (Kind.TAIL, 1.0) in result.models
+    assert private[1, 0] == pytest.approx(result.summarise(ModelKind.ITEM_MEAN)[0][1, 0], abs=0.02)
+    assert (ModelKind.NO_PRIVACY, 0.0) in result.models
+    assert (ModelKind.TAIL, 1.0) in result.models
 
 
 def test_differences_are_paired_by_seed(result: StudyResult) -> None:
-    mean, half = result.difference(Kind.ADAPTIVE, Kind.UNIFORM)
-    ours, theirs = (result.rmse[KINDS.index(kind)] for kind in (Kind.ADAPTIVE, Kind.UNIFORM))
+    mean, half = result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM)
+    ours, theirs = (result.rmse[MODEL_KINDS.index(kind)] for kind in (ModelKind.ADAPTIVE, ModelKind.UNIFORM))
     assert mean == pytest.approx((ours - theirs).mean(axis=1))
     # Two seeds: half the interval is t = 12.706 times half the distance of the two differences.
     assert half == pytest.approx(12.706 * np.abs(np.diff(ours - theirs, axis=1)[:, 0]) / 2.0, rel=1e-3)
@@ -137,17 +137,17 @@ def test_a_stopped_study_keeps_what_is_finished(generated: Ratings, result: Stud
 
 def test_shares_of_the_budget_add_up_and_rare_items_gain(generated: Ratings) -> None:
     spending = Spending(100.0, 0.1, 2, 10)
-    uniform, tail, adaptive = (budget_shares(generated, scheme, spending, 0.5) for scheme in Scheme)
+    uniform, tail, adaptive = (divide_budget(generated, scheme, spending, 0.5) for scheme in Scheme)
     for found in (uniform, tail, adaptive):
         assert found.shares.sum() == pytest.approx(1.0)
         assert found.noise_to_signal == pytest.approx(found.noise / found.weight)
     assert adaptive.shares[0] > uniform.shares[0]
     assert tail.shares[0] > uniform.shares[0]
-    assert adaptive.used == pytest.approx(1.0, abs=1e-4)
+    assert adaptive.used_share == pytest.approx(1.0, abs=1e-4)
     # Users with fewer than k ratings leave some of theirs unused.
     fewer = np.diff(generated.starts)
     expected = np.minimum(fewer[fewer > 0], 10).mean() / 10
-    assert uniform.used == pytest.approx(expected)
+    assert uniform.used_share == pytest.approx(expected)
     # Counts cost the other schemes some of the budget.
     assert uniform.noise < adaptive.noise
 
@@ -159,16 +159,16 @@ def test_a_study_without_test_ratings_is_refused() -> None:
 
 
 def test_small_budgets_pay_for_no_counts_of_item_means() -> None:
-    assert baselines.exponent_at(1.99, 0.25) == 0.0
-    assert baselines.exponent_at(2.0, 0.25) == 0.25
+    assert baselines.choose_exponent(1.99, 0.25) == 0.0
+    assert baselines.choose_exponent(2.0, 0.25) == 0.25
     ratings = GeneratedRatings(1_500, 80, 20.0).draw(np.random.default_rng(0))
     study = Study(epsilons=(0.3,), repeats=6, with_recall=False)
     # With mu = 0 there are no counts: everything goes to the one sweep.
-    fitted = baselines.private_item_mean(ratings, RANGE, study.spending(0.3), 0.0)
+    fitted = baselines.fit_private_item_means(ratings, RANGE, study.spending(0.3), 0.0)
     assert fitted.counts is None
     assert fitted.spending.count_share == 0.0
-    alike = run(ratings, study).mean(Kind.PRIVATE_OFFSETS)[0][0, 0]
+    alike = run(ratings, study).summarise(ModelKind.PRIVATE_OFFSETS)[0][0, 0]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(baselines, "ALIKE_BELOW", 0.1)
-        by_counts = run(ratings, study).mean(Kind.PRIVATE_OFFSETS)[0][0, 0]
+        patch.setattr(baselines, "EQUAL_WEIGHTS_BELOW", 0.1)
+        by_counts = run(ratings, study).summarise(ModelKind.PRIVATE_OFFSETS)[0][0, 0]
     assert alike < by_counts - 0.003

@@ -14,15 +14,15 @@ from dpcore.factorisation.allocation import (
     Scheme,
     WeightedRatings,
     allocate,
+    count_with_noise,
     draw_exactly,
     keep_rarest,
-    noisy_counts,
 )
 from dpcore.factorisation.budget import Spending
-from dpcore.factorisation.fit import item_sums, matrix_movement
+from dpcore.factorisation.fit import matrix_sensitivity, sum_over_users
 from dpcore.factorisation.model import FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
-from dpcore.multitask.budget import PrivacyTarget, epsilon_spent, exact_budget
+from dpcore.multitask.budget import PrivacyTarget, compute_epsilon, compute_exact_budget
 from tests.dpcore.factorisation.conftest import table
 
 RANGE = RatingRange(0.5, 5.0)
@@ -30,7 +30,7 @@ RANGE = RatingRange(0.5, 5.0)
 
 def without(ratings: Ratings, user: int) -> Ratings:
     """The table without one user's ratings; nobody is numbered anew."""
-    return ratings.kept(ratings.graph.users != user)
+    return ratings.select(ratings.graph.users != user)
 
 
 @given(
@@ -49,19 +49,19 @@ def test_one_user_moves_the_stacked_sums_by_no_more_than_declared(
     rng = np.random.default_rng(seed)
     counts = 1.0 + 50.0 * rng.random(12)
     vectors = scale * rng.normal(size=(12, 3))
-    settings = FactorSettings(3, 1, 0.01, 1.0, offset=offset, own=own)
-    vectors = settings.with_own(vectors)
+    settings = FactorSettings(3, 1, 0.01, 1.0, offset=offset, own_coordinate=own)
+    vectors = settings.append_own_coordinate(vectors)
     weighted = allocate(ratings, scheme, k, counts, exponent, np.random.default_rng(1))
     # The others' weights do not depend on this user; the uniform scheme's draws are the same for them.
     kept = weighted.ratings.graph.users != user
-    others = WeightedRatings(weighted.ratings.kept(kept), weighted.weights[kept])
+    others = WeightedRatings(weighted.ratings.select(kept), weighted.weights[kept])
     if scheme.needs_counts:
         anew = allocate(without(ratings, user), scheme, k, counts, exponent, rng)
         assert np.array_equal(anew.ratings.items, others.ratings.items)
         assert anew.weights == pytest.approx(others.weights)
-    here = item_sums(ratings, weighted, vectors, settings, RANGE, user_bound=1.0)
-    there = item_sums(without(ratings, user), others, vectors, settings, RANGE, user_bound=1.0)
-    matrices = math.sqrt(np.sum((here.matrices - there.matrices) ** 2)) / matrix_movement(offset)
+    here = sum_over_users(ratings, weighted, vectors, settings, RANGE, user_bound=1.0)
+    there = sum_over_users(without(ratings, user), others, vectors, settings, RANGE, user_bound=1.0)
+    matrices = math.sqrt(np.sum((here.matrices - there.matrices) ** 2)) / matrix_sensitivity(offset)
     in_labels = math.sqrt(np.sum((here.vectors - there.vectors) ** 2)) / RANGE.label_bound
     for moved in (matrices, in_labels):
         assert moved <= math.sqrt(k) * (1.0 + 1e-9)
@@ -76,23 +76,23 @@ def test_half_a_matrix_moves_by_what_is_declared_and_no_more() -> None:
         rest *= (np.sqrt(1 - offset**2) / np.linalg.norm(rest, axis=1))[:, None]
         x = np.column_stack((np.full(20_000, offset), rest))
         half = sum(x[:, a] ** 2 * x[:, b] ** 2 for a in range(4) for b in range(a, 4))
-        assert math.sqrt(half.max()) <= matrix_movement(offset) * (1 + 1e-12)
+        assert math.sqrt(half.max()) <= matrix_sensitivity(offset) * (1 + 1e-12)
         worst = np.array([offset, math.sqrt(1 - offset**2), 0.0, 0.0])
         reached = math.sqrt(sum((worst[a] * worst[b]) ** 2 for a in range(4) for b in range(a, 4)))
-        assert reached == pytest.approx(matrix_movement(offset))
-    assert matrix_movement(0.9) == pytest.approx(0.9198, abs=1e-4)
+        assert reached == pytest.approx(matrix_sensitivity(offset))
+    assert matrix_sensitivity(0.9) == pytest.approx(0.9198, abs=1e-4)
 
 
 def test_sums_of_very_many_move_by_no_more_than_is_declared() -> None:
     # In float32 a user's part is rounded by the size of the sum that it enters: here 200,000 alike, and one more.
     many = 200_000
     ratings = Ratings.from_columns(range(many), np.zeros(many, int), np.full(many, 4.97), 1)
-    fewer = ratings.kept(ratings.graph.users != many - 1)
+    fewer = ratings.select(ratings.graph.users != many - 1)
     settings = FactorSettings(1, 1, offset=1.0)
     sums = []
     for of in (ratings, fewer):
         weighted = allocate(of, Scheme.UNIFORM, 1, None, 0.0, np.random.default_rng(0))
-        sums.append(item_sums(of, weighted, np.zeros((1, 1)), settings, RANGE, user_bound=1.0))
+        sums.append(sum_over_users(of, weighted, np.zeros((1, 1)), settings, RANGE, user_bound=1.0))
     assert abs(sums[0].matrices - sums[1].matrices)[0, 0] <= 1.0 + 1e-10
     assert abs(sums[0].vectors - sums[1].vectors)[0, 0] <= RANGE.label_bound * (1.0 + 1e-10)
 
@@ -109,7 +109,7 @@ def test_the_declared_movement_is_reached() -> None:
     settings = FactorSettings(1, 1, offset=1.0)
     for scheme in Scheme:
         weighted = allocate(ratings, scheme, 5, np.arange(1.0, 6.0), 0.5, np.random.default_rng(0))
-        sums = item_sums(ratings, weighted, np.zeros((5, 1)), settings, RANGE, user_bound=1.0)
+        sums = sum_over_users(ratings, weighted, np.zeros((5, 1)), settings, RANGE, user_bound=1.0)
         moved = np.sum(sums.matrices**2) + np.sum(sums.vectors**2) / RANGE.label_bound**2
         assert math.sqrt(moved) == pytest.approx(math.sqrt(2 * 5), rel=1e-5)
 
@@ -165,10 +165,10 @@ def test_adaptive_weights_fill_every_budget(seed: int, k: int, exponent: float) 
 
 def test_counts_count_k_of_each_user() -> None:
     ratings = table(3, users=500, items=10, share=0.9)
-    silent = noisy_counts(ratings, 4, 1e-9, np.random.default_rng(0))
+    silent = count_with_noise(ratings, 4, 1e-9, np.random.default_rng(0))
     kept = np.minimum(np.diff(ratings.starts), 4).sum()
     assert silent.sum() == pytest.approx(kept)
-    noisy = noisy_counts(ratings, 4, 1e4, np.random.default_rng(0))
+    noisy = count_with_noise(ratings, 4, 1e4, np.random.default_rng(0))
     assert noisy.min() == 1.0
 
 
@@ -180,7 +180,7 @@ def test_the_budget_by_another_accountant(epsilon: float, share: float) -> None:
     from dp_accounting.rdp import rdp_privacy_accountant
 
     delta, k, sweeps = 1e-5, 100, 2
-    spending = Spending.of(PrivacyTarget(epsilon, delta), share, sweeps, k)
+    spending = Spending.from_target(PrivacyTarget(epsilon, delta), share, sweeps, k)
     # In units of its noise a user moves the counts by sqrt(k) / s_0, and each of 2 T sums by sqrt(k) / s.
     events = [dp_event.GaussianDpEvent(spending.count_noise / math.sqrt(k))]
     events += [dp_event.GaussianDpEvent(spending.noise / math.sqrt(k))] * (2 * sweeps)
@@ -199,11 +199,11 @@ def test_the_noise_of_the_notes() -> None:
     # mu^2 = k / s_0^2 + 2 T k / s^2 is 2 beta whatever the shares are.
     target = PrivacyTarget(1.0, 1e-5)
     for share, sweeps, k, releases in ((0.12, 2, 100, 2), (0.5, 3, 7, 5)):
-        spending = Spending.of(target, share, sweeps, k, releases)
+        spending = Spending.from_target(target, share, sweeps, k, releases)
         spent = k / spending.count_noise**2 + releases * sweeps * k / spending.noise**2
-        assert spent == pytest.approx(2.0 * exact_budget(target))
-        assert epsilon_spent(spent / 2.0, 1e-5) == pytest.approx(1.0)
-    assert Spending.of(target, 0.12, 2, 100).noise == pytest.approx(79.5, abs=0.1)
+        assert spent == pytest.approx(2.0 * compute_exact_budget(target))
+        assert compute_epsilon(spent / 2.0, 1e-5) == pytest.approx(1.0)
+    assert Spending.from_target(target, 0.12, 2, 100).noise == pytest.approx(79.5, abs=0.1)
     assert math.isinf(Spending(1.0, 0.0, 1, 1).count_noise)
 
 
@@ -222,6 +222,6 @@ def test_bad_input_is_said_all_at_once() -> None:
 def test_no_centred_rating_is_farther_out_than_the_noise_is_made_for(ends, kind):
     known = RatingRange(*ends)
     values = np.linspace(ends[0] - 1.0, ends[1] + 1.0, 1001).astype(kind)
-    centred = known.centred(values)
+    centred = known.centre(values)
     assert centred.dtype == kind
     assert np.abs(centred.astype(np.float64)).max() <= known.label_bound

@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 
 from dpcore.factorisation.answer import stored
-from dpcore.factorisation.answer.found import load
+from dpcore.factorisation.answer.found import load_table
 from dpcore.factorisation.study import run
 
 
 def test_one_seed_of_what_is_stored_is_what_is_trained_today():
-    held, asked = stored.result(replace(stored.ASKED, epsilon=3.0, item=7)), stored.ASKED
+    held, asked = (
+        stored.find_stored(replace(stored.STORED_PARAMETERS, epsilon=3.0, item=7)),
+        stored.STORED_PARAMETERS,
+    )
     assert held is not None
-    table = load(asked, None)
+    table = load_table(asked, None)
     again = run(table.ratings, replace(asked.study, epsilons=(1.0,), repeats=1, with_recall=False))
     assert again.rmse[:, 0, 0] == pytest.approx(held.rmse[:, 0, 0], abs=1e-4, nan_ok=True)
     assert held.test_ratings[0].tolist() == again.test_ratings[0].tolist()
@@ -26,4 +29,4 @@ def test_one_seed_of_what_is_stored_is_what_is_trained_today():
     "changed", [{"max_items": 99}, {"train_seed": 2}, {"num_users": 6001}, {"delta": 1e-6}]
 )
 def test_other_questions_have_no_stored_answer(changed: dict[str, float]):
-    assert stored.result(replace(stored.ASKED, **changed)) is None
+    assert stored.find_stored(replace(stored.STORED_PARAMETERS, **changed)) is None

@@ -16,8 +16,8 @@ from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray
-from dpcore.gap_examples.batch import ratios
-from dpcore.gap_examples.compare import Comparison, compare, with_noise_ratio
+from dpcore.gap_examples.batch import variance_ratios
+from dpcore.gap_examples.compare import Comparison, build_problem_of_noise_ratio, compare
 from dpcore.gap_examples.two_groups import supremum
 
 BATCH = 2_000
@@ -100,7 +100,7 @@ def search(question: GapSearch, progress: Progress = silent, should_stop: Should
     cancelled = False
     for done in range(1, batches + 1):
         candidates = np.concatenate((parents, _candidates(question, rng, parents)))
-        new = ratios(*_instances(question, candidates[len(parents) :])).ratio
+        new = variance_ratios(*_instances(question, candidates[len(parents) :])).ratio
         scores = np.concatenate((fitness, new))
         best = np.argsort(-scores, kind="stable")[:_PARENTS]
         parents, fitness = candidates[best], scores[best]
@@ -158,4 +158,4 @@ def _instances(question: GapSearch, logs: FloatArray) -> tuple[FloatArray, Float
 
 def _verified(question: GapSearch, logs: FloatArray) -> Comparison:
     sizes, users, rho = _instances(question, logs)
-    return compare(with_noise_ratio(ContributionHistogram.from_table(sizes, users), float(rho)))
+    return compare(build_problem_of_noise_ratio(ContributionHistogram.from_table(sizes, users), float(rho)))

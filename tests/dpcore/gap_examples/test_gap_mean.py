@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from dpcore import mean
 from dpcore.common.errors import InvalidInput
 from dpcore.contributions import ContributionHistogram
-from dpcore.gap_examples.batch import ratios
-from dpcore.gap_examples.compare import PAPER_BOUND, compare, fourfold_proof, with_noise_ratio
+from dpcore.gap_examples.batch import variance_ratios
+from dpcore.gap_examples.compare import PAPER_BOUND, build_problem_of_noise_ratio, compare, fourfold_proof
 from dpcore.gap_examples.domination import dominate
 from dpcore.gap_examples.two_groups import (
     REAL_CAPS_SUPREMUM,
@@ -40,7 +40,7 @@ def instances(max_size: int, max_users: int) -> st.SearchStrategy[tuple[list[int
 
 
 def problem_of(sizes: list[int], users: list[int], rho: float) -> mean.MeanProblem:
-    return with_noise_ratio(ContributionHistogram.from_table(sizes, users), rho)
+    return build_problem_of_noise_ratio(ContributionHistogram.from_table(sizes, users), rho)
 
 
 def brute_cap(sizes: list[int], users: list[int], rho: float) -> float:
@@ -188,7 +188,7 @@ def test_the_dominating_line_lies_between_rows_kept_and_the_level_curve(
 @given(instances(10**6, 10**6))
 def test_batch_agrees_with_the_exact_optimisers(instance: tuple[list[int], list[int], float]) -> None:
     sizes, users, rho = instance
-    both, fast = compare(problem_of(*instance)), ratios(sizes, users, rho)
+    both, fast = compare(problem_of(*instance)), variance_ratios(sizes, users, rho)
     assert float(fast.smooth_variance) == pytest.approx(both.smooth.variance, rel=1e-9)
     assert float(fast.capped_variance) == pytest.approx(both.cap.variance, rel=1e-9)
 
@@ -197,7 +197,7 @@ def test_batch_agrees_with_the_exact_optimisers(instance: tuple[list[int], list[
 @given(instances(10**6, 10**6), st.floats(0.01, 1.0))
 def test_real_caps_never_reach_25_over_16(instance: tuple[list[int], list[int], float], scale: float) -> None:
     sizes, users, rho = instance
-    real = float(ratios(np.array(sizes) * scale, users, rho, whole_caps=False).ratio)
+    real = float(variance_ratios(np.array(sizes) * scale, users, rho, integer_caps=False).ratio)
     assert 1.0 - ROUNDING <= real <= REAL_CAPS_SUPREMUM * (1.0 + ROUNDING)
 
 
@@ -205,13 +205,13 @@ def test_batch_broadcasts_and_real_caps_match_a_fine_grid() -> None:
     rng = np.random.default_rng(5)
     sizes = np.sort(rng.integers(1, 40, size=(30, 3)), axis=1).astype(float)
     users, rho = rng.uniform(0.1, 5.0, size=(30, 3)), rng.uniform(0.1, 20.0, size=30)
-    found = ratios(sizes, users, rho, whole_caps=False)
+    found = variance_ratios(sizes, users, rho, integer_caps=False)
     caps = np.linspace(0.0, 1.0, 20001)[1:, None] * 40.0
     for i in range(30):
         kept = (np.minimum(caps, sizes[i]) * users[i]).sum(axis=1)
         best = (1.0 / kept + rho[i] * (caps[:, 0] / kept) ** 2).min()
         assert float(found.capped_variance[i]) == pytest.approx(best, rel=1e-5)
-    one = ratios(sizes[3], users[3], rho[3], whole_caps=False)
+    one = variance_ratios(sizes[3], users[3], rho[3], integer_caps=False)
     assert float(one.ratio) == pytest.approx(float(found.ratio[3]), rel=1e-14)
 
 
@@ -222,14 +222,14 @@ def test_inverse_variance_formula_against_a_solver() -> None:
     u = cp.Variable(each.size, nonneg=True)
     objective = rho * cp.square(cp.max(u)) + cp.sum(cp.multiply(1.0 / each, cp.square(u)))
     solved = cp.Problem(cp.Minimize(objective), [cp.sum(u) == 1]).solve(solver=cp.CLARABEL)
-    assert float(ratios(sizes, users, rho).smooth_variance) == pytest.approx(solved, rel=1e-6)
+    assert float(variance_ratios(sizes, users, rho).smooth_variance) == pytest.approx(solved, rel=1e-6)
 
 
 def test_bad_input_is_refused_in_words() -> None:
     with pytest.raises(InvalidInput) as refused:
-        ratios([3.0, 1.0], [1.0, -1.0], 0.0)
+        variance_ratios([3.0, 1.0], [1.0, -1.0], 0.0)
     assert len(refused.value.problems) == 3
     with pytest.raises(InvalidInput, match=r"(?i)g must be a whole number"):
         theorem_2_problem(0)
     with pytest.raises(InvalidInput, match=r"(?i)noise_ratio"):
-        with_noise_ratio(ContributionHistogram.from_table([1], [1]), math.nan)
+        build_problem_of_noise_ratio(ContributionHistogram.from_table([1], [1]), math.nan)

@@ -16,7 +16,7 @@ from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_roles import guess_roles
 from dpcore.gap_examples import files as gap_examples_files
-from dpcore.gap_examples.compare import compare, noise_ratio
+from dpcore.gap_examples.compare import compare, compute_noise_ratio
 from dpcore.gap_examples.parameters import (
     HEAVY_SIZES,
     REGRESSION_G,
@@ -61,7 +61,7 @@ def test_two_groups_are_the_instance_of_the_sliders() -> None:
     two = GapParameters(1.0, light_users=40, heavy_size=7, light_size=5).two_groups()
     assert (two.histogram.sizes.tolist(), two.histogram.users.tolist()) == ([5, 35], [40, 60])
     # rho = q m / s
-    assert noise_ratio(two) == pytest.approx(60 / 5)
+    assert compute_noise_ratio(two) == pytest.approx(60 / 5)
 
 
 def test_an_instance_file_is_one_that_your_data_opens() -> None:
@@ -70,7 +70,7 @@ def test_an_instance_file_is_one_that_your_data_opens() -> None:
     table = counting.read_table(text.encode(), "instance.csv")
     data = counting.build_dataset(table, guess_roles(table), Disclosure.PUBLIC)
     assert data.histogram == problem.histogram
-    assert f"{noise_ratio(problem)!r}" in text
+    assert f"{compute_noise_ratio(problem)!r}" in text
 
 
 def test_an_instance_file_says_how_to_have_its_ratio_again() -> None:

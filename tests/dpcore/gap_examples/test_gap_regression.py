@@ -13,8 +13,8 @@ from dpcore.gap_examples.regression_examples import (
     Example,
     example_1,
     example_3,
-    limit_example_1,
-    limit_example_3,
+    limit_samples_3,
+    limit_variances_1,
 )
 from dpcore.regression import examples, working_set
 
@@ -92,7 +92,7 @@ def test_example_3_against_every_subset_of_rows(g: int, threshold: int) -> None:
     subsets = np.array(every_subset(made, threshold))
     defined = subsets[np.isfinite(subsets)]
     for found in (
-        limit_example_3(g, threshold),
+        limit_samples_3(g, threshold),
         enumerate_sample_limiting(made.instance, threshold),
     ):
         assert found is not None
@@ -106,7 +106,7 @@ def test_example_3_against_every_subset_of_rows(g: int, threshold: int) -> None:
 @pytest.mark.parametrize("g", [1, 2, 5, 8])
 def test_example_1_sample_limiting_is_that_of_least_squares(g: int) -> None:
     made = example_1(g)
-    thresholds, variances = limit_example_1(g)
+    thresholds, variances = limit_variances_1(g)
     for h, variance in zip(thresholds, variances, strict=True):
         found = enumerate_sample_limiting(made.instance, int(h))
         assert found is not None
@@ -122,12 +122,12 @@ def test_example_1_sample_limiting_is_that_of_least_squares(g: int) -> None:
 def test_the_papers_claims_on_both_examples(g: int) -> None:
     first = example_1(g) if g <= 100 else None
     if first is not None:
-        _, variances = limit_example_1(g)
+        _, variances = limit_variances_1(g)
         assert variances.min() >= first.limiting_bound * (1 - 1e-12)
         assert variances.min() / first.feasible.variance >= g / 4 * (1 - 1e-12)
     third = example_3(g)
     for h in {1, 2, g // 3, g // 2, g - 1, g}:
-        assert limit_example_3(g, h).probability_at_least(third.limiting_bound) >= 0.5
+        assert limit_samples_3(g, h).probability_at_least(third.limiting_bound) >= 0.5
     assert third.limiting_bound > third.weights_bound
 
 
@@ -136,7 +136,7 @@ def test_example_3_at_eight_over_all_256_samples() -> None:
     for h in range(1, 9):
         listed, closed = (
             enumerate_sample_limiting(made.instance, h),
-            limit_example_3(8, h),
+            limit_samples_3(8, h),
         )
         assert listed.mean_variance == pytest.approx(closed.mean_variance, rel=1e-10)
         assert listed.undefined == pytest.approx(closed.undefined, rel=1e-10)
@@ -146,7 +146,7 @@ def test_too_many_samples_are_refused() -> None:
     with pytest.raises(InvalidInput, match="distinct samples"):
         enumerate_sample_limiting(example_3(20).instance, 3)
     with pytest.raises(InvalidInput, match=r"(?i)threshold"):
-        limit_example_3(8, 9)
+        limit_samples_3(8, 9)
     with pytest.raises(InvalidInput, match=r"(?i)g must be"):
         example_3(1)
 

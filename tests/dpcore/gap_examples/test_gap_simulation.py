@@ -9,7 +9,7 @@ from scipy.stats import binom
 from dpcore import mean
 from dpcore.common.errors import InvalidInput
 from dpcore.contributions import ContributionHistogram
-from dpcore.gap_examples.compare import with_noise_ratio
+from dpcore.gap_examples.compare import build_problem_of_noise_ratio
 from dpcore.gap_examples.two_groups import supremum, theorem_2_problem
 from tests.dpcore.gap_examples.simulation import Simulation, simulate, simulate_curve
 
@@ -19,7 +19,7 @@ from tests.dpcore.gap_examples.simulation import Simulation, simulate, simulate_
     [
         supremum().problem(heavy_size=1000),
         # Nearly all noise: the outputs are Laplace, whose kurtosis breaks chi-squared intervals.
-        with_noise_ratio(ContributionHistogram.from_table([1, 5, 80], [10, 5, 2]), 1000.0),
+        build_problem_of_noise_ratio(ContributionHistogram.from_table([1, 5, 80], [10, 5, 2]), 1000.0),
     ],
 )
 def test_intervals_cover_the_formula_at_their_rate(problem: mean.MeanProblem) -> None:
@@ -43,7 +43,7 @@ def test_a_formula_wrong_by_three_percent_would_show() -> None:
 
 def test_row_by_row_runs_of_algorithm_1_agree() -> None:
     """Each row drawn, weighted and added up, without the binomial short cut; within 5 standard errors."""
-    problem = with_noise_ratio(ContributionHistogram.from_table([1, 3, 7], [4, 3, 2]), 2.0)
+    problem = build_problem_of_noise_ratio(ContributionHistogram.from_table([1, 3, 7], [4, 3, 2]), 2.0)
     h, cap, runs = 2.5, 2, 40_000
     rng = np.random.default_rng(11)
     sizes = np.repeat(problem.histogram.sizes, problem.histogram.users)
@@ -78,7 +78,7 @@ def test_impossible_values_are_refused() -> None:
         Simulation(mean.MeanProblem(histogram, 1.0, 1.0, 0.5), runs=10, confidence=2.0)
     assert len(refused.value.problems) == 3
     assert "value_bound²/4" in str(refused.value)
-    huge = with_noise_ratio(ContributionHistogram.from_table([10**12], [10**12]), 1.0)
+    huge = build_problem_of_noise_ratio(ContributionHistogram.from_table([10**12], [10**12]), 1.0)
     with pytest.raises(InvalidInput, match="too many"):
         Simulation(huge)
 
@@ -104,7 +104,7 @@ def test_a_curve_is_simulated_point_by_point_and_can_be_stopped() -> None:
 def test_many_sizes_are_simulated_in_small_blocks_until_stopped() -> None:
     histogram = ContributionHistogram(sizes=np.arange(1, 3001), users=np.ones(3000, int))
     found = simulate(
-        Simulation(with_noise_ratio(histogram, 10.0), runs=100_000),
+        Simulation(build_problem_of_noise_ratio(histogram, 10.0), runs=100_000),
         should_stop=lambda: True,
     )
     assert found.cancelled

@@ -139,7 +139,7 @@ def test_the_curves_as_a_file() -> None:
     histogram = samples.load("requests-commits").histogram
     problem = LearningParameters(0.1, loss_variance=0.02).problem(histogram)
     tau_0 = optimal_cap.fractions_for_curves(histogram)
-    text = csv_files.columns_csv(learning_files.learning_curves(problem, tau_0), Disclosure.PUBLIC)
+    text = csv_files.write_columns(learning_files.learning_curves(problem, tau_0), Disclosure.PUBLIC)
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == tau_0.size
     counts = np.repeat(histogram.sizes, histogram.users).astype(float)

@@ -306,7 +306,11 @@ def test_mean_squared_error_of_the_mechanism_is_the_stated_variance(epsilon: flo
 def test_all_problems_at_once() -> None:
     with pytest.raises(InvalidInput) as raised:
         MeanProblem(SMALL, epsilon=0.0, value_bound=math.nan, value_variance=-1.0)
-    assert [p.what.split()[0] for p in raised.value.problems] == ["epsilon", "value_bound", "value_variance"]
+    assert [p.message.split()[0] for p in raised.value.problems] == [
+        "epsilon",
+        "value_bound",
+        "value_variance",
+    ]
 
 
 @pytest.mark.parametrize(

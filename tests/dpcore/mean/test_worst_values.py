@@ -17,8 +17,8 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
-from dpcore.mean import MeanParameters, usual, worst_values
-from dpcore.mean.answer import answered
+from dpcore.mean import MeanParameters, choose_defaults, worst_values
+from dpcore.mean.answer import build_answer
 from dpcore.mean.answer.answer import over_users, whatever
 from dpcore.mean.worst_values import WorstProblem
 from dpcore.total import TotalProblem
@@ -82,23 +82,23 @@ def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
     values = np.where(counts[users] > np.quantile(counts, 0.6), 1.0, 0.0)
     bare = Dataset("made", "a generator", Disclosure.PUBLIC, ContributionHistogram.from_counts(counts))
     for made in (bare, replace(bare, disclosure=Disclosure.PRIVATE)):
-        answer = answered(made, MeanParameters(5.0, 0.0, 1.0, **usual(made)))
-        most, problem = whatever(answer.found), answer.found.problem
+        answer = build_answer(made, MeanParameters(5.0, 0.0, 1.0, **choose_defaults(made)))
+        most, problem = whatever(answer.solution), answer.solution.problem
         assert most is not None
         assert most.least <= min(most.cap, most.smooth)
-        of_users = mean.user_weight(problem, answer.found.smooth.threshold, counts) * counts
+        of_users = mean.user_weight(problem, answer.solution.smooth.threshold, counts) * counts
         shift = float((of_users - counts / counts.sum()) @ (np.bincount(users, weights=values) / counts))
         noise = math.sqrt(2.0) * float(of_users.max()) / 5.0
         assert math.hypot(shift, noise) <= most.smooth * (1.0 + 1e-12)
         number = next(one for one in answer.numbers if one.key == "error_whatever_the_values")
         assert number.value == most.cap
-    ours = answered(
+    ours = build_answer(
         bare, MeanParameters(5.0, 0.0, 1.0)
     )  # A population: no values of this table limit that error.
-    assert whatever(ours.found) is None
+    assert whatever(ours.solution) is None
     assert "Whatever the values" not in ours.facts
     # One value of each of 60 users: Laplace noise of scale B / (epsilon m).
-    assert over_users(ours.found) == pytest.approx(math.sqrt(2.0) / (5.0 * 60))
+    assert over_users(ours.solution) == pytest.approx(math.sqrt(2.0) / (5.0 * 60))
 
 
 def test_caps_are_never_worse_than_said_and_reach_it_with_even_numbers_of_rows() -> None:

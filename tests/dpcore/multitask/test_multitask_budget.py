@@ -20,7 +20,7 @@ TARGETS = [
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_exact_budget_is_inverted_and_never_above_the_target(target: budget.PrivacyTarget) -> None:
-    spent = budget.epsilon_spent(budget.exact_budget(target), target.delta)
+    spent = budget.compute_epsilon(budget.compute_exact_budget(target), target.delta)
     assert spent <= target.epsilon
     assert spent == pytest.approx(target.epsilon, rel=1e-7)
 
@@ -28,7 +28,7 @@ def test_exact_budget_is_inverted_and_never_above_the_target(target: budget.Priv
 @pytest.mark.parametrize("target", [t for t in TARGETS if t.epsilon <= 20 and t.delta >= 1e-5], ids=str)
 def test_exact_budget_meets_the_closed_form_of_the_gaussian_mechanism(target: budget.PrivacyTarget) -> None:
     # Balle and Wang 2018, theorem 8, at sensitivity 1 and sigma = 1 / sqrt(2 beta).
-    sigma = 1.0 / math.sqrt(2.0 * budget.exact_budget(target))
+    sigma = 1.0 / math.sqrt(2.0 * budget.compute_exact_budget(target))
     eps = target.epsilon
     first = norm.cdf(0.5 / sigma - eps * sigma)
     second = math.exp(eps + norm.logcdf(-0.5 / sigma - eps * sigma))
@@ -37,7 +37,7 @@ def test_exact_budget_meets_the_closed_form_of_the_gaussian_mechanism(target: bu
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_the_papers_budget_is_sufficient_and_smaller(target: budget.PrivacyTarget) -> None:
-    both = budget.compare(target)
+    both = budget.compare_budgets(target)
     log_inverse = math.log(1.0 / target.delta)
     if target.epsilon > log_inverse:
         assert both.sufficient is None
@@ -64,10 +64,10 @@ def test_steps_and_counts_compose_by_adding_budgets() -> None:
         accountant.compose(GaussianDpEvent(math.sqrt(steps / (2.0 * learning))), steps)
         composed = accountant.get_epsilon(delta)
     # The distributions are rounded up, by at most 1e-3 a step.
-    assert budget.epsilon_spent(counts + learning, delta) == pytest.approx(composed, abs=0.01)
+    assert budget.compute_epsilon(counts + learning, delta) == pytest.approx(composed, abs=0.01)
 
 
 def test_all_problems_are_named_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
         budget.PrivacyTarget(epsilon=-1.0, delta=2.0)
-    assert [p.what.split()[0] for p in refused.value.problems] == ["epsilon", "delta"]
+    assert [p.message.split()[0] for p in refused.value.problems] == ["epsilon", "delta"]

@@ -16,14 +16,14 @@ from dpcore.multitask.problem import TaskProblem
 @settings(max_examples=40, deadline=None)
 def test_one_user_moves_counts_by_root_k_and_the_truncation_by_one(random_graph, seed, max_tasks) -> None:
     graph = random_graph(seed, 14, 8)
-    kept = sampling.draw(graph, max_tasks, np.random.default_rng(seed))
-    counted = graph.pair_sums_by_task(kept.astype(float))
+    kept = sampling.draw_uniformly(graph, max_tasks, np.random.default_rng(seed))
+    counted = graph.sum_pairs_by_task(kept.astype(float))
     missed = graph.task_sizes - counted
     for user in range(graph.num_users):
         others = graph.users != user
-        without = graph.pair_sums_by_task((kept & others).astype(float))
+        without = graph.sum_pairs_by_task((kept & others).astype(float))
         assert np.sum((counted - without) ** 2) <= max_tasks
-        missed_without = graph.pair_sums_by_task(others.astype(float)) - without
+        missed_without = graph.sum_pairs_by_task(others.astype(float)) - without
         assert abs(missed.max() - missed_without.max()) <= 1.0
 
 
@@ -54,28 +54,28 @@ def test_slack_covers_noise_and_truncation_as_often_as_promised(random_graph) ->
 def test_expected_truncation_is_the_mean_of_draws(random_graph) -> None:
     graph = random_graph(21, 300, 6)
     rng = np.random.default_rng(0)
-    draws = [graph.pair_sums_by_task(~sampling.draw(graph, 2, rng) * 1.0) for _ in range(300)]
+    draws = [graph.sum_pairs_by_task(~sampling.draw_uniformly(graph, 2, rng) * 1.0) for _ in range(300)]
     error = np.std(draws, axis=0, ddof=1) / 300**0.5
     # A task lacks n_i - sum over its users of min(1, k / n^j).
-    expected = graph.task_sizes - graph.task_sums(2 / np.maximum(graph.tasks_per_user, 2))
+    expected = graph.task_sizes - graph.sum_by_task(2 / np.maximum(graph.tasks_per_user, 2))
     assert np.all(np.abs(np.mean(draws, axis=0) - expected) <= 4.5 * error + 1e-9)
-    assert sampling.draw(graph, 6, rng).all()
+    assert sampling.draw_uniformly(graph, 6, rng).all()
 
 
 def test_cost_factor_and_floor(random_graph) -> None:
     graph = random_graph(2, 50, 5)
-    assert counts.cost_factor(graph.task_sizes, graph.task_sizes.astype(float)) == 1.0
+    assert counts.compute_cost_factor(graph.task_sizes, graph.task_sizes.astype(float)) == 1.0
     found = counts.release_counts(graph, 1e-4, 5, np.random.default_rng(1), 0.0, 0.5)
     assert found.usable.min() >= counts.SMALLEST_COUNT
     raw = found.estimates + found.slack
-    assert counts.cost_factor(graph.task_sizes, found.usable) == pytest.approx(
+    assert counts.compute_cost_factor(graph.task_sizes, found.usable) == pytest.approx(
         np.mean(np.maximum(raw, 1.0) / graph.task_sizes)
     )
     # On the event that the slack covers, n_hat <= n + s: at most 1 + (2 s / m) sum 1 / n_i.
     fine = counts.release_counts(graph, 50.0, 5, np.random.default_rng(1), 0.0)
     assert np.all(np.abs(fine.estimates - graph.task_sizes) <= fine.slack)
     limit = 1.0 + 2.0 * fine.slack * np.mean(1.0 / graph.task_sizes)
-    assert 1.0 <= counts.cost_factor(graph.task_sizes, fine.usable) <= limit
+    assert 1.0 <= counts.compute_cost_factor(graph.task_sizes, fine.usable) <= limit
 
 
 def test_covered_counts_never_overweigh(random_graph) -> None:
@@ -84,8 +84,8 @@ def test_covered_counts_never_overweigh(random_graph) -> None:
     problem = TaskProblem.from_graph(graph, 1.0)
     found = counts.release_counts(graph, 5.0, 3, np.random.default_rng(4))
     assert np.all(graph.task_sizes <= found.estimates + found.slack)
-    estimated = weights.task_weights(problem, 0.5, counts=found.usable)
-    assert np.all(estimated <= weights.task_weights(problem, 0.5) * (1.0 + 1e-12))
+    estimated = weights.compute_task_weights(problem, 0.5, counts=found.usable)
+    assert np.all(estimated <= weights.compute_task_weights(problem, 0.5) * (1.0 + 1e-12))
 
 
 def test_arguments_are_checked_together(random_graph) -> None:

@@ -28,29 +28,29 @@ def _run(code: str, graph, folder: Path, monkeypatch) -> np.ndarray:
 def test_the_code_computes_the_weights(random_graph, tmp_path, monkeypatch, method: str) -> None:
     problem = TaskProblem.from_graph(random_graph(13, 25, 6), 0.3)
     allocation = {
-        "clipped": lambda: weights.power_weights(problem, 0.5),
-        "full": lambda: weights.normalised_weights(problem, 0.25),
-        "free": lambda: free.best_user_task_weights(problem),
+        "clipped": lambda: weights.allocate_by_power(problem, 0.5),
+        "full": lambda: weights.allocate_normalised(problem, 0.25),
+        "free": lambda: free.find_best_user_task_weights(problem),
     }[method]()
     (tmp_path / "task_weights.csv").write_text(
-        files.task_weights_csv(allocation, LABEL, names=[f'shop, "{i}"' for i in range(6)])
+        files.write_task_weights(allocation, LABEL, names=[f'shop, "{i}"' for i in range(6)])
     )
-    found = _run(files.numpy_code(allocation), problem.graph, tmp_path, monkeypatch)
-    np.testing.assert_allclose(found, allocation.pair_weights(), rtol=1e-9)
+    found = _run(files.write_numpy_code(allocation), problem.graph, tmp_path, monkeypatch)
+    np.testing.assert_allclose(found, allocation.compute_pair_weights(), rtol=1e-9)
 
 
 def test_the_sampling_code_keeps_k_tasks(random_graph, tmp_path, monkeypatch) -> None:
     problem = TaskProblem.from_graph(random_graph(13, 25, 6), 0.3)
-    allocation = sampling.uniform_sampling(problem, 2)
-    (tmp_path / "task_weights.csv").write_text(files.task_weights_csv(allocation, LABEL))
-    found = _run(files.numpy_code(allocation), problem.graph, tmp_path, monkeypatch)
-    spent = problem.graph.pair_sums_by_user(found**2)
+    allocation = sampling.allocate_uniform_sampling(problem, 2)
+    (tmp_path / "task_weights.csv").write_text(files.write_task_weights(allocation, LABEL))
+    found = _run(files.write_numpy_code(allocation), problem.graph, tmp_path, monkeypatch)
+    spent = problem.graph.sum_pairs_by_user(found**2)
     np.testing.assert_allclose(spent, 0.15 * np.minimum(problem.graph.tasks_per_user, 2))
 
 
 def test_task_weights_are_read_back(random_graph) -> None:
-    allocation = weights.power_weights(TaskProblem.from_graph(random_graph(2), 0.3), 0.5)
-    label, *body = files.task_weights_csv(allocation, LABEL).splitlines()
+    allocation = weights.allocate_by_power(TaskProblem.from_graph(random_graph(2), 0.3), 0.5)
+    label, *body = files.write_task_weights(allocation, LABEL).splitlines()
     assert label == f"# {LABEL}"
     rows = list(csv.DictReader(body))
     np.testing.assert_array_equal([int(r["users"]) for r in rows], allocation.problem.task_sizes)
@@ -61,21 +61,21 @@ def test_task_weights_are_read_back(random_graph) -> None:
 def test_names_cannot_break_the_file_or_run_as_formulas() -> None:
     problem = TaskProblem(np.array([1, 2, 3]), 5, 1.0)
     names = ["=1+1", 'say "hi", twice', "two\nlines"]
-    text = files.task_weights_csv(weights.uniform_weights(problem), LABEL, names)
+    text = files.write_task_weights(weights.allocate_uniformly(problem), LABEL, names)
     rows = list(csv.reader(io.StringIO(text.split("\n", 1)[1])))
     assert [row[0] for row in rows[1:]] == ["'=1+1", names[1], names[2]]
     assert {len(row) for row in rows} == {6}
 
 
 def test_pair_weights_stream_in_pieces(random_graph, monkeypatch) -> None:
-    monkeypatch.setattr(files, "ROWS_AT_A_TIME", 7)
+    monkeypatch.setattr(files, "ROWS_PER_PIECE", 7)
     graph = random_graph(3)
-    allocation = weights.power_weights(TaskProblem.from_graph(graph, 0.3), 0.5)
-    pieces = list(files.pair_weights_csv(allocation, LABEL))
+    allocation = weights.allocate_by_power(TaskProblem.from_graph(graph, 0.3), 0.5)
+    pieces = list(files.write_pair_weights(allocation, LABEL))
     assert len(pieces) == 1 + -(-graph.num_pairs // 7)
     label, *body = "".join(pieces).splitlines()
     assert LABEL in label
     rows = list(csv.DictReader(body))
     np.testing.assert_array_equal([int(r["user"]) for r in rows], graph.users)
     np.testing.assert_array_equal([int(r["task"]) for r in rows], graph.tasks)
-    np.testing.assert_array_equal([float(r["weight"]) for r in rows], allocation.pair_weights())
+    np.testing.assert_array_equal([float(r["weight"]) for r in rows], allocation.compute_pair_weights())

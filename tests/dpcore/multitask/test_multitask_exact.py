@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcore.common.errors import InvalidInput
-from dpcore.common.reference import compared
+from dpcore.common.reference import compare_results
 from dpcore.multitask import cvxpy_reference, exact, free, weight_skew, weights
 from dpcore.multitask.problem import Loss, TaskProblem
 from dpcore.multitask.search import SearchOptions
@@ -37,7 +37,7 @@ def _free_weights(table: np.ndarray, loss: Loss, beta: float) -> float:
 def test_problem_9_agrees_with_cvxpy(random_graph, dense_of, seed: int) -> None:
     graph = random_graph(seed, num_users=10 + seed, num_tasks=3 + seed % 9)
     loss = list(Loss)[seed % 2]
-    answer = exact.best_task_weights(TaskProblem.from_graph(graph, 0.25, loss), TIGHT)
+    answer = exact.find_best_task_weights(TaskProblem.from_graph(graph, 0.25, loss), TIGHT)
     assert answer.total_bound == pytest.approx(_problem_9(dense_of(graph), loss, 0.25), rel=2e-6)
     assert answer.certificate is not None
     assert answer.certificate.proves(1e-8)
@@ -53,7 +53,7 @@ def test_the_reference_proves_its_answer_by_its_own_multipliers(random_graph, de
     assert certificate.value == pytest.approx(_problem_9(dense_of(graph), loss, 0.25), rel=1e-6)
     assert certificate.proves(1e-6)
     # What it proves holds for our answer, and the other way round.
-    ours = exact.best_task_weights(problem, TIGHT)
+    ours = exact.find_best_task_weights(problem, TIGHT)
     assert ours.certificate is not None
     assert certificate.lower_bound <= ours.total_bound * (1.0 + 1e-9)
     assert ours.certificate.lower_bound <= certificate.value * (1.0 + 1e-9)
@@ -64,16 +64,16 @@ def test_a_reference_that_fails_says_so_and_proves_nothing_false(random_graph) -
     certificate, ended = cvxpy_reference.solve(problem, solver="OSQP")  # It solves no such cones.
     assert "failed" in ended
     assert certificate.relative_gap > 0.0
-    mine, other = cvxpy_reference.beside(problem)
-    assert "times as long as Sweet Spot" in compared(mine, other)
-    assert cvxpy_reference.beside(problem, lambda: True)[1:] == ()
+    mine, other = cvxpy_reference.compare_with_cvxpy(problem)
+    assert "times as long as Sweet Spot" in compare_results(mine, other)
+    assert cvxpy_reference.compare_with_cvxpy(problem, lambda: True)[1:] == ()
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_free_weights_agree_with_cvxpy(random_graph, dense_of, seed: int) -> None:
     graph = random_graph(100 + seed, num_users=8, num_tasks=4)
     loss = list(Loss)[seed % 2]
-    answer = free.best_user_task_weights(TaskProblem.from_graph(graph, 0.25, loss), TIGHT)
+    answer = free.find_best_user_task_weights(TaskProblem.from_graph(graph, 0.25, loss), TIGHT)
     assert answer.total_bound == pytest.approx(_free_weights(dense_of(graph), loss, 0.25), rel=2e-6)
     assert answer.certificate is not None
     assert answer.certificate.proves(1e-8)
@@ -85,7 +85,7 @@ def test_small_working_sets_reach_the_same_optimum(random_graph, dense_of, monke
     for seed in range(5):
         graph = random_graph(200 + seed, num_users=150, num_tasks=12)
         problem = TaskProblem.from_graph(graph, 1.0)
-        answer = exact.best_task_weights(problem, TIGHT)
+        answer = exact.find_best_task_weights(problem, TIGHT)
         assert answer.total_bound == pytest.approx(_problem_9(dense_of(graph), problem.loss, 1.0), rel=2e-6)
 
 
@@ -94,7 +94,7 @@ def test_users_without_a_task_do_not_disturb(graph_of, dense_of, random_graph, m
     table = dense_of(random_graph(8, 30, 5))
     idle = np.zeros((50, 5))
     problems = [TaskProblem.from_graph(graph_of(t), 1.0) for t in (table, np.vstack((idle, table)))]
-    for solve in (exact.best_task_weights, free.best_user_task_weights):
+    for solve in (exact.find_best_task_weights, free.find_best_user_task_weights):
         values = [solve(problem, TIGHT).total_bound for problem in problems]
         assert values[1] == pytest.approx(values[0], rel=1e-7)
 
@@ -104,12 +104,14 @@ def test_closed_forms(graph_of, loss: Loss) -> None:
     # Everybody in all of 4 tasks: 4 omega^2 = beta. One task each: omega^2 = beta.
     for table, squared in ((np.ones((9, 4)), 0.1), (np.kron(np.eye(3), np.ones((2, 1))), 0.4)):
         problem = TaskProblem.from_graph(graph_of(table), 0.4, loss)
-        np.testing.assert_allclose(exact.best_task_weights(problem, TIGHT).task_weights ** 2, squared)
-        np.testing.assert_allclose(free.best_user_task_weights(problem, TIGHT).pair_weights() ** 2, squared)
+        np.testing.assert_allclose(exact.find_best_task_weights(problem, TIGHT).task_weights ** 2, squared)
+        np.testing.assert_allclose(
+            free.find_best_user_task_weights(problem, TIGHT).compute_pair_weights() ** 2, squared
+        )
     # One user in tasks 0 and 1, another in task 1: only the first binds, p_i ~ sqrt(c_i).
     problem = TaskProblem.from_graph(graph_of(np.array([[1, 1], [0, 1]])), 1.0, loss)
     roots = np.sqrt([1.0, 0.5**loss.value])
-    answer = exact.best_task_weights(problem, TIGHT)
+    answer = exact.find_best_task_weights(problem, TIGHT)
     np.testing.assert_allclose(answer.task_weights**2, roots / roots.sum(), rtol=1e-6)
 
 
@@ -120,29 +122,31 @@ def test_lower_bounds_hold_for_all_multipliers_and_all_feasible_weights(random_g
     problem = TaskProblem.from_graph(random_graph(seed, 12, 5), 0.6, loss)
     graph, sizes = problem.graph, problem.task_sizes
     squared = rng.exponential(size=5) + 1e-3
-    squared *= 0.6 / graph.user_sums(squared).max()
+    squared *= 0.6 / graph.sum_by_user(squared).max()
     value = np.sum(1.0 / (squared * sizes**loss.value))
     multipliers = rng.exponential(size=12) * (rng.random(12) < 0.7) + 1e-6
-    assert exact.lower_bound(problem, multipliers) <= value * (1.0 + 1e-12)
+    assert exact.compute_lower_bound(problem, multipliers) <= value * (1.0 + 1e-12)
     # Any weights per user and task, each user within the budget.
     w = rng.exponential(size=graph.num_pairs)
-    w *= np.sqrt(0.6 / graph.pair_sums_by_user(w**2)[graph.users])
-    free_value = np.sum(sizes ** (2.0 - loss.value) / graph.pair_sums_by_task(w) ** 2)
+    w *= np.sqrt(0.6 / graph.sum_pairs_by_user(w**2)[graph.users])
+    free_value = np.sum(sizes ** (2.0 - loss.value) / graph.sum_pairs_by_task(w) ** 2)
     prices = rng.exponential(size=5) + 1e-3
-    assert free.lower_bound(problem, prices) <= free_value * (1.0 + 1e-12)
-    assert free.lower_bound(problem, 7.0 * prices) == pytest.approx(free.lower_bound(problem, prices))
+    assert free.compute_lower_bound(problem, prices) <= free_value * (1.0 + 1e-12)
+    assert free.compute_lower_bound(problem, 7.0 * prices) == pytest.approx(
+        free.compute_lower_bound(problem, prices)
+    )
 
 
 def test_half_answers_are_not_proved(random_graph) -> None:
     problem = TaskProblem.from_graph(random_graph(31, 60, 9), 1.0)
-    for solve in (exact.best_task_weights, free.best_user_task_weights):
+    for solve in (exact.find_best_task_weights, free.find_best_user_task_weights):
         best = solve(problem, TIGHT)
         half = solve(problem, SearchOptions(tolerance=1e-8, max_steps=1))
         assert best.certificate is not None
         assert half.certificate is not None
         assert not half.certificate.proves(1e-6)
         assert half.certificate.lower_bound <= best.total_bound <= half.total_bound * (1.0 + 1e-9)
-        assert "limit of 1 step," in half.ended
+        assert "limit of 1 step," in half.stop_reason
         assert half.budget_use.max() <= 1.0
 
 
@@ -152,22 +156,24 @@ def test_free_weights_are_a_contraction_by_three_quarters(random_graph) -> None:
     for _ in range(20):
         one, two = rng.lognormal(sigma=2.0, size=(2, 8))
         before = np.abs(np.log(one / two)).max()
-        after = np.abs(np.log(free._step(problem, one).next_prices / free._step(problem, two).next_prices))
+        after = np.abs(
+            np.log(free._take_step(problem, one).next_prices / free._take_step(problem, two).next_prices)
+        )
         assert after.max() <= 0.75 * before * (1.0 + 1e-12)
 
 
 @pytest.mark.parametrize("loss", list(Loss))
 def test_more_freedom_is_never_worse(random_graph, loss: Loss) -> None:
     problem = TaskProblem.from_graph(random_graph(77, 80, 10), 0.3, loss)
-    unclipped = weights.power_weights(
-        problem, loss.best_exponent, weights.unclipped(problem, loss.best_exponent)
+    unclipped = weights.allocate_by_power(
+        problem, loss.best_exponent, weights.inflate_for_no_clipping(problem, loss.best_exponent)
     )
-    per_task = exact.best_task_weights(problem, TIGHT)
-    per_pair = free.best_user_task_weights(problem, TIGHT)
+    per_task = exact.find_best_task_weights(problem, TIGHT)
+    per_pair = free.find_best_user_task_weights(problem, TIGHT)
     assert per_pair.total_bound <= per_task.total_bound <= unclipped.total_bound
     for other in (
-        weights.power_weights(problem, loss.best_exponent),
-        weights.normalised_weights(problem, 0.5),
+        weights.allocate_by_power(problem, loss.best_exponent),
+        weights.allocate_normalised(problem, 0.5),
     ):
         assert per_pair.total_bound <= other.total_bound * (1.0 + 1e-9)
 
@@ -176,7 +182,7 @@ def test_relabelled_and_doubled_users(random_graph, dense_of, graph_of) -> None:
     table = dense_of(random_graph(5, 30, 6))
     order = np.random.default_rng(1).permutation(30)
     answers = [
-        exact.best_task_weights(TaskProblem.from_graph(graph_of(t), 0.3), TIGHT)
+        exact.find_best_task_weights(TaskProblem.from_graph(graph_of(t), 0.3), TIGHT)
         for t in (table, table[order], np.vstack((table, table)))
     ]
     np.testing.assert_allclose(answers[1].task_weights, answers[0].task_weights, rtol=1e-3)
@@ -187,19 +193,19 @@ def test_relabelled_and_doubled_users(random_graph, dense_of, graph_of) -> None:
 
 def test_bounds_scale_with_the_inverse_budget(random_graph) -> None:
     graph = random_graph(9, 30, 6)
-    for solve in (exact.best_task_weights, free.best_user_task_weights):
+    for solve in (exact.find_best_task_weights, free.find_best_user_task_weights):
         one, ten = (solve(TaskProblem.from_graph(graph, beta), TIGHT).total_bound for beta in (0.1, 1.0))
         assert one == pytest.approx(10.0 * ten)
 
 
-@pytest.mark.parametrize("solve", [exact.best_task_weights, free.best_user_task_weights])
+@pytest.mark.parametrize("solve", [exact.find_best_task_weights, free.find_best_user_task_weights])
 def test_a_stopped_search_returns_valid_weights(random_graph, solve) -> None:
     problem = TaskProblem.from_graph(random_graph(31, 60, 9), 1.0)
     shares: list[float] = []
     answers = iter([False, False, True])
     stopped = solve(problem, TIGHT, progress=shares.append, should_stop=lambda: next(answers, True))
     assert not stopped.finished
-    assert "Stopped" in stopped.ended
+    assert "Stopped" in stopped.stop_reason
     assert stopped.budget_use.max() <= 1.0
     assert stopped.certificate is not None
     solve(problem, TIGHT, progress=shares.append)
@@ -216,7 +222,7 @@ def test_options_are_checked() -> None:
 def test_weight_skew_by_hand(graph_of) -> None:
     # Task 0 has a heavy user (2 tasks) and a light one; normalised uniform weights: sqrt(1/2) and 1.
     problem = TaskProblem.from_graph(graph_of(np.array([[1, 1], [1, 0]])), 1.0)
-    found = weight_skew.skew_of(weights.normalised_weights(problem, 0.0))
+    found = weight_skew.compute_skew(weights.allocate_normalised(problem, 0.0))
     heavy = np.sqrt(0.5)
     total = heavy + 1.0
     assert found.total_variation[0] == pytest.approx(0.5 - heavy / total)
@@ -227,7 +233,9 @@ def test_weight_skew_by_hand(graph_of) -> None:
 
 
 def test_one_weight_per_task_does_not_skew(random_graph) -> None:
-    found = weight_skew.skew_of(exact.best_task_weights(TaskProblem.from_graph(random_graph(4), 1.0)))
+    found = weight_skew.compute_skew(
+        exact.find_best_task_weights(TaskProblem.from_graph(random_graph(4), 1.0))
+    )
     np.testing.assert_allclose(found.total_variation, 0.0, atol=1e-12)
     np.testing.assert_allclose(found.user_size_ratio, 1.0)
     np.testing.assert_allclose(found.effective_share, 1.0)

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import t as student
 
 from dpcore.common.errors import InvalidInput
-from dpcore.multitask.experiment import Algorithm, Experiment, ExperimentResult, draw_examples, run
+from dpcore.multitask.experiment import Algorithm, Experiment, ExperimentResult, draw_examples, run_experiment
 
 SMALL = Experiment(
     num_users=300,
@@ -24,12 +24,12 @@ def test_half_beats_zero_and_one_with_sufficient_statistics() -> None:
     experiment = Experiment(
         algorithms=(Algorithm.SUFFICIENT_STATISTICS,), exponents=(0.0, 0.5, 1.0), repeats=10, seed=2023
     )
-    result = run(experiment)
+    result = run_experiment(experiment)
     assert result.finished
     # One-sided paired t test at 99.9 % for each of the 8 comparisons: all of them together at 99.2 %.
     needed = student.ppf(0.999, experiment.repeats - 1)
     for other in (0.0, 1.0):
-        advantage, error = result.advantage(0.5, other)
+        advantage, error = result.compare_exponents(0.5, other)
         assert advantage.shape == (1, 2, 2)
         assert np.all(advantage > needed * error), (other, advantage / error)
 
@@ -43,15 +43,15 @@ def test_descent_gains_from_adapting_where_noise_rules() -> None:
         repeats=6,
         seed=7,
     )
-    advantage, error = run(experiment).advantage(0.5, 0.0)
+    advantage, error = run_experiment(experiment).compare_exponents(0.5, 0.0)
     assert advantage.item() > student.ppf(0.999, 5) * error.item()
 
 
 def test_threads_and_order_do_not_change_the_result() -> None:
-    one, two = run(SMALL, workers=1), run(SMALL, workers=2)
+    one, two = run_experiment(SMALL, workers=1), run_experiment(SMALL, workers=2)
     np.testing.assert_array_equal(one.rmse, two.rmse)
     # A run does not depend on what else is asked for.
-    alone = run(
+    alone = run_experiment(
         Experiment(
             num_users=300,
             num_tasks=8,
@@ -68,14 +68,14 @@ def test_threads_and_order_do_not_change_the_result() -> None:
 
 def test_stop_keeps_what_is_done_and_progress_reaches_one() -> None:
     shares: list[float] = []
-    assert run(SMALL, progress=shares.append).finished
+    assert run_experiment(SMALL, progress=shares.append).finished
     assert shares[-1] == 1.0
     assert shares == sorted(shares)
     never = Experiment(repeats=1000)
-    early = run(never, should_stop=lambda: True)
+    early = run_experiment(never, should_stop=lambda: True)
     assert not early.finished
     assert np.isnan(early.rmse).any()
-    assert early.mean().shape == (2, 2, 2, 9)
+    assert early.average().shape == (2, 2, 2, 9)
 
 
 def test_a_failing_progress_ends_the_run() -> None:
@@ -83,7 +83,7 @@ def test_a_failing_progress_ends_the_run() -> None:
         raise RuntimeError("page gone")
 
     with pytest.raises(RuntimeError, match="page gone"):
-        run(Experiment(repeats=1000), progress=fail)
+        run_experiment(Experiment(repeats=1000), progress=fail)
 
 
 def test_means_skip_runs_not_reached() -> None:
@@ -98,17 +98,17 @@ def test_means_skip_runs_not_reached() -> None:
         repeats=3,
     )
     result = ExperimentResult(experiment, rmse, False)
-    np.testing.assert_allclose(result.mean()[0, 0, 0], [3.0, 4.0])
+    np.testing.assert_allclose(result.average()[0, 0, 0], [3.0, 4.0])
     # Sample variances 7 and 2 over 3 and 2.
-    np.testing.assert_allclose(result.standard_error()[0, 0, 0], np.sqrt([7 / 3, 1.0]))
-    advantage, error = result.advantage(0.0, 1.0)
+    np.testing.assert_allclose(result.compute_standard_error()[0, 0, 0], np.sqrt([7 / 3, 1.0]))
+    advantage, error = result.compare_exponents(0.0, 1.0)
     assert advantage.item() == pytest.approx(2.5)
     assert error.item() == pytest.approx(0.5)
 
 
 def test_relative_errors_are_paired() -> None:
     rmse = np.array([[2.0, 4.0, 10.0], [1.0, 3.0, np.nan]]).reshape(1, 1, 1, 2, 3)
-    mean, error = ExperimentResult(SMALL, rmse, False).relative()
+    mean, error = ExperimentResult(SMALL, rmse, False).compare_with_uniform()
     # 1/2 and 3/4, not mean(1, 3) / mean(2, 4, 10).
     assert mean.ravel() == pytest.approx([1.0, 0.625])
     assert error.ravel() == pytest.approx([0.0, 0.125])

@@ -11,7 +11,7 @@ from dpcore.multitask import bounds, exact, free
 from dpcore.multitask.fit import BudgetFit, WeightRule
 from dpcore.multitask.problem import Loss, TaskProblem
 from dpcore.multitask.search import SearchOptions
-from dpcore.multitask.weights import normalised_weights, power_weights
+from dpcore.multitask.weights import allocate_by_power, allocate_normalised
 
 BUDGET = 0.3
 
@@ -20,9 +20,9 @@ BUDGET = 0.3
 @pytest.mark.parametrize("exponent", [0.0, 0.25, 0.5, 1.0])
 def test_no_fit_exceeds_a_users_budget(random_graph, fit: BudgetFit, exponent: float) -> None:
     problem = TaskProblem.from_graph(random_graph(2, 60, 8), BUDGET)
-    used = WeightRule(exponent, fit).weights(problem).budget_use
+    used = WeightRule(exponent, fit).allocate(problem).budget_use
     assert np.all(used <= BUDGET)
-    has_task = problem.required_graph().tasks_per_user > 0
+    has_task = problem.require_graph().tasks_per_user > 0
     if fit is BudgetFit.FULL:
         assert used[has_task] == pytest.approx(BUDGET)
     if fit is BudgetFit.NOBODY_CLIPPED:
@@ -31,21 +31,25 @@ def test_no_fit_exceeds_a_users_budget(random_graph, fit: BudgetFit, exponent: f
 
 def test_fits_are_those_of_the_weights_module(random_graph) -> None:
     problem = TaskProblem.from_graph(random_graph(5, 40, 7), BUDGET)
-    clipped, full = WeightRule(0.5).weights(problem), WeightRule(0.5, BudgetFit.FULL).weights(problem)
-    assert clipped.pair_weights() == pytest.approx(power_weights(problem, 0.5).pair_weights())
-    assert full.pair_weights() == pytest.approx(normalised_weights(problem, 0.5).pair_weights())
+    clipped, full = WeightRule(0.5).allocate(problem), WeightRule(0.5, BudgetFit.FULL).allocate(problem)
+    assert clipped.compute_pair_weights() == pytest.approx(
+        allocate_by_power(problem, 0.5).compute_pair_weights()
+    )
+    assert full.compute_pair_weights() == pytest.approx(
+        allocate_normalised(problem, 0.5).compute_pair_weights()
+    )
     # c = C log n with C = 1 / log n is c = 1.
-    same = WeightRule(0.5, BudgetFit.LOGARITHMIC, 1.0 / np.log(40)).weights(problem)
-    assert same.pair_weights() == pytest.approx(clipped.pair_weights())
+    same = WeightRule(0.5, BudgetFit.LOGARITHMIC, 1.0 / np.log(40)).allocate(problem)
+    assert same.compute_pair_weights() == pytest.approx(clipped.compute_pair_weights())
     # Four times the c halves every weight before clipping.
-    four = WeightRule(0.5, BudgetFit.LOGARITHMIC, 4.0 / np.log(40)).weights(problem)
+    four = WeightRule(0.5, BudgetFit.LOGARITHMIC, 4.0 / np.log(40)).allocate(problem)
     assert four.task_weights == pytest.approx(clipped.task_weights / 2.0)
 
 
 def test_a_logarithm_needs_two_users(graph_of) -> None:
     problem = TaskProblem.from_graph(graph_of(np.ones((1, 3))), BUDGET)
     with pytest.raises(InvalidInput):
-        WeightRule(0.5, BudgetFit.LOGARITHMIC).weights(problem)
+        WeightRule(0.5, BudgetFit.LOGARITHMIC).allocate(problem)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -53,12 +57,12 @@ def test_a_logarithm_needs_two_users(graph_of) -> None:
 def test_each_fit_is_above_the_optimum_of_its_kind(random_graph, seed: int, loss: Loss) -> None:
     problem = TaskProblem.from_graph(random_graph(seed, 50, 7), BUDGET, loss)
     options = SearchOptions(1e-6)
-    same = exact.best_task_weights(problem, options).total_bound
-    anything = free.best_user_task_weights(problem, options).total_bound
+    same = exact.find_best_task_weights(problem, options).total_bound
+    anything = free.find_best_user_task_weights(problem, options).total_bound
     assert anything <= same * (1.0 + 1e-6)
     for fit in BudgetFit:
         for exponent in (0.0, loss.best_exponent, 1.0):
-            total = WeightRule(exponent, fit).weights(problem).total_bound
+            total = WeightRule(exponent, fit).allocate(problem).total_bound
             assert total >= (same if fit.same_for_all_users else anything) * (1.0 - 1e-6)
 
 
@@ -68,9 +72,9 @@ def test_clipped_weights_can_beat_the_optimum_that_clips_nobody(graph_of) -> Non
     # omega^2 = 10 beta / 18, more than sqrt(beta) / 3, and the heavy one is scaled down to beta / 9 a task:
     # W = (sqrt(10 / 18) + 1 / 3) sqrt(beta).
     problem = TaskProblem.from_graph(graph_of(np.vstack((np.ones(9), np.eye(9)))), BUDGET)
-    best = exact.best_task_weights(problem, SearchOptions(1e-8)).total_bound
+    best = exact.find_best_task_weights(problem, SearchOptions(1e-8)).total_bound
     assert best == pytest.approx(40.5 / BUDGET)
-    clipped = WeightRule(0.5, BudgetFit.CLIPPED).weights(problem).total_bound
+    clipped = WeightRule(0.5, BudgetFit.CLIPPED).allocate(problem).total_bound
     assert clipped == pytest.approx(18.0 / (np.sqrt(10.0 / 18.0) + 1.0 / 3.0) ** 2 / BUDGET)
     assert clipped < best
 
@@ -80,10 +84,10 @@ def test_certificate_on_average(loss: Loss) -> None:
     sizes = np.array([1, 4, 4, 9, 30, 77])
     problem = TaskProblem(sizes, 100, BUDGET, loss)
     for exponent in (0.0, 0.3, 1.0):
-        proof = bounds.certificate_on_average(problem, exponent)
-        assert proof.value == pytest.approx(power_weights(problem, exponent).unclipped_bounds.sum())
+        proof = bounds.certify_on_average(problem, exponent)
+        assert proof.value == pytest.approx(allocate_by_power(problem, exponent).unclipped_bounds.sum())
         assert proof.relative_gap > 0.01
-    assert bounds.certificate_on_average(problem, loss.best_exponent).proves(1e-12)
+    assert bounds.certify_on_average(problem, loss.best_exponent).proves(1e-12)
     # No weights that spend the average user's budget go below.
     rng = np.random.default_rng(3)
     for _ in range(200):
@@ -94,9 +98,9 @@ def test_certificate_on_average(loss: Loss) -> None:
 
 def test_a_buckets_ratios_reach_over_its_tasks() -> None:
     problem = TaskProblem(np.array([1, 3, 3, 7, 9, 50, 100]), 200, 1.0)
-    adapted, uniform = power_weights(problem, 0.5), power_weights(problem, 0.0)
+    adapted, uniform = allocate_by_power(problem, 0.5), allocate_by_power(problem, 0.0)
     # With mu = 1/2 a task's bound is m / (n beta), with uniform weights sum(n) / (n beta n_i).
-    first, *_, last = bounds.by_size(adapted, uniform, buckets=3)
+    first, *_, last = bounds.slice_by_size(adapted, uniform, buckets=3)
     assert (first.least_ratio, first.largest_ratio) == pytest.approx((7 * 1 / 173, 7 * 3 / 173))
     assert (last.least_ratio, last.largest_ratio) == pytest.approx((7 * 50 / 173, 7 * 100 / 173))
     assert first.ratio == pytest.approx(1.0 / first.gain)

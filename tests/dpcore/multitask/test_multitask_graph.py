@@ -7,7 +7,7 @@ import pytest
 
 from dpcore.common.errors import InvalidInput
 from dpcore.dataset import Pairs
-from dpcore.multitask.graph import TaskGraph, without_empty_tasks
+from dpcore.multitask.graph import TaskGraph, drop_empty_tasks
 from dpcore.multitask.problem import Loss, TaskProblem
 from dpcore.multitask.synthetic import HeavyTailed, LinearModel, SkewedTasks
 
@@ -19,21 +19,21 @@ def test_sums_along_the_graph_are_those_of_the_dense_table(random_graph, dense_o
     per_pair = rng.random(graph.num_pairs)
     placed = np.zeros_like(table)
     placed[table > 0] = per_pair
-    np.testing.assert_allclose(graph.user_sums(per_task), table @ per_task)
-    np.testing.assert_allclose(graph.task_sums(per_user), table.T @ per_user)
-    np.testing.assert_allclose(graph.pair_sums_by_task(per_pair), placed.sum(axis=0))
-    np.testing.assert_allclose(graph.pair_sums_by_user(per_pair), placed.sum(axis=1))
+    np.testing.assert_allclose(graph.sum_by_user(per_task), table @ per_task)
+    np.testing.assert_allclose(graph.sum_by_task(per_user), table.T @ per_user)
+    np.testing.assert_allclose(graph.sum_pairs_by_task(per_pair), placed.sum(axis=0))
+    np.testing.assert_allclose(graph.sum_pairs_by_user(per_pair), placed.sum(axis=1))
     np.testing.assert_array_equal(graph.task_sizes, table.sum(axis=0))
     np.testing.assert_array_equal(graph.tasks_per_user, table.sum(axis=1))
     chosen = np.array([7, 2, 11])
-    np.testing.assert_array_equal(dense_of(graph.of_users(chosen)), table[chosen])
+    np.testing.assert_array_equal(dense_of(graph.select_users(chosen)), table[chosen])
 
 
 def test_tasks_without_users_are_refused_or_left_out() -> None:
     pairs = Pairs(np.array([0, 0, 1]), np.array([0, 3, 3]), 5)
     with pytest.raises(InvalidInput, match=r"Task 1 has no users \(and 2 more\)"):
         TaskGraph.from_pairs(pairs)
-    kept, old = without_empty_tasks(pairs)
+    kept, old = drop_empty_tasks(pairs)
     np.testing.assert_array_equal(old, [0, 3])
     np.testing.assert_array_equal(old[kept.task_codes], pairs.task_codes)
     assert TaskGraph.from_pairs(kept, num_users=9).num_users == 9
@@ -48,7 +48,7 @@ def test_the_question_names_all_its_problems() -> None:
     with pytest.raises(InvalidInput, match="largest task"):
         TaskProblem(np.array([3, 1]), 2, 1.0)
     with pytest.raises(InvalidInput, match="who contributes"):
-        TaskProblem(np.array([3, 1]), 5, 1.0).required_graph()
+        TaskProblem(np.array([3, 1]), 5, 1.0).require_graph()
     assert [loss.best_exponent for loss in (Loss.CONVEX, Loss.STRONGLY_CONVEX)] == [0.25, 0.5]
 
 
@@ -98,6 +98,6 @@ def test_the_linear_model_lies_in_the_unit_ball_and_its_noise_has_the_stated_sca
     assert np.linalg.norm(model.users, axis=1).max() <= 1.0 + 1e-12
     users = np.arange(5_000)
     pairs = Pairs(users, users % 40, 40)
-    noise = model.labels(pairs, rng) - np.sum(model.users * model.tasks[users % 40], axis=1)
+    noise = model.draw_labels(pairs, rng) - np.sum(model.users * model.tasks[users % 40], axis=1)
     # Variance of 5,000 normals: four standard deviations are 8 %.
     assert np.var(noise) == pytest.approx(0.01, rel=0.08)

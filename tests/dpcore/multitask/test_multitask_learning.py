@@ -13,14 +13,14 @@ from dpcore.common.errors import InvalidInput
 from dpcore.multitask import weights
 from dpcore.multitask.descent import (
     DescentSettings,
-    _Sums,
+    _GradientSums,
+    compute_isotropic_rates,
+    compute_strongly_convex_rates,
     fit_descent,
-    isotropic_rates,
-    strongly_convex_rates,
 )
-from dpcore.multitask.examples import Examples, HeldOut, clip_rows
+from dpcore.multitask.examples import Examples, TestExamples, clip_rows
 from dpcore.multitask.problem import TaskProblem
-from dpcore.multitask.ridge import RidgeSettings, fit_ridge, perturbed, solve, weighted_sums
+from dpcore.multitask.ridge import RidgeSettings, compute_weighted_sums, fit_ridge, perturb, solve_sums
 
 
 def _examples(graph, seed: int, dimension: int = 3, spread: float = 1.0) -> Examples:
@@ -47,9 +47,9 @@ def test_noiseless_statistics_give_ridge_where_nobody_is_clipped(random_graph, r
     graph = random_graph(3, 40, 5)
     examples = _examples(graph, 0, spread=0.2)
     problem = TaskProblem.from_graph(graph, 1.0)
-    allocation = weights.power_weights(problem, 0.5, weights.unclipped(problem, 0.5))
+    allocation = weights.allocate_by_power(problem, 0.5, weights.inflate_for_no_clipping(problem, 0.5))
     # Bounds so wide that no feature, label or solution is touched.
-    found = fit_ridge(examples, allocation.pair_weights(), RidgeSettings(50.0, 50.0, ridge), None)
+    found = fit_ridge(examples, allocation.compute_pair_weights(), RidgeSettings(50.0, 50.0, ridge), None)
     for task in range(5):
         own = graph.tasks == task
         x, y = examples.features[own], examples.labels[own]
@@ -64,7 +64,7 @@ def test_weighted_sums_by_a_loop(random_graph) -> None:
     examples = _examples(graph, 1, spread=3.0)
     settings_ = RidgeSettings(1.5, 0.8, 0.4)
     w = np.random.default_rng(2).random(graph.num_pairs)
-    sums = weighted_sums(examples, w, settings_)
+    sums = compute_weighted_sums(examples, w, settings_)
     matrices, vectors = np.zeros((6, 3, 3)), np.zeros((6, 3))
     for pair, task in enumerate(graph.tasks):
         x = examples.features[pair]
@@ -92,14 +92,14 @@ def test_removing_a_user_moves_the_sums_by_no_more_than_stated(
     graph = graph_of(table)
     examples = _examples(graph, seed, spread=3.0)
     beta = 0.7
-    allocation = weights.power_weights(TaskProblem.from_graph(graph, beta), 0.5)
-    w = allocation.pair_weights()
+    allocation = weights.allocate_by_power(TaskProblem.from_graph(graph, beta), 0.5)
+    w = allocation.compute_pair_weights()
     settings_ = RidgeSettings(feature_bound, 0.5, ridge)
     totals = None if counted else np.arange(1.0, 5.0)
-    whole = weighted_sums(examples, w, settings_, totals)
+    whole = compute_weighted_sums(examples, w, settings_, totals)
     for user in range(8):
         rest, kept = _without(examples, user, graph_of, dense_of)
-        less = weighted_sums(rest, w[kept], settings_, totals)
+        less = compute_weighted_sums(rest, w[kept], settings_, totals)
         matrix = np.sum((_half(whole.matrices) - _half(less.matrices)) ** 2)
         vector = np.sum((whole.vectors - less.vectors) ** 2)
         assert matrix <= beta * settings_.matrix_sensitivity(3, counted) ** 2 * (1.0 + 1e-9)
@@ -112,7 +112,10 @@ def test_the_ridge_must_be_accounted_for_and_the_bound_is_attained(graph_of, den
     examples = Examples(graph, features, np.zeros(4))
     settings_, w = RidgeSettings(2.0, 1.0, 0.6), np.full(4, math.sqrt(0.5))
     rest, kept = _without(examples, 0, graph_of, dense_of)
-    whole, less = weighted_sums(examples, w, settings_), weighted_sums(rest, w[kept], settings_)
+    whole, less = (
+        compute_weighted_sums(examples, w, settings_),
+        compute_weighted_sums(rest, w[kept], settings_),
+    )
     moved = np.sum((_half(whole.matrices) - _half(less.matrices)) ** 2)
     # beta = 1: Gamma^4 + 2 lambda Gamma^2 + d lambda^2 = 16 + 4.8 + 1.08; the paper's proof says 16.
     assert moved == pytest.approx(21.88)
@@ -120,7 +123,9 @@ def test_the_ridge_must_be_accounted_for_and_the_bound_is_attained(graph_of, den
     assert settings_.matrix_sensitivity(3, False) ** 2 == pytest.approx(16.0)
     # With totals from counts that are public the ridge no longer depends on who is there.
     public = np.array([2.0, 2.0])
-    whole, less = (weighted_sums(e, v, settings_, public) for e, v in ((examples, w), (rest, w[kept])))
+    whole, less = (
+        compute_weighted_sums(e, v, settings_, public) for e, v in ((examples, w), (rest, w[kept]))
+    )
     assert np.sum((_half(whole.matrices) - _half(less.matrices)) ** 2) == pytest.approx(16.0)
 
 
@@ -128,8 +133,8 @@ def test_matrix_and_vector_noise_have_the_stated_variance(graph_of) -> None:
     num_tasks = 3_000
     graph = graph_of(np.ones((1, num_tasks)))
     examples = Examples(graph, np.zeros((num_tasks, 3)), np.zeros(num_tasks))
-    clean = weighted_sums(examples, np.full(num_tasks, 0.01), RidgeSettings())
-    noisy = perturbed(clean, 1.7, 0.4, np.random.default_rng(5))
+    clean = compute_weighted_sums(examples, np.full(num_tasks, 0.01), RidgeSettings())
+    noisy = perturb(clean, 1.7, 0.4, np.random.default_rng(5))
     difference = noisy.matrices - clean.matrices
     np.testing.assert_array_equal(difference, np.swapaxes(difference, 1, 2))
     # 9,000 entries each: four standard deviations of a sample variance are 4 sqrt(2 / 9000) = 6 %.
@@ -141,7 +146,7 @@ def test_matrix_and_vector_noise_have_the_stated_variance(graph_of) -> None:
 def test_algorithm_1_reports_what_it_spends(random_graph) -> None:
     graph = random_graph(4)
     examples = _examples(graph, 2)
-    w = weights.normalised_weights(TaskProblem.from_graph(graph, 0.3), 0.5).pair_weights()
+    w = weights.allocate_normalised(TaskProblem.from_graph(graph, 0.3), 0.5).compute_pair_weights()
     found = fit_ridge(examples, w, RidgeSettings(2.0, 1.0, 0.1), np.random.default_rng(0))
     assert found.budget_spent == pytest.approx(0.3)
     assert found.matrix_noise == pytest.approx(math.sqrt(16.0 + 0.8 + 0.03))
@@ -157,9 +162,9 @@ def test_the_dagger_projects_on_positive_semidefinite_matrices(graph_of) -> None
 
     # Eigenvalues 2 along (1, 1) and -1 along (1, -1): only the first is inverted.
     matrix = np.array([[[0.5, 1.5], [1.5, 0.5]]])
-    found = solve(RidgeSums(matrix, np.array([[3.0, 1.0]])), 100.0)
+    found = solve_sums(RidgeSums(matrix, np.array([[3.0, 1.0]])), 100.0)
     np.testing.assert_allclose(found, [[1.0, 1.0]])
-    nothing = solve(RidgeSums(-np.eye(2)[None], np.ones((1, 2))), 1.0)
+    nothing = solve_sums(RidgeSums(-np.eye(2)[None], np.ones((1, 2))), 1.0)
     np.testing.assert_array_equal(nothing, 0.0)
 
 
@@ -180,7 +185,7 @@ def test_gradients_are_clipped_user_by_user(random_graph, ridge: float, bound: f
     rng = np.random.default_rng(6)
     w, theta = rng.random(graph.num_pairs), rng.normal(size=(6, 3))
     own = DescentSettings(gradient_bound=bound, ridge=ridge)
-    found = _Sums(examples, w, own).at(theta)
+    found = _GradientSums(examples, w, own).evaluate(theta)
     np.testing.assert_allclose(found, _gradients_by_a_loop(examples, w, theta, own), rtol=1e-9)
 
 
@@ -193,13 +198,13 @@ def test_removing_a_user_moves_a_steps_gradients_by_no_more_than_stated(
     graph = graph_of(table)
     examples = _examples(graph, seed, spread=5.0)
     beta = 0.4
-    w = weights.normalised_weights(TaskProblem.from_graph(graph, beta), 0.3).pair_weights()
+    w = weights.allocate_normalised(TaskProblem.from_graph(graph, beta), 0.3).compute_pair_weights()
     theta = np.random.default_rng(seed).normal(size=(4, 3))
     own = DescentSettings(gradient_bound=bound, ridge=ridge)
-    whole = _Sums(examples, w, own).at(theta)
+    whole = _GradientSums(examples, w, own).evaluate(theta)
     for user in range(8):
         rest, kept = _without(examples, user, graph_of, dense_of)
-        moved = np.sum((whole - _Sums(rest, w[kept], own).at(theta)) ** 2)
+        moved = np.sum((whole - _GradientSums(rest, w[kept], own).evaluate(theta)) ** 2)
         assert moved <= beta * bound**2 * (1.0 + 1e-9)
 
 
@@ -222,7 +227,7 @@ def test_noiseless_descent_does_not_depend_on_the_scale_of_weights(random_graph)
     settings_ = DescentSettings(steps=7, ridge=0.5)
     paths = []
     for omega in (np.full(4, 0.2), np.full(4, 2.0)):
-        rates = strongly_convex_rates(omega, graph.task_sizes, 1.0, 7)
+        rates = compute_strongly_convex_rates(omega, graph.task_sizes, 1.0, 7)
         paths.append(fit_descent(examples, omega[graph.tasks], settings_, rates, None).coefficients)
     np.testing.assert_allclose(paths[0], paths[1], rtol=1e-10)
 
@@ -242,18 +247,20 @@ def test_descent_noise_has_the_stated_variance_and_budget(graph_of) -> None:
 
 def test_rates_of_theorem_3_12() -> None:
     problem = TaskProblem(np.array([4, 9]), 20, 1.0)
-    omega, n = weights.power_weights(problem, 0.5).task_weights, np.array([4.0, 9.0])
+    omega, n = weights.allocate_by_power(problem, 0.5).task_weights, np.array([4.0, 9.0])
     for t, task in ((1, 0), (3, 1)):
         expected = 1.0 / (omega[task] * n[task] * 0.3 * t)
-        assert strongly_convex_rates(omega, n, 0.3, 3)[t - 1, task] == pytest.approx(expected)
-        assert isotropic_rates(n, 5, 3)[t - 1, task] == pytest.approx(5 / (2 * n[task] * math.sqrt(t)))
+        assert compute_strongly_convex_rates(omega, n, 0.3, 3)[t - 1, task] == pytest.approx(expected)
+        assert compute_isotropic_rates(n, 5, 3)[t - 1, task] == pytest.approx(
+            5 / (2 * n[task] * math.sqrt(t))
+        )
 
 
 def test_clip_rows_and_test_error_by_hand() -> None:
     np.testing.assert_allclose(
         clip_rows(np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]]), 1.0), [[0.6, 0.8], [0.3, 0.4], [0.0, 0.0]]
     )
-    held = HeldOut(np.array([0, 1]), np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([1.0, 0.0]))
+    held = TestExamples(np.array([0, 1]), np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([1.0, 0.0]))
     # Predictions 4 and 2: errors 3 and 2.
     found = held.root_mean_squared_error(np.array([[4.0, 0.0], [0.0, 1.0]]))
     assert found == pytest.approx(math.sqrt((9 + 4) / 2))

@@ -28,7 +28,7 @@ def test_equation_11_solves_problem_10(loss: Loss, seed: int) -> None:
     objective = cp.Minimize(cp.sum(cp.multiply(sizes.astype(float) ** -loss.value, cp.inv_pos(p))))
     best = cp.Problem(objective, [c * (sizes / num_users) @ p <= beta]).solve(solver=cp.CLARABEL)
     inflation = weights.Inflation(c, False, "")
-    found = weights.power_weights(problem, loss.best_exponent, inflation)
+    found = weights.allocate_by_power(problem, loss.best_exponent, inflation)
     assert found.total_bound == pytest.approx(best, rel=1e-6)
     np.testing.assert_allclose(found.task_weights**2, p.value, rtol=1e-3)
 
@@ -38,7 +38,7 @@ def test_equation_18_is_the_same_with_estimates() -> None:
     shifted = np.array([6.5, 4.0, 11.25])
     # 1 / ((n_hat + s)^(1/2) sqrt(m / (n beta_bar)))
     expected = 1.0 / (np.sqrt(shifted) * math.sqrt(3 / (20 * 0.4)))
-    np.testing.assert_allclose(weights.task_weights(problem, 0.5, counts=shifted), expected)
+    np.testing.assert_allclose(weights.compute_task_weights(problem, 0.5, counts=shifted), expected)
 
 
 @given(
@@ -52,11 +52,11 @@ def test_no_user_ever_exceeds_the_budget(random_graph, seed, exponent, factor, b
     problem = TaskProblem.from_graph(random_graph(seed, 15, 7), beta)
     inflation = weights.Inflation(factor, False, "")
     for answer in (
-        weights.power_weights(problem, exponent, inflation),
-        weights.normalised_weights(problem, exponent),
+        weights.allocate_by_power(problem, exponent, inflation),
+        weights.allocate_normalised(problem, exponent),
     ):
         # Summed pair by pair, exactly rounded: another order than the code's.
-        pair_weights, users = answer.pair_weights(), problem.graph.users
+        pair_weights, users = answer.compute_pair_weights(), problem.graph.users
         for user in range(problem.num_users):
             assert math.fsum(pair_weights[users == user] ** 2) <= beta
 
@@ -64,20 +64,22 @@ def test_no_user_ever_exceeds_the_budget(random_graph, seed, exponent, factor, b
 def test_equation_12_by_hand(graph_of) -> None:
     graph = graph_of(np.array([[1, 1, 1], [1, 0, 0], [0, 1, 0], [1, 1, 0]]))
     problem = TaskProblem.from_graph(graph, 0.5)
-    answer = weights.power_weights(problem, 0.5)
-    omega = weights.task_weights(problem, 0.5)
+    answer = weights.allocate_by_power(problem, 0.5)
+    omega = weights.compute_task_weights(problem, 0.5)
     at = 0
     for tasks in ([0, 1, 2], [0], [1], [0, 1]):
         used = sum(omega[i] ** 2 for i in tasks)
         for i in tasks:
-            assert answer.pair_weights()[at] == pytest.approx(omega[i] * min(1.0, math.sqrt(0.5 / used)))
+            assert answer.compute_pair_weights()[at] == pytest.approx(
+                omega[i] * min(1.0, math.sqrt(0.5 / used))
+            )
             at += 1
     # omega_i^2 = n beta / (m n_i) = 2 / (3 n_i): users 0 and 3 use 2/9 + 2/9 + 2/3 and 4/9; beta is 1/2.
     np.testing.assert_allclose(omega**2, [2 / 9, 2 / 9, 2 / 3])
     assert answer.share_clipped == 0.25
     np.testing.assert_allclose(answer.budget_use, [0.5, 2 / 9, 2 / 9, 4 / 9])
     totals = np.zeros(3)
-    np.add.at(totals, graph.tasks, answer.pair_weights())
+    np.add.at(totals, graph.tasks, answer.compute_pair_weights())
     np.testing.assert_allclose(answer.task_totals, totals)
     np.testing.assert_allclose(answer.task_bounds, np.array([3, 3, 1]) / totals**2)
 
@@ -85,32 +87,32 @@ def test_equation_12_by_hand(graph_of) -> None:
 @pytest.mark.parametrize("exponent", [0.0, 0.25, 0.5, 1.0])
 def test_the_unclipped_inflation_is_the_smallest(random_graph, exponent: float) -> None:
     problem = TaskProblem.from_graph(random_graph(4, 40, 8), 0.2)
-    inflation = weights.unclipped(problem, exponent)
+    inflation = weights.inflate_for_no_clipping(problem, exponent)
     assert inflation.reads_graph
-    fits = weights.power_weights(problem, exponent, inflation)
+    fits = weights.allocate_by_power(problem, exponent, inflation)
     assert fits.share_clipped == 0.0
     assert fits.reads_graph
     tighter = weights.Inflation(inflation.factor * (1.0 - 1e-6), False, "")
-    assert weights.power_weights(problem, exponent, tighter).share_clipped > 0.0
+    assert weights.allocate_by_power(problem, exponent, tighter).share_clipped > 0.0
     # Where nobody is clipped, sizes alone tell the bounds: 1 / (omega_i^2 n_i^gamma).
     alone = TaskProblem(problem.task_sizes, problem.num_users, 0.2)
     np.testing.assert_allclose(
-        fits.task_bounds, weights.power_weights(alone, exponent, inflation).task_bounds
+        fits.task_bounds, weights.allocate_by_power(alone, exponent, inflation).task_bounds
     )
 
 
 def test_average_budget_use_is_beta_over_c(random_graph) -> None:
     problem = TaskProblem.from_graph(random_graph(6, 50, 5), 0.7, Loss.CONVEX)
-    for inflation in (weights.AVERAGE, weights.logarithmic(50, 0.5)):
-        omega = weights.task_weights(problem, 0.3, inflation)
-        used = problem.graph.user_sums(omega**2)
+    for inflation in (weights.AVERAGE, weights.inflate_logarithmically(50, 0.5)):
+        omega = weights.compute_task_weights(problem, 0.3, inflation)
+        used = problem.graph.sum_by_user(omega**2)
         assert used.mean() == pytest.approx(0.7 / inflation.factor)
-    assert weights.logarithmic(50, 0.5).factor == pytest.approx(0.5 * math.log(50))
+    assert weights.inflate_logarithmically(50, 0.5).factor == pytest.approx(0.5 * math.log(50))
 
 
 def test_normalised_weights_spend_everything(random_graph) -> None:
     graph = random_graph(8)
-    answer = weights.normalised_weights(TaskProblem.from_graph(graph, 0.3), 0.4)
+    answer = weights.allocate_normalised(TaskProblem.from_graph(graph, 0.3), 0.4)
     active = graph.tasks_per_user > 0
     np.testing.assert_allclose(answer.budget_use[active], 0.3)
     np.testing.assert_array_equal(answer.budget_use[~active], 0.0)
@@ -120,14 +122,14 @@ def test_expected_totals_foretell_those_of_a_graph_of_the_papers_kind() -> None:
     pairs = SkewedTasks(num_users=8_000, num_tasks=60, tasks_per_user=15.0).draw(np.random.default_rng(3))
     problem = TaskProblem.from_graph(TaskGraph.from_pairs(pairs, 8_000), 0.5)
     for exponent in (0.0, 0.5, 1.0):
-        real = weights.normalised_weights(problem, exponent).task_totals
-        np.testing.assert_allclose(weights.expected_totals(problem, exponent), real, rtol=0.05)
+        real = weights.allocate_normalised(problem, exponent).task_totals
+        np.testing.assert_allclose(weights.expect_totals(problem, exponent), real, rtol=0.05)
 
 
 def test_uniform_sampling_by_enumeration(graph_of) -> None:
     graph = graph_of(np.array([[1, 1, 1], [1, 0, 0], [1, 1, 0]]))
     problem = TaskProblem.from_graph(graph, 0.8)
-    answer = sampling.uniform_sampling(problem, 2)
+    answer = sampling.allocate_uniform_sampling(problem, 2)
     # Each kept task weighs sqrt(0.8 / 2); a task of user 0 is kept with probability 2/3.
     one = math.sqrt(0.4)
     np.testing.assert_allclose(answer.task_totals, one * np.array([2 / 3 + 1 + 1, 2 / 3 + 1, 2 / 3]))
@@ -137,7 +139,7 @@ def test_uniform_sampling_by_enumeration(graph_of) -> None:
 
 def test_draws_are_uniform_over_a_users_tasks(graph_of) -> None:
     graph = graph_of(np.ones((3_000, 4)))
-    kept = sampling.draw(graph, 3, np.random.default_rng(7)).reshape(3_000, 4)
+    kept = sampling.draw_uniformly(graph, 3, np.random.default_rng(7)).reshape(3_000, 4)
     np.testing.assert_array_equal(kept.sum(axis=1), 3)
     # One of four left out: 750 each, four standard deviations are 4 sqrt(3000 * 3/16) = 95.
     assert np.abs((~kept).sum(axis=0) - 750).max() < 95
@@ -145,8 +147,8 @@ def test_draws_are_uniform_over_a_users_tasks(graph_of) -> None:
 
 def test_the_best_sampling_is_no_worse_than_any_k(random_graph) -> None:
     problem = TaskProblem.from_graph(random_graph(12, 60, 12), 0.5, Loss.CONVEX)
-    best = sampling.best_uniform_sampling(problem)
-    every = [sampling.uniform_sampling(problem, k).total_bound for k in range(1, 13)]
+    best = sampling.find_best_uniform_sampling(problem)
+    every = [sampling.allocate_uniform_sampling(problem, k).total_bound for k in range(1, 13)]
     assert best.total_bound == pytest.approx(min(every))
     assert best.reads_graph
 
@@ -154,9 +156,9 @@ def test_the_best_sampling_is_no_worse_than_any_k(random_graph) -> None:
 def test_hostile_arguments_get_a_sentence(random_graph) -> None:
     problem = TaskProblem.from_graph(random_graph(2), 1.0)
     with pytest.raises(InvalidInput) as refused:
-        weights.task_weights(problem, 1.5, counts=[1.0, -2.0])
+        weights.compute_task_weights(problem, 1.5, counts=[1.0, -2.0])
     assert len(refused.value.problems) == 2
     with pytest.raises(InvalidInput, match="um_users must be a whole"):
-        weights.logarithmic(1)
+        weights.inflate_logarithmically(1)
     with pytest.raises(InvalidInput, match="ax_tasks must be a whole"):
-        sampling.uniform_sampling(problem, 0)
+        sampling.allocate_uniform_sampling(problem, 0)

@@ -13,7 +13,7 @@ from scipy import stats
 from dpcore.answer.paper_figure import FigureRuns, PaperFigure
 from dpcore.answer.paper_plot import build_plot, describe_difference
 from dpcore.data import stand_ins
-from dpcore.papers import FIGURES, items, named
+from dpcore.papers import FIGURES, find_figure, items
 
 NEW = 1000
 """Seeds from here on: none of a stored run."""
@@ -32,96 +32,100 @@ def some_values(of: PaperFigure) -> tuple[float, ...]:
     One is enough to see that a figure is no longer what is computed: all values have the same code, seeds and data.
     """
     two = AS_ELSEWHERE.get(of.key, (of.values[0], of.values[len(of.values) // 2]))
-    return two if of.exact or SEARCHING else two[1:]
+    return two if of.is_exact or SEARCHING else two[1:]
 
 
 @pytest.mark.xdist_group("paper figures")  # Figures share trainings.
 @pytest.mark.parametrize("key", [of.key for of in FIGURES])
 def test_points_of_every_stored_figure_come_out_again_with_another_seed(key: str) -> None:
-    of = named(key)
+    of = find_figure(key)
     held = of.stored
     assert held.values == pytest.approx(of.values, rel=1e-12)  # Last digits differ between processors.
-    assert len(held.seeds) == (1 if of.exact else of.num_runs)
+    assert len(held.seeds) == (1 if of.is_exact else of.num_runs)
     found = of.compute((NEW,), some_values(of))
     assert found is not None
     for line in range(len(of.lines)):
         for column, value in enumerate(found.values):
             at = of.values.index(value)
-            new, old = found.over_runs.mean[line, column], held.over_runs.mean[line, at]
-            if of.exact or math.isnan(old):
+            new, old = found.summary.mean[line, column], held.summary.mean[line, at]
+            if of.is_exact or math.isnan(old):
                 assert new == pytest.approx(old, rel=1e-6, nan_ok=True), (of.lines[line].name, value)
                 continue
             # One more of the same runs: apart by less than Student's t says of a new one.
-            runs = int(held.over_runs.runs[line, at])
+            runs = int(held.summary.runs[line, at])
             wide = stats.t.isf(SURE / 2.0, runs - 1) * math.sqrt(1.0 + 1.0 / runs)
-            spread = float(held.over_runs.spread[line, at])
+            spread = float(held.summary.spread[line, at])
             # A test share of a few hundred records moves in steps: runs may agree to the last one.
             assert abs(new - old) <= wide * spread + 0.005 * abs(old), (of.lines[line].name, value)
 
 
 def test_a_stored_figure_of_other_data_is_caught() -> None:
     """The interval is no formality: figure 1 at ε = 3 is not figure 1 at ε = 1."""
-    of, other = named("epasto-figure-1"), named("epasto-figure-3")
+    of, other = find_figure("epasto-figure-1"), find_figure("epasto-figure-3")
     held = of.stored
     keys = [line.key for line in other.lines]
     at_three = other.compute((NEW,), of.values[-1:])
     assert at_three is not None
-    new = float(at_three.over_runs.mean[keys.index("weights_3"), 0])
-    old, spread = float(held.over_runs.mean[-1, -1]), float(held.over_runs.spread[-1, -1])
+    new = float(at_three.summary.mean[keys.index("weights_3"), 0])
+    old, spread = float(held.summary.mean[-1, -1]), float(held.summary.spread[-1, -1])
     assert abs(new - old) > stats.t.isf(0.01, of.num_runs - 1) * spread
 
 
 def test_what_the_papers_print_stands_beside_ours() -> None:
     """Digits read in table 1 of Huang et al., MNIST, n = 128 and 4, and in table 4, n = 256 and m/r = 2."""
-    table = {line.key: line.theirs for line in named("huang-table-1").lines}
+    table = {line.key: line.paper_values for line in find_figure("huang-table-1").lines}
     assert (table["joint"][3], table["full"][0], table["alone"][5]) == (0.8169, 0.4444, 0.7240)
-    assert {line.key: line.theirs for line in named("huang-table-4").lines}["joint_256"][1] == 0.3930
-    columns = build_plot(named("huang-table-1"), _held("huang-table-1")).columns
+    assert {line.key: line.paper_values for line in find_figure("huang-table-4").lines}["joint_256"][
+        1
+    ] == 0.3930
+    columns = build_plot(find_figure("huang-table-1"), _held("huang-table-1")).columns
     assert columns["joint_paper"][3] == 0.8169
     assert columns["joint_paper_high"][3] == pytest.approx(0.8169 + 0.0160)
     assert columns["joint_paper_low"][5] == pytest.approx(0.7423 - 0.0832)
 
 
 def test_the_largest_difference_is_that_of_the_printed_numbers() -> None:
-    of = named("huang-table-1")
+    of = find_figure("huang-table-1")
     held = _held(of.key)
     apart = [
-        abs(held.over_runs.mean[k, i] / theirs - 1.0)
+        abs(held.summary.mean[k, i] / theirs - 1.0)
         for k, line in enumerate(of.lines)
-        for i, theirs in enumerate(line.theirs)
+        for i, theirs in enumerate(line.paper_values)
         if theirs is not None
     ]
-    assert of.largest_difference(held) == pytest.approx(max(apart))
-    assert named("epasto-figure-1").largest_difference(_held("epasto-figure-1")) is None
-    assert "prints no numbers" in describe_difference(named("epasto-figure-1"), _held("epasto-figure-1"))
+    assert of.compute_largest_difference(held) == pytest.approx(max(apart))
+    assert find_figure("epasto-figure-1").compute_largest_difference(_held("epasto-figure-1")) is None
+    assert "prints no numbers" in describe_difference(
+        find_figure("epasto-figure-1"), _held("epasto-figure-1")
+    )
 
 
 def test_the_best_bound_of_a_learner_cuts_as_few_users_as_the_paper_says() -> None:
     """Amin et al., section 7: 2 to 8 users."""
-    cut = _held("amin-figure-3").over_runs.mean[0]
+    cut = _held("amin-figure-3").summary.mean[0]
     assert cut.min() >= 2.0
     assert cut.max() <= 8.0
-    assert named("amin-figure-3").largest_difference(_held("amin-figure-3")) == 0.0
+    assert find_figure("amin-figure-3").compute_largest_difference(_held("amin-figure-3")) == 0.0
 
 
 def test_what_the_papers_say_in_words_holds() -> None:
     """Weights err least at every point of Epasto's figures; Amin's quantile is a tenth worse at most."""
     for key in ("epasto-figure-1", "epasto-figure-2"):
-        no_bound, best_bound, weights = _held(key).over_runs.mean
+        no_bound, best_bound, weights = _held(key).summary.mean
         assert np.all(weights < best_bound)
         assert np.all(best_bound < no_bound)
-    best, median, high = _held("amin-figure-1").over_runs.mean
+    best, median, high = _held("amin-figure-1").summary.mean
     assert np.all(best <= 1.1 * np.minimum(median, high))
 
 
 def test_a_stopped_figure_says_nothing() -> None:
-    assert named("epasto-figure-1").compute(should_stop=lambda: True) is None
+    assert find_figure("epasto-figure-1").compute(should_stop=lambda: True) is None
 
 
 def test_every_figure_is_an_item_of_the_list() -> None:
     listed = {
         (paper.title, item)
-        for paper in items.papers()
+        for paper in items.list_papers()
         for line in paper.items
         for item in line.items.split(", ")
     }
@@ -129,7 +133,7 @@ def test_every_figure_is_an_item_of_the_list() -> None:
 
 
 def _held(key: str) -> FigureRuns:
-    return named(key).stored
+    return find_figure(key).stored
 
 
 def test_stand_ins_have_the_sizes_that_the_paper_names() -> None:

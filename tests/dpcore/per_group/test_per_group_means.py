@@ -16,7 +16,7 @@ from dpcore.counting import count, open_files
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.group_pairs import pairs_of_rows
 from dpcore.dataset import Values
-from dpcore.per_group.answer import answered
+from dpcore.per_group.answer import build_answer
 from dpcore.per_group.means import (
     best_mean_pair,
     error_of_one_mean,
@@ -266,7 +266,7 @@ def test_values_outside_the_range_are_clamped_row_by_row(tmp_path, small_bytes) 
         roles = Roles(TableKind.EVENTS, user="user", value="value", task="group")
         data = count(source, roles, Disclosure.PUBLIC).dataset
         parameters = PerGroupParameters(2.0, Statistic.MEAN, lower=lower, upper=upper)
-        found[name] = answered(data, parameters)
+        found[name] = build_answer(data, parameters)
     raw, clipped = (found[name].found for name in ("raw", "clipped"))
     for array in ("rows", "group_codes", "user_codes"):
         np.testing.assert_array_equal(

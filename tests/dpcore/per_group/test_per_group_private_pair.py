@@ -300,7 +300,7 @@ def test_draws_follow_the_law_and_are_charged_before() -> None:
 
     asked, rows = problem(epsilon=2.0), pairs_of([(3, 1, 2), (5,), (1, 1, 4, 4), (2, 2)] * 3)
     assert rows is not None
-    draw = mechanisms.selection(asked.scores(rows), 2.0 * asked.sensitivity / asked.epsilon)
+    draw = mechanisms.make_selection(asked.scores(rows), 2.0 * asked.sensitivity / asked.epsilon)
     observed = np.bincount([draw() for _ in range(3000)], minlength=20)
     law = private_pair.probabilities(asked, rows)
     often = law * 3000 >= 5

@@ -14,18 +14,18 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.counting.frames import to_dataset
 from dpcore.data import samples
 from dpcore.plan import (
-    PARTS,
+    NUM_PARTS,
     PlanParameters,
     Program,
-    covered,
-    drawn,
-    least_sum,
+    allocate_lines,
+    compute_total_amount,
+    describe_coverage,
+    find_least_sum,
+    sum_weighted_squares,
     table,
-    total_amount,
-    weighted_sum,
 )
-from dpcore.plan.least_sum import objective
-from dpcore.plan.lines import Released
+from dpcore.plan.least_sum import evaluate_objective
+from dpcore.plan.lines import LineStatistic
 from tests.dpcore.plan.test_least_sum import brute_force, random_plan
 
 SHOP = samples.load("shop-events")
@@ -37,30 +37,30 @@ def asked(text, data=SHOP, noise=LAPLACE, **given):
     delta = None if noise is LAPLACE else 1e-6
     usual = {"epsilon": 1.0, "lines": text, "lower": 0.0, "upper": 100.0, "noise": noise, "delta": delta}
     parameters = PlanParameters(**{**usual, **given})
-    return parameters, table.planned(data, parameters)
+    return parameters, table.plan_lines(data, parameters)
 
 
 def split(parameters, planned):
     curves, weights = [one.curve for one in planned], np.array([one.weight for one in planned])
-    return least_sum(curves, weights, parameters.budget)
+    return find_least_sum(curves, weights, parameters.budget)
 
 
 @pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
 def test_a_program_draws_no_less_noise_than_the_shares_say_and_errors_are_those_of_its_noise(noise):
     parameters, planned = asked(ALL.replace("quantile 0.75; ", ""), noise=noise)
     found = split(parameters, planned)
-    lines = drawn(SHOP, parameters, planned, found.shares)
-    whole = total_amount(parameters.budget)
+    lines = allocate_lines(SHOP, parameters, planned, found.shares)
+    whole = compute_total_amount(parameters.budget)
     assert sum(Fraction(one.amount) for one in lines) == Fraction(whole)
-    assert sum(one.parts for one in lines) == PARTS
+    assert sum(one.num_parts for one in lines) == NUM_PARTS
     for one, share in zip(lines, found.shares, strict=True):
         # Laplace noise of an epsilon, Gaussian noise of a rho = 1 / (2 sigma^2), each at sensitivity 1.
         scale = 1.0 / one.amount if noise is LAPLACE else math.sqrt(0.5 / one.amount)
         assert one.v == pytest.approx(scale**2, rel=1e-12)
-        assert one.share == pytest.approx(share, abs=2.0 / PARTS)
+        assert one.share == pytest.approx(share, abs=2.0 / NUM_PARTS)
         best = one.planned.curve.best(np.array([one.v]))
         least = math.sqrt(best.squares[0])
-        if one.planned.line.released is not Released.SUM:
+        if one.planned.line.statistic is not LineStatistic.SUM:
             assert (one.bound, one.error) == (best.bounds[0], pytest.approx(least))
             continue
         # No user's total: few digits, and hardly more error, which is that of the bound as it is written.
@@ -71,8 +71,8 @@ def test_a_program_draws_no_less_noise_than_the_shares_say_and_errors_are_those_
         noise_variance = (2.0 if noise is LAPLACE else 1.0) * one.bound**2 * one.v
         cut = float(np.maximum(amounts.values - one.bound, 0.0) @ amounts.users)
         assert one.error == pytest.approx(math.sqrt(cut**2 + noise_variance))
-    assert found.certificate.lower_bound <= weighted_sum(lines) * (1.0 + 1e-12)
-    assert weighted_sum(lines) == pytest.approx(found.certificate.value, rel=2.1e-3)
+    assert found.certificate.lower_bound <= sum_weighted_squares(lines) * (1.0 + 1e-12)
+    assert sum_weighted_squares(lines) == pytest.approx(found.certificate.value, rel=2.1e-3)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -83,12 +83,12 @@ def test_no_bound_on_an_amount_is_what_one_user_adds(sign):
     frame = pd.DataFrame({"u": np.arange(200).astype(str), "g": "one", "v": amounts})
     data = to_dataset(frame, user="u", value="v", group="g")
     parameters, planned = asked("sum within 50; sums per group within 50", data, epsilon=50.0)
-    of_sum, of_groups = drawn(data, parameters, planned, [0.5, 0.5])
-    for bound in (of_sum.bound, of_groups.second):
+    of_sum, of_groups = allocate_lines(data, parameters, planned, [0.5, 0.5])
+    for bound in (of_sum.bound, of_groups.second_bound):
         assert bound > 0.0
         assert len(Decimal(repr(bound)).normalize().as_tuple().digits) <= 4
     # Errors are those at the bounds as they are written: what is cut, and noise of that bound.
-    for one, bound in ((of_sum, of_sum.bound), (of_groups, of_groups.second)):
+    for one, bound in ((of_sum, of_sum.bound), (of_groups, of_groups.second_bound)):
         cut = float((amounts - np.clip(amounts, -bound, bound)).sum())
         assert one.error == pytest.approx(math.sqrt(cut**2 + 2.0 * bound**2 * one.v), rel=0.01)
 
@@ -96,16 +96,16 @@ def test_no_bound_on_an_amount_is_what_one_user_adds(sign):
 @pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
 def test_a_quantile_has_its_exact_error_and_never_more_than_its_share(noise):
     parameters, planned = asked("rows; quantile 0.75", noise=noise)
-    rows, one = drawn(SHOP, parameters, planned, [0.5, 0.5])
-    assert 1 <= one.parts <= PARTS // 2 == rows.parts
+    rows, one = allocate_lines(SHOP, parameters, planned, [0.5, 0.5])
+    assert 1 <= one.num_parts <= NUM_PARTS // 2 == rows.num_parts
     # epsilon-DP by the exponential mechanism is epsilon^2 / 8-zCDP, Cesar and Rogers 2021.
     epsilon = one.amount if noise is LAPLACE else math.sqrt(8.0 * one.amount)
-    problem = table.quantile_problem(SHOP, parameters, one.planned.line).with_epsilon(epsilon)
+    problem = table.build_quantile_problem(SHOP, parameters, one.planned.line).with_epsilon(epsilon)
     exact = quantile.output(problem, quantile.WeightKind.SMOOTH, one.bound).expected_rank_error
     assert one.error == pytest.approx(exact)
     # OpenDP counts rows, at most a whole number of each user: the error is averaged over subsamples.
     parameters, planned = asked("rows; quantile 0.75", noise=noise, program=Program.OPENDP)
-    _, other = drawn(SHOP, parameters, planned, [0.5, 0.5])
+    _, other = allocate_lines(SHOP, parameters, planned, [0.5, 0.5])
     epsilon = other.amount if noise is LAPLACE else math.sqrt(8.0 * other.amount)
     problem = problem.with_epsilon(epsilon).with_subsamples(200)
     capped = quantile.output(problem, quantile.WeightKind.CAP, other.bound)
@@ -117,24 +117,24 @@ def test_a_line_best_published_as_0_is_dropped_and_the_others_get_its_share():
     frame = pd.DataFrame({"u": ["a"] * 3, "v": [1.0, 2.0, 3.0]})
     data = to_dataset(frame, user="u", value="v")
     parameters, planned = asked("rows; users within 1; mean", data, epsilon=0.1)
-    rows, users, mean = drawn(data, parameters, planned, [0.3, 0.7, 0.0])
+    rows, users, mean = allocate_lines(data, parameters, planned, [0.3, 0.7, 0.0])
     # Any whole bound has noise of at least sqrt(2) / 0.03 = 47 on what is 3.
-    assert rows.dropped
+    assert rows.is_dropped
     assert (rows.bound, rows.error, rows.amount) == (0.0, 3.0, 0.0)
     # Of the others, too, none is worth its noise: but a mean cannot be published as 0.
-    assert users.dropped
-    assert mean.parts == PARTS
+    assert users.is_dropped
+    assert mean.num_parts == NUM_PARTS
     alone = asked("rows; rows per group", SHOP)
-    assert [one.parts for one in drawn(SHOP, *alone, [0.0, 1.0])] == [0, PARTS]
+    assert [one.num_parts for one in allocate_lines(SHOP, *alone, [0.0, 1.0])] == [0, NUM_PARTS]
 
 
 def test_a_proof_says_which_bounds_it_covers():
     parameters, planned = asked(ALL)
-    which = {one.line.what for one in planned if not one.every}
+    which = {one.line.label for one in planned if not one.has_all_bounds}
     # Amounts per group and ends of a quantile's ladder are tried at some points; all else is whole, or in closed form.
     assert which == {"quantile 0.75", "sums per group"}
-    assert all(name in covered(planned) for name in which)
-    assert "all bounds of every line" in covered(asked("users; rows; sum; mean; rows per group")[1])
+    assert all(name in describe_coverage(planned) for name in which)
+    assert "all bounds of every line" in describe_coverage(asked("users; rows; sum; mean; rows per group")[1])
     assert split(parameters, planned).certificate is None
 
 
@@ -173,8 +173,8 @@ def test_no_split_of_a_grid_is_better_with_quantiles_among_the_lines():
         for j in range(1 + number // 12):  # one or two of the two to four lines
             curves[j] = rank_curve(int(generator.integers(6)), budget.noise)
             weights[j] = 10.0 ** generator.uniform(-1.0, 1.0) / 0.05**2
-        found = least_sum(curves, weights, budget)
+        found = find_least_sum(curves, weights, budget)
         assert found.certificate is None  # best found, no proof
         assert found.shares.sum() == pytest.approx(1.0)
         best = brute_force(curves, weights, budget)
-        assert objective(curves, weights, budget, found.shares) <= best * (1.0 + 1e-4), number
+        assert evaluate_objective(curves, weights, budget, found.shares) <= best * (1.0 + 1e-4), number

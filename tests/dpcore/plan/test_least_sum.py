@@ -10,8 +10,15 @@ import pytest
 from dpcore import total
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.data.totals_per_user import Amounts
-from dpcore.plan import BoundCurve, Budget, TotalCurve, largest_error, least_sum, needed_budgets
-from dpcore.plan.least_sum import objective
+from dpcore.plan import (
+    BoundCurve,
+    Budget,
+    TotalCurve,
+    find_least_sum,
+    find_needed_budgets,
+    split_by_largest_error,
+)
+from dpcore.plan.least_sum import evaluate_objective
 
 LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
 FINE = {2: 400, 3: 40, 4: 16}
@@ -45,7 +52,7 @@ def random_plan(number):
             values.append(100.0)
         else:
             amounts = random_amounts(generator, kind)
-            curves.append(TotalCurve(amounts, noise.unit_variance, whole=bool(generator.integers(2))))
+            curves.append(TotalCurve(amounts, noise.unit_variance, is_integer=bool(generator.integers(2))))
             values.append(amounts.total)
     weights = 10.0 ** generator.uniform(-1.0, 1.0, len(curves)) / np.square(values)
     return curves, weights, budget
@@ -54,7 +61,7 @@ def random_plan(number):
 def brute_force(curves, weights, budget):
     """The least sum over all shares that are whole parts of 1 / FINE, none of them 0 parts or some."""
     parts = FINE[len(curves)]
-    v = budget.v(np.arange(parts + 1) / parts)
+    v = budget.divide(np.arange(parts + 1) / parts)
     f = [w * curve.best(v).squares for w, curve in zip(weights, curves, strict=True)]
     # Shares of the last two lines are an anti-diagonal; those of the lines before are loops.
     least = math.inf
@@ -69,12 +76,14 @@ def brute_force(curves, weights, budget):
 def test_no_split_of_a_grid_is_better_and_no_bound_lies_above_it():
     for number in range(80):
         curves, weights, budget = random_plan(number)
-        found = least_sum(curves, weights, budget)
+        found = find_least_sum(curves, weights, budget)
         best = brute_force(curves, weights, budget)
         assert found.certificate.relative_gap <= 1e-4, number
         assert found.certificate.lower_bound <= best * (1.0 + 1e-9), number
         assert found.certificate.value <= best * (1.0 + 1e-4), number
-        assert objective(curves, weights, budget, found.shares) == pytest.approx(found.certificate.value)
+        assert evaluate_objective(curves, weights, budget, found.shares) == pytest.approx(
+            found.certificate.value
+        )
         assert found.shares.sum() == pytest.approx(1.0)
 
 
@@ -114,7 +123,7 @@ def test_equal_lines_share_equally_and_one_line_takes_all():
     amounts = totals(3)
     curve = TotalCurve(amounts, 2.0)
     for lines in (1, 3):
-        found = least_sum([curve] * lines, np.full(lines, 1.0), Budget(1.0, LAPLACE))
+        found = find_least_sum([curve] * lines, np.full(lines, 1.0), Budget(1.0, LAPLACE))
         assert found.certificate.relative_gap <= 1e-4
         if lines == 1:
             assert found.shares == pytest.approx([1.0])
@@ -125,14 +134,14 @@ def test_counts_of_users_have_the_shares_of_a_closed_form():
     for noise, power, delta in ((LAPLACE, 1 / 3, None), (GAUSSIAN, 1 / 2, 1e-6)):
         curves = [BoundCurve([0.0], [noise.unit_variance], [1.0])] * 3
         weights = np.array([1.0, 8.0, 100.0])
-        found = least_sum(curves, weights, Budget(1.0, noise, delta))
+        found = find_least_sum(curves, weights, Budget(1.0, noise, delta))
         assert found.shares == pytest.approx(weights**power / np.sum(weights**power), rel=1e-6)
 
 
 def test_a_line_that_is_best_published_as_0_is_dropped():
-    nothing, count = TotalCurve(Amounts([3.0], [1]), 2.0, whole=True), BoundCurve([0.0], [2.0], [1.0])
+    nothing, count = TotalCurve(Amounts([3.0], [1]), 2.0, is_integer=True), BoundCurve([0.0], [2.0], [1.0])
     # One user of 3 rows: at epsilon 0.01 any noise is worse than publishing 0, whose square is 9.
-    found = least_sum([nothing, count], np.array([1.0, 1e-3]), Budget(0.01, LAPLACE))
+    found = find_least_sum([nothing, count], np.array([1.0, 1e-3]), Budget(0.01, LAPLACE))
     assert found.shares[0] < 1e-5
     assert found.certificate.value == pytest.approx(9.0 + 1e-3 * 2.0 / 0.01**2, rel=1e-4)
 
@@ -144,7 +153,7 @@ def test_what_a_line_needs_is_inverted(noise):
     users = BoundCurve([0.0, 1e6], [noise.unit_variance, 0.0], [1.0, 0.0])
     sampled = BoundCurve([4.0, 1e6], [1.0, 0.0], [1.0, 0.0])
     wanted = np.array([0.5, 2.0 - 1e-9, 1e3])
-    needed = needed_budgets([users, sampled, users], wanted, budget)
+    needed = find_needed_budgets([users, sampled, users], wanted, budget)
     root = math.sqrt(noise.unit_variance) / 0.5
     assert needed[0] == pytest.approx(root if noise is LAPLACE else root**2, rel=1e-9)
     assert needed[1] == math.inf  # sampling leaves 2, whatever the budget
@@ -152,7 +161,7 @@ def test_what_a_line_needs_is_inverted(noise):
     for number in range(0, 40, 3):
         curve = TotalCurve(totals(number), noise.unit_variance)
         wanted = np.array([0.03 * totals(number).total])
-        (amount,) = needed_budgets([curve], wanted, budget)
+        (amount,) = find_needed_budgets([curve], wanted, budget)
         error = np.sqrt(curve.best(np.array([amount, amount * 0.999]) ** -float(budget.power)).squares)
         assert error[0] <= wanted[0] * (1.0 + 1e-9)
         assert error[1] > wanted[0] * (1.0 - 1e-9)
@@ -162,11 +171,11 @@ def test_the_least_largest_error_is_the_same_number_in_every_line():
     for number in range(0, 60, 7):
         curves, _, budget = random_plan(number)
         wanted = np.full(len(curves), 3.0)
-        shares = largest_error(curves, wanted, budget)
+        shares = split_by_largest_error(curves, wanted, budget)
         assert shares.sum() == pytest.approx(1.0)
 
         def ratio(split, curves=curves, wanted=wanted, budget=budget):
-            v = budget.v(split)
+            v = budget.divide(split)
             return max(math.sqrt(c.best(v[j : j + 1]).squares[0]) / wanted[j] for j, c in enumerate(curves))
 
         level = ratio(shares)

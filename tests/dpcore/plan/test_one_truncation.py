@@ -14,17 +14,17 @@ from dpcore.counting.frames import to_dataset
 from dpcore.data import samples
 from dpcore.mean import private_counts
 from dpcore.plan import (
-    DrawnLine,
+    AllocatedLine,
     Objective,
     PlanParameters,
-    best_common_bound,
-    drawn,
-    least_sum,
+    allocate_lines,
+    find_common_bound,
+    find_least_sum,
+    sum_weighted_squares,
     table,
-    weighted_sum,
 )
-from dpcore.plan.answer import find, words
-from dpcore.plan.one_truncation import _alpha_beta, rows_in_all_groups
+from dpcore.plan.answer import solve, words
+from dpcore.plan.one_truncation import _compute_alpha_beta, find_bound_over_groups
 
 LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
 ROWS = {
@@ -43,7 +43,7 @@ def asked(text=TEXT, noise=LAPLACE, data=None, **given):
     delta = None if noise is LAPLACE else 1e-6
     usual = {"epsilon": 1.0, "lines": text, "lower": -1.0, "upper": 10.0, "noise": noise, "delta": delta}
     parameters = PlanParameters(**{**usual, **given})
-    return held, parameters, table.planned(held, parameters)
+    return held, parameters, table.plan_lines(held, parameters)
 
 
 def moments(numbers):
@@ -53,7 +53,7 @@ def moments(numbers):
 def test_errors_without_noise_are_those_of_all_draws_of_rows():
     held, parameters, planned = asked()
     caps = np.arange(1.0, 5.0)
-    alphas = [_alpha_beta(held, parameters, line, caps)[0] for line in planned]
+    alphas = [_compute_alpha_beta(held, parameters, line, caps)[0] for line in planned]
     for at, h in enumerate((1, 2, 3, 4)):
         subsets = [list(itertools.combinations(rows, min(h, len(rows)))) for rows in ROWS.values()]
         assert alphas[0][at] == 0.0
@@ -78,19 +78,20 @@ def test_no_common_bound_and_no_shares_of_a_grid_are_better(noise):
         held, parameters, planned = asked(
             "users within 1; rows within 1; sum within 5", noise, epsilon=epsilon
         )
-        found = best_common_bound(held, parameters, planned)
-        v = parameters.budget.v(shares)
+        found = find_common_bound(held, parameters, planned)
+        v = parameters.budget.divide(shares)
         variance = noise.unit_variance
         best = math.inf
         for h in range(1, 5):
             # What a user moves: 1 user, h rows, and h values of at most 10.
             noises = variance * np.array([1.0, h * h, (10.0 * h) ** 2]) * v
             alpha = [
-                float(_alpha_beta(held, parameters, line, np.array([float(h)]))[0][0]) for line in planned
+                float(_compute_alpha_beta(held, parameters, line, np.array([float(h)]))[0][0])
+                for line in planned
             ]
             weights = np.array([line.weight for line in planned])
             best = min(best, float(np.min((alpha + noises) @ weights)))
-        assert found.every
+        assert found.has_all_bounds
         assert found.value <= best * (1.0 + 1e-12)
         assert found.value == pytest.approx(best, rel=0.03)
         assert found.shares.sum() == pytest.approx(1.0)
@@ -102,23 +103,23 @@ def test_no_common_bound_is_better_by_the_other_objectives(objective, noise):
     held, parameters, planned = asked(
         "users within 1; rows within 3; sum within 9; mean within 2", noise, objective=objective, epsilon=2.0
     )
-    found = best_common_bound(held, parameters, planned)
-    wanted = np.array([line.wanted for line in planned])
+    found = find_common_bound(held, parameters, planned)
+    wanted = np.array([line.target_error for line in planned])
     shares = np.array([s for s in itertools.product(range(1, 30), repeat=3) if sum(s) < 30])
     shares = np.column_stack((shares, 30 - shares.sum(axis=1))) / 30.0
     least = []
     for h in range(1, 5):
-        parts = [_alpha_beta(held, parameters, line, np.array([float(h)])) for line in planned]
+        parts = [_compute_alpha_beta(held, parameters, line, np.array([float(h)])) for line in planned]
         alpha, beta = np.array([a[0] for a, _ in parts]), np.array([b[0] for _, b in parts])
         if objective is Objective.LARGEST:
-            v = parameters.budget.v(shares)
+            v = parameters.budget.divide(shares)
             least.append(float(np.min(np.max(np.sqrt(alpha + beta * v) / wanted, axis=1))))
         else:  # Amounts for errors just as wanted; epsilon is what they add up to.
             left = wanted**2 - alpha
             amounts = (
                 (beta / left) ** (0.5 if noise is LAPLACE else 1.0) if (left > 0.0).all() else [math.inf]
             )
-            least.append(parameters.budget.epsilon_of(float(np.sum(amounts))))
+            least.append(parameters.budget.convert_to_epsilon(float(np.sum(amounts))))
     slack = 0.1 if objective is Objective.LARGEST else 1e-6
     assert min(least) * (1.0 - slack) <= found.value <= min(least) * (1.0 + 1e-6)
     assert int(np.argmin(least)) + 1 == found.max_rows
@@ -136,15 +137,15 @@ def test_what_it_costs_is_parted_into_sharing_a_bound_and_bounding_rows(objectiv
     for text in ("users within 10; rows within 100; mean within 3", "sum within 5000", f"{TEXT} within 99"):
         text = text.replace("; ", " within 200; ") if TEXT in text else text
         held, parameters, planned = asked(text, data=shop, lower=0.0, upper=100.0, objective=objective)
-        plan = find(held, parameters, planned)
-        found = best_common_bound(held, parameters, planned, plan.budget)
+        plan = solve(held, parameters, planned)
+        found = find_common_bound(held, parameters, planned, plan.budget)
         own = {
-            Objective.SUM: weighted_sum(plan.lines),
-            Objective.LARGEST: plan.size(plan.lines, largest=True),
+            Objective.SUM: sum_weighted_squares(plan.lines),
+            Objective.LARGEST: plan.summarise_errors(plan.lines, is_largest=True),
             Objective.REACH: plan.budget.epsilon,
         }[objective]
-        parted[text] = found.of_sharing, found.of_rows(own)
-        said = words.one_bound(found, plan)
+        parted[text] = found.sharing_cost, found.compute_rows_cost(own)
+        said = words.describe_common_bound(found, plan)
         assert all(f"{wording.number(times)} times" in said for times in parted[text])
     (sharing, rows), (sharing_of_one, rows_of_sum), (both, more) = parted.values()
     # Lines that bound rows anyway lose by sharing alone; a single line loses by bounding rows alone.
@@ -160,8 +161,8 @@ def test_it_costs_more_than_a_bound_per_line_and_is_that_bound_where_there_is_on
     shop = samples.load("shop-events")
     for text in ("rows", "mean"):
         held, parameters, planned = asked(text, data=shop, lower=0.0, upper=100.0)
-        found = best_common_bound(held, parameters, planned)
-        (alone,) = drawn(held, parameters, planned, [1.0])
+        found = find_common_bound(held, parameters, planned)
+        (alone,) = allocate_lines(held, parameters, planned, [1.0])
         assert (found.max_rows, found.errors[0]) == (alone.bound, pytest.approx(alone.error))
     problem = private_counts.PrivateCountsProblem(
         shop.histogram,
@@ -173,19 +174,19 @@ def test_it_costs_more_than_a_bound_per_line_and_is_that_bound_where_there_is_on
     assert found.max_rows == private_counts.best_cap(problem).max_contributions
     held, parameters, planned = asked("rows; mean; users", data=shop, lower=0.0, upper=100.0)
     weights = np.array([line.weight for line in planned])
-    own = least_sum([line.curve for line in planned], weights, parameters.budget)
-    assert 1.0 <= best_common_bound(held, parameters, planned).cost(own.certificate.value) < 2.0
-    assert weighted_sum(drawn(held, parameters, planned, own.shares)) == pytest.approx(
+    own = find_least_sum([line.curve for line in planned], weights, parameters.budget)
+    assert 1.0 <= find_common_bound(held, parameters, planned).compute_cost(own.certificate.value) < 2.0
+    assert sum_weighted_squares(allocate_lines(held, parameters, planned, own.shares)) == pytest.approx(
         own.certificate.value, rel=1e-4
     )
 
 
 def test_what_is_not_known_under_one_truncation_is_refused():
     with pytest.raises(InvalidInput) as caught:
-        best_common_bound(*asked("median; users per group; rows"))
+        find_common_bound(*asked("median; users per group; rows"))
     assert len(caught.value.problems) == 2
     with pytest.raises(InvalidInput, match="lower and upper"):
-        best_common_bound(*asked("sum", lower=None, upper=None))
+        find_common_bound(*asked("sum", lower=None, upper=None))
 
 
 @pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
@@ -193,14 +194,14 @@ def test_one_bound_on_rows_in_all_groups_leaves_no_room_for_many_rows_in_many(no
     rows = [("a", "g0")] * 10 + [("b", f"g{k}") for k in range(10)]
     held = to_dataset(pd.DataFrame(rows, columns=["u", "g"]), user="u", group="g")
     _, parameters, (line,) = asked("rows per group", noise, held)
-    bound, error = rows_in_all_groups(held, parameters, line, 1e-6)
+    bound, error = find_bound_over_groups(held, parameters, line, 1e-6)
     # Nobody has more than 10 rows: 10 v^(1/2) of noise, where a pair that cuts nobody has ten times that, or in L2
     # the root of ten times.
     assert bound == 10
     assert error == pytest.approx(10e-3 * math.sqrt(noise.unit_variance))
     pair = math.sqrt(line.curve.best([1e-6]).squares[0])
     assert pair == pytest.approx(error * (10.0 if noise is LAPLACE else math.sqrt(10.0)))
-    of_line = DrawnLine(line, 1, 1.0, 1e-6, 10.0, 10.0, pair)
-    said = words.rows_in_all_groups(of_line, bound, error)
+    of_line = AllocatedLine(line, 1, 1.0, 1e-6, 10.0, 10.0, pair)
+    said = words.describe_bound_over_groups(of_line, bound, error)
     assert ("90" if noise is LAPLACE else "68") in said
-    assert words.rows_in_all_groups(of_line, bound, pair) == ""
+    assert words.describe_bound_over_groups(of_line, bound, pair) == ""

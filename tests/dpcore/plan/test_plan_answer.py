@@ -13,10 +13,10 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.data import samples
 from dpcore.plan import Objective, PlanParameters
-from dpcore.plan.answer import answered, words
-from dpcore.plan.budget import epsilon_of, unit_scale
+from dpcore.plan.answer import build_answer, words
+from dpcore.plan.budget import compute_unit_scale, convert_to_epsilon
 from dpcore.plan.lines import MAX_LINES
-from dpcore.report.plotly_figures import figure
+from dpcore.report.plotly_figures import draw
 
 SHOP = samples.load("shop-events")
 FIVE = "users within 1%; rows within 5%; sum within 5%; mean within 10%; rows per group within 50%"
@@ -24,48 +24,48 @@ FIVE = "users within 1%; rows within 5%; sum within 5%; mean within 10%; rows pe
 
 def answer(lines=FIVE, data=SHOP, **given):
     usual = {"epsilon": 1.0, "lower": 0.0, "upper": 100.0, "lines": lines}
-    return answered(data, PlanParameters(**{**usual, **given}))
+    return build_answer(data, PlanParameters(**{**usual, **given}))
 
 
 @pytest.mark.parametrize(("noise", "delta"), [(NoiseKind.LAPLACE, None), (NoiseKind.GAUSSIAN, 1e-6)])
 def test_the_least_epsilon_is_enough_for_all_and_less_is_not(noise, delta):
     lines = FIVE.replace("rows per group within 50%", "quantile 0.9 within 3%")
-    found = answer(lines, objective=Objective.REACH, noise=noise, delta=delta).found
-    assert found.reached == 5
-    assert sum(line.parts for line in found.lines) <= 2**20
+    found = answer(lines, objective=Objective.REACH, noise=noise, delta=delta).solution
+    assert found.num_reached == 5
+    assert sum(line.num_parts for line in found.lines) <= 2**20
     # With a budget smaller by 1 % some line misses its own, however it is divided: the largest ratio says so.
     less = answer(
         lines, epsilon=found.budget.epsilon * 0.97, objective=Objective.LARGEST, noise=noise, delta=delta
     )
-    assert less.found.reached < 5
+    assert less.solution.num_reached < 5
 
 
 def test_a_line_has_its_wanted_error_from_the_epsilon_on_that_is_said():
-    found = answer().found
-    line, at = found.lines[1], found.reached_at[1]
-    assert not line.reached
+    found = answer().solution
+    line, at = found.lines[1], found.reaching_epsilons[1]
+    assert not line.is_reached
     for times, has in ((1.001, True), (0.999, False)):
         squares = line.planned.curve.best(np.array([(line.share * at * times) ** -2.0])).squares[0]
-        assert (math.sqrt(squares) <= line.planned.wanted) == has
+        assert (math.sqrt(squares) <= line.planned.target_error) == has
 
 
 def test_the_curves_pass_through_the_plan():
     hard = {"lines": "users; rows per group", "objective": Objective.REACH}  # Above 100.
     far = [answer(**hard), answer(**hard, noise=NoiseKind.GAUSSIAN, delta=1e-6)]
     for said in (*far, answer(epsilon=0.005), answer()):
-        plot, at = said.plots["plan-errors"](), said.found.budget.epsilon
+        plot, at = said.plots["plan-errors"](), said.solution.budget.epsilon
         epsilons = plot.columns["epsilon"]
         assert epsilons[0] < at < epsilons[-1]
-        for line in said.found.lines:
-            column = np.log(plot.columns[f"{line.planned.line.what}: error over wanted"])
+        for line in said.solution.lines:
+            column = np.log(plot.columns[f"{line.planned.line.label}: error over wanted"])
             read = np.exp(np.interp(np.log(at), np.log(epsilons), column))
-            assert read == pytest.approx(line.error / line.planned.wanted, rel=0.04)
+            assert read == pytest.approx(line.error / line.planned.target_error, rel=0.04)
     for make in said.plots.values():
-        assert figure(make()).data
+        assert draw(make()).data
     columns = said.plots["plan-shares"]().columns
     assert [sum(column) for column in columns.values()] == pytest.approx([1.0] * 3)
-    assert int(np.argmax(columns["needed_share"])) == said.found.eater
-    named = [trace.name for trace in figure(plot).data if trace.showlegend is not False]
+    assert int(np.argmax(columns["needed_share"])) == said.solution.most_expensive
+    named = [trace.name for trace in draw(plot).data if trace.showlegend is not False]
     assert (
         named.count("Equal shares") == 1
     )  # The thin dotted lines, which have the colours of the plan's own.
@@ -73,20 +73,20 @@ def test_the_curves_pass_through_the_plan():
 
 def test_an_equal_split_is_no_better_and_all_of_one_line_is_its_own():
     said = answer()
-    assert said.found.more_by_equal >= 1.0
+    assert said.solution.equal_split_factor >= 1.0
     one = answer("rows")
-    assert one.found.lines[0].share == 1.0
+    assert one.solution.lines[0].share == 1.0
     assert one.headline == "All of ε = 1 goes to rows, and it is not enough."
 
 
 def test_what_is_dropped_and_what_is_never_reached_is_said():
     small = ss.plan_bounds([1, 1, 1], lines=["users", "rows within 1"], epsilon=0.01, disclosure="public")
-    assert all(line.dropped for line in small.found.lines)
+    assert all(line.is_dropped for line in small.solution.lines)
     assert small.forms == {}
     assert "0 is published" in small.detail
     # Of 4 rows of one user a mean at the best bound keeps some error of sampling: the least is that of all rows.
     never = answer("mean within 0.001; rows", SHOP)
-    assert math.isinf(never.found.enough)
+    assert math.isinf(never.solution.sufficient_epsilon)
     assert never.numbers[0].value is None
     assert "needed_share" not in never.plots["plan-shares"]().columns
     assert "Never reached" in never.detail
@@ -123,7 +123,7 @@ def test_lines_one_by_one_are_a_text():
 
 def test_epsilon_of_a_gaussian_plan_is_the_inverse_of_its_noise():
     for epsilon in (0.05, 1.0, 7.0):
-        amount = unit_scale(epsilon, NoiseKind.GAUSSIAN, 1e-6) ** -2
-        assert epsilon_of(amount, NoiseKind.GAUSSIAN, 1e-6) == pytest.approx(epsilon, rel=1e-7)
-    assert epsilon_of(0.0, NoiseKind.GAUSSIAN, 1e-6) == 0.0
-    assert math.isinf(epsilon_of(math.inf, NoiseKind.GAUSSIAN, 1e-6))
+        amount = compute_unit_scale(epsilon, NoiseKind.GAUSSIAN, 1e-6) ** -2
+        assert convert_to_epsilon(amount, NoiseKind.GAUSSIAN, 1e-6) == pytest.approx(epsilon, rel=1e-7)
+    assert convert_to_epsilon(0.0, NoiseKind.GAUSSIAN, 1e-6) == 0.0
+    assert math.isinf(convert_to_epsilon(math.inf, NoiseKind.GAUSSIAN, 1e-6))

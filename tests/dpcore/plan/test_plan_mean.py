@@ -15,17 +15,25 @@ from dpcore.common.privacy import Disclosure
 from dpcore.counting.frames import to_dataset
 from dpcore.data import samples
 from dpcore.mean import Counts, Likeness, MeanParameters, Target, VarianceSource, private_counts
-from dpcore.mean.answer import answered as mean_answered
-from dpcore.plan import BoundCurve, PlanParameters, Program, drawn, least_sum, table, usual
-from dpcore.plan.answer import answered
+from dpcore.mean.answer import build_answer as mean_answered
+from dpcore.plan import (
+    BoundCurve,
+    PlanParameters,
+    Program,
+    allocate_lines,
+    choose_defaults,
+    find_least_sum,
+    table,
+)
+from dpcore.plan.answer import build_answer
 from tests.dpcore.plan.test_least_sum import brute_force, random_plan
 
 SHOP = samples.load("shop-events")
 SECRET = dataclasses.replace(SHOP, name="secret.csv", disclosure=Disclosure.PRIVATE)
 LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
 SETTINGS = {
-    "public": usual(SHOP),
-    "private": usual(SECRET),
+    "public": choose_defaults(SHOP),
+    "private": choose_defaults(SECRET),
     "as in the paper": {"target": Target.POPULATION, "likeness": Likeness.INDEPENDENT},
     "people like these": {"target": Target.POPULATION, "likeness": Likeness.ENTERED, "user_share": 0.35},
     "entered": {
@@ -43,23 +51,23 @@ def test_plan_and_mean_say_one_number_for_one_setting(setting):
     for epsilon in (0.3, 1.0, 4.0):
         own = mean_answered(
             SHOP, MeanParameters(epsilon, 0.0, 100.0, counts=Counts.PRIVATE, **of_mean)
-        ).found.cap
+        ).solution.cap
         asked = PlanParameters(epsilon, lines="mean within 1", lower=0.0, upper=100.0, **setting)
-        (alone,) = drawn(SHOP, asked, table.planned(SHOP, asked), [1.0])
+        (alone,) = allocate_lines(SHOP, asked, table.plan_lines(SHOP, asked), [1.0])
         assert alone.bound == own.max_contributions
         assert alone.error == pytest.approx(own.standard_error, rel=1e-6)
         # Among others it has the number of its own share, whatever the whole budget is.
         more = dataclasses.replace(asked, epsilon=4.0 * epsilon, lines="rows; mean within 1; users")
-        among = drawn(SHOP, more, table.planned(SHOP, more), [0.5, 0.25, 0.25])[1]
+        among = allocate_lines(SHOP, more, table.plan_lines(SHOP, more), [0.5, 0.25, 0.25])[1]
         assert (among.bound, among.error) == (alone.bound, pytest.approx(alone.error, rel=1e-5))
 
 
 def test_a_library_that_halves_the_share_of_a_mean_has_the_number_of_that_release():
     asked = PlanParameters(
-        1.0, lines="mean within 1", lower=0.0, upper=100.0, program=Program.OPENDP, **usual(SHOP)
+        1.0, lines="mean within 1", lower=0.0, upper=100.0, program=Program.OPENDP, **choose_defaults(SHOP)
     )
-    (line,) = drawn(SHOP, asked, table.planned(SHOP, asked), [1.0])
-    problem, value = table.mean_problem(SHOP, asked)
+    (line,) = allocate_lines(SHOP, asked, table.plan_lines(SHOP, asked), [1.0])
+    problem, value = table.build_mean_problem(SHOP, asked)
     own = private_counts.best_cap(problem)
     assert problem.release is private_counts.Release.CENTRED_SPLIT
     assert (line.bound, line.error) == (own.max_contributions, pytest.approx(own.standard_error, rel=1e-6))
@@ -70,10 +78,12 @@ def test_calls_and_pages_begin_with_what_mean_begins_with():
     lines = "users; mean within 1"
     for data in (SHOP, SECRET):
         said = ss.plan_bounds(data, lines=lines, epsilon=1, lower=0, upper=100)
-        assert {name: getattr(said.parameters, name) for name in usual(data)} == dict(usual(data))
-        own = ss.mean_bound(data, epsilon=said.found.lines[1].amount, lower=0, upper=100, counts="private")
-        assert said.found.lines[1].bound == own.bound
-        assert said.found.lines[1].error == pytest.approx(own.error, rel=1e-6)
+        assert {name: getattr(said.parameters, name) for name in choose_defaults(data)} == dict(
+            choose_defaults(data)
+        )
+        own = ss.mean_bound(data, epsilon=said.solution.lines[1].amount, lower=0, upper=100, counts="private")
+        assert said.solution.lines[1].bound == own.bound
+        assert said.solution.lines[1].error == pytest.approx(own.error, rel=1e-6)
         # What is assumed of users is said in the words of Mean.
         assert any(
             one.lower() in " ".join(said.answer.assumptions).lower() for one in own.answer.assumptions[2:4]
@@ -95,10 +105,10 @@ ROWS = {"a": [30.0], "b": [7.0, 1.0, -2.0], "c": [4.0, 14.0, 0.5, 6.0]}
 def test_the_error_on_a_table_is_that_of_all_draws_of_rows():
     frame = pd.DataFrame([(user, v) for user, values in ROWS.items() for v in values], columns=["u", "v"])
     data = to_dataset(frame, user="u", value="v", disclosure="public")
-    asked = PlanParameters(1.0, lines="mean within 1", lower=-1.0, upper=10.0, **usual(data))
-    problem, value = table.mean_problem(data, asked)
+    asked = PlanParameters(1.0, lines="mean within 1", lower=-1.0, upper=10.0, **choose_defaults(data))
+    problem, value = table.build_mean_problem(data, asked)
     assert value == pytest.approx(frame["v"].mean())  # before clamping
-    alpha, beta = table.mean_parts(problem, np.arange(1.0, 5.0), LAPLACE)
+    alpha, beta = table.split_mean_error(problem, np.arange(1.0, 5.0), LAPLACE)
     for h, found, noise in zip(range(1, 5), alpha, beta, strict=True):
         draws = itertools.product(*(itertools.combinations(v, min(h, len(v))) for v in ROWS.values()))
         means = [np.mean(np.clip(np.concatenate(drawn_rows), -1.0, 10.0)) for drawn_rows in draws]
@@ -118,8 +128,10 @@ def mean_curve(number, noise):
     frame = pd.DataFrame({"u": [f"u{k}" for k in np.repeat(np.arange(sizes.size), sizes)], "v": values})
     data = to_dataset(frame, user="u", value="v", disclosure="public")
     delta = None if noise is LAPLACE else 1e-6
-    asked = PlanParameters(1.0, lines="mean", lower=0.0, upper=10.0, noise=noise, delta=delta, **usual(data))
-    (line,) = table.planned(data, asked)
+    asked = PlanParameters(
+        1.0, lines="mean", lower=0.0, upper=10.0, noise=noise, delta=delta, **choose_defaults(data)
+    )
+    (line,) = table.plan_lines(data, asked)
     return line.curve, line.value
 
 
@@ -128,7 +140,7 @@ def test_no_split_of_a_grid_is_better_with_means_on_their_tables_and_none_below_
         curves, weights, budget = random_plan(number)
         curves[0], value = mean_curve(number, budget.noise)
         weights[0] = 10.0 ** np.random.default_rng(number).uniform(-1.0, 1.0) / value**2
-        found = least_sum(curves, weights, budget)
+        found = find_least_sum(curves, weights, budget)
         best = brute_force(curves, weights, budget)
         assert found.certificate.relative_gap <= 1e-4, number
         assert found.certificate.lower_bound <= best * (1.0 + 1e-9), number
@@ -151,13 +163,15 @@ def test_a_giant_user_and_a_column_of_one_value_have_a_plan():
         users = np.r_[np.arange(100), np.full(140_000, 100)].astype(str)
         frame = pd.DataFrame({"u": users, "v": values})
         data = to_dataset(frame, user="u", value="v", disclosure="public")
-        asked = PlanParameters(1.0, lines="users; rows; sum; mean", lower=0.0, upper=10.0, **usual(data))
-        said = answered(data, asked)
-        assert said.found.split.certificate.relative_gap <= 1e-4
-        assert not said.found.planned[3].every
-        assert all(math.isfinite(line.error) for line in said.found.lines)
-        mean = said.found.lines[3]
+        asked = PlanParameters(
+            1.0, lines="users; rows; sum; mean", lower=0.0, upper=10.0, **choose_defaults(data)
+        )
+        said = build_answer(data, asked)
+        assert said.solution.split.certificate.relative_gap <= 1e-4
+        assert not said.solution.planned[3].has_all_bounds
+        assert all(math.isfinite(line.error) for line in said.solution.lines)
+        mean = said.solution.lines[3]
         own = private_counts.best_cap(
-            dataclasses.replace(table.mean_problem(data, asked)[0], epsilon=mean.amount)
+            dataclasses.replace(table.build_mean_problem(data, asked)[0], epsilon=mean.amount)
         )
         assert mean.error == pytest.approx(own.standard_error, rel=1e-3)

@@ -14,23 +14,32 @@ from dpcore import quantile
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import gaussian_epsilon
+from dpcore.common.privacy import compute_gaussian_epsilon
 from dpcore.counting.frames import to_dataset
 from dpcore.data import samples
 from dpcore.mean import private_counts
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.plan import PARTS, Line, Objective, PlanParameters, Released, in_parts, lines, table
-from dpcore.plan.budget import Budget, Program, epsilon_of, unit_scale
-from dpcore.plan.rounding import short
+from dpcore.plan import (
+    NUM_PARTS,
+    Line,
+    LineStatistic,
+    Objective,
+    PlanParameters,
+    lines,
+    round_to_parts,
+    table,
+)
+from dpcore.plan.budget import Budget, Program, compute_unit_scale, convert_to_epsilon
+from dpcore.plan.rounding import round_amount_down
 
 SHOP = samples.load("shop-events")
-KINDS = [kind for kind in Released if kind is not Released.QUANTILE]
+KINDS = [kind for kind in LineStatistic if kind is not LineStatistic.QUANTILE]
 
 
 def planned(text, data=SHOP, **given):
-    return table.planned(
+    return table.plan_lines(
         data, PlanParameters(**{"epsilon": 1.0, "lower": 0.0, "upper": 100.0, "lines": text, **given})
     )
 
@@ -42,15 +51,17 @@ def planned(text, data=SHOP, **given):
     st.floats(1e-3, 1e3),
 )
 def test_a_line_is_read_as_it_is_written(what, wanted, relative, weight):
-    kind, q = (what, None) if isinstance(what, Released) else (Released.QUANTILE, what)
+    kind, q = (what, None) if isinstance(what, LineStatistic) else (LineStatistic.QUANTILE, what)
     line = Line(kind, q, wanted, relative or wanted is None, weight)
     problems = Problems()
-    (read,) = lines.read(line.text.upper(), problems)
-    assert not problems.found
-    assert (read.released, read.weight) == (kind, pytest.approx(weight, rel=1e-14))
+    (read,) = lines.parse_lines(line.text.upper(), problems)
+    assert not problems.entries
+    assert (read.statistic, read.weight) == (kind, pytest.approx(weight, rel=1e-14))
     assert read.quantile is None if q is None else read.quantile == pytest.approx(q, rel=1e-14)
-    assert read.relative == line.relative
-    assert read.wanted is None if wanted is None else read.wanted == pytest.approx(wanted, rel=1e-11)
+    assert read.is_relative == line.is_relative
+    assert (
+        read.target_error is None if wanted is None else read.target_error == pytest.approx(wanted, rel=1e-11)
+    )
 
 
 def test_everything_wrong_with_a_plan_is_said_at_once():
@@ -90,15 +101,15 @@ def test_everything_wrong_with_a_plan_is_said_at_once():
 def test_parts_add_up_to_no_more_than_epsilon_in_binary(shares, epsilon):
     if not sum(shares) > 0.0:
         return
-    parts = in_parts(shares)
-    assert int(parts.sum()) == PARTS
+    parts = round_to_parts(shares)
+    assert int(parts.sum()) == NUM_PARTS
     assert [p > 0 for p in parts.tolist()] == [s > 0.0 for s in shares]
-    unit = short(epsilon) / PARTS
+    unit = round_amount_down(epsilon) / NUM_PARTS
     charged = 0.0
     for part in parts.tolist():
         assert Fraction(part * unit) == part * Fraction(unit)  # each is exact
         charged += part * unit
-    assert Fraction(charged) == Fraction(unit) * PARTS  # and so is their sum, in any order
+    assert Fraction(charged) == Fraction(unit) * NUM_PARTS  # and so is their sum, in any order
     assert epsilon * (1.0 - 2.0**-31) <= charged <= epsilon
 
 
@@ -109,7 +120,8 @@ def test_opendp_proves_that_the_parts_are_at_most_epsilon():
     space = dp.atom_domain(T=int), dp.absolute_distance(T=int)
     for epsilon in (0.1, 0.3, 1.0, 2.7):
         each = [
-            p * (short(epsilon) / PARTS) for p in in_parts([0.1, 0.2, 0.7 / 3, 0.7 / 3, 0.7 / 3]).tolist()
+            p * (round_amount_down(epsilon) / NUM_PARTS)
+            for p in round_to_parts([0.1, 0.2, 0.7 / 3, 0.7 / 3, 0.7 / 3]).tolist()
         ]
         made = dp.c.make_composition(
             [dp.m.make_laplace(*space, scale=math.nextafter(1.0 / e, 2e9)) for e in each]
@@ -133,28 +145,28 @@ def test_the_mean_and_the_groups_have_the_bounds_of_their_own_questions():
         of = line_of_groups.curve.best(v)
         assert (of.bounds[0], of.seconds[0]) == (pair.max_groups, pair.max_amount)
         assert math.sqrt(of.squares[0]) == pytest.approx(pair.error, rel=1e-6)
-        assert line_of_groups.every
+        assert line_of_groups.has_all_bounds
 
 
 def test_a_quantile_is_that_of_its_page_under_add_or_remove_and_never_drawn_worse_than_it_must():
     (line,) = planned("quantile 0.75")
-    problem = table.quantile_problem(
+    problem = table.build_quantile_problem(
         SHOP, PlanParameters(1.0, lines="quantile 0.75", lower=0.0, upper=100.0), line.line
     )
     assert problem.neighbours is table.NEIGHBOURS
     epsilons = np.geomspace(0.01, 100.0, 40)
-    errors = np.sqrt(line.curve.best(table.rank_v(epsilons, NoiseKind.LAPLACE)).squares)
+    errors = np.sqrt(line.curve.best(table.convert_rank_epsilon(epsilons, NoiseKind.LAPLACE)).squares)
     assert np.all(np.diff(errors) <= 1e-12)
     for epsilon, error in zip(epsilons[::8], errors[::8], strict=True):
-        v = float(table.rank_v(epsilon, NoiseKind.LAPLACE))
+        v = float(table.convert_rank_epsilon(epsilon, NoiseKind.LAPLACE))
         bound = float(line.curve.best(np.array([v])).bounds[0])
-        at = problem.with_epsilon(table.rank_epsilon(line.curve.spent_at(v), NoiseKind.LAPLACE))
+        at = problem.with_epsilon(table.convert_rank_v(line.curve.find_v_of_release(v), NoiseKind.LAPLACE))
         exact = quantile.output(at, quantile.WeightKind.SMOOTH, bound).expected_rank_error
         assert exact == pytest.approx(error, rel=0.05)  # read between points that are 1.6 apart in epsilon
     # The exponential mechanism at epsilon is epsilon^2 / 8-zCDP, a Gaussian of scale b is 1 / (2 b^2)-zCDP.
-    v = float(table.rank_v(3.0, NoiseKind.GAUSSIAN))
+    v = float(table.convert_rank_epsilon(3.0, NoiseKind.GAUSSIAN))
     assert 1.0 / (2.0 * v) == pytest.approx(9.0 / 8.0)
-    assert table.rank_epsilon(v, NoiseKind.GAUSSIAN) == pytest.approx(3.0)
+    assert table.convert_rank_v(v, NoiseKind.GAUSSIAN) == pytest.approx(3.0)
 
 
 def test_what_data_lack_and_shares_of_0_are_refused_in_one_sentence_each():
@@ -166,7 +178,7 @@ def test_what_data_lack_and_shares_of_0_are_refused_in_one_sentence_each():
     with pytest.raises(InvalidInput, match="is 0 on these data"):
         planned("sum", zero, lower=-1.0, upper=1.0)
     (line,) = planned("sum within 3", zero, lower=-1.0, upper=1.0)
-    assert (line.wanted, line.value) == (3.0, 0.0)
+    assert (line.target_error, line.value) == (3.0, 0.0)
 
 
 def _frame(values):
@@ -189,15 +201,15 @@ def test_a_signed_sum_has_the_least_error_of_the_bounds_looked_at():
 
 
 def test_the_noise_is_what_opendp_draws_and_epsilon_adds_up_as_it_should():
-    sigma = unit_scale(1.0, NoiseKind.GAUSSIAN, 1e-6)
+    sigma = compute_unit_scale(1.0, NoiseKind.GAUSSIAN, 1e-6)
     assert 1.0 < sigma / 4.2247 < 1.12  # exactly calibrated: 4.2247 at (1, 1e-6), Balle and Wang 2018
     budget = Budget(1.0, NoiseKind.GAUSSIAN, 1e-6)
-    assert budget.spent == pytest.approx(gaussian_epsilon(sigma, 1e-6))
-    assert budget.spent < 1.0
+    assert budget.exact_epsilon == pytest.approx(compute_gaussian_epsilon(sigma, 1e-6))
+    assert budget.exact_epsilon < 1.0
     # Four lines of any shares are one Gaussian of all of them.
-    assert np.sum(1.0 / budget.v(np.array([0.1, 0.2, 0.3, 0.4]))) == pytest.approx(1.0 / sigma**2)
-    assert epsilon_of(sigma**-2.0, NoiseKind.GAUSSIAN, 1e-6) == pytest.approx(1.0, rel=1e-5)
-    assert epsilon_of(0.7, NoiseKind.LAPLACE, None) == 0.7
+    assert np.sum(1.0 / budget.divide(np.array([0.1, 0.2, 0.3, 0.4]))) == pytest.approx(1.0 / sigma**2)
+    assert convert_to_epsilon(sigma**-2.0, NoiseKind.GAUSSIAN, 1e-6) == pytest.approx(1.0, rel=1e-5)
+    assert convert_to_epsilon(0.7, NoiseKind.LAPLACE, None) == 0.7
     # A mean costs more where a library splits its budget inside.
     ours, *theirs = (planned("mean", program=p)[0].curve.best(np.ones(1)).squares[0] for p in Program)
     assert min(theirs) > ours
@@ -216,19 +228,24 @@ def test_the_curve_of_a_quantile_of_many_rows_is_that_of_the_rows_themselves():
     data = to_dataset(pd.DataFrame(frame), user="u", value="v")
     for text in ("median", "quantile 0.99"):
         (line,) = planned(text, data)
-        problem = table.quantile_problem(
+        problem = table.build_quantile_problem(
             data, PlanParameters(1.0, lines=text, lower=0.0, upper=100.0), line.line
         )
         for epsilon in table.EPSILONS_OF_RANKS[8::6]:  # From 0.006 on.
-            v = float(table.rank_v(epsilon, NoiseKind.LAPLACE))
+            v = float(table.convert_rank_epsilon(epsilon, NoiseKind.LAPLACE))
             best = line.curve.best(np.array([v]))
-            at = problem.with_epsilon(table.rank_epsilon(line.curve.spent_at(v), NoiseKind.LAPLACE))
+            at = problem.with_epsilon(
+                table.convert_rank_v(line.curve.find_v_of_release(v), NoiseKind.LAPLACE)
+            )
             exact = quantile.output(at, quantile.WeightKind.SMOOTH, float(best.bounds[0])).expected_rank_error
             assert math.sqrt(best.squares[0]) == pytest.approx(exact, rel=0.02), (text, epsilon)
             # Between points of the curve the error at a share is that of the rows, too.
             asked = PlanParameters(1.0, lines=text, lower=0.0, upper=100.0)
-            bound, other = float(best.bounds[0]), float(table.rank_v(1.3 * epsilon, NoiseKind.LAPLACE))
-            there = table.exact_rank_error(data, asked, line, other, bound)
+            bound, other = (
+                float(best.bounds[0]),
+                float(table.convert_rank_epsilon(1.3 * epsilon, NoiseKind.LAPLACE)),
+            )
+            there = table.compute_rank_error(data, asked, line, other, bound)
             exact = quantile.output(
                 problem.with_epsilon(1.3 * epsilon), quantile.WeightKind.SMOOTH, bound
             ).expected_rank_error

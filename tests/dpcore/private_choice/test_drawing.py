@@ -53,14 +53,14 @@ def test_every_draw_is_charged_before_it_and_holds_nothing_else_of_the_data(repl
         assert facts.neighbours is Neighbours.ADD_OR_REMOVE_USER
         assert str(drawn).splitlines()[-1] == facts.label
         answer = drawn.answer
-        assert (answer.found, answer.facts, answer.proofs, answer.plots, answer.files) == (
+        assert (answer.solution, answer.facts, answer.proofs, answer.plots, answer.files) == (
             None,
             {},
             (),
             {},
             {},
         )
-        assert (drawn.data, drawn.brought, answer.good_enough) == (None, None, "")
+        assert (drawn.data, drawn.brought, answer.near_optimal) == (None, None, "")
         assert drawn.setting is None  # Of a look it has variance and mean of the values.
         bound = drawn.bound
         digits = f"{getattr(bound, 'max_groups', bound):.12g}"

@@ -191,11 +191,13 @@ def gaussian_law(scale: float) -> Callable[[np.ndarray], np.ndarray]:
 
 
 NOISES = [
-    pytest.param(lambda n: mechanisms.discrete_laplace(n, 2, 0.5), laplace_law(4.0), 4.0, id="Laplace"),
     pytest.param(
-        lambda n: mechanisms.discrete_gaussian(n, 1, 1.0, 1e-3),
-        gaussian_law(mechanisms.gaussian_scale(1, 1.0, 1e-3)),
-        mechanisms.gaussian_scale(1, 1.0, 1e-3),
+        lambda n: mechanisms.release_discrete_laplace(n, 2, 0.5), laplace_law(4.0), 4.0, id="Laplace"
+    ),
+    pytest.param(
+        lambda n: mechanisms.release_discrete_gaussian(n, 1, 1.0, 1e-3),
+        gaussian_law(mechanisms.find_gaussian_scale(1, 1.0, 1e-3)),
+        mechanisms.find_gaussian_scale(1, 1.0, 1e-3),
         id="Gaussian",
     ),
 ]
@@ -244,7 +246,7 @@ def test_opendp_grants_the_gaussian_scale_and_nothing_below_it(squared, epsilon,
         )
         return made.check(math.nextafter(math.sqrt(squared), math.inf), (epsilon, delta))
 
-    sigma = mechanisms.gaussian_scale(squared, epsilon, delta)
+    sigma = mechanisms.find_gaussian_scale(squared, epsilon, delta)
     assert granted(sigma * (1.0 + 1e-12))
     assert not granted(sigma * (1.0 - 2e-9))
 
@@ -254,7 +256,7 @@ def test_gaussian_scale_is_enough_by_the_exact_privacy_curve(squared, epsilon, d
     # Canonne, Kamath, Steinke 2020, theorem 7, at the whole steps that one user can make: delta(epsilon) of
     # the pair N, N + 1 is P(Y > epsilon sigma^2 - 1/2) - e^epsilon P(Y > epsilon sigma^2 + 1/2). For a step in two
     # coordinates the same on the sum, here by brute force over the grid.
-    sigma = mechanisms.gaussian_scale(squared, epsilon, delta)
+    sigma = mechanisms.find_gaussian_scale(squared, epsilon, delta)
     reach = math.ceil(14 * sigma)
     z = np.arange(-reach, reach + 1)
     p = np.exp(-0.5 * (z / sigma) ** 2)
@@ -267,7 +269,7 @@ def test_gaussian_scale_is_enough_by_the_exact_privacy_curve(squared, epsilon, d
         exact = np.maximum(joint - math.exp(epsilon) * moved, 0.0).sum()
     assert exact <= delta
     # Not wastefully much: 25 % less noise would not do.
-    drawn = mechanisms.discrete_gaussian([0], squared, epsilon, delta)
+    drawn = mechanisms.release_discrete_gaussian([0], squared, epsilon, delta)
     assert drawn.epsilon <= epsilon
     assert drawn.epsilon == pytest.approx(epsilon, rel=1e-6)
     assert drawn.delta == delta

@@ -13,7 +13,7 @@ from scipy.stats import binom
 from dpcore import mean, total
 from dpcore.common.errors import InvalidInput
 from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, kind_of, rounded_up
+from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, classify, format_rounded_up
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
@@ -216,7 +216,7 @@ def test_a_copy_is_data_with_its_label(noise, neighbours):
     data = copy.dataset("events.csv", Contribution.DISTINCT_TASKS)
     assert data.disclosure is Disclosure.DP_RELEASE
     assert data.provenance is copy.facts
-    assert kind_of(data.provenance) is Disclosure.DP_RELEASE
+    assert classify(data.provenance) is Disclosure.DP_RELEASE
     assert neighbours.short in data.provenance.label
     assert noise.value in data.provenance.label
     assert data.contribution is Contribution.DISTINCT_TASKS
@@ -276,8 +276,8 @@ def test_the_label():
 
 @given(value=st.floats(1e-12, 1e6))
 def test_shown_privacy_is_never_less(value):
-    assert float(rounded_up(value)) >= value * (1 - 1e-12)
-    assert float(rounded_up(value)) <= value * (1 + 1.1e-5)
+    assert float(format_rounded_up(value)) >= value * (1 - 1e-12)
+    assert float(format_rounded_up(value)) <= value * (1 + 1.1e-5)
 
 
 # Ledger
@@ -285,10 +285,10 @@ def test_shown_privacy_is_never_less(value):
 
 def test_epsilons_add_up():
     ledger = Ledger()
-    assert ledger.spent is None
+    assert ledger.total is None
     assert "Nothing" in ledger.sentence
-    ledger = ledger.after(FACTS).after(dataclasses.replace(FACTS, epsilon=0.2))
-    assert 0.3 <= ledger.spent.epsilon <= 0.3 + 1e-15
+    ledger = ledger.add(FACTS).add(dataclasses.replace(FACTS, epsilon=0.2))
+    assert 0.3 <= ledger.total.epsilon <= 0.3 + 1e-15
     assert ledger.sentence == "Spent on these data: ε = 0.3 in 2 releases (add or remove one user)."
 
 
@@ -296,7 +296,7 @@ def test_mixed_relations_are_counted_for_the_weaker_with_two_steps():
     # Replacing is removing and adding: 2 * 0.1 for the copy, 0.5 for the other, and (1 + e^0.1) delta.
     one = ReleaseFacts(0.1, 1e-6, Neighbours.ADD_OR_REMOVE_USER, "a")
     other = ReleaseFacts(0.5, 1e-6, Neighbours.REPLACE_USER, "b")
-    spent = Ledger((one, other)).spent
+    spent = Ledger((one, other)).total
     assert spent.neighbours is Neighbours.REPLACE_USER
     assert spent.epsilon == pytest.approx(0.7, rel=1e-15)
     assert spent.epsilon >= 0.7
@@ -306,8 +306,8 @@ def test_mixed_relations_are_counted_for_the_weaker_with_two_steps():
 @given(st.lists(st.floats(1e-6, 10.0), min_size=1, max_size=8))
 def test_the_total_is_never_less_than_the_sum(epsilons):
     ledger = Ledger(tuple(ReleaseFacts(e, 0.0, Neighbours.REPLACE_USER, "x") for e in epsilons))
-    assert ledger.spent.epsilon >= math.fsum(epsilons)
-    assert ledger.spent.epsilon == pytest.approx(math.fsum(epsilons), rel=1e-15)
+    assert ledger.total.epsilon >= math.fsum(epsilons)
+    assert ledger.total.epsilon == pytest.approx(math.fsum(epsilons), rel=1e-15)
 
 
 # Regret
@@ -482,7 +482,7 @@ def test_a_delta_that_two_steps_carry_past_float64_is_not_made_small():
         (700.0, 0.9, 1.0),
     ):
         gaussian = ReleaseFacts(epsilon, delta, Neighbours.ADD_OR_REMOVE_USER, "discrete Gaussian")
-        spent = Ledger((gaussian, gaussian, replaced)).spent
+        spent = Ledger((gaussian, gaussian, replaced)).total
         assert spent.neighbours is Neighbours.REPLACE_USER
         assert least <= spent.delta <= 1.0
         assert spent.epsilon >= 4 * epsilon

@@ -17,7 +17,7 @@ from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
 from dpcore.private_choice import choice, comparison
-from dpcore.private_choice.answer import answered
+from dpcore.private_choice.answer import build_answer
 from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.private_choice.private_histogram import CopyNoise
@@ -62,7 +62,7 @@ def test_range_of_the_direct_choice_holds_nine_draws_in_ten():
     parameters = PrivateParameters(1.0, epsilon_choice=0.1)
     asked = parameters.choice
     found = comparison.direct_cost(asked, HISTOGRAM)
-    draw = mechanisms.selection(asked.scores(HISTOGRAM), 2.0 * asked.sensitivity / asked.epsilon)
+    draw = mechanisms.make_selection(asked.scores(HISTOGRAM), 2.0 * asked.sensitivity / asked.epsilon)
     drawn = asked.candidates[[draw() for _ in range(300)]]
     inside = np.mean((drawn >= found.low) & (drawn <= found.high))
     assert 0.8 <= inside <= 0.98  # 0.9 and a little more by ties; five standard deviations are 0.087.
@@ -110,7 +110,7 @@ def test_an_answer_draws_nothing(monkeypatch):
 
     monkeypatch.setattr(opendp.Measurement, "__call__", drawn)
     data = Dataset("secret", "", Disclosure.PRIVATE, HISTOGRAM)
-    answer = answered(data, PrivateParameters(1.0, Wanted.QUANTILE))
+    answer = build_answer(data, PrivateParameters(1.0, Wanted.QUANTILE))
     assert [plot().disclosure for plot in answer.plots.values()] == [Disclosure.PRIVATE] * 3
     assert (answer.code, answer.methods) == (None, None)
     with pytest.raises(AssertionError, match="charged"):  # Else this test shows nothing.

@@ -80,7 +80,7 @@ def test_independent_rows_are_drawn_for_as_before() -> None:
     asked = PrivateParameters(2.0, Wanted.CAP)
     assert asked.condition == CapMean(asked.trade_off)
     assert asked.setting is not None
-    assert not asked.setting.of_table
+    assert not asked.setting.is_table_mean
     with pytest.raises(InvalidInput) as refused:
         TableCap(0.0, 1.5)
     assert len(refused.value.problems) == 2

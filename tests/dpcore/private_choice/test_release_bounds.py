@@ -12,7 +12,7 @@ from dpcore import total
 from dpcore.answer.setting import ReleaseSetting
 from dpcore.code.choice import Released
 from dpcore.common.errors import InvalidInput
-from dpcore.common.noise_error import Measure, NoiseKind, unit_scale
+from dpcore.common.noise_error import Measure, NoiseKind, compute_unit_scale
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
@@ -31,7 +31,7 @@ from dpcore.quantile.parameters import PUBLIC_ROWS, QuantileParameters, Weightin
 USERS = Neighbours.ADD_OR_REMOVE_USER
 BOTH = (USERS, Neighbours.REPLACE_USER)
 SETTING = ReleaseSetting(Released.QUANTILE, 1.0, USERS)
-GAUSSIAN = dataclasses.replace(SETTING, released=Released.SUM, noise=NoiseKind.GAUSSIAN, delta=1e-6)
+GAUSSIAN = dataclasses.replace(SETTING, statistic=Released.SUM, noise=NoiseKind.GAUSSIAN, delta=1e-6)
 EXTREME = (1, 2, 3, 7, 40, 41, 10**6)
 
 
@@ -200,7 +200,7 @@ def test_sums_and_counts_with_gaussian_noise_aim_at_the_least_bias_plus_mean_noi
     draw = of_total(setting, 20_000.0, 0.1)
     totals = amounts_of(shop).totals
     assert totals is not None
-    scale = unit_scale(NoiseKind.GAUSSIAN, 0.7, 1e-6)
+    scale = compute_unit_scale(NoiseKind.GAUSSIAN, 0.7, 1e-6)
     bounds = draw.choice.bounds
     error = np.maximum(totals - bounds[:, None], 0.0).sum(axis=1) + scale * math.sqrt(2.0 / math.pi) * bounds
     # Without the further margin that a draw of a sum takes.

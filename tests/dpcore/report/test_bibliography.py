@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dpcore
-from dpcore.answer.bibliography import CITED, WORKS, as_latex, bibtex, cited, with_names
+from dpcore.answer.bibliography import CITATION, WORKS, insert_names, list_citations, to_latex, write_bibtex
 from dpcore.common.version import VERSION
 
 ROOT = Path(__file__).parents[3]
@@ -66,7 +66,7 @@ def test_the_parser_refuses_what_is_no_entry(wrong: str) -> None:
 
 
 def test_every_entry_is_read_and_complete() -> None:
-    text = bibtex(WORKS)
+    text = write_bibtex(WORKS)
     assert text.isascii(), "older BibTeX reads bytes"
     entries = parse(text)
     assert list(entries) == list(WORKS)
@@ -96,28 +96,28 @@ def test_every_key_that_is_cited_exists_and_none_is_dead() -> None:
         *ROOT.glob("dpcore/*/answer/*.py"),
         ROOT / "dpcore/answer/methods.py",
     ]
-    keys = {m[1] for source in sources for m in CITED.finditer(source.read_text(encoding="utf-8"))}
+    keys = {m[1] for source in sources for m in CITATION.finditer(source.read_text(encoding="utf-8"))}
     assert keys - set(WORKS) == set()
     assert set(WORKS) - keys == set()
 
 
 def test_how_works_are_named_in_sentences() -> None:
-    assert with_names("as [@amin2019, section 3] and [@balle2018] say") == (
+    assert insert_names("as [@amin2019, section 3] and [@balle2018] say") == (
         "as (Amin et al., 2019, section 3) and (Balle and Wang, 2018) say"
     )
-    assert cited("[@balle2018] [@amin2019] [@balle2018, theorem 8]") == ("balle2018", "amin2019")
+    assert list_citations("[@balle2018] [@amin2019] [@balle2018, theorem 8]") == ("balle2018", "amin2019")
     with pytest.raises(KeyError):
-        cited("[@nobody1999]")
+        list_citations("[@nobody1999]")
     with pytest.raises(KeyError):
-        with_names("[@nobody1999]")
+        insert_names("[@nobody1999]")
 
 
 def test_sentences_for_latex_cite_by_key_and_escape_what_latex_reads() -> None:
-    assert as_latex("5 % at ε = 1 [@amin2019, section 3] with [@sweetspot].") == (
+    assert to_latex("5 % at ε = 1 [@amin2019, section 3] with [@sweetspot].") == (
         rf"5 \% at $\varepsilon$ = 1 \citep[section 3]{{amin2019}} with Sweet Spot {VERSION} \citep{{sweetspot}}."
     )
     with pytest.raises(KeyError):
-        as_latex("[@nobody1999]")
+        to_latex("[@nobody1999]")
 
 
 def test_papers_have_the_same_data_in_their_table() -> None:

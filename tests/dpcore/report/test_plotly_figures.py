@@ -13,15 +13,15 @@ from dpcore.answer import (
     Border,
     Cells,
     Curve,
-    Hatched,
+    Hatching,
     Item,
     Level,
-    Look,
     Mark,
     Plot,
     Points,
     Regions,
     Scale,
+    Style,
 )
 from dpcore.common.privacy import Disclosure
 from dpcore.report import charts, plotly_figures, regions
@@ -40,23 +40,23 @@ def plot(*items: Item, scale: Scale = Scale.LOG) -> Plot:
     return Plot("p", "Title", "alt", across, upwards, COLUMNS, items, Disclosure.PUBLIC)
 
 
-@pytest.mark.parametrize("item", [Curve("c", "x", "y", Look.CAP), Points("c", "x", "y", Look.CAP)])
+@pytest.mark.parametrize("item", [Curve("c", "x", "y", Style.CAP), Points("c", "x", "y", Style.CAP)])
 def test_a_log_axis_has_gaps_at_zero_and_infinity_and_a_linear_one_has_none(item: Item) -> None:
-    (drawn,) = plotly_figures.figure(plot(item)).data
+    (drawn,) = plotly_figures.draw(plot(item)).data
     np.testing.assert_array_equal(drawn.y, [np.nan, 3.0, np.nan])
-    (drawn,) = plotly_figures.figure(plot(item, scale=Scale.LINEAR)).data
+    (drawn,) = plotly_figures.draw(plot(item, scale=Scale.LINEAR)).data
     np.testing.assert_array_equal(drawn.y, COLUMNS["y"])
 
 
 def test_ticks_of_a_short_axis_of_shares_do_not_read_the_same() -> None:
     for most, written in ((0.03, ".1%"), (0.3, ".0%")):
-        short = plot(Curve("c", "x", "y", Look.CAP), scale=Scale.PERCENT).within(y=(0.0, most))
-        assert plotly_figures.figure(short).layout.yaxis.tickformat == written
+        short = plot(Curve("c", "x", "y", Style.CAP), scale=Scale.PERCENT).with_limits(y=(0.0, most))
+        assert plotly_figures.draw(short).layout.yaxis.tickformat == written
 
 
 def test_points_beside_their_place_say_their_place() -> None:
-    points = Points("p", "x", "t", Look.SMOOTH, "low", "high", symbol="circle-open", nudge=1.1)
-    (drawn,) = plotly_figures.figure(plot(points)).data
+    points = Points("p", "x", "t", Style.SMOOTH, "low", "high", symbol="circle-open", nudge=1.1)
+    (drawn,) = plotly_figures.draw(plot(points)).data
     assert drawn.x == pytest.approx([1.1, 2.2, 4.4])
     assert list(drawn.customdata) == COLUMNS["x"]
     assert drawn.hovertemplate.startswith("p<br>bound (rows): %{customdata:")
@@ -67,9 +67,17 @@ def test_points_beside_their_place_say_their_place() -> None:
 
 def test_a_curve_has_steps_and_one_more_number() -> None:
     curve = Curve(
-        "c", "x", "t", Look.BIAS, dash="dot", width=3.0, steps=True, symbol="square", also=("t", "t")
+        "c",
+        "x",
+        "t",
+        Style.BIAS,
+        dash="dot",
+        width=3.0,
+        is_step=True,
+        symbol="square",
+        hover_column=("t", "t"),
     )
-    (drawn,) = plotly_figures.figure(plot(curve)).data
+    (drawn,) = plotly_figures.draw(plot(curve)).data
     assert (drawn.line.shape, drawn.line.dash, drawn.line.width) == ("hv", "dot", 3.0)
     assert (drawn.mode, drawn.marker.symbol) == ("lines+markers", "square")
     assert list(drawn.customdata) == COLUMNS["t"]
@@ -82,9 +90,9 @@ def test_a_curve_has_steps_and_one_more_number() -> None:
 def test_bars_begin_at_their_base_and_lie_where_the_vertical_axis_has_names() -> None:
     columns = COLUMNS | {"kind": ["a", "b", "c"]}
     names, values = Axis("kind", "", (0.0, 1.0), Scale.NAMES), Axis("error", "", (0.5, 9.0))
-    bars = Bars("b", "kind", "t", Look.CAP, 1.0, "low", "high", gap=0.4, also=(("least", "low"),))
+    bars = Bars("b", "kind", "t", Style.CAP, 1.0, "low", "high", gap=0.4, hover_columns=(("least", "low"),))
     upright = replace(plot(bars), columns=columns, x=names, y=values)
-    figure = plotly_figures.figure(upright)
+    figure = plotly_figures.draw(upright)
     (drawn,) = figure.data
     assert (list(drawn.x), list(drawn.y), drawn.base) == (["a", "b", "c"], [6.0, 7.0, 8.0], 1.0)
     # Whiskers go from where the bar ends, to the columns' ends; the pointer is told where that is.
@@ -95,26 +103,28 @@ def test_bars_begin_at_their_base_and_lie_where_the_vertical_axis_has_names() ->
     assert (figure.layout.xaxis.type, figure.layout.bargap, figure.layout.barmode) == (
         "category", 0.4, "group",
     )  # fmt: skip
-    flat = replace(bars, x="t", y="kind", base=0.0, where=("kind", "b"), overlaid=True)
-    figure = plotly_figures.figure(replace(upright, x=values, y=names, items=(flat,)))
+    flat = replace(bars, x="t", y="kind", base=0.0, filter=("kind", "b"), is_overlaid=True)
+    figure = plotly_figures.draw(replace(upright, x=values, y=names, items=(flat,)))
     (drawn,) = figure.data
     assert (drawn.orientation, list(drawn.x), list(drawn.y)) == ("h", [8.0], ["b"])
     assert (list(drawn.error_x.array), figure.layout.barmode) == ([0.5], "overlay")
 
 
 def test_an_axis_has_words_at_places_and_a_curve_whiskers() -> None:
-    curve = Curve("c", "x", "t", Look.CAP, low="low", high="high")
-    marked = replace(plot(curve).x, marked=((1.0, "one"), (4.0, "four")))
-    figure = plotly_figures.figure(replace(plot(curve), x=marked))
+    curve = Curve("c", "x", "t", Style.CAP, low="low", high="high")
+    marked = replace(plot(curve).x, named_ticks=((1.0, "one"), (4.0, "four")))
+    figure = plotly_figures.draw(replace(plot(curve), x=marked))
     assert (figure.layout.xaxis.tickvals, figure.layout.xaxis.ticktext) == ((1.0, 4.0), ("one", "four"))
     assert list(figure.data[0].error_y.array) == [2.0, 0.5, 3.0]
 
 
 def test_levels_cross_the_figure_each_with_its_own_entry_in_the_legend() -> None:
     whole = plot(
-        Level("one", 1.0), Level("two", 2.0, dash="longdash"), Level("cap", 4.0, upright=True, look=Look.CAP)
+        Level("one", 1.0),
+        Level("two", 2.0, dash="longdash"),
+        Level("cap", 4.0, is_vertical=True, style=Style.CAP),
     )
-    figure = plotly_figures.figure(whole.within(y=(0.1, 90.0)))
+    figure = plotly_figures.draw(whole.with_limits(y=(0.1, 90.0)))
     # A shape's place is in the axis's own numbers, not in their logarithms, and over the paper's whole width.
     assert [(s.y0, s.y1, s.x0, s.x1, s.line.dash) for s in figure.layout.shapes] == [
         (1.0, 1.0, 0, 1, "dot"), (2.0, 2.0, 0, 1, "longdash"),
@@ -126,32 +136,33 @@ def test_levels_cross_the_figure_each_with_its_own_entry_in_the_legend() -> None
 
 def test_uprights_share_an_entry_of_the_legend_and_a_curve_has_bins_of_the_rows_that_are_meant() -> None:
     mean = [
-        Level(f"mean {k}", k, upright=True, look=Look.CAP, dash="dash", legend="Mean") for k in (2.0, 3.0)
+        Level(f"mean {k}", k, is_vertical=True, style=Style.CAP, dash="dash", legend="Mean")
+        for k in (2.0, 3.0)
     ]
     whole = replace(
-        plot(Curve("c", "x", "t", Look.CAP, bins=True, where=("kind", "b")), *mean),
+        plot(Curve("c", "x", "t", Style.CAP, is_binned=True, filter=("kind", "b")), *mean),
         columns=COLUMNS | {"kind": list("abb")},
     )
-    curve, first, second, entry = plotly_figures.figure(whole).data
+    curve, first, second, entry = plotly_figures.draw(whole).data
     assert (list(curve.x), list(curve.y), curve.line.shape) == ([2.0, 4.0], [8.0, 9.0], "hvh")
     assert {first.showlegend, second.showlegend} == {False}
     assert {first.legendgroup, second.legendgroup, entry.legendgroup, entry.name} == {"Mean"}
     assert (entry.line.dash, entry.line.color) == ("dash", charts.NEUTRAL)
     dotted = [
-        Curve(f"{k}, halved", "x", "t", k, dash="dot", legend="Halved") for k in (Look.CAP, Look.SMOOTH)
+        Curve(f"{k}, halved", "x", "t", k, dash="dot", legend="Halved") for k in (Style.CAP, Style.SMOOTH)
     ]
-    *both, entry = plotly_figures.figure(plot(*dotted)).data
+    *both, entry = plotly_figures.draw(plot(*dotted)).data
     assert {curve.showlegend for curve in both} == {False}
     assert (entry.name, entry.line.dash, entry.line.color) == ("Halved", "dot", charts.NEUTRAL)
 
 
 def test_cells_have_the_colour_of_their_multiple_wherever_they_stand_in_the_columns() -> None:
     columns = {"x": [2.0, 1.0, 2.0, 1.0], "y": [5.0, 5.0, 3.0, 3.0], "e": [20.0, 80.0, 10.0, 15.0]}
-    cells = Cells("error", "x", "y", "e", 10.0, edge=("near", 1.2))
+    cells = Cells("error", "x", "y", "e", 10.0, contour=("near", 1.2))
     whole = Plot(
         "p", "", "", Axis("a", "", (1, 2)), Axis("b", "", (3, 5)), columns, (cells,), Disclosure.PUBLIC
     )
-    colours, edge = plotly_figures.figure(whole).data
+    colours, edge = plotly_figures.draw(whole).data
     assert (list(colours.x), list(colours.y)) == ([1.0, 2.0], [3.0, 5.0])
     assert colours.customdata.tolist() == [[15.0, 10.0], [80.0, 20.0]]
     # 80 is eight times the least, and the darkest colour stands for four times and more.
@@ -167,27 +178,27 @@ def test_regions_are_named_where_they_are_and_hatched_where_a_column_says_so() -
     kinds = (x > 3.0).astype(float)
     kinds[(x > 90.0) & (y > 8.0)] = 2.0  # too small for its name
     columns = {"x": x, "y": y, "kind": kinds, "gain": x - 3.0, "up": x, "odd": (x * y > 200.0) | (x < 1.5)}
-    looks = (("Left", Look.CAP), ("Right: far", Look.SMOOTH), ("Corner", Look.BIAS))
+    looks = (("Left", Style.CAP), ("Right: far", Style.SMOOTH), ("Corner", Style.BIAS))
     items: tuple[Item, ...] = (
         Regions("x", "y", "kind", looks, ("gain", "gain")),
-        Hatched("Odd", "x", "y", "odd"),
-        Border("Zero", "x", "y", "gain", Look.CAP),
-        Border("Never", "x", "y", "up", Look.CAP),
+        Hatching("Odd", "x", "y", "odd"),
+        Border("Zero", "x", "y", "gain", Style.CAP),
+        Border("Never", "x", "y", "up", Style.CAP),
     )
     whole = replace(plot(*items), columns=columns)
-    figure = plotly_figures.figure(whole)
+    figure = plotly_figures.draw(whole)
     colours, corner, odd, zero = figure.data
     assert [corner.name, odd.name, zero.name] == ["Corner", "Odd", "Zero"]
     np.testing.assert_array_equal(np.ravel(colours.z), kinds.astype(np.float32))
     assert "gain: %{customdata:.3~g}" in colours.hovertemplate
     words = {note.text: (note.x, note.y) for note in figure.layout.annotations}
     assert set(words) == {"<b>Left</b>", "<b>Right:<br>far</b>"}
-    grid = regions.Grid.of(x, y)
+    grid = regions.Grid.from_columns(x, y)
     for text, kind in (("<b>Left</b>", 0.0), ("<b>Right:<br>far</b>", 1.0)):
         at = np.argmin(np.abs(np.log10(x) - words[text][0]) + np.abs(np.log10(y) - words[text][1]))
         assert kinds[at] == kind
         assert not columns["odd"][at]
-    covered = regions.rectangles(grid.of_column(columns["odd"]) != 0.0, grid)
+    covered = regions.cover_by_rectangles(grid.to_matrix(columns["odd"]) != 0.0, grid)
     inside = [
         any(a[0] <= u <= a[1] and b[0] <= v <= b[1] for a, b in covered) for u, v in zip(x, y, strict=True)
     ]
@@ -195,6 +206,6 @@ def test_regions_are_named_where_they_are_and_hatched_where_a_column_says_so() -
 
 
 def test_a_plot_knows_which_marks_its_axes_leave_out() -> None:
-    whole = plot(Mark("in", 2.0, 1.0, Look.CAP), Mark("above", 2.0, 10.0, Look.OWN))
-    assert [mark.name for mark in whole.outside] == ["above"]
-    assert whole.within(y=(0.5, 20.0)).outside == ()
+    whole = plot(Mark("in", 2.0, 1.0, Style.CAP), Mark("above", 2.0, 10.0, Style.ENTERED))
+    assert [mark.name for mark in whole.hidden_marks] == ["above"]
+    assert whole.with_limits(y=(0.5, 20.0)).hidden_marks == ()

@@ -29,8 +29,8 @@ from dpcore.mean import Counts, MeanParameters, VarianceSource
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
 from dpcore.report import content, script
-from dpcore.report.content import FigureData, Line, Proof, Report, Said
-from dpcore.report.document import SCHEMA, report_json
+from dpcore.report.content import AnswerContent, FigureData, Line, Proof, Report
+from dpcore.report.document import SCHEMA, write_report_json
 from dpcore.report.literals import Code
 
 PUBLIC, PRIVATE, RELEASE = Disclosure.PUBLIC, Disclosure.PRIVATE, Disclosure.DP_RELEASE
@@ -42,7 +42,7 @@ def report(kind: Disclosure, number: float = 771.0) -> Report:
     """A report in which every part computed from data says ``number``."""
     said = f"{number:g}"
     line = Line("Users", said, kind, note=said, help=said, number=number)
-    answer = Said(
+    answer = AnswerContent(
         title="",
         headline=f"Cap at **{said}**",
         detail=said,
@@ -56,8 +56,8 @@ def report(kind: Disclosure, number: float = 771.0) -> Report:
         page="Mean",
         question="How much?",
         parameters={"epsilon": 1.0},
-        asked=(Line("Privacy budget", "1", PUBLIC, number=1.0),),
-        made=MADE,
+        settings=(Line("Privacy budget", "1", PUBLIC, number=1.0),),
+        created=MADE,
         summary=(line,),
         answers=(answer,),
         figures=(
@@ -68,7 +68,7 @@ def report(kind: Disclosure, number: float = 771.0) -> Report:
         disclosure=kind,
         releases=(Line("x1", "0.5", RELEASE, number=0.5, label="DP release, ε = 1"),),
         choice={"answer": number},
-        versions=content.versions(),
+        versions=content.read_versions(),
     )
 
 
@@ -84,7 +84,7 @@ def labels(value: object) -> list[tuple[dict[str, object], str]]:
 
 
 def test_the_json_is_strict_and_labels_every_number():
-    document = json.loads(report_json(report(PRIVATE)), parse_constant=lambda text: pytest.fail(text))
+    document = json.loads(write_report_json(report(PRIVATE)), parse_constant=lambda text: pytest.fail(text))
     assert document["schema"] == SCHEMA
     assert document["holds_private_numbers"] is True
     (own, public) = document["figures"]
@@ -107,16 +107,16 @@ def test_the_json_is_strict_and_labels_every_number():
 
 
 def test_what_is_published_is_the_same_whatever_the_private_numbers():
-    one, other = (content.publishable(report(PRIVATE, number)) for number in (771.0, 12.5))
+    one, other = (content.remove_private(report(PRIVATE, number)) for number in (771.0, 12.5))
     assert one == replace(other, versions=one.versions, figures=one.figures)
-    assert report_json(one) == report_json(other)
+    assert write_report_json(one) == write_report_json(other)
     assert not one.holds_private
-    assert "771" not in report_json(one)
+    assert "771" not in write_report_json(one)
     assert [figure.key for figure in one.figures] == ["public"]
     assert [line.value for line in one.releases] == ["0.5"], "a DP release may be published"
     assert one.answers[0].assumptions == ("Counts are public",)
     assert one.choice is None
-    said = " ".join(one.left_out)
+    said = " ".join(one.omitted)
     for part in ("Summary of the data", "The choice", "Own figure"):
         assert part in said
 
@@ -125,14 +125,14 @@ def test_what_is_published_is_the_same_whatever_the_private_numbers():
 def test_of_other_data_everything_may_be_published(kind):
     of = report(kind)
     assert not of.holds_private
-    assert content.publishable(of) == replace(of, public_only=True)
+    assert content.remove_private(of) == replace(of, public_only=True)
 
 
 @pytest.mark.parametrize(
     "part",
     [
         {"summary": (Line("a", "1", PRIVATE),)},
-        {"asked": (Line("a", "1", PRIVATE),)},
+        {"settings": (Line("a", "1", PRIVATE),)},
         {"releases": (Line("a", "1", PRIVATE),)},
         {"figures": (FigureData("a", "a", "a", {}, PRIVATE),)},
         {"disclosure": PRIVATE},
@@ -142,12 +142,12 @@ def test_of_other_data_everything_may_be_published(kind):
 def test_one_private_part_makes_the_report_private(part):
     of = replace(report(PUBLIC), **part)
     assert of.holds_private
-    assert not content.publishable(of).holds_private
+    assert not content.remove_private(of).holds_private
 
 
 def test_the_summary_of_data_names_nobody_and_labels_all():
     data = samples.load("shop-events")
-    lines = content.data_lines(replace(data, disclosure=PRIVATE))
+    lines = content.summarise_dataset(replace(data, disclosure=PRIVATE))
     assert {line.disclosure for line in lines} == {PRIVATE}
     numbers = {line.name: line.number for line in lines if line.number is not None}
     # Counted from the file itself: 3,016 rows below a header, 400 different users, none with more than 140.
@@ -165,7 +165,7 @@ def test_versions_are_those_that_the_packages_say_of_themselves():
     import plotly
     import scipy
 
-    found = content.versions()
+    found = content.read_versions()
     assert found["numpy"] == np.__version__
     assert found["scipy"] == scipy.__version__
     assert found["plotly"] == plotly.__version__
@@ -178,7 +178,7 @@ def test_versions_are_those_that_the_packages_say_of_themselves():
 def rebuilt(value: object) -> object:
     """The object that its Python builds."""
     code = Code()
-    expression = code.of(value)
+    expression = code.write(value)
     names: dict[str, object] = {}
     exec("\n".join([*code.import_lines(), f"made = {expression}"]), names)
     return names["made"]
@@ -230,7 +230,7 @@ def test_arrays_come_back_and_strange_things_are_refused():
     assert rebuilt(np.array([3, 1])) == [3, 1]
     assert rebuilt(np.float64(0.1)) == 0.1
     with pytest.raises(TypeError, match="set"):
-        Code().of({1})
+        Code().write({1})
 
 
 def histogram_data(kind: Disclosure, sizes: int = 3, name: str = 'x"\n"""') -> Dataset:
@@ -249,7 +249,7 @@ def data_of(text: str) -> Dataset:
 
 
 def mean_script(source: script.Source, public_only: bool = False) -> str:
-    made = script.of_answer(
+    made = script.write_script(
         "Mean",
         MeanParameters(1.0),
         source,
@@ -298,7 +298,7 @@ def test_samples_and_generators_are_named():
     assert "50" in text.split("# %% The data")[1].split("# %% ")[0]
 
 
-@pytest.mark.parametrize(("kind", "sizes"), [(PRIVATE, 3), (PUBLIC, script.MOST_SIZES + 1)])
+@pytest.mark.parametrize(("kind", "sizes"), [(PRIVATE, 3), (PUBLIC, script.MAX_INLINE_SIZES + 1)])
 def test_private_and_long_histograms_are_read_from_their_file(kind, sizes, tmp_path, monkeypatch):
     from dpcore.report import csv_files
 
@@ -309,7 +309,7 @@ def test_private_and_long_histograms_are_read_from_their_file(kind, sizes, tmp_p
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit, match=f"The file {name} is missing. Download it on the page Your data"):
         data_of(text)
-    (tmp_path / name).write_text(csv_files.columns_csv(columns, kind), encoding="utf-8")
+    (tmp_path / name).write_text(csv_files.write_columns(columns, kind), encoding="utf-8")
     assert data_of(text).histogram == data.histogram
     assert data_of(text).disclosure is kind
     assert ("do not publish" in text.split("\n# %%")[0]) is (kind is PRIVATE)
@@ -320,7 +320,7 @@ def test_the_name_of_private_data_is_left_out_where_asked():
     data = Dataset(
         "secret.csv", "a file", PRIVATE, ContributionHistogram.from_counts([2, 1]), ("user",), values=values
     )
-    named, unnamed = (mean_script(script.Source(data, rows=True), one) for one in (False, True))
+    named, unnamed = (mean_script(script.Source(data, needs_rows=True), one) for one in (False, True))
     assert "secret.csv" in named
     assert "secret.csv" not in unnamed
     assert "your-file.csv" in unnamed

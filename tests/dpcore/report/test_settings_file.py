@@ -13,7 +13,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.data import samples
 from dpcore.data.layout import FileLayout, TableLayout
 from dpcore.report import settings_file
-from dpcore.report.settings_file import columns_of, read, reads_back, text
+from dpcore.report.settings_file import can_read_again, list_columns, read_settings, write_settings
 
 NASTY = (
     'a "b"',
@@ -41,13 +41,13 @@ def test_what_is_written_is_read_as_it_was():
         "none": None,
     }
     for name in NASTY:
-        held = tomllib.loads(text(("f", settings | {"name": name}), "f", SHOP, ()))
+        held = tomllib.loads(write_settings(("f", settings | {"name": name}), "f", SHOP, ()))
         assert held.pop("name") == name
         assert held == {key: value for key, value in settings.items() if value is not None}
 
 
 def test_columns_are_those_that_the_data_were_read_from():
-    assert columns_of(SHOP) == {
+    assert list_columns(SHOP) == {
         "user": "user_id",
         "value": "amount",
         "group": "product",
@@ -55,22 +55,22 @@ def test_columns_are_those_that_the_data_were_read_from():
     }
     pairs = replace(SHOP.pairs, further_columns=NASTY[:2])
     nasty = replace(SHOP, privacy_unit=NASTY[:3], pairs=pairs, disclosure=Disclosure.PRIVATE)
-    assert columns_of(nasty) == {
+    assert list_columns(nasty) == {
         "user": list(NASTY[:3]),
         "value": "amount",
         "group": ["product", *NASTY[:2]],
     }
-    held = tomllib.loads(text(("plan_bounds", {}), "plan", nasty, ("user", "value")))
+    held = tomllib.loads(write_settings(("plan_bounds", {}), "plan", nasty, ("user", "value")))
     assert held == {"user": list(NASTY[:3]), "value": "amount"}
-    assert columns_of(ss.count_bound([1, 2], epsilon=1).data) == {}
+    assert list_columns(ss.count_bound([1, 2], epsilon=1).data) == {}
     # Names that the file does not hold, and rows without a user that count, no call knows of.
-    assert reads_back(SHOP)
+    assert can_read_again(SHOP)
     for layout in (
         TableLayout((FileLayout("a.csv", names=("x", "y")),)),
         TableLayout((FileLayout("a.csv"),), missing_is_a_user=True),
     ):
-        assert not reads_back(replace(SHOP, layout=layout))
-    assert reads_back(replace(SHOP, layout=TableLayout((FileLayout("a.csv"),))))
+        assert not can_read_again(replace(SHOP, layout=layout))
+    assert can_read_again(replace(SHOP, layout=TableLayout((FileLayout("a.csv"),))))
 
 
 def test_what_cannot_be_read_is_a_sentence(tmp_path, monkeypatch):
@@ -86,17 +86,17 @@ def test_what_cannot_be_read_is_a_sentence(tmp_path, monkeypatch):
     ):
         file.write_bytes(content)
         with pytest.raises(InvalidInput, match=said):
-            read(file)
+            read_settings(file)
     nested = "a" + ".a" * 19
     file.write_text(f"{nested} = [0.1, 0.2, 0.3]\nb = [{', '.join(['0.5'] * 99)}]\nc = '{'Dr. A. B. ' * 9}'")
-    assert set(read(file)) == {"a", "b", "c"}
+    assert set(read_settings(file)) == {"a", "b", "c"}
     file.write_bytes(b"\xef\xbb\xbfepsilon = 1\r\n")  # As Windows writes it.
-    assert read(file) == {"epsilon": 1}
+    assert read_settings(file) == {"epsilon": 1}
     with pytest.raises(InvalidInput, match="cannot be read"):
-        read(tmp_path / "none.toml")
-    monkeypatch.setattr(settings_file, "MOST_BYTES", 3)
+        read_settings(tmp_path / "none.toml")
+    monkeypatch.setattr(settings_file, "MAX_BYTES", 3)
     with pytest.raises(InvalidInput, match="more than 3 bytes"):
-        read(file)
+        read_settings(file)
 
 
 def test_settings_of_any_kind_get_all_their_sentences():

@@ -12,7 +12,7 @@ from dpcore.training import bassily, optimum
 from dpcore.training.bassily import Reading, StepSize
 from dpcore.training.losses import LossKind
 from dpcore.training.rows import ClassifierRows
-from dpcore.training.weighting import Cell, Method, random_ranks
+from dpcore.training.weighting import Cell, Method, draw_ranks
 
 
 def some_rows(num_users: int = 9, seed: int = 0) -> ClassifierRows:
@@ -30,14 +30,14 @@ def some_rows(num_users: int = 9, seed: int = 0) -> ClassifierRows:
 @pytest.mark.parametrize("step_size", StepSize)
 def test_it_is_the_algorithm_written_out(method, step_size):
     rows, bound, epsilon, runs = some_rows(), 2.0, 30.0, 3
-    found = bassily.train(rows, Cell(method, bound), epsilon, 5, range(runs), Reading(step_size))
+    found = bassily.train_bassily(rows, Cell(method, bound), epsilon, 5, range(runs), Reading(step_size))
     m, d, delta = rows.num_users, 2, 0.1
     kept = np.minimum(bound, rows.sizes)
     lipschitz = kept.max() / kept.sum()
     sigma = math.sqrt(32 * lipschitz**2 * m**2 * math.log(m / delta) * math.log(1 / delta)) / epsilon
-    assert bassily.noise_scale(m, lipschitz, epsilon) == pytest.approx(sigma)
+    assert bassily.compute_noise_scale(m, lipschitz, epsilon) == pytest.approx(sigma)
     radius = math.sqrt(d * 10.0**2)  # the farthest corner of [-10, 10]^d
-    ranks = random_ranks(rows, 5, range(runs))
+    ranks = draw_ranks(rows, 5, range(runs))
     rng, theta = np.random.default_rng([5, 3, 0]), np.zeros((runs, d))
     for t in range(1, m * m):
         chosen = rng.integers(0, m, runs)
@@ -61,9 +61,9 @@ def test_it_is_the_algorithm_written_out(method, step_size):
 
 def test_without_noise_it_comes_near_the_optimum():
     rows = some_rows(40, seed=2)
-    theta = bassily.train(rows, Cell(Method.SMOOTH, 12.0), 1e9, 0, range(4))
-    found = LossKind.LOGISTIC.at(rows.signed @ theta).mean(axis=0)
-    own = optimum.fit(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), 14.0).certificate
+    theta = bassily.train_bassily(rows, Cell(Method.SMOOTH, 12.0), 1e9, 0, range(4))
+    found = LossKind.LOGISTIC.evaluate(rows.signed @ theta).mean(axis=0)
+    own = optimum.fit_model(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), 14.0).certificate
     # Long rows have clipped gradients, and steps of 1/√t are stochastic: it ends a little above the least loss.
     assert np.all(found >= own.lower_bound)
     assert found.mean() < own.value + 0.1
@@ -79,16 +79,16 @@ def test_a_table_keeps_what_is_done():
         return asked > 3
 
     shares = []
-    table = bassily.fill(
+    table = bassily.fill_paper_table(
         rows, 30.0, Reading(), 3, progress=shares.append, should_stop=stop, on_more=seen.append
     )
     assert [cell.bound for cell in table.cells] == [1, 2, 3, 4, 1, 2, 3, 4, rows.sizes.max()]
-    assert 0 < table.done.size < 9
+    assert 0 < table.finished_cells.size < 9
     assert shares == sorted(shares)
-    assert len(seen) == table.done.size
-    whole = bassily.fill(rows, 30.0, Reading(), 3)
-    assert whole.done.size == 9
-    assert whole.losses[table.done] == pytest.approx(table.losses[table.done])
+    assert len(seen) == table.finished_cells.size
+    whole = bassily.fill_paper_table(rows, 30.0, Reading(), 3)
+    assert whole.finished_cells.size == 9
+    assert whole.losses[table.finished_cells] == pytest.approx(table.losses[table.finished_cells])
     assert whole.standard_error[0] == pytest.approx(whole.losses[0].std(ddof=1) / math.sqrt(3))
     with pytest.raises(InvalidInput, match="hare must"):
         Reading(share=1.5)
@@ -97,6 +97,6 @@ def test_a_table_keeps_what_is_done():
 def test_one_user_takes_no_step() -> None:
     # m² - 1 = 0 steps lead from θ = 0 nowhere.
     alone = ClassifierRows(np.array([[0.5, 0.5], [0.1, 0.2]]), np.array([1.0, -1.0]), np.array([0, 0]))
-    found = bassily.train(alone, Cell(Method.SMOOTH, 1.0), 1.0, 0, range(2))
+    found = bassily.train_bassily(alone, Cell(Method.SMOOTH, 1.0), 1.0, 0, range(2))
     assert found is not None
     assert np.array_equal(found, np.zeros((2, 2)))

@@ -13,13 +13,13 @@ from scipy.optimize import minimize
 from scipy.stats import beta
 
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Neighbours, sampled_gaussian_epsilon
+from dpcore.common.privacy import Neighbours, bound_sampled_epsilon
 from dpcore.training import account, descent, optimum, output
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.losses import LossKind
 from dpcore.training.mechanism import Average, Mechanism
-from dpcore.training.rows import ClassifierRows, Scaling, hold_out, prepare
-from dpcore.training.weighting import Cell, Method, random_ranks, smooth_weights
+from dpcore.training.rows import ClassifierRows, Scaling, hold_out, prepare_rows
+from dpcore.training.weighting import Cell, Method, compute_smooth_weights, draw_ranks
 
 ADD, REPLACE, VALUES = (
     Neighbours.ADD_OR_REMOVE_USER,
@@ -41,7 +41,7 @@ def some_rows(seed: int = 0, sizes: tuple[int, ...] = (1, 4, 2, 9, 1, 3), d: int
 
 def generated(num_users: int = 300, **changes) -> ClassifierRows:
     made = TrainingGenerator(num_users=num_users, **changes).generate()
-    return prepare(made.dataset.table, made.scaling, 0.5)
+    return prepare_rows(made.dataset.table, made.scaling, 0.5)
 
 
 # --- losses -------------------------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ def test_the_logistic_slope_is_exact_however_far_out():
     margins = np.array([-1e9, -800.0, -37.0, -1e-9, 0.0, 0.3, 37.0, 700.0, 800.0, 1e9])
     with mp.workdps(40):
         exact = [float(-1 / (1 + mp.exp(mp.mpf(float(m))))) for m in margins]
-    assert LossKind.LOGISTIC.slope(margins) == pytest.approx(exact, rel=1e-15, abs=1e-300)
+    assert LossKind.LOGISTIC.differentiate(margins) == pytest.approx(exact, rel=1e-15, abs=1e-300)
 
 
 @pytest.mark.parametrize("loss", LossKind)
@@ -59,19 +59,21 @@ def test_slope_and_curvature_are_derivatives_of_the_loss(loss):
     # Central differences, off the hinge's two kinks at 1/2 and 1.
     m = np.array([-30.0, -3.0, -0.2, 0.3, 0.6, 0.9, 1.2, 4.0, 30.0])
     step = 1e-5
-    assert loss.slope(m) == pytest.approx((loss.at(m + step) - loss.at(m - step)) / (2 * step), abs=1e-8)
-    slopes = (loss.slope(m + step) - loss.slope(m - step)) / (2 * step)
-    assert loss.curvature(m) == pytest.approx(slopes, abs=1e-8)
-    assert loss.curvature(np.linspace(-9, 9, 999)).max() <= loss.smoothness * (1 + 1e-12)
-    assert not loss.has_bounded_slope or np.abs(loss.slope(np.linspace(-99, 99, 999))).max() <= 1.0
+    assert loss.differentiate(m) == pytest.approx(
+        (loss.evaluate(m + step) - loss.evaluate(m - step)) / (2 * step), abs=1e-8
+    )
+    slopes = (loss.differentiate(m + step) - loss.differentiate(m - step)) / (2 * step)
+    assert loss.differentiate_twice(m) == pytest.approx(slopes, abs=1e-8)
+    assert loss.differentiate_twice(np.linspace(-9, 9, 999)).max() <= loss.smoothness * (1 + 1e-12)
+    assert not loss.has_bounded_slope or np.abs(loss.differentiate(np.linspace(-99, 99, 999))).max() <= 1.0
 
 
 def test_losses_are_what_their_names_say():
     m = np.array([-2.0, 0.0, 0.75, 3.0])
-    assert LossKind.LOGISTIC.at(m) == pytest.approx(-np.log(1 / (1 + np.exp(-m))))
+    assert LossKind.LOGISTIC.evaluate(m) == pytest.approx(-np.log(1 / (1 + np.exp(-m))))
     y, z = np.array([1.0, -1.0, 1.0, -1.0]), np.array([-2.0, 0.0, 0.75, -3.0])
-    assert LossKind.SQUARED.at(y * z) == pytest.approx((y - z) ** 2 / 2)
-    assert LossKind.HINGE.at(m) == pytest.approx([2.75, 0.75, 0.0625, 0.0])
+    assert LossKind.SQUARED.evaluate(y * z) == pytest.approx((y - z) ** 2 / 2)
+    assert LossKind.HINGE.evaluate(m) == pytest.approx([2.75, 0.75, 0.0625, 0.0])
 
 
 # --- rows ---------------------------------------------------------------------------------------------------
@@ -112,12 +114,12 @@ def test_a_user_is_held_out_with_all_rows():
 def gradient_of(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, keys: dict[int, int]):
     """The summed gradient; under a cap each user keeps rows by an order of their own, the same beside any others."""
     if cell.method is Method.CLIPPED_SUM:
-        return descent.clipped_user_sums(rows, mechanism, cell.bound, 2)
+        return descent.make_clipped_gradient(rows, mechanism, cell.bound, 2)
     if cell.method is Method.SMOOTH:
-        weights = smooth_weights(rows.sizes, cell.bound)[rows.users][:, None]
-        return descent.summed_gradient(rows, mechanism, weights)
+        weights = compute_smooth_weights(rows.sizes, cell.bound)[rows.users][:, None]
+        return descent.make_weighted_gradient(rows, mechanism, weights)
     ranks = np.concatenate([np.random.default_rng(keys[u]).permutation(s) for u, s in enumerate(rows.sizes)])
-    return descent.summed_gradient(rows, mechanism, (ranks < cell.bound).astype(float)[:, None])
+    return descent.make_weighted_gradient(rows, mechanism, (ranks < cell.bound).astype(float)[:, None])
 
 
 @settings(max_examples=150, deadline=None)
@@ -141,7 +143,7 @@ def test_one_user_moves_the_summed_gradient_by_no_more_than_declared(data, metho
     everybody = gradient_of(rows, mechanism, Cell(method, bound), keys)(theta)
     # The last user goes, or is replaced by one whose rows all point the same way with the other label.
     last = len(sizes) - 1
-    rest = rows.of_users(np.arange(last))
+    rest = rows.select_users(np.arange(last))
     if relation is not ADD:
         size = sizes[last] if relation is VALUES else data.draw(st.integers(1, 12))
         direction = -theta[:, :1].T if np.any(theta) else np.ones((1, 3))
@@ -153,10 +155,11 @@ def test_one_user_moves_the_summed_gradient_by_no_more_than_declared(data, metho
         )
         keys[last] = keys[last + 1]
     moved = np.linalg.norm(everybody - gradient_of(rest, mechanism, Cell(method, bound), keys)(theta), axis=0)
-    noise = account.plan(1.0, 1e-5, relation, bound, 30, clip)
+    noise = account.plan_noise(1.0, 1e-5, relation, bound, 30, clip)
     assert np.all(moved <= noise.gradient_sensitivity * (1 + 1e-12))
     weight = abs(
-        descent.total_weight(rows, Cell(method, bound)) - descent.total_weight(rest, Cell(method, bound))
+        descent.compute_total_weight(rows, Cell(method, bound))
+        - descent.compute_total_weight(rest, Cell(method, bound))
     )
     assert weight <= noise.weight_sensitivity * (1 + 1e-12) + 1e-12
 
@@ -193,19 +196,19 @@ def test_averages_are_smooth_weights_of_one_row_and_a_large_bound_is_none():
             assert gradient_of(rows, mechanism, Cell(method, bound), keys)(theta) == pytest.approx(whole)
     below = gradient_of(rows, mechanism, Cell(Method.SMOOTH, 0.25), {})(theta)
     assert below == pytest.approx(0.25 * averaged)
-    assert descent.total_weight(rows, Cell(Method.SMOOTH, 0.25)) == pytest.approx(0.25 * 6)
+    assert descent.compute_total_weight(rows, Cell(Method.SMOOTH, 0.25)) == pytest.approx(0.25 * 6)
 
 
 def test_a_cap_keeps_random_rows_anew_in_every_run():
     rows = some_rows(sizes=(1, 5, 2))
-    ranks = random_ranks(rows, 7, range(4000))
+    ranks = draw_ranks(rows, 7, range(4000))
     kept = ranks < 2
     assert (kept[:1].all(), kept[6:].all()) == (True, True)  # whoever has at most two rows
     assert np.all(kept[1:6].sum(axis=0) == 2)
     # Each of the five rows is kept with probability 2/5: a normal interval of 5 standard errors.
     share = kept[1:6].mean(axis=1)
     assert np.all(np.abs(share - 0.4) < 5 * math.sqrt(0.24 / 4000))
-    assert np.array_equal(random_ranks(rows, 7, range(10, 12)), ranks[:, 10:12])
+    assert np.array_equal(draw_ranks(rows, 7, range(10, 12)), ranks[:, 10:12])
 
 
 # --- noise --------------------------------------------------------------------------------------------------
@@ -224,7 +227,7 @@ def no_noise(monkeypatch):
     def zeros(mechanism, num_features, seed, runs):
         return np.zeros((mechanism.steps, num_features, len(runs))), np.zeros(len(runs))
 
-    monkeypatch.setattr(descent, "noise_of", zeros)
+    monkeypatch.setattr(descent, "draw_noise", zeros)
 
 
 @pytest.mark.parametrize("relation", Neighbours)
@@ -234,7 +237,7 @@ def test_all_steps_together_are_one_gaussian_of_the_whole_budget(relation, bound
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     epsilon, delta = 1.3, 1e-5
-    noise = account.plan(epsilon, delta, relation, bound, steps, clip)
+    noise = account.plan_noise(epsilon, delta, relation, bound, steps, clip)
     with np.errstate(all="ignore"):
         whole = get_epsilon_gaussian(1 / squared_ratio(noise) ** 0.5, delta)
     assert whole <= epsilon
@@ -255,11 +258,13 @@ def test_all_steps_together_are_one_gaussian_of_the_whole_budget(relation, bound
 
 
 def test_public_counts_pay_nothing_for_the_sum_of_weights():
-    assert account.plan(1.0, 1e-5, VALUES, 5.0, 30).weight == 0.0
-    assert account.plan(1.0, 1e-5, REPLACE, 1.0, 30).weight == 0.0  # averages of a public number of users
-    assert account.plan(1.0, 1e-5, REPLACE, 5.0, 30).weight > 0.0
-    one = account.plan(1.0, 1e-5, VALUES, 5.0, 30).gradient
-    assert account.plan(1.0, 1e-5, ADD, 5.0, 30).gradient == pytest.approx(one / 2 / math.sqrt(0.95))
+    assert account.plan_noise(1.0, 1e-5, VALUES, 5.0, 30).weight == 0.0
+    assert (
+        account.plan_noise(1.0, 1e-5, REPLACE, 1.0, 30).weight == 0.0
+    )  # averages of a public number of users
+    assert account.plan_noise(1.0, 1e-5, REPLACE, 5.0, 30).weight > 0.0
+    one = account.plan_noise(1.0, 1e-5, VALUES, 5.0, 30).gradient
+    assert account.plan_noise(1.0, 1e-5, ADD, 5.0, 30).gradient == pytest.approx(one / 2 / math.sqrt(0.95))
 
 
 def audited(mechanism: Mechanism, delta: float, runs: int = 12_000) -> float:
@@ -272,11 +277,11 @@ def audited(mechanism: Mechanism, delta: float, runs: int = 12_000) -> float:
     x = np.zeros((21, 1))
     x[20] = 1.0
     with_user = ClassifierRows(x, np.ones(21), np.arange(21))
-    without = with_user.of_users(np.arange(20))
+    without = with_user.select_users(np.arange(20))
     models = []
     for seed, rows in ((1, with_user), (2, without)):
         parts = [
-            descent.train(rows, mechanism, Cell(Method.SMOOTH, 1.0), seed, range(s, s + 6_000))
+            descent.train_cell(rows, mechanism, Cell(Method.SMOOTH, 1.0), seed, range(s, s + 6_000))
             for s in range(0, runs, 6_000)
         ]
         models.append(np.concatenate([part[0] for part in parts]))
@@ -298,21 +303,21 @@ def test_sampled_users_pay_less_and_never_more_than_asked():
     from dp_accounting.rdp import RdpAccountant
 
     epsilon, delta = 1.2, 1e-5
-    full = account.plan(epsilon, delta, ADD, 2.0, 40)
+    full = account.plan_noise(epsilon, delta, ADD, 2.0, 40)
     for sampled in (0.05, 0.5):
-        noise = account.plan(epsilon, delta, ADD, 2.0, 40, sampled=sampled)
+        noise = account.plan_noise(epsilon, delta, ADD, 2.0, 40, sampling_probability=sampled)
         multiplier = noise.gradient / noise.gradient_sensitivity
         weight = noise.weight / noise.weight_sensitivity
         assert noise.gradient < full.gradient
-        assert sampled_gaussian_epsilon(multiplier, sampled, 40, weight, delta) <= epsilon
-        assert sampled_gaussian_epsilon(0.98 * multiplier, sampled, 40, weight, delta) > epsilon
+        assert bound_sampled_epsilon(multiplier, sampled, 40, weight, delta) <= epsilon
+        assert bound_sampled_epsilon(0.98 * multiplier, sampled, 40, weight, delta) > epsilon
         # Another accountant, by Rényi divergences, whose bound is looser: it must not say less.
         with np.errstate(all="ignore"):
             other = RdpAccountant()
             step = PoissonSampledDpEvent(sampled, GaussianDpEvent(multiplier))
             other.compose(SelfComposedDpEvent(step, 40)).compose(GaussianDpEvent(weight))
             assert epsilon * 0.99 < other.get_epsilon(delta) < 1.5 * epsilon
-    nearly = account.plan(epsilon, delta, ADD, 2.0, 40, sampled=0.999)
+    nearly = account.plan_noise(epsilon, delta, ADD, 2.0, 40, sampling_probability=0.999)
     assert nearly.gradient == pytest.approx(full.gradient, rel=0.01)
     with pytest.raises(InvalidInput, match="come or go only"):
         Mechanism(1.0, 1e-5, REPLACE, sampled=0.5)
@@ -326,8 +331,8 @@ def test_a_step_has_its_share_of_the_users(method, no_noise):
     mechanism = Mechanism(1.0, 1e-5, steps=1, sampled=0.4, radius=1e6)
     cell = Cell(method, 2.0)
     runs = range(2000)
-    found = descent.train(rows, mechanism, cell, 0, runs)
-    whole = descent.train(rows, Mechanism(1.0, 1e-5, steps=1, radius=1e6), cell, 0, runs)
+    found = descent.train_cell(rows, mechanism, cell, 0, runs)
+    whole = descent.train_cell(rows, Mechanism(1.0, 1e-5, steps=1, radius=1e6), cell, 0, runs)
     error = found.std(axis=1) / math.sqrt(2000)
     assert np.all(np.abs(found.mean(axis=1) - whole.mean(axis=1)) < 5 * error)
     assert np.all(found.std(axis=1) > 0.01)
@@ -351,21 +356,21 @@ def test_without_noise_descent_ends_at_the_optimum(no_noise):
     rows = generated(80)
     for method, bound in ((Method.SMOOTH, 2.5), (Method.SMOOTH, 60.0)):
         mechanism = Mechanism(1.0, 1e-5, steps=1000, step_size=1.99, average=Average.LAST)
-        theta = descent.train(rows, mechanism, Cell(method, bound), 0, range(2))
+        theta = descent.train_cell(rows, mechanism, Cell(method, bound), 0, range(2))
         assert theta[:, 0] == pytest.approx(theta[:, 1])
-        best = optimum.fit(
-            rows, LossKind.LOGISTIC, smooth_weights(rows.sizes, bound)[rows.users], mechanism.radius
+        best = optimum.fit_model(
+            rows, LossKind.LOGISTIC, compute_smooth_weights(rows.sizes, bound)[rows.users], mechanism.radius
         )
         assert best.certificate.proves(1e-10)
-        weights = smooth_weights(rows.sizes, bound)[rows.users]
-        reached = weights @ LossKind.LOGISTIC.at(rows.signed @ theta[:, 0]) / weights.sum()
+        weights = compute_smooth_weights(rows.sizes, bound)[rows.users]
+        reached = weights @ LossKind.LOGISTIC.evaluate(rows.signed @ theta[:, 0]) / weights.sum()
         assert reached == pytest.approx(best.certificate.value, abs=2e-5)
         assert reached >= best.certificate.lower_bound
 
 
 def test_the_optimum_is_that_of_scipy_on_rows_of_weighted_users():
     rows = generated(150)
-    weights = smooth_weights(rows.sizes, 3.0)[rows.users]
+    weights = compute_smooth_weights(rows.sizes, 3.0)[rows.users]
 
     def loss_and_slope(theta):
         margins = rows.signed @ theta
@@ -375,7 +380,7 @@ def test_the_optimum_is_that_of_scipy_on_rows_of_weighted_users():
     theirs = minimize(
         loss_and_slope, np.zeros(rows.signed.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-9}
     )
-    ours = optimum.fit(rows, LossKind.LOGISTIC, weights, 1e3)
+    ours = optimum.fit_model(rows, LossKind.LOGISTIC, weights, 1e3)
     assert ours.theta == pytest.approx(theirs.x, abs=1e-6)
 
 
@@ -396,7 +401,7 @@ def test_the_optimum_is_that_of_a_general_solver(loss, radius, penalty):
     objective = (weights / weights.sum()) @ each + penalty / 2 * cp.sum_squares(theta)
     problem = cp.Problem(cp.Minimize(objective), [cp.norm(theta) <= radius])
     value = problem.solve(solver=cp.CLARABEL)
-    ours = optimum.fit(rows, loss, weights, radius, penalty)
+    ours = optimum.fit_model(rows, loss, weights, radius, penalty)
     assert ours.certificate.value == pytest.approx(value, abs=1e-7)
     assert ours.certificate.lower_bound <= value + 1e-8
     assert ours.certificate.proves(1e-8)
@@ -408,15 +413,15 @@ def test_features_that_say_the_same_or_nothing_leave_an_optimum(loss):
     rows = some_rows(3, (9, 14, 20), d=1)
     x = rows.features[:, 0]
     same = ClassifierRows(np.column_stack((x / 2, x / 2, np.zeros(43))), rows.signs, rows.users)
-    alone = optimum.fit(rows, loss, np.ones(43), 40.0)
-    found = optimum.fit(same, loss, np.ones(43), 80.0)
+    alone = optimum.fit_model(rows, loss, np.ones(43), 40.0)
+    found = optimum.fit_model(same, loss, np.ones(43), 80.0)
     assert found.certificate.value == pytest.approx(alone.certificate.value, abs=1e-10)
     assert found.certificate.proves(1e-7)
 
 
 def test_a_certificate_fails_on_half_a_fit(monkeypatch):
     monkeypatch.setattr(optimum, "_NEWTON_STEPS", 1)
-    half = optimum.fit(some_rows(3, (9, 14, 20)), LossKind.LOGISTIC, np.ones(43), 50.0)
+    half = optimum.fit_model(some_rows(3, (9, 14, 20)), LossKind.LOGISTIC, np.ones(43), 50.0)
     assert not half.certificate.proves(1e-3)
 
 
@@ -424,12 +429,12 @@ def test_a_certificate_fails_on_half_a_fit(monkeypatch):
 def test_the_best_constant_beats_all_others(loss):
     rows = some_rows(1, (9, 30))
     scores = np.linspace(-3, 3, 6001)
-    grid = [loss.at(rows.signs * z).mean() for z in scores]
-    found = loss.at(rows.signs * optimum.best_constant(rows, loss)).mean()
+    grid = [loss.evaluate(rows.signs * z).mean() for z in scores]
+    found = loss.evaluate(rows.signs * optimum.find_best_constant(rows, loss)).mean()
     assert found <= min(grid) + 1e-12
     assert found == pytest.approx(min(grid), abs=1e-5)
     alone = ClassifierRows(rows.features[:3], np.ones(3), np.arange(3))
-    assert loss.at(np.array([optimum.best_constant(alone, loss)]))[0] < 1e-8
+    assert loss.evaluate(np.array([optimum.find_best_constant(alone, loss)]))[0] < 1e-8
 
 
 # --- output perturbation ------------------------------------------------------------------------------------
@@ -440,16 +445,16 @@ def test_one_user_moves_the_penalised_minimiser_by_no_more_than_declared():
     bound, penalty = 2.0, output.REGULARISATION
     for seed in range(6):
         rows = some_rows(seed)
-        weights = smooth_weights(rows.sizes, bound)
+        weights = compute_smooth_weights(rows.sizes, bound)
         sums = weights * rows.sizes
-        whole = optimum.fit(rows, LossKind.HINGE, weights[rows.users], math.inf, penalty)
+        whole = optimum.fit_model(rows, LossKind.HINGE, weights[rows.users], math.inf, penalty)
         assert whole.certificate.proves(1e-9)
         for user in range(rows.num_users):
             others = np.delete(np.arange(rows.num_users), user)
-            rest = rows.of_users(others)
+            rest = rows.select_users(others)
             # The same N: the mean over the others has a penalty that is larger by sum / rest.
             larger = penalty * sums.sum() / sums[others].sum()
-            left = optimum.fit(rest, LossKind.HINGE, weights[others][rest.users], math.inf, larger)
+            left = optimum.fit_model(rest, LossKind.HINGE, weights[others][rest.users], math.inf, larger)
             assert np.linalg.norm(whole.theta - left.theta) <= bound / (sums.sum() * penalty)
 
 
@@ -457,12 +462,14 @@ def test_output_perturbation_has_the_noise_that_it_declares():
     rows = generated(60)
     mechanism = Mechanism(2.0, 1e-5, VALUES, radius=1e6)
     cell = Cell(Method.SMOOTH, 1.0)
-    models = output.perturb(rows, mechanism, cell, 0, range(400))
-    best = optimum.fit(rows, LossKind.LOGISTIC, smooth_weights(rows.sizes, 1.0)[rows.users], math.inf, 0.01)
-    scale = account.plan(2.0, 1e-5, VALUES, 1.0, 1).gradient / (60 * 0.01)
+    models = output.perturb_minimiser(rows, mechanism, cell, 0, range(400))
+    best = optimum.fit_model(
+        rows, LossKind.LOGISTIC, compute_smooth_weights(rows.sizes, 1.0)[rows.users], math.inf, 0.01
+    )
+    scale = account.plan_noise(2.0, 1e-5, VALUES, 1.0, 1).gradient / (60 * 0.01)
     errors = (models - best.theta[:, None]).ravel() / scale
     # 2,800 standard normals: mean and variance within 5 standard errors.
     assert abs(errors.mean()) < 5 / math.sqrt(errors.size)
     assert abs(errors.var() - 1) < 5 * math.sqrt(2 / errors.size)
     with pytest.raises(ValueError, match="bounded slope"):
-        output.perturb(rows, Mechanism(1.0, 1e-5, loss=LossKind.SQUARED), cell, 0, range(1))
+        output.perturb_minimiser(rows, Mechanism(1.0, 1e-5, loss=LossKind.SQUARED), cell, 0, range(1))

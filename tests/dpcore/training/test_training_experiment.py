@@ -11,12 +11,12 @@ import pytest
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import GaussianNoise, Neighbours
 from dpcore.training import account, descent, excess, experiment, pace
-from dpcore.training.experiment import Experiment, Held, over_splits
+from dpcore.training.experiment import Experiment, Side, summarise_splits
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.losses import LossKind
 from dpcore.training.mechanism import Average, Mechanism
-from dpcore.training.rows import ClassifierRows, hold_out, prepare
-from dpcore.training.scores import Measure, Over, constant_scores, scores
+from dpcore.training.rows import ClassifierRows, hold_out, prepare_rows
+from dpcore.training.scores import Measure, ScoreUnit, compute_scores, score_constant
 from dpcore.training.weighting import Cell, Method
 
 METHODS = (Method.SMOOTH, Method.CAP, Method.CLIPPED_SUM, Method.OUTPUT)
@@ -25,7 +25,7 @@ CELLS = tuple(Cell(method, bound) for method in METHODS for bound in (1.0, 4.0))
 
 def small(runs: int = 25, **changes) -> Experiment:
     made = TrainingGenerator(num_users=80, informative=2).generate()
-    train, test = hold_out(prepare(made.dataset.table, made.scaling, 0.5), 0.25, 0)
+    train, test = hold_out(prepare_rows(made.dataset.table, made.scaling, 0.5), 0.25, 0)
     return Experiment(train, test, Mechanism(1.0, 1e-5, **({"steps": 8} | changes)), CELLS, runs)
 
 
@@ -34,8 +34,8 @@ def small(runs: int = 25, **changes) -> Experiment:
 
 def test_stop_and_resume_lose_nothing():
     question = small()
-    whole = experiment.fill(question.empty())
-    assert whole.finished
+    whole = experiment.fill_table(question.make_empty_table())
+    assert whole.is_finished
     for after in (0, 3, 40, 90):
         asked = 0
 
@@ -44,10 +44,10 @@ def test_stop_and_resume_lose_nothing():
             asked += 1
             return asked > limit
 
-        table = experiment.fill(question.empty(), should_stop=stop)
-        assert not table.finished
+        table = experiment.fill_table(question.make_empty_table(), should_stop=stop)
+        assert not table.is_finished
         kept = np.isfinite(table.scores)
-        resumed = experiment.fill(table)
+        resumed = experiment.fill_table(table)
         assert np.array_equal(resumed.scores[kept], table.scores[kept])
         assert resumed.scores == pytest.approx(whole.scores, rel=1e-9)
 
@@ -55,18 +55,25 @@ def test_stop_and_resume_lose_nothing():
 def test_every_run_stands_for_itself():
     # A run made alone is the run made with others, and a longer table begins with a shorter one.
     question, longer = small(12), small(30)
-    one, other = experiment.fill(question.empty()), experiment.fill(longer.empty())
+    one, other = (
+        experiment.fill_table(question.make_empty_table()),
+        experiment.fill_table(longer.make_empty_table()),
+    )
     assert other.scores[:, :12] == pytest.approx(one.scores, rel=1e-9)
-    alone = descent.train(question.train, question.mechanism, CELLS[2], 0, range(7, 8))
-    found = scores(question.test, LossKind.LOGISTIC, alone)[0]
-    assert one.scores[2, 7, Held.HELD_OUT] == pytest.approx(found, rel=1e-9)
+    alone = descent.train_cell(question.train, question.mechanism, CELLS[2], 0, range(7, 8))
+    found = compute_scores(question.test, LossKind.LOGISTIC, alone)[0]
+    assert one.scores[2, 7, Side.HELD_OUT] == pytest.approx(found, rel=1e-9)
     assert np.unique(one.scores[0, :, 1, 0, 0]).size == 12
 
 
 def test_the_first_runs_of_all_methods_come_first_and_are_told():
     seen, shares = [], []
     question = small(25)
-    experiment.fill(question.empty(), progress=shares.append, on_more=lambda table: seen.append(table.done))
+    experiment.fill_table(
+        question.make_empty_table(),
+        progress=shares.append,
+        on_update=lambda table: seen.append(table.runs_done),
+    )
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
     assert seen[0].tolist() == [10, 10, 0, 0, 0, 0, 0, 0]
@@ -77,30 +84,30 @@ def test_the_first_runs_of_all_methods_come_first_and_are_told():
 
 def test_a_summary_has_the_mean_and_its_error():
     question = small(20)
-    table = experiment.fill(question.empty())
-    values = table.scores[3, :, Held.HELD_OUT, 1, 1]
-    found = table.summary(Measure.ACCURACY, Over.USERS)
+    table = experiment.fill_table(question.make_empty_table())
+    values = table.scores[3, :, Side.HELD_OUT, 1, 1]
+    found = table.summarise(Measure.ACCURACY, ScoreUnit.USERS)
     assert found.mean[3] == pytest.approx(values.mean())
     assert found.standard_error[3] == pytest.approx(values.std(ddof=1) / math.sqrt(20))
     assert found.half_width[3] == pytest.approx(
         2.093024 * found.standard_error[3], rel=1e-6
     )  # t of 19, 97.5 %
-    empty = question.empty().summary(Measure.LOSS, Over.ROWS)
+    empty = question.make_empty_table().summarise(Measure.LOSS, ScoreUnit.ROWS)
     assert np.isnan(empty.mean).all()
-    assert experiment.best(question.empty(), Method.SMOOTH) is None
+    assert experiment.find_best(question.make_empty_table(), Method.SMOOTH) is None
     with pytest.raises(InvalidInput, match=r"uns must(.|\n)*no method"):
         Experiment(question.train, question.test, question.mechanism, (), 1)
 
 
 def test_the_best_bound_is_the_least_mean_and_its_stretch_is_near():
-    table = experiment.fill(small(10).empty())
-    best = experiment.best(table, Method.CAP)
-    means = table.summary(Measure.LOSS, Over.ROWS).mean
-    assert means[best.at] == min(means[2], means[3])
+    table = experiment.fill_table(small(10).make_empty_table())
+    best = experiment.find_best(table, Method.CAP)
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+    assert means[best.cell_index] == min(means[2], means[3])
     for at in (2, 3):
         inside = best.low <= CELLS[at].bound <= best.high
-        assert inside is bool(means[at] <= 1.05 * means[best.at])
-    gain, half = experiment.paired_difference(table, 2, 3)
+        assert inside is bool(means[at] <= 1.05 * means[best.cell_index])
+    gain, half = experiment.compare_paired(table, 2, 3)
     each = table.scores[2, :, 1, 0, 0] - table.scores[3, :, 1, 0, 0]
     assert gain == pytest.approx(each.mean())
     assert half == pytest.approx(2.262157 * each.std(ddof=1) / math.sqrt(10), rel=1e-6)  # t of 9
@@ -109,39 +116,39 @@ def test_the_best_bound_is_the_least_mean_and_its_stretch_is_near():
 def test_references_and_scores_by_hand():
     features = np.array([[1.0], [0.5], [-1.0], [0.0]])
     rows = ClassifierRows(features, np.array([1.0, -1.0, -1.0, 1.0]), np.array([0, 0, 0, 1]))
-    found = scores(rows, LossKind.SQUARED, np.array([[2.0]]))[0]
+    found = compute_scores(rows, LossKind.SQUARED, np.array([[2.0]]))[0]
     # Margins 2, -1, 2, 0: losses 1/2, 2, 1/2, 1/2; right 1, 0, 1, 1/2.
     assert found[0] == pytest.approx([3.5 / 4, 2.5 / 4])
     assert found[1] == pytest.approx([(1.0 + 0.5) / 2, (2 / 3 + 0.5) / 2])
-    guess = constant_scores(rows, LossKind.SQUARED, 0.5)
+    guess = score_constant(rows, LossKind.SQUARED, 0.5)
     assert guess[0] == pytest.approx([(0.125 * 2 + 1.125 * 2) / 4, 0.5])
     question = small()
-    known = experiment.references(question)
+    known = experiment.compute_references(question)
     assert known.certificate.proves(1e-9)
-    assert known.no_privacy[0, Held.TRAINED, 0, 0] == pytest.approx(known.certificate.value)
-    assert known.guessing[0, Held.TRAINED, 0, 0] > known.no_privacy[0, Held.TRAINED, 0, 0]
+    assert known.no_privacy[0, Side.TRAINED, 0, 0] == pytest.approx(known.certificate.value)
+    assert known.guessing[0, Side.TRAINED, 0, 0] > known.no_privacy[0, Side.TRAINED, 0, 0]
     share = np.mean(question.train.signs > 0)
     entropy = -share * math.log(share) - (1 - share) * math.log(1 - share)
-    assert known.guessing[0, Held.TRAINED, 0, 0] == pytest.approx(entropy)
+    assert known.guessing[0, Side.TRAINED, 0, 0] == pytest.approx(entropy)
 
 
 def test_bounds_to_try():
-    assert experiment.bounds(1) == (1,)
-    assert experiment.bounds(3) == (1, 2, 3)
-    found = experiment.bounds(63)
+    assert experiment.list_bounds(1) == (1,)
+    assert experiment.list_bounds(3) == (1, 2, 3)
+    found = experiment.list_bounds(63)
     assert found[:4] == (1, 2, 3, 4)
     assert found[-1] == 63
     assert len(found) <= 13
-    assert experiment.bounds(10**6)[-1] == 10**6
+    assert experiment.list_bounds(10**6)[-1] == 10**6
 
 
 def test_the_generated_optimum_is_that_of_the_population():
     # 50,000 users of one row: the gradient of the mean loss at θ* has mean 0; each entry within 5 standard errors.
     made = TrainingGenerator(num_users=50_000, max_rows=1, seed=4).generate()
-    rows = prepare(made.dataset.table, made.scaling, 0.5)
-    each = rows.signed * LossKind.LOGISTIC.slope(rows.signed @ made.theta)[:, None]
+    rows = prepare_rows(made.dataset.table, made.scaling, 0.5)
+    each = rows.signed * LossKind.LOGISTIC.differentiate(rows.signed @ made.theta)[:, None]
     assert np.all(np.abs(each.mean(axis=0)) < 5 * each.std(axis=0) / math.sqrt(rows.num_rows))
-    off = rows.signed * LossKind.LOGISTIC.slope(rows.signed @ (0.8 * made.theta))[:, None]
+    off = rows.signed * LossKind.LOGISTIC.differentiate(rows.signed @ (0.8 * made.theta))[:, None]
     assert np.any(np.abs(off.mean(axis=0)) > 5 * off.std(axis=0) / math.sqrt(rows.num_rows))
     with pytest.raises(InvalidInput, match="are generated"):
         TrainingGenerator(num_users=50_000, exponent=0.5, max_rows=10_000).generate()
@@ -152,37 +159,37 @@ def test_the_generated_optimum_is_that_of_the_population():
 
 def on_splits(runs: int = 12, splits: int = 4, mechanism: Mechanism | None = None) -> Experiment:
     made = TrainingGenerator(num_users=120, informative=2).generate()
-    rows = prepare(made.dataset.table, made.scaling, 0.5)
+    rows = prepare_rows(made.dataset.table, made.scaling, 0.5)
     first, *further = (hold_out(rows, 0.25, seed) for seed in range(splits))
     cells = (Cell(Method.FOLLOWED), Cell(Method.SMOOTH, 1.0), Cell(Method.CAP, 2.0))
-    mechanism = mechanism or pace.by_rule(Mechanism(2.0, 1e-6))
+    mechanism = mechanism or pace.apply_rule(Mechanism(2.0, 1e-6))
     return Experiment(*first, mechanism, cells, runs, 0, tuple(further))
 
 
 def test_runs_go_round_the_splits_and_doubts_are_of_two_kinds():
     question = on_splits()
-    table = experiment.fill(question.empty())
+    table = experiment.fill_table(question.make_empty_table())
     train, test = question.splits[2]
-    alone = descent.train(train, question.mechanism, question.cells[2], 0, range(6, 7))
-    found = scores(test, LossKind.LOGISTIC, alone)[0]
-    assert table.scores[2, 6, Held.HELD_OUT] == pytest.approx(found, rel=1e-9)  # 6 = 2 modulo 4
-    values = table.of(Measure.LOSS, Over.ROWS)[0]
+    alone = descent.train_cell(train, question.mechanism, question.cells[2], 0, range(6, 7))
+    found = compute_scores(test, LossKind.LOGISTIC, alone)[0]
+    assert table.scores[2, 6, Side.HELD_OUT] == pytest.approx(found, rel=1e-9)  # 6 = 2 modulo 4
+    values = table.select_scores(Measure.LOSS, ScoreUnit.ROWS)[0]
     by_split = [values[split::4] for split in range(4)]
     within = sum(((one - one.mean()) ** 2).sum() for one in by_split) / (12 - 4)
-    said = table.summary(Measure.LOSS, Over.ROWS)
+    said = table.summarise(Measure.LOSS, ScoreUnit.ROWS)
     assert said.mean[0] == pytest.approx(values.mean())
     assert said.spread[0] == pytest.approx(math.sqrt(within))
     assert said.half_width[0] == pytest.approx(2.306004 * math.sqrt(within / 12), rel=1e-6)  # t of 8
     between = np.std([one.mean() for one in by_split], ddof=1)
     # Three degrees of freedom, and 30 users held out for 90 trained on.
     assert said.users_half_width[0] == pytest.approx(3.182446 * between * math.sqrt(1 / 4 + 1 / 3), rel=1e-6)
-    one = over_splits(np.array([1.0, np.nan, 3.0, np.nan]), small(4))
+    one = summarise_splits(np.array([1.0, np.nan, 3.0, np.nan]), small(4))
     assert (one.mean, one.runs, one.degrees) == (2.0, 2, 1)
     assert np.isnan(one.users_half_width)
 
 
 def test_bounds_that_are_trained_together_are_what_each_is_alone(monkeypatch):
-    question = replace(on_splits(4, 2), cells=experiment.doubled_cells(6, with_output=True))
+    question = replace(on_splits(4, 2), cells=experiment.list_doubled_cells(6, with_output=True))
     cells, mechanism = question.cells, question.mechanism
     trained = []
 
@@ -190,18 +197,18 @@ def test_bounds_that_are_trained_together_are_what_each_is_alone(monkeypatch):
         trained.append(list(of))
         return whole(rows, mechanism, of, *args, **options)
 
-    whole = descent.train_together
-    monkeypatch.setattr(descent, "train_together", together)
-    table = experiment.fill(question.empty())
+    whole = descent.train_cells
+    monkeypatch.setattr(descent, "train_cells", together)
+    table = experiment.fill_table(question.make_empty_table())
     # On each of two splits: the bound that follows, weights and caps at three clips each, and clipped sums.
     assert [len(of) for of in trained] == [1] * 2 + ([1] * 4 + [4] * 2) * 2 + [7] * 2
     for at, cell in enumerate(cells):
         if cell.method is Method.OUTPUT:
             continue
         for split, (train, test) in enumerate(question.splits):
-            alone = descent.train(train, mechanism, cell, 0, range(split, 4, 2))
+            alone = descent.train_cell(train, mechanism, cell, 0, range(split, 4, 2))
             for held, side in enumerate((train, test)):
-                found = scores(side, LossKind.LOGISTIC, alone)
+                found = compute_scores(side, LossKind.LOGISTIC, alone)
                 assert table.scores[at, split::2, held] == pytest.approx(found, rel=1e-9)
     # Where one bound fills a core's cache, as of many rows, each is trained by itself.
     alone = []
@@ -210,38 +217,38 @@ def test_bounds_that_are_trained_together_are_what_each_is_alone(monkeypatch):
         alone.append(len(of))
         return np.zeros((rows.num_features, 2))
 
-    monkeypatch.setattr(descent, "train_together", one)
+    monkeypatch.setattr(descent, "train_cells", one)
     monkeypatch.setattr(experiment, "BLOCK", 3 * question.train.num_rows)
-    experiment.fill(question.empty())
+    experiment.fill_table(question.make_empty_table())
     assert alone == [1] * 2 * 20
 
 
 def test_the_answer_is_the_best_or_follows_the_users_within_one_standard_error():
     question = on_splits(8, 2)
-    table = question.empty()
-    assert experiment.answering(table) is None
+    table = question.make_empty_table()
+    assert experiment.choose_answer(table) is None
     filled = np.zeros_like(table.scores)
     noise = np.array([1.0, 1.0, -1.0, -1.0] * 2) * 0.01
     filled[0, :, :, 0, 0] = (0.5 + noise)[:, None]
     filled[2, :, :, 0, 0] = 0.7
     filled[1, :, :, 0, 0] = 0.5 - 1e-4
-    assert experiment.answering(experiment.Table(question, filled)).at == 0
+    assert experiment.choose_answer(experiment.Table(question, filled)).cell_index == 0
     filled[1, :, :, 0, 0] = 0.45
-    assert experiment.answering(experiment.Table(question, filled)).at == 1
+    assert experiment.choose_answer(experiment.Table(question, filled)).cell_index == 1
     filled[1, :, :, 0, 0] = 0.6
-    assert experiment.answering(experiment.Table(question, filled)).at == 0
+    assert experiment.choose_answer(experiment.Table(question, filled)).cell_index == 0
 
 
 def test_more_runs_decide_where_a_table_does_not():
     question = on_splits(8, 2)
-    assert experiment.close_call(question.empty()) is None
-    filled = np.zeros_like(question.empty().scores)
+    assert experiment.plan_close_call(question.make_empty_table()) is None
+    filled = np.zeros_like(question.make_empty_table().scores)
     noise = np.array([1.0, 1.0, -1.0, -1.0] * 2) * 0.01
     filled[0, :, :, 0, 0] = (0.5 + noise)[:, None]
     filled[1, :, :, 0, 0] = 0.498  # within two standard errors, which are 0.0076
     filled[2, :, :, 0, 0] = 0.7
     table = experiment.Table(question, filled)
-    asked = experiment.close_call(table)
+    asked = experiment.plan_close_call(table)
     assert asked.cells == question.cells[:2]
     assert asked.runs == 4 * 8
     assert asked.seed != question.seed
@@ -258,53 +265,60 @@ def test_more_runs_decide_where_a_table_does_not():
         assert not {row.tobytes() for row in train.features} & {row.tobytes() for row in test.features}
     # Followed clipped sums answer within one standard error, and no further, of what the new runs say.
     for more, at in ((0.0005, 0), (0.02, 1), (-0.02, 0)):
-        scores = np.zeros_like(asked.empty().scores)
+        scores = np.zeros_like(asked.make_empty_table().scores)
         scores[0, :, :, 0, 0] = (0.5 + np.tile(noise, 4))[:, None]
         scores[1, :, :, 0, 0] = 0.5 - more
-        decided = experiment.answering(table, experiment.Table(asked, scores))
-        assert decided.at == at
+        decided = experiment.choose_answer(table, experiment.Table(asked, scores))
+        assert decided.cell_index == at
         # Of public rows the least answers.
-        free = experiment.answering(table, experiment.Table(asked, scores), choice_is_free=True)
-        assert free.at == (0 if more < 0 else 1)
-    assert experiment.answering(table, asked.empty()).at == 0
+        free = experiment.choose_answer(table, experiment.Table(asked, scores), choice_is_free=True)
+        assert free.cell_index == (0 if more < 0 else 1)
+    assert experiment.choose_answer(table, asked.make_empty_table()).cell_index == 0
     # Nothing is open where they are clearly worse, or alone in front.
     for value in (0.4, 0.6):
         filled[1, :, :, 0, 0] = value
-        assert experiment.close_call(experiment.Table(question, filled)) is None
+        assert experiment.plan_close_call(experiment.Table(question, filled)) is None
 
 
 def test_the_verdict_is_clear_only_where_its_interval_is():
     question = on_splits(8, 4)
-    known = experiment.references(question)
-    guess = known.guessing[np.arange(8) % 4, Held.HELD_OUT, 0, 0]
-    filled = np.zeros_like(question.empty().scores)
+    known = experiment.compute_references(question)
+    guess = known.guessing[np.arange(8) % 4, Side.HELD_OUT, 0, 0]
+    filled = np.zeros_like(question.make_empty_table().scores)
     sway = np.array([0.1, -0.1, 0.02, -0.02] * 2)
     for shift, clear in ((-0.5, True), (0.01, False), (0.5, True)):
-        filled[0, :, Held.HELD_OUT, 0, 0] = guess + sway + shift
-        said = experiment.against_guessing(experiment.Table(question, filled), known, 0)
-        assert said.more == pytest.approx(shift)
-        assert said.clear is clear
+        filled[0, :, Side.HELD_OUT, 0, 0] = guess + sway + shift
+        said = experiment.compare_with_guessing(experiment.Table(question, filled), known, 0)
+        assert said.loss_difference == pytest.approx(shift)
+        assert said.is_clear is clear
 
 
 def test_the_descent_without_noise_splits_the_excess():
-    question = on_splits(40, 4, pace.by_rule(Mechanism(5.0, 1e-6)))
-    known = experiment.references(question)
-    at = (Held.TRAINED, Over.ROWS, Measure.LOSS)
-    floor, quiet, unclipped = (known.mean(of, *at) for of in (known.no_privacy, known.quiet, known.unclipped))
-    loss = experiment.fill(question.empty()).summary(Measure.LOSS, Over.ROWS, Held.TRAINED).mean[0]
+    question = on_splits(40, 4, pace.apply_rule(Mechanism(5.0, 1e-6)))
+    known = experiment.compute_references(question)
+    at = (Side.TRAINED, ScoreUnit.ROWS, Measure.LOSS)
+    floor, quiet, unclipped = (
+        known.average(of, *at)
+        for of in (known.no_privacy, known.without_noise, known.without_noise_and_clipping)
+    )
+    loss = (
+        experiment.fill_table(question.make_empty_table())
+        .summarise(Measure.LOSS, ScoreUnit.ROWS, Side.TRAINED)
+        .mean[0]
+    )
     assert floor < unclipped < quiet < loss
     assert unclipped - floor < 1e-3  # 200 steps of the longest stable length are near the end
-    assert experiment.references(question, lambda: True) is None
+    assert experiment.compute_references(question, lambda: True) is None
 
 
 def test_a_large_table_has_one_descent_without_noise_for_all_splits(monkeypatch):
     question = on_splits()
-    every = experiment.references(question)
-    monkeypatch.setattr(experiment, "LOOK_ROWS", 10)
-    once = experiment.references(question)
+    every = experiment.compute_references(question)
+    monkeypatch.setattr(experiment, "FIRST_LOOK_ROWS", 10)
+    once = experiment.compute_references(question)
     for name in ("no_privacy", "guessing"):
         assert getattr(once, name) == pytest.approx(getattr(every, name))
-    for name in ("quiet", "unclipped"):
+    for name in ("without_noise", "without_noise_and_clipping"):
         ours, theirs = getattr(once, name), getattr(every, name)
         assert ours[0] == pytest.approx(theirs[0])
         assert ours[2] - once.no_privacy[2] == pytest.approx(theirs[0] - every.no_privacy[0])
@@ -312,18 +326,18 @@ def test_a_large_table_has_one_descent_without_noise_for_all_splits(monkeypatch)
 
 def test_a_first_look_has_the_noise_of_everybody():
     made = TrainingGenerator(num_users=9_000, informative=2).generate()
-    rows = prepare(made.dataset.table, made.scaling, 0.5)
+    rows = prepare_rows(made.dataset.table, made.scaling, 0.5)
     cells = (Cell(Method.FOLLOWED), Cell(Method.SMOOTH, 1.0), Cell(Method.SMOOTH, 60.0))
-    whole = Experiment(*hold_out(rows, 0.25, 0), pace.by_rule(Mechanism(0.1, 1e-6)), cells, 24)
-    look = experiment.first_look(whole)
+    whole = Experiment(*hold_out(rows, 0.25, 0), pace.apply_rule(Mechanism(0.1, 1e-6)), cells, 24)
+    look = experiment.make_first_look(whole)
     assert look.train.num_rows < 0.3 * whole.train.num_rows
     assert [cell.bound for cell in look.cells] == [0.25, 1.0]
     # Its models vary as those of all users do: the spread of each coordinate over 24 runs, to a third.
     spreads = [
-        descent.train(of.train, of.mechanism, cells[1], 0, range(24)).std(axis=1) for of in (whole, look)
+        descent.train_cell(of.train, of.mechanism, cells[1], 0, range(24)).std(axis=1) for of in (whole, look)
     ]
     assert spreads[1] == pytest.approx(spreads[0], rel=0.33)
-    assert experiment.first_look(small()) is None
+    assert experiment.make_first_look(small()) is None
 
 
 # --- theory -------------------------------------------------------------------------------------------------
@@ -331,8 +345,10 @@ def test_a_first_look_has_the_noise_of_everybody():
 
 def expected_excess(eigenvalues, optimum, mechanism, bound, total_weight):
     """½ Σ λ ((b θ*)² + v Σ a²) of the averaged iterate, with θ* in the eigenvectors' basis: exact for a quadratic."""
-    linear = excess.linear_descent(eigenvalues, mechanism.rate, mechanism.steps, mechanism.average)
-    variance = (descent.noise_plan(mechanism, bound).gradient / total_weight) ** 2
+    linear = excess.solve_linear_descent(
+        eigenvalues, mechanism.learning_rate, mechanism.steps, mechanism.average
+    )
+    variance = (descent.plan_noise(mechanism, bound).gradient / total_weight) ** 2
     return 0.5 * np.sum(eigenvalues * ((linear.start_share * optimum) ** 2 + variance * linear.noise_gain))
 
 
@@ -341,7 +357,7 @@ def expected_excess(eigenvalues, optimum, mechanism, bound, total_weight):
 def test_the_excess_formula_against_runs(average, relation):
     # The squared loss is a quadratic; a clip so large that it never acts makes the formula exact, the noise that the
     # clip calls for with it. 2,000 runs; the mean excess within 5 of its standard errors.
-    rows = prepare(*_table(60), 0.5)
+    rows = prepare_rows(*_table(60), 0.5)
     mechanism = Mechanism(3.0, 1e-4, relation, LossKind.SQUARED, 12, 1.3, average, 1e6, clip=30.0)
     bound = 2.0
     weights = np.minimum(bound, rows.sizes)[rows.users] / rows.sizes[rows.users]
@@ -350,7 +366,7 @@ def test_the_excess_formula_against_runs(average, relation):
     optimum = np.linalg.solve(hessian, rows.signed.T @ c)
     eigenvalues, vectors = np.linalg.eigh(hessian)
     predicted = expected_excess(eigenvalues, vectors.T @ optimum, mechanism, bound, weights.sum())
-    theta = descent.train(rows, mechanism, Cell(Method.SMOOTH, bound), 5, range(2000))
+    theta = descent.train_cell(rows, mechanism, Cell(Method.SMOOTH, bound), 5, range(2000))
     if relation is Neighbours.ADD_OR_REMOVE_USER:
         # The formula takes the sum of weights as public: the same noise, divided by the true sum.
         known = Mechanism(3.0, 1e-4, relation, LossKind.SQUARED, 12, 1.3, average, 1e6, clip=30.0)
@@ -368,7 +384,7 @@ def _table(num_users: int):
 
 def _with_known_sum(rows, mechanism, bound, weights, runs):
     """The descent written out again, one run after another in the textbook's way, with a public sum of weights."""
-    noise = account.plan(
+    noise = account.plan_noise(
         mechanism.epsilon, mechanism.delta, mechanism.neighbours, bound, mechanism.steps, mechanism.clip
     )
     rng = np.random.default_rng(9)
@@ -379,7 +395,7 @@ def _with_known_sum(rows, mechanism, bound, weights, runs):
         for _ in range(mechanism.steps):
             gradient = -((weights * (1 - rows.signed @ theta)) @ rows.signed)
             gradient = gradient + noise.gradient * rng.standard_normal(theta.size)
-            theta = theta - mechanism.rate * gradient / weights.sum()
+            theta = theta - mechanism.learning_rate * gradient / weights.sum()
             iterates.append(theta)
         found[:, run] = np.mean(iterates[first[mechanism.average] - 1 :], axis=0)
     return found
@@ -390,15 +406,15 @@ def test_many_steps_come_to_the_formula_with_the_trace():
     # half costs twice the noise.
     eigenvalues = np.array([0.05, 0.1, 0.25])
     for average, times in ((Average.ALL, 1.0), (Average.LAST_HALF, 2.0)):
-        descended = excess.linear_descent(eigenvalues, 4.0, 200_000, average)
+        descended = excess.solve_linear_descent(eigenvalues, 4.0, 200_000, average)
         assert 200_000 * descended.noise_gain == pytest.approx(times / eigenvalues**2, rel=1e-3)
         assert np.all(np.abs(descended.start_share) < 1e-3)
     mechanism = Mechanism(1.0, 1e-5, steps=1000, average=Average.ALL)
     kappa = GaussianNoise.for_release(1.0, 1.0, 1e-5).scale
     limit = 3 / (kappa**2 * (1 / eigenvalues).sum())
-    assert excess.calibrated_trade_off(eigenvalues, mechanism) == pytest.approx(limit, rel=0.03)
+    assert excess.calibrate_trade_off(eigenvalues, mechanism) == pytest.approx(limit, rel=0.03)
     replaced = Mechanism(1.0, 1e-5, Neighbours.REPLACE_VALUES, steps=1000, average=Average.ALL)
-    assert excess.calibrated_trade_off(eigenvalues, replaced) == pytest.approx(limit / 4, rel=0.03)
+    assert excess.calibrate_trade_off(eigenvalues, replaced) == pytest.approx(limit / 4, rel=0.03)
 
 
 def test_theorem_4_by_hand():
@@ -406,10 +422,10 @@ def test_theorem_4_by_hand():
     mechanism = Mechanism(30.0, 0.1)
     n, m = rows.num_rows, rows.num_users
     by_hand = math.log(8) * math.log(n) * 900 / math.log(m / 0.1) ** 4
-    found = excess.theorem_trade_off(rows.histogram, 8, mechanism)
+    found = excess.compute_theorem_trade_off(rows.histogram, 8, mechanism)
     assert found == pytest.approx(by_hand)
-    assert excess.theorem_trade_off(rows.histogram, 8, mechanism, 0.5) == pytest.approx(by_hand / 2)
-    bound = excess.theory_bound(rows.histogram, found)
+    assert excess.compute_theorem_trade_off(rows.histogram, 8, mechanism, 0.5) == pytest.approx(by_hand / 2)
+    bound = excess.find_theory_bound(rows.histogram, found)
     assert bound.threshold.certificate.proves(1e-9)
 
     # The best threshold beats every other on a grid, row by row: Σ c² and (max user)² written out.

@@ -17,8 +17,8 @@ from dpcore.training import account, descent, exact_steps, followed, optimum, ou
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.losses import LossKind
 from dpcore.training.mechanism import Mechanism
-from dpcore.training.rows import ClassifierRows, hold_out, prepare
-from dpcore.training.scores import scores
+from dpcore.training.rows import ClassifierRows, hold_out, prepare_rows
+from dpcore.training.scores import compute_scores
 from dpcore.training.user_sums import UserSums
 from dpcore.training.weighting import Cell, Method
 
@@ -40,7 +40,7 @@ def rows_of(seed: int, sizes, d: int = 3) -> ClassifierRows:
 
 def generated(num_users: int = 600, **changes) -> ClassifierRows:
     made = TrainingGenerator(num_users=num_users, **changes).generate()
-    return prepare(made.dataset.table, made.scaling, 0.5)
+    return prepare_rows(made.dataset.table, made.scaling, 0.5)
 
 
 # --- neighbours ---------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ def generated(num_users: int = 600, **changes) -> ClassifierRows:
 
 def with_last(rows: ClassifierRows, other: ClassifierRows | None) -> ClassifierRows:
     """The rows without the last user, or with another in its place."""
-    rest = rows.of_users(np.arange(rows.num_users - 1))
+    rest = rows.select_users(np.arange(rows.num_users - 1))
     if other is None:
         return rest
     return ClassifierRows(
@@ -83,20 +83,20 @@ def test_one_user_moves_sum_and_count_by_no_more_than_the_account_says(
     rows = with_last(rows, aligned(sizes[-1], theta, 1.0))
     size = sizes[-1] if relation is VALUES else int(rng.integers(1, 13))
     after = with_last(rows, None if relation is ADD else aligned(size, theta, -1.0))
-    plan = account.rule_plan(1.0, 1e-6, relation, 200, follows=True)
+    plan = account.plan_rule_noise(1.0, 1e-6, relation, 200, bound_follows=True)
     moved_sum, moved_count = [], []
     whole_sum, whole_count = [], []
     for data in (rows, after):
-        total, within = descent.bounded_gradient(data, mechanism, [FOLLOWED], 0, range(1))(
+        total, within = descent.make_bounded_gradient(data, mechanism, [FOLLOWED], 0, range(1))(
             theta[:, None], np.array([bound])
         )
         moved_sum.append(total[:, 0] / bound)
         moved_count.append(within[0] - data.num_users / 2.0)
-        sums, inside = whole.whole_user_sums(data, mechanism, bound, theta)
+        sums, inside = whole.round_user_sums(data, mechanism, bound, theta)
         whole_sum.append(sums.sum(axis=0))
         whole_count.append(2 * int(inside.sum()) - data.num_users)
         # By brute force, user by user.
-        slopes = loss.slope(data.signed @ theta)
+        slopes = loss.differentiate(data.signed @ theta)
         with np.errstate(divide="ignore"):
             slopes = np.clip(slopes, -1 / data.norms, 1 / data.norms)
         each = [data.signed[data.users == u].T @ slopes[data.users == u] for u in range(data.num_users)]
@@ -110,11 +110,13 @@ def test_one_user_moves_sum_and_count_by_no_more_than_the_account_says(
     assert np.linalg.norm(moved_sum[0] - moved_sum[1]) <= plan.gradient_sensitivity * (1 + 1e-9)
     assert abs(moved_count[0] - moved_count[1]) <= plan.count_sensitivity
     # And in the whole numbers of a release, exactly.
-    grid = release.rule_grid(mechanism, follows=True)
-    assert sum(int(k) ** 2 for k in whole_sum[0] - whole_sum[1]) <= grid.one
-    assert (grid.count * (whole_count[0] - whole_count[1])) ** 2 <= grid.counts
-    others, _ = whole.whole_user_sums(rows.of_users(np.arange(rows.num_users - 1)), mechanism, bound, theta)
-    assert np.array_equal(others, whole.whole_user_sums(rows, mechanism, bound, theta)[0][:-1])
+    grid = release.choose_rule_grid(mechanism, bound_follows=True)
+    assert sum(int(k) ** 2 for k in whole_sum[0] - whole_sum[1]) <= grid.squared_gradient
+    assert (grid.count * (whole_count[0] - whole_count[1])) ** 2 <= grid.squared_counts
+    others, _ = whole.round_user_sums(
+        rows.select_users(np.arange(rows.num_users - 1)), mechanism, bound, theta
+    )
+    assert np.array_equal(others, whole.round_user_sums(rows, mechanism, bound, theta)[0][:-1])
 
 
 def test_the_sensitivities_are_reached():
@@ -127,10 +129,12 @@ def test_the_sensitivities_are_reached():
         aligned(1, np.zeros(3), 1.0),
     )
     found = [
-        descent.bounded_gradient(rows, mechanism, [FOLLOWED], 0, range(1))(np.zeros((3, 1)), np.array([2.0]))
+        descent.make_bounded_gradient(rows, mechanism, [FOLLOWED], 0, range(1))(
+            np.zeros((3, 1)), np.array([2.0])
+        )
         for rows in (heavy, other, light)
     ]
-    plan = account.rule_plan(1.0, 1e-6, REPLACE, 200, follows=True)
+    plan = account.plan_rule_noise(1.0, 1e-6, REPLACE, 200, bound_follows=True)
     assert np.linalg.norm(found[0][0] - found[1][0]) / 2.0 == pytest.approx(plan.gradient_sensitivity)
     assert abs(found[0][1] - found[2][1])[0] == plan.count_sensitivity
 
@@ -144,7 +148,7 @@ def test_everything_together_is_the_budget_by_the_accountant_of_privacy_losses(r
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     epsilon, delta, steps = 1.3, 1e-6, 40
-    plan = account.rule_plan(epsilon, delta, relation, steps, follows)
+    plan = account.plan_rule_noise(epsilon, delta, relation, steps, follows)
     parts = [(plan.gradient / plan.gradient_sensitivity, steps)]
     if follows:
         parts.append((plan.count / plan.count_sensitivity, steps))
@@ -169,12 +173,12 @@ def test_everything_together_is_the_budget_by_the_accountant_of_privacy_losses(r
 @pytest.mark.parametrize("relation", Neighbours)
 @pytest.mark.parametrize("follows", [True, False])
 def test_the_split_in_whole_numbers_is_that_of_the_curves(relation, follows):
-    mechanism = pace.by_rule(Mechanism(2.0, 1e-6, relation))
-    grid = release.rule_grid(mechanism, follows)
-    plan = account.rule_plan(2.0, 1e-6, relation, mechanism.steps, follows)
+    mechanism = pace.apply_rule(Mechanism(2.0, 1e-6, relation))
+    grid = release.choose_rule_grid(mechanism, follows)
+    plan = account.plan_rule_noise(2.0, 1e-6, relation, mechanism.steps, follows)
     unit = GaussianNoise.for_release(1.0, 2.0, 1e-6).scale * math.sqrt(grid.total)
     assert unit / whole.CELLS == pytest.approx(plan.gradient, rel=1e-5)
-    assert mechanism.steps * (grid.one + grid.counts) + grid.number**2 == grid.total
+    assert mechanism.steps * (grid.squared_gradient + grid.squared_counts) + grid.number**2 == grid.total
     if follows:
         assert unit / (2 * grid.count) == pytest.approx(plan.count, rel=1e-5)
     if grid.number:
@@ -189,7 +193,7 @@ def test_discrete_noise_is_nearly_rounded_normal_noise(sigma):
     discrete /= discrete.sum()
     upper = norm.sf((np.abs(k) - 0.5) / sigma) - norm.sf((np.abs(k) + 0.5) / sigma)
     ratios = np.log(discrete / upper)
-    more, _ = exact_steps.added(sigma, 1, 1.0, 1e-6)
+    more, _ = exact_steps.bound_difference(sigma, 1, 1.0, 1e-6)
     assert ratios.max() <= -math.log1p(-1 / (24 * sigma**2)) + 1e-10
     reach = math.sqrt(2 * (41 + math.log(2e6)))
     near = np.abs(k) <= reach * sigma
@@ -201,7 +205,7 @@ def test_the_account_of_discrete_noise_holds_for_the_accountants_own():
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     sensitivity, epsilon, delta = 4_000, 1.0, 1e-6
-    noise = exact_steps.exact_gaussian_steps(sensitivity**2, 1, epsilon, delta)
+    noise = exact_steps.account_exactly(sensitivity**2, 1, epsilon, delta)
     unit = GaussianNoise.for_release(1.0, epsilon, delta).scale
     assert noise.scale == pytest.approx(unit * sensitivity, rel=1e-5)
     assert noise.epsilon <= epsilon
@@ -213,19 +217,21 @@ def test_the_account_of_discrete_noise_holds_for_the_accountants_own():
         assert found.get_epsilon_for_delta(noise.delta) <= epsilon + 2e-4
         assert found.get_epsilon_for_delta(noise.delta) >= epsilon - 1e-3
     # Where σ is small the argument does not hold, and OpenDP's own account through zCDP is taken.
-    small = exact_steps.exact_gaussian_steps(1, 1, epsilon, delta)
+    small = exact_steps.account_exactly(1, 1, epsilon, delta)
     assert small.scale > 1.02 * unit
-    assert exact_steps.added(small.scale, 1, epsilon, delta)[0] > 1e-6
+    assert exact_steps.bound_difference(small.scale, 1, epsilon, delta)[0] > 1e-6
 
 
 def test_steps_draw_normal_noise_of_the_sigma_that_was_paid_for():
-    mechanism = pace.by_rule(Mechanism(1.0, 1e-6))
-    grid = release.rule_grid(mechanism, follows=True)
-    noise = exact_steps.exact_gaussian_steps(grid.total, 200 * 8 + 1, 1.0, 1e-6)
-    drawn = np.concatenate([noise.release(np.zeros(500, dtype=np.int64), grid.one) for _ in range(8)])
+    mechanism = pace.apply_rule(Mechanism(1.0, 1e-6))
+    grid = release.choose_rule_grid(mechanism, bound_follows=True)
+    noise = exact_steps.account_exactly(grid.total, 200 * 8 + 1, 1.0, 1e-6)
+    drawn = np.concatenate(
+        [noise.release(np.zeros(500, dtype=np.int64), grid.squared_gradient) for _ in range(8)]
+    )
     # 4,000 draws; a right law fails once in 10,000.
     assert kstest(drawn / noise.scale, "norm").pvalue > 1e-4
-    assert noise.left == grid.total - 8 * grid.one
+    assert noise.remaining == grid.total - 8 * grid.squared_gradient
 
 
 # --- the rule -----------------------------------------------------------------------------------------------
@@ -275,9 +281,9 @@ def written_out(rows, epsilon, delta, noise, count_noise, number_noise):
 @pytest.mark.parametrize(("epsilon", "signal", "grown"), [(0.5, 1.0, 1.2), (20.0, 60.0, 3.0)])
 def test_training_is_the_rule_written_out(epsilon, signal, grown):
     rows = generated(60, informative=2, signal=signal)
-    mechanism = pace.by_rule(Mechanism(epsilon, 1e-6))
-    theta = descent.train(rows, mechanism, FOLLOWED, 3, range(2))
-    gradient, number = descent.noise_of(mechanism, 3, 3, range(2))
+    mechanism = pace.apply_rule(Mechanism(epsilon, 1e-6))
+    theta = descent.train_cell(rows, mechanism, FOLLOWED, 3, range(2))
+    gradient, number = descent.draw_noise(mechanism, 3, 3, range(2))
     for run in range(2):
         count = np.random.default_rng([3, 5, run]).standard_normal(200)
         by_hand, longest = written_out(rows, epsilon, 1e-6, gradient[:, :, run], count, number[run])
@@ -286,13 +292,15 @@ def test_training_is_the_rule_written_out(epsilon, signal, grown):
 
 
 def followed_without_noise(rows, mechanism, steps_of_bound=None):
-    gradient = descent.bounded_gradient(rows, mechanism, [FOLLOWED], 0, range(1))
-    plan = account.rule_plan(mechanism.epsilon, mechanism.delta, mechanism.neighbours, mechanism.steps, True)
+    gradient = descent.make_bounded_gradient(rows, mechanism, [FOLLOWED], 0, range(1))
+    plan = account.plan_rule_noise(
+        mechanism.epsilon, mechanism.delta, mechanism.neighbours, mechanism.steps, True
+    )
     quiet = followed.RuleNoise(
         np.zeros((mechanism.steps, rows.num_features, 1)), np.zeros((mechanism.steps, 1)), np.zeros(1)
     )
     return followed.descend(
-        gradient, mechanism, rows.num_users, np.array([FOLLOWED.bound]), quiet, follows=True, plan=plan,
+        gradient, mechanism, rows.num_users, np.array([FOLLOWED.bound]), quiet, bound_follows=True, plan=plan,
         should_stop=lambda: False,
     )  # fmt: skip
 
@@ -303,12 +311,12 @@ def test_runs_on_splits_of_their_own_are_what_they_are_alone():
     theta, bounds = np.random.default_rng(6).standard_normal((3, 2)), np.array([0.3, 0.8])
 
     def slopes(margins, part):
-        return descent.clipped_slopes(rows, mechanism, margins, part)
+        return descent.clip_slopes(rows, mechanism, margins, part)
 
-    total, within = followed.clipped_sums(UserSums(rows, 2), rows.signed, slopes, trained)(theta, bounds)
+    total, within = followed.make_clipped_sums(UserSums(rows, 2), rows.signed, slopes, trained)(theta, bounds)
     for run in range(2):
-        alone = rows.of_users(np.flatnonzero(trained[:, run]))
-        by_itself = descent.bounded_gradient(alone, mechanism, [FOLLOWED], 0, range(1))
+        alone = rows.select_users(np.flatnonzero(trained[:, run]))
+        by_itself = descent.make_bounded_gradient(alone, mechanism, [FOLLOWED], 0, range(1))
         sums, count = by_itself(theta[:, [run]], bounds[[run]])
         assert total[:, run] == pytest.approx(sums[:, 0], abs=1e-12)
         assert within[run] == count[0]
@@ -317,13 +325,13 @@ def test_runs_on_splits_of_their_own_are_what_they_are_alone():
 def test_without_noise_the_bound_comes_to_its_quantile():
     rows = generated(900)
     for epsilon in (1.0, 3.0):
-        mechanism = pace.by_rule(Mechanism(epsilon, 1e-6))
+        mechanism = pace.apply_rule(Mechanism(epsilon, 1e-6))
         theta, bound = followed_without_noise(rows, mechanism)
-        slopes = LossKind.LOGISTIC.slope(rows.signed @ theta[:, 0])
+        slopes = LossKind.LOGISTIC.differentiate(rows.signed @ theta[:, 0])
         sums = np.stack([np.bincount(rows.users, slopes * column) for column in rows.signed.T])
         within = np.mean(np.linalg.norm(sums, axis=0) <= bound[0])
-        plan = account.rule_plan(epsilon, 1e-6, ADD, 200, True)
-        (target,) = followed.quantile(plan.one, rows.num_features, np.array([900.0]))
+        plan = account.plan_rule_noise(epsilon, 1e-6, ADD, 200, True)
+        (target,) = followed.choose_quantile(plan.unit_noise, rows.num_features, np.array([900.0]))
         assert abs(within - target) < 0.02
         # About 12 κ √d users are clipped.
         clipped = 12 * GaussianNoise.for_release(1.0, epsilon, 1e-6).scale * math.sqrt(7)
@@ -332,30 +340,32 @@ def test_without_noise_the_bound_comes_to_its_quantile():
 
 def test_a_step_has_the_size_that_the_rule_promises():
     # Where the loss is flat (features 0) θ is noise alone: of norm 5 after T steps, less what momentum had no time for.
-    mechanism = pace.by_rule(Mechanism(1.0, 1e-6, VALUES, radius=1e6))
+    mechanism = pace.apply_rule(Mechanism(1.0, 1e-6, VALUES, radius=1e6))
     rows = ClassifierRows(np.zeros((30, 4)), np.ones(30), np.arange(30))
-    gradient, _ = descent.noise_of(mechanism, 4, 0, range(400))
-    plan = account.rule_plan(1.0, 1e-6, VALUES, 200, False)
+    gradient, _ = descent.draw_noise(mechanism, 4, 0, range(400))
+    plan = account.plan_rule_noise(1.0, 1e-6, VALUES, 200, False)
     theta = ahead = before = np.zeros((4, 400))
-    eta = pace.step_length(plan.one, 4, np.array([1.0]), mechanism)
+    eta = pace.choose_step_length(plan.unit_noise, 4, np.array([1.0]), mechanism)
     for t in range(200):
         ahead = theta + 0.9 * (theta - before)
         before, theta = theta, ahead - eta * plan.gradient * gradient[t]
     root_mean_square = math.sqrt(np.mean(np.sum(theta**2, axis=0)))
     assert 0.85 * pace.NOISE_NORM < root_mean_square < 1.05 * pace.NOISE_NORM
     # The mean over steps has less.
-    found = descent.train(rows, mechanism, Cell(Method.SMOOTH, 1.0), 0, range(400))
+    found = descent.train_cell(rows, mechanism, Cell(Method.SMOOTH, 1.0), 0, range(400))
     assert 0.5 * pace.NOISE_NORM < math.sqrt(np.mean(np.sum(found**2, axis=0))) < root_mean_square
 
 
 def test_it_leaves_a_tenth_of_what_weights_leave():
     # Generated data of the page's defaults, ε = 1: means of 16 runs, the two far apart beside their errors.
     train, test = hold_out(generated(), 0.25, 0)
-    mechanism = pace.by_rule(Mechanism(1.0, 1e-6))
-    best = optimum.fit(train, LossKind.LOGISTIC, np.ones(train.num_rows), 20.0)
-    floor = scores(test, LossKind.LOGISTIC, best.theta[:, None])[0, 0, 0]
+    mechanism = pace.apply_rule(Mechanism(1.0, 1e-6))
+    best = optimum.fit_model(train, LossKind.LOGISTIC, np.ones(train.num_rows), 20.0)
+    floor = compute_scores(test, LossKind.LOGISTIC, best.theta[:, None])[0, 0, 0]
     left = [
-        scores(test, LossKind.LOGISTIC, descent.train(train, mechanism, cell, 0, range(16)))[:, 0, 0].mean()
+        compute_scores(test, LossKind.LOGISTIC, descent.train_cell(train, mechanism, cell, 0, range(16)))[
+            :, 0, 0
+        ].mean()
         - floor
         for cell in (FOLLOWED, Cell(Method.SMOOTH, 1.0))
     ]
@@ -368,7 +378,9 @@ def test_a_smaller_clip_of_rows_bounds_weights_and_caps():
     cell = Cell(Method.SMOOTH, 1.0, 0.25)
     assert cell.reach == 0.25
     mechanism = replace(Mechanism(1.0, 1e-6), clip=0.25)
-    total, _ = descent.bounded_gradient(rows, mechanism, [cell], 0, range(1))(np.zeros((3, 1)), np.ones(1))
+    total, _ = descent.make_bounded_gradient(rows, mechanism, [cell], 0, range(1))(
+        np.zeros((3, 1)), np.ones(1)
+    )
     # Every row's gradient at θ = 0 is -x y / 2, shortened to 1/4; a user's mean of them.
     each = -rows.signed * (np.minimum(0.5, 0.25 / rows.norms))[:, None]
     by_hand = sum(each[rows.users == u].mean(axis=0) for u in range(4))
@@ -384,10 +396,10 @@ def test_a_smaller_clip_of_rows_bounds_weights_and_caps():
 def test_without_noise_a_release_is_the_descent_of_the_curves(monkeypatch, cell):
     monkeypatch.setattr(GaussianSteps, "release", lambda self, exact, squared: exact)
     monkeypatch.setattr(
-        descent, "noise_of", lambda m, d, seed, runs: (np.zeros((m.steps, d, 1)), np.zeros(1))
+        descent, "draw_noise", lambda m, d, seed, runs: (np.zeros((m.steps, d, 1)), np.zeros(1))
     )
     rows = generated(120, informative=2, signal=60.0)
-    mechanism = pace.by_rule(Mechanism(20.0, 1e-6))
+    mechanism = pace.apply_rule(Mechanism(20.0, 1e-6))
     told = []
     model = release.train_once(rows, mechanism, cell, told.append)
     assert told == [model.facts]
@@ -398,33 +410,33 @@ def test_without_noise_a_release_is_the_descent_of_the_curves(monkeypatch, cell)
         assert model.theta == pytest.approx(theta[:, 0], abs=0.05)
         assert model.last_bound == pytest.approx(bound[0], rel=0.1)
     else:
-        theta = descent.train(rows, mechanism, cell, 0, range(1))
+        theta = descent.train_cell(rows, mechanism, cell, 0, range(1))
         assert model.theta == pytest.approx(theta[:, 0], abs=1e-3)
 
 
 def test_a_release_loses_what_the_curves_say():
     train, test = hold_out(generated(), 0.25, 0)
-    mechanism = pace.by_rule(Mechanism(1.0, 1e-6))
+    mechanism = pace.apply_rule(Mechanism(1.0, 1e-6))
     released = np.stack([release.train_once(train, mechanism, FOLLOWED).theta for _ in range(4)], axis=1)
-    simulated = descent.train(train, mechanism, FOLLOWED, 5, range(64))
-    one, many = (scores(test, LossKind.LOGISTIC, theta)[:, 0, 0] for theta in (released, simulated))
+    simulated = descent.train_cell(train, mechanism, FOLLOWED, 5, range(64))
+    one, many = (compute_scores(test, LossKind.LOGISTIC, theta)[:, 0, 0] for theta in (released, simulated))
     assert abs(one.mean() - many.mean()) < 5 * many.std() * math.sqrt(1 / 4 + 1 / 64)
 
 
 def test_the_minimiser_is_released_with_the_noise_of_the_curves():
     rows = generated(80, informative=2)
-    mechanism, cell = pace.by_rule(Mechanism(1.0, 1e-6)), Cell(Method.OUTPUT, 2.0)
+    mechanism, cell = pace.apply_rule(Mechanism(1.0, 1e-6)), Cell(Method.OUTPUT, 2.0)
     models = [release.train_once(rows, mechanism, cell) for _ in range(150)]
     kappa = GaussianNoise.for_release(1.0, 1.0, 1e-6).scale
     penalty = 0.8 * kappa * math.sqrt(3) * 2.0
     assert models[0].noise == pytest.approx(kappa * 2.0 / penalty, rel=1e-5)
     weights = np.minimum(2.0, rows.sizes) / rows.sizes
-    best = optimum.fit(
+    best = optimum.fit_model(
         rows, LossKind.LOGISTIC, weights[rows.users], math.inf, penalty / np.minimum(2.0, rows.sizes).sum()
     )
     off = np.stack([model.theta for model in models]) - best.theta
     assert kstest((off / models[0].noise).ravel(), "norm").pvalue > 1e-4
-    simulated = output.perturb(rows, mechanism, cell, 0, range(150)) - best.theta[:, None]
+    simulated = output.perturb_minimiser(rows, mechanism, cell, 0, range(150)) - best.theta[:, None]
     assert kstest((simulated / models[0].noise).ravel(), "norm").pvalue > 1e-4
 
 
@@ -433,12 +445,12 @@ def test_the_minimiser_is_found_on_any_data_also_where_newton_ends_at_once(monke
     from scipy.optimize import minimize
 
     rows, bound = rows_of(7, [1, 4, 2, 9, 1, 30]), 2.0
-    mechanism = pace.by_rule(Mechanism(1.0, 1e-6, loss=loss, radius=1e6))
+    mechanism = pace.apply_rule(Mechanism(1.0, 1e-6, loss=loss, radius=1e6))
     # A penalty far below the losses' curvature, so that descent is slow.
     monkeypatch.setattr(output, "PENALTY", 1e-3)
     monkeypatch.setattr(GaussianSteps, "release", lambda self, exact, squared: exact)
     whole_search = release.train_once(rows, mechanism, Cell(Method.OUTPUT, bound)).theta
-    monkeypatch.setattr(optimum, "_newton", lambda rows, *_: np.zeros(rows.num_features))
+    monkeypatch.setattr(optimum, "_minimise", lambda rows, *_: np.zeros(rows.num_features))
     slow = release.train_once(rows, mechanism, Cell(Method.OUTPUT, bound)).theta
     kappa = GaussianNoise.for_release(1.0, 1.0, 1e-6).scale
     penalty = 1e-3 * kappa * math.sqrt(3) * bound
@@ -446,16 +458,16 @@ def test_the_minimiser_is_found_on_any_data_also_where_newton_ends_at_once(monke
 
     def objective(theta):
         margins = rows.signed @ theta
-        slope = rows.signed.T @ (weights * loss.slope(margins)) + penalty * theta
-        return weights @ loss.at(margins) + penalty / 2 * theta @ theta, slope
+        slope = rows.signed.T @ (weights * loss.differentiate(margins)) + penalty * theta
+        return weights @ loss.evaluate(margins) + penalty / 2 * theta @ theta, slope
 
     by_scipy = minimize(
         objective, np.zeros(3), jac=True, method="L-BFGS-B", options={"ftol": 0, "gtol": 1e-12}
     )
     for theta in (whole_search, slow):
         # As near as the sensitivity takes it to be, and the rounding of the grid.
-        assert np.linalg.norm(objective(theta)[1]) <= bound * (release._NEAR + 1e-7)
-        assert theta == pytest.approx(by_scipy.x, abs=3 * release._NEAR * bound / penalty)
+        assert np.linalg.norm(objective(theta)[1]) <= bound * (release._MINIMISER_TOLERANCE + 1e-7)
+        assert theta == pytest.approx(by_scipy.x, abs=3 * release._MINIMISER_TOLERANCE * bound / penalty)
 
 
 @settings(max_examples=25, deadline=None)
@@ -464,22 +476,22 @@ def test_one_user_moves_the_minimiser_by_no_more_than_its_grid_says(seed, bound)
     rows = rows_of(seed, [1, 4, 2, 9, 1, 3])
     penalty = 1.7 * bound
     found = []
-    for data in (rows, rows.of_users(np.arange(5)), with_last(rows, aligned(3, np.ones(3), -1.0))):
+    for data in (rows, rows.select_users(np.arange(5)), with_last(rows, aligned(3, np.ones(3), -1.0))):
         weights = np.minimum(bound, data.sizes) / data.sizes
         found.append(
-            optimum.fit(data, LossKind.HINGE, weights[data.users], math.inf,
+            optimum.fit_model(data, LossKind.HINGE, weights[data.users], math.inf,
                         penalty / np.minimum(bound, data.sizes).sum()).theta
         )  # fmt: skip
-    assert np.linalg.norm(found[0] - found[1]) <= bound / penalty * (1 + release._NEAR)
-    assert np.linalg.norm(found[0] - found[2]) <= 2 * bound / penalty * (1 + release._NEAR)
+    assert np.linalg.norm(found[0] - found[1]) <= bound / penalty * (1 + release._MINIMISER_TOLERANCE)
+    assert np.linalg.norm(found[0] - found[2]) <= 2 * bound / penalty * (1 + release._MINIMISER_TOLERANCE)
 
 
 def test_the_exponential_is_right_and_the_same_wherever_it_stands():
     x = np.concatenate((np.linspace(-700, 700, 20_001), np.random.default_rng(0).uniform(-3, 3, 5_000)))
-    found = whole.exp_one_by_one(x)
+    found = whole.exponentiate_exactly(x)
     assert found == pytest.approx([math.exp(v) for v in x.tolist()], rel=2e-15)
     for start, stop in ((1, 4), (7, 30), (20_003, 20_004), (3, 24_999)):
-        assert np.array_equal(whole.exp_one_by_one(x[start:stop]), found[start:stop])
+        assert np.array_equal(whole.exponentiate_exactly(x[start:stop]), found[start:stop])
 
 
 def test_blocks_of_users_add_up_to_the_same(monkeypatch):
@@ -488,12 +500,15 @@ def test_blocks_of_users_add_up_to_the_same(monkeypatch):
     rows = rows_of(4, [3, 1, 12, 5, 1, 1, 8])
     slopes = np.random.default_rng(0).standard_normal((rows.num_rows, 4))
     whole_norms = np.concatenate(
-        [UserSums(rows, 4).norms(block, slopes[block.rows]) for block in UserSums(rows, 4).blocks()]
+        [
+            UserSums(rows, 4).compute_norms(block, slopes[block.rows])
+            for block in UserSums(rows, 4).iterate_blocks()
+        ]
     )
     monkeypatch.setattr(user_sums, "BLOCK", 20)
     cut = UserSums(rows, 4)
-    assert len(list(cut.blocks())) > 2
-    found = np.concatenate([cut.norms(block, slopes[block.rows]) for block in cut.blocks()])
+    assert len(list(cut.iterate_blocks())) > 2
+    found = np.concatenate([cut.compute_norms(block, slopes[block.rows]) for block in cut.iterate_blocks()])
     by_hand = [
         [np.linalg.norm(rows.signed[rows.users == u].T @ slopes[rows.users == u, r]) for r in range(4)]
         for u in range(7)

@@ -13,10 +13,10 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.counting import read_table
 from dpcore.data.design_matrix import Design, Feature, guess
-from dpcore.training.answer import answered
-from dpcore.training.answer.found import rows_of
+from dpcore.training.answer import build_answer
+from dpcore.training.answer.found import scale_rows
 from dpcore.training.parameters import TrainingParameters
-from dpcore.training.training_data import of_table, says_one
+from dpcore.training.training_data import describe_positive, read_labelled_table
 
 NASTY = 'it\'s a "cat", {{x}} \\\\'
 ASKED = {
@@ -73,12 +73,12 @@ def test_numbers_may_be_classes_and_stars_say_where_they_are_cut():
     rows = {"who": [1, 1, 2, 3], "x": [0, 1, 2, 3], "stars": [1, 3, 5, 3]}
     read = read_table(pd.DataFrame(rows).to_csv(index=False).encode(), "stars.csv")
     design, ranges = Design("stars", "who", (Feature("x"),)), {"x": (0, 3)}
-    threes = of_table(read, design, Disclosure.PRIVATE, ranges, positive=3)
-    assert rows_of(threes, 0.5).signs.tolist() == [-1, 1, -1, 1]
-    assert says_one(threes, 0.5) == "stars = 3"
-    cut = of_table(read, design, Disclosure.PRIVATE, ranges)
+    threes = read_labelled_table(read, design, Disclosure.PRIVATE, ranges, positive=3)
+    assert scale_rows(threes, 0.5).signs.tolist() == [-1, 1, -1, 1]
+    assert describe_positive(threes, 0.5) == "stars = 3"
+    cut = read_labelled_table(read, design, Disclosure.PRIVATE, ranges)
     asked = TrainingParameters(1.0, positive_above=4.0, runs=2, splits=1)
-    assert "stars has 3 different values: those above 4 count as 1" in answered(cut, asked).assumptions[0]
+    assert "stars has 3 different values: those above 4 count as 1" in build_answer(cut, asked).assumptions[0]
 
 
 def test_a_column_called_label_is_proposed():

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcore.common.errors import InvalidInput
-from dpcore.common.mechanisms import GaussianSteps, discrete_gaussian_steps
+from dpcore.common.mechanisms import GaussianSteps, start_gaussian_steps
 from dpcore.common.privacy import Neighbours, ReleaseFacts
 from dpcore.training import account, descent, optimum, release, whole
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.losses import LossKind
 from dpcore.training.mechanism import Mechanism, Pace
-from dpcore.training.rows import ClassifierRows, prepare
-from dpcore.training.weighting import Cell, Method, smooth_weights
+from dpcore.training.rows import ClassifierRows, prepare_rows
+from dpcore.training.weighting import Cell, Method, compute_smooth_weights
 
 
 def rows_of(seed: int, sizes) -> ClassifierRows:
@@ -42,10 +42,10 @@ def test_one_user_moves_whole_numbers_by_whole_numbers_within_the_sensitivity(se
     rows = rows_of(seed, sizes)
     mechanism = Mechanism(1.0, 1e-5, loss=loss, clip=clip)
     theta = np.random.default_rng(seed).standard_normal(3) * 10.0
-    everybody = release.whole_gradients(rows, mechanism, bound, theta)
+    everybody = release.round_gradients(rows, mechanism, bound, theta)
     for user in {0, len(sizes) // 2, len(sizes) - 1}:
         others = np.delete(np.arange(len(sizes)), user)
-        rest = release.whole_gradients(rows.of_users(others), mechanism, bound, theta)
+        rest = release.round_gradients(rows.select_users(others), mechanism, bound, theta)
         # The others' numbers are the same to the last digit, though they stand elsewhere in shorter arrays.
         assert np.array_equal(rest, everybody[rows.users != user])
         moved = everybody.sum(axis=0) - rest.sum(axis=0)
@@ -56,13 +56,13 @@ def test_whole_numbers_are_the_gradient_on_the_grid():
     rows = rows_of(1, [3, 20, 1, 7])
     mechanism = Mechanism(1.0, 1e-5, clip=0.3)
     theta = np.array([3.0, -1.0, 0.5])
-    found = release.whole_gradients(rows, mechanism, 2.5, theta) * (2.5 * 0.3 / whole.CELLS)
+    found = release.round_gradients(rows, mechanism, 2.5, theta) * (2.5 * 0.3 / whole.CELLS)
     slopes = -1 / (1 + np.exp(rows.signed @ theta))
     exact = np.maximum(slopes, -0.3)[:, None] * rows.signed  # rows have norm 1
-    exact *= smooth_weights(rows.sizes, 2.5)[rows.users][:, None]
+    exact *= compute_smooth_weights(rows.sizes, 2.5)[rows.users][:, None]
     assert found == pytest.approx(exact, abs=2.5 * 0.3 / whole.CELLS)
     assert np.all(np.abs(found) <= np.abs(exact) * (1 + 1e-12))
-    far = whole.slopes_one_by_one(LossKind.LOGISTIC, np.array([-1e4, 0.0, 1e4]))
+    far = whole.compute_slopes_exactly(LossKind.LOGISTIC, np.array([-1e4, 0.0, 1e4]))
     assert far.tolist() == [-1.0, -0.5, 0.0]
 
 
@@ -78,11 +78,11 @@ def test_the_budget_is_spent_and_never_more(relation, bound):
     assert 1.49 < model.facts.epsilon <= 1.5
     assert 0.0 < model.facts.delta <= 1e-6
     # A release has the noise of the curves, to what the split of the budget in whole numbers and rounding cost.
-    simulated = account.plan(1.5, 1e-6, relation, bound, 7).gradient
+    simulated = account.plan_noise(1.5, 1e-6, relation, bound, 7).gradient
     assert simulated < model.noise < (1 + 1e-5) * simulated
     # By Bun and Steinke's own conversion, from the noise alone: ρ + 2 sqrt(ρ log(1/δ)) is no tight bound, so ε below
     # it but above ρ; all steps and the sum of weights count.
-    grid = release._weight_grid(mechanism, bound, rows.num_users)
+    grid = release._choose_weight_grid(mechanism, bound, rows.num_users)
     steps = 7 * release._squared_sensitivity(mechanism) + grid.squared
     rho = steps / (2 * (model.noise / (bound / whole.CELLS)) ** 2)
     assert rho < 1.5 <= rho + 2 * math.sqrt(rho * math.log(1e6))
@@ -107,7 +107,7 @@ def test_a_bound_just_above_an_average_is_not_paid_for_and_then_refused():
     model = release.train_once(rows, mechanism, Cell(Method.SMOOTH, 1.0 + 1e-7), told.append)
     assert told == [model.facts]
     # A user who is replaced still moves the sum by no more than was paid for: from weight 1 to h.
-    grid = release._weight_grid(mechanism, 1.0 + 1e-7, rows.num_users)
+    grid = release._choose_weight_grid(mechanism, 1.0 + 1e-7, rows.num_users)
     moved = math.trunc((1.0 + 1e-7) / grid.step) - math.trunc(1.0 / grid.step)
     assert 0 < moved**2 <= grid.squared
 
@@ -115,18 +115,18 @@ def test_a_bound_just_above_an_average_is_not_paid_for_and_then_refused():
 def test_a_model_learns_and_differs_from_draw_to_draw():
     # 4,000 users of one row at ε = 20: the released model is near the best one, by 60 standard deviations at most.
     made = TrainingGenerator(num_users=4000, max_rows=1, informative=2, seed=3).generate()
-    rows = prepare(made.dataset.table, made.scaling, 0.5)
+    rows = prepare_rows(made.dataset.table, made.scaling, 0.5)
     mechanism = Mechanism(20.0, 1e-5, steps=40)
     one, other = (release.train_once(rows, mechanism, Cell(Method.SMOOTH, 1.0)) for _ in range(2))
     assert not np.array_equal(one.theta, other.theta)
-    best = optimum.fit(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), mechanism.radius)
+    best = optimum.fit_model(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), mechanism.radius)
     for model in (one, other):
-        loss = LossKind.LOGISTIC.at(rows.signed @ model.theta).mean()
+        loss = LossKind.LOGISTIC.evaluate(rows.signed @ model.theta).mean()
         assert best.certificate.value < loss < best.certificate.value + 0.1
     with pytest.raises(
         InvalidInput, match=r"ound must(.|\n)*all users(.|\n)*first look(.|\n)*penalty by the rule"
     ):
-        release.train_once(rows, replace(mechanism, sampled=0.5, look=0.5), Cell(Method.OUTPUT, 1e12))
+        release.train_once(rows, replace(mechanism, sampled=0.5, user_share=0.5), Cell(Method.OUTPUT, 1e12))
 
 
 # --- under a cap --------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def by_bits(monkeypatch, keys: np.ndarray) -> None:
 
 def test_rows_are_drawn_alike_and_anew():
     rows = ClassifierRows(np.arange(11.0)[:, None] / 11, np.ones(11), np.repeat([0, 1, 2], [7, 1, 3]))
-    drawn = [release.drawn_rows(rows, 3) for _ in range(4000)]
+    drawn = [release.draw_rows(rows, 3) for _ in range(4000)]
     for one in drawn[:50]:
         assert one.sizes.tolist() == [3, 1, 3]
         kept = np.round(one.features[:, 0] * 11).astype(int)
@@ -156,7 +156,7 @@ def test_rows_are_drawn_alike_and_anew():
     assert len(triples) == 35
     expected = len(drawn) / 35
     assert sum((count - expected) ** 2 / expected for count in triples.values()) < 100
-    assert np.array_equal(release.drawn_rows(rows, 7).features, rows.features)
+    assert np.array_equal(release.draw_rows(rows, 7).features, rows.features)
 
 
 @settings(max_examples=60, deadline=None)
@@ -176,7 +176,7 @@ def test_one_user_moves_a_capped_sum_within_the_sensitivity(seed, sizes, cap, lo
     )  # margins of about 10, so that slopes are long and clipping is at work
     keys = rng.integers(0, 2**64, rows.num_rows, dtype=np.uint64)
     user = int(rng.integers(0, len(sizes)))
-    others = rows.of_users(np.delete(np.arange(len(sizes)), user))
+    others = rows.select_users(np.delete(np.arange(len(sizes)), user))
     if relation is Neighbours.ADD_OR_REMOVE_USER:
         after, keys_after = others, keys[rows.users != user]
     else:
@@ -193,8 +193,8 @@ def test_one_user_moves_a_capped_sum_within_the_sensitivity(seed, sizes, cap, lo
     for data, bits in ((rows, keys), (after, keys_after)):
         with pytest.MonkeyPatch.context() as patched:
             by_bits(patched, bits)
-            drawn = release.drawn_rows(data, cap)
-        whole = release.whole_gradients(drawn, mechanism, cap, theta)
+            drawn = release.draw_rows(data, cap)
+        whole = release.round_gradients(drawn, mechanism, cap, theta)
         mine = drawn.users == (user if data is rows else others.num_users)
         of_others.append(whole[~mine])
         sums.append(whole.sum(axis=0))
@@ -203,7 +203,7 @@ def test_one_user_moves_a_capped_sum_within_the_sensitivity(seed, sizes, cap, lo
     assert np.array_equal(*of_others)
     moved = sum(int(k) ** 2 for k in sums[0] - sums[1])
     assert moved <= release._squared_sensitivity(mechanism)
-    grid = release._weight_grid(mechanism, cap, 2)
+    grid = release._choose_weight_grid(mechanism, cap, 2)
     if grid.squared:
         assert (abs(weights[0] - weights[1]) / grid.step) ** 2 <= grid.squared
     else:
@@ -215,8 +215,8 @@ def test_the_sensitivity_under_a_cap_is_reached():
     features = np.tile([[0.6, 0.8, 0.0]], (12, 1))
     rows = ClassifierRows(features, np.ones(12), np.zeros(12, dtype=np.int64))
     mechanism = Mechanism(1.0, 1e-5, clip=0.05)
-    drawn = release.drawn_rows(rows, 4)
-    moved = release.whole_gradients(drawn, mechanism, 4, -50.0 * features[0]).sum(axis=0)
+    drawn = release.draw_rows(rows, 4)
+    moved = release.round_gradients(drawn, mechanism, 4, -50.0 * features[0]).sum(axis=0)
     squared = sum(int(k) ** 2 for k in moved)
     assert (
         0.999 * release._squared_sensitivity(mechanism) < squared <= release._squared_sensitivity(mechanism)
@@ -236,8 +236,8 @@ def test_without_noise_it_is_descent_on_the_drawn_rows(monkeypatch, cap):
         mine = sorted(np.flatnonzero(rows.users == user), key=lambda row: keys[row])
         kept[mine[:cap]] = True
     ranks = np.where(kept, 0, 10**9)[:, None]
-    monkeypatch.setattr(descent, "noise_of", lambda *_: (np.zeros((20, 3, 1)), np.zeros(1)))
-    theta = descent.train(rows, mechanism, Cell(Method.CAP, cap), 0, range(1), ranks=ranks)
+    monkeypatch.setattr(descent, "draw_noise", lambda *_: (np.zeros((20, 3, 1)), np.zeros(1)))
+    theta = descent.train_cell(rows, mechanism, Cell(Method.CAP, cap), 0, range(1), ranks=ranks)
     # Each row is rounded toward 0 by up to h / 2^18, below 2e-4, in every step.
     assert model.theta == pytest.approx(theta[:, 0], abs=1e-3)
     assert model.cell == Cell(Method.CAP, cap)
@@ -245,20 +245,20 @@ def test_without_noise_it_is_descent_on_the_drawn_rows(monkeypatch, cap):
 
 def test_a_capped_release_learns_and_costs_what_weights_cost():
     made = TrainingGenerator(num_users=3000, max_rows=6, informative=2, seed=3).generate()
-    rows = prepare(made.dataset.table, made.scaling, 0.5)
+    rows = prepare_rows(made.dataset.table, made.scaling, 0.5)
     mechanism, told = Mechanism(20.0, 1e-5, steps=40), []
     capped = release.train_once(rows, mechanism, Cell(Method.CAP, 2), told.append)
     smooth = release.train_once(rows, mechanism, Cell(Method.SMOOTH, 2), told.append)
     assert told[0] == told[1] == capped.facts
     assert capped.noise == smooth.noise
-    best = optimum.fit(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), mechanism.radius)
+    best = optimum.fit_model(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), mechanism.radius)
     # The noise of the mean gradient is below 0.003, so that chance has no say here.
-    assert LossKind.LOGISTIC.at(rows.signed @ capped.theta).mean() < best.certificate.value + 0.1
+    assert LossKind.LOGISTIC.evaluate(rows.signed @ capped.theta).mean() < best.certificate.value + 0.1
 
 
 def test_steps_are_paid_for_before_they_are_drawn():
     paid = []
-    steps = discrete_gaussian_steps(300, 1.0, 1e-5, lambda *facts: paid.append(facts))
+    steps = start_gaussian_steps(300, 1.0, 1e-5, lambda *facts: paid.append(facts))
     assert paid == [(steps.epsilon, steps.delta)]
     draws = np.concatenate([steps.release(np.zeros(4000, dtype=np.int64), 100) for _ in range(2)])
     # 8,000 draws of a discrete Gaussian of scale well above 1: mean and variance within 5 standard errors.
@@ -276,9 +276,9 @@ def test_steps_are_paid_for_before_they_are_drawn():
         raise RuntimeError("no budget")
 
     with pytest.raises(RuntimeError, match="no budget"):
-        discrete_gaussian_steps(1, 1.0, 1e-5, refuse)
+        start_gaussian_steps(1, 1.0, 1e-5, refuse)
     with pytest.raises(InvalidInput, match=r"sensitivity must(.|\n)*psilon must(.|\n)*elta must"):
-        discrete_gaussian_steps(0, 0.0, 1.0)
+        start_gaussian_steps(0, 0.0, 1.0)
 
 
 @pytest.mark.parametrize("pace", Pace)
@@ -291,8 +291,8 @@ def test_what_is_stopped_before_its_noise_says_so_and_the_price_is_known_before(
         told: list[ReleaseFacts] = []
         with pytest.raises(release.StoppedError) as stopped:
             release.train_once(rows, mechanism, cell, told.append, should_stop=lambda: True)
-        assert not stopped.value.drawn
-        assert told == [release.guarantee(rows, mechanism, cell)]
+        assert not stopped.value.was_drawn
+        assert told == [release.state_guarantee(rows, mechanism, cell)]
         shares: list[float] = []
         last = 1 if cell.method is Method.OUTPUT else 2
         with pytest.raises(release.StoppedError) as stopped:
@@ -304,7 +304,7 @@ def test_what_is_stopped_before_its_noise_says_so_and_the_price_is_known_before(
                 should_stop=lambda told=shares, most=last: len(told) > most,
             )
         # Told a third time, it is after the first step, whose noise is drawn; output perturbation draws last.
-        assert stopped.value.drawn is (cell.method is not Method.OUTPUT)
+        assert stopped.value.was_drawn is (cell.method is not Method.OUTPUT)
         assert shares == sorted(shares)
 
 
@@ -316,9 +316,9 @@ def test_all_that_a_model_takes_from_private_rows_is_a_draw_that_is_paid_for(mon
     paid: list[int] = []
 
     def same(noise: GaussianSteps, values, squared_sensitivity: int) -> np.ndarray:
-        paid.append(noise.left)
+        paid.append(noise.remaining)
         drawn.append(squared_sensitivity)
-        noise.left -= squared_sensitivity
+        noise.remaining -= squared_sensitivity
         return (np.arange(np.size(values)) - 1) * 10**9
 
     monkeypatch.setattr(GaussianSteps, "release", same)

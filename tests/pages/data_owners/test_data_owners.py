@@ -20,13 +20,13 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data_owners import crossings, unequal
-from dpcore.data_owners.answer import OwnersFound, answered, find, plots, trained, words
-from dpcore.data_owners.answer.found import bound_rows
-from dpcore.data_owners.answer.trained import Trained
-from dpcore.data_owners.bounds import Private, Unit, alone, together
-from dpcore.data_owners.labelled import of_table
+from dpcore.data_owners.answer import OwnersSolution, build_answer, plots, solve, trained, words
+from dpcore.data_owners.answer.found import tabulate_bounds
+from dpcore.data_owners.answer.trained import TrainingCard
+from dpcore.data_owners.bounds import ProtectedPart, Unit, bound_alone, bound_together
+from dpcore.data_owners.labelled import read_table
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
-from dpcore.data_owners.regimes import Axis, Regime
+from dpcore.data_owners.regimes import MapAxis, Regime
 from dpcore.data_owners.study import Form, Records, Study, StudyResult
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.report import plotly_figures, regions
@@ -51,10 +51,10 @@ SECRET = Dataset("secret.csv", "", Disclosure.PRIVATE, ContributionHistogram([1,
 PERSONAL: dict[str, Any] = {"personal": 100, "personal_diameter": 0.1}
 
 
-def found_of(data: Dataset = LINES, **asked: Any) -> OwnersFound:
+def found_of(data: Dataset = LINES, **asked: Any) -> OwnersSolution:
     parameters = OwnersParameters(**{"epsilon": 1.0, **asked})
     of_data = parameters.source is OwnersSource.DATA
-    return find(data if of_data else question.disclosure_of(parameters, data), parameters)
+    return solve(data if of_data else question.disclosure_of(parameters, data), parameters)
 
 
 def made(choice: Callable[[], str] | None) -> str:
@@ -64,7 +64,7 @@ def made(choice: Callable[[], str] | None) -> str:
 
 def answer_of(data: Dataset = LINES, **asked: Any) -> Answer:
     found = found_of(data, **asked)
-    return answered(data, found.parameters, found)
+    return build_answer(data, found.parameters, found)
 
 
 def test_the_card_says_the_issue_s_sentence_and_36_owners_do_not_suffice() -> None:
@@ -73,30 +73,33 @@ def test_the_card_says_the_issue_s_sentence_and_36_owners_do_not_suffice() -> No
         "By these bounds (constants 1), 37 owners of 100 records each must join before sharing pays at ε = 1, "
         "δ = 0.00001, 7,850 shared and no personal parameters." in told.detail
     )
-    assert (told.numbers[0].text, told.numbers[0].copied) == ("37", "37")
+    assert (told.numbers[0].text, told.numbers[0].text_to_copy) == ("37", "37")
     assert told.headline == "Join: sharing pays for 64 owners."
     assert told.disclosure is Disclosure.PUBLIC
     for owners, regime in ((36, Regime.ALONE), (37, Regime.FULL_TOO)):
         found = found_of(owners=owners)
         assert found.regime is regime
-        assert (found.joint < found.alone) == (owners == 37)
-    assert words.headline(found_of(owners=36)) == "Work alone: for 36 owners sharing does not pay."
+        assert (found.bound_joint < found.bound_alone) == (owners == 37)
+    assert words.write_headline(found_of(owners=36)) == "Work alone: for 36 owners sharing does not pay."
 
 
 def test_every_regime_has_its_headline() -> None:
     both = found_of(**PERSONAL, owners=1000)
-    assert (both.regime, words.headline(both)) == (Regime.FULL_TOO, "Join: sharing pays for 1,000 owners.")
+    assert (both.regime, words.write_headline(both)) == (
+        Regime.FULL_TOO,
+        "Join: sharing pays for 1,000 owners.",
+    )
     between = found_of(**PERSONAL, owners=1000, epsilon=0.3)
     assert between.epsilon_joint < 0.3 < between.epsilon_full
     assert between.regime is Regime.JOINT_ONLY
-    assert "with full privacy you would lose" in words.headline(between)
-    assert "100 personal parameters each" in words.needed_sentence(between)
+    assert "with full privacy you would lose" in words.write_headline(between)
+    assert "100 personal parameters each" in words.write_needed_owners(between)
     never = found_of(shared_diameter=0.0, personal_diameter=1.0, personal=5)
-    assert words.headline(never) == "Work alone: sharing never pays, however many join."
-    single = words.headline(found_of(owners=1))
+    assert words.write_headline(never) == "Work alone: sharing never pays, however many join."
+    single = words.write_headline(found_of(owners=1))
     assert single == "One owner has nobody to join: alone and together are the same problem."
-    assert answered(LINES, never.parameters, never).numbers[0].text == "none suffice"
-    assert answered(LINES, never.parameters, never).good_enough == ""
+    assert build_answer(LINES, never.parameters, never).numbers[0].text == "none suffice"
+    assert build_answer(LINES, never.parameters, never).near_optimal == ""
 
 
 def test_what_the_theorem_does_not_cover_is_said() -> None:
@@ -109,37 +112,37 @@ def test_what_the_theorem_does_not_cover_is_said() -> None:
 def test_the_interval_that_is_good_enough_holds_the_crossings() -> None:
     found = found_of()
     assert (
-        answered(LINES, found.parameters, found).good_enough
+        build_answer(LINES, found.parameters, found).near_optimal
         == "it pays from 37 owners, ε = 0.537, or 29 records each."
     )
     for records, pays in ((29, True), (28, False)):
-        at = found.of.having(records=float(records))
-        assert (float(together(at, Private.JOINT)) < float(alone(at))) is pays
+        at = found.collaboration.replace(records=float(records))
+        assert (float(bound_together(at, ProtectedPart.JOINT)) < float(bound_alone(at))) is pays
     whole = found_of(unit=Unit.OWNER, owners=10_000, shared=10)
-    most = math.floor(float(crossings.records_limit(whole.of, Private.JOINT)))
-    assert f"or up to {most:,} records each" in answered(LINES, whole.parameters, whole).good_enough
+    most = math.floor(float(crossings.find_records_limit(whole.collaboration, ProtectedPart.JOINT)))
+    assert f"or up to {most:,} records each" in build_answer(LINES, whole.parameters, whole).near_optimal
     for records, pays in ((most, True), (most + 1, False)):
-        at = whole.of.having(records=float(records), records_per_unit=float(records))
-        assert (float(together(at, Private.JOINT)) < float(alone(at))) is pays
+        at = whole.collaboration.replace(records=float(records), records_per_unit=float(records))
+        assert (float(bound_together(at, ProtectedPart.JOINT)) < float(bound_alone(at))) is pays
     # Without a shared part joining never stops to pay.
     free = found_of(unit=Unit.OWNER, shared=0, personal=5, personal_diameter=0.5)
-    assert answered(LINES, free.parameters, free).good_enough.endswith("or any number of records each.")
+    assert build_answer(LINES, free.parameters, free).near_optimal.endswith("or any number of records each.")
 
 
 def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
     found = found_of(SECRET, source=OwnersSource.DATA, unit=Unit.OWNER, shared=10, own_cap=100)
     assert found.cap is not None
-    every = unequal.joint_bounds(SECRET.histogram, np.arange(1.0, 401.0), found.of)
+    every = unequal.compute_joint_bounds(SECRET.histogram, np.arange(1.0, 401.0), found.collaboration)
     assert found.cap.bound == pytest.approx(float(every.min()), rel=1e-6)
-    told = answered(SECRET, found.parameters, found)
+    told = build_answer(SECRET, found.parameters, found)
     assert told.disclosure is Disclosure.PRIVATE
     assert words.LEAKS in told.detail
     assert f"at most {found.cap.cap} record" in told.headline
     assert any(name == "Your bound on records, 100 records" for name in told.facts)
     assert found.own_bound == pytest.approx(float(every[99]))
     assert [name for name, _, _ in told.proofs] == ["Cap per owner"]
-    assert found.smaller is not None
-    limit, count = found.smaller
+    assert found.gaining_owners is not None
+    limit, count = found.gaining_owners
     assert count == sum(u for s, u in ((1, 50), (20, 30), (400, 5)) if s < limit)
     assert told.code is not None
     cap, program = told.code.forms
@@ -160,12 +163,12 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
         assert found_of(**asked).disclosure is Disclosure.PUBLIC
         found = found_of(SECRET, **asked)
         assert found.disclosure is Disclosure.PRIVATE
-        assert words.LEAKS in answered(SECRET, found.parameters, found).detail
-        told_of = answered(SECRET, found.parameters, found)
+        assert words.LEAKS in build_answer(SECRET, found.parameters, found).detail
+        told_of = build_answer(SECRET, found.parameters, found)
         choice = json.loads(made(told_of.choice))
         assert {choice["question"]["label"], choice["answer"]["label"]} == {Disclosure.PRIVATE.label}
         told = tabs.content(told_of, Source(SECRET))
-        assert told.source.kind is Disclosure.PRIVATE
+        assert told.source.shown_disclosure is Disclosure.PRIVATE
         assert told.summary is not None
         assert {line.disclosure for line in told.summary} == {Disclosure.PRIVATE}
         # Its script knows what kind of numbers it holds, though it reads no data.
@@ -181,7 +184,7 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
 def test_the_program_prints_the_page_s_numbers() -> None:
     for asked in ({}, PERSONAL, {"unit": Unit.USER, "records_per_user": 5.0, "privacy_constant": 0.3}):
         found = found_of(**asked)
-        code = answered(LINES, found.parameters, found).code
+        code = build_answer(LINES, found.parameters, found).code
         assert code is not None
         ((_, program),) = code.forms
         assert isinstance(program, Code)
@@ -189,10 +192,10 @@ def test_the_program_prints_the_page_s_numbers() -> None:
         with contextlib.redirect_stdout(out):
             exec(compile(program.text, "program", "exec"), {"__name__": "__main__"})
         lines = out.getvalue().splitlines()
-        assert float(lines[0].split(": ")[1]) == pytest.approx(found.alone, rel=1e-12)
+        assert float(lines[0].split(": ")[1]) == pytest.approx(found.bound_alone, rel=1e-12)
         for at, bound, epsilon, owners in (
-            (1, found.joint, found.epsilon_joint, found.owners_joint),
-            (3, found.full, found.epsilon_full, found.owners_full),
+            (1, found.bound_joint, found.epsilon_joint, found.owners_joint),
+            (3, found.bound_full, found.epsilon_full, found.owners_full),
         ):
             assert float(lines[at].split("bound ")[1]) == pytest.approx(bound, rel=1e-12)
             _, _, rest = lines[at + 1].partition("epsilon = ")
@@ -202,8 +205,8 @@ def test_the_program_prints_the_page_s_numbers() -> None:
 
 def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
     found = found_of(**PERSONAL)
-    whole = plots.regime_map(found)
-    drawn = plotly_figures.figure(whole)
+    whole = plots.plot_regime_map(found)
+    drawn = plotly_figures.draw(whole)
     names = [trace.name for trace in drawn.data]
     assert names[1:3] == ["The bound says nothing", "Not covered: ε > 10 or δ ≥ 1/n"]
     assert {"Joint privacy begins to pay", "Full privacy begins to pay"} <= set(names)
@@ -211,20 +214,20 @@ def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
     assert (you.x[0], you.y[0]) == (64.0, 1.0)
     np.testing.assert_array_equal(drawn.data[0].z, found.map.regimes.astype(np.float32))
     assert len(drawn.layout.annotations) == 3
-    same = plotly_figures.figure(plots.regime_map(found_of()))
+    same = plotly_figures.draw(plots.plot_regime_map(found_of()))
     assert "Joining begins to pay" in [trace.name for trace in same.data]
-    outside = plots.regime_map(found_of(owners=10**6)).items[-1]
+    outside = plots.plot_regime_map(found_of(owners=10**6)).items[-1]
     assert isinstance(outside, Mark)
     assert (outside.name, outside.x) == ("You (outside the map)", 1e4)
-    assert "Owners, n: 1,000,000" in outside.also
+    assert "Owners, n: 1,000,000" in outside.hover_text
     assert (
-        plots.regime_map(found_of(x_axis=Axis.SHARED, y_axis=Axis.RECORDS)).x.heading
+        plots.plot_regime_map(found_of(x_axis=MapAxis.SHARED, y_axis=MapAxis.RECORDS)).x.heading
         == "Shared parameters, ℓ"
     )
     # The areas cover exactly what the bounds say nothing about.
-    mask, grid = found.map.vacuous, regions.Grid.of(whole.drawn["x"], whole.drawn["y"])
-    np.testing.assert_array_equal(grid.of_column(whole.drawn["vacuous"]) != 0.0, mask)
-    rectangles = regions.rectangles(mask, grid)
+    mask, grid = found.map.vacuous, regions.Grid.from_columns(whole.all_columns["x"], whole.all_columns["y"])
+    np.testing.assert_array_equal(grid.to_matrix(whole.all_columns["vacuous"]) != 0.0, mask)
+    rectangles = regions.cover_by_rectangles(mask, grid)
     for i, j in ((0, 0), (10, 3), (40, 60), (69, 99), (5, 40)):
         x, y = found.map.x[j], found.map.y[i]
         inside = any(a[0] <= x <= a[1] and b[0] <= y <= b[1] for a, b in rectangles)
@@ -234,7 +237,7 @@ def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
 
 
 def test_the_table_of_bounds_names_what_is_corrected() -> None:
-    rows = bound_rows(found_of(unit=Unit.USER, records_per_user=5.0, **PERSONAL))
+    rows = tabulate_bounds(found_of(unit=Unit.USER, records_per_user=5.0, **PERSONAL))
     full = rows["Setting"].index("Together, full privacy")
     printed, ours = rows["As printed"][full], rows["The unit protected"][full]
     assert isinstance(printed, float)
@@ -250,7 +253,7 @@ def test_the_choice_holds_bounds_and_crossings() -> None:
     private = answer_of(SECRET, source=OwnersSource.DATA)
     assert json.loads(made(private.choice))["data"]["num_owners"] == 85
     with pytest.raises(InvalidInput, match="there are none"):
-        find(Disclosure.PUBLIC, private.parameters)
+        solve(Disclosure.PUBLIC, private.parameters)
 
 
 # --- training -------------------------------------------------------------------------------------------------
@@ -260,18 +263,18 @@ def made_up(runs: int = 1) -> StudyResult:
     """Accuracies with known directions; of two budgets and two numbers of owners."""
     study = Study((4, 64), (0.25, 1.0), seeds=tuple(range(runs)))
     scores = {
-        Form.ALONE: [[0.9, 0.7]],
+        Form.SEPARATE: [[0.9, 0.7]],
         Form.FULL: [[0.5, 0.5], [0.8, 0.8]],
         Form.JOINT: [[0.7, 0.6], [0.9, 0.9]],
-        Form.PLAIN: [[0.95, 0.95]],
-        Form.PLAIN_PERSONAL: [[0.96, 0.96]],
+        Form.NON_PRIVATE: [[0.95, 0.95]],
+        Form.NON_PRIVATE_PERSONAL: [[0.96, 0.96]],
     }
     arrays = {form: np.repeat(np.array(a)[:, :, None], runs, axis=2) for form, a in scores.items()}
     return StudyResult(study, arrays, 1000, 250, 650, "digits")
 
 
 def test_what_each_line_of_accuracy_is_stands_below_it() -> None:
-    said = trained.settings_words(made_up(), True)
+    said = trained.write_settings(made_up(), True)
     assert "Full privacy is W alone, with V = 0" in said
     assert "Alone is V without W" in said
 
@@ -279,25 +282,25 @@ def test_what_each_line_of_accuracy_is_stands_below_it() -> None:
 def test_directions_are_counted_against_the_standard_error() -> None:
     found = made_up()
     # √(2 · 0.8 · 0.2/250) = 0.036 and less at 0.9; 0.9 against 0.9 is neither.
-    assert found.compared(Form.JOINT, Form.FULL).tolist() == [[1.0, 1.0], [1.0, 1.0]]
-    assert found.compared(Form.JOINT, Form.ALONE).tolist() == [[-1.0, -1.0], [0.0, 1.0]]
-    said = trained.directions(found)
+    assert found.compare(Form.JOINT, Form.FULL).tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    assert found.compare(Form.JOINT, Form.SEPARATE).tolist() == [[-1.0, -1.0], [0.0, 1.0]]
+    said = trained.write_directions(found)
     assert "above in 4 of 4 pairs of ε and n, below in 0" in said[0]
     assert "above in 1 of 4 pairs of ε and n (n = 64 at ε = 1), below in 2" in said[1]
     assert "within the standard error in 1. In the paper's table 1" in said[1]
     assert "within" not in said[0]
-    assert "paper" not in " ".join(trained.directions(found, paper=False)[:2])
+    assert "paper" not in " ".join(trained.write_directions(found, paper=False)[:2])
     assert "shrinks from 0.150 at n = 4 to 0.100 at n = 64" in said[2]
     found.accuracy[Form.JOINT][:] = np.nan
-    assert trained.directions(found) == []
-    assert np.isnan(found.compared(Form.JOINT, Form.ALONE)).all()
+    assert trained.write_directions(found) == []
+    assert np.isnan(found.compare(Form.JOINT, Form.SEPARATE)).all()
 
 
 def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() -> None:
     for runs in (1, 3):
         found = made_up(runs)
         found.accuracy[Form.JOINT][0, 0, 0] = 0.66
-        drawn = plotly_figures.figure(trained.accuracy(found))
+        drawn = plotly_figures.draw(trained.plot_accuracy(found))
         assert [trace.name for trace in drawn.data][1:3] == [
             "Joint privacy, ε = 0.25",
             "Joint privacy, ε = 1",
@@ -312,17 +315,17 @@ def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() 
         study=replace(single.study, owners=(4,)),
         accuracy={form: array[:, :1] for form, array in single.accuracy.items()},
     )
-    one = trained.accuracy(single)
+    one = trained.plot_accuracy(single)
     assert all(isinstance(item, Bars) for item in one.items)
-    bars = {bar.y[0]: bar.x[0] for bar in plotly_figures.figure(one).data}
+    bars = {bar.y[0]: bar.x[0] for bar in plotly_figures.draw(one).data}
     assert (len(bars), bars["Joint privacy, ε = 1"], next(reversed(bars))) == (7, 0.9, "Alone")
-    table = trained.table(made_up())
+    table = trained.tabulate_accuracy(made_up())
     assert table.loc["Joint privacy, ε = 1", "n = 64"] == 0.9
 
 
 def test_the_report_holds_what_training_found_under_its_own_label() -> None:
     public, secret = (
-        Trained(made_up(3), disclosure, disclosure is Disclosure.PUBLIC)
+        TrainingCard(made_up(3), disclosure, disclosure is Disclosure.PUBLIC)
         for disclosure in (Disclosure.PUBLIC, Disclosure.PRIVATE)
     )
     of = tabs.content(answer_of(), Source(LINES), public)
@@ -344,16 +347,16 @@ def test_the_report_holds_what_training_found_under_its_own_label() -> None:
     assert of.disclosure is Disclosure.PRIVATE
     made = report_content.make(of, MADE, True)
     assert "owners-accuracy" not in {figure.key for figure in made.figures}
-    assert "Figure: Accuracy against the number of owners" in made.left_out
-    assert "The choice (Accuracy by training): headline, numbers, facts and certificates" in made.left_out
+    assert "Figure: Accuracy against the number of owners" in made.omitted
+    assert "The choice (Accuracy by training): headline, numbers, facts and certificates" in made.omitted
     assert made.answers[1].detail == ""
     assert made.answers[1].facts == ()
     assert "37 owners of 100 records" in made.answers[0].detail
     assert "above in 4 of 4" not in take_away.html(of, MADE, True)
     assert "above in 4 of 4" in take_away.html(of, MADE, False)
     stopped = made_up()
-    stopped.accuracy[Form.PLAIN][:] = np.nan
-    assert "stopped after" in Trained(stopped, Disclosure.PUBLIC, True).card.detail
+    stopped.accuracy[Form.NON_PRIVATE][:] = np.nan
+    assert "stopped after" in TrainingCard(stopped, Disclosure.PUBLIC, True).card.detail
 
 
 def test_fields_of_the_training_make_its_study_and_are_judged() -> None:
@@ -361,7 +364,7 @@ def test_fields_of_the_training_make_its_study_and_are_judged() -> None:
         1.0, train_owners="64 4,16", train_epsilons="1, 0.25", train_runs=2, train_seed=7
     )
     assert (asked.study.owners, asked.study.epsilons, asked.study.seeds) == ((4, 16, 64), (0.25, 1.0), (7, 8))
-    assert asked.about_bounds == OwnersParameters(1.0)
+    assert asked.without_training == OwnersParameters(1.0)
     with pytest.raises(InvalidInput) as refused:
         OwnersParameters(1.0, train_owners="4, 65", train_epsilons="one", train_runs=0)
     said = " ".join(p.sentence for p in refused.value.problems)
@@ -376,7 +379,7 @@ def own_table() -> upload.OwnersTable:
     rows = LabelledRows(np.c_[labels, np.arange(30.0)], labels, owners, ("a", "b"))
     histogram = ContributionHistogram.from_counts([15, 15])
     data = Dataset("own.csv", "", Disclosure.PRIVATE, histogram, table=rows)
-    return upload.OwnersTable(of_table(data), "digest", data)
+    return upload.OwnersTable(read_table(data), "digest", data)
 
 
 # --- the opened page -------------------------------------------------------------------------------------------

@@ -22,13 +22,13 @@ from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
-from dpcore.examples_per_user import ExamplesParameters, Way
-from dpcore.examples_per_user.answer import answered, quick
+from dpcore.examples_per_user import ExamplesParameters, Sampling
+from dpcore.examples_per_user.answer import build_answer, solve_quickly
 from dpcore.examples_per_user.answer import owners as owners_told
-from dpcore.examples_per_user.answer.words import above
-from dpcore.examples_per_user.noise import multiplier, multiplier_at_most
-from dpcore.examples_per_user.owners import Ownership, invented, keep_most
-from dpcore.examples_per_user.programs import PROGRAMS, Training, program
+from dpcore.examples_per_user.answer.words import round_up
+from dpcore.examples_per_user.noise import bound_multiplier, find_multiplier
+from dpcore.examples_per_user.owners import Ownership, generate_ownership, select_most
+from dpcore.examples_per_user.programs import PROGRAMS, Training, write_program
 from pages.shared.session import session
 from tests.pages.driving import chart, errors, fine, finished, go, metrics_of, open_app, shown_texts
 
@@ -39,11 +39,11 @@ ASKED = ExamplesParameters(1.0)
 
 @pytest.fixture(scope="module")
 def answer() -> Answer:
-    return answered(SAMPLE, ASKED)
+    return build_answer(SAMPLE, ASKED)
 
 
 def quickly(data: Dataset, asked: ExamplesParameters) -> Answer:
-    return answered(data, asked, quick(data.histogram, asked))
+    return build_answer(data, asked, solve_quickly(data.histogram, asked))
 
 
 def users(sizes: list[int], counts: list[int], disclosure: Disclosure = Disclosure.PUBLIC) -> Dataset:
@@ -55,8 +55,8 @@ def test_the_page_shows_what_the_core_finds_and_the_exact_noise_when_it_comes(an
     texts = shown_texts(at)
     assert answer.headline in texts
     shown = " ".join(str(metric) for metric in metrics_of(at))
-    best = answer.found.best
-    assert wording.number(above(best.multiplier), 4) in shown
+    best = answer.solution.best
+    assert wording.number(round_up(best.multiplier), 4) in shown
     assert "at most" not in shown
     names = [entry.get("name") for entry in chart(at, "examples_error")["data"]]
     assert {"Draw examples", "Draw users", "Best bound"} <= set(names)
@@ -80,21 +80,21 @@ def test_bad_input_gets_sentences(answer: Answer) -> None:
 
 
 def test_the_card_has_the_noise_rounded_up(answer: Answer) -> None:
-    best = answer.found.best
+    best = answer.solution.best
     shown = next(number for number in answer.numbers if number.key == "noise_multiplier")
     assert best.multiplier <= shown.value <= 1.001 * best.multiplier
-    assert best.multiplier == multiplier(
-        1 if best.way is Way.USERS else best.bound, best.rate, 1.0, 1e-6, 100
+    assert best.multiplier == find_multiplier(
+        1 if best.sampling is Sampling.USERS else best.bound, best.rate, 1.0, 1e-6, 100
     )
-    assert above(1.23401) == 1.235
-    assert above(0.099991) == 0.1
-    assert above(5.0) == 5.0
+    assert round_up(1.23401) == 1.235
+    assert round_up(0.099991) == 0.1
+    assert round_up(5.0) == 5.0
 
 
 def test_until_the_exact_noise_is_there_the_card_says_at_most() -> None:
-    found = quick(SAMPLE.histogram, ASKED).with_noise(None)
+    found = solve_quickly(SAMPLE.histogram, ASKED).with_noise(None)
     assert found.stage is Stage.FIRST
-    made = answered(SAMPLE, ASKED, found)
+    made = build_answer(SAMPLE, ASKED, found)
     assert made.numbers[1].text.startswith("at most ")
     assert "on its way" in made.numbers[1].note
 
@@ -113,7 +113,7 @@ def test_what_must_not_be_believed_is_on_the_card() -> None:
 def test_a_bound_of_ones_own_that_keeps_too_few_is_said() -> None:
     said = quickly(users([1, 50], [900, 4]), replace(ASKED, batch=950.0, own_bound=1))
     assert "cannot be" in said.facts["Your bound, 1 example"]
-    best = quickly(SAMPLE, ASKED).found.best
+    best = quickly(SAMPLE, ASKED).solution.best
     same = quickly(SAMPLE, replace(ASKED, own_bound=best.bound))
     assert same.facts[f"Your bound, {wording.counted(best.bound, 'example')}"].startswith("that is the best")
 
@@ -141,22 +141,23 @@ def test_the_choice_says_that_nothing_is_proved(answer: Answer) -> None:
     assert answer.choice is not None
     found = json.loads(answer.choice())
     assert found["answer"]["bound"] == answer.numbers[0].value
-    assert found["answer"]["noise_multiplier"] >= answer.found.best.multiplier
+    assert found["answer"]["noise_multiplier"] >= answer.solution.best.multiplier
     assert "estimate" in found["answer"]["proof"]
 
 
 @pytest.mark.parametrize(
-    ("way", "bound", "rate"), [(Way.USERS, 8, 0.1), (Way.EXAMPLES, 3, 0.1), (Way.EXAMPLES, 2, 1.0)]
+    ("way", "bound", "rate"),
+    [(Sampling.USERS, 8, 0.1), (Sampling.EXAMPLES, 3, 0.1), (Sampling.EXAMPLES, 2, 1.0)],
 )
-def test_the_program_of_values_checks_its_own_epsilon(way: Way, bound: int, rate: float) -> None:
-    sigma = above(multiplier_at_most(1 if way is Way.USERS else bound, rate, 2.0, 1e-5, 20))
+def test_the_program_of_values_checks_its_own_epsilon(way: Sampling, bound: int, rate: float) -> None:
+    sigma = round_up(bound_multiplier(1 if way is Sampling.USERS else bound, rate, 2.0, 1e-5, 20))
     of = Training(way, bound, rate, 40.0, sigma, 2.0, 1e-5, 20)
     name = next(iter(PROGRAMS))
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        run(program(name, of, "Label.").text)
+        run(write_program(name, of, "Label.").text)
     assert "epsilon spent" in printed.getvalue()
     with pytest.raises(AssertionError, match="does not keep"), contextlib.redirect_stdout(io.StringIO()):
-        run(program(name, replace(of, multiplier=0.8 * sigma), "Label.").text)
+        run(write_program(name, replace(of, multiplier=0.8 * sigma), "Label.").text)
 
 
 def run(text: str) -> dict[str, Any]:
@@ -175,12 +176,12 @@ def test_a_page_of_other_data_begins_with_their_own_search() -> None:
     assert go(at, PAGE).title[0].value == PAGE
 
 
-@pytest.mark.parametrize("way", [Way.EXAMPLES, Way.USERS])
-def test_programs_of_libraries_hold_the_constants_and_compute_none_from_the_table(way: Way) -> None:
+@pytest.mark.parametrize("way", [Sampling.EXAMPLES, Sampling.USERS])
+def test_programs_of_libraries_hold_the_constants_and_compute_none_from_the_table(way: Sampling) -> None:
     of = Training(way, 3, 0.125, 40.5, 1.2345, 2.0, 1e-5, 20)
     names = ("SAMPLING_RATE", "DIVISOR", "NOISE_MULTIPLIER", "STEPS")
     for name in PROGRAMS:
-        text = program(name, of, "Label of the numbers that it holds: public input.").text
+        text = write_program(name, of, "Label of the numbers that it holds: public input.").text
         constants = {
             target.id: ast.literal_eval(node.value)
             for node in ast.parse(text).body
@@ -201,7 +202,9 @@ def test_no_row_decides_how_a_program_of_a_library_ends(
 ) -> None:
     """The part that reads, without the library: one user more, or nobody at all, ends nothing and prints nothing."""
     monkeypatch.chdir(tmp_path)
-    text = program(name, Training(Way.EXAMPLES, 3, 0.125, 40.5, 1.2345, 2.0, 1e-5, 20), "Label.").text
+    text = write_program(
+        name, Training(Sampling.EXAMPLES, 3, 0.125, 40.5, 1.2345, 2.0, 1e-5, 20), "Label."
+    ).text
     reading = text[text.index("FILE = ") : text.index("x, y")]
     for table in ("a,0,1,2\na,9,3,4\n" + rows, rows):
         (tmp_path / "examples.csv").write_text("user,label,one,two\n" + table)
@@ -224,7 +227,7 @@ def test_several_owners_are_those_of_the_data_or_invented_and_the_proof_is_shown
     at = finished(at, "examples_per_user.owners_job", "examples_per_user.exact_job")
     pairs = samples.load("shop-events").pairs
     assert pairs is not None
-    kept = keep_most(Ownership.from_pairs(pairs.task_codes, pairs.user_codes), 5)
+    kept = select_most(Ownership.from_pairs(pairs.task_codes, pairs.user_codes), 5)
     texts = shown_texts(at) + " ".join(str(one) for one in metrics_of(at))
     assert wording.number(kept.count) in texts
     assert "does not protect that somebody is there" in texts
@@ -233,14 +236,14 @@ def test_several_owners_are_those_of_the_data_or_invented_and_the_proof_is_shown
 
 
 def test_the_noise_of_several_owners_is_larger_where_contents_are_replaced() -> None:
-    kept = keep_most(invented(400, 90), 3)
-    of = owners_told.noise(kept, replace(ASKED, batch=32.0))
+    kept = select_most(generate_ownership(400, 90), 3)
+    of = owners_told.compute_noise(kept, replace(ASKED, batch=32.0))
     assert of is not None
-    assert of.replaced > of.zeroed
-    assert owners_told.noise(kept, replace(ASKED, batch=1e6)) is None
-    rows = owners_told.rows(kept)
+    assert of.replaced_multiplier > of.zeroed_multiplier
+    assert owners_told.compute_noise(kept, replace(ASKED, batch=1e6)) is None
+    rows = owners_told.tabulate_owners(kept)
     assert sum(rows["Kept"]) == kept.count  # type: ignore[arg-type]
-    said = owners_told.numbers(kept, of)
+    said = owners_told.build_numbers(kept, of)
     assert said[1].value == kept.at_most
 
 
@@ -248,7 +251,7 @@ def test_on_a_dp_release_its_label_stands_at_everything() -> None:
     copy = ReleaseFacts(0.1, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace noise")
     made = quickly(replace(SAMPLE, disclosure=Disclosure.DP_RELEASE, release=copy), ASKED)
     assert made.disclosure == copy
-    assert any("as if the DP release were the data" in one for one in made.assumed)
+    assert any("as if the DP release were the data" in one for one in made.all_assumptions)
     assert made.methods is not None
     assert "discrete Laplace noise" in made.methods.text
     assert made.code is not None

@@ -23,12 +23,12 @@ from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.answer import found as core
 from dpcore.factorisation.answer import plots, recommending, words
 from dpcore.factorisation.generator import GeneratedRatings
-from dpcore.factorisation.implicit import chosen
+from dpcore.factorisation.implicit import select_choices
 from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitResult, Recommender
 from dpcore.factorisation.measures import BUCKETS
 from dpcore.factorisation.parameters import CHOICE_SPREAD, Algorithm, FactorisationParameters, RatingSource
-from dpcore.factorisation.study import KINDS, MEANS, SCHEMES, Kind, StudyResult, run
-from dpcore.report.plotly_figures import figure
+from dpcore.factorisation.study import MEANS, MODEL_KINDS, SCHEMES, ModelKind, StudyResult, run
+from dpcore.report.plotly_figures import draw
 from pages.factorisation.question import QUESTION, propose
 from pages.shared.base import demo, keys
 from pages.shared.screen import layout
@@ -80,22 +80,22 @@ def rated(disclosure: Disclosure) -> Dataset:
 
 def found_of(
     parameters: FactorisationParameters = ASKED, result: StudyResult | None = None
-) -> answer.FactorisationFound:
-    table = core.load(parameters, None)
+) -> answer.FactorisationSolution:
+    table = core.load_table(parameters, None)
     assert table is not None
-    shares = tuple(core.share_of(table, parameters, scheme) for scheme in Scheme)
-    return answer.FactorisationFound(parameters, table, shares, result, True)
+    shares = tuple(core.compute_shares(table, parameters, scheme) for scheme in Scheme)
+    return answer.FactorisationSolution(parameters, table, shares, result, True)
 
 
 def answer_to(parameters: FactorisationParameters = ASKED, result: StudyResult | None = None) -> Answer:
-    return answer.answered(None, parameters, found_of(parameters, result))
+    return answer.build_answer(None, parameters, found_of(parameters, result))
 
 
-def invented(means: dict[Kind, float], spread: float = 0.001) -> StudyResult:
+def invented(means: dict[ModelKind, float], spread: float = 0.001) -> StudyResult:
     """A result of three seeds whose errors differ from these by fixed small numbers."""
     study = replace(ASKED.study, repeats=3, epsilons=(1.0,))
-    rmse = np.empty((len(KINDS), 1, 3, 1 + BUCKETS))
-    for place, kind in enumerate(KINDS):
+    rmse = np.empty((len(MODEL_KINDS), 1, 3, 1 + BUCKETS))
+    for place, kind in enumerate(MODEL_KINDS):
         wobble = spread * np.array([-1.0, 0.0, 1.0]) * (1.0 + place)
         rmse[place, 0] = means.get(kind, 1.0) + wobble[:, None] + 0.01 * np.arange(1 + BUCKETS)
     counts = np.arange(60)
@@ -103,24 +103,26 @@ def invented(means: dict[Kind, float], spread: float = 0.001) -> StudyResult:
 
 
 def test_the_card_says_plainly_whether_a_factorisation_is_worth_it() -> None:
-    beaten = answer_to(result=invented({Kind.PRIVATE_OFFSETS: 0.9}))
+    beaten = answer_to(result=invented({ModelKind.PRIVATE_OFFSETS: 0.9}))
     assert beaten.headline == "At ε = 1, release item means: factorising is worse."
     assert beaten.numbers[0].text == "0.9000"
     assert beaten.detail.startswith("Factorising with adaptive weights is 0.1000 ± ")
     assert beaten.detail.endswith(" worse.")
     # Another scheme is better, but it was not declared: picked by these errors, its interval would not hold.
-    picked = answer_to(result=invented({Kind.PRIVATE_OFFSETS: 0.9, Kind.TAIL: 0.8}))
+    picked = answer_to(result=invented({ModelKind.PRIVATE_OFFSETS: 0.9, ModelKind.TAIL: 0.8}))
     assert picked.headline == beaten.headline
-    unsure = answer_to(result=invented({Kind.PRIVATE_OFFSETS: 0.9, Kind.ADAPTIVE: 0.899}, spread=0.02))
+    unsure = answer_to(
+        result=invented({ModelKind.PRIVATE_OFFSETS: 0.9, ModelKind.ADAPTIVE: 0.899}, spread=0.02)
+    )
     assert unsure.headline.startswith("At ε = 1 it is not clear")
-    better = answer_to(result=invented({Kind.PRIVATE_OFFSETS: 0.9, Kind.ADAPTIVE: 0.8}))
+    better = answer_to(result=invented({ModelKind.PRIVATE_OFFSETS: 0.9, ModelKind.ADAPTIVE: 0.8}))
     assert (
         better.headline == "At ε = 1, factorise with adaptive weights: it beats item means with own offsets."
     )
     assert better.numbers[0].label.endswith("DP adaptive weights")
     assert better.numbers[0].text == "0.8000"
     # With two seeds nothing is clear, however large the difference.
-    two = invented({Kind.PRIVATE_OFFSETS: 0.9, Kind.ADAPTIVE: 0.8})
+    two = invented({ModelKind.PRIVATE_OFFSETS: 0.9, ModelKind.ADAPTIVE: 0.8})
     two.rmse[:, :, 2] = np.nan
     few = answer_to(result=two)
     assert "not clear" in few.headline
@@ -129,19 +131,19 @@ def test_the_card_says_plainly_whether_a_factorisation_is_worth_it() -> None:
     assert (told["factorisation"], told["adaptive_most_rated"]) == pytest.approx((0.8, -0.2))
     assert "gain 0.2000" in better.facts["Adaptive weights against uniform"]
     # Adaptive weights are 0.05 better than uniform sampling at each seed but one, where they are 0.15 worse.
-    unclear = invented({Kind.ADAPTIVE: 0.95})
-    unclear.rmse[KINDS.index(Kind.ADAPTIVE), :, 2] += 0.2
+    unclear = invented({ModelKind.ADAPTIVE: 0.95})
+    unclear.rmse[MODEL_KINDS.index(ModelKind.ADAPTIVE), :, 2] += 0.2
     assert "show no clear change (" in answer_to(result=unclear).facts["Adaptive weights against uniform"]
     # No library fits a factorisation; the code is that of item means.
-    assert answer_to(result=invented({Kind.PRIVATE_OFFSETS: 0.9, Kind.ADAPTIVE: 0.8})).code is None
-    written = answer_to(result=invented({Kind.PRIVATE_OFFSETS: 0.9})).code
+    assert answer_to(result=invented({ModelKind.PRIVATE_OFFSETS: 0.9, ModelKind.ADAPTIVE: 0.8})).code is None
+    written = answer_to(result=invented({ModelKind.PRIVATE_OFFSETS: 0.9})).code
     assert written is not None
     assert (written.forms[0][1].max_groups, written.forms[0][1].delta) == (100, 1e-5)
 
 
 def test_a_result_at_another_epsilon_is_said_to_be() -> None:
     asked = replace(ASKED, epsilon=3.0)
-    said = answer_to(asked, invented({Kind.PRIVATE_OFFSETS: 0.9}))
+    said = answer_to(asked, invented({ModelKind.PRIVATE_OFFSETS: 0.9}))
     assert "ε = 1 is the nearest trained to yours; train again for ε = 3." in said.detail
     # Guarantee and error are of one training: a methods section would else promise the one and report the other.
     found = said.methods
@@ -152,34 +154,38 @@ def test_a_result_at_another_epsilon_is_said_to_be() -> None:
 
 def test_figures_draw_what_was_computed() -> None:
     found = found_of()
-    assert list(plots.plots(found)) == ["factorisation-shares"]
-    drawn = figure(plots.shares(found))
+    assert list(plots.build_plots(found)) == ["factorisation-shares"]
+    drawn = draw(plots.plot_shares(found))
     for scheme, name in words.SCHEME_NAMES.items():
         bars, line = (one for one in drawn.data if one.name == name)
-        assert np.asarray(bars.y) == pytest.approx(found.share(scheme).shares)
-        assert np.asarray(line.y) == pytest.approx(found.share(scheme).noise_to_signal)
+        assert np.asarray(bars.y) == pytest.approx(found.find_shares(scheme).shares)
+        assert np.asarray(line.y) == pytest.approx(found.find_shares(scheme).noise_to_signal)
         assert (bars.yaxis, line.yaxis, line.legendgroup) == (None, "y2", name)
     result = run(found.table.ratings, ASKED.study)
     found = found_of(result=result)
-    fig = figure(plots.errors(result, Disclosure.PUBLIC, 2.0))
+    fig = draw(plots.plot_errors(result, Disclosure.PUBLIC, 2.0))
     assert [list(one.x) for one in fig.data if one.name == "Your ε"] == [[2.0, 2.0]]
     for kind in (*MEANS, *SCHEMES):
         (one,) = [one for one in fig.data if one.name == kind.value]
-        assert np.asarray(one.y) == pytest.approx(result.mean(kind)[0][:, 0])
-        assert np.asarray(one.error_y.array) == pytest.approx(result.mean(kind)[1][:, 0])
-    at = found.at
+        assert np.asarray(one.y) == pytest.approx(result.summarise(kind)[0][:, 0])
+        assert np.asarray(one.error_y.array) == pytest.approx(result.summarise(kind)[1][:, 0])
+    at = found.epsilon_index
     assert at is not None
-    (adaptive,) = [one for one in figure(plots.buckets(found)).data if one.name == Kind.ADAPTIVE.value]
-    assert np.asarray(adaptive.y) == pytest.approx(result.difference(Kind.ADAPTIVE, Kind.UNIFORM)[0][at])
-    shared = plots.overlaps(result, at)
+    (adaptive,) = [
+        one for one in draw(plots.plot_buckets(found)).data if one.name == ModelKind.ADAPTIVE.value
+    ]
+    assert np.asarray(adaptive.y) == pytest.approx(
+        result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM)[0][at]
+    )
+    shared = plots.compute_overlaps(result, at)
     assert set(shared) == set(SCHEMES)
-    assert len(figure(plots.nearest_items(found, shared)).data) == len(SCHEMES) + 1
+    assert len(draw(plots.plot_nearest_items(found, shared)).data) == len(SCHEMES) + 1
     rows = list(csv.DictReader(io.StringIO(files.runs_csv(result, "public input").split("\n", 1)[1])))
     # Three models without privacy once, five private ones at two epsilons; two seeds; all items and five buckets.
     assert len(rows) == (3 + 5 * 2) * 2 * 6
     wanted = {"model": "TAIL".lower(), "epsilon": "5.0", "seed": "1", "items": "all"}
     (row,) = [one for one in rows if wanted.items() <= one.items()]
-    assert float(row["rmse"]) == result.rmse[KINDS.index(Kind.TAIL), 1, 1, 0]
+    assert float(row["rmse"]) == result.rmse[MODEL_KINDS.index(ModelKind.TAIL), 1, 1, 0]
 
 
 def test_recall_is_said_with_its_interval_and_drawn() -> None:
@@ -191,7 +197,7 @@ def test_recall_is_said_with_its_interval_and_drawn() -> None:
         recall[RECOMMENDERS.index(Recommender.PRIVATE_POPULAR)] = np.array([0.20, 0.21, 0.22])[:, None]
         recall[RECOMMENDERS.index(Recommender.ADAPTIVE), 1] = np.array(adaptive)[:, None]
         found = ImplicitResult(study, recall, np.arange(60), {}, True)
-        return recommending.sentence(found, epsilon)
+        return recommending.write_sentence(found, epsilon)
 
     better = said((0.30, 0.32, 0.31))
     # Differences 0.10, 0.11, 0.09: mean 0.1, standard error 0.01 / √3, times Student's 4.303 with two degrees.
@@ -201,17 +207,17 @@ def test_recall_is_said_with_its_interval_and_drawn() -> None:
     assert "**recommend what is popular**" in said((0.10, 0.12, 0.11))
     assert "**not clear**" in said((0.21, 0.20, 0.23))
     assert "Train at least 3 seeds" in said((0.30, 0.32, math.nan))
-    drawn = figure(
-        recommending.recall(ImplicitResult(study, recall, np.arange(60), {}, False), Disclosure.PUBLIC)
+    drawn = draw(
+        recommending.plot_recall(ImplicitResult(study, recall, np.arange(60), {}, False), Disclosure.PUBLIC)
     )
     (line,) = [one for one in drawn.data if one.name == Recommender.ADAPTIVE.value]
     assert np.asarray(line.y)[1] == pytest.approx(0.31)
     nothing = ImplicitResult(study, np.full_like(recall, np.nan), np.arange(60), {}, False)
-    assert recommending.sentence(nothing, 1.0).startswith("Nothing is trained")
+    assert recommending.write_sentence(nothing, 1.0).startswith("Nothing is trained")
 
 
 def test_the_axis_of_noise_over_signal_stays_while_epsilon_moves() -> None:
-    drawn = [figure(plots.shares(found_of(replace(ASKED, epsilon=e)))) for e in (0.5, 1.0, 10.0)]
+    drawn = [draw(plots.plot_shares(found_of(replace(ASKED, epsilon=e)))) for e in (0.5, 1.0, 10.0)]
     assert len({tuple(fig.layout.yaxis2.range) for fig in drawn}) == 1
 
 
@@ -237,15 +243,15 @@ def trained() -> AppTest:
 
 
 def test_a_training_ends_in_what_the_core_answers(trained: AppTest) -> None:
-    said = answer.answered(None, ASKED)
-    expected = said.found
+    said = answer.build_answer(None, ASKED)
+    expected = said.solution
     assert said.headline in shown_texts(trained)
     shown = answer_of(trained, "factorisation_card")
     assert (shown["label"], shown["value"]) == (said.numbers[0].label, said.numbers[0].text)
     assert figure_keys(trained)[0] == "factorisation_errors"
     assert expected.result is not None
-    drawn = trace(chart(trained, "factorisation_errors"), Kind.ADAPTIVE.value)[1]
-    assert drawn == pytest.approx(expected.result.mean(Kind.ADAPTIVE)[0][:, 0])
+    drawn = trace(chart(trained, "factorisation_errors"), ModelKind.ADAPTIVE.value)[1]
+    assert drawn == pytest.approx(expected.result.summarise(ModelKind.ADAPTIVE)[0][:, 0])
 
 
 def test_every_tab_opens_and_another_epsilon_keeps_the_training(trained: AppTest) -> None:
@@ -273,8 +279,8 @@ def test_choices_are_trained_on_in_their_tab(trained: AppTest) -> None:
     fine(trained.button(key="factorisation_train_choices").click().run())
     finished(trained, job)
     of = replace(ASKED.population, choice_spread=CHOICE_SPREAD)
-    expected = implicit_study.run(chosen(of.draw(np.random.default_rng(1))), ASKED.implicit_study)
-    assert recommending.sentence(expected, 1.0) in shown_texts(trained)
+    expected = implicit_study.run(select_choices(of.draw(np.random.default_rng(1))), ASKED.implicit_study)
+    assert recommending.write_sentence(expected, 1.0) in shown_texts(trained)
     assert "factorisation_recall" in figure_keys(trained)
     fine(trained.number_input(key=QUESTION.key("unobserved")).set_value(2.0).run())
     assert "These results are for earlier settings" in shown_texts(trained)

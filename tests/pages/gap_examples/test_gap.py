@@ -107,7 +107,7 @@ def test_the_answer_follows_epsilon_and_variance_and_the_axes_stay():
 def answered(histogram: ContributionHistogram, variance: float = 0.25) -> Answer:
     """The answer on these data, with no page."""
     asked = GapParameters(1.0, variance_source=mean.VarianceSource.ENTERED, value_variance=variance)
-    return gap_answer.answered(dataclasses.replace(SAMPLE, histogram=histogram), asked)
+    return gap_answer.build_answer(dataclasses.replace(SAMPLE, histogram=histogram), asked)
 
 
 def test_where_nothing_can_be_gained_a_cap_is_recommended_and_why_is_said():
@@ -123,8 +123,8 @@ def test_where_nothing_can_be_gained_a_cap_is_recommended_and_why_is_said():
 
 
 def test_the_range_of_good_caps_is_what_it_says():
-    view = answered(SAMPLE.histogram).found
-    problem, (low, high) = view.comparison.problem, view.within
+    view = answered(SAMPLE.histogram).solution
+    problem, (low, high) = view.comparison.problem, view.near_optimal_caps
     allowed = 1.05**2 * view.comparison.cap.variance
     assert np.all(mean.capped_variance(problem, np.arange(low, high + 1)) <= allowed)
     assert np.all(mean.capped_variance(problem, np.array([low - 1, high + 1])) > allowed)
@@ -210,7 +210,7 @@ def choose_example(at: AppTest, example: int) -> None:
 @pytest.mark.parametrize("example", [1, 3])
 @pytest.mark.parametrize("g", [3, 10, 20])
 def test_the_best_c_is_certified_at_its_closed_form(example: int, g: int):
-    made = examples.regression_step(example, g)
+    made = examples.solve_regression_step(example, g)
     assert made.certificate is not None
     assert made.certificate.proves(1e-7)
     assert made.certificate.value == pytest.approx(made.example.optimum, rel=1e-7)

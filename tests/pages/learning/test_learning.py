@@ -24,7 +24,7 @@ from dpcore.learning.answer.plots import TERMS
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.participation import PowerLaw
 from dpcore.learning.participation_sample import expectation, simulate
-from dpcore.report.plotly_figures import figure as drawn_as
+from dpcore.report.plotly_figures import draw as drawn_as
 from pages.learning import cached
 from pages.learning.question import QUESTION
 from pages.shared.base import keys
@@ -98,8 +98,8 @@ def same(drawn: object, computed: np.ndarray) -> bool:
 
 
 def answered(parameters: LearningParameters, dataset=SAMPLE) -> tuple[LearningFound, Answer]:
-    one = learning_answer.answered(dataset, parameters)
-    return one.found, one
+    one = learning_answer.build_answer(dataset, parameters)
+    return one.solution, one
 
 
 def words_of(one: Answer) -> str:
@@ -236,11 +236,11 @@ def test_a_bound_above_one_is_said_to_promise_nothing():
 def test_the_card_has_one_number_to_copy_and_its_parts():
     view, one = answered(LearningParameters(1.0))
     best = view.choice
-    assert one.numbers[0].copied == str(best.max_contributions)
+    assert one.numbers[0].text_to_copy == str(best.max_contributions)
     assert one.numbers[1].text == wording.number(best.total)
     assert f"({wording.percent(best.bias / best.total)} bias)" == one.numbers[1].note
     low, high = view.within
-    assert f"any bound from {wording.number(low)} to {wording.counted(high, 'row')}" in one.good_enough
+    assert f"any bound from {wording.number(low)} to {wording.counted(high, 'row')}" in one.near_optimal
 
 
 def test_private_data_say_what_a_cap_leaks():
@@ -550,7 +550,7 @@ def test_figures_are_small_named_and_fixed(name, term):
                 assert axis.range[0] < axis.range[1]
         layouts.append([(f.layout.xaxis.range, f.layout.yaxis.range) for f in figures])
         document = json.loads(one.choice())
-        assert document["answer"]["max_contributions"] == one.found.choice.max_contributions
+        assert document["answer"]["max_contributions"] == one.solution.choice.max_contributions
     assert layouts[0] == layouts[1]
 
 

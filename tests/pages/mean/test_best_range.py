@@ -11,8 +11,8 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset, Values
-from dpcore.mean import MeanParameters, usual, value_range
-from dpcore.mean.answer import answered, ranges
+from dpcore.mean import MeanParameters, choose_defaults, value_range
+from dpcore.mean.answer import build_answer, ranges
 from dpcore.mean.value_range import ValueRangeProblem, Weighted
 from tests.pages.driving import (
     fine,
@@ -30,9 +30,9 @@ FIGURES = ("mean-range-upper", "mean-range-lower")
 
 
 def found_on(brought: Dataset, epsilon: float, lower: float, upper: float, **more):
-    asked = MeanParameters(epsilon, lower, upper, **usual(brought) | more)
-    answer = answered(brought, asked)
-    return answer, ranges.ranges(brought, answer.found, asked)
+    asked = MeanParameters(epsilon, lower, upper, **choose_defaults(brought) | more)
+    answer = build_answer(brought, asked)
+    return answer, ranges.ranges(brought, answer.solution, asked)
 
 
 def by_hand(
@@ -114,7 +114,7 @@ def test_hostile_values_are_drawn_or_refused_in_words():
         )
         assert ranges.offered(made) is offered
         for lower, upper in ((0.0, 1.0), (-1e6, -5e5), (1e9 + 1.0, 2e9)):
-            answer = answered(made, MeanParameters(2.0, lower, upper, **usual(made)))
+            answer = build_answer(made, MeanParameters(2.0, lower, upper, **choose_defaults(made)))
             assert (FIGURES[0] in answer.plots) is offered
             assert ("beyond 1e100" in answer.detail) is (max(values) > 1e100)
             assert np.isfinite(answer.numbers[1].value)

@@ -20,7 +20,7 @@ from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, Target, VarianceSource
 from dpcore.mean import files as mean_files
 from dpcore.mean.answer import MeanFound
-from dpcore.mean.answer import answered as mean_answered
+from dpcore.mean.answer import build_answer as mean_answered
 from dpcore.mean.answer import words as card
 from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.read_values import ReadValues
@@ -119,7 +119,7 @@ def on(brought: Dataset, **fields):
 def answered(brought: Dataset, parameters: MeanParameters) -> tuple[MeanFound, Answer]:
     """What the page computes and says, without the page."""
     made = mean_answered(brought, parameters)
-    return made.found, made
+    return made.solution, made
 
 
 def said(of: Answer) -> str:
@@ -212,7 +212,7 @@ def test_what_independence_hides_is_said_and_drawn():
     assert f"The bounded mean differs from the plain mean by {wording.number(shift)}" in sentences[0]
     (drawn,) = [
         t
-        for t in plotly_figures.figure(made.plots["mean-shift"]()).data
+        for t in plotly_figures.draw(made.plots["mean-shift"]()).data
         if t.name == "Bounded mean minus plain mean"
     ]
     assert drawn.y[np.flatnonzero(drawn.x == cap)] == pytest.approx([shift])
@@ -243,7 +243,7 @@ def test_the_facts_of_the_card_by_hand():
     for name, h in (("half", best // 2), ("double", 2 * best)):
         assert f"{name} ({h}) costs {wording.change(errors_of[h], errors_of[best])}" in texts
     close = [h for h in range(1, 21) if errors_of[h] <= 1.05 * errors_of[best]]
-    assert f"{close[0]} to {close[-1]} rows, within" in shown.good_enough
+    assert f"{close[0]} to {close[-1]} rows, within" in shown.near_optimal
     sampling, noise = parts(best)
     assert shown.numbers[1].note == f"({wording.percent(noise / (sampling + noise))} noise)"
 
@@ -251,7 +251,7 @@ def test_the_facts_of_the_card_by_hand():
 def test_weights_are_drawn_against_the_size_of_the_user():
     _, made = answered(SAMPLE, MeanParameters(1.0))
     (drawn,) = [
-        t for t in plotly_figures.figure(made.plots["mean-weights"]()).data if t.name == "Smooth weights"
+        t for t in plotly_figures.draw(made.plots["mean-weights"]()).data if t.name == "Smooth weights"
     ]
     h = mean.best_smooth(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)).threshold
     kept = float(np.sum(SAMPLE.histogram.users * np.minimum(SAMPLE.histogram.sizes, h)))
@@ -403,9 +403,11 @@ def test_downloads_carry_the_label(disclosure):
     problem = from_counts(SAMPLE.histogram, EPSILON, 1.0, 0.25)
     weights = mean_files.weights_csv(problem, 4.5, 16, disclosure)
     assert all(line.endswith(disclosure.label) for line in weights.splitlines()[1:])
-    figure_data = csv_files.columns_csv({"x": [1, 2]}, disclosure)
+    figure_data = csv_files.write_columns({"x": [1, 2]}, disclosure)
     assert all(line.endswith(disclosure.label) for line in figure_data.splitlines()[1:])
-    assert ("do-not-publish" in figures.file_name("x", disclosure)) is (disclosure is Disclosure.PRIVATE)
+    assert ("do-not-publish" in figures.write_file_name("x", disclosure)) is (
+        disclosure is Disclosure.PRIVATE
+    )
 
 
 def test_the_choice_of_private_data_labels_what_was_computed_from_them():
@@ -442,7 +444,7 @@ def test_a_variance_that_stands_in_for_values_is_not_labelled_as_theirs():
 def test_axes_have_titles_with_units_and_traces_are_short():
     _, made = answered(SHOP, MeanParameters(1.0, upper=100.0, own_cap=7))
     for key in ("mean-error", "mean-shift"):
-        drawn = plotly_figures.figure(made.plots[key]())
+        drawn = plotly_figures.draw(made.plots[key]())
         assert "(rows per user)" in drawn.layout.xaxis.title.text
         assert "(unit of the values)" in drawn.layout.yaxis.title.text
         assert all(numbers(t.x).size <= 500 for t in drawn.data if t.x[0] is not None)

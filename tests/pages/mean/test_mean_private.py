@@ -16,7 +16,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.data import samples
 from dpcore.mean import files as mean_files
 from dpcore.mean import private_counts
-from dpcore.mean.answer import answered, words
+from dpcore.mean.answer import build_answer, words
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
 from pages.shared.fields import setting
 from pages.shared.session import session
@@ -121,8 +121,8 @@ def test_a_rough_approximation_is_called_rough():
 def test_files_say_which_setting_they_are_for():
     parameters = mean.MeanParameters(1.0, upper=100.0, counts=mean.Counts.PRIVATE)
     private = replace(SHOP, disclosure=Disclosure.PRIVATE)
-    made = answered(private, parameters)
-    view = made.found
+    made = build_answer(private, parameters)
+    view = made.solution
     choice = json.loads(mean_files.mean_choice_json(SHOP, parameters, view.problem, view.cap, view.smooth))
     assert choice["question"]["counts"] == "private"
     assert choice["question"]["neighbours"] == private_counts.NEIGHBOURS.value
@@ -143,7 +143,7 @@ def test_files_say_which_setting_they_are_for():
 def test_private_data_are_warned_of_in_the_setting_s_own_words():
     parameters = mean.MeanParameters(1.0, counts=mean.Counts.PRIVATE)
     private = type(SHOP)(name="x", source="x", disclosure=Disclosure.PRIVATE, histogram=SHOP.histogram)
-    card = answered(private, parameters)
+    card = build_answer(private, parameters)
     assert words.LEAKS_COUNTS in card.detail
     assert words.LEAKS not in card.detail
     assert data(switched()).disclosure is Disclosure.PUBLIC

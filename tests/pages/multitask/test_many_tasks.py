@@ -19,19 +19,19 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import to_fields
 from dpcore.data import samples
 from dpcore.multitask import bounds, cvxpy_reference, exact, files, free
-from dpcore.multitask.answer import MultitaskFound, answered, details, find, plots, words
+from dpcore.multitask.answer import MultitaskSolution, build_answer, details, plots, solve, words
 from dpcore.multitask.answer import found as core
-from dpcore.multitask.budget import PrivacyTarget, compare, exact_budget
-from dpcore.multitask.counts import cost_factor, release_counts
-from dpcore.multitask.experiment import Experiment, run
+from dpcore.multitask.budget import PrivacyTarget, compare_budgets, compute_exact_budget
+from dpcore.multitask.counts import compute_cost_factor, release_counts
+from dpcore.multitask.experiment import Experiment, run_experiment
 from dpcore.multitask.fit import BudgetFit, WeightRule
-from dpcore.multitask.graph import TaskGraph, without_empty_tasks
+from dpcore.multitask.graph import TaskGraph, drop_empty_tasks
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
 from dpcore.multitask.problem import TaskProblem
-from dpcore.multitask.sampling import best_uniform_sampling, uniform_sampling
+from dpcore.multitask.sampling import allocate_uniform_sampling, find_best_uniform_sampling
 from dpcore.multitask.search import SearchOptions
 from dpcore.multitask.synthetic import HeavyTailed, SkewedTasks
-from dpcore.multitask.weight_skew import skew_of
+from dpcore.multitask.weight_skew import compute_skew
 from dpcore.report import plotly_figures
 from pages.multitask.question import QUESTION, generator_fields, propose
 from pages.shared.base import keys
@@ -99,21 +99,21 @@ def tab(at: AppTest, name: str) -> AppTest:
 
 
 def problem_of(generator: SkewedTasks, kind: LossKind = LossKind.STRONGLY_CONVEX) -> TaskProblem:
-    pairs, _ = without_empty_tasks(generator.draw(np.random.default_rng(1)))
+    pairs, _ = drop_empty_tasks(generator.draw(np.random.default_rng(1)))
     graph = TaskGraph.from_pairs(pairs, generator.num_users)
-    return TaskProblem.from_graph(graph, exact_budget(TARGET), kind.loss)
+    return TaskProblem.from_graph(graph, compute_exact_budget(TARGET), kind.loss)
 
 
 def small_problem(kind: LossKind = LossKind.STRONGLY_CONVEX) -> TaskProblem:
     return problem_of(SkewedTasks(400, 12, 1.0, 3.0), kind)
 
 
-def found_of(dataset=WITHOUT, **changed) -> MultitaskFound:
-    return find(dataset, MultitaskParameters(**{"epsilon": 1.0, **SMALL, **changed}))
+def found_of(dataset=WITHOUT, **changed) -> MultitaskSolution:
+    return solve(dataset, MultitaskParameters(**{"epsilon": 1.0, **SMALL, **changed}))
 
 
-def answer_of(found: MultitaskFound, data=WITHOUT) -> Answer:
-    return answered(data, found.parameters, found)
+def answer_of(found: MultitaskSolution, data=WITHOUT) -> Answer:
+    return build_answer(data, found.parameters, found)
 
 
 def words_of(one: Answer) -> str:
@@ -123,23 +123,23 @@ def words_of(one: Answer) -> str:
 
 def traced(plot: Plot, name: str) -> tuple[np.ndarray, np.ndarray]:
     """(x, y) of a trace of this name; bars begin at 1."""
-    (found,) = [one for one in plotly_figures.figure(plot).data if one.name == name]
+    (found,) = [one for one in plotly_figures.draw(plot).data if one.name == name]
     y = np.asarray(found.y, dtype=np.float64)
     return np.asarray(found.x), y + 1.0 if found.type == "bar" else y
 
 
 def assert_answer(of: Answer, problem: TaskProblem, rule: WeightRule) -> None:
     """Figures and numbers show these weights on these tasks: buckets, weights, and the card's numbers."""
-    chosen, uniform = rule.weights(problem), rule.with_exponent(0.0).weights(problem)
+    chosen, uniform = rule.allocate(problem), rule.with_exponent(0.0).allocate(problem)
     drawn = of.plots["many-tasks-buckets"]()
     name = f"μ = {rule.exponent:g}"
-    buckets = bounds.by_size(chosen, uniform)
+    buckets = bounds.slice_by_size(chosen, uniform)
     bars = f"{name} (whiskers: from its best task to its worst)"
     assert traced(drawn, bars)[1] == pytest.approx([b.bound / b.reference for b in buckets])
-    sampled = best_uniform_sampling(problem)
+    sampled = find_best_uniform_sampling(problem)
     k = round(problem.budget / sampled.task_weights[0] ** 2)
     assert traced(drawn, f"Uniform sampling, k = {k:,}")[1] == pytest.approx(
-        [b.bound / b.reference for b in bounds.by_size(sampled, uniform)]
+        [b.bound / b.reference for b in bounds.slice_by_size(sampled, uniform)]
     )
     weights = dict(zip(*traced(of.plots["many-tasks-weights"](), name), strict=True))
     for size in np.unique(problem.task_sizes):
@@ -147,14 +147,16 @@ def assert_answer(of: Answer, problem: TaskProblem, rule: WeightRule) -> None:
         assert weights[float(size)] == pytest.approx(mean)
     said = {one.label: one.text for one in of.numbers}
     assert said["User budget β"] == wording.number(problem.budget)
-    used = chosen.budget_use[problem.required_graph().tasks_per_user > 0].mean() / problem.budget
+    used = chosen.budget_use[problem.require_graph().tasks_per_user > 0].mean() / problem.budget
     assert said["Budget used"] == wording.percent(float(used))
 
 
 def ratio_of(problem: TaskProblem, rule: WeightRule) -> float:
     """Total bound against uniform weights."""
     power = 0.5 if problem.loss.value == 0 else 1.0
-    return (rule.weights(problem).total_bound / rule.with_exponent(0.0).weights(problem).total_bound) ** power
+    return (
+        rule.allocate(problem).total_bound / rule.with_exponent(0.0).allocate(problem).total_bound
+    ) ** power
 
 
 # --- the answer ---------------------------------------------------------------------------------------------
@@ -179,27 +181,27 @@ def test_what_is_good_enough_is_recommended_and_else_the_best():
         found = found_of(exponent=float(mu))
         one = answer_of(found)
         expected = float(mu) if ratio_of(problem, WeightRule(float(mu))) <= 1.05 * totals.min() else best
-        assert found.weighed.recommended[0] == expected
-        assert one.numbers[0].copied == wording.digits(expected)
-        assert (f"are for your μ = {words.exponent(float(mu))}" in one.detail) == (expected != mu)
-        assert f"from {wording.entered(near[0])} to {wording.entered(near[-1])}" in one.good_enough
+        assert found.comparison.recommendation[0] == expected
+        assert one.numbers[0].text_to_copy == wording.digits(expected)
+        assert (f"are for your μ = {words.format_exponent(float(mu))}" in one.detail) == (expected != mu)
+        assert f"from {wording.entered(near[0])} to {wording.entered(near[-1])}" in one.near_optimal
         ratio = ratio_of(problem, WeightRule(expected))
         assert one.numbers[1].text == f"−{wording.percent(1.0 - ratio)}"
         power = wording.entered(expected)
         assert one.headline == f"Weight a task of n users by 1 / n to the power {power}."
     # Two stretches that are good enough: only the one around the best counts.
     curve = replace(
-        found.weighed.curve, exponents=np.arange(5.0), totals=np.array([1.0, 2.0, 1.03, 0.99, 2.0])
+        found.comparison.curve, exponents=np.arange(5.0), totals=np.array([1.0, 2.0, 1.03, 0.99, 2.0])
     )
-    assert curve.good_enough == (2.0, 3.0)
-    assert replace(curve, totals=np.array([1.0, 1.1, 1.2, 1.3, 1.4])).good_enough == (0.0, 0.0)
+    assert curve.near_optimal == (2.0, 3.0)
+    assert replace(curve, totals=np.array([1.0, 1.1, 1.2, 1.3, 1.4])).near_optimal == (0.0, 0.0)
 
 
 def test_the_curve_over_mu_is_computed_by_dpcore():
     problem, rule = small_problem(), WeightRule(0.0)
-    drawn = plots.exponents(found_of())
+    drawn = plots.plot_exponents(found_of())
     mu, totals = traced(drawn, "Total bound")
-    expected = [rule.with_exponent(m).weights(problem).total_bound for m in mu]
+    expected = [rule.with_exponent(m).allocate(problem).total_bound for m in mu]
     assert totals == pytest.approx(np.array(expected) / expected[0])
     (best,), _ = traced(drawn, "Best μ")
     assert best == mu[np.argmin(totals)]
@@ -207,7 +209,7 @@ def test_the_curve_over_mu_is_computed_by_dpcore():
 
 def test_an_own_sampling_is_compared():
     problem = small_problem()
-    ratio = uniform_sampling(problem, 2).total_bound / WeightRule(0.0).weights(problem).total_bound
+    ratio = allocate_uniform_sampling(problem, 2).total_bound / WeightRule(0.0).allocate(problem).total_bound
     side = "below" if ratio < 1.0 else "above"
     said = f"at your 2, {wording.percent(abs(1.0 - ratio))} {side} that of uniform weights"
     assert said in words_of(answer_of(found_of(max_tasks=2)))
@@ -224,11 +226,11 @@ def test_few_tasks_have_few_buckets():
 def test_epsilon_and_delta_set_the_budget_and_nothing_is_computed_anew(at, monkeypatch):
     fine(at.run())  # Caches are empty where something is patched.
     before = chart(at, "many_tasks_buckets")
-    monkeypatch.setattr(core, "weigh", None)
+    monkeypatch.setattr(core, "compare_weights", None)
     at.select_slider(key=keys.EPSILON_SLIDER).set_value(0.1)
     fine(at.number_input(key="multitask.delta").set_value(1e-8).run())
     budget = {metric.label: metric.value for metric in metrics_of(at)}["User budget β"]
-    assert budget == wording.number(exact_budget(PrivacyTarget(0.1, 1e-8)))
+    assert budget == wording.number(compute_exact_budget(PrivacyTarget(0.1, 1e-8)))
     after = chart(at, "many_tasks_buckets")
     assert after["data"][:-1] == before["data"][:-1]
     assert after["layout"] == before["layout"]
@@ -240,15 +242,15 @@ def test_the_exponent_moves_the_answer_and_not_the_axes(at):
     assert cards.BADGES[Disclosure.PUBLIC][0] in shown_texts(at)
     before = chart(at, "many_tasks_buckets")["layout"]["yaxis"]["range"]
     problem = small_problem()
-    uniform = WeightRule(0.0).weights(problem)
+    uniform = WeightRule(0.0).allocate(problem)
     for mu in (0.0, 0.25, 1.0):
         fine(at.slider(key="multitask.exponent").set_value(mu).run())
         (drawn,) = [t for t in chart(at, "many_tasks_buckets")["data"] if t["type"] == "bar"]
-        buckets = bounds.by_size(WeightRule(mu).weights(problem), uniform)
+        buckets = bounds.slice_by_size(WeightRule(mu).allocate(problem), uniform)
         assert numbers(drawn["y"]) + 1.0 == pytest.approx([b.ratio for b in buckets])
         assert chart(at, "many_tasks_buckets")["layout"]["yaxis"]["range"] == before
     fine(at.button(key="tasks_use_best").click().run())
-    assert at.slider(key="multitask.exponent").value == found_of().weighed.curve.best[0]
+    assert at.slider(key="multitask.exponent").value == found_of().comparison.curve.best[0]
     assert "tasks_use_best" not in [button.key for button in at.button]
 
 
@@ -265,11 +267,11 @@ def test_every_tab_is_drawn_for_every_source(at):
 
 
 def test_users_budget_use():
-    weighed, problem = found_of().weighed, small_problem()
-    graph = problem.required_graph()
-    use, users = details.use(weighed), details.users(weighed)
+    weighed, problem = found_of().comparison, small_problem()
+    graph = problem.require_graph()
+    use, users = details.plot_use(weighed), details.plot_users(weighed)
     for name, mu in (("μ = 0.5", 0.5), ("Uniform weights", 0.0)):
-        used = WeightRule(mu).weights(problem).budget_use[graph.tasks_per_user > 0] / problem.budget
+        used = WeightRule(mu).allocate(problem).budget_use[graph.tasks_per_user > 0] / problem.budget
         (shares,) = [np.asarray(use.columns[one.y]) for one in use.items if one.name == name]
         assert shares.sum() == pytest.approx(1.0)
         assert shares[-1] == pytest.approx(np.mean(used >= 0.95 - 1e-9))
@@ -281,7 +283,7 @@ def test_users_budget_use():
 def test_the_table_of_tasks(at):
     tab(at, "Users and tasks")
     problem = small_problem()
-    chosen, uniform = WeightRule(0.5).weights(problem), WeightRule(0.0).weights(problem)
+    chosen, uniform = WeightRule(0.5).allocate(problem), WeightRule(0.0).allocate(problem)
     frame = at.dataframe[0].value.set_index("task").sort_index()
     assert frame["users"].tolist() == problem.task_sizes.tolist()
     assert frame["weight"].to_numpy() == pytest.approx(chosen.mean_weights)
@@ -291,12 +293,12 @@ def test_the_table_of_tasks(at):
 
 def test_a_long_table_keeps_both_ends():
     found = found_of(num_tasks=50, num_users=500, tasks_per_user=5.0)
-    columns, left_out = details.task_table(found, 10)
-    ordered = np.sort(found.weighed.problem.task_sizes)
+    columns, left_out = details.tabulate_tasks(found, 10)
+    ordered = np.sort(found.comparison.problem.task_sizes)
     assert left_out == ordered.size - 10
     assert columns["users"].tolist() == [*ordered[:5], *ordered[-5:]]
     assert columns["weight"] == pytest.approx(
-        np.sqrt(exact_budget(TARGET)) * found.weighed.chosen.mean_weights[columns["task"]]
+        np.sqrt(compute_exact_budget(TARGET)) * found.comparison.allocation.mean_weights[columns["task"]]
     )
 
 
@@ -306,8 +308,11 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
     finished(fine(at.button(key="tasks_find").click().run()), "multitask.optimum_job")
     problem = small_problem()
     options = SearchOptions(1e-6)
-    same, anything = exact.best_task_weights(problem, options), free.best_user_task_weights(problem, options)
-    clipped = WeightRule(0.5).weights(problem)
+    same, anything = (
+        exact.find_best_task_weights(problem, options),
+        free.find_best_user_task_weights(problem, options),
+    )
+    clipped = WeightRule(0.5).allocate(problem)
 
     def further() -> float:
         (said,) = re.findall(r"The exact optimum would gain a further ([\d.]+)", shown_texts(at))
@@ -319,12 +324,12 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
     assert frame.loc["Exact optimum, problem (9)", "Total bound"] == pytest.approx(
         same.total_bound / anything.total_bound, rel=3e-4
     )
-    unclipped = WeightRule(0.5, BudgetFit.NOBODY_CLIPPED).weights(problem)
+    unclipped = WeightRule(0.5, BudgetFit.NOBODY_CLIPPED).allocate(problem)
     assert frame.loc["μ = 0.5, nobody clipped", "Above the optimum of its kind"] == pytest.approx(
         100.0 * (unclipped.total_bound / same.total_bound - 1.0), abs=0.05
     )
     assert frame.loc["μ = 0.5, clipped, c = 1", "Largest weight skew"] == pytest.approx(
-        100.0 * skew_of(clipped).largest
+        100.0 * compute_skew(clipped).largest
     )
     assert (frame.loc[frame["Users of a task"] == "weigh the same", "Largest weight skew"] < 1e-9).all()
     proved = "Proved: no choice of this kind is better by more than"
@@ -338,7 +343,7 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
     assert (both["No answer is below"] <= both["Total bound for β = 1"] * (1.0 + 1e-9)).all()
     assert "times as long as Sweet Spot" in shown_texts(at)
     with monkeypatch.context() as patched:
-        patched.setattr(cvxpy_reference, "MOST_PAIRS", 10)
+        patched.setattr(cvxpy_reference, "MAX_PAIRS", 10)
         fine(at.run())
         assert "offered up to 10" in shown_texts(at)
         assert "multitask.cvxpy_job_start" not in [button.key for button in at.button]
@@ -359,13 +364,15 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
 def test_private_counts_cost_what_dpcore_says(at):
     enter(tab(at, "Private counts"), count_share=0.3, count_max_tasks=3, count_covers=False, count_seed=7)
     problem = small_problem()
-    counts = release_counts(problem.required_graph(), 0.3 * problem.budget, 3, np.random.default_rng(7), 0.0)
-    rest = TaskProblem.from_graph(problem.required_graph(), 0.7 * problem.budget)
-    with_slack = WeightRule(0.5).weights(rest, counts.usable).total_bound
-    plain = WeightRule(0.5).weights(problem).total_bound
+    counts = release_counts(problem.require_graph(), 0.3 * problem.budget, 3, np.random.default_rng(7), 0.0)
+    rest = TaskProblem.from_graph(problem.require_graph(), 0.7 * problem.budget)
+    with_slack = WeightRule(0.5).allocate(rest, counts.usable).total_bound
+    plain = WeightRule(0.5).allocate(problem).total_bound
     metrics = {m.label: m.value for m in metrics_of(at)}
     assert metrics["Total bound with n̂ + s"] == f"{wording.number(with_slack / plain)}×"
-    assert metrics["Cost factor"] == f"{wording.number(cost_factor(problem.task_sizes, counts.usable))}×"
+    assert (
+        metrics["Cost factor"] == f"{wording.number(compute_cost_factor(problem.task_sizes, counts.usable))}×"
+    )
     assert "simulation: not a release" in shown_texts(at)
     # For a cleared field of a tab its default stands in, and it can be mended where it stands.
     fine(at.number_input(key="multitask.count_share").set_value(None).run())
@@ -380,7 +387,7 @@ def test_private_counts_cost_what_dpcore_says(at):
 
 def test_both_budgets_are_shown(at):
     tab(at, "Budget")
-    both = compare(TARGET)
+    both = compare_budgets(TARGET)
     shown = shown_texts(at)
     assert wording.number(both.exact, 4) in shown
     assert wording.number(both.sufficient, 4) in shown
@@ -407,14 +414,19 @@ def test_tasks_of_private_data_are_taken_and_private(at):
     assert at.dataframe[0].value.set_index("task")["name"][3] == "Chair"
     assert "it names 1 of the" in shown_texts(at)
     graph = TaskGraph.from_pairs(WITH_TASKS.pairs, WITH_TASKS.histogram.num_users)
-    of_data = TaskProblem.from_graph(graph, exact_budget(TARGET))
+    of_data = TaskProblem.from_graph(graph, compute_exact_budget(TARGET))
     found = found_of(private, source=TaskSource.DATA)
     assert_answer(answer_of(found, private), of_data, WeightRule(0.5))
     with pytest.raises(InvalidInput, match="these data have none"):
-        find(WITHOUT, found.parameters)
+        solve(WITHOUT, found.parameters)
     # Nothing puts the best exponent, which these data say, among the settings that a link or a report holds.
     fine(at.slider(key="multitask.exponent").set_value(1.0).run())
-    assert replace(found.weighed, chosen=WeightRule(1.0).weights(found.weighed.problem)).recommended[0] != 1.0
+    assert (
+        replace(
+            found.comparison, allocation=WeightRule(1.0).allocate(found.comparison.problem)
+        ).recommendation[0]
+        != 1.0
+    )
     assert "tasks_use_best" not in [button.key for button in at.button]
     fine(at.slider(key="multitask.exponent").set_value(0.5).run())
     # A source chosen by hand stays when pages change, and generated tasks are public.
@@ -435,16 +447,16 @@ def test_data_without_tasks_are_said_and_lead_to_your_data(at):
 
 def test_downloads_hold_the_shown_weights(at):
     problem = small_problem()
-    chosen = WeightRule(0.5).weights(problem)
-    scaled = core.with_budget(found_of().weighed.chosen, problem.budget)
+    chosen = WeightRule(0.5).allocate(problem)
+    scaled = core.rescale_budget(found_of().comparison.allocation, problem.budget)
     assert scaled.task_weights == pytest.approx(chosen.task_weights)
-    lines = files.task_weights_csv(scaled, Disclosure.PRIVATE.label).splitlines()
+    lines = files.write_task_weights(scaled, Disclosure.PRIVATE.label).splitlines()
     assert "do not publish" in lines[0]
     rows = list(csv.DictReader(lines[1:]))
     assert [float(r["factor"]) for r in rows] == pytest.approx(chosen.task_weights)
     tab(at, layout.DOWNLOADS)
     assert len(at.selectbox(key="multitask.download").options) == 2
-    assert f"{problem.required_graph().num_pairs:,} lines" in shown_texts(at)
+    assert f"{problem.require_graph().num_pairs:,} lines" in shown_texts(at)
     assert any(f"BUDGET = {problem.budget!r}" in code.value for code in at.code)
 
 
@@ -497,14 +509,14 @@ def test_the_experiment_runs_on_the_page(at):
     tab(at, "Experiment")
     assert "It has not run yet" in shown_texts(at)
     finished(fine(at.button(key="tasks_run").click().run()), "multitask.experiment_job")
-    expected = run(Experiment(epsilons=(5.0,), repeats=2, seed=3, num_users=300))
-    ratio, _ = expected.relative()
+    expected = run_experiment(Experiment(epsilons=(5.0,), repeats=2, seed=3, num_users=300))
+    ratio, _ = expected.compare_with_uniform()
     mu, drawn = trace(chart(at, "many_tasks_experiment_1_2"), "ε = 5")
     assert mu.tolist() == list(expected.experiment.exponents)
     assert drawn == pytest.approx(ratio[0, 1, 0])
     fine(at.toggle(key="multitask.relative").set_value(False).run())
     _, drawn = trace(chart(at, "many_tasks_experiment_2_1"), "ε = 5")
-    assert drawn == pytest.approx(expected.mean()[1, 0, 0])
+    assert drawn == pytest.approx(expected.average()[1, 0, 0])
     fine(at.number_input(key="multitask.experiment_seed").set_value(4).run())
     assert "results are for earlier settings" in shown_texts(at)
 
@@ -528,13 +540,13 @@ def test_a_stopped_experiment_shows_what_it_has(at):
     [(0.56, "falls by 44"), (1.0, "stays the same"), (1.25, "rises by 25"), (3.0, "rises to 3×")],
 )
 def test_words_for_a_change(ratio, said):
-    assert said in words.fall(ratio)
+    assert said in words.describe_change(ratio)
 
 
 def test_figures_have_at_most_500_points():
     rng = np.random.default_rng(1)
     sizes, values = rng.integers(1, 10**6, 5_000), rng.random(5_000)
-    x, y = plots.by_distinct_size(sizes, values)
+    x, y = plots.average_by_size(sizes, values)
     assert x.size == y.size <= plots.MAX_POINTS
     assert (x[0], x[-1]) == (sizes.min(), sizes.max())
 
@@ -543,11 +555,11 @@ def test_figures_have_at_most_500_points():
 def test_every_task_is_in_the_figure_of_sizes_and_of_very_many_all_in_its_file(count):
     sizes = np.random.default_rng(2).integers(1, 10**6, count)
     tasks = SimpleNamespace(graph=SimpleNamespace(task_sizes=sizes), disclosure=Disclosure.PUBLIC)
-    whole, few = plots.sizes(tasks, every=True), plots.sizes(tasks)
+    whole, few = plots.plot_sizes(tasks, has_all_tasks=True), plots.plot_sizes(tasks)
     assert list(whole.columns["rank"]) == list(range(1, count + 1))
     ordered = sorted(sizes, reverse=True)
     assert list(whole.columns["users"]) == ordered
-    line, points = plotly_figures.figure(whole).data
+    line, points = plotly_figures.draw(whole).data
     # A report holds what is drawn: it stays small.
     assert list(line.x) == list(points.x) == list(few.columns["rank"])
     if count <= 3_000:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from dpcore.answer import Answer
 from dpcore.data import samples
 from dpcore.dataset import Dataset
-from dpcore.per_group.answer import DistributionFound, PerGroupFound, answered
+from dpcore.per_group.answer import DistributionFound, PerGroupFound, build_answer
 from dpcore.report import plotly_figures
 
 SHOP = samples.load("shop-events")
@@ -18,12 +18,12 @@ SHOP = samples.load("shop-events")
 
 def card(of: PerGroupFound | DistributionFound, data: Dataset = SHOP) -> Answer:
     """The answer made of what was found."""
-    return answered(data, of.parameters, of)
+    return build_answer(data, of.parameters, of)
 
 
 def drawn(of: PerGroupFound, key: str = "per-group-error") -> go.Figure:
     """A figure of it."""
-    return plotly_figures.figure(card(of).plots[key]())
+    return plotly_figures.draw(card(of).plots[key]())
 
 
 def choice_of(of: PerGroupFound | DistributionFound, data: Dataset) -> Any:

@@ -24,7 +24,7 @@ from dpcore.data.group_pairs import pairs_of_rows
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import (
     PerGroupFound,
-    answered,
+    build_answer,
     distribution,
     find,
     methods,
@@ -213,7 +213,7 @@ def test_distinct_users_have_one_bound_and_a_line() -> None:
     assert words.pair_words(view) == f"Count each user in at most {view.pair.max_groups} groups"
     line = next(t for t in drawn(view).data if t.name == "Error of the pair")
     assert min(line.y) == pytest.approx(view.pair.error, rel=1e-9)
-    assert card(view, SHOP).numbers[0].copied == str(view.pair.max_groups)
+    assert card(view, SHOP).numbers[0].text_to_copy == str(view.pair.max_groups)
 
 
 def test_groups_of_use_are_counted() -> None:
@@ -360,7 +360,7 @@ def test_the_page_goes_from_one_question_to_the_next() -> None:
 
 def test_data_without_groups_show_a_labelled_demonstration() -> None:
     with pytest.raises(InvalidInput, match="a group in each row"):
-        answered(samples.load("online-retail-lines"), asked())
+        build_answer(samples.load("online-retail-lines"), asked())
     at = open_app("Per group", link="1", data="online-retail-lines", epsilon="1")
     assert [link.proto.label for link in at.get("page_link")][-1] == "Bring groups"
     notes = [note["text"] for note in chart(at, "per_group_error")["layout"]["annotations"]]
@@ -389,10 +389,10 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     assert card(nothing, found).headline.startswith("Release nothing at ε = 0.00001")
 
     said = methods.of_distribution(view.parameters, view.pair, found)
-    assert f"at most {view.choice.max_groups} groups" in said.found
-    assert f"is about {told.numbers[1].text}" in said.found
+    assert f"at most {view.choice.max_groups} groups" in said.sentences
+    assert f"is about {told.numbers[1].text}" in said.sentences
     assert "the same mixture of pairs" in said.rule
-    assert methods.of_distribution(nothing.parameters, nothing.pair, found).nothing.endswith(
+    assert methods.of_distribution(nothing.parameters, nothing.pair, found).empty_sentence.endswith(
         "nothing was released."
     )
     choice = choice_of(view, found)
@@ -423,7 +423,7 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
     private = pair_distribution.read((tmp_path / name).read_bytes(), name, Disclosure.PRIVATE)
     view = distribution.find(private, asked())
     of = report_content.of_answer(
-        QUESTION, card(view, private), Source(private, rows=True, cell=tabs.data_cell)
+        QUESTION, card(view, private), Source(private, needs_rows=True, write_cell=tabs.data_cell)
     )
     (figure, *_), told = of.pictures, card(view, private)
     assert figure.columns["error"].tolist() == view.map.errors.ravel().tolist()

@@ -13,7 +13,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.ledger import Ledger
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
-from dpcore.common.strict_json import Part
+from dpcore.common.strict_json import JsonValue
 from dpcore.per_group.answer import code
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
@@ -123,10 +123,10 @@ def test_a_session_file_carries_it_beside_what_it_cost() -> None:
 
         def read(content: object, account: Ledger) -> tuple[object, list[str]]:
             problems = Problems()
-            found = saved.from_json(Part(content, "", problems), {"digest": account})
-            return found, [one.what for one in problems.found]
+            found = saved.from_json(JsonValue(content, "", problems), {"digest": account})
+            return found, [one.message for one in problems.entries]
 
-        paid = Ledger().after(FACTS)
+        paid = Ledger().add(FACTS)
         assert read(written, paid) == (held, [])
         assert read(written, Ledger())[1]  # It did not cost anything there.
         for name, wrong in (

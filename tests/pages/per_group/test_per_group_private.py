@@ -174,7 +174,7 @@ def test_stop_gives_what_was_found_until_then() -> None:
             assert told.numbers[0].text == "none found"
             if "scale" not in told.headline:
                 assert told.headline.startswith("No pair was found at ε")
-                assert "no bound on what a user adds was found" in methods.methods(early, SHOP).nothing
+                assert "no bound on what a user adds was found" in methods.methods(early, SHOP).empty_sentence
             if early.selected is not None:
                 assert selected_words.survival_sentences(early)[-1].startswith(
                     "No bounds that were looked at"

@@ -17,11 +17,11 @@ from dpcore.counting import frames
 from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.mean import Target, VarianceSource
-from dpcore.plan import PlanParameters, usual
-from dpcore.plan.answer import answered, find
+from dpcore.plan import PlanParameters, choose_defaults
+from dpcore.plan.answer import build_answer, solve
 from dpcore.plan.budget import Program
 from dpcore.plan.parameters import Objective
-from dpcore.report.document import report_json
+from dpcore.report.document import write_report_json
 from dpcore.report.script import Source
 from pages.plan import inputs, question, tabs
 from pages.shared.base import keys
@@ -78,7 +78,7 @@ def test_new_data_propose_lines_that_they_have_and_what_a_person_chose_stays():
     assert held["lines"] == "users; rows; sum; mean; rows per group"
     assert held["lower"] <= SHOP.values.values.min()
     assert held["upper"] >= SHOP.values.values.max()
-    find(SHOP, PlanParameters(1.0, lines=held["lines"], lower=held["lower"], upper=held["upper"]))
+    solve(SHOP, PlanParameters(1.0, lines=held["lines"], lower=held["lower"], upper=held["upper"]))
     # No range is read off private values, and so no mean is proposed of them.
     private = Dataset("mine", "", Disclosure.PRIVATE, SHOP.histogram, values=SHOP.values, pairs=SHOP.pairs)
     of_private = question.propose(private, empty)
@@ -93,14 +93,14 @@ def test_the_page_says_what_the_core_answers_and_every_edge_in_a_sentence():
     text = "users within 1%; rows within 2%; sum; rows per group within 20%"
     at = opened(text, program=Program.OPENDP.value)
     asked = PlanParameters(1.0, lines=text, lower=None, upper=None, program=Program.OPENDP)
-    said = answered(SHOP, asked, find(SHOP, asked))
+    said = build_answer(SHOP, asked, solve(SHOP, asked))
     assert said.headline in shown_texts(at)
     assert metrics_of(at)[0].value == said.numbers[0].text
-    assert said.found.planned[said.found.eater].line.what.lower() in said.detail.lower()
+    assert said.solution.planned[said.solution.most_expensive].line.label.lower() in said.detail.lower()
     assert text in unquote_plus(link_of(at))
     at = fine(at.segmented_control(key="plan.objective").set_value(Objective.REACH).run())
     least_asked = PlanParameters(1.0, lines=text, objective=Objective.REACH, program=Program.OPENDP)
-    least = answered(SHOP, least_asked, find(SHOP, least_asked))
+    least = build_answer(SHOP, least_asked, solve(SHOP, least_asked))
     assert least.headline in shown_texts(at)
     at = fine(at.segmented_control(key="plan.objective").set_value(Objective.LARGEST).run())
     assert "needs a wanted error in every line; sum has none" in errors(at)
@@ -150,12 +150,12 @@ def test_edges_of_lines_and_of_data_get_an_answer_or_a_sentence(nasty: Dataset):
         ends = {"lower": -100.0, "upper": 100.0} if ranged else {}
         asked = at.session_state[keys.PAGE_PARAMETERS]
         assert asked == PlanParameters(
-            asked.epsilon, lines=text, **ends, **{**usual(nasty), "target": asked.target}
+            asked.epsilon, lines=text, **ends, **{**choose_defaults(nasty), "target": asked.target}
         )
-        said = answered(nasty, asked, find(nasty, asked))
+        said = build_answer(nasty, asked, solve(nasty, asked))
         assert said.headline in shown_texts(at)
         assert metrics_of(at)[0].value == said.numbers[0].text
-        assert all(math.isfinite(line.error) for line in said.found.lines)
+        assert all(math.isfinite(line.error) for line in said.solution.lines)
     assert "Never reached: mean" in shown_texts(at).replace("*", "")
     for text, sentence in (
         ("rows; rows within 3", "Rows stands there twice"),
@@ -176,13 +176,13 @@ def test_what_leaves_the_page_reads_a_file_with_any_names(nasty: Dataset):
     asked = PlanParameters(
         3.0, lines="users; sum within 10; mean within 2; sums per group within 5", lower=-100.0, upper=100.0
     )
-    said = answered(nasty, asked, find(nasty, asked))
+    said = build_answer(nasty, asked, solve(nasty, asked))
     held = tomllib.loads(tabs.settings_of(nasty, said))
     assert (held["user"], held["value"], held["group"]) == (USER, VALUE, GROUP)
     path = nasty.layout.files[0].name
     assert ss.plan_bounds(nasty, **held).parameters == asked
-    content = report_content.of_answer(question.QUESTION, said, Source(nasty, rows=True))
-    public = report_json(report_content.make(content, MADE, public_only=True))
+    content = report_content.of_answer(question.QUESTION, said, Source(nasty, needs_rows=True))
+    public = write_report_json(report_content.make(content, MADE, public_only=True))
     assert said.headline not in public
     for private in (path, "Betrag"):
         assert private not in public

@@ -15,7 +15,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.ledger import Ledger
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
-from dpcore.common.strict_json import Part
+from dpcore.common.strict_json import JsonValue
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Totals, Values
@@ -141,10 +141,10 @@ def test_from_the_button_to_number_code_and_session_file(
     part = json.loads(json.dumps(saved.to_json({digest: choices})))
     problems = Problems()
     paid = {digest: Ledger((drawn.facts,))}
-    assert saved.from_json(Part(part, "choices", problems), paid) == {digest: choices}
-    assert not problems.found
-    assert saved.from_json(Part(part, "choices", problems), {}) == {digest: ()}
-    assert problems.found
+    assert saved.from_json(JsonValue(part, "choices", problems), paid) == {digest: choices}
+    assert not problems.entries
+    assert saved.from_json(JsonValue(part, "choices", problems), {}) == {digest: ()}
+    assert problems.entries
 
 
 def test_where_no_draw_is_sound_a_sentence_says_why() -> None:

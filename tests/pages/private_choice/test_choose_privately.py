@@ -20,7 +20,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, choice_regret, comparison
-from dpcore.private_choice.answer import PrivateFound, answered, code, words
+from dpcore.private_choice.answer import PrivateFound, build_answer, code, words
 from dpcore.private_choice.answer import found as core
 from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS
 from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
@@ -89,14 +89,14 @@ def view_of(histogram: ContributionHistogram = SAMPLE.histogram, **given) -> Pri
 
 def said(found: PrivateFound, copy: comparison.CopyCost | None) -> Answer:
     """The answer with this cost of a copy."""
-    return answered(SAMPLE, found.parameters, dataclasses.replace(found, copies=core.Copies(copy)))
+    return build_answer(SAMPLE, found.parameters, dataclasses.replace(found, copies=core.Copies(copy)))
 
 
 def words_of(found: Answer) -> str:
     """All that a card says."""
     numbers = [f"{one.label} {one.text} {one.note}" for one in found.numbers]
     facts = [f"{name}: {sentence}" for name, sentence in found.all_facts]
-    return "\n".join([found.headline, found.detail, *numbers, *facts, *found.assumed])
+    return "\n".join([found.headline, found.detail, *numbers, *facts, *found.all_assumptions])
 
 
 def test_the_exact_curve_is_that_of_the_law():
@@ -137,7 +137,7 @@ def test_card_says_what_it_costs_and_in_all():
     text = words_of(found)
     assert found.headline == "Choose the number directly."
     assert found.numbers[0].text == words.brief(view.direct.median)
-    assert float(found.numbers[0].copied) == pytest.approx(view.direct.median, rel=0.05)
+    assert float(found.numbers[0].text_to_copy) == pytest.approx(view.direct.median, rel=0.05)
     assert [one.value for one in found.numbers] == [
         view.direct.median, view.direct.percentile_95, copy.median, copy.percentile_95
     ]  # fmt: skip
@@ -509,7 +509,7 @@ def test_a_release_of_an_upload_says_that_a_reload_loses_it():
     assert links.UPLOAD_MARK in address
     # Loaded anew, the account begins at 0, and that is said.
     anew = open_app("Choose privately", **address)
-    said = {problem.what for problem in anew.session_state[keys.LINK_PROBLEMS]}
+    said = {problem.message for problem in anew.session_state[keys.LINK_PROBLEMS]}
     assert said == {links.RELOADED, links.SPENT_GONE}
     assert "the first on these data in this window" in shown_texts(anew)
     assert links.SPENT_MARK not in address_of(anew)

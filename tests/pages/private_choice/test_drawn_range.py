@@ -12,7 +12,7 @@ import pytest
 from dpcore.common.checks import Problems
 from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
-from dpcore.common.strict_json import Part
+from dpcore.common.strict_json import JsonValue
 from dpcore.data import samples
 from dpcore.private_choice import private_range, range_cost
 from dpcore.private_choice.answer import words
@@ -166,7 +166,7 @@ def test_what_stands_in_the_forms_is_in_links_and_session_files() -> None:
     assert followed.session_state["private_choice.range_known"] is Known.LOWEST
     assert followed.session_state["private_choice.range_lower"] == 2.5
     assert followed.session_state["private_choice.range_users"] is None
-    said = [one.what for one in followed.session_state[keys.LINK_PROBLEMS]]
+    said = [one.message for one in followed.session_state[keys.LINK_PROBLEMS]]
     assert any("range_users" in one for one in said)
     # A bad one in a tab keeps nobody from the answer.
     filled(at, unit=-1.0)
@@ -239,13 +239,13 @@ def test_a_session_file_carries_it_beside_what_it_cost() -> None:
 
     def read(content: object, account: Ledger) -> tuple[object, list[str]]:
         problems = Problems()
-        found = saved.from_json(Part(content, "", problems), {"digest": account})
-        return found, [one.what for one in problems.found]
+        found = saved.from_json(JsonValue(content, "", problems), {"digest": account})
+        return found, [one.message for one in problems.entries]
 
     for one in (drawn, *others):
         held = {"digest": ((Several.RANGE, one),)}
         written = json.loads(json.dumps(saved.to_json(held)))
-        assert read(written, Ledger().after(FACTS)) == (held, [])
+        assert read(written, Ledger().add(FACTS)) == (held, [])
         assert read(written, Ledger())[1]
         for name, wrong in (
             ("lower", one.lower + 1e-3),
@@ -256,4 +256,4 @@ def test_a_session_file_carries_it_beside_what_it_cost() -> None:
         ):
             changed = json.loads(json.dumps(written))
             changed["digest"][0][name] = wrong
-            assert read(changed, Ledger().after(FACTS))[1], name
+            assert read(changed, Ledger().add(FACTS))[1], name

@@ -19,7 +19,7 @@ from dpcore.dataset import Dataset, Values
 from dpcore.mean import files as mean_files
 from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters, fitted
 from dpcore.report import csv_files
-from dpcore.report.document import report_json
+from dpcore.report.document import write_report_json
 from dpcore.total.parameters import Summed
 from pages.private_choice import actions
 from pages.shared import shell
@@ -111,7 +111,7 @@ def test_mean_on_the_copy_carries_the_label_everywhere() -> None:
     assert label in shown_texts(at)
     assert label in json.dumps(chart(at, "mean_error")).replace("<br>", " ")
     found = data(at)
-    rows = list(csv.DictReader(io.StringIO(csv_files.columns_csv({"x": [1.0]}, found.provenance))))
+    rows = list(csv.DictReader(io.StringIO(csv_files.write_columns({"x": [1.0]}, found.provenance))))
     assert rows[0]["label"] == label
     problem = mean.MeanProblem(found.histogram, 1.0, 100.0, 2500.0)
     choice = json.loads(
@@ -128,9 +128,9 @@ def test_mean_on_the_copy_carries_the_label_everywhere() -> None:
 
 def test_file_names_say_release_and_epsilon() -> None:
     facts = ReleaseFacts(0.1, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace")
-    assert figures.file_name("mean_choice", facts) == "mean-choice-DP-release-epsilon-0.1"
-    assert "PRIVATE" in figures.file_name("mean_choice", Disclosure.PRIVATE)
-    assert figures.file_name("mean_choice", Disclosure.PUBLIC) == "mean-choice"
+    assert figures.write_file_name("mean_choice", facts) == "mean-choice-DP-release-epsilon-0.1"
+    assert "PRIVATE" in figures.write_file_name("mean_choice", Disclosure.PRIVATE)
+    assert figures.write_file_name("mean_choice", Disclosure.PUBLIC) == "mean-choice"
 
 
 def test_what_came_from_the_values_must_be_entered_again() -> None:
@@ -350,7 +350,7 @@ def test_report_and_script_of_the_copy_carry_the_label(taken, tmp_path) -> None:
     label = "DP release (epsilon = 1, add or remove one user, discrete Laplace)"
     report = report_content.make(content, MADE, public_only=False)
     assert not report.holds_private
-    document = json.loads(report_json(report))
+    document = json.loads(write_report_json(report))
     assert document["answers"][0]["label"] == label
     assert {figure["label"] for figure in document["figures"]} == {label}
     page = Reader(take_away.html(content, MADE, public_only=False)).text

@@ -21,7 +21,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset, Values
 from dpcore.quantile import QuantileProblem, WeightKind, mechanism, optimal_bound, several
-from dpcore.quantile.answer import answered, plots
+from dpcore.quantile.answer import build_answer, plots
 from dpcore.quantile.answer import found as core
 from dpcore.quantile.answer import words as sentences
 from dpcore.quantile.base_distribution import HistogramBase, NormalBase, uniform_base
@@ -72,7 +72,7 @@ def problem(epsilon=1.0, q=0.5, base=BASE):
 def asked(**given):
     """The answer on the shop purchases."""
     ends = {} if given.get("base") else ENDS
-    return answered(SHOP, QuantileParameters(**{"epsilon": 1.0, **ends, **given}))
+    return build_answer(SHOP, QuantileParameters(**{"epsilon": 1.0, **ends, **given}))
 
 
 def values_of(rows: list[tuple[str, float]], disclosure=Disclosure.PUBLIC) -> Dataset:
@@ -89,7 +89,7 @@ PRIVATE = dataclasses.replace(SHOP, name="mine.csv", disclosure=Disclosure.PRIVA
 
 def drawn_of(plot) -> dict:
     """The plot as Plotly gets it."""
-    return json.loads(to_json(plotly_figures.figure(plot)))
+    return json.loads(to_json(plotly_figures.draw(plot)))
 
 
 def figure(found, key="error") -> dict:
@@ -142,7 +142,7 @@ def test_the_answer_is_that_of_the_core():
         wording.percent(unbounded.expected_rank_error),
     ]
     assert f"of answers from {wording.number(low)} to {wording.number(high)}, mean" in words_of(answer)
-    assert float(answer.numbers[0].copied) == pytest.approx(best.bound, rel=1e-14)
+    assert float(answer.numbers[0].text_to_copy) == pytest.approx(best.bound, rel=1e-14)
     assert answer.headline == f"Let no user weigh more than {wording.counted(best.bound, 'row')}."
     words = words_of(answer)
     assert all(assumption in words for assumption in quantile.ASSUMPTIONS)
@@ -155,7 +155,7 @@ def test_the_answer_is_that_of_the_core():
 
 def test_good_enough_is_where_all_bounds_tried_cost_little():
     for answer in (asked(), asked(weighting=Weighting.CAP)):
-        view = answer.found
+        view = answer.solution
         low, high = view.good_enough
         tried = view.choices.of(view.kind).tried
         inside = (tried.bounds >= low) & (tried.bounds <= high)
@@ -164,16 +164,16 @@ def test_good_enough_is_where_all_bounds_tried_cost_little():
         for beyond in (tried.bounds[tried.bounds < low][-1:], tried.bounds[tried.bounds > high][:1]):
             assert beyond.size
             assert tried.rank_error[tried.bounds == beyond[0]] > 1.05 * tried.rank_error.min()
-    assert f"any bound from {wording.number(low)} to {high:.0f} rows" in answer.good_enough
+    assert f"any bound from {wording.number(low)} to {high:.0f} rows" in answer.near_optimal
     # A bound from counts was not chosen by its error.
-    assert not asked(bound_from=BoundFrom.COUNTS).good_enough
+    assert not asked(bound_from=BoundFrom.COUNTS).near_optimal
 
 
 def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_their_average():
     # One subsample, picked with the cap that is luckiest on it, says 1.07 %: below smooth weights, at 1.28 %.
     one = QuantileProblem(SHOP.values, 0.5, 1.0, BASE, subsamples=1)
     found = asked(weighting=Weighting.CAP)
-    smooth, best = found.found.choices.smooth, found.found.choices.cap
+    smooth, best = found.solution.choices.smooth, found.solution.choices.cap
     assert optimal_bound.best_bound(one, WeightKind.CAP).rank_error < 0.9 * smooth.rank_error
     # By subsamples that the page did not use.
     fresh = np.concatenate(
@@ -225,7 +225,7 @@ def test_an_own_bound_is_compared():
 
 def test_density_and_nearness_are_exact():
     found = asked(weighting=Weighting.CAP)
-    out = quantile.output(problem(), WeightKind.CAP, found.found.bound)
+    out = quantile.output(problem(), WeightKind.CAP, found.solution.bound)
     x, density = trace(figure(found, "density"), "Median")
     width = x[1] - x[0]
     inside = float(out.cdf(x[-1] + width / 2.0) - out.cdf(x[0] - width / 2.0))
@@ -246,7 +246,7 @@ def test_axes_stay_where_they_are_while_epsilon_moves():
         shown.append(
             [(one.x.limits, one.y.limits) for one in (near, paper)] + [error.x.limits, density.x.limits]
         )
-        (unbounded,) = (item.at for item in error.items if isinstance(item, Level))
+        (unbounded,) = (item.value for item in error.items if isinstance(item, Level))
         drawn = [*np.asarray(error.columns["expected_rank_error"]), unbounded]
         low, high = error.y.limits
         # The next 1, 2 or 5 is at most 2.5 times as far, times the margin of a tenth.
@@ -279,7 +279,7 @@ def test_other_bases_and_no_bound_are_used(given, base):
 
 def test_several_quantiles_share_epsilon_and_have_a_line_each():
     found = asked(quantiles="0.9, 0.1")
-    together = several.several(problem(), [0.1, 0.9], WeightKind.SMOOTH, found.found.bound)
+    together = several.several(problem(), [0.1, 0.9], WeightKind.SMOOTH, found.solution.bound)
     words = words_of(found)
     near = figure(found, "near")
     for one in together.outputs:
@@ -303,13 +303,15 @@ def test_the_bound_from_counts_uses_no_values():
     ((x,), (y,)) = trace(paper, "Best, smooth weights")
     assert (x, y) == (pytest.approx(best), pytest.approx(float(bound.value(WeightKind.SMOOTH, best))))
     wider = optimal_bound.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1, population=True)
-    assert f"A = {wording.number(wider.trade_off)}" in sentences.paper(asked(**given, population=True).found)
+    assert f"A = {wording.number(wider.trade_off)}" in sentences.paper(
+        asked(**given, population=True).solution
+    )
 
 
 def test_ties_cost_what_no_budget_can_buy_back():
     ratings = values_of([(f"u{k:03}", 1 + k % 5) for k in range(100)])
     parameters = QuantileParameters(1000.0, low=0.5, high=5.5)
-    found = answered(ratings, parameters)
+    found = build_answer(ratings, parameters)
     # Ratings 1 to 5, 20 each: F is 0.4 or 0.6 next to the median.
     assert re.search(r"no answer under this base comes closer than 10(\.0)?\s%", words_of(found))
     assert re.fullmatch(r"10(\.0)?\s%", found.numbers[1].text)
@@ -328,11 +330,11 @@ def test_degenerate_data_are_answered():
         parameters = QuantileParameters(1.0, low=0.0, high=300.0)
         few = cached.with_few_subsamples(QuantileProblem(of.values, 0.5, 1.0, parameters.base_distribution()))
         first = core.compute(parameters, few, cached.first_search(few, parameters.asked))
-        for found in (answered(of, parameters), answered(of, parameters, first)):
-            window, widest = core.window(found.found)
+        for found in (build_answer(of, parameters), build_answer(of, parameters, first)):
+            window, widest = core.window(found.solution)
             assert widest[0] <= window[0] < window[1] <= widest[1]
             for make in found.plots.values():
-                assert plotly_figures.figure(make()).data
+                assert plotly_figures.draw(make()).data
             assert "nan" not in words_of(found)
 
 
@@ -351,7 +353,7 @@ def test_columns_hold_what_is_drawn():
     found = asked(weighting=Weighting.CAP)
     columns = found.plots["quantile-error"]().columns
     assert len(columns["weights"]) == columns["bound"].size == columns["expected_rank_error"].size
-    density = plots.density(found.found, SHOP, (0.0, 100.0)).columns
+    density = plots.density(found.solution, SHOP, (0.0, 100.0)).columns
     width = density["to"] - density["from"]
     # Everything lies inside the base, and both densities have area 1.
     assert float(density["density_q0.5"] @ width) == pytest.approx(1.0)
@@ -361,13 +363,13 @@ def test_columns_hold_what_is_drawn():
 
 def test_a_search_that_is_stopped_answers_with_what_was_tried_and_data_without_values_are_refused():
     told = []
-    found = answered(
+    found = build_answer(
         SHOP, QuantileParameters(1.0, **ENDS), progress=told.append, should_stop=lambda: len(told) > 8
     )
     assert "The search was stopped early" in found.detail
     assert told == sorted(told)
     with pytest.raises(InvalidInput, match="needs values"):
-        answered(dataclasses.replace(SHOP, values=None), QuantileParameters(1.0, **ENDS))
+        build_answer(dataclasses.replace(SHOP, values=None), QuantileParameters(1.0, **ENDS))
 
 
 # --- the first answer ---------------------------------------------------------------------------------------
@@ -565,7 +567,7 @@ def test_a_poor_base_is_drawn_and_said():
     at.session_state["quantile.tabs"] = "Base distribution"
     settled(fine(at.run()))
     assert "ν gives β = " in shown_texts(at)
-    bound = asked().found.bound
+    bound = asked().solution.bound
     x, drawn = trace(chart(at, "quantile_poorer"), "Expected rank error")
     for k in (0, 10, 14):
         moved = uniform_base(100.0 * x[k], 100.0 + 100.0 * x[k])
@@ -580,7 +582,7 @@ def test_a_poor_base_is_drawn_and_said():
 
 
 def test_sampled_answers_are_called_a_simulation_and_lie_on_the_exact_probabilities():
-    view = asked().found
+    view = asked().solution
     sampled = several.sample_answers(view.together, 5000)
     drawn = drawn_of(plots.samples(view, sampled, core.window(view)[0], SHOP))
     _, exact = trace(drawn, "Median, exact")

@@ -433,7 +433,7 @@ def test_the_address_of_a_table_of_ones_own_holds_nothing_that_may_come_from_it(
     assert "-3.5" in link_of(at)  # A link is shared on purpose.
     assert address_of(at) == {"link": "1", "data": "online-retail-lines", "epsilon": "1", "upload": "1"}
     again = open_app(TITLE, **address_of(at))
-    assert [p.what for p in again.session_state[keys.LINK_PROBLEMS]] == [links.RELOADED]
+    assert [p.message for p in again.session_state[keys.LINK_PROBLEMS]] == [links.RELOADED]
     # Of generated data it holds the settings, whatever the data of the other pages are.
     at = open_app("Regression")
     assert {"lower", "upper", "num_rows"} <= set(address_of(at))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpcore.answer import against, epsilon_plots
-from dpcore.answer.against import Against, Ways
+from dpcore.answer.against import BoundComparison, MethodComparison
 from dpcore.common.privacy import Neighbours
 from dpcore.common.progress import ShouldStop
 from dpcore.contributions import ContributionHistogram
@@ -20,9 +20,9 @@ from dpcore.factorisation.parameters import RatingSource
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.quantile.parameters import Weighting
 from dpcore.report import plotly_figures
-from dpcore.training.descent import noise_plan
+from dpcore.training.descent import plan_noise
 from dpcore.training.mechanism import Pace
-from dpcore.training.rows import prepare
+from dpcore.training.rows import prepare_rows
 from pages.shared.base import catalogue
 from pages.shared.compare import comparisons
 from tests.pages.driving import chart, figure_keys, fine, finished, go, open_app, shown_texts
@@ -43,20 +43,20 @@ ASKED: dict[str, dict[str, Any]] = {
 }
 
 
-def declared(name: str, **changes: Any) -> Against:
+def declared(name: str, **changes: Any) -> BoundComparison:
     question = catalogue.named(name)
     assert question is not None
     assert question.parameters is not None
     function = comparisons.declared_by(question)
     assert function is not None
     found = function(DATA, question.parameters(epsilon=1.0, **(ASKED[name] | changes)))
-    assert isinstance(found, Against)
+    assert isinstance(found, BoundComparison)
     return found
 
 
-def toy() -> Against:
+def toy() -> BoundComparison:
     """The error is |bound - 10 ε|: the best bound is 10 ε."""
-    return Against(
+    return BoundComparison(
         "Bound", "Error", lambda epsilon: (10.0 * epsilon, 0.0),
         lambda epsilon, bounds: np.abs(bounds - 10.0 * epsilon), SIZES, USERS,
     )  # fmt: skip
@@ -76,13 +76,13 @@ def test_every_question_with_an_epsilon_says_what_it_compares_or_why_not() -> No
 @pytest.mark.parametrize("epsilon", [0.02, 1.0, 20.0])
 def test_the_best_bound_is_the_best_of_all_whole_ones(name: str, epsilon: float) -> None:
     found = declared(name)
-    bound, error = found.best(epsilon)
-    assert found.error is not None
-    every = np.arange(1.0, float(np.max(found.amounts)) + 1.0)
-    errors = found.error(epsilon, every)
+    bound, error = found.compute_best(epsilon)
+    assert found.compute_errors is not None
+    every = np.arange(1.0, float(np.max(found.contributions)) + 1.0)
+    errors = found.compute_errors(epsilon, every)
     # A real bound between two whole ones may be better than both; a whole one never is better than the best.
     assert error <= errors.min() * (1 + 1e-9)
-    assert found.error(epsilon, np.array([bound]))[0] == pytest.approx(error, rel=1e-12)
+    assert found.compute_errors(epsilon, np.array([bound]))[0] == pytest.approx(error, rel=1e-12)
 
 
 def test_fields_that_nothing_depends_on_make_no_work() -> None:
@@ -94,7 +94,9 @@ def test_fields_that_nothing_depends_on_make_no_work() -> None:
         other = question.parameters(epsilon=2.0, **ASKED[name])
         assert comparisons.asked(question, one) == comparisons.asked(question, other)
         kept = comparisons.asked(question, one)
-        assert declared(name, **changes).best(0.7) == comparisons.declared_by(question)(DATA, kept).best(0.7)  # type: ignore
+        assert declared(name, **changes).compute_best(0.7) == comparisons.declared_by(question)(
+            DATA, kept
+        ).compute_best(0.7)  # type: ignore
 
 
 def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:
@@ -124,30 +126,32 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
     function = comparisons.declared_by(question)
     assert function is not None
     found = function(DATA, asked)
-    assert isinstance(found, Ways)
+    assert isinstance(found, MethodComparison)
     assert len(found.crossings) == 1 + (personal > 0)
     for epsilon, words in found.crossings:
-        alone, nothing, joint, *full = found.errors(np.array([epsilon * 0.99, epsilon, epsilon * 1.01]))
+        alone, nothing, joint, *full = found.compute_errors(
+            np.array([epsilon * 0.99, epsilon, epsilon * 1.01])
+        )
         assert len(full) == (personal > 0)
         other = full[0] if "on full privacy" in words else joint
         assert other[1] == pytest.approx(alone[1], rel=1e-9)
         assert other[0] > alone[0]
         assert other[2] < alone[2]
         assert (nothing < np.minimum(joint, other)).all()
-    curves = against.ways_over_epsilon(found)
+    curves = against.compute_method_curves(found)
     assert {epsilon for epsilon, _ in found.crossings} <= set(curves.epsilons.tolist())
-    rows = against.rows_of_ways(found, 1.0)
+    rows = against.tabulate_methods(found, 1.0)
     assert [row["Way"] for row in rows] == list(found.names)
     assert rows[0]["Change"] == ""
-    plot = epsilon_plots.ways_over_epsilon("owners", found, curves, 1.0, DATA.provenance)
-    traces = plotly_figures.figure(plot).data
+    plot = epsilon_plots.plot_methods("owners", found, curves, 1.0, DATA.provenance)
+    traces = plotly_figures.draw(plot).data
     assert [trace.name for trace in traces][: len(found.names)] == list(found.names)
     marked = [trace.x[0] for trace in traces if trace.mode == "markers"]
     assert marked == [epsilon for epsilon, _ in found.crossings]
 
 
 def test_the_best_way_of_many_tasks_is_the_best_at_every_epsilon() -> None:
-    from dpcore.multitask.budget import exact_budget
+    from dpcore.multitask.budget import compute_exact_budget
 
     question = catalogue.named("multitask")
     assert question is not None
@@ -156,12 +160,12 @@ def test_the_best_way_of_many_tasks_is_the_best_at_every_epsilon() -> None:
     function = comparisons.declared_by(question)
     assert function is not None
     found = function(DATA, asked)
-    assert isinstance(found, Ways)
+    assert isinstance(found, MethodComparison)
     epsilons = np.array([0.1, 1.0, 5.0])
-    errors = found.errors(epsilons)
+    errors = found.compute_errors(epsilons)
     assert (errors[1] <= errors[0] * (1.0 + 1e-12)).all()
     # For strongly convex losses the bound is one over the budget, whatever divides it.
-    budgets = [exact_budget(replace(asked, epsilon=float(epsilon)).target) for epsilon in epsilons]
+    budgets = [compute_exact_budget(replace(asked, epsilon=float(epsilon)).target) for epsilon in epsilons]
     assert np.allclose(errors * budgets, errors[:, :1] * budgets[0])
     assert errors[1, 1] / errors[0, 1] == pytest.approx(errors[1, 0] / errors[0, 0])
 
@@ -173,21 +177,21 @@ def test_what_the_direct_choice_costs_is_the_sum_over_its_draws() -> None:
         found = declared("private_choice", wanted=wanted)
         for epsilon in (0.05, 2.0):
             asked = PrivateParameters(epsilon, wanted)
-            bound, error = found.best(epsilon)
+            bound, error = found.compute_best(epsilon)
             chances = choice.probabilities(asked.choice, DATA.histogram)
             costs = choice_regret.candidate_regrets(asked.choice, DATA.histogram)
             assert error == pytest.approx(float(chances @ costs), rel=1e-9)
-            assert found.error is not None
-            assert found.error(epsilon, np.array([bound]))[0] == pytest.approx(1.0, rel=1e-6)
+            assert found.compute_errors is not None
+            assert found.compute_errors(epsilon, np.array([bound]))[0] == pytest.approx(1.0, rel=1e-6)
 
 
 def noise_alone(eigenvalues: Any, mechanism: Any, deviation: float) -> float:
     """Expected excess from noise of this deviation in every step, by the answer to a push in each step alone."""
-    first, found = mechanism.average.first(mechanism.steps), 0.0
+    first, found = mechanism.average.first_step(mechanism.steps), 0.0
     for pushed in range(1, mechanism.steps + 1):
         theta, averaged = np.zeros(eigenvalues.size), np.zeros(eigenvalues.size)
         for step in range(1, mechanism.steps + 1):
-            theta = theta - mechanism.rate * (eigenvalues * theta + (step == pushed))
+            theta = theta - mechanism.learning_rate * (eigenvalues * theta + (step == pushed))
             averaged += theta * (step >= first) / (mechanism.steps - first + 1)
         found += 0.5 * float(eigenvalues @ averaged**2) * deviation**2
     return found
@@ -195,10 +199,10 @@ def noise_alone(eigenvalues: Any, mechanism: Any, deviation: float) -> float:
 
 def test_training_predicts_what_its_formulas_say() -> None:
     from dpcore.training import excess
-    from dpcore.training.sample import DESIGN, RANGES, ticket_data
+    from dpcore.training.sample import DESIGN, RANGES, load_tickets
     from dpcore.training.training_data import TrainingData
 
-    data, scaling = ticket_data()
+    data, scaling = load_tickets()
     loaded = TrainingData(data, data.digest, DESIGN, scaling, RANGES)
     question = catalogue.named("training")
     assert question is not None
@@ -207,58 +211,58 @@ def test_training_predicts_what_its_formulas_say() -> None:
     function = comparisons.declared_by(question)
     assert function is not None
     found = function(loaded, asked)
-    assert isinstance(found, Against)
-    assert found.error is not None
-    rows = asked.experiment(prepare(data.table, scaling, asked.positive_above)).train  # type: ignore[arg-type]
-    eigenvalues = excess.public_hessian(rows, asked.mechanism)
+    assert isinstance(found, BoundComparison)
+    assert found.compute_errors is not None
+    rows = asked.make_experiment(prepare_rows(data.table, scaling, asked.positive_above)).train  # type: ignore[arg-type]
+    eigenvalues = excess.compute_public_hessian(rows, asked.mechanism)
     every = np.geomspace(1.0, rows.histogram.max_size, 400)
     for epsilon in (0.1, 3.0, 30.0):
         mechanism = replace(asked.mechanism, epsilon=epsilon)
-        bound, error = found.best(epsilon)
-        theory = excess.theory_bound(rows.histogram, excess.calibrated_trade_off(eigenvalues, mechanism))
+        bound, error = found.compute_best(epsilon)
+        theory = excess.find_theory_bound(rows.histogram, excess.calibrate_trade_off(eigenvalues, mechanism))
         assert bound == theory.threshold.bound
-        assert error <= found.error(epsilon, every).min() * (1.0 + 1e-12)
+        assert error <= found.compute_errors(epsilon, every).min() * (1.0 + 1e-12)
         # Without sampling error what is left is noise, step by step, where no budget goes to the sum of weights:
         # every user's counts are public.
         kept = float(rows.histogram.kept_rows(bound))
-        noise = noise_alone(eigenvalues, mechanism, noise_plan(mechanism, bound).gradient / kept)
-        parts = (0.0, excess.calibrated_parts(eigenvalues, mechanism)[1])
-        assert float(excess.predicted_excess(rows.histogram, np.array(bound), parts)) == pytest.approx(
+        noise = noise_alone(eigenvalues, mechanism, plan_noise(mechanism, bound).gradient / kept)
+        parts = (0.0, excess.calibrate_parts(eigenvalues, mechanism)[1])
+        assert float(excess.predict_excess(rows.histogram, np.array(bound), parts)) == pytest.approx(
             noise, rel=1e-9
         )
     slow = function(loaded, question.parameters(epsilon=1.0, sampled=0.5))
-    assert isinstance(slow, Against)
-    assert (slow.slow, slow.error) == (True, None)
+    assert isinstance(slow, BoundComparison)
+    assert (slow.is_slow, slow.compute_errors) == (True, None)
 
 
 def test_the_curves_agree_with_the_answers_of_the_pages() -> None:
     from dpcore.mean import MeanParameters
-    from dpcore.mean.answer import answered
+    from dpcore.mean.answer import build_answer
 
     asked = MeanParameters(0.3, lower=0.0, upper=60.0)
-    view = answered(DATA, asked).found
-    assert declared("mean").best(0.3) == (view.cap.max_contributions, view.cap.standard_error)
+    view = build_answer(DATA, asked).solution
+    assert declared("mean").compute_best(0.3) == (view.cap.max_contributions, view.cap.standard_error)
 
 
 def test_curves_follow_epsilon_and_stop_when_told() -> None:
     told: list[float] = []
-    curves = against.over_epsilon(toy(), told.append)
+    curves = against.compute_bound_curves(toy(), told.append)
     assert np.allclose(curves.bounds, 10.0 * curves.epsilons)
-    assert (curves.epsilons[0], curves.epsilons[-1], told[-1]) == (*against.SHOWN, 1.0)
+    assert (curves.epsilons[0], curves.epsilons[-1], told[-1]) == (*against.EPSILON_LIMITS, 1.0)
     stop: ShouldStop = lambda: len(told) >= curves.epsilons.size + 3  # noqa: E731
-    assert against.over_epsilon(toy(), told.append, stop).bounds.size == 3
-    nothing = against.over_epsilon(toy(), None, lambda: True)
-    for plot in epsilon_plots.best_over_epsilon("toy", toy(), nothing, 1.0, None, DATA.provenance):
-        (curve,) = [trace for trace in plotly_figures.figure(plot).data if trace.name == "best at each ε"]
+    assert against.compute_bound_curves(toy(), told.append, stop).bounds.size == 3
+    nothing = against.compute_bound_curves(toy(), None, lambda: True)
+    for plot in epsilon_plots.plot_best("toy", toy(), nothing, 1.0, None, DATA.provenance):
+        (curve,) = [trace for trace in plotly_figures.draw(plot).data if trace.name == "best at each ε"]
         assert len(curve.x) == 0
 
 
 @pytest.mark.parametrize("name", ["quantile", "per_group"])
 def test_slow_questions_are_worked_out_at_few_epsilons(name: str) -> None:
     found = declared(name)
-    assert found.slow
-    curves = against.over_epsilon(found)
-    assert curves.epsilons.tolist() == list(against.FEW)
+    assert found.is_slow
+    curves = against.compute_bound_curves(found)
+    assert curves.epsilons.tolist() == list(against.COARSE_EPSILONS)
     # More ε, less error, but for subsamples.
     assert (np.diff(curves.errors) <= curves.errors[:-1] * 0.02).all()
     assert (curves.bounds >= 0.0).all()
@@ -266,19 +270,19 @@ def test_slow_questions_are_worked_out_at_few_epsilons(name: str) -> None:
 
 def test_candidates_against_brute_force() -> None:
     per_user = np.repeat(SIZES, USERS)
-    found = against.candidates(toy(), 0.7)
+    found = against.list_candidates(toy(), 0.7)
     assert [one.bound for one in found] == sorted({one.bound for one in found})
     for one in found:
         assert one.error == pytest.approx(abs(one.bound - 7.0))
-        assert one.lost == pytest.approx(1.0 - np.minimum(per_user, one.bound).sum() / per_user.sum())
-        assert one.affected == (per_user > one.bound).sum()
-    why = {one.bound: one.why for one in found}
+        assert one.lost_share == pytest.approx(1.0 - np.minimum(per_user, one.bound).sum() / per_user.sum())
+        assert one.num_affected == (per_user > one.bound).sum()
+    why = {one.bound: one.reason for one in found}
     assert why[7.0] == "best"
     assert why[1.0] == "median"  # 50 of 100 users have 1.
     assert why[5.0].replace("\xa0", " ") == "90 % of users have at most this; 95 % of users have at most this"
     assert why[40.0].replace("\xa0", " ") == "99 % of users have at most this; the most that a user has"
     assert why[10.0] == why[20.0] == "round number"
-    rows = against.rows_of(found, toy())
+    rows = against.tabulate_candidates(found, toy())
     assert [row["Against the best"] for row in rows if row["How it is come by"] == "best"] == [""]
     assert rows[-1]["Users over it"] == "0"
 
@@ -288,12 +292,12 @@ def test_quantiles_are_those_of_users_and_round_numbers_stay_few() -> None:
     for _ in range(30):
         counts = np.ceil(rng.pareto(0.7, size=int(rng.integers(1, 60))) + 1e-9) * int(rng.integers(1, 4))
         histogram = ContributionHistogram.from_counts(counts)
-        of = Against("", "", lambda e: (1.0, 0.0), lambda e, b: b, histogram.sizes, histogram.users)
-        found = against.candidates(of, 1.0)
+        of = BoundComparison("", "", lambda e: (1.0, 0.0), lambda e, b: b, histogram.sizes, histogram.users)
+        found = against.list_candidates(of, 1.0)
         for share, words in ((0.5, "median"), (0.9, "90"), (0.99, "99")):
-            (one,) = [c for c in found if words in c.why]
+            (one,) = [c for c in found if words in c.reason]
             assert one.bound == histogram.quantile(share)
-        assert sum(c.why == "round number" for c in found) <= against.MOST_ROUND + 1
+        assert sum(c.reason == "round number" for c in found) <= against.MAX_ROUND_BOUNDS + 1
 
 
 def test_the_tab_shows_curves_at_the_epsilon_in_use_and_answers_a_new_one() -> None:

@@ -127,7 +127,7 @@ def test_sum_and_count_shows_the_bound(summed: str) -> None:
 def test_quantile_writes_the_cap_and_says_where_weights_cannot_be() -> None:
     parameters = QuantileParameters(1.0, low=0.0, high=100.0)
     shop = samples.load("shop-events")
-    found = quantile_answer.answered(shop, parameters).code
+    found = quantile_answer.build_answer(shop, parameters).code
     assert found is not None
     (_, weights), (name, cap) = found.forms
     for library in Library:

@@ -98,8 +98,10 @@ def test_a_figure_is_written_as_plotly_writes_it(column, monkeypatch):
 
 def test_the_browser_gets_every_digit_and_all_that_it_needs():
     x, y = np.geomspace(1.0, 1e9, 500), np.random.default_rng(1).normal(size=500)
-    fig = charts.Sketch(charts.log_axis("x", (1.0, 1e9)), charts.linear_axis("y", (-4.0, 4.0)), 333).figure()
-    fig.add_trace(charts.curve("A curve", x, y, charts.CAP, "%{y}"))
+    fig = charts.Sketch(
+        charts.build_log_axis("x", (1.0, 1e9)), charts.build_linear_axis("y", (-4.0, 4.0)), 333
+    ).to_figure()
+    fig.add_trace(charts.draw_curve("A curve", x, y, charts.CAP, "%{y}"))
     found = told(fig, csv="a_csv", ghost=True, key="a_figure", channel="a token")
     drawn_x, drawn_y = trace(found["figure"], "A curve")
     assert np.array_equal(drawn_x, x)
@@ -132,9 +134,11 @@ def test_numbers_that_json_does_not_know_and_signs_of_its_own_arrive():
 
 def test_a_message_of_five_curves_is_small():
     x = np.geomspace(1.0, 1e9, 500)
-    fig = charts.Sketch(charts.log_axis("x", (1.0, 1e9)), charts.log_axis("y", (1.0, 1e9))).figure()
+    fig = charts.Sketch(
+        charts.build_log_axis("x", (1.0, 1e9)), charts.build_log_axis("y", (1.0, 1e9))
+    ).to_figure()
     for name in "abcde":
-        fig.add_trace(charts.curve(name, x, x, charts.CAP, "%{y}"))
+        fig.add_trace(charts.draw_curve(name, x, x, charts.CAP, "%{y}"))
     # 2 x 500 numbers of 8 bytes are 10,667 signs of base64; the rest is the layout.
     assert len(component.message(fig, "alt", "name")) < 5 * 10_700 + 7_000
     assert len(component._loader()) < 640
@@ -175,7 +179,7 @@ class Answer:
 
 
 def test_our_plotly_is_of_the_version_that_the_package_was_made_for(monkeypatch):
-    ours = plotly_script.path()
+    ours = plotly_script.find_script()
     assert ours.parent == plotly_script.FOLDER
     text = ours.read_text(encoding="utf-8")
     assert f'version="{get_plotlyjs_version()}"' in text
@@ -183,7 +187,7 @@ def test_our_plotly_is_of_the_version_that_the_package_was_made_for(monkeypatch)
         assert f'moduleType:"trace",name:"{kind}"' in text, kind
     # Another version of the package has its own script until ours is made anew.
     monkeypatch.setattr(plotly_script, "get_plotlyjs_version", lambda: "99.0.0")
-    other = plotly_script.path.__wrapped__()
+    other = plotly_script.find_script.__wrapped__()
     assert other.read_text(encoding="utf-8") == get_plotlyjs()
 
 
@@ -191,7 +195,7 @@ def test_plotlys_script_is_served_packed_plain_and_not_twice():
     app = Starlette(routes=server.ROUTES)
     address = serving.PLOTLY.address
     plain, packed = Answer(app, address), Answer(app, address, accept_encoding="br, gzip")
-    assert plain.body == plotly_script.path().read_bytes()
+    assert plain.body == plotly_script.find_script().read_bytes()
     assert packed.header("content-encoding") == "gzip"
     assert gzip.decompress(packed.body) == plain.body
     assert len(packed.body) < 0.35 * len(plain.body)

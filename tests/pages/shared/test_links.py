@@ -24,9 +24,9 @@ from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.data import generators, samples
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
-from dpcore.data_owners.regimes import Axis
+from dpcore.data_owners.regimes import MapAxis
 from dpcore.data_owners.study import Records
-from dpcore.examples_per_user import ExamplesParameters, Way
+from dpcore.examples_per_user import ExamplesParameters, Sampling
 from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
 from dpcore.gap_examples import parameters as gap_choices
 from dpcore.gap_examples.parameters import GapParameters
@@ -339,7 +339,7 @@ def private_parameters(draw) -> PageParameters:
 
 @st.composite
 def owners_parameters(draw) -> OwnersParameters:
-    unit, x_axis = draw(st.sampled_from(Unit)), draw(st.sampled_from(Axis))
+    unit, x_axis = draw(st.sampled_from(Unit)), draw(st.sampled_from(MapAxis))
     records = draw(st.integers(1, 10**6))
     diameters = st.floats(1e-6, 1e6)
     return OwnersParameters(
@@ -356,7 +356,7 @@ def owners_parameters(draw) -> OwnersParameters:
         shared_diameter=draw(diameters),
         own_cap=draw(st.none() | st.integers(1, MAX_SIZE)),
         x_axis=x_axis,
-        y_axis=draw(st.sampled_from(Axis).filter(lambda axis: axis is not x_axis)),
+        y_axis=draw(st.sampled_from(MapAxis).filter(lambda axis: axis is not x_axis)),
         train_on=draw(st.sampled_from(Records)),
         train_owners=draw(st.sampled_from(["4, 16, 64", "2", "3 5,7"])),
         train_epsilons=draw(st.sampled_from(["0.25, 1", "1e-3"])),
@@ -405,7 +405,7 @@ PARAMETERS = {
         delta=st.floats(1e-12, 0.1),
         batch=st.floats(1.0, 1e9),
         steps=st.integers(1, 10**6),
-        way=st.sampled_from(Way),
+        way=st.sampled_from(Sampling),
         dimension=st.integers(1, 10**9),
         alike=st.floats(0.0, 1.0),
         own_bound=st.none() | st.integers(1, MAX_SIZE),
@@ -757,7 +757,7 @@ def test_the_address_of_private_data_holds_only_what_is_public():
     }
     # Loaded anew, the page has what is public, says what is gone, and complains of nothing that was never there.
     other = open_app("Mean", **address_of(at))
-    assert [p.what for p in other.session_state[keys.LINK_PROBLEMS]] == [links.RELOADED]
+    assert [p.message for p in other.session_state[keys.LINK_PROBLEMS]] == [links.RELOADED]
     assert other.session_state["mean.counts"].value == "private"
     # So a person who brings the file again is not asked for it again.
     assert (other.session_state["mean.lower"], other.session_state["mean.upper"]) == (-3.5, 93.25)
@@ -774,7 +774,7 @@ def test_what_was_pinned_is_said_to_be_gone_after_a_reload():
     assert with_pin == without | {links.KEPT_MARK: "1"}
     assert query(link_of(at)) == without  # whoever gets a link has lost nothing
     other = open_app("Mean", **with_pin)
-    assert [p.what for p in other.session_state[keys.LINK_PROBLEMS]] == [links.KEPT_GONE]
+    assert [p.message for p in other.session_state[keys.LINK_PROBLEMS]] == [links.KEPT_GONE]
     assert "This page was loaded anew" in "".join(warning.value for warning in other.warning)
     assert address_of(other) == without
 

@@ -12,8 +12,8 @@ import pytest
 
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure
-from dpcore.common.strict_json import Part
-from dpcore.common.text_fields import field_types
+from dpcore.common.strict_json import JsonValue
+from dpcore.common.text_fields import list_field_types
 from dpcore.data import samples
 from pages.shared.base import catalogue, keys
 from pages.shared.base.question import Question
@@ -119,7 +119,7 @@ def plain(value: Any) -> Any:
 def as_json(spec: Question, name: str, text: str) -> Any:
     """What a session file of then held: numbers as numbers."""
     now = spec.formerly.get(name, name)
-    hint = field_types(spec.parameters).get(now, str) if isinstance(now, str) else str
+    hint = list_field_types(spec.parameters).get(now, str) if isinstance(now, str) else str
     if text in ("yes", "no"):
         return text == "yes"
     return float(text) if {float, int} & {hint, *typing.get_args(hint)} else text
@@ -131,17 +131,17 @@ def test_a_session_file_and_a_pin_of_before_keep_their_meaning(spec) -> None:
     told, meant, refused = BEFORE[spec.title]
     held = {name: as_json(spec, name, text) for name, text in parse_qsl(told)}
     aside = Problems()
-    found = session_file._settings(Part({spec.name: held}, "settings", aside), aside)
+    found = session_file._settings(JsonValue({spec.name: held}, "settings", aside), aside)
     if held:  # Of a page that had no fields a file says nothing.
         assert {name: plain(found[spec.key(name)]) for name in meant} == meant
-    assert all("no such field" in problem.what for problem in aside.found)
-    assert bool(aside.found) is bool(refused)
+    assert all("no such field" in problem.message for problem in aside.entries)
+    assert bool(aside.entries) is bool(refused)
     # A pin is what was said when it was made: no field of today changes it.
     settings = (("Noise", "entered"), ("A field of then", "gone"))
     numbers = ("Best cap", "3 rows per user"), ("Standard error", "0.4")
     pin = Pin(spec.name, "ε = 1", "shop.csv", 1.0, *numbers, 0.1, "", settings, Disclosure.PRIVATE)
     file = json.loads(json.dumps([pins_json.to_json(pin)]))
-    (read,) = pins_json.from_json(Part(file, "pins", Problems()))
+    (read,) = pins_json.from_json(JsonValue(file, "pins", Problems()))
     assert pins.said(read) == pins.said(pin)
 
 
@@ -150,7 +150,7 @@ def test_of_a_page_that_nobody_saw_a_file_of_before_says_nothing() -> None:
     aside = Problems()
     (of,) = (spec for spec in PAGES if spec.name == "quantile")
     held = {"quantile": {"low": 0.0, "high": 9.0, "bound_from": "counts", "own_bound": None}}
-    found = session_file._settings(Part(held, "settings", aside), aside)
+    found = session_file._settings(JsonValue(held, "settings", aside), aside)
     assert of.key("neighbours") not in found
     for spec in catalogue.PAGES:
         for data in (samples.load("shop-events"), PRIVATE):
@@ -192,8 +192,8 @@ def test_a_link_of_before_opens_with_its_old_meaning_or_says_what_is_not_followe
 def test_what_a_session_file_says_by_todays_name_holds() -> None:
     aside = Problems()
     settings = {"training": {"others": "nothing", "bound": 2.0}}
-    found = session_file._settings(Part(settings, "settings", aside), aside)
+    found = session_file._settings(JsonValue(settings, "settings", aside), aside)
     assert (plain(found["training.bounded_by"]), found["training.bound"]) == ("smooth weights", 2.0)
-    assert [problem.where for problem in aside.found] == ["settings, training, others"]
+    assert [problem.location for problem in aside.entries] == ["settings, training, others"]
     (of,) = (spec for spec in PAGES if spec.name == "mean")
     assert of.as_now({"noise": "old", "variance_source": "new"}, str) == {"variance_source": "new"}

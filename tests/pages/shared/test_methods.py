@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore import mean
-from dpcore.answer.methods import Methods, guarantee
+from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common.ledger import Ledger
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance, ReleaseFacts
@@ -27,7 +27,7 @@ from dpcore.gap_examples.parameters import GapParameters
 from dpcore.learning import LearningParameters
 from dpcore.learning import answer as learning_answer
 from dpcore.mean import answer as mean_answer
-from dpcore.per_group.answer import answered as groups_answered
+from dpcore.per_group.answer import build_answer as groups_answered
 from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.private_choice import comparison
@@ -73,14 +73,14 @@ def users(counts: list[int], kind: Provenance) -> Dataset:
 
 def of_mean(data: Dataset, counts: mean.Counts = mean.Counts.PUBLIC) -> Methods:
     asked = mean.MeanParameters(1.0, counts=counts)
-    found = mean_answer.answered(data, asked).methods
+    found = mean_answer.build_answer(data, asked).methods
     assert found is not None
     return found
 
 
 def of_total(data: Dataset, **more: object) -> Methods:
     asked = TotalParameters(1.0, **more)  # type: ignore[arg-type]
-    found = total_answer.answered(data, asked).methods
+    found = total_answer.build_answer(data, asked).methods
     assert found is not None
     return found
 
@@ -101,20 +101,20 @@ def of_quantile(data: Dataset, weighting: Weighting = Weighting.SMOOTH) -> Metho
 
 
 def of_learning(data: Dataset) -> Methods:
-    found = learning_answer.answered(data, LearningParameters(1.0)).methods
+    found = learning_answer.build_answer(data, LearningParameters(1.0)).methods
     assert found is not None
     return found
 
 
 def of_gap(data: Dataset) -> Methods:
-    found = gap_answer.answered(data, GapParameters(1.0)).methods
+    found = gap_answer.build_answer(data, GapParameters(1.0)).methods
     assert found is not None
     return found
 
 
 def of_owners(data: Dataset) -> Methods:
     asked = OwnersParameters(1.0, source=OwnersSource.DATA, unit=Unit.OWNER)
-    found = owners_answer.answered(data, asked).methods
+    found = owners_answer.build_answer(data, asked).methods
     assert found is not None
     return found
 
@@ -124,13 +124,13 @@ def of_choice(data: Dataset, *drawn: PrivateChoice) -> Methods | None:
     found = private_found.compute(data, asked, comparison.direct_over_epsilon(asked, data.histogram))
     ledger = Ledger()
     for one in drawn:
-        ledger = ledger.after(one.facts)
+        ledger = ledger.add(one.facts)
     return private_methods(found, [(asked.wanted, one) for one in drawn], ledger)
 
 
 def read(found: Methods) -> Iterator[str]:
     """Numbers in what was computed from the data."""
-    yield from re.findall(r"\d[\d,.]*\d|\d", found.found)
+    yield from re.findall(r"\d[\d,.]*\d|\d", found.sentences)
 
 
 ASKED: dict[str, Callable[[Dataset], Methods]] = {
@@ -158,7 +158,7 @@ def test_of_private_data_no_word_depends_on_the_data(name: str) -> None:
     assert texts[0].text == texts[1].text
     assert texts[0].latex == texts[1].latex
     assert texts[0].latex.isascii()
-    assert texts[0].shown is Disclosure.PUBLIC
+    assert texts[0].shown_disclosure is Disclosure.PUBLIC
     public = [ASKED[name](users(counts, Disclosure.PUBLIC)).text for counts in (one, other)]
     assert public[0] != public[1], "else this test shows nothing"
     assert "private data" in texts[0].text
@@ -170,7 +170,7 @@ def test_on_a_release_its_facts_are_stated(name: str) -> None:
     found = ASKED[name](users([1, 1, 2, 3, 5, 90] * 9, COPY))
     assert "(epsilon = 0.1; add or remove one user; discrete Laplace noise)" in found.text
     assert "on top of the one stated above" in found.text
-    assert found.shown == COPY
+    assert found.shown_disclosure == COPY
 
 
 def test_a_number_that_was_drawn_stands_there_with_its_own_budget_and_nothing_before() -> None:
@@ -183,7 +183,7 @@ def test_a_number_that_was_drawn_stands_there_with_its_own_budget_and_nothing_be
     assert f"smooth weights is {shown(ones[1])}. " in found.text
     assert "at ε = 0.1. " in found.text
     assert "spent ε = 0.2 together" in found.text
-    assert found.shown == ones[1].facts
+    assert found.shown_disclosure == ones[1].facts
     copy = of_choice(users([1, 1, 2, 3, 5, 90] * 9, COPY))
     assert copy is not None
     assert "(epsilon = 0.1; add or remove one user; discrete Laplace noise)" in copy.text
@@ -191,8 +191,8 @@ def test_a_number_that_was_drawn_stands_there_with_its_own_budget_and_nothing_be
 
 def test_the_bound_and_the_error_are_those_of_the_answer() -> None:
     data = users([1, 1, 2, 3, 5, 90] * 9, Disclosure.PUBLIC)
-    view = mean_answer.answered(data, mean.MeanParameters(1.0)).found
-    rows, *rest = read(replace(of_mean(data), found=of_mean(data).found.replace("[@dwork2006]", "")))
+    view = mean_answer.build_answer(data, mean.MeanParameters(1.0)).solution
+    rows, *rest = read(replace(of_mean(data), sentences=of_mean(data).sentences.replace("[@dwork2006]", "")))
     # Brute force over all whole caps, by the formula of claim 2: B = 1, sigma^2 = 1/4, epsilon = 1.
     sizes, number = data.histogram.sizes.astype(float), data.histogram.users
     errors = {}
@@ -206,7 +206,7 @@ def test_the_bound_and_the_error_are_those_of_the_answer() -> None:
 
 @given(epsilon=st.floats(1e-6, 1e3), delta=st.floats(1e-15, 0.5))
 def test_a_budget_is_never_stated_smaller_than_it_is(epsilon: float, delta: float) -> None:
-    said = guarantee("It was released", epsilon, Neighbours.REPLACE_USER, delta)
+    said = write_guarantee("It was released", epsilon, Neighbours.REPLACE_USER, delta)
     found = re.search(r"ε = ([\d,.e−]+) and δ = ([\d,.e−]+)\. ", said)
     assert found is not None
     stated = [float(number.replace(",", "").replace("−", "-")) for number in found.groups()]
@@ -217,7 +217,7 @@ def test_a_budget_is_never_stated_smaller_than_it_is(epsilon: float, delta: floa
 
 def test_where_nothing_is_to_be_released_that_is_what_is_said() -> None:
     data = users([1, 2, 3], Disclosure.PUBLIC)
-    found = total_answer.answered(data, TotalParameters(0.001)).methods
+    found = total_answer.build_answer(data, TotalParameters(0.001)).methods
     assert found is not None
     assert found.text.startswith("At ε = 0.001 no bound")
     assert "was released with" not in found.text

@@ -20,16 +20,16 @@ from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
 from dpcore.data.user_amounts import amounts_of
 from dpcore.dataset import Dataset, Values
-from dpcore.gap_examples.answer import answered as gap_answered
+from dpcore.gap_examples.answer import build_answer as gap_answered
 from dpcore.gap_examples.parameters import GapParameters
 from dpcore.learning import LearningParameters, PrivacyForm
 from dpcore.learning.answer import against_epsilon as learning_against
-from dpcore.learning.answer import answered as learning_answered
+from dpcore.learning.answer import build_answer as learning_answered
 from dpcore.mean.answer import against_epsilon as mean_against
-from dpcore.mean.answer import answered as mean_answered
+from dpcore.mean.answer import build_answer as mean_answered
 from dpcore.mean.read_values import ReadValues
 from dpcore.plan import PlanParameters
-from dpcore.plan.answer import answered as plan_answered
+from dpcore.plan.answer import build_answer as plan_answered
 from dpcore.private_choice import release_bounds
 from dpcore.private_choice.answer import drawing
 from dpcore.private_choice.forecast import forecast
@@ -37,7 +37,7 @@ from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.quantile.answer import against_epsilon as quantile_against
 from dpcore.quantile.parameters import Weighting
 from dpcore.total.answer import against_epsilon as total_against
-from dpcore.total.answer import answered as total_answered
+from dpcore.total.answer import build_answer as total_answered
 from dpcore.total.parameters import Summed, TotalParameters
 from pages.private_choice import on_card
 from pages.shared.base.catalogue import PAGES
@@ -68,29 +68,33 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
             on_mean = mean_answered(data_set, asked)
             bounds = {"Mean": on_mean.numbers[0].value}
             compared = mean_against(data_set, asked)
-            bounds["Compare"] = compared.best(epsilon)[0]
+            bounds["Compare"] = compared.compute_best(epsilon)[0]
             on_gap = gap_answered(
                 data_set,
                 GapParameters(epsilon, variance_source=mean.VarianceSource.ENTERED, value_variance=share),
-                ends=(lower, upper),
+                value_range=(lower, upper),
             )
-            assert not on_mean.setting.differing(on_gap.setting)
-            bounds["What weights gain"] = on_gap.found.comparison.cap.max_contributions
-            assert on_gap.found.comparison.smooth.threshold == pytest.approx(on_mean.found.smooth.threshold)
+            assert not on_mean.setting.list_differences(on_gap.setting)
+            bounds["What weights gain"] = on_gap.solution.comparison.cap.max_contributions
+            assert on_gap.solution.comparison.smooth.threshold == pytest.approx(
+                on_mean.solution.smooth.threshold
+            )
             drawn = PrivateParameters.of_release(on_mean.setting)
             # Where everybody may know the counts, no draw is needed.
             assert (drawn is None) is (counts is mean.Counts.PUBLIC)
             if drawn is not None:
-                assert not on_mean.setting.differing(drawn.setting)
+                assert not on_mean.setting.list_differences(drawn.setting)
                 bounds["Choose privately"] = drawn.condition.best_bound(histogram)
             # Where the error is the same at two bounds, either is best.
             costs = {
-                page: float(mean.capped_variance(on_mean.found.problem, h)) for page, h in bounds.items()
+                page: float(mean.capped_variance(on_mean.solution.problem, h)) for page, h in bounds.items()
             }
             assert list(costs.values()) == pytest.approx([costs["Mean"]] * len(costs), rel=1e-12), bounds
             # Another variance is another setting, and it is named.
             other = dataclasses.replace(asked, value_variance=asked.value_variance / 2)
-            assert on_mean.setting.differing(mean_answered(data_set, other).setting) == ("variance_share",)
+            assert on_mean.setting.list_differences(mean_answered(data_set, other).setting) == (
+                "variance_share",
+            )
 
 
 @pytest.mark.parametrize("histogram", [SHOP.histogram, SKEWED], ids=["shop", "skewed"])
@@ -108,14 +112,14 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
             epsilon, summed, mechanism=noise, delta=delta, measure=Measure.BOUND, highest_total=5e4
         )
         on_page = total_answered(data_set, asked)
-        problem = on_page.found.problem
+        problem = on_page.solution.problem
         bounds = {"Sum and count": on_page.numbers[0].value}
-        bounds["Compare"] = total_against(data_set, asked).best(epsilon)[0]
+        bounds["Compare"] = total_against(data_set, asked).compute_best(epsilon)[0]
         call = ss.count_bound if summed is Summed.ROWS else ss.sum_bound
         said = call(data_set, epsilon=epsilon, mechanism=noise.value, delta=delta, measure="bound")
         bounds["Python"] = said.bound
         drawn = drawing.asked_for(on_page, data_set, drawing.Beside())
-        assert not on_page.setting.differing(drawn.setting)
+        assert not on_page.setting.list_differences(drawn.setting)
         of = data_set.histogram
         if summed is Summed.VALUES:
             of = release_bounds.in_units(amounts_of(data_set).totals, drawn.unit, drawn.largest)
@@ -130,9 +134,9 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
         if noise is NoiseKind.LAPLACE:  # A plan with this line alone, which goes by root mean squares.
             squares = total_answered(data_set, dataclasses.replace(asked, measure=Measure.RMSE))
             line = "rows" if summed is Summed.ROWS else "sum"
-            planned = plan_answered(data_set, PlanParameters(epsilon, lines=line)).found.lines[0]
-            assert planned.error == pytest.approx(squares.found.error(planned.bound), rel=1e-5)
-            assert planned.error == pytest.approx(squares.found.error(squares.found.bound), rel=2e-3)
+            planned = plan_answered(data_set, PlanParameters(epsilon, lines=line)).solution.lines[0]
+            assert planned.error == pytest.approx(squares.solution.error(planned.bound), rel=1e-5)
+            assert planned.error == pytest.approx(squares.solution.error(squares.solution.bound), rel=2e-3)
 
 
 def test_all_pages_find_one_bound_for_one_quantile_or_learner():
@@ -148,10 +152,10 @@ def test_all_pages_find_one_bound_for_one_quantile_or_learner():
         on_page = ss.quantile_bound(data_set, **said)
         asked = on_page.parameters
         assert asked.protects_users
-        bound = on_page.found.bound
-        assert quantile_against(data_set, asked).best(epsilon)[0] == bound == on_page.bound
+        bound = on_page.solution.bound
+        assert quantile_against(data_set, asked).compute_best(epsilon)[0] == bound == on_page.bound
         drawn = drawing.asked_for(on_page.answer, data_set, drawing.Beside())
-        assert not on_page.answer.setting.differing(drawn.setting)
+        assert not on_page.answer.setting.list_differences(drawn.setting)
         errors = drawn.condition.errors(histogram, np.array([bound, drawn.condition.best_bound(histogram)]))
         assert errors[0] == pytest.approx(errors[1], rel=1e-9)
     for epsilon, differ, form in itertools.product(
@@ -160,7 +164,7 @@ def test_all_pages_find_one_bound_for_one_quantile_or_learner():
         asked = LearningParameters(epsilon, loss_variance=differ, privacy_form=form, public_rows=3_000)
         on_page = learning_answered(SECRET, asked)
         bound = on_page.numbers[0].value
-        assert learning_against(SECRET, asked).best(epsilon)[0] == bound
+        assert learning_against(SECRET, asked).compute_best(epsilon)[0] == bound
         call = ss.learning_bound(SECRET, epsilon=epsilon, loss_variance=differ, privacy_form=form.value)
         assert call.bound == bound
         # Its draw aims at another number on purpose, and the card says so.
@@ -184,17 +188,17 @@ def test_users_who_differ_are_one_setting_too(histogram):
         )
         on_mean = mean_answered(data_set, asked)
         drawn = PrivateParameters.of_release(on_mean.setting)
-        assert not on_mean.setting.differing(drawn.setting)
+        assert not on_mean.setting.list_differences(drawn.setting)
         best = on_mean.numbers[0].value
         assert drawn.condition.best_bound(histogram) == best
-        assert mean_against(data_set, asked).best(epsilon)[0] == best
+        assert mean_against(data_set, asked).compute_best(epsilon)[0] == best
         errors = drawn.condition.errors(histogram, np.array([1.0, 7.0, float(best)]))
-        there = np.sqrt(mean.capped_variance(on_mean.found.problem, [1.0, 7.0, best]))
+        there = np.sqrt(mean.capped_variance(on_mean.solution.problem, [1.0, 7.0, best]))
         np.testing.assert_allclose(errors / errors[-1], there / there[-1], rtol=1e-9)
         # Of a population users who differ are not taken into account, and that is told.
         population = dataclasses.replace(asked, target=mean.Target.POPULATION)
         other = mean_answered(data_set, population).setting
-        assert other.differing(PrivateParameters.of_release(other).setting) == ("user_share",)
+        assert other.list_differences(PrivateParameters.of_release(other).setting) == ("user_share",)
 
 
 @pytest.mark.parametrize("histogram", [SHOP.histogram, SKEWED], ids=["shop", "skewed"])

@@ -18,10 +18,10 @@ from dpcore.common.wording import plain
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
-from dpcore.mean.answer import answered
+from dpcore.mean.answer import build_answer
 from dpcore.report import plotly_figures
 from dpcore.start import answer as start_answer
-from dpcore.start.answer.found import axis_limits
+from dpcore.start.answer.found import choose_axis_limits
 from dpcore.start.parameters import StartParameters
 from pages.shared.base import catalogue, round_numbers
 from pages.shared.screen import layout, plots
@@ -46,23 +46,23 @@ HISTOGRAMS = {
 
 def view_of(histogram, epsilon, value_bound=1.0):
     held = Dataset("", "", Disclosure.PUBLIC, histogram)
-    return answered(held, mean.MeanParameters(epsilon=epsilon, upper=value_bound, own_cap=3))
+    return build_answer(held, mean.MeanParameters(epsilon=epsilon, upper=value_bound, own_cap=3))
 
 
 def figures_of(histogram, epsilon=1.0):
     view = view_of(histogram, epsilon)
     data = Dataset("any", "", Disclosure.PUBLIC, histogram)
-    start = start_answer.answered(data, StartParameters(epsilon, 3))
+    start = start_answer.build_answer(data, StartParameters(epsilon, 3))
     return {
-        "start": plotly_figures.figure(start.plots["start-tradeoff"]()),
-        **{key: plotly_figures.figure(plot()) for key, plot in view.plots.items()},
-        **{name: plotly_figures.figure(drawn(data)) for name, drawn in distribution.DISTRIBUTIONS.items()},
+        "start": plotly_figures.draw(start.plots["start-tradeoff"]()),
+        **{key: plotly_figures.draw(plot()) for key, plot in view.plots.items()},
+        **{name: plotly_figures.draw(drawn(data)) for name, drawn in distribution.DISTRIBUTIONS.items()},
     }
 
 
 def shift_of(epsilon):
     parameters = mean.MeanParameters(epsilon, upper=100.0, variance_source=mean.VarianceSource.FROM_VALUES)
-    return plotly_figures.figure(answered(SHOP, parameters).plots["mean-shift"]())
+    return plotly_figures.draw(build_answer(SHOP, parameters).plots["mean-shift"]())
 
 
 @pytest.mark.parametrize("name", HISTOGRAMS)
@@ -108,7 +108,7 @@ def test_what_is_drawn_is_what_the_csv_holds(name):
     for drawn in distribution.DISTRIBUTIONS.values():
         plot = drawn(data)
         x, y = list(plot.columns.values())[:2]
-        trace = plotly_figures.figure(plot).data[0]
+        trace = plotly_figures.draw(plot).data[0]
         assert np.array_equal(trace.x, x)
         assert np.array_equal(trace.y, y)
         assert plot.alt
@@ -117,7 +117,7 @@ def test_what_is_drawn_is_what_the_csv_holds(name):
 @pytest.mark.parametrize("name", HISTOGRAMS)
 def test_classes_of_sizes_hold_all_users_and_rows(name):
     histogram = HISTOGRAMS[name]
-    columns = distribution.class_columns(histogram)
+    columns = distribution.tabulate_classes(histogram)
     assert len(columns["rows_per_user"]) <= 13
     seen = 0
     for words, users, rows in zip(columns["rows_per_user"], columns["users"], columns["rows"], strict=True):
@@ -131,12 +131,12 @@ def test_classes_of_sizes_hold_all_users_and_rows(name):
     assert seen == histogram.sizes.size
     assert sum(columns["share_of_users"]) == pytest.approx(1.0)
     assert sum(columns["share_of_rows"]) == pytest.approx(1.0)
-    assert distribution.classes(Dataset("any", "", Disclosure.PUBLIC, histogram)).alt
+    assert distribution.plot_classes(Dataset("any", "", Disclosure.PUBLIC, histogram)).alt
 
 
 def test_binned_counts_keep_the_number_of_users():
     histogram = HISTOGRAMS["1e5 sizes"]
-    columns = distribution.count_columns(histogram)
+    columns = distribution.tabulate_counts(histogram)
     assert columns["size"].size < 100
     # Users per size, averaged over a bin, fall with the size as i^-1.5 does.
     slope = np.polyfit(np.log(columns["size"][:60]), np.log(columns["users"][:60]), 1)[0]
@@ -145,7 +145,7 @@ def test_binned_counts_keep_the_number_of_users():
 
 def test_the_tail_thinned_out_is_the_tail():
     histogram = HISTOGRAMS["1e5 sizes"]
-    columns = distribution.tail_columns(histogram)
+    columns = distribution.tabulate_tail(histogram)
     for size, share in zip(columns["size"], columns["share_of_users"], strict=True):
         at_least = histogram.users[histogram.sizes >= size].sum()
         assert share == pytest.approx(at_least / histogram.num_users)
@@ -155,7 +155,7 @@ def test_the_tail_thinned_out_is_the_tail():
 def test_markers_lie_on_their_curves():
     for epsilon in (0.01, 1.0, 100.0):
         view = view_of(SHOP.histogram, epsilon, 10.0)
-        figure = plotly_figures.figure(view.plots["mean-error"]())
+        figure = plotly_figures.draw(view.plots["mean-error"]())
         named = {trace.name: trace for trace in figure.data}
         for curve, marker in (
             ("Total, bounded rows", "Best bound"),
@@ -281,7 +281,7 @@ def test_next_round(value, rounded):
 
 
 def test_start_s_axis_goes_beyond_the_heaviest_user_as_far_as_bounds_do():
-    ends = {name: axis_limits(histogram)[1] for name, histogram in HISTOGRAMS.items()}
+    ends = {name: choose_axis_limits(histogram)[1] for name, histogram in HISTOGRAMS.items()}
     assert (ends["one user"], ends["301 sizes"], ends["widest"]) == (5.0, 1505.0, 10**12)
 
 

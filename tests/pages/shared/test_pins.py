@@ -10,8 +10,8 @@ import pytest
 import streamlit
 
 from dpcore.common.checks import Problems
-from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, strictest
-from dpcore.common.strict_json import Part
+from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, find_strictest
+from dpcore.common.strict_json import JsonValue
 from dpcore.quantile.parameters import QuantileParameters
 from pages.shared.base import catalogue, keys, page_run
 from pages.shared.compare import pin_table
@@ -43,9 +43,9 @@ def pin(name: str = "a", disclosure: Any = Disclosure.PUBLIC, **changes: Any) ->
 
 def test_the_strictest_label_holds() -> None:
     public, private = Disclosure.PUBLIC, Disclosure.PRIVATE
-    assert strictest([public, FACTS, private]) is private
-    assert strictest([public, FACTS]) == FACTS
-    assert strictest([]) is public
+    assert find_strictest([public, FACTS, private]) is private
+    assert find_strictest([public, FACTS]) == FACTS
+    assert find_strictest([]) is public
 
 
 def test_the_list_as_a_file_carries_the_label_and_no_formula() -> None:
@@ -62,20 +62,20 @@ def test_pins_come_back_from_json_and_changed_ones_are_refused() -> None:
     held = [pin(), pin("release", FACTS), pin("map", Disclosure.PRIVATE, epsilon=None)]
     content = json.loads(json.dumps([pins_json.to_json(one) for one in held]))
     problems = Problems()
-    back = pins_json.from_json(Part(content, "pins", problems))
-    assert problems.found == []
+    back = pins_json.from_json(JsonValue(content, "pins", problems))
+    assert problems.entries == []
     assert [pins.said(one) for one in back] == [pins.said(one) for one in held]
     assert [one.disclosure for one in back] == [one.disclosure for one in held]
     before = content[0] | {"curve": {"x": [1, 2, 3], "y": [1, 2, 3]}}  # Pins of before had one.
-    (without,) = pins_json.from_json(Part([before], "pins", problems))
-    assert (pins.said(without), problems.found) == (pins.said(back[0]), [])
+    (without,) = pins_json.from_json(JsonValue([before], "pins", problems))
+    assert (pins.said(without), problems.entries) == (pins.said(back[0]), [])
     for change in (
         {"epsilon": "1"}, {"bound": ["a"]}, {"settings": [["a"]]}, {"disclosure": "DP release"}, {"more": 1},
         {"rows_lost": 1e308}, {"epsilon": 0}, {"name": "x" * 500},
     ):  # fmt: skip
         problems = Problems()
-        assert pins_json.from_json(Part([content[0] | change], "pins", problems)) == ()
-        assert problems.found, change
+        assert pins_json.from_json(JsonValue([content[0] | change], "pins", problems)) == ()
+        assert problems.entries, change
 
 
 def test_private_pins_make_the_session_file_private_and_step_aside_beside_a_release(

@@ -208,7 +208,7 @@ def test_what_the_core_alone_finds_is_named_as_on_the_page(monkeypatch):
     found.positive(constant=-1.0)
     try:
         page_run.begin(page_run.Drawn(catalogue.named("multitask")))
-        questions.say(found.found)
+        questions.say(found.entries)
     finally:
         page_run.begin(None)
     assert "The number of users must be a whole number between 2 and" in told[0]
@@ -240,11 +240,17 @@ def test_what_is_made_of_floats_is_what_is_made_of_whole_numbers(kind):
 
 
 def test_a_figure_s_file_says_what_was_asked_and_in_which_units():
-    axes = charts.linear_axis("Bound, rows per user", (0, 1)), charts.linear_axis("Error, €", (0, 1))
-    fig = charts.Sketch(*axes).figure()
-    notes = [*csv_files.public_inputs({"epsilon": "0.7", "table": "26x1\n31x1000"}), *figures.axis_notes(fig)]
+    axes = (
+        charts.build_linear_axis("Bound, rows per user", (0, 1)),
+        charts.build_linear_axis("Error, €", (0, 1)),
+    )
+    fig = charts.Sketch(*axes).to_figure()
+    notes = [
+        *csv_files.list_public_inputs({"epsilon": "0.7", "table": "26x1\n31x1000"}),
+        *figures.axis_notes(fig),
+    ]
     columns = {"bound": np.array([1, 2]), "name": np.array(["a#b", "c, d"]), "x": np.array([0.1, 1e-300])}
-    text = csv_files.columns_csv(columns, Disclosure.PRIVATE, notes)
+    text = csv_files.write_columns(columns, Disclosure.PRIVATE, notes)
     head = [line for line in text.splitlines() if line.startswith("#")]
     assert head[0] == "# these numbers: computed from private data (do not publish)"
     assert head[1].startswith("# Sweet Spot ")
@@ -263,14 +269,14 @@ def test_a_figure_s_file_says_what_was_asked_and_in_which_units():
 
 def test_figures_of_a_page_carry_its_question(monkeypatch):
     files = {}
-    real = csv_files.columns_csv
+    real = csv_files.write_columns
 
     def kept(data, sensitivity, notes=()):
         text = real(data, sensitivity, notes)
         files[next(iter(data))] = text
         return text
 
-    monkeypatch.setattr(csv_files, "columns_csv", kept)
+    monkeypatch.setattr(csv_files, "write_columns", kept)
     # A file is made when its button is pressed, which AppTest cannot do.
     monkeypatch.setattr(DeltaGenerator, "download_button", lambda self, label, data, **options: data())
     at = open_app("Mean", **SHOP, own_cap="9", upper="100")

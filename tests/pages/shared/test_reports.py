@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from dpcore.answer.methods import Chosen
+from dpcore.answer.methods import ChoiceSource
 from dpcore.common.privacy import Disclosure
 from dpcore.common.version import VERSION
 from dpcore.report import plotly_script
-from dpcore.report.document import SCHEMA, report_json
+from dpcore.report.document import SCHEMA, write_report_json
 from dpcore.training import experiment
 from pages.shared.report import report_content, take_away
 from tests.pages.driving import raw_texts, words_of_numbers
@@ -29,7 +29,7 @@ from tests.pages.reporting import (
     run,
 )
 
-FILL = experiment.fill
+FILL = experiment.fill_table
 AS_A_PERSON = ("mean",)
 """Whose script runs in a Python of its own: alone, with what a fresh one imports."""
 
@@ -51,7 +51,7 @@ WHOLE = (
 def all_runs():
     """As a script makes them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiment, "fill", FILL)
+        patch.setattr(experiment, "fill_table", FILL)
         yield
 
 
@@ -70,7 +70,7 @@ def test_report_json_and_script_say_what_the_page_says_and_the_report_is_whole(n
 
     page = Reader(take_away.html(content, MADE, public_only=False))
     assert_one_file_with_every_figure_and_a_label_beside_every_number(page, content)
-    document = json.loads(report_json(report_content.make(content, MADE, public_only=False)))
+    document = json.loads(write_report_json(report_content.make(content, MADE, public_only=False)))
     script = report_content.script_text(content, MADE, public_only=False)
     names: dict[str, object] = {}
     printed = run(script, tmp_path, name in AS_A_PERSON, names).splitlines()
@@ -132,7 +132,7 @@ def assert_sentences_for_a_methods_section(methods, told, page):
         assert told is None
         assert not page.of_class("methods")
         return
-    assert told == {"label": methods.shown.label, "text": methods.text, "bibtex": methods.bibtex}
+    assert told == {"label": methods.shown_disclosure.label, "text": methods.text, "bibtex": methods.bibtex}
     assert " ".join(methods.text.split()) in page.text
     assert "@misc{sweetspot," in page.text
     assert "ε = 1" in methods.text
@@ -145,10 +145,10 @@ def assert_sentences_for_a_methods_section(methods, told, page):
     assert re.findall(r"\\citep(?:\[[^\]]*\])?\{(\w+)\}", methods.latex)
     # Of private data the same question says nothing that these data say.
     hidden = replace(methods, disclosure=Disclosure.PRIVATE)
-    if methods.chosen is Chosen.ON_DATA:
-        assert methods.found not in hidden._marked
+    if methods.choice_source is ChoiceSource.COMPUTED:
+        assert methods.sentences not in hidden._text_with_citations
         assert "not cover that choice" in hidden.text
-    assert hidden.shown is Disclosure.PUBLIC
+    assert hidden.shown_disclosure is Disclosure.PUBLIC
 
 
 def test_public_data_have_one_report():

@@ -27,8 +27,8 @@ from dpcore.regression import design_matrix
 from dpcore.regression.draw import Coefficients
 from dpcore.regression.parameters import DataSource
 from dpcore.report import content, csv_files, report_html
-from dpcore.report.content import FigureData, Line, Proof, Report, Said, publishable
-from dpcore.report.document import report_json
+from dpcore.report.content import AnswerContent, FigureData, Line, Proof, Report, remove_private
+from dpcore.report.document import write_report_json
 from dpcore.report.script import Source
 from dpcore.total.parameters import Summed
 from pages.mean.question import QUESTION as MEAN
@@ -95,12 +95,14 @@ def test_private_numbers_are_left_out_and_that_is_said(taken):
         assert kept in public.text
     document = report_content.make(content, MADE, public_only=True)
     assert not document.holds_private
-    encoded = report_json(document)
+    encoded = write_report_json(document)
     # Short ones (a cap of 67 rows) also stand in versions; the next test covers them.
     for number in (*(n for n in numbers if len(n) > 3), rows):
         assert number not in encoded
     assert json.loads(encoded)["choice"] is None
-    assert json.loads(report_json(report_content.make(content, MADE, public_only=False)))["choice"]["answer"]
+    assert json.loads(write_report_json(report_content.make(content, MADE, public_only=False)))["choice"][
+        "answer"
+    ]
 
 
 def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_cost(taken):
@@ -115,7 +117,7 @@ def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_co
     )
     texts = [f"{value:,.3f}".rstrip("0").rstrip(".") for value in (first, second)]
     public = take_away.html(content, MADE, public_only=True)
-    document = json.loads(report_json(report_content.make(content, MADE, public_only=True)))
+    document = json.loads(write_report_json(report_content.make(content, MADE, public_only=True)))
     assert [line["number"] for line in document["releases"]] == [first, second, 0.2]
     for line, text in zip(document["releases"][:2], texts, strict=True):
         assert line["value"].startswith(f"{text} row")
@@ -137,7 +139,7 @@ def test_a_report_of_a_private_choice_on_a_copy_is_that_of_the_copy(taken, tmp_p
     content, copy = taken["private"](), data(at)
     assert copy.release is not None
     assert content.disclosure == copy.release
-    document = json.loads(report_json(report_content.make(content, MADE, public_only=True)))
+    document = json.loads(write_report_json(report_content.make(content, MADE, public_only=True)))
     assert document["answers"][0]["numbers"]  # nothing is left out: all of it rests on the release
     assert "ε = 3, in 1 release" in document["releases"][0]["value"]
     printed = run(report_content.script_text(content, MADE, public_only=True), tmp_path).splitlines()
@@ -160,8 +162,10 @@ def test_a_public_report_does_not_depend_on_the_private_data(taken):
     assert first.source.dataset.digest != second.source.dataset.digest
     of = [report_content.make(one, MADE, public_only=True) for one in (first, second)]
     shift = "Figure: When users differ"
-    assert shift in of[0].left_out
-    texts = [re.sub(rf'    "({shift}|Figure: Error over [^"]*)",\n', "", report_json(one)) for one in of]
+    assert shift in of[0].omitted
+    texts = [
+        re.sub(rf'    "({shift}|Figure: Error over [^"]*)",\n', "", write_report_json(one)) for one in of
+    ]
     assert texts[0] == texts[1]
 
 
@@ -183,14 +187,14 @@ def test_hostile_names_stay_text(title, stem, tab, card, taken):
         for attributes, script in page.scripts
     )
     assert HOSTILE.replace("/", "") in page.text.replace("\u2060", "")
-    document = report_json(report_content.make(taken[stem](), MADE, public_only=False))
+    document = write_report_json(report_content.make(taken[stem](), MADE, public_only=False))
     assert HOSTILE.replace("/", "") in json.loads(document)["data"][0]["value"]
 
 
 def test_a_hostile_name_in_a_figure_cannot_end_its_script():
     fig = go_.Figure(go_.Scatter(x=[1, 2], y=[1, 2], name=HOSTILE + "<!--<script><b>"))
     figure = FigureData("k", "t", "a", {}, Disclosure.PUBLIC)
-    text = report_html._drawing(figure, fig)  # The one place where a figure becomes text.
+    text = report_html._embed_figure(figure, fig)  # The one place where a figure becomes text.
     page = Reader(f"<script class='figure-data'>{text}</script><p id='after'>after</p>")
     assert [tag for tag, _ in page.elements] == ["script", "p"]
     name = page.specs()[0]["data"][0]["name"]
@@ -204,7 +208,7 @@ def test_no_text_of_a_report_becomes_markup():
     for kind in Disclosure:
         line = Line(text, text, kind, text, text, 1.0, text)
         proof = Proof(text, Certificate(2.0, 1.0, text), text, kind)
-        answer = Said(text, text, text, (line,), (line,), (proof,), (text,), kind)
+        answer = AnswerContent(text, text, text, (line,), (line,), (proof,), (text,), kind)
         figure = FigureData("k", text, text, {}, kind)
         whole = Report(
             text,
@@ -221,9 +225,9 @@ def test_no_text_of_a_report_becomes_markup():
             None,
             {text: text},
         )
-        for report in (whole, replace(publishable(whole), left_out=(text,))):
+        for report in (whole, replace(remove_private(whole), omitted=(text,))):
             drawings = {figure.key: go_.Figure() for figure in report.figures}
-            page = Reader(report_html.report_html(report, drawings))
+            page = Reader(report_html.write_report_html(report, drawings))
             assert not {tag for tag, _ in page.elements} & {"img", "a", "iframe", "svg"}
             assert len(page.scripts) == (3 if drawings else 0)
             assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
@@ -257,7 +261,7 @@ def test_the_script_of_private_data_reads_the_persons_own_files(taken, tmp_path)
     content = taken["learning"]()
     histogram = data(at).histogram
     (tmp_path / "histogram-PRIVATE-do-not-publish.csv").write_text(
-        csv_files.columns_csv({"size": histogram.sizes, "users": histogram.users}, Disclosure.PRIVATE),
+        csv_files.write_columns({"size": histogram.sizes, "users": histogram.users}, Disclosure.PRIVATE),
         encoding="utf-8",
     )
     printed = run(report_content.script_text(content, MADE, True), tmp_path, as_a_person=True).splitlines()
@@ -400,7 +404,7 @@ def test_released_coefficients_stay_in_a_public_report():
     draw = regression_draw(0.1234564, 1.25, -3.5)
     *lines, spent = regression_report._released([draw], paid(0.1234564))
     assert [line.number for line in lines] == [1.25, -3.5]
-    assert {line.says for line in lines} == {
+    assert {line.shown_label for line in lines} == {
         "DP release (epsilon = 0.123457, replace one user's values, Laplace)"
     }
     assert {line.disclosure for line in lines} == {Disclosure.DP_RELEASE}
@@ -413,7 +417,7 @@ def test_the_epsilon_of_released_coefficients_is_never_rounded_down_and_draws_ad
     # 1/7 = 0.142857142..., whose six nearest digits are too few.
     draw = regression_draw(1 / 7, 1.25, -3.5)
     line, _, spent = regression_report._released([draw, draw], paid(1 / 7, 1 / 7))
-    assert "0.142858" in line.says
+    assert "0.142858" in line.shown_label
     assert "Draw 2 of these labels" in line.note
     assert spent.value == "ε = 0.285715, in 2 releases"
     assert draw.coefficients.release.label.endswith("0.142858")
@@ -431,7 +435,7 @@ def test_what_a_failed_release_has_spent_is_in_the_report(report, of):
     ("value", "shown"), [(1.0, "1"), (0.1, r"0\.1"), (1 / 3, r"0\.3333333333333333"), (1e-6, r"0\.000001")]
 )
 def test_what_was_asked_is_said_with_all_its_digits(value, shown):
-    assert content.entered(value) == shown
+    assert content.format_setting(value) == shown
 
 
 @pytest.mark.parametrize("disclosure", [Disclosure.PRIVATE, Disclosure.PUBLIC])
@@ -442,17 +446,17 @@ def test_what_may_have_been_read_off_private_data_is_no_plain_public_input(discl
     behind = Dataset("a.csv", "", disclosure, ContributionHistogram([1, 9], [30, 2]))
     of = ReportContent(MEAN, asked, [], [], Source(behind))
     report = report_content.make(of, MADE, public_only)
-    labels = {line.name: line.says for line in report.asked}
+    labels = {line.name: line.shown_label for line in report.settings}
     words = MEAN.asked()
     private = disclosure is Disclosure.PRIVATE
     for name in ("lower", "upper", "user_share", "own_cap"):
-        expected = report_content.BESIDE_PRIVATE if private else Disclosure.PUBLIC.label
-        assert labels[report_content.literal(words[name])] == expected
+        expected = report_content.PRIVATE_SETTING_LABEL if private else Disclosure.PUBLIC.label
+        assert labels[report_content.escape_markdown(words[name])] == expected
     for name in ("epsilon", "counts"):
-        assert labels[report_content.literal(words[name])] == Disclosure.PUBLIC.label
-    document = json.loads(report_json(report))
+        assert labels[report_content.escape_markdown(words[name])] == Disclosure.PUBLIC.label
+    document = json.loads(write_report_json(report))
     found = document["question"]["entered_beside_private_data"]
     assert found == (["lower", "upper", "user_share", "own_cap"] if private else [])
     # The person may publish them who chose them elsewhere: the file's name and first lines stay as they are.
     assert not report.holds_private or not public_only
-    assert (report_content.BESIDE_PRIVATE in report_html.report_html(report, {})) == private
+    assert (report_content.PRIVATE_SETTING_LABEL in report_html.write_report_html(report, {})) == private

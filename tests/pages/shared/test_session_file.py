@@ -91,7 +91,7 @@ def whole() -> Content:
     """A release in use, what it was made of, an account, and fields of both sides."""
     behind = session.Loaded(SECRET, session.Origin(session.UPLOADED))
     loaded = session.Loaded(RELEASE, session.Origin(session.RELEASED), behind, {"mean.upper": 9.0})
-    paid = LEDGER.joined(Ledger((CHOSEN.facts,), ("cc",)))
+    paid = LEDGER.merge(Ledger((CHOSEN.facts,), ("cc",)))
     accounts = {
         "": {SECRET.histogram.digest: paid}, "regression": {"0" * 64: LEDGER}, "training": {"1" * 64: LEDGER},
     }  # fmt: skip
@@ -105,7 +105,7 @@ def test_a_file_with_a_second_data_set_opens_and_says_that_it_is_left_out() -> N
     before = json.loads(session_file.text(whole())) | {"second": {"origin": "shop-events", "generator": {}}}
     found = session_file.read(json.dumps(before).encode())
     assert found.content.loaded is not None
-    assert [problem.what for problem in found.not_followed] == [
+    assert [problem.message for problem in found.not_followed] == [
         "the second data set of this file is left out: pages show one data set at a time"
     ]
 
@@ -353,8 +353,8 @@ def test_whatever_is_changed_a_file_is_refused_or_harmless(content: bytes) -> No
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {keys.LEDGERS: {digest: LEDGER}})
         session_file.apply(found.content)
-        spent = state[keys.LEDGERS][digest].spent
-    assert spent.epsilon >= LEDGER.spent.epsilon  # type: ignore[union-attr]
+        spent = state[keys.LEDGERS][digest].total
+    assert spent.epsilon >= LEDGER.total.epsilon  # type: ignore[union-attr]
     for key, value in found.content.settings.items():
         name, _, entry = key.partition(".")
         assert entry in catalogue.named(name).fields  # type: ignore[union-attr]
@@ -412,7 +412,7 @@ def test_whatever_was_drawn_and_entered_of_a_table_comes_back(
         facts = ReleaseFacts(problem.epsilon * (1.0 - at / 8.0), 0.0, problem.neighbours, MECHANISM)
         value = float(problem.candidates[int(at * (problem.candidates.size - 1))])
         drawn.append((parameters.wanted, PrivateChoice(value, facts, problem)))
-        ledger = ledger.after(facts)
+        ledger = ledger.add(facts)
     table = OwnTable(TrainingData(replace(TABLE, name=name), ACCOUNT, DESIGN), {"range_low_" + name: 1.5})
     held = {"private_choice": {"0" * 64: tuple(drawn)}}
     content = Content(None, accounts={"": {"0" * 64: ledger}}, own={"training": table}, drawn=held)
@@ -444,7 +444,7 @@ def test_a_session_comes_back_in_another_and_its_account_never_shrinks() -> None
     before = saved(at)
     assert json.loads(before)["label"] == Disclosure.PRIVATE.label
     digest = data(at).histogram.digest
-    at.session_state[keys.LEDGERS] = {digest: Ledger().after(FACTS)}
+    at.session_state[keys.LEDGERS] = {digest: Ledger().add(FACTS)}
     fine(at.run())
     assert "Spent on these data: ε = 0.25" in shown_texts(at)
     after = saved(at)

@@ -23,7 +23,7 @@ from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.private_choice.private_histogram import PrivateCopyParameters, release_histogram
 from dpcore.start import presets
-from dpcore.start.presets import Users
+from dpcore.start.presets import UserPreset
 from pages.shared.base import keys
 from pages.shared.base.question import Question
 from pages.shared.screen import tour_bar
@@ -81,7 +81,7 @@ def test_a_step_is_what_a_link_can_carry_and_its_question_is_open_at_first(quest
 
 
 def test_start_says_what_the_heavy_user_costs() -> None:
-    users = presets.dataset(Users.ONE_HEAVY).histogram
+    users = presets.make_dataset(UserPreset.ONE_HEAVY).histogram
     rows = float(users.sizes @ users.users)
     # Twelve counts, Laplace noise of scale b = bound / ε, a share a of the rows lost: E|noise - a| = a + b e^(-a / b).
     bounds = np.arange(1, 20_001)
@@ -227,7 +227,7 @@ def state() -> Iterator[dict[str, Any]]:
             "mean.upper": 89.0,
             "mean.own_cap": 3.0,
             "mean.tabs": "Weight of a row",
-            "start.users": Users.TWO_GROUPS,
+            "start.users": UserPreset.TWO_GROUPS,
             "regression.residual_variance": 5.0,
             "regression.spent": {"x": Ledger()},
         }
@@ -302,7 +302,7 @@ def test_data_brought_on_the_tour_end_it_and_what_is_public_comes_back(state: di
     session.use(other, UPLOAD)
     assert session.dataset() is other
     assert shelf.tour() is None
-    assert (state[keys.EPSILON], state["start.users"]) == (0.7, Users.TWO_GROUPS)
+    assert (state[keys.EPSILON], state["start.users"]) == (0.7, UserPreset.TWO_GROUPS)
     # New data clear the rest, as without a tour.
     assert (state["mean.lower"], state["mean.upper"], state["mean.own_cap"]) == (None, None, None)
 
@@ -361,7 +361,7 @@ def test_a_reload_brings_the_data_back_that_an_address_can_name(state: dict[str,
     session.loaded()
     tour.resume({**marks, links.UPLOAD_MARK: "1"}, False, problems)
     assert tour.as_declared(tour.step_of(STOPS[0]))
-    assert problems.found == []
+    assert problems.entries == []
     tour.end()
     assert session.loaded().origin == generated
     assert session.dataset().histogram.digest == generated.load().histogram.digest
@@ -371,7 +371,7 @@ def test_a_reload_brings_the_data_back_that_an_address_can_name(state: dict[str,
 def test_a_step_that_is_none_is_refused_in_a_sentence(state: dict[str, Any], wanted: str) -> None:
     problems = Problems()
     tour.resume({tour.MARK: wanted}, False, problems)
-    (found,) = problems.found
+    (found,) = problems.entries
     assert "the tour has 7 steps" in found.sentence.lower()
     assert len(found.sentence) < 120
     assert shelf.tour() is None

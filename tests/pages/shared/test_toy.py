@@ -16,7 +16,7 @@ import dpcore
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import to_fields
 from dpcore.private_choice.private_histogram import PrivateCopyParameters
-from dpcore.report.document import report_json
+from dpcore.report.document import write_report_json
 from pages.private_choice import actions
 from pages.shared import shell
 from pages.shared.base import cache, catalogue, keys
@@ -179,7 +179,7 @@ def test_report_script_and_code(toy: Any, taken: dict[str, Any], tmp_path: Any, 
     on_tab(at, "Downloads")
     ((label, number),) = numbers_shown(at, "toy_card")
     content = taken["toy"]()
-    document = json.loads(report_json(report_content.make(content, MADE, public_only=False)))
+    document = json.loads(write_report_json(report_content.make(content, MADE, public_only=False)))
     assert {figure["key"] for figure in document["figures"]} == {"toy-users", "toy-share", "distribution"}
     page = take_away.html(content, MADE, public_only=False)
     assert "More rows than" not in page

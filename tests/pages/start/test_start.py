@@ -15,9 +15,9 @@ from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.report import plotly_figures
 from dpcore.start import presets
-from dpcore.start.answer import CELLS, answered, find
+from dpcore.start.answer import CELLS, build_answer, solve
 from dpcore.start.parameters import StartParameters
-from dpcore.start.presets import Users
+from dpcore.start.presets import UserPreset
 from pages.shared.base import catalogue, keys
 from pages.shared.fields import setting
 from pages.shared.session import session
@@ -66,13 +66,13 @@ def test_a_single_count_is_said_to_be_best_at_what_sum_and_count_says(epsilon):
 
 def test_of_a_single_count_nothing_is_said_where_its_bound_is_the_same_or_none():
     once = Dataset("one row each", "", Disclosure.PUBLIC, ContributionHistogram([1], [1000]))
-    said = answered(once, StartParameters(1.0))
-    assert said.found.alone == said.found.best.max_total == 1.0
+    said = build_answer(once, StartParameters(1.0))
+    assert said.solution.single_count_bound == said.solution.best.max_total == 1.0
     assert "single count" not in said.detail
-    few = answered(
+    few = build_answer(
         dataclasses.replace(once, histogram=ContributionHistogram([3], [1])), StartParameters(0.01)
     )
-    assert few.found.alone == 0.0
+    assert few.solution.single_count_bound == 0.0
     assert "single count" not in few.detail
 
 
@@ -192,17 +192,17 @@ def test_the_card_says_what_the_bound_that_is_set_does():
     # 3 users of 1 row, 2 of 4 and 1 of 20: of 31 rows 16 are thrown away at a bound of 4, and 12 counts have
     # noise of 4 rows each at epsilon = 1.
     few = Dataset("few", "", Disclosure.PUBLIC, ContributionHistogram([1, 4, 20], [3, 2, 1]))
-    shown = answered(few, StartParameters(1.0, 4))
+    shown = build_answer(few, StartParameters(1.0, 4))
     for share in (16 / 31, 48 / 31, (16 + 48 * np.exp(-16 / 48)) / 31):
         assert wording.percent(share) in shown.detail
     # Without a bound nothing is said or drawn of one. At so small a budget nothing plays, as there is no best one.
-    alone = answered(few, StartParameters(0.01))
+    alone = build_answer(few, StartParameters(0.01))
     assert "every bound gives more noise than count" in alone.headline
-    assert (alone.numbers, alone.parts) == ((), ())
+    assert (alone.numbers, alone.error_parts) == ((), ())
     assert "With **" not in alone.detail
     plot = alone.plots["start-tradeoff"]()
-    assert {trace.name for trace in plotly_figures.figure(plot).data} == {"Bias", "Noise", "Expected error"}
-    assert plot.handle.best is None
+    assert {trace.name for trace in plotly_figures.draw(plot).data} == {"Bias", "Noise", "Expected error"}
+    assert plot.handle.best_value is None
 
 
 def test_three_answers_lead_to_a_page_with_the_data_in_use():
@@ -262,21 +262,21 @@ def test_advice_on_several_columns_is_what_the_upload_offers():
 
 def test_what_invented_users_teach_is_so():
     def best(users, epsilon=1.0):
-        return find(SECRET, StartParameters(epsilon, users=users))
+        return solve(SECRET, StartParameters(epsilon, users=users))
 
-    assert best(Users.ALIKE).best.max_total == 20
-    heavy = best(Users.ONE_HEAVY)
+    assert best(UserPreset.EQUAL_SIZES).best.max_total == 20
+    heavy = best(UserPreset.ONE_HEAVY)
     assert heavy.best.max_total < 20_000 / 10
-    assert heavy.at(20_000).noise == pytest.approx(1000 * heavy.at(20).noise)
-    much, little = (best(Users.TWO_GROUPS, epsilon).best.max_total for epsilon in (1.0, 0.1))
+    assert heavy.evaluate(20_000).noise == pytest.approx(1000 * heavy.evaluate(20).noise)
+    much, little = (best(UserPreset.TWO_GROUPS, epsilon).best.max_total for epsilon in (1.0, 0.1))
     assert 0.9 * 300 < much <= 300
     assert little < 300 / 2
-    power = presets.dataset(Users.POWER_LAW).histogram
+    power = presets.make_dataset(UserPreset.POWER_LAW).histogram
     assert power.users[:-1].tolist() == (3 * power.users[1:]).tolist()
-    best_power = best(Users.POWER_LAW).best.max_total
+    best_power = best(UserPreset.POWER_LAW).best.max_total
     assert 1 < best_power < power.max_size
     for users, sentence in presets.SENTENCES.items():
-        of_each = presets.dataset(users).histogram
+        of_each = presets.make_dataset(users).histogram
         if of_each.sizes.size < 3:
             for size, number in zip(of_each.sizes, of_each.users, strict=True):
                 assert {wording.number(size), "one" if number == 1 else wording.number(number)} <= set(
@@ -286,9 +286,9 @@ def test_what_invented_users_teach_is_so():
 
 def test_invented_users_are_shown_and_the_data_in_use_stay():
     at = go(with_data(open_app("Mean"), SECRET), "Start")
-    fine(at.selectbox(key="start.users").set_value(Users.ONE_HEAVY).run())
-    assert presets.SENTENCES[Users.ONE_HEAVY] in shown_texts(at)
-    expected = find(SECRET, StartParameters(1.0, users=Users.ONE_HEAVY)).best.max_total
+    fine(at.selectbox(key="start.users").set_value(UserPreset.ONE_HEAVY).run())
+    assert presets.SENTENCES[UserPreset.ONE_HEAVY] in shown_texts(at)
+    expected = solve(SECRET, StartParameters(1.0, users=UserPreset.ONE_HEAVY)).best.max_total
     assert answer_of(at, "start_card")["copied"] == f"{expected:g}"
     assert not any("computed from private data" in element.value for element in at.main.markdown)
     assert data(at).digest == SECRET.digest
@@ -296,5 +296,5 @@ def test_invented_users_are_shown_and_the_data_in_use_stay():
     fine(at.number_input(key="start.bound").set_value(21.0).run())
     fields = dict(parse_qsl(urlsplit(link_of(at)).query))
     assert (fields["users"], fields["bound"]) == ("one heavy user", "21")
-    fine(at.selectbox(key="start.users").set_value(Users.IN_USE).run())
+    fine(at.selectbox(key="start.users").set_value(UserPreset.IN_USE).run())
     assert any("computed from private data" in element.value for element in at.main.markdown)

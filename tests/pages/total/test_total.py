@@ -21,7 +21,7 @@ from dpcore.dataset import Dataset, Values
 from dpcore.report import plotly_figures
 from dpcore.total import signed
 from dpcore.total import strategies as total_strategies
-from dpcore.total.answer import answered
+from dpcore.total.answer import build_answer
 from dpcore.total.answer import strategies as compared
 from dpcore.total.answer.found import largest_ratio
 from dpcore.total.parameters import Summed, TotalParameters
@@ -70,7 +70,7 @@ def of_values(amounts, epsilon=EPSILON, **more):
     values = Values(np.arange(len(amounts)), amounts, "amount")
     histogram = ContributionHistogram([1], [len(amounts)])
     private = Dataset("few", "", Disclosure.PRIVATE, histogram, values=values)
-    return answered(private, TotalParameters(epsilon, summed=Summed.VALUES, **more))
+    return build_answer(private, TotalParameters(epsilon, summed=Summed.VALUES, **more))
 
 
 def choose(at, key, label):
@@ -122,12 +122,12 @@ def assert_answer(at, problem: total.TotalProblem) -> None:
 def test_the_axis_holds_a_best_bound_below_all_totals(epsilon: float) -> None:
     # One user of 50 rows: E|50 - T + Laplace(T/epsilon)| = a + b exp(-a/b) with a = 50 - T, b = T/epsilon.
     held = Dataset("one", "", Disclosure.PUBLIC, ContributionHistogram([50], [1]))
-    answer = answered(held, TotalParameters(epsilon))
+    answer = build_answer(held, TotalParameters(epsilon))
     t = np.arange(1.0, 51.0)
     best = t[np.argmin(50.0 - t + t / epsilon * np.exp(-(50.0 - t) * epsilon / t))]
     low, high = answer.plots["total-error"]().x.limits
     assert low <= best < 50.0 < high
-    assert answer.found.bound == best
+    assert answer.solution.bound == best
 
 
 def test_the_default_sample_is_answered_by_the_core():
@@ -181,8 +181,8 @@ def test_no_card_and_no_code_hand_over_somebody_s_exact_total():
     assert total.optimal_bound(largest) == max(totals)
     for sign in (1.0, -1.0):
         card = of_values(sign * totals, 2.0, measure=Measure.BOUND)
-        numbers = [part for one in card.numbers for part in (one.text, one.copied)]
-        said = "\n".join([card.headline, card.good_enough, *numbers])
+        numbers = [part for one in card.numbers for part in (one.text, one.text_to_copy)]
+        said = "\n".join([card.headline, card.near_optimal, *numbers])
         assert "24,75" not in said
         assert "2475" not in said
         code = write(card.code.forms[0][1], Library.PYTHON).text
@@ -291,11 +291,11 @@ def test_a_sum_of_zeros_says_so():
 @pytest.mark.parametrize("epsilon", [1e-6, 1.0, 1e3])
 def test_figures_hold_numbers_on_any_data(histogram, epsilon):
     data = Dataset("any", "", Disclosure.PUBLIC, histogram)
-    found = answered(data, TotalParameters(epsilon, own_bound=3.0))
+    found = build_answer(data, TotalParameters(epsilon, own_bound=3.0))
     assert found.headline
     assert len(found.plots) == 3
     for plot in found.plots.values():
-        figure = plotly_figures.figure(plot())
+        figure = plotly_figures.draw(plot())
         for drawn in figure.data:
             if len(drawn.x) and drawn.x[0] is not None:
                 assert 1 <= len(drawn.x) == len(drawn.y) <= 500

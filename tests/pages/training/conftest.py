@@ -8,13 +8,13 @@ import pytest
 
 from dpcore.training import experiment
 
-FILL, REFERENCES = experiment.fill, experiment.references
+FILL, REFERENCES = experiment.fill_table, experiment.compute_references
 
 
 @pytest.fixture(scope="module", autouse=True)
 def all_runs() -> Iterator[None]:
     """As many runs as on the page; tests of other pages stop at the first curve."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiment, "fill", FILL)
-        patch.setattr(experiment, "references", REFERENCES)
+        patch.setattr(experiment, "fill_table", FILL)
+        patch.setattr(experiment, "compute_references", REFERENCES)
         yield

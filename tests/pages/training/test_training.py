@@ -21,15 +21,15 @@ from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.report import plotly_figures
 from dpcore.training import account, bassily, experiment
-from dpcore.training.answer import TrainingFound, answered, compute, plots, words
+from dpcore.training.answer import TrainingSolution, build_answer, build_solution, plots, words
 from dpcore.training.answer.found import Runs
 from dpcore.training.bassily import Reading
 from dpcore.training.experiment import Experiment, References, Table
 from dpcore.training.losses import LossKind
 from dpcore.training.mechanism import Pace
 from dpcore.training.parameters import DataSource, TrainingParameters
-from dpcore.training.rows import prepare
-from dpcore.training.scores import Measure, Over
+from dpcore.training.rows import prepare_rows
+from dpcore.training.scores import Measure, ScoreUnit
 from dpcore.training.training_data import TrainingData
 from dpcore.training.weighting import Cell, Method
 from pages.shared.base import demo, keys
@@ -87,37 +87,39 @@ def release(at: AppTest) -> AppTest:
 
 
 def question(parameters: TrainingParameters = PARAMETERS) -> Experiment:
-    return parameters.experiment(prepare(MADE.dataset.table, MADE.scaling, parameters.positive_above))
+    return parameters.make_experiment(
+        prepare_rows(MADE.dataset.table, MADE.scaling, parameters.positive_above)
+    )
 
 
 @cache
 def references(parameters: TrainingParameters) -> References:
-    found = experiment.references(question(parameters))
+    found = experiment.compute_references(question(parameters))
     assert found is not None
     return found
 
 
 @cache
 def filled(parameters: TrainingParameters) -> Table:
-    return experiment.fill(question(parameters).empty())
+    return experiment.fill_table(question(parameters).make_empty_table())
 
 
-def view(parameters: TrainingParameters = PARAMETERS, table: Table | None = None) -> TrainingFound:
+def view(parameters: TrainingParameters = PARAMETERS, table: Table | None = None) -> TrainingSolution:
     loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
-    return compute(loaded, parameters, Runs(table or filled(parameters), references(parameters)))
+    return build_solution(loaded, parameters, Runs(table or filled(parameters), references(parameters)))
 
 
-def said_of(found: TrainingFound) -> Answer:
-    return answered(found.data, found.parameters, found)
+def said_of(found: TrainingSolution) -> Answer:
+    return build_answer(found.data, found.parameters, found)
 
 
 @pytest.fixture(scope="module")
-def whole() -> TrainingFound:
+def whole() -> TrainingSolution:
     table = filled(PARAMETERS)
-    close = experiment.close_call(table)
-    decided = None if close is None else experiment.fill(close.empty())
+    close = experiment.plan_close_call(table)
+    decided = None if close is None else experiment.fill_table(close.make_empty_table())
     loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
-    return compute(loaded, PARAMETERS, Runs(table, references(PARAMETERS), close=decided))
+    return build_solution(loaded, PARAMETERS, Runs(table, references(PARAMETERS), close_table=decided))
 
 
 # --- pure ---------------------------------------------------------------------------------------------------
@@ -129,24 +131,24 @@ def drawn(figure, name: str):
 
 
 @pytest.mark.parametrize("measure", Measure)
-@pytest.mark.parametrize("over", Over)
+@pytest.mark.parametrize("over", ScoreUnit)
 def test_the_figure_has_every_method_with_its_band_and_the_references(whole, measure, over):
-    figure = plotly_figures.figure(plots.bounds(whole, measure, over))
-    summary = whole.summary(measure, over)
+    figure = plotly_figures.draw(plots.plot_bounds(whole, measure, over))
+    summary = whole.summarise(measure, over)
     for method, name in ((Method.SMOOTH, "Smooth weights"), (Method.CAP, "Cap, random rows"),
                          (Method.CLIPPED_SUM, "Clipped sum"), (Method.OUTPUT, "Output perturbation")):  # fmt: skip
-        cells = whole.table.cells_of(method)
+        cells = whole.table.find_cells(method)
         x, y = drawn(figure, name)
-        assert x == pytest.approx(whole.bounds(method))
+        assert x == pytest.approx(whole.list_bounds(method))
         assert y == pytest.approx(summary.mean[cells])
         (band,) = [t for t in figure.data if t.legendgroup == name and t.fill == "toself"]
         assert np.asarray(band.y)[: cells.size] == pytest.approx((summary.mean + summary.half_width)[cells])
-    floor, guess = whole.reference(measure, over)
+    floor, guess = whole.average_references(measure, over)
     assert drawn(figure, "No privacy")[1] == pytest.approx([floor] * 2)
     assert drawn(figure, "Guessing")[1] == pytest.approx([guess] * 2)
-    (followed,) = whole.table.cells_of(Method.FOLLOWED)
+    (followed,) = whole.table.find_cells(Method.FOLLOWED)
     assert drawn(figure, "Clipped sum, bound follows")[1] == pytest.approx([summary.mean[followed]] * 2)
-    quiet, unclipped = whole.quiet(measure, over)
+    quiet, unclipped = whole.average_without_noise(measure, over)
     assert drawn(figure, "Bound follows, no noise")[1] == pytest.approx([quiet] * 2)
     assert drawn(figure, "No noise, no clipping")[1] == pytest.approx([unclipped] * 2)
     # W by hand: the heaviest user's weight over everybody's; below one row a bound shortens gradients instead.
@@ -165,11 +167,16 @@ def test_the_axis_stays_while_the_budget_moves(whole):
     other = view(replace(PARAMETERS, epsilon=7.0, runs=3))
     assert other.table.scores[0, 0, 1, 0, 0] != whole.table.scores[0, 0, 1, 0, 0]
     for measure in Measure:
-        assert plots.limits(other, measure, Over.ROWS) == plots.limits(whole, measure, Over.ROWS)
-        assert plots.limits(whole, measure, Over.ROWS)[0] < plots.limits(whole, measure, Over.ROWS)[1]
+        assert plots.choose_limits(other, measure, ScoreUnit.ROWS) == plots.choose_limits(
+            whole, measure, ScoreUnit.ROWS
+        )
+        assert (
+            plots.choose_limits(whole, measure, ScoreUnit.ROWS)[0]
+            < plots.choose_limits(whole, measure, ScoreUnit.ROWS)[1]
+        )
 
 
-def with_loss(found: TrainingFound, cell: Cell, loss: float) -> TrainingFound:
+def with_loss(found: TrainingSolution, cell: Cell, loss: float) -> TrainingSolution:
     """What was found, but with another loss of a method at a bound."""
     scores = found.table.scores.copy()
     scores[found.table.experiment.cells.index(cell), :, :, :, 0] = loss
@@ -177,17 +184,17 @@ def with_loss(found: TrainingFound, cell: Cell, loss: float) -> TrainingFound:
 
 
 def test_the_card_says_what_the_runs_found(whole):
-    floor, guess = whole.reference(Measure.LOSS, Over.ROWS)
+    floor, guess = whole.average_references(Measure.LOSS, ScoreUnit.ROWS)
     first = with_loss(whole, Cell(Method.FOLLOWED), floor + 0.01)
     said = said_of(first)
-    losses = first.summary(Measure.LOSS, Over.ROWS)
+    losses = first.summarise(Measure.LOSS, ScoreUnit.ROWS)
     assert said.headline == "Train by clipped sums whose bound follows the users."
     numbers = {one.label: (one.text, one.note) for one in said.numbers}
     assert "Bound h" not in numbers
     noise, users = (
-        wording.number(of[first.best.at], 2) for of in (losses.half_width, losses.users_half_width)
+        wording.number(of[first.best.cell_index], 2) for of in (losses.half_width, losses.users_half_width)
     )
-    assert numbers["Loss, users held out"][0] == wording.number(losses.mean[first.best.at])
+    assert numbers["Loss, users held out"][0] == wording.number(losses.mean[first.best.cell_index])
     assert numbers["95 % intervals"][0] == f"± {noise} noise, ± {users} users"
     assert numbers["Without privacy"][0] == wording.number(floor)
     assert numbers["Guessing"][0] == wording.number(guess)
@@ -206,7 +213,7 @@ def test_the_card_says_what_the_runs_found(whole):
     assert other.headline == "Train by smooth weights of at most one row per user."
     numbers = {one.label: one.text for one in other.numbers}
     assert numbers["Bound h"] == wording.number(1.0)
-    assert words.weight_of(2.5) == "2.50 rows"
+    assert words.format_rows(2.5) == "2.50 rows"
     private = replace(with_loss(whole, AVERAGES, floor - 0.2), data=TrainingData(
         replace(MADE.dataset, disclosure=Disclosure.PRIVATE), "an account", scaling=MADE.scaling
     ))  # fmt: skip
@@ -218,7 +225,7 @@ def test_the_card_says_what_the_runs_found(whole):
 def test_a_budget_that_is_too_small_is_said_so(whole):
     parameters = replace(PARAMETERS, epsilon=0.01)
     small = view(parameters, Table(question(parameters), whole.table.scores))
-    guess = small.known.guessing[:, 1, 0, 0]
+    guess = small.references.guessing[:, 1, 0, 0]
     scores = small.table.scores.copy()
     for more, headline in (
         (2.0, "Do not train with this budget: guessing does better."),
@@ -232,9 +239,9 @@ def test_a_budget_that_is_too_small_is_said_so(whole):
         assert said.headline == headline
         if found.is_useless:
             assert said.numbers[0].label == "Loss, users held out"  # no bound is recommended
-            assert not said.good_enough
+            assert not said.near_optimal
             assert "Every curve lies beyond" in str(
-                plotly_figures.figure(plots.bounds(found, Measure.LOSS, Over.ROWS)).layout
+                plotly_figures.draw(plots.plot_bounds(found, Measure.LOSS, ScoreUnit.ROWS)).layout
             )
 
 
@@ -245,7 +252,9 @@ def test_other_losses_paces_and_relations_are_drawn(whole):
         {"loss": LossKind.HINGE, "neighbours": Neighbours.REPLACE_USER},
     ):
         other = view(replace(PARAMETERS, runs=3, **changes))
-        names = {t.name for t in plotly_figures.figure(plots.bounds(other, Measure.LOSS, Over.ROWS)).data}
+        names = {
+            t.name for t in plotly_figures.draw(plots.plot_bounds(other, Measure.LOSS, ScoreUnit.ROWS)).data
+        }
         assert {"Smooth weights", "Cap, random rows", "Clipped sum", "Clipped sum, bound follows"} <= names
         # The squared loss has no bounded slope.
         assert ("Output perturbation" in names) is (changes.get("loss") is not LossKind.SQUARED)
@@ -260,14 +269,16 @@ def test_labels_on_one_side_are_an_input_error():
 def test_first_runs_make_a_figure_and_a_card_that_say_so(whole):
     parameters = replace(PARAMETERS, runs=12)
     seen: list[Table] = []
-    experiment.fill(question(parameters).empty(), on_more=seen.append, should_stop=lambda: bool(seen))
+    experiment.fill_table(
+        question(parameters).make_empty_table(), on_update=seen.append, should_stop=lambda: bool(seen)
+    )
     first = view(parameters, seen[0])
     assert first.runs == (0, 10)
-    figure = plotly_figures.figure(plots.bounds(first, Measure.LOSS, Over.ROWS))
+    figure = plotly_figures.draw(plots.plot_bounds(first, Measure.LOSS, ScoreUnit.ROWS))
     assert np.isfinite(drawn(figure, "Clipped sum, bound follows")[1].astype(float)).all()
     # Curves of methods without a run are there, and empty: the figure is updated in place, curve by curve.
     assert not np.isfinite(drawn(figure, "Smooth weights")[1].astype(float)).any()
-    whole_figure = plotly_figures.figure(plots.bounds(whole, Measure.LOSS, Over.ROWS))
+    whole_figure = plotly_figures.draw(plots.plot_bounds(whole, Measure.LOSS, ScoreUnit.ROWS))
     assert [t.name for t in figure.data] == [t.name for t in whole_figure.data]
     said = said_of(first)
     assert "10 of 12 runs so far" in said.detail
@@ -276,10 +287,10 @@ def test_first_runs_make_a_figure_and_a_card_that_say_so(whole):
 def test_the_table_and_the_files_hold_every_cell(whole):
     frame = tabs.methods_table(whole)
     assert len(frame) == len(whole.table.experiment.cells)
-    assert frame["Loss"].to_numpy() == pytest.approx(whole.summary(Measure.LOSS, Over.ROWS).mean)
-    sides = plots.sides(whole).columns
-    cells = whole.table.cells_of(Method.CLIPPED_SUM)
-    users = whole.summary(Measure.LOSS, Over.USERS, 0).mean[cells]
+    assert frame["Loss"].to_numpy() == pytest.approx(whole.summarise(Measure.LOSS, ScoreUnit.ROWS).mean)
+    sides = plots.plot_sides(whole).columns
+    cells = whole.table.find_cells(Method.CLIPPED_SUM)
+    users = whole.summarise(Measure.LOSS, ScoreUnit.USERS, 0).mean[cells]
     assert sides["loss_users_trained_on"] == pytest.approx(users)
     assert '"schema": "sweetspot/training/2"' in said_of(whole).choice()
 
@@ -293,18 +304,18 @@ def page() -> AppTest:
     return opened()
 
 
-def assert_methods(figure, whole: TrainingFound, means: np.ndarray) -> None:
+def assert_methods(figure, whole: TrainingSolution, means: np.ndarray) -> None:
     """Every method at its best bound, those far worse than guessing at the edge."""
     drawn = {of["name"]: numbers(of["y"]) for of in figure["data"] if of.get("y") != [None]}
-    assert list(drawn["The answer"]) == [pytest.approx(means[whole.best.at], rel=1e-9)]
-    best = whole.cell(whole.best.at).method
+    assert list(drawn["The answer"]) == [pytest.approx(means[whole.best.cell_index], rel=1e-9)]
+    best = whole.get_cell(whole.best.cell_index).method
     first = sorted(whole.parameters.methods, key=lambda method: method is not Method.FOLLOWED)
     order = [method for method in first if method is not best]
     others = drawn["Other methods, at their best bounds"]
     seen = 0
     for method, shown in zip(order, others, strict=True):
         if math.isfinite(shown):
-            assert shown == pytest.approx(means[whole.best_of[method].at], rel=1e-9)
+            assert shown == pytest.approx(means[whole.best_by_method[method].cell_index], rel=1e-9)
             seen += 1
     far = drawn.get("Beyond this axis: far worse than guessing", np.array([np.nan]))
     assert seen + np.isfinite(far).sum() == len(order)
@@ -313,18 +324,23 @@ def assert_methods(figure, whole: TrainingFound, means: np.ndarray) -> None:
 
 def test_the_page_shows_what_the_core_finds(page, whole):
     at = open_tab(page, "Behind the answer")
-    assert_methods(chart(at, "training_methods_loss"), whole, whole.summary(Measure.LOSS, Over.ROWS).mean)
+    assert_methods(
+        chart(at, "training_methods_loss"), whole, whole.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+    )
     shown = answer_of(at, "training_card")
     assert float(shown["copied"]) == pytest.approx(said_of(whole).numbers[0].value)
     said = shown_texts(at)
     assert "9 runs of every method at every bound, on 3 splits" in said
     assert "Curves are simulated" in said
     assert "public input" in said
-    at.session_state["training.measure"], at.session_state["training.over"] = Measure.ACCURACY, Over.USERS
+    at.session_state["training.measure"], at.session_state["training.over"] = (
+        Measure.ACCURACY,
+        ScoreUnit.USERS,
+    )
     fine(at.run())
-    drawn_means = whole.summary(Measure.ACCURACY, Over.USERS).mean
+    drawn_means = whole.summarise(Measure.ACCURACY, ScoreUnit.USERS).mean
     assert_methods(chart(at, "training_methods_accuracy"), whole, drawn_means)
-    at.session_state["training.measure"], at.session_state["training.over"] = Measure.LOSS, Over.ROWS
+    at.session_state["training.measure"], at.session_state["training.over"] = Measure.LOSS, ScoreUnit.ROWS
     for tab in ("Rows and users", "Theory", "Downloads", "How this is computed"):
         open_tab(at, tab)
     assert "A bound that follows." in shown_texts(at)
@@ -344,30 +360,30 @@ def test_a_slider_moved_back_has_its_answer_at_once(page):
 def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
     begun: list[int] = []
 
-    def fill(table, *, should_stop, on_more=None, **options):
-        if on_more is None:  # Runs that decide between the closest, as the second makes them.
+    def fill(table, *, should_stop, on_update=None, **options):
+        if on_update is None:  # Runs that decide between the closest, as the second makes them.
             return experiment_fill(table, should_stop=should_stop, **options)
-        begun.append(int(table.done.sum()))
+        begun.append(int(table.runs_done.sum()))
         told: list[Table] = []
 
         def tell(more):
             told.append(more)
-            on_more(more)
+            on_update(more)
 
         def stop():
             return should_stop() or bool(told and len(begun) == 1)
 
-        return experiment_fill(table, on_more=tell, should_stop=stop, **options)
+        return experiment_fill(table, on_update=tell, should_stop=stop, **options)
 
-    experiment_fill = experiment.fill
-    monkeypatch.setattr(experiment, "fill", fill)
+    experiment_fill = experiment.fill_table
+    monkeypatch.setattr(experiment, "fill_table", fill)
     sample = {"link": "1", "epsilon": "1", "source": "sample", "runs": "2", "splits": "1"}
     # The first is stopped early; the second goes on; the third has it all.
     first = settled(open_app(TITLE, **sample))
     made = first.session_state[JOB].result
     second = settled(open_app(TITLE, **sample))
-    assert 0 < made.table.done.sum() < 2 * len(made.table.experiment.cells)
-    assert begun == [0, int(made.table.done.sum())]
+    assert 0 < made.table.runs_done.sum() < 2 * len(made.table.experiment.cells)
+    assert begun == [0, int(made.table.runs_done.sum())]
     assert "2 runs of every method at every bound" in shown_texts(second)
     third = fine(open_app(TITLE, **sample))
     assert len(begun) == 2
@@ -442,12 +458,16 @@ def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, whole):
     at.button(key="training_go_on").click()
     settled(fine(at.run()))
     assert "9 runs of every method at every bound" in shown_texts(at)
-    assert_methods(chart(at, "training_methods_loss"), whole, whole.summary(Measure.LOSS, Over.ROWS).mean)
+    assert_methods(
+        chart(at, "training_methods_loss"), whole, whole.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+    )
 
 
 def test_the_papers_learner_runs_on_request_only(page, monkeypatch):
     # Two columns of the nine: each takes all m² steps.
-    monkeypatch.setattr(bassily, "cells", lambda largest: (Cell(Method.CAP, 2), Cell(Method.SMOOTH, largest)))
+    monkeypatch.setattr(
+        bassily, "list_paper_cells", lambda largest: (Cell(Method.CAP, 2), Cell(Method.SMOOTH, largest))
+    )
     at = open_tab(page, "The paper's learner")
     assert "no protection" in shown_texts(at)
     assert "training.paper_job" not in at.session_state
@@ -456,7 +476,7 @@ def test_the_papers_learner_runs_on_request_only(page, monkeypatch):
     finished(at, "training.paper_job")
     (table,) = [frame.value for frame in at.dataframe]
     train = question().train
-    by_core = bassily.fill(train, 30.0, Reading(), 10)
+    by_core = bassily.fill_paper_table(train, 30.0, Reading(), 10)
     assert table["Loss"].tolist() == pytest.approx(by_core.mean.tolist())
     assert table["Method"].tolist()[-1] == "No bound"
     at.session_state["training.paper_epsilon"] = 50.0
@@ -520,7 +540,7 @@ def test_private_rows_need_public_ranges_and_are_labelled():
     said = shown_texts(at)
     assert "do not publish" in said
     shown = at.session_state["training.shown"]
-    follows = shown.cell(shown.best.at).method is Method.FOLLOWED
+    follows = shown.get_cell(shown.best.cell_index).method is Method.FOLLOWED
     assert follows or "ε does not cover a bound that was chosen by this curve" in said
     assert "source=upload" in link_of(at)
     assert "minutes" not in link_of(at)
@@ -560,25 +580,33 @@ def _cut(loaded):
 
 def test_a_large_table_has_a_first_look(monkeypatch):
     # With a threshold of forty rows the small table is a large one; its whole runs wait until Stop.
-    monkeypatch.setattr(experiment, "LOOK_ROWS", 20)
-    look = experiment.first_look(question())
-    known = experiment.references(look)
-    table = experiment.fill(look.empty())
+    monkeypatch.setattr(experiment, "FIRST_LOOK_ROWS", 20)
+    look = experiment.make_first_look(question())
+    known = experiment.compute_references(look)
+    table = experiment.fill_table(look.make_empty_table())
     loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
-    found = compute(loaded, PARAMETERS, Runs(table, known, look.mechanism.look))
+    found = build_solution(loaded, PARAMETERS, Runs(table, known, look.mechanism.user_share))
     assert "A first look at" in said_of(found).detail
     assert found.best is not None
     # Its program has the noise of everybody, as that of the whole runs.
     for parameters in (PARAMETERS, replace(PARAMETERS, pace=Pace.ENTERED)):
-        asked = experiment.first_look(question(parameters))
-        runs = Runs(experiment.fill(asked.empty()), experiment.references(asked), asked.mechanism.look)
-        written = said_of(compute(loaded, parameters, runs)).code
+        asked = experiment.make_first_look(question(parameters))
+        runs = Runs(
+            experiment.fill_table(asked.make_empty_table()),
+            experiment.compute_references(asked),
+            asked.mechanism.user_share,
+        )
+        written = said_of(build_solution(loaded, parameters, runs)).code
         smooth = next(form for name, form in written.forms if name.startswith("Smooth"))
         mechanism = parameters.mechanism
         needed = (
-            account.rule_plan(1.0, parameters.delta, parameters.neighbours, mechanism.steps, False).gradient
+            account.plan_rule_noise(
+                1.0, parameters.delta, parameters.neighbours, mechanism.steps, False
+            ).gradient
             if parameters.pace is Pace.RULE
-            else account.plan(1.0, parameters.delta, parameters.neighbours, smooth.threshold, 60).gradient
+            else account.plan_noise(
+                1.0, parameters.delta, parameters.neighbours, smooth.threshold, 60
+            ).gradient
         )
         assert smooth.training.gradient_noise == pytest.approx(needed)
     work_waits_for_stop(monkeypatch)
@@ -586,7 +614,7 @@ def test_a_large_table_has_a_first_look(monkeypatch):
     at.session_state[JOB].stop()
     settled(at)
     result = at.session_state[JOB].result
-    assert result is None or result.look < 1.0
+    assert result is None or result.user_share < 1.0
     monkeypatch.undo()
     if result is not None:
         assert "Stopped after a first look" in shown_texts(at)

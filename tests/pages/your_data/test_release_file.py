@@ -62,7 +62,7 @@ def released(epsilon: float = PLENTY, **settings) -> AppTest:
 )
 def test_label_and_epsilon_come_back_with_the_file(settings):
     copy = data(released(**settings))
-    text = csv_files.histogram_csv(copy)
+    text = csv_files.write_histogram(copy)
     # Plain: no line that pandas would stumble over, and what it writes again is the same table.
     frame = pd.read_csv(io.StringIO(text))
     assert list(frame.columns) == ["size", "users", "label"]

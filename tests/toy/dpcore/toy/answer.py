@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpcore.answer import Answer, Axis, Curve, Look, Number, Plot, Scale
-from dpcore.answer.methods import Methods, guarantee, noise
+from dpcore.answer import Answer, Axis, Curve, Number, Plot, Scale, Style
+from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.code import Released
 from dpcore.code.forms import cap_form, forms, of_data
 from dpcore.common import wording
@@ -15,11 +15,11 @@ from dpcore.toy.heavy import heavy_users
 from dpcore.toy.parameters import ToyParameters
 
 
-def answered(data: Dataset, parameters: ToyParameters) -> Answer:
+def build_answer(data: Dataset, parameters: ToyParameters) -> Answer:
     """How many users have more rows than so many."""
     rows, heavy = parameters.rows, heavy_users(data.histogram, parameters.rows)
     how, protects = "A count of users was released", Neighbours.ADD_OR_REMOVE_USER
-    added = f"{noise('Laplace')} was added to the number of users with more than {rows} rows."
+    added = f"{cite_noise('Laplace')} was added to the number of users with more than {rows} rows."
     return Answer(
         headline=f"{wording.counted(heavy, 'user')} have more than {rows} rows.",
         detail="",
@@ -28,15 +28,15 @@ def answered(data: Dataset, parameters: ToyParameters) -> Answer:
         disclosure=data.provenance,
         code=forms(parameters.epsilon, of_data(data), [(cap_form(rows), Released.COUNT, {"max_rows": rows})]),
         parameters=parameters,
-        found=heavy,
+        solution=heavy,
         plots={"toy-users": lambda: plot(data, "Users", 1.0), "toy-share": lambda: plot(data, "Share", 0.0)},
-        written=lambda: Methods(
-            guarantee=guarantee(how, parameters.epsilon, protects),
-            found=f"{added} It is {heavy}.",
-            withheld=added,
+        make_methods=lambda: Methods(
+            guarantee=write_guarantee(how, parameters.epsilon, protects),
+            sentences=f"{added} It is {heavy}.",
+            public_sentences=added,
             disclosure=data.provenance,
             rule="The number of rows was entered.",
-            what="The count",
+            subject="The count",
         ),
     )
 
@@ -50,5 +50,5 @@ def plot(data: Dataset, name: str, users: float) -> Plot:
     upwards = Axis(key, "", (0.0, float(most)), Scale.LINEAR)
     columns = {"rows": histogram.sizes, "found": found * most / histogram.num_users}
     said = (f"toy-{key}", f"Heavy users: {name}", "Fewer have more rows.")
-    curves = (Curve(name, "rows", "found", Look.TOTAL),)
+    curves = (Curve(name, "rows", "found", Style.TOTAL),)
     return Plot(*said, across, upwards, columns, curves, data.provenance)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.toy.answer import answered
+from dpcore.toy.answer import build_answer
 from dpcore.toy.heavy import noisy_counts
 from dpcore.toy.parameters import ToyParameters
 from pages.shared.base import keys
@@ -28,7 +28,7 @@ def body(places: layout.Places) -> None:
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
-    answer = answered(data, parameters)
+    answer = build_answer(data, parameters)
     with places.figure:
         plots.draw(answer.plots["toy-users"]())
     tabs = {
@@ -43,7 +43,7 @@ def body(places: layout.Places) -> None:
 
 def simulate(answer: Answer) -> None:
     """Work beside the page."""
-    key, heavy, epsilon = QUESTION.key("job"), answer.found, answer.parameters.epsilon
+    key, heavy, epsilon = QUESTION.key("job"), answer.solution, answer.parameters.epsilon
     if st.button("Simulate", key="toy_simulate"):
         asked = (data.digest, answer.parameters)
         jobs.start(key, asked, lambda tell, stop: noisy_counts(heavy, epsilon, 50, tell, stop))
