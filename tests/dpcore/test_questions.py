@@ -118,7 +118,7 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path):
         wrong = {"user": "nobody", "epsilon": -1, "lower": 3, "upper": 1, "qqqq": 1}
         assert sentences("mean_bound", data, **wrong) == [
             "Epsilon must lie between 0.000001 and 1,000; got -1.",
-            "The lower value bound must lie below the upper one; got 3 and 1.",
+            "Lowest value L must lie below highest value U; got 3 and 1.",
             f"There is no column nobody{columns}",
             "There is no setting 'qqqq' of mean_bound.",
         ]
