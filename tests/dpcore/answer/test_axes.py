@@ -54,7 +54,7 @@ def test_an_axis_fits_all_that_is_drawn_unless_it_is_fixed() -> None:
         curve,
         Mark("m", 13.0, 0.001, Style.ENTERED),
         Level("l", 500.0),
-        Level("u", -7.0, upright=True),
+        Level("u", -7.0, is_vertical=True),
     )
     assert more.x.limits == pytest.approx((-9.0, 15.0))
     assert more.y.limits == pytest.approx((0.0005, 1000.0))
@@ -62,4 +62,4 @@ def test_an_axis_fits_all_that_is_drawn_unless_it_is_fixed() -> None:
     assert plot_with(Scale.LINEAR, Bars("b", "a", "b", Style.CAP)).y.limits == pytest.approx((-3.0, 33.0))
     fixed = plot_with(Scale.LOG, curve, limits=(2.0, 2.5))
     assert fixed.x.limits == (2.0, 2.5)
-    assert fitted.within(x=(2.0, 2.5)).x.limits == (2.0, 2.5)
+    assert fitted.with_limits(x=(2.0, 2.5)).x.limits == (2.0, 2.5)

@@ -339,7 +339,7 @@ def test_the_page_goes_from_one_question_to_the_next() -> None:
     fine(at.selectbox(key="per_group.statistic").set_value(Statistic.MEAN).run())
     assert at.number_input(key="per_group.upper").value == 100.0
     fine(at.number_input(key="per_group.upper").set_value(20.0).run())
-    assert "beyond lower or upper" in errors(at)
+    assert not errors(at)
     assert not [c for c in raw_texts(at) if "Traceback" in c]
     fine(at.selectbox(key="per_group.statistic").set_value(Statistic.ROWS).run())
     fine(at.selectbox(key="per_group.objective").set_value(Objective.MEAN_RELATIVE).run())
