@@ -39,12 +39,12 @@ help:
 	@echo "make bench    run every benchmark (SWEETSPOT_BENCH_DATA=folder adds tables of your own)"
 	@echo "make docs     write a page about every public name to docs/api"
 	@echo "make docs-pictures  make the pictures of the documentation and its notebook anew"
-	@echo "make paper-figures  compute the papers' figures anew that come with the app (eight minutes)"
+	@echo "make paper-figures  compute the papers' figures anew that come with the app (eight minutes; DATA=folder: on the papers' own data, only printed)"
 	@echo "make plotly   make plotly.js anew, with the kinds of traces that our figures have (needs npm)"
 	@echo "make clean    remove .venv and everything that was generated"
 
 app: .venv/.stamp-app
-	@$(PY) .make
+	@$(PY) -m dpcore
 
 # Without a browser all other tests run; then it is said, and this ends with 3, which make itself reports as an error.
 test: .venv/.stamp-dev
@@ -69,7 +69,7 @@ test-libraries: .venv/.stamp-pipelinedp .venv/.stamp-tumult .venv/.stamp-opacus 
 	@$(PY) .make/libraries.py $(PYTEST_ARGS)
 
 paper-figures: .venv/.stamp-app
-	@$(PY) -m dpcore.papers
+	@$(PY) -m benchmarks.papers $(if $(DATA),--data "$(DATA)") $(FIGURES)
 
 plotly: .venv/.stamp-app
 	@$(PY) .make/plotly_js.py

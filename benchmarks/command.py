@@ -117,7 +117,7 @@ def main() -> None:
         file, small = Path(folder) / "events.csv", Path(folder) / "small.csv"
         make(file, given.rows)
         make(small, given.rows // 100)
-        python, shell = sys.executable, [sys.executable, ".make"]
+        python, shell = sys.executable, [sys.executable, "-m", "dpcore"]
         imported = "import streamlit, pages.shared.base.catalogue"
         show(
             f"The mean of {given.rows:,} rows",

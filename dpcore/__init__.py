@@ -14,24 +14,24 @@ from dpcore.common import version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from dpcore.reply import Reply
+    from typing import Any
 
 __version__ = version.VERSION
 
 
-def __getattr__(name: str) -> Callable[..., Reply]:
+def __getattr__(name: str) -> Callable[..., Any]:
     # `from dpcore import mean` comes here first, too, and is to load no more than that.
-    if name == "select_privately":
+    if name in ("select_privately", "dropped_cells"):
         from dpcore import private_selection
 
-        return private_selection.select_privately
+        function: Callable[..., Any] = getattr(private_selection, name)
+        return function
     if name == "owners" or "_" in name.strip("_"):
         from dpcore import questions
 
         if name in questions.ASKED:
             globals()[name] = questions.call_of(name)
-            call: Callable[..., Reply] = globals()[name]
+            call: Callable[..., Any] = globals()[name]
             return call
     raise AttributeError(f"module 'dpcore' has no attribute {name!r}")
 
@@ -40,5 +40,10 @@ def __dir__() -> list[str]:
     from dpcore import questions
 
     return sorted(
-        {*(name for name in globals() if name.startswith("__")), *questions.ASKED, "select_privately"}
+        {
+            *(name for name in globals() if name.startswith("__")),
+            *questions.ASKED,
+            "select_privately",
+            "dropped_cells",
+        }
     )

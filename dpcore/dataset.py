@@ -40,7 +40,10 @@ class _Facet(ByDigest):
         arrays = [f for f in fields(self) if "Array" in f.type and getattr(self, f.name) is not None]  # type: ignore[arg-type]
         for f in arrays:
             kind = np.int64 if f.type.startswith("Int") else np.float64
-            object.__setattr__(self, f.name, np.array(getattr(self, f.name), kind, order="C"))
+            given = getattr(self, f.name)
+            # Nobody else can write to a read-only array of the right type: copies would double the memory.
+            held = isinstance(given, np.ndarray) and given.base is None and not given.flags.writeable
+            object.__setattr__(self, f.name, np.array(given, kind, order="C", copy=None if held else True))
         problems = Problems()
         self._check(problems)
         problems.raise_if_any()
@@ -56,7 +59,7 @@ class _Facet(ByDigest):
         content = hashlib.sha256(type(self).__name__.encode())
         for f in fields(self):  # type: ignore[arg-type]
             value = getattr(self, f.name)
-            content.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
+            content.update(value.ravel().data if isinstance(value, np.ndarray) else repr(value).encode())
         return content.hexdigest()
 
 
@@ -92,7 +95,7 @@ class Values(_Facet):
     def _check(self, problems: Problems) -> None:
         if self.user_codes.shape != self.values.shape or self.values.ndim != 1 or self.values.size == 0:
             problems.add("user_codes and values must be one-dimensional, of the same length, not empty")
-        elif np.any(np.diff(self.user_codes) < 0):
+        elif np.any(self.user_codes[1:] < self.user_codes[:-1]):
             problems.add("user_codes must be ascending")
         if not np.all(np.isfinite(self.values)):
             problems.add("values must be finite numbers")
@@ -180,8 +183,8 @@ class Pairs(_OfTasks):
         if users.shape != tasks.shape or users.ndim != 1 or not users.size:
             problems.add("user_codes and task_codes must be one-dimensional, of the same length, not empty")
         else:
-            step, task_step = np.diff(users), np.diff(tasks)
-            if np.any(step < 0) or np.any((step == 0) & (task_step <= 0)):
+            is_repeated = (users[1:] == users[:-1]) & (tasks[1:] <= tasks[:-1])
+            if np.any(users[1:] < users[:-1]) or np.any(is_repeated):
                 problems.add("pairs must be distinct and sorted by user, then task")
             if tasks.min() < 0 or tasks.max() >= self.num_tasks or users[0] < 0:
                 problems.add("a code is out of range")

@@ -154,7 +154,7 @@ def call_of(name: str) -> Callable[..., Reply]:
     asked = ASKED[name]
     answered, kind, _ = _parts(asked)
 
-    def call(data: Any = None, /, **settings: Any) -> Reply:
+    def call(data: Any = None, **settings: Any) -> Reply:
         return reply_of(name, data, settings)
 
     call.__name__ = call.__qualname__ = name
@@ -225,9 +225,8 @@ def _brought(asked: Question, data: Any, columns: Mapping[str, Any]) -> Any:
     if asked.labelled and not isinstance(data, Dataset):
         made = importlib.import_module(f"dpcore.{asked.of}.{asked.labelled}").of_table
         return of_labels(made, data, **columns)
-    dataset = to_dataset(data, **{key: columns[key] for key in columns if key not in OF_LABELS})
-    _refuse_lacking(asked, dataset, columns)
-    return dataset
+    named = {key: columns[key] for key in columns if key not in OF_LABELS}
+    return to_dataset(data, **named, needs=asked.needs)
 
 
 def types_of(name: str) -> dict[str, Any]:
@@ -276,15 +275,6 @@ def _written(value: Any) -> Any:
     return _called(value) if isinstance(value, enum.Enum) else value
 
 
-def _refuse_lacking(asked: Question, data: Any, columns: Mapping[str, Any]) -> None:
-    with Problems() as problems:
-        for name in asked.needs:
-            summed = data.totals is not None and data.totals.column  # else rows are added up
-            held = {"value": data.values or summed, "group": data.pairs or data.pair_sizes or data.tasks}
-            if columns.get(name) is None and not held[name]:
-                problems.add(f"this question needs the column of the {name}s: {name}=…")
-
-
 def _settings(asked: Question, kind: Any) -> dict[str, dataclasses.Field[Any]]:
     """The question's own settings by the name that they have here, those without a default first."""
     called = {there: here for here, there in asked.names.items()}
@@ -322,6 +312,12 @@ def _parameters(
             must = _must_be_said(asked, here, of) or (of_data and here in asked.with_data)
             if must and settings.get(here) is None:
                 problems.add(f"{here} is missing")
+                values[of.name] = None
+        if problems.found:
+            try:
+                kind(**values)
+            except InvalidInput as refused:  # What is missing is said already.
+                problems.extend(p for p in refused.problems if not p.what.endswith("got None"))
     return kind(**values)
 
 
@@ -336,10 +332,13 @@ def _read(hint: Any, name: str, given: Any) -> Any:
     """A setting as the question's parameters hold it; of options by what links and files call them, or by name."""
     options = _options(hint)
     if options is None or isinstance(given, options) or given is None:
-        if hint is str and isinstance(given, list | tuple):  # Lines of a plan, one by one.
-            return "; ".join(map(str, given))
-        if hasattr(given, "item") and getattr(given, "ndim", 1) == 0:  # a number of NumPy
-            return given.item()
+        if hasattr(given, "tolist"):  # numbers of NumPy
+            given = given.tolist()
+        if hint in (str, str | None):
+            if isinstance(given, list | tuple):  # Lines of a plan, or quantiles, one by one.
+                return "; ".join(map(str, given))
+            if isinstance(given, int | float) and not isinstance(given, bool):
+                return str(given)
         return given
 
     def plain(text: object) -> str:
@@ -376,7 +375,7 @@ def _signature(asked: Question, kind: Any) -> inspect.Signature:
         if not _must_be_said(asked, name, of)
     ]
     data = inspect.Parameter(
-        "data", inspect.Parameter.POSITIONAL_ONLY, default=None if asked.alone else empty
+        "data", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None if asked.alone else empty
     )
     return inspect.Signature([data, *columns, *said, *rest], return_annotation=Reply)
 

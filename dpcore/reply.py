@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import importlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,10 +86,16 @@ class Reply:
         return sorted({*super().__dir__(), *self.answer.__dataclass_fields__})
 
     def __str__(self) -> str:
-        """Headline, the number with its error, what is good enough, and the label."""
-        return "\n".join(plain_text(line) for line in str(self.answer).splitlines())
+        """Return headline, the number with its error, what is good enough, the notes on the data, and the label."""
+        *lines, label = map(plain_text, str(self.answer).splitlines())
+        return "\n".join([*lines, *self.notes, label])
 
     __repr__ = __str__
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on the data that a person should know, such as how many rows were left out."""
+        return () if self.data is None else tuple(map(plain_text, self.data.notes))
 
     @property
     def bound(self) -> Any:
@@ -195,8 +201,8 @@ class Reply:
         """Draw the bound from these data with an epsilon of its own: a DP release, fresh at every call.
 
         The bound of this reply is read off the data; one that was drawn may be published, and a release that uses it
-        has the epsilon of both. Nothing here keeps an account: keep your own. One user may decide whether this reply
-        exists at all; `dpcore.select_privately` selects a bound without it.
+        has the epsilon of both. Nothing here keeps an account: keep your own. The draw takes the data and the settings
+        of this reply, and nothing that was computed: see `dpcore.select_privately`, which needs no reply.
 
         Args:
             epsilon: Of the draw, on top of that of the release; by default 0.1. For `private_bound` its own settings
@@ -211,16 +217,34 @@ class Reply:
             What was drawn, with its label and its program, and with nothing else of the data.
 
         Raises:
-            InvalidInput: Nothing needs to be drawn, something is lacking (a public number, say), or the data are
-                beyond what a draw can hold; the sentence says which.
+            InvalidInput: Nothing needs to be drawn, or a public number is missing; the sentence says which.
         """
+        from dpcore.data import user_amounts
+        from dpcore.per_group.parameters import Objective, PerGroupParameters
         from dpcore.private_choice.answer import drawing
 
-        asked = self.private_question(
+        data, parameters = self.data, self.answer.parameters
+        if data is None or self.answer.setting is None:
+            raise refusal("there is no private draw for this answer")
+        if data.release is not None:
+            raise refusal(
+                "these data are a DP release, and the data behind it are not here",
+                remedy="A bound that is read off a release may be published",
+            )
+        amounts = user_amounts.amounts_of(data)
+        table = user_amounts.made_up_table(
+            user_amounts.columns_of(data), data.disclosure, data.contribution, amounts
+        )
+        if isinstance(parameters, PerGroupParameters):
+            # A pair is not selected by them, and no group of a made-up table is large.
+            parameters = replace(parameters, objective=Objective.ROOT_MEAN_SQUARE, floor=None)
+        # The answer on a made-up table takes the place of this one, which one user may decide.
+        answered = importlib.import_module(self.package).answered
+        reply = replace(self, answer=answered(table, parameters), data=table)
+        asked = reply.private_question(
             epsilon, largest=largest, margin=margin, unit=unit, highest_amount=highest_amount
         )
-        assert self.data is not None
-        return self.reply_with_release(drawing.draw(asked, self.data, charge), asked, self.data)
+        return reply.reply_with_release(drawing.draw(asked, table, charge, amounts), asked, table)
 
     def private_question(self, epsilon: float | None, **public: Any) -> Asked:
         """Return the question of the draw of this reply's bound, with the public settings of `draw`.
@@ -233,11 +257,6 @@ class Reply:
         data = self.data
         if data is None or self.answer.setting is None:
             raise refusal("there is no private draw for this answer")
-        if data.release is not None:
-            raise refusal(
-                "these data are a DP release, and the data behind it are not here",
-                remedy="A bound that is read off a release may be published",
-            )
         own = epsilon if epsilon is not None else getattr(self.parameters, "epsilon_choice", None)
         beside = drawing.Beside(**public if own is None else {"epsilon": own, **public})
         asked = drawing.asked_for(self.answer, data, beside)
@@ -308,9 +327,10 @@ class Reply:
             for n in answer.numbers
         )
         good = f"<p>Good enough: {said(answer.good_enough)}</p>" if answer.good_enough else ""
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
         assumed = "".join(f"<li>{said(sentence)}.</li>" for sentence in answer.assumed)
         return (
-            f"<div><h3>{said(answer.headline)}</h3><p>{said(answer.detail)}</p><table>{rows}</table>{good}"
+            f"<div><h3>{said(answer.headline)}</h3><p>{said(answer.detail)}</p><table>{rows}</table>{good}{notes}"
             f"<details><summary>What is assumed</summary><ul>{assumed}</ul></details>"
             f"<p><i>{said(answer.disclosure.label)}</i></p></div>"
         )

@@ -15,16 +15,19 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 SHARED = {
-    "dpcore": {"common", "data", "counting", "code", "answer", "report", "contributions", "dataset"},
+    "dpcore": {"common", "data", "counting", "code", "answer", "report", "cli", "contributions", "dataset"},
     "pages": {"shared"},
 }
 """Rooms that know no question. Every other folder of `dpcore` and `pages` is a question."""
-ORDER = ("common", "data", "counting", "code", "answer", "report")
+ORDER = ("common", "data", "counting", "code", "answer", "report", "cli")
 """Shared rooms of the core: one may import those before it. `contributions` and `dataset` stand beside `common`."""
 ROOMS = (
-    "base", "fields", "figure", "data", "figures", "server", "card", "session", "compare", "screen", "shell", "report"
+    "base", "fields", "speed", "figure", "data", "figures", "server", "card", "session", "compare", "screen", "shell",
+    "report"
 )  # fmt: skip
 """Rooms of `pages/shared`; one may import those before it."""
+INTERNALS = ROOT / "pages/shared/streamlit_internals.py"
+"""What is private in Streamlit; every room may import it."""
 BUILT_ON = {
     "factorisation": {"multitask": "each item is a task there: its weights, budget, counts and algorithms"},
     "gap_examples": {
@@ -201,9 +204,9 @@ def test_the_core_needs_no_library_but_those_of_its_list() -> None:
     called = {"markdown_it_py": "markdown_it", "ibis_framework": "ibis"}
     brought = {"pyarrow", "markupsafe"}  # by ibis-framework[duckdb], and by Jinja2
     listed = {called.get(name, name) for name in named} | brought
-    for path in (*python_files("dpcore"), *python_files(".make/sweet_spot")):
+    for path in python_files("dpcore"):
         used = {name.split(".")[0] for _, name, _ in imports(path.read_text(encoding="utf-8"))}
-        ours = {"dpcore", "sweet_spot", *sys.stdlib_module_names}
+        ours = {"dpcore", *sys.stdlib_module_names}
         assert used - ours <= listed, path
 
 
@@ -222,12 +225,36 @@ def test_rooms_of_the_shared_machinery_stand_in_an_order() -> None:
     assert {path.name for path in shared.iterdir() if path.is_dir() and path.name != "__pycache__"} == set(
         ROOMS
     )
-    assert [path.name for path in shared.glob("*.py")] == []
-    for path in python_files("pages/shared"):
+    assert [path.name for path in shared.glob("*.py")] == [INTERNALS.name]
+    for path in set(python_files("pages/shared")) - {INTERNALS}:
         place = ROOMS.index(path.relative_to(shared).parts[0])
         for _, name, _ in imports(path.read_text(encoding="utf-8")):
             if name.startswith("pages.shared."):
-                assert name.split(".")[2] in ROOMS[: place + 1], f"{path} imports {name}, a later room"
+                room_imported = name.split(".")[2]
+                assert room_imported in {*ROOMS[: place + 1], INTERNALS.stem}, (
+                    f"{path} imports {name}, a later room"
+                )
+
+
+def private_imports(source: str) -> list[str]:
+    """Return what a file imports of Streamlit besides its public names, at run time: types alone are no dependence."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            node.body = [ast.Pass()]
+    names = [name for _, name, _ in imports(ast.unparse(tree))]
+    return [name for name in names if re.match(r"streamlit\.", name)]
+
+
+def test_one_file_names_what_is_private_in_streamlit() -> None:
+    files = [*python_files("pages"), *python_files("dpcore"), ROOT / "app.py"]
+    found = [path for path in files if private_imports(path.read_text(encoding="utf-8"))]
+    assert found == [INTERNALS]
+    source = INTERNALS.read_text(encoding="utf-8")
+    private = private_imports(source)
+    # Inside functions: a missing name must not end the import.
+    assert not [name for _, name, at_top in imports(source) if at_top and name in private]
+    assert not [name for _, name, _ in imports(source) if name.startswith("pages")]
 
 
 def test_there_are_no_circles() -> None:

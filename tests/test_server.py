@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import errno
+import hashlib
 import http.client
 import http.server
 import json
@@ -16,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -29,7 +32,8 @@ from streamlit.web.server.starlette.starlette_websocket import _is_origin_allowe
 
 from pages.shared.base import demo
 from pages.shared.server import server
-from pages.shared.server.guard import DEMO_TAKES_NOTHING, WRONG_HOST, WRONG_ORIGIN, Guard, refusal
+from pages.shared.server.guard import DEMO_HIDES, DEMO_TAKES_NOTHING, WRONG_HOST, WRONG_ORIGIN, Guard, refusal
+from pages.shared.server.start_token import SIGN_IN
 from tests import foreign
 from tests.browser import browser as helpers
 
@@ -138,6 +142,17 @@ def test_a_demo_answers_at_its_own_addresses_and_takes_nothing():
         assert refusal(scope(method=method), public, True) == DEMO_TAKES_NOTHING
         assert refusal(scope(method=method), public, False) == ""
     assert refusal(scope(method="HEAD"), public, True) == ""
+    for path in ("metrics", "agent/openapi.json", "agent/mcp", "upload_file/a/b", "healthy", "x/../metrics"):
+        asked = {**scope(**behind), "path": f"/_stcore/{path}"}
+        assert refusal(asked, public, True) == DEMO_HIDES
+        assert refusal({**asked, "path": f"//_stcore/{path}"}, public, True) == DEMO_HIDES
+        assert refusal({**scope(), "path": f"/_stcore/{path}"}, public, False) == ""
+    for path in ("health", "host-config", "stream", "bidi-components/a/b.js"):
+        assert refusal({**scope(**behind), "path": f"/_stcore/{path}"}, public, True) == ""
+    # The container's check of health, and nobody else's.
+    health = {"path": "/_stcore/script-health-check"}
+    assert refusal({**scope(), **health}, public, True) == ""
+    assert refusal({**scope(**behind), **health}, public, True) == DEMO_HIDES
 
 
 def test_addresses_of_a_demo_are_read_as_browsers_write_them():
@@ -176,7 +191,7 @@ def test_what_was_judged_here_never_reaches_streamlits_look_up(monkeypatch):
     async def inner(scope, _receive, _send):
         passed.append({name.decode(): value.decode() for name, value in scope["headers"]})
 
-    guard = Guard(inner, public=frozenset({DEMO}), served=True)
+    guard = Guard(inner, public=frozenset({DEMO}), served=True, policy="")
     own = f"http://{OWN}"
     for headers in ({"origin": own}, {"host": "demo.example.org", "origin": DEMO}, {"origin": DEMO}, {}):
         # In a thread of its own: where browser tests have run before, an event loop runs in this one.
@@ -271,9 +286,20 @@ def app(
     running.stop()
 
 
+def directives(policy: str) -> dict[str, list[str]]:
+    """Return the sources of each directive of a Content-Security-Policy."""
+    words = [directive.split() for directive in policy.split(";")]
+    return {name: sources for name, *sources in words}
+
+
 def test_foreign_pages_get_a_refusal_and_nothing_else(app, network):
-    script = re.search(r'src="\./(static/[^"]+\.js)"', ask(app.url, "/").body)
+    index = ask(app.url, "/").body
+    script = re.search(r'src="\./(static/[^"]+\.js)"', index)
     assert script
+    inline = re.findall(r"<script>(.*?)</script>", index + SIGN_IN, re.DOTALL)
+    sha256 = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in inline]
+    digests = [f"'sha256-{digest}'" for digest in sha256]
+    assert len(digests) == 2
     paths = ["/", "/mean", "/_stcore/health", "/_stcore/host-config", "/_stcore/metrics", f"/{script[1]}"]
     paths += [
         "/_stcore/script-health-check",
@@ -282,9 +308,11 @@ def test_foreign_pages_get_a_refusal_and_nothing_else(app, network):
         "/component/x/y",
         "//x",
     ]
+    is_demo = ask(app.url, "/", host="demo.example.org").status == 200
+    hidden = {"/_stcore/metrics", "/_stcore/agent/openapi.json"} if is_demo else set()
     for path in paths:
         own = ask(app.url, path)
-        assert own.status != 403, path
+        assert (own.status == 403, own.body == DEMO_HIDES) == (path in hidden, path in hidden), path
         refused = [
             ask(app.url, path, host="evil.example:8501"),
             ask(app.url, path, origin="http://evil.example"),
@@ -293,7 +321,10 @@ def test_foreign_pages_get_a_refusal_and_nothing_else(app, network):
         foreign_host = (200, "ok") if path == "/_stcore/health" else (403, WRONG_HOST)
         assert [(one.status, one.body) for one in refused] == [foreign_host, (403, WRONG_ORIGIN)], path
         for one in (own, *refused):  # never in a frame
-            assert one.headers["content-security-policy"] == "frame-ancestors 'none'", path
+            policy = directives(one.headers["content-security-policy"])
+            assert policy["frame-ancestors"] == policy["object-src"] == policy["base-uri"] == ["'none'"], path
+            assert policy["default-src"] == ["'self'"], path
+            assert sorted(policy["script-src"]) == sorted(["'self'", "blob:", *digests]), path
             assert one.headers["x-frame-options"] == "DENY", path
             assert one.headers["cross-origin-resource-policy"] == "same-origin", path
             assert one.headers["cross-origin-opener-policy"] == "same-origin", path
@@ -395,7 +426,7 @@ def test_the_launcher_starts_what_was_tested_here_from_any_folder(network, tmp_p
     planned = subprocess.run(
         [make, "-n", "app"], cwd=ROOT, env=outside, capture_output=True, text=True, check=True, timeout=60
     )
-    assert planned.stdout.splitlines()[-1].strip() == ".venv/bin/python .make"
+    assert planned.stdout.splitlines()[-1].strip() == ".venv/bin/python -m dpcore"
 
     # Another project's settings and modules, where it is started from, are not its own.
     (tmp_path / ".streamlit").mkdir()
@@ -403,9 +434,14 @@ def test_the_launcher_starts_what_was_tested_here_from_any_folder(network, tmp_p
         '[server]\naddress = "0.0.0.0"\nbaseUrlPath = "elsewhere"\nmaxUploadSize = 1\n', encoding="utf-8"
     )
     (tmp_path / "pages.py").write_text("raise SystemExit", encoding="utf-8")
-    environment = {**os.environ, "SWEETSPOT_NO_BROWSER": "1", "SWEETSPOT_TOKEN": ""}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "SWEETSPOT_NO_BROWSER": "1",
+        "SWEETSPOT_TOKEN": "",
+    }
     with subprocess.Popen(
-        [sys.executable, str(ROOT / ".make")],
+        [sys.executable, "-m", "dpcore"],
         cwd=tmp_path,
         env=environment,
         stdout=subprocess.PIPE,
@@ -444,15 +480,15 @@ def test_linear_algebra_has_one_thread_since_numpy_comes_after_the_server() -> N
 
 SECOND = """
 import sys
-sys.path[:0] = ["{root}/.make", "{root}"]
-from sweet_spot import launch
+sys.path[:0] = ["{root}"]
+from dpcore.cli import launch
 real = launch.choose_port
 launch.choose_port = lambda first=launch.FIRST_PORT: {taken} if first == launch.FIRST_PORT else real(first)
 sys.exit(launch.main())
 """
 
 
-def test_of_two_that_find_one_port_free_the_second_takes_the_next_and_no_answer_of_the_first(tmp_path):
+def test_of_two_launchers_the_second_takes_the_next_port_and_its_server_ends_with_it(tmp_path):
     class Answering(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
@@ -479,7 +515,13 @@ def test_of_two_that_find_one_port_free_the_second_takes_the_next_and_no_answer_
                 (url,) = re.findall(r"http://127\.0\.0\.1:\d+", said)
                 assert url != f"http://127.0.0.1:{taken}"
                 assert ask(url, "/").headers["x-frame-options"] == "DENY"
+                process.kill()  # The launcher alone, which cannot stop its server any more.
+                deadline = time.monotonic() + 60
+                while not helpers.launcher.is_free(int(url.rpartition(":")[2])):
+                    assert time.monotonic() < deadline, "the server outlives its launcher"
+                    time.sleep(0.1)
             finally:
-                os.killpg(process.pid, signal.SIGINT)
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
                 process.communicate(timeout=60)
         first.shutdown()

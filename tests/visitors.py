@@ -80,8 +80,12 @@ class Tab:
                     assert kind != "exception", message
                     widget = getattr(getattr(message.delta.new_element, kind), "id", "")
                     self._widgets[widget.rpartition("-")[2]] = widget
+                    self.read(message)
                 case "script_finished" if message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
                     return
+
+    def read(self, message: ForwardMsg) -> None:
+        """Read an element; this tab reads none."""
 
     def widget(self, key: str) -> str:
         """Return Streamlit's name of the widget with this key."""

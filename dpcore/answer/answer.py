@@ -134,3 +134,10 @@ class Answer:
 def first_sentence(text: str) -> str:
     """A text up to its first full stop that ends a sentence."""
     return re.split(r"(?<=[.!?])\s+(?=[A-Z])", text, maxsplit=1)[0]
+
+
+def without_numbers(parameters: Any, disclosure: Provenance, setting: ReleaseSetting | None = None) -> Answer:
+    """Return the answer to a question that the data refuse; its bound can still be selected privately."""
+    detail = "The notes above say why. A bound can still be drawn: the draw reads the data by fixed rules."
+    headline = "These data have no answer of their own."
+    return Answer(headline, detail, (), (), disclosure, parameters=parameters, setting=setting)

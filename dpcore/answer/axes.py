@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from dpcore.answer.handle import MOST_USERS, Users
+from dpcore.answer.limits import SMALLEST_PART as SMALLEST_PART
+from dpcore.answer.limits import fitted_limits as fitted_limits
 from dpcore.answer.plot import Axis
 from dpcore.common import wording
 from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
@@ -33,45 +33,6 @@ ROWS = "rows per user"
 def bound_axis(limits: tuple[float, float]) -> Axis:
     """The horizontal axis of curves over a bound."""
     return Axis("bound", ROWS, limits, title=BOUND_AXIS, number=",.3~r")
-
-
-MARGIN = 1.1
-"""Factor that is left free between curves and the ends of an axis that follows them."""
-SMALLEST_PART = 30.0
-"""A part of an error this many times smaller than the least error need not be seen on its axis."""
-
-
-def fitted_limits(whole: FloatArray, parts: FloatArray | None = None) -> tuple[float, float]:
-    """Ends of a log axis around curves, each 1, 2 or 5 times a power of ten: few steps of a slider move them.
-
-    Args:
-        whole: What must be seen, of any shape; what is not finite or not above 0 is left out.
-        parts: What ``whole`` is made of, of any shape; it may leave the axis at its lower end, `SMALLEST_PART`.
-    """
-    shown = whole[np.isfinite(whole) & (whole > 0.0)]
-    if not shown.size:
-        return 1.0, 10.0
-    low, high = float(shown.min()), float(shown.max())
-    if parts is not None:
-        low = float(parts[parts > low / SMALLEST_PART].min(initial=low))
-    return _round(low / MARGIN, up=False), _round(high * MARGIN, up=True)
-
-
-def _round(value: float, up: bool) -> float:
-    """The next 1, 2 or 5 times a power of ten."""
-    power = 10.0 ** math.floor(math.log10(value))
-    steps = [step * power for step in (1.0, 2.0, 5.0, 10.0)]
-    return (
-        min(step for step in steps if step >= value) if up else max(step for step in steps if step <= value)
-    )
-
-
-def rounded_limits(values: FloatArray) -> tuple[float, float]:
-    """Whole powers of ten around positive values."""
-    fine = values[np.isfinite(values) & (values > 0.0)]
-    low, high = (float(fine.min()), float(fine.max())) if fine.size else (1.0, 10.0)
-    below, above = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    return 10.0**below, 10.0 ** max(above, below + 1)
 
 
 def some_users(

@@ -64,7 +64,7 @@ def ways_over_epsilon(name: str, of: Ways, curves: WaysOverEpsilon, epsilon: flo
         "What each way costs over ε",
         of.sentence or f"What each of {len(of.names)} ways costs over ε.",
         EPSILON,
-        _axis(of.axis, curves.errors),
+        _axis(of.axis),
         {"epsilon": curves.epsilons, **dict(zip(of.names, curves.errors, strict=True))},
         (*ways, Level("ε in use", epsilon, upright=True)),
         kind,
@@ -100,7 +100,7 @@ def _best(
         if ends
         else f"The best {what} over ε; nothing was computed.",
         EPSILON,
-        _axis(axis, values),
+        _axis(axis),
         {"epsilon": curves.epsilons, column: values},
         tuple(items),
         kind,
@@ -108,9 +108,7 @@ def _best(
     )
 
 
-def _axis(said: str, values: FloatArray) -> Axis:
-    """The axis of values above 0, of which ``said`` is the name with the unit in brackets."""
-    positive = values[np.isfinite(values) & (values > 0.0)]
-    low, high = (float(positive.min()), float(positive.max())) if positive.size else (0.1, 1.0)
-    name, unit = re.fullmatch(r"(.*?)(?: \((.*)\))?", said, flags=re.DOTALL).groups("")  # type: ignore[union-attr]
-    return Axis(f"{name[:1].lower()}{name[1:]}", unit, (low / 1.5, high * 1.5), title=said, number=",.4~g")
+def _axis(title: str) -> Axis:
+    """Return the axis with this title: a name with the unit in brackets."""
+    name, unit = re.fullmatch(r"(.*?)(?: \((.*)\))?", title, flags=re.DOTALL).groups("")  # type: ignore[union-attr]
+    return Axis(f"{name[:1].lower()}{name[1:]}", unit, title=title, number=",.4~g")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from dpcore.answer.axes import rounded_limits
-from dpcore.answer.paper_figure import PaperFigure, Stored
-from dpcore.answer.plot import Curve, Item, Level, Plot, Scale
+from dpcore.answer.paper_figure import FigureRuns, PaperFigure
+from dpcore.answer.plot import Curve, Item, Level, Plot
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray
@@ -16,23 +13,20 @@ from dpcore.contributions import FloatArray
 HEIGHT = 470
 
 
-def columns_of(of: PaperFigure, found: Stored) -> dict[str, FloatArray]:
-    """What was varied, and for each line ours and theirs with both ends of their intervals.
+def build_columns(figure: PaperFigure, runs: FigureRuns) -> dict[str, FloatArray]:
+    """Return what was varied, and for each line ours and theirs with both ends of their intervals.
 
-    The interval of ours is 95 %, or its range over readings; that of theirs is what stands behind ±. Shape of all:
-    (values,); NaN where the paper prints nothing.
+    The interval of ours is 95 %; that of theirs is what stands behind ±. Shape of all: (values,); NaN where the paper
+    prints nothing.
     """
-    columns: dict[str, FloatArray] = {"value": np.array(found.values)}
-    half = found.half_width
-    for at, line in enumerate(of.lines):
-        mean = found.over_runs.mean[at]
-        low, high = mean - half[at], mean + half[at]
-        if found.ranges:
-            assert found.low is not None
-            assert found.high is not None
-            low = np.where(np.isnan(found.low[at]), low, found.low[at])
-            high = np.where(np.isnan(found.high[at]), high, found.high[at])
-        columns |= {line.key: mean, f"{line.key}_low": low, f"{line.key}_high": high}
+    columns: dict[str, FloatArray] = {"value": np.array(runs.values)}
+    for row, line in enumerate(figure.lines):
+        mean, half_width = runs.over_runs.mean[row], runs.half_width[row]
+        columns |= {
+            line.key: mean,
+            f"{line.key}_low": mean - half_width,
+            f"{line.key}_high": mean + half_width,
+        }
         if line.theirs:
             theirs = np.array(line.theirs, dtype=np.float64)  # None is NaN.
             columns[f"{line.key}_paper"] = theirs
@@ -45,11 +39,11 @@ def columns_of(of: PaperFigure, found: Stored) -> dict[str, FloatArray]:
     return columns
 
 
-def drawing(of: PaperFigure, found: Stored) -> Plot:
-    """Ours as lines with bars, theirs dotted in the same colours."""
+def build_plot(figure: PaperFigure, runs: FigureRuns) -> Plot:
+    """Draw ours as lines with bars, theirs dotted in the same colours."""
     items: list[Item] = []
-    columns = columns_of(of, found)
-    for line in of.lines:
+    columns = build_columns(figure, runs)
+    for line in figure.lines:
         items.append(
             Curve(
                 line.name,
@@ -59,8 +53,8 @@ def drawing(of: PaperFigure, found: Stored) -> Plot:
                 dash=line.dash or "solid",
                 width=2.0,
                 symbol=line.symbol,
-                low="" if of.exact and not found.ranges else f"{line.key}_low",
-                high="" if of.exact and not found.ranges else f"{line.key}_high",
+                low="" if figure.exact else f"{line.key}_low",
+                high="" if figure.exact else f"{line.key}_high",
             )
         )
         if line.theirs:
@@ -77,18 +71,14 @@ def drawing(of: PaperFigure, found: Stored) -> Plot:
                     high=f"{line.key}_paper_high" if line.spread else "",
                 )
             )
-    y = of.y
-    if y.scale is not Scale.PERCENT and of.within is None:
-        drawn = np.concatenate([columns[name] for name in columns if name != "value"])
-        y = replace(y, limits=_limits(drawn, y.scale))
-    for end in of.within or ():
+    for end in figure.within or ():
         items.append(Level(f"Paper: {wording.number(end)}", end))
     return Plot(
-        f"paper-{of.key}",
-        f"{of.item}: {of.title}",
-        f"{of.name}: {of.title}. {said(of, found)}",
-        of.x,
-        y,
+        f"paper-{figure.key}",
+        f"{figure.item}: {figure.title}",
+        f"{figure.name}: {figure.title}. {describe_difference(figure, runs)}",
+        figure.x,
+        figure.y,
         columns,
         tuple(items),
         Disclosure.PUBLIC,
@@ -96,25 +86,13 @@ def drawing(of: PaperFigure, found: Stored) -> Plot:
     )
 
 
-def _limits(drawn: FloatArray, scale: Scale) -> tuple[float, float]:
-    """All that is drawn: between powers of ten, or with a tenth of its height above and below."""
-    if scale is Scale.LOG:
-        return rounded_limits(drawn)
-    low, high = float(np.nanmin(drawn)), float(np.nanmax(drawn))
-    room = 0.1 * (high - low)
-    return low - room, high + room
-
-
-def said(of: PaperFigure, found: Stored) -> str:
-    """How far ours lies from theirs, a sentence."""
-    apart = of.largest_difference(found)
-    if apart is None:
+def describe_difference(figure: PaperFigure, runs: FigureRuns) -> str:
+    """Say how far ours lies from theirs, in a sentence."""
+    difference = figure.largest_difference(runs)
+    if difference is None:
         return "The paper draws this figure and prints no numbers of it."
-    if of.within is not None:
-        low, high = (wording.number(end) for end in of.within)
-        outside = f"at most {wording.percent(apart)} outside" if apart > 0.0 else "within"
-        return f"The paper says {low} to {high}; ours lie {outside}."
-    if found.ranges:
-        where = f"at most {wording.percent(apart)} outside" if apart > 0.0 else "within"
-        return f"What the paper prints lies {where} the range of ours over what it leaves open."
-    return f"Largest difference from what the paper prints: {wording.percent(apart)}."
+    if figure.within is not None:
+        low, high = (wording.number(end) for end in figure.within)
+        distance = f"at most {wording.percent(difference)} outside" if difference > 0.0 else "within"
+        return f"The paper says {low} to {high}; ours lie {distance}."
+    return f"Largest difference from what the paper prints: {wording.percent(difference)}."

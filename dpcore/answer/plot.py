@@ -10,15 +10,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
 import numpy.typing as npt
 
 from dpcore.answer.handle import Handle
+from dpcore.answer.limits import Limits as Limits
+from dpcore.answer.limits import fitted_limits, linear_limits
 from dpcore.answer.look import Look as Look
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
+from dpcore.contributions import FloatArray
 
-Limits = tuple[float, float]
-"""Where an axis begins and ends, in its own unit."""
+IN_USE = "In use"
+"""Mark of a bound that is in use, which a private selection replaces."""
+SELECTED = "Drawn privately"
+FIT: Limits = (0.0, 0.0)
+"""Limits of an axis that fits what is drawn."""
 
 
 class Scale(enum.Enum):
@@ -37,7 +44,7 @@ class Axis:
     Attributes:
         name: What it shows, in lower case, as a sentence has it.
         unit: Of its numbers; empty for none.
-        limits: Where it begins and ends; on a log scale both above 0. Of names nothing.
+        limits: Where it begins and ends; on a log scale both above 0. By default it fits what the plot draws.
         scale: How it is divided.
         title: What stands at it; by default the name with its unit.
         reach: From where to where a person may set its ends; by default a hundred times beyond either of them on a log
@@ -48,8 +55,8 @@ class Axis:
     """
 
     name: str
-    unit: str
-    limits: Limits
+    unit: str = ""
+    limits: Limits = FIT
     scale: Scale = Scale.LOG
     title: str = ""
     reach: Limits | None = None
@@ -397,6 +404,33 @@ class Plot:
     note: str = ""
     handle: Handle | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("x", "y"):
+            axis: Axis = getattr(self, name)
+            if axis.limits == FIT and axis.scale is not Scale.NAMES:
+                values = self._values_on(name)
+                is_log = axis.scale is Scale.LOG
+                limits = (
+                    fitted_limits(values) if is_log else linear_limits(values, axis.scale is Scale.PERCENT)
+                )
+                object.__setattr__(self, name, replace(axis, limits=limits))
+
+    def _values_on(self, axis: str) -> FloatArray:
+        """Return all that is drawn along the axis x or y, as numbers."""
+        attributes = ("x",) if axis == "x" else ("y", "low", "high", "base")
+        values: list[npt.ArrayLike] = []
+        for item in self.items:
+            if isinstance(item, Level):
+                values += [item.at] if item.upright == (axis == "x") else []
+            elif not isinstance(item, Band):
+                entries = [getattr(item, name, "") for name in attributes]
+                values += [
+                    self.drawn[entry] if isinstance(entry, str) else entry for entry in entries if entry != ""
+                ]
+        return np.concatenate(
+            [np.ravel(np.asarray(value, dtype=np.float64)) for value in values] or [np.zeros(0)]
+        )
+
     @cached_property
     def drawn(self) -> Mapping[str, npt.ArrayLike]:
         """All that is drawn, by name: the columns of the file, and the guides."""
@@ -406,6 +440,34 @@ class Plot:
         """The same with axes that begin and end elsewhere."""
         across = self.x if x is None else replace(self.x, limits=x)
         return replace(self, x=across, y=self.y if y is None else replace(self.y, limits=y))
+
+    def with_selection(self, selection: float | Mapping[str, float], curve: str = "") -> Plot:
+        """Return the figure with a bound that was selected privately: its mark, and the handle on it.
+
+        Args:
+            selection: The bound, or both bounds of a pair by their columns.
+            curve: Name of the curve that the bound stands on, where no handle says that.
+        """
+        handle, pair = self.handle, selection if isinstance(selection, Mapping) else {}
+        second = None if handle is None else handle.second
+        if handle is not None and second is not None and any(isinstance(item, Cells) for item in self.items):
+            x, y = pair[handle.bound], pair[second.column]
+        else:
+            named = [item for item in self.items if isinstance(item, Curve)]
+            along = [item for item in named if (item.y == handle.error if handle else item.name == curve)]
+            if not along:
+                return self
+            of = along[0]
+            across, upwards = np.asarray(self.drawn[of.x]), np.asarray(self.drawn[of.y])
+            meant = slice(None) if of.where is None else np.asarray(self.drawn[of.where[0]]) == of.where[1]
+            x = pair[of.x] if isinstance(selection, Mapping) else selection
+            y = float(np.interp(x, across[meant], upwards[meant]))
+        items = [item for item in self.items if not (isinstance(item, Mark) and item.name == IN_USE)]
+        if handle and not any(isinstance(item, Mark) and item.name.startswith("Your own") for item in items):
+            if second is not None:
+                second = replace(second, at=pair[second.column])
+            handle = replace(handle, at=x, second=second)
+        return replace(self, items=(*items, Mark(SELECTED, x, y, Look.OWN, "star")), handle=handle)
 
     @property
     def outside(self) -> tuple[Mark, ...]:

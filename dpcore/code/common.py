@@ -171,7 +171,8 @@ def reading_differences(choice: Choice) -> list[str]:
         differences.append(
             "Sweet Spot refuses a cell that must hold a number and holds none. This program replaces the cell, or "
             "leaves its row out, so that no user's cells stop it. Correct such cells before you run it, or they "
-            "distort the release."
+            "distort the release. Sweet Spot settles the mark before decimals for a whole column. This program reads "
+            "each cell by itself, and DECIMAL says how it reads 1,234."
         )
     elif choice.number_columns:
         differences.append(

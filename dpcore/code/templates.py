@@ -15,6 +15,7 @@ import jinja2
 from dpcore.code.choice import OF_VALUES, PER_GROUP, Choice
 from dpcore.code.quote import python_literal, sql_name
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Neighbours
 from dpcore.data.delimited_text import SPACED
 
 
@@ -52,9 +53,7 @@ def program(library: str, choice: Choice, **more: Any) -> str:
         more: What else the template needs, or sees in place of the choice's own.
     """
     layout, private = choice.read_as, not choice.of_public_data
-    # Programs for private data always read marks between thousands: else one cell would decide what they say.
-    usual_mark = "." if private else ""
-    decimals = {name: mark for name in choice.number_columns if (mark := layout.decimal(name) or usual_mark)}
+    decimals = {name: mark for name in choice.number_columns if (mark := layout.decimal(name))}
     usual = {
         "choice": choice,
         "released": choice.released.name,
@@ -67,7 +66,9 @@ def program(library: str, choice: Choice, **more: Any) -> str:
         "kinds": [file.kind.name for file in layout.files],
         "spaced": [file for file in layout.files if file.separator in SPACED or file.names],
         "private": private,
-        "marks": bool(decimals),
+        # One cell settles the mark of a column: programs for private data read every cell by itself.
+        "marks": bool(choice.number_columns if private else decimals),
+        "keeps_rows": private and choice.neighbours is not Neighbours.ADD_OR_REMOVE_USER,
         "decimals": decimals,
         "number_columns": choice.number_columns,
     }

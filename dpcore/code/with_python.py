@@ -13,6 +13,10 @@ from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 LIBRARY = "plain Python (pandas, NumPy; noise by OpenDP 0.16)"
 NEEDS = "pip install 'opendp>=0.16,<0.17' pandas"
 REPLACE = "Neighbouring data differ in one user's values; everybody's number of rows is public."
+REPLACE_LABELS = (
+    "Neighbouring data differ in the labels of one user. The features, whose rows they are, and the weights C are "
+    "taken as public: this protects labels, and nothing else."
+)
 CANDIDATES = 2000
 
 
@@ -21,6 +25,7 @@ def write(choice: Choice) -> Code:
     if choice.released is Released.CLASSIFIER:
         return classifier.write(choice)
     relation = REPLACE if choice.public_counts else common.ADD_OR_REMOVE
+    relation = REPLACE_LABELS if choice.released is Released.COEFFICIENTS else relation
     differences = [common.gaussian_difference(choice) if choice.released is not Released.TASK_WEIGHTS else ""]
     differences.append(common.ratio_of_noisy(choice))
     if choice.released is Released.MODEL:
@@ -42,8 +47,10 @@ def write(choice: Choice) -> Code:
         )
     if choice.released is Released.COEFFICIENTS:
         differences.append(
-            "The weights C are a file: Downloads, Weights C. It holds the rows that had no missing value, in the order "
-            "of the data."
+            "The weights C are a file: Downloads, C. They need a residual variance that you entered: one that was "
+            "computed from the labels puts the labels into C. C has a line for each complete row, in the order of the "
+            "data. In private data every row with a user and all features counts. If labels were missing when C was "
+            "made, the program refuses C: fill these labels, or remove their rows, and make C anew."
         )
     body = templates.program("with_python.py", choice, candidates=CANDIDATES)
     needs = common.with_readers(NEEDS, choice)

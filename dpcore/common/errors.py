@@ -75,7 +75,7 @@ def is_full_disk(error: BaseException) -> bool:
 
 
 _PROJECT = Path(__file__).resolve().parents[2]
-_FOLDERS = ("dpcore", "pages", "sweet_spot", ".make/sweet_spot", "tests")
+_FOLDERS = ("dpcore", "pages", "sweet_spot", "tests")
 
 
 def _is_ours(file: str) -> bool:

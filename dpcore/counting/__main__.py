@@ -10,7 +10,7 @@ Exit codes: 0 counted, 1 refused (sentences on standard error), 130 stopped with
 from __future__ import annotations
 
 import argparse
-import glob
+import os
 import re
 import signal
 import sys
@@ -18,10 +18,11 @@ from pathlib import Path
 from types import FrameType
 
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput, refusal
+from dpcore.common.errors import InvalidInput, refusal, system_errors_said
 from dpcore.common.privacy import LABEL_COLUMN, Disclosure
 from dpcore.counting import MEMORY_LIMIT, connect, count, count_table, open_files, open_table
 from dpcore.counting.engines import is_address
+from dpcore.counting.files import expand_patterns
 from dpcore.counting.pair_table import take_pairs
 from dpcore.counting.recipes import COUNT_OPTIONS
 from dpcore.counting.run import Counted, heaviest
@@ -82,7 +83,8 @@ def main(arguments: list[str] | None = None, program: str = "python -m dpcore.co
     """Run with the arguments of a command line, as the program of this name; returns the exit code."""
     given = _parser(program).parse_args(arguments)
     try:
-        counted = _count(given)
+        with system_errors_said():
+            counted = _count(given)
         if (dataset := counted.dataset) is None:
             return 130
         text = histogram_csv(dataset)
@@ -123,7 +125,7 @@ def _count(given: argparse.Namespace) -> Counted:
         raise refusal("--distribution-to needs --task, the column of groups")
     disclosure = Disclosure.PUBLIC if given.public else Disclosure.PRIVATE
     progress = _progress if sys.stderr.isatty() else None
-    if len(given.source) == 1 and is_address(given.source[0]) and not Path(given.source[0]).exists():
+    if len(given.source) == 1 and is_address(given.source[0]) and not os.path.exists(given.source[0]):
         if not given.table:
             raise refusal("an engine needs --table, the name of the table to count")
         table = open_table(connect(given.source[0]), given.table)
@@ -134,7 +136,7 @@ def _count(given: argparse.Namespace) -> Counted:
         raise refusal("--pairs-to is for engines; the app reads the pairs of files itself")
     if given.table:
         raise refusal("--table is for engines; files are one table")
-    sources = [found for pattern in given.source for found in _expanded(pattern)]
+    sources = expand_patterns(given.source)
     refuse_to_overwrite(sources, "--to", given.to)
     refuse_to_overwrite(sources, "--distribution-to", given.distribution_to)
     if any(map(pair_distribution.is_file, sources)):
@@ -148,20 +150,10 @@ def _count(given: argparse.Namespace) -> Counted:
     return count(source, roles, disclosure, memory_limit=limit, copies=given.copies, progress=progress)
 
 
-def _expanded(pattern: str) -> list[str]:
-    """The files of a pattern such as ``logs/*.parquet`` that no shell has expanded: PowerShell never does."""
-    if Path(pattern).exists() or not glob.has_magic(pattern):
-        return [pattern]
-    files = sorted(path for path in glob.glob(pattern, recursive=True) if Path(path).is_file())
-    if not files:
-        raise refusal(f"no file is called like {shown(pattern)}", remedy="Check the folder and the ending")
-    return files
-
-
 def refuse_to_overwrite(sources: list[str], flag: str, target: Path | None) -> None:
     """Refuse a file to write that is one of those to read."""
-    for source in map(Path, sources):
-        if target is not None and target.exists() and source.exists() and target.samefile(source):
+    for source in filter(os.path.exists, sources):
+        if target is not None and os.path.exists(target) and target.samefile(source):
             what = f"{flag} names {shown(str(target))}, which is to be read and would be lost"
             raise refusal(what, remedy="Name another file")
 

@@ -68,6 +68,11 @@ class TruncationCheck:
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
+    def should_stop(self) -> bool:
+        """Return whether counting can end: a file is known to be cut off, or the person wants to stop."""
+        cut_off = bool(self._failed or self._problems.found)
+        return cut_off or (self._stop is not None and self._stop())
+
     def verdict(self) -> None:
         """Wait for the answer.
 

@@ -7,9 +7,11 @@ test reads them again.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
@@ -77,6 +79,7 @@ ENGINES = {engine.key: engine for engine in _ALL}
 _ALIASES = {"postgresql": "postgres", "spark": "pyspark"}
 # Ibis makes a path of their address, and a database ":memory:" of none, which their drivers do not know.
 _NO_ADDRESS = ("databricks", "athena")
+_NAME_PARTS = re.compile(r'"([^"]+)"|([^."]+)')
 _SECRET = re.compile(r"pass|pwd|secret|token|private_key|^auth$", re.IGNORECASE)
 # Others would take the file from this computer and send it.
 _READS_FILES = ("pyspark", "databricks", "duckdb")
@@ -124,12 +127,17 @@ def connect(address: str) -> Any:
     try:
         if key in _NO_ADDRESS:
             return getattr(ibis, key).connect(**asked, **options)
-        return ibis.connect(target, **options)
+        backend = ibis.connect(target, **options)
     except ImportError as error:
         remedy = f"Install it: python -m pip install 'ibis-framework[{key}]'"
         raise refusal(f"the driver for {title} is not installed", remedy=remedy) from error
     except Exception as error:  # every driver has its own
         raise refusal(f"{title} does not answer as it should: {first_line(error)}") from error
+    if key == "postgres":
+        # It then ends its query if this process is killed. Servers before version 14 have no such setting.
+        with contextlib.suppress(Exception):
+            backend.raw_sql("SET client_connection_check_interval = '1s'").close()
+    return backend
 
 
 def _options(key: str, parts: SplitResult) -> dict[str, Any]:
@@ -159,7 +167,11 @@ def first_line(error: Exception) -> str:
 
 
 def open_table(backend: Any, name: str) -> Table:
-    """A table of an engine by name (``schema.table`` where need be), or files that the engine itself reads.
+    """Return a table of an engine, or files that the engine itself reads.
+
+    Args:
+        backend: The connection.
+        name: Of the table, as ``schema.table`` where need be. A name with a dot in it may stand in double quotes.
 
     Raises:
         InvalidInput: The engine has no such table or file.
@@ -170,8 +182,15 @@ def open_table(backend: Any, name: str) -> Table:
             # Else NaN in place of a user would be one: https://github.com/duckdb/duckdb/issues/25521.
             nan = {"can_have_nan": True} if (backend.name, reader) == ("duckdb", "read_parquet") else {}
             return getattr(backend, reader)(name, **nan)
-        *above, last = name.split(".")
-        return backend.table(last, database=tuple(above) if len(above) > 1 else above[0] if above else None)
+        try:
+            *above, last = [quoted or plain for quoted, plain in _NAME_PARTS.findall(name)]
+            return backend.table(
+                last, database=tuple(above) if len(above) > 1 else above[0] if above else None
+            )
+        except Exception:
+            with suppress(Exception):
+                return backend.table(name)  # with a dot in its name
+            raise
     except Exception as error:  # every driver has its own
         what = f"table {shown(name)} cannot be opened: {first_line(error)}"
         raise refusal(what, remedy="Check its name, its schema, and your rights to read it") from error

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import codecs
+import glob
+import os
 import re
 from collections.abc import Sequence
 from contextlib import closing, nullcontext, suppress
@@ -23,10 +25,10 @@ from dpcore.counting.parts import Part, in_memory, safe_path, stamp_of
 from dpcore.counting.reading import Reading, cells_of, parquet_scan
 from dpcore.counting.text import TooManyCells, read_table
 from dpcore.counting.times import arrow_times, duckdb_times
-from dpcore.data.column_names import and_more, shown
+from dpcore.data.column_names import and_more, refuse_many_columns, shown
 from dpcore.data.column_roles import Roles, guess_roles
 from dpcore.data.delimited_text import MAX_LINE_BYTES, QUOTES, SPACED, long_line
-from dpcore.data.encoding import encoding_by_marks
+from dpcore.data.encoding import encoding_by_marks, is_blank
 from dpcore.data.layout import FileKind, FileLayout
 from dpcore.data.tables import Table, join_tables, refuse_other_columns, table_of_cells, times_of
 
@@ -122,6 +124,26 @@ class Source:
         """Remove the temporary folder it owns, if any; the person's own files stay."""
         if self.owned is not None:
             self.owned.close()
+
+
+def expand_patterns(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """Return paths with each pattern, such as ``logs/*.csv``, replaced by the files that it matches.
+
+    Raises:
+        InvalidInput: A pattern matches no file.
+    """
+    files: list[str] = []
+    with Problems() as problems:
+        for path in [os.fspath(path) for path in paths]:
+            if "\0" in path:
+                problems.add("a path holds a NUL character, which no name of a file has")
+            elif os.path.exists(path) or not glob.has_magic(path):
+                files.append(path)
+            elif matches := sorted(filter(os.path.isfile, glob.glob(path, recursive=True))):
+                files += matches
+            else:
+                problems.add(f"no file is called like {shown(path)}", "", "Check the folder and the ending")
+    return files
 
 
 @system_errors_said()
@@ -268,6 +290,9 @@ def _text_head(kind: Kind, name: str) -> Table:
     if kind.whole:
         with suppress(TooManyCells):
             return _head(read_table(head, name))
+    elif is_blank(head):
+        what = f"the first {len(head):,} bytes are blank"
+        raise refusal(what, remedy="Remove the blank lines above the column names, or choose another file")
     # Most files need no more than the rows that are looked at, which takes a third of the time.
     with suppress(InvalidInput):
         if cut := _line_end(head, HEAD_ROWS):
@@ -356,6 +381,7 @@ def _parquet(path: File, name: str, small_cells: int) -> tuple[Part, Table]:
         raise damaged from None
     if not columns:
         raise refusal("the Parquet file has no columns", remedy="Choose another file")
+    refuse_many_columns(len(columns))
     complete = rows * len(columns) <= small_cells
     with nullcontext(None) if isinstance(path, Held) else closing(Workspace()) as workspace:
         safe = path if workspace is None else safe_path(path, workspace)

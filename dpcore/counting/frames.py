@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
+from dpcore.common.errors import InputProblem, refusal
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, kind_of
 from dpcore.contributions import ContributionHistogram
-from dpcore.counting.files import Source, open_files
+from dpcore.counting.files import Source, expand_patterns, open_files
 from dpcore.counting.held import Held
 from dpcore.counting.memory_tables import (
     column_names,
@@ -44,19 +44,21 @@ def to_dataset(
     group: Columns = None,
     disclosure: str | Provenance = Disclosure.PRIVATE,
     contribution: Contribution = Contribution.ROWS,
+    needs: Sequence[str] = (),
 ) -> Dataset:
-    """What a question is asked about, counted as *Your data* counts an upload.
+    """Count whatever a question is asked about, as *Your data* counts an upload.
 
     Args:
-        data: A table in memory (pandas, Polars, Arrow, DuckDB), one row per contribution; the path of a file, or
-            several paths; rows per user as a list or an array; a `ContributionHistogram`; or a `Dataset`, which stays
-            as it is.
+        data: A table in memory (pandas, Polars, Arrow, DuckDB), one row per contribution; the path of a file, a
+            pattern such as ``logs/*.csv``, or several of them; rows per user as a list or an array; a
+            `ContributionHistogram`; or a `Dataset`, which stays as it is.
         user: The column that says who a row belongs to, or the columns that say so together. A file of counts or of a
             histogram needs none.
         value: The column of numbers that is released; None for none.
         group: The column of groups, or the columns that name one together; None for none.
         disclosure: ``"public"`` or ``"private"``, or what a DP release guarantees.
         contribution: What is counted as one contribution.
+        needs: Which of value and group the question cannot do without.
 
     Returns:
         The data, reduced to what the questions need.
@@ -65,37 +67,88 @@ def to_dataset(
         InvalidInput: The table cannot be counted so; all problems at once.
     """
     if isinstance(data, Dataset):
+        _refuse_without(data, needs)
         return data
-    provenance = provenance_of(disclosure)
-    _refuse_no_names(user=user, value=value, group=group)
+    lacking = [name for name, column in (("value", value), ("group", group)) if name in needs and not column]
+    problems = Problems()
+    provenance: Provenance = Disclosure.PRIVATE
+    with problems.collecting():
+        provenance = provenance_of(disclosure)
+    dataset: Dataset | None = None
+    with problems.collecting():
+        refuse_no_names(user=user, value=value, group=group)
+        whose, groups = several(user), several(group)
+        if isinstance(data, str | os.PathLike):
+            data = [data]
+        if (
+            isinstance(data, list | tuple)
+            and data
+            and all(isinstance(one, str | os.PathLike) for one in data)
+        ):
+            files = expand_patterns(data)
+            if any(map(pair_distribution.is_file, files)):
+                dataset = _read_distribution(files, provenance)
+            else:
+                source = open_files(files)
+                dataset = _read(
+                    source, whose, value, groups, provenance, contribution, lacking, problems.found
+                )
+        elif is_table(data):
+            named = [*whose, *groups, *([value] if value is not None else [])]
+            source = open_files([Held(as_parquet(data, named, lacking if whose else ()))], [FRAME])
+            dataset = _read(source, whose, value, groups, provenance, contribution, lacking, problems.found)
+        else:
+            dataset = _counted(*_histogram_of(data), provenance)
+    problems.raise_if_any()
+    assert dataset is not None
+    _refuse_without(dataset, lacking)
+    return dataset
+
+
+def _histogram_of(data: Any) -> tuple[ContributionHistogram, str]:
+    """Return a histogram, or that of rows per user, and what it is."""
     if isinstance(data, ContributionHistogram):
-        return _counted(data, "A histogram.", provenance)
-    whose, groups = several(user), several(group)
-    if isinstance(data, str | os.PathLike):
-        data = [data]
-    if isinstance(data, list | tuple) and data and all(isinstance(one, str | os.PathLike) for one in data):
-        if any(pair_distribution.is_file(path) for path in data):
-            return _read_distribution(data, provenance)
-        with_files = open_files([os.fspath(one) for one in data])
-        return _read(with_files, whose, value, groups, provenance, contribution)
-    if is_table(data):
-        held = Held(as_parquet(data, [*whose, *groups, *([value] if value is not None else [])]))
-        return _read(open_files([held], [FRAME]), whose, value, groups, provenance, contribution)
+        return data, "A histogram."
+    if data is None:
+        raise refusal("there are no data", remedy="Name a table, the path of a file, or rows per user first")
     try:
         counts = np.asarray(data)
-    except ValueError:
-        counts = np.empty(0, dtype=object)
-    if counts.ndim != 1 or counts.size == 0 or counts.dtype.kind not in "iuf":
+    except ValueError:  # lists of several lengths
+        counts = np.empty((0, 0))
+    if counts.ndim == 1 and counts.size == 0:
+        raise refusal("the list of rows per user is empty", remedy="Give one number for each user")
+    if counts.ndim != 1 or counts.dtype.kind not in "iuf":
         raise refusal(
             "data must be a table, the path of a file, rows per user as a list of numbers, or a histogram; got "
             f"{type(data).__name__}"
         )
-    return _counted(ContributionHistogram.from_counts(counts), "Rows per user.", provenance)
+    return ContributionHistogram.from_counts(counts), "Rows per user."
+
+
+def _refuse_without(dataset: Dataset, needs: Sequence[str]) -> None:
+    """Refuse data that hold no value, or no group, where the question needs it."""
+    totals = dataset.totals is not None and dataset.totals.column  # else rows were added up
+    facets = {
+        "value": dataset.values or totals,
+        "group": dataset.pairs or dataset.pair_sizes or dataset.tasks,
+    }
+    with Problems() as problems:
+        for name in needs:
+            if not facets[name]:
+                problems.add(
+                    f"this question needs the {name} of each row, which these data do not hold",
+                    remedy=f"Take a table with one row per contribution, and name its column: {name}=…",
+                )
+
+
+def _add_lacking(problems: Problems, lacking: Sequence[str]) -> None:
+    for name in lacking:
+        problems.add(f"this question needs the column of the {name}s: {name}=…")
 
 
 def provenance_of(disclosure: str | Provenance) -> Provenance:
     """What a person says of data, by its name or as the facts of a release."""
-    named = disclosure in (Disclosure.PUBLIC.value, Disclosure.PRIVATE.value)
+    named = isinstance(disclosure, str) and disclosure in (Disclosure.PUBLIC.value, Disclosure.PRIVATE.value)
     if not named and not isinstance(disclosure, Disclosure | ReleaseFacts):
         raise refusal(
             f"disclosure must be 'private', 'public' or the facts of a DP release; got {str(disclosure)[:40]!r}"
@@ -108,11 +161,11 @@ def _counted(histogram: ContributionHistogram, source: str, provenance: Provenan
     return Dataset("your counts", source, kind_of(provenance), histogram, release=release)
 
 
-def _refuse_no_names(**columns: object) -> None:
+def refuse_no_names(**columns: object) -> None:
     """Refuse what names no column; a file of settings can hold anything."""
     with Problems() as problems:
         for name, given in columns.items():
-            one = isinstance(given, str) or name == "value" or not isinstance(given, Iterable)
+            one = isinstance(given, str) or name in ("value", "label") or not isinstance(given, Iterable)
             each = [given] if one else list(given)  # type: ignore[call-overload]
             if given is not None and not all(isinstance(column, str) for column in each):
                 problems.add(f"{name} must be the name of a column; got {str(given)[:40]!r}")
@@ -143,12 +196,16 @@ def _read(
     group: list[str],
     provenance: Provenance,
     contribution: Contribution,
+    lacking: Sequence[str],
+    earlier: Sequence[InputProblem],
 ) -> Dataset:
-    with Problems() as problems:
+    with Problems([*earlier]) as problems:
         refuse_missing(problems, source.columns, [*user, *group, *([value] if value is not None else [])])
         guessed = source.roles
         if not user and guessed.kind is TableKind.EVENTS:
             problems.add(f"say which column names the user: user=…, one of {listed(source.columns)}")
+        if guessed.kind is TableKind.EVENTS or (user and guessed.kind is not TableKind.PAIRS):
+            _add_lacking(problems, lacking)
     roles = guessed
     if user:
         roles = Roles(
@@ -167,8 +224,8 @@ def _read(
     return counted
 
 
-def as_parquet(table: Any, named: list[str]) -> bytes:
-    """Return the columns that are asked for as a Parquet file, which is read as any other."""
+def as_parquet(table: Any, named: list[str], lacking: Sequence[str] = ()) -> bytes:
+    """Return these columns as a Parquet file, which is read as any other; say which others the question needs."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -179,6 +236,8 @@ def as_parquet(table: Any, named: list[str]) -> bytes:
     with Problems() as problems:
         refuse_missing(problems, names, named)
         refuse_twice(problems, names, kept)
+        if problems.found and not is_pairs:
+            _add_lacking(problems, lacking)
     arrow = to_arrow(table, kept)
     with Problems() as problems:
         for at, field in enumerate(arrow.schema):

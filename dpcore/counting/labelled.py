@@ -13,7 +13,8 @@ import pyarrow as pa
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput, refusal
 from dpcore.common.privacy import Disclosure, Provenance
-from dpcore.counting.frames import Columns, provenance_of, several
+from dpcore.counting.files import expand_patterns
+from dpcore.counting.frames import Columns, provenance_of, refuse_no_names, several
 from dpcore.counting.memory_tables import (
     column_names,
     is_table,
@@ -62,24 +63,48 @@ def of_labels(
     Raises:
         InvalidInput: The table cannot be read so; all problems at once.
     """
-    provenance = provenance_of(disclosure)
+    problems = Problems()
+    provenance: Provenance = Disclosure.PRIVATE
+    with problems.collecting():
+        provenance = provenance_of(disclosure)
     if not isinstance(provenance, Disclosure):
-        raise refusal("a table with labels cannot be a DP release")
-    if isinstance(data, list | tuple) and len(data) == 1:
-        (data,) = data
-    if isinstance(data, str | os.PathLike):
-        table = read_table(_content(data), Path(data).name)
-    elif is_table(data):
-        table = _table_of(data, several(user), label, several(features))
-    else:
-        raise refusal(f"data must be a table or the path of a text file; got {type(data).__name__}")
-    users = several(user)
-    if len(users) > 1:
-        raise refusal("a table with labels needs one column that says who: join them into one")
-    design = _design(
-        table, users[0] if users else None, label, several(features) or None, levels or {}, intercept
-    )
+        problems.add("a table with labels cannot be a DP release")
+        provenance = Disclosure.PRIVATE
+    if not isinstance(intercept, bool):
+        problems.add(f"intercept must be True or False; got {str(intercept)[:40]!r}")
+    with problems.collecting():
+        refuse_no_names(user=user, label=label, features=features)
+        _refuse_no_lists("levels", "['DE', 'FR']", levels)
+        _refuse_no_lists("ranges", "(0, 100)", further.get("ranges"), 2)
+        table = _table(data, several(user), label, several(features))
+        design = _design(table, several(user), label, several(features) or None, levels or {}, intercept)
+    problems.raise_if_any()
     return made(table, design, provenance, **further)
+
+
+def _refuse_no_lists(name: str, example: str, entries: object, length: int = 0) -> None:
+    """Refuse what does not hold a list by column, of this length unless it is 0."""
+    if entries is None:
+        return
+    lists = list(entries.values()) if isinstance(entries, Mapping) else [None]
+    if not all(isinstance(each, list | tuple) and (not length or len(each) == length) for each in lists):
+        raise refusal(
+            f"{name} must hold entries by column, such as {name}={{'column': {example}}}; got {str(entries)[:40]}"
+        )
+
+
+def _table(data: Any, users: list[str], label: str | None, features: list[str]) -> Table:
+    """Read one table, in memory or in a text file."""
+    if isinstance(data, str | os.PathLike):
+        data = [data]
+    if isinstance(data, list | tuple) and data and all(isinstance(one, str | os.PathLike) for one in data):
+        files = expand_patterns(data)
+        if len(files) > 1:
+            raise refusal(f"a table with labels is one file; there are {len(files)} here")
+        return read_table(_content(files[0]), Path(files[0]).name)
+    if is_table(data):
+        return _table_of(data, users, label, features)
+    raise refusal(f"data must be a table or the path of a text file; got {type(data).__name__}")
 
 
 def _table_of(data: Any, users: list[str], label: str | None, features: list[str]) -> Table:
@@ -108,13 +133,16 @@ def _content(path: str | os.PathLike[str]) -> bytes:
 
 def _design(
     table: Table,
-    user: str | None,
+    users: list[str],
     label: str | None,
     features: list[str] | None,
     levels: Mapping[str, Sequence[str]],
     intercept: bool,
 ) -> Design:
     with Problems() as problems:
+        if len(users) > 1:
+            problems.add("a table with labels needs one column that says who: join them into one")
+        user = users[0] if users else None
         for role, column in (("user", user), ("label", label)):
             if column is None:
                 problems.add(f"say which column names the {role}: {role}=…, one of {listed(table.columns)}")

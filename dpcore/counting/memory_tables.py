@@ -26,7 +26,8 @@ def is_table(data: Any) -> bool:
     """Return True if it is a table in memory."""
     # A pandas or Polars series offers Arrow as well, and is a list of counts.
     # Nor may a LazyFrame be asked for its columns, which warns.
-    return any(hasattr(data, name) for name in ("collect_schema", "columns", "column_names"))
+    is_like_one = any(hasattr(data, name) for name in ("collect_schema", "columns", "column_names"))
+    return is_like_one and not isinstance(data, type)
 
 
 def column_names(table: Any) -> list[str]:
@@ -138,4 +139,5 @@ def refuse_twice(problems: Problems, columns: Sequence[str], named: Sequence[str
 
 def listed(columns: Sequence[str]) -> str:
     """Return the names of columns for a sentence."""
-    return ", ".join(shown(name) for name in columns[:MOST_NAMED]) + and_more(len(columns) - MOST_NAMED)
+    names = ", ".join(shown(name) for name in columns[:MOST_NAMED]) + and_more(len(columns) - MOST_NAMED)
+    return names or "none"

@@ -318,13 +318,27 @@ def numbered(rows: Table, columns: Sequence[str], order: str = "") -> Table:
 
 
 @_kept
-def coded_values(rows: Table, users: Table, order: str = "") -> Table:
-    """Rows (``user``, ``value``, ``order``): the values with the codes of ``users`` (`numbered`), 0 for nobody."""
-    import ibis
+def coded_values(rows: Table, users: Table, tasks: Table | None, order: str = "") -> Table:
+    """Select ``user``, ``value``, ``task`` and ``order`` of all rows, users and tasks as codes (`numbered`).
 
+    The code of nobody is 0. That of no task is null: such rows come last where rows are sorted.
+    """
+    columns = {"order": order} if order else {}
     coded = rows.left_join(users.rename(user="code"), who_columns(rows))
-    at = coded[order] if order else ibis.literal(0)
-    return coded.select(user=coded["user"].fill_null(0), value=coded["value"], order=at)
+    selected = {"user": _code(coded["user"].fill_null(0)), "value": coded["value"]}
+    if tasks is not None:
+        coded = coded.select(
+            *task_columns(rows), **selected, **{name: coded[name] for name in columns.values()}
+        )
+        coded = coded.left_join(tasks.rename(number="code"), task_columns(rows))
+        selected = {"user": coded["user"], "value": coded["value"], "task": _code(coded["number"])}
+    return coded.select(**selected, **{name: coded[column] for name, column in columns.items()})
+
+
+def _code(column: Any) -> Value:
+    """Return codes in half the bytes: of users and tasks that come back there are at most some 20 million."""
+    code: Value = column.cast("uint32")
+    return code
 
 
 def _amounts_of_pairs(rows: Table) -> tuple[Table, list[str]]:
@@ -334,9 +348,18 @@ def _amounts_of_pairs(rows: Table) -> tuple[Table, list[str]]:
     if "value" in rows.columns:
         value = named["value"]
         square = (value.abs() <= MAX_SQUARED).ifelse(value * value, 0.0)
-        asked |= {"sums": value.sum(), "squares": square.sum(), "least": value.min(), "largest": value.max()}
+        asked |= {"sums": value.sum(), "squares": square.sum()}
         asked = {name: column.cast("float64") if name != "rows" else column for name, column in asked.items()}
     return named.group_by([*who_columns(rows), *task_columns(rows)]).aggregate(**asked), list(asked)
+
+
+@_kept
+def value_range(rows: Table) -> Table:
+    """Return one row (``least``, ``largest``): the ends of the values in rows that name a task."""
+    named = rows.filter(rows["task"].notnull())
+    return named.aggregate(
+        least=named["value"].min().cast("float64"), largest=named["value"].max().cast("float64")
+    )
 
 
 @_kept
@@ -376,12 +399,11 @@ def group_totals(rows: Table) -> Table:
 def coded_pairs(rows: Table, users: Table, tasks: Table) -> Table:
     """Rows (``user``, ``task``, ``rows``): distinct pairs with the codes of users and tasks (`numbered`).
 
-    Where there is a value, also its ``sums``, ``squares``, and the ``least`` and ``largest`` in these rows; the square
-    of one beyond `MAX_SQUARED` counts as 0.
+    Where there is a value, also its ``sums`` and ``squares``; the square of one beyond `MAX_SQUARED` counts as 0.
     """
     named_by = task_columns(rows)
     pairs, asked = _amounts_of_pairs(rows)
     found = pairs.left_join(users.rename(user="code"), who_columns(rows))
     found = found.select(*named_by, *asked, user=found["user"].fill_null(0))
     coded = found.inner_join(tasks.rename(number="code"), named_by)
-    return coded.select("user", *asked, task=coded["number"])
+    return coded.select(*asked, user=_code(coded["user"]), task=_code(coded["number"]))

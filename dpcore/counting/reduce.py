@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput, refusal
-from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, IntArray
+from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, IntArray, read_only
 from dpcore.counting import query, spelling
 from dpcore.counting.duck import Duck, in_part, sql_of
 from dpcore.counting.rejects import PLACES
@@ -42,6 +42,8 @@ MAX_TASKS = 20_000_000
 """Tasks whose numbers of users are kept: 8 bytes each, 160 MB."""
 _WRITE_ALIKE = "Write all in one way first."
 _NONE: FloatArray = np.zeros(0)
+_VALUE_BYTES, _PAIR_BYTES = 16, 32
+"""Bytes outside DuckDB of a value, and of a pair with its sums as it comes."""
 MAX_PAIRS_BACK = 2_000_000
 """Pairs of user and task that come back from an engine, on request: codes and sums, at most 80 MB, never a name."""
 
@@ -125,6 +127,7 @@ class Reduction:
     _nobody: int = 0
     _without_task: int = 0
     _users: Table | None = None
+    _coded: Table | None = None
 
     def reduce(self) -> Reduced:
         """Run the queries.
@@ -367,9 +370,19 @@ class Reduction:
         if too_many or self.passes > 1:
             self._say_not_kept(f"The values of {histogram.num_rows:,} rows", MAX_VALUES if too_many else None)
             return None
-        values = self.run(query.coded_values(rows, self._coded_users(rows), self.order))
-        order = np.lexsort((values["order"], values["user"]))
-        return Values(values["user"][order] - self._lowest, values["value"][order], self.roles.value or "")
+        assert self.duck is not None
+        self.duck.reserve(_VALUE_BYTES * histogram.num_rows)
+        tasks = self._coded_tasks(rows) if self.roles.task is not None else None
+        # One array after another, as each of them is large.
+        coded = dict(self.run(query.coded_values(rows, self._coded_users(rows), tasks, self.order)))
+        users, values = coded.pop("user"), coded.pop("value")
+        # Rows of a pair of user and task stand together, so that its values can be clamped later.
+        order = np.lexsort([*(coded.pop(name) for name in ("order", "task") if name in coded), users])
+        values = read_only(values[order])
+        users = _whole(users[order])
+        del order
+        users -= self._lowest
+        return Values(read_only(users), values, self.roles.value or "")
 
     @property
     def _lowest(self) -> int:
@@ -387,6 +400,13 @@ class Reduction:
         if self._users is None:
             self._users = self.duck.keep("users", query.numbered(rows, query.who_columns(rows), self.order))
         return self._users
+
+    def _coded_tasks(self, rows: Table) -> Table:
+        """Return the codes of tasks, the same for every facet."""
+        assert self.duck is not None
+        if self._coded is None:
+            self._coded = self.duck.keep("tasks", query.numbered(rows, query.task_columns(rows), self.order))
+        return self._coded
 
     def _totals(self, rows: Table, histogram: ContributionHistogram, negative: bool) -> Totals | None:
         column = self.roles.value
@@ -422,7 +442,7 @@ class Reduction:
             self.notes.append(f"{repeat} a user and task that stood before; each pair counts once.")
         if self.duck is None:
             if num_pairs <= min(self.max_pairs or 0, MAX_PAIRS_BACK):
-                reduced.pairs = self._pairs(self.run(query.ranked_pairs(rows)), num_tasks)
+                reduced.pairs = self._pairs(rows, dict(self.run(query.ranked_pairs(rows))), num_tasks)
                 return
             self.notes.append(
                 f"There are {num_pairs:,} pairs of user and group. With --pairs-to and --max-pairs {num_pairs} they "
@@ -437,9 +457,11 @@ class Reduction:
         elif num_pairs > MAX_PAIRS:
             self._say_not_kept(f"The {num_pairs:,} pairs of user and task", MAX_PAIRS)
         else:
-            codes = self.duck.keep("tasks", query.numbered(rows, query.task_columns(rows), self.order))
-            coded = self.run(query.coded_pairs(rows, self._coded_users(rows), codes))
-            reduced.pairs = self._pairs(coded, num_tasks)
+            values = 0 if reduced.values is None else reduced.values.values.size
+            self.duck.reserve(_VALUE_BYTES * values + _PAIR_BYTES * num_pairs)
+            codes = self._coded_tasks(rows)
+            coded = dict(self.run(query.coded_pairs(rows, self._coded_users(rows), codes)))
+            reduced.pairs = self._pairs(rows, coded, num_tasks)
             if num_tasks <= MAX_TASK_NAMES:
                 reduced.task_names = self._task_names(codes)
             return
@@ -472,19 +494,27 @@ class Reduction:
             self.roles.task or "", self.roles.further_task,
         )  # fmt: skip
 
-    def _pairs(self, coded: Columns, num_tasks: int) -> Pairs:
+    def _pairs(self, rows: Table, coded: dict[str, npt.NDArray[Any]], num_tasks: int) -> Pairs:
+        """Build the pairs; ``coded`` is emptied meanwhile, as its arrays are large."""
         order = np.lexsort((coded["task"], coded["user"]))
-        its = {name: cells[order] for name, cells in coded.items()}
-        amounts: dict[str, Any] = {}
-        if self.roles.value is not None and np.abs([its["least"], its["largest"]]).max() <= query.MAX_SQUARED:
-            amounts = {
-                "sums": its["sums"], "sums_of_squares": its["squares"], "value_column": self.roles.value,
-                "value_range": (float(its["least"].min()), float(its["largest"].max())),
-            }  # fmt: skip
+        for name in list(coded):
+            coded[name] = read_only(coded[name][order])
+        del order
         # Codes of `ranked_pairs` begin at 1 whatever is done with rows that name nobody.
-        users = its["user"] - (1 if self.duck is None else self._lowest)
+        users = _whole(coded.pop("user"))
+        users -= 1 if self.duck is None else self._lowest
+        tasks = _whole(coded.pop("task"))
+        tasks -= 1
+        amounts: dict[str, Any] = {}
+        if self.roles.value is not None:
+            ends = {name: float(cell[0]) for name, cell in self.run(query.value_range(rows)).items()}
+            if max(map(abs, ends.values())) <= query.MAX_SQUARED:
+                amounts = {
+                    "sums": coded["sums"], "sums_of_squares": coded["squares"],
+                    "value_column": self.roles.value, "value_range": (ends["least"], ends["largest"]),
+                }  # fmt: skip
         return Pairs(
-            users, its["task"] - 1, num_tasks, self.roles.task or "", rows=its["rows"],
+            read_only(users), read_only(tasks), num_tasks, self.roles.task or "", rows=coded["rows"],
             rows_without_group=self._without_task, further_columns=self.roles.further_task, **amounts,
         )  # fmt: skip
 

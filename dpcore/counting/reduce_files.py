@@ -21,8 +21,8 @@ from dpcore.counting.duck import Duck, give_back, in_part, literal, sql_of
 from dpcore.counting.formats import Format
 from dpcore.counting.parts import Part, safe_path
 from dpcore.counting.reading import Reading
-from dpcore.counting.reduce import NO_COPIES, Found, Reduced, Reduction, said_first, say_copies
-from dpcore.counting.running import Steps
+from dpcore.counting.reduce import MAX_SIZES, NO_COPIES, Found, Reduced, Reduction, said_first, say_copies
+from dpcore.counting.running import Steps, StoppedError
 from dpcore.data.column_names import and_more, shown
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.delimited_text import BLANKS
@@ -119,9 +119,10 @@ class Files:
                         self.notes.append(diagnose.windows_1252(its.part))
                     self._readings[at] = self._recode(at, its.part.encoding)
             with closing(diagnose.TruncationCheck(self._parts, self._stop)) as truncation:
+                self._stop = truncation.should_stop
                 try:
                     reduced = self._mend_and_reduce()
-                except InvalidInput:
+                except (InvalidInput, StoppedError):
                     truncation.verdict()  # What is wrong with a file that was cut off is mostly that.
                     raise
                 finally:
@@ -427,7 +428,10 @@ class Files:
     # --- a histogram, which is counted already ------------------------------------------------------------
 
     def _sizes(self, duck: Duck, roles: Roles) -> Reduced:
-        table = duck.table("source")
+        size, users = _number(roles.size or ""), _number(roles.users or "")
+        # Every other query would read the numbers anew, which takes most of the time.
+        order = [reading.ROW] if self._in_memory else []
+        table = duck.keep("sizes", duck.table("source").select(size, users, *order))
         problems = Problems()
         for role in ("size", "users"):
             its = Roles(TableKind.EVENTS, value=getattr(roles, role), contribution=Contribution.TOTAL)
@@ -437,17 +441,20 @@ class Files:
             reduction.remedy = SIZE_REMEDY
             reduction.refuse_cells(problems)
         problems.raise_if_any()
-        size, users = _number(roles.size or ""), _number(roles.users or "")
         columns = duck.columns(
-            f"SELECT {size} AS size, sum({users}) AS users, count(*) AS rows FROM source "
-            f"WHERE {size} > 0 AND {users} > 0 GROUP BY 1 ORDER BY 1"
+            f"SELECT {size} AS size, sum({users}) AS users, count(*) AS rows FROM sizes "
+            f"WHERE {size} > 0 AND {users} > 0 GROUP BY 1 ORDER BY 1 LIMIT {MAX_SIZES + 1}"
         )
+        if columns["size"].size > MAX_SIZES:
+            where = f"column {shown(self.roles.size or '')}"
+            what = f"there are more than {MAX_SIZES:,} distinct sizes"
+            raise refusal(what, where, "Choose another column, or write sizes in a larger unit")
         masks = {
             f"{size} = 0": ("row of size 0 was", "rows of size 0 were"),
             f"{size} > 0 AND {users} = 0": ("size that nobody has was", "sizes that nobody has were"),
         }
         for mask, words in masks.items():
-            if count := duck.rows(f"SELECT count(*) FROM source WHERE {mask}")[0][0]:
+            if count := duck.rows(f"SELECT count(*) FROM sizes WHERE {mask}")[0][0]:
                 self.notes.append(f"{wording.counted(count, *words)} left out{self._first(mask, count)}.")
         if not columns["size"].size:
             where = f"columns {shown(self.roles.size or '')} and {shown(self.roles.users or '')}"

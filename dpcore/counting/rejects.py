@@ -21,10 +21,13 @@ from dpcore.data.delimited_text import DELIMITER_NAMES, LONG_LINE, QUOTES
 
 PLACES = 3
 """How many places of one kind are named."""
-MANY = 10_000
-"""Lines (short ones: cells) that are refused, above which DuckDB is not asked: it holds 1 kB of each (measured)."""
 SHORT = "MISSING COLUMNS"
+_LONG_QUOTATION = "LONG QUOTATION"
 _SAID = {
+    _LONG_QUOTATION: (
+        f"a quotation mark is opened and not closed within {csv.field_size_limit():,} characters",
+        QUOTES,
+    ),
     "UNQUOTED VALUE": ("a quotation mark is opened and not closed at the end of its field", QUOTES),
     "LINE SIZE OVER MAXIMUM": LONG_LINE,
     "INVALID STATE": ("the line ends or quotation marks do not match the rest of the file", QUOTES),
@@ -59,7 +62,9 @@ class Rejected:
 
 
 def lines_of(duck: Duck, reading: Reading, should_stop: ShouldStop | None = None) -> list[Rejected]:
-    """The lines that cannot be read, by kind.
+    """Return the lines that cannot be read, by kind.
+
+    DuckDB names only lines of which the fields say nothing: it holds 1 kB of every cell that is missing or too many.
 
     Args:
         duck: What refused the file.
@@ -70,18 +75,16 @@ def lines_of(duck: Duck, reading: Reading, should_stop: ShouldStop | None = None
         duckdb.Error: The file cannot be read at all.
     """
     counted = _lines_by_fields(reading.part, should_stop)
-    width = len(reading.part.columns)
-    short = [kind for kind in counted if kind.kind == SHORT and kind.count * width > MANY]
-    if sum(kind.count for kind in counted if kind.kind != SHORT) > MANY:
+    if any(kind.kind != SHORT for kind in counted):
         return counted
-    if short:  # with the missing cells filled in, DuckDB holds none of these lines
+    if counted:  # with the missing cells filled in, DuckDB holds none of these lines
         reading = replace(reading, short_rows=True, alone=True)
     duck.columns(f"SELECT count(COLUMNS(*)) FROM {scan(reading, rejects=True)}")
     rejected = duck.connection.execute(
         f"SELECT error_type::VARCHAR, count(DISTINCT line), list(DISTINCT line ORDER BY line)[:{PLACES}], "
         "arg_min(error_message, line) FROM reject_errors GROUP BY 1 ORDER BY 1"
     ).fetchall()
-    return short + [
+    return counted + [
         Rejected(kind, count, lines, _fields(message)) for kind, count, lines, message in rejected
     ]
 
@@ -109,7 +112,11 @@ def _lines_by_fields(part: Part, should_stop: ShouldStop | None) -> list[Rejecte
             except UnicodeDecodeError:
                 return [Rejected("INVALID UNICODE", 1, (), 0)]
             except csv.Error as error:
-                note("LINE SIZE OVER MAXIMUM" if "limit" in str(error) else "UNQUOTED VALUE")
+                is_long = "limit" in str(error)
+                if is_long and records.line_num > began + 1:
+                    note(_LONG_QUOTATION)
+                    break  # of what follows nobody can tell whether it stands inside
+                note("LINE SIZE OVER MAXIMUM" if is_long else "UNQUOTED VALUE")
             else:
                 # DuckDB takes a delimiter at the end of a line for none.
                 fields = len(record) - (len(record) == columns + 1 and not record[-1])
@@ -147,7 +154,7 @@ def say(
             continue
         what, remedy = _SAID.get(kind.kind, ("the line cannot be read", QUOTES))
         if kind.kind == "TOO MANY COLUMNS":
-            what = f"{kind.fields} fields, but the header names {len(part.columns)}"
+            what = f"{kind.fields:,} fields, but the header names {len(part.columns)}"
             name = DELIMITER_NAMES.get(part.delimiter, "the delimiter")
             text = f"text (or numbers with decimal commas) that contains {name}"
             remedy = f"Put quotation marks around {text}, or add the missing column names"

@@ -23,6 +23,7 @@ from dpcore.counting.parts import Part
 from dpcore.counting.reading import Reading, cells_of
 from dpcore.counting.rejects import at_lines
 from dpcore.counting.running import StoppedError, check_stop
+from dpcore.counting.sheet_xml import AS_CSV, SheetReader, shared_texts, too_many_cells
 from dpcore.counting.text import TooManyCells
 from dpcore.data.column_names import MAX_COLUMNS, titles_above, word_set
 from dpcore.data.delimited_text import BLANKS
@@ -35,16 +36,21 @@ if TYPE_CHECKING:
 MAX_WORKBOOK_BYTES = 1_000_000_000
 """Largest unpacked size of a workbook; some grow a thousandfold when unpacked."""
 MAX_BESIDE_BYTES = 100_000_000
-"""Largest unpacked size of what is read before the first row and cannot be stopped: shared texts and styles. Short
-texts take six times as much in Python."""
+"""Largest unpacked size of all but the sheets. Most of it are shared texts, which take six times as much in Python."""
+MAX_TREE_BYTES = 20_000_000
+"""Largest unpacked size of what openpyxl makes trees of objects of, such as formats."""
+MAX_TREE_TAGS = 300_000
+"""Most tags in it: a kilobyte each in Python, and 64,000 formats of cells are as many as Excel has."""
 MAX_SHEET_ROWS = 1_048_576
 """As many as Excel has. A file may claim any number, and a kilobyte of it unpacks to millions of empty ones."""
 MAX_SHEET_CELLS = 12_000_000
-"""Cells that are looked at, the empty ones before the last of a row among them: half a minute of work."""
+"""Cells that are looked at, and those of the table, as wide as its widest row: half a minute of work."""
+MAX_SHEET_CHARACTERS = 250_000_000
+"""Characters in all cells of a sheet."""
 PACKED_CELLS = 200_000
 """Cells of a sheet that are held as Python objects at most, and a row more."""
-_MERGED = b"<mergeCell "
-_AS_CSV = "Save it as CSV (UTF-8) and choose that file"
+PACKED_CHARACTERS = 10_000_000
+"""Characters that are held so at most, and those of a row more."""
 
 
 def json_table(content: bytes, name: str, most: int | None = None) -> tuple[Table, tuple[str, ...]]:
@@ -187,21 +193,16 @@ def _cell(value: Any) -> str:
 
 
 def workbook_table(path: File, name: str, should_stop: ShouldStop | None = None) -> Table:
-    """The first sheet of an Excel workbook; formulas count with the value Excel last saw, and are not run.
+    """Read the first sheet of an Excel workbook; formulas count with the value Excel last saw, and are not run.
 
     Raises:
         InvalidInput: Damaged, protected, empty, or too large.
     """
     _refuse_bombs(path)
-    import openpyxl
-
+    rows = _SheetRows()
     try:
-        with path.open("rb") as file:
-            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
-            sheets = book.worksheets
-            seen = [sheet for sheet in sheets if sheet.sheet_state == "visible"]
-            sheet = (seen or sheets)[0] if sheets else None
-            rows = _SheetRows() if sheet is None else _sheet_rows(sheet, should_stop)
+        with path.open("rb") as file, _Archive(file) as archive:
+            sheet_name, notes = _read_first_sheet(archive, rows, should_stop)
     except (InvalidInput, StoppedError):
         raise
     except Exception:  # openpyxl raises anything on damaged files, and may quote their cells
@@ -209,10 +210,6 @@ def workbook_table(path: File, name: str, should_stop: ShouldStop | None = None)
         raise refusal(what, remedy="Save it again, or save it as CSV (UTF-8)") from None
     if not rows.numbers:
         raise refusal("the first sheet is empty", remedy="Put the table on the first sheet")
-    notes = [*_merged_cells(path, sheet), *rows.errors()]
-    if len(sheets) > 1:
-        which = "first" if not seen or seen[0] is sheets[0] else "first visible one"
-        notes.insert(0, f"The {which} of {len(sheets)} sheets was read.")
     lines = np.array(rows.numbers, np.int64)
     cells = rows.cells()
     if above := titles_above(cells):
@@ -220,9 +217,59 @@ def workbook_table(path: File, name: str, should_stop: ShouldStop | None = None)
         notes.append(f"The names of the columns are in line {lines[0]:,}; the title above them was left out.")
     header = [str(cell) for cell in cells.iloc[0]]
     table = table_of_cells(header, cells.iloc[1:].reset_index(drop=True), lines, name)
-    of_sheet = "" if sheet is None or sheet is sheets[0] else sheet.title
-    layout = FileLayout(name, FileKind.WORKBOOK, skip=int(lines[0]) - 1, sheet=of_sheet)
+    layout = FileLayout(name, FileKind.WORKBOOK, skip=int(lines[0]) - 1, sheet=sheet_name)
     return replace(table, notes=(*notes, *table.notes), layouts=(layout,))
+
+
+class _Archive(zipfile.ZipFile):
+    """A workbook whose parts that are held as trees of objects are small."""
+
+    def read(self, name: Any, pwd: bytes | None = None) -> bytes:
+        """Return a part."""
+        content = b"" if self.getinfo(name).file_size > MAX_TREE_BYTES else super().read(name, pwd)
+        if not content or content.count(b"<") > MAX_TREE_TAGS or b"<!DOCTYPE" in content:
+            raise ValueError("a list of formats or sheets is longer than Excel can write it")
+        return content
+
+
+def _read_first_sheet(
+    archive: _Archive, rows: _SheetRows, should_stop: ShouldStop | None
+) -> tuple[str, list[str]]:
+    """Read the first visible sheet into ``rows``; return its name, empty for the first of all, and the notes."""
+    from openpyxl.reader.excel import ExcelReader
+    from openpyxl.styles.stylesheet import apply_stylesheet
+    from openpyxl.xml.constants import SHARED_STRINGS
+
+    reader = ExcelReader(archive.fp, read_only=True, data_only=True, keep_links=False)
+    reader.archive = archive
+    reader.read_manifest()
+    reader.read_workbook()
+    apply_stylesheet(archive, reader.wb)
+    sheets = [
+        (sheet, part.target)
+        for sheet, part in reader.parser.find_sheets()
+        if part.target in reader.valid_files and "chartsheet" not in part.Type
+    ]
+    if not sheets:
+        return "", []
+    sheet, part_name = next((each for each in sheets if each[0].state == "visible"), sheets[0])
+    texts: list[str] = []
+    if (shared := reader.package.find(SHARED_STRINGS)) is not None:
+        with archive.open(shared.PartName[1:]) as stream:
+            texts = shared_texts(stream, should_stop)
+    content = SheetReader(reader.wb, texts, MAX_SHEET_ROWS, MAX_SHEET_CELLS, should_stop)
+    with archive.open(part_name) as stream:
+        for number, row in content.rows(stream):
+            rows.add(number, row)
+    is_first = sheet is sheets[0][0]
+    which = "first" if is_first or sheet.state != "visible" else "first visible one"
+    notes = [f"The {which} of {len(sheets)} sheets was read."] if len(sheets) > 1 else []
+    if merged := content.merged_ranges:
+        ranges = wording.counted(merged, "range of cells is", "ranges of cells are")
+        notes.append(
+            f"{ranges} merged: the first cell of each counts, and the others as missing. Fill them first."
+        )
+    return "" if is_first else sheet.name, [*notes, *rows.errors()]
 
 
 # What stands in a cell whose formula failed; a sheet that looks users up has one for every user not found.
@@ -240,7 +287,8 @@ class _SheetRows:
     def __init__(self) -> None:
         self.numbers: list[int] = []
         self._held: list[list[str]] = []
-        self._cells = 0
+        self._held_cells, self._held_characters = 0, 0
+        self._characters, self._widest = 0, 0
         self._packed: list[pd.DataFrame] = []
         self._errors, self._first_error = 0, 0
 
@@ -263,8 +311,16 @@ class _SheetRows:
                 self._errors, self._first_error = self._errors + 1, self._first_error or number
         self.numbers.append(number)
         self._held.append(cells)
-        self._cells += len(cells)
-        if self._cells > PACKED_CELLS:
+        self._held_cells += len(cells)
+        self._held_characters += (characters := sum(map(len, cells)))
+        self._characters += characters
+        self._widest = max(self._widest, len(cells))
+        if self._widest * len(self.numbers) > MAX_SHEET_CELLS:
+            raise too_many_cells(MAX_SHEET_CELLS, number)
+        if self._characters > MAX_SHEET_CHARACTERS:
+            what = f"the cells have more than {MAX_SHEET_CHARACTERS:,} characters"
+            raise refusal(what, f"row {number:,}", "Leave out columns of long text")
+        if self._held_cells > PACKED_CELLS or self._held_characters > PACKED_CHARACTERS:
             self._pack()
 
     def _pack(self) -> None:
@@ -273,7 +329,7 @@ class _SheetRows:
         width = max(map(len, self._held))
         full = [cells + [""] * (width - len(cells)) for cells in self._held]
         self._packed.append(pd.DataFrame(full, dtype="str"))
-        self._held, self._cells = [], 0
+        self._held, self._held_cells, self._held_characters = [], 0, 0
 
     def cells(self) -> pd.DataFrame:
         """All rows, as wide as the widest; what is missing is the empty string. To be called once."""
@@ -294,40 +350,6 @@ class _SheetRows:
         return [f"{cells} an error of a formula, such as #N/A, and {count} as missing {first}."]
 
 
-def _merged_cells(path: File, sheet: Any) -> list[str]:
-    """A note on ranges of merged cells, in which only the first cell holds anything."""
-    number, before, its_path = 0, b"", sheet._worksheet_path
-    with path.open("rb") as file, zipfile.ZipFile(file) as book, book.open(its_path) as content:
-        # They stand behind the rows, and a reader that does not hold the sheet does not tell them.
-        for block in iter(lambda: content.read(1 << 20), b""):
-            number += (before + block).count(_MERGED)
-            before = block[1 - len(_MERGED) :]
-    if not number:
-        return []
-    ranges = wording.counted(number, "range of cells is", "ranges of cells are")
-    return [f"{ranges} merged: the first cell of each counts, and the others as missing. Fill them first."]
-
-
-def _sheet_rows(sheet: Any, should_stop: ShouldStop | None) -> _SheetRows:
-    # The size that a sheet says it has is often wrong; rows beyond it would not be read.
-    sheet.reset_dimensions()
-    rows, cells = _SheetRows(), 0
-    # Rows that are not in the file come as empty ones, however many they are, and so do cells before the first.
-    for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
-        if number % 1_000 == 0:
-            check_stop(should_stop)
-        if number > MAX_SHEET_ROWS:
-            what = f"the sheet has more than {MAX_SHEET_ROWS:,} rows, which Excel cannot have"
-            raise refusal(what, remedy=_AS_CSV)
-        cells += len(row)
-        if cells > MAX_SHEET_CELLS:
-            what = f"the sheet has more than {MAX_SHEET_CELLS:,} cells"
-            raise refusal(what, f"row {number:,}", f"{_AS_CSV}, or leave out columns")
-        if any(value is not None for value in row):
-            rows.add(number, row)
-    return rows
-
-
 def _refuse_bombs(path: File) -> None:
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
@@ -338,7 +360,7 @@ def _refuse_bombs(path: File) -> None:
         raise refusal("the Excel workbook is damaged", remedy="Save it again, or as CSV") from None
     if size > MAX_WORKBOOK_BYTES:
         what = f"the workbook unpacks to {size:,} bytes; at most {MAX_WORKBOOK_BYTES:,} are read"
-        raise refusal(what, remedy=_AS_CSV)
+        raise refusal(what, remedy=AS_CSV)
     if beside > MAX_BESIDE_BYTES:
         what = f"the workbook has {beside:,} bytes beside its sheets; at most {MAX_BESIDE_BYTES:,} are read"
-        raise refusal(what, remedy=_AS_CSV)
+        raise refusal(what, remedy=AS_CSV)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput, refusal
 from dpcore.common.privacy import Disclosure
 from dpcore.common.workspace import Workspace
-from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
+from dpcore.contributions import ContributionHistogram
 from dpcore.counting import formats, query, reading
 from dpcore.counting.duck import MEMORY_LIMIT, Duck, literal, sql_of
 from dpcore.counting.files import Source, open_files
@@ -27,42 +27,17 @@ from dpcore.counting.reduce_files import Files
 from dpcore.counting.running import Steps
 from dpcore.counting.text import read_table
 from dpcore.counting.times import arrow_times, refuse_times
-from dpcore.data.column_names import shown
+from dpcore.data.column_names import refuse_many_columns, shown
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.delimited_text import BLANKS
 from dpcore.data.layout import FileKind, FileLayout, TableLayout
 from dpcore.data.numbers import read_cell
 from dpcore.data.tables import Table, table_of_cells
+from dpcore.data.user_amounts import LARGEST_CELL, UserAmounts
 from dpcore.dataset import Dataset
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table as EngineTable
-
-LARGEST_CELL = 1e15
-"""Cells are clamped to this on both sides, so that no sum of them overflows; bounds go no further."""
-
-
-@dataclass(frozen=True, eq=False)
-class UserAmounts:
-    """What a private selection is drawn from; as private as the data.
-
-    Attributes:
-        histogram: Users by their number of rows; of data that name no user it holds nobody.
-        totals: Each user's sum of the values, of either sign, shape (num_users,); None where no values were read.
-        user_codes: User of every pair of user and group, ascending, shape (num_pairs,).
-        rows: Rows of every pair, likewise.
-        sums: Sum of the values of every pair, likewise; None where no values were read.
-        layout: How the files were read; None for other data.
-        name: What a person calls the data.
-    """
-
-    histogram: ContributionHistogram
-    totals: FloatArray | None = None
-    user_codes: IntArray | None = None
-    rows: IntArray | None = None
-    sums: FloatArray | None = None
-    layout: TableLayout | None = None
-    name: str = ""
 
 
 def read_user_amounts(
@@ -164,6 +139,7 @@ def _parquet_header(path: File, name: str) -> tuple[Part, Table]:
     try:
         with path.open("rb") as opened, pq.ParquetFile(opened) as file:
             columns = [str(field.name) for field in file.schema_arrow]
+            refuse_many_columns(len(columns))
             times = arrow_times(file.schema_arrow)
         with closing(Workspace()) as workspace:
             safe = path if isinstance(path, Held) else safe_path(path, workspace)
@@ -187,6 +163,8 @@ class _Amounts(Files):
 
     amounts: UserAmounts | None = None
     column_problem: InvalidInput | None = None
+    _num_rows: int = 0
+    _cells_without_number: int | None = None
 
     def _open_source(self, duck: Duck) -> None:
         """The view ``source``: all rows as text, and the values as numbers, each cell read by itself."""
@@ -194,6 +172,7 @@ class _Amounts(Files):
         view = "CREATE OR REPLACE TEMP VIEW source AS"
         duck.connection.execute(f"{view} {self._view(self._readings, False)}")
         self._kinds = kinds = duck.table("source").schema()
+        self._num_rows = int(duck.rows("SELECT count(*) FROM source")[0][0])
         if (name := self.roles.value) is None:
             return
         column = f"c{self.columns.index(name)}"
@@ -208,6 +187,8 @@ class _Amounts(Files):
             what = "the column does not hold numbers"
             self.column_problem = refusal(what, f"column {shown(name)}", "Choose another column")
             raise self.column_problem
+        count = f"SELECT count(*) FROM source WHERE NOT coalesce(isfinite({number}), false)"
+        self._cells_without_number = int(duck.rows(count)[0][0])
         finite = f"CASE WHEN isfinite({number}) THEN {number} ELSE 0.0 END"
         self._numbers[column] = f"coalesce(greatest(least({finite}, {LARGEST_CELL}), -{LARGEST_CELL}), 0.0)"
         duck.connection.execute(f"{view} {self._view(self._readings, False)}")
@@ -234,24 +215,31 @@ class _Amounts(Files):
         histogram = ContributionHistogram.nobody()
         if users["size"].size:
             histogram = ContributionHistogram.from_table(users["size"], users["users"])
+        amounts = UserAmounts(
+            histogram,
+            rows_without_user=self._num_rows - histogram.num_rows,
+            cells_without_number=self._cells_without_number,
+        )
         added = "" if roles.value is None else ", sum(value) AS sums"
         if roles.task is None:
             totals = None
             if added:
                 asked = f"SELECT sum(value) AS sums FROM {table} GROUP BY {who}"
                 totals = np.asarray(duck.columns(asked)["sums"], np.float64)
-            return UserAmounts(histogram, totals)
+            return replace(amounts, totals=totals)
         groups = ", ".join(query.task_columns(rows))
         named = f"SELECT {who}, count(*) AS rows{added} FROM {table} WHERE task IS NOT NULL GROUP BY {who}, {groups}"
         pairs = duck.columns(
             f"SELECT * EXCLUDE ({who}), dense_rank() OVER (ORDER BY {who}) AS code FROM ({named})"
         )
         order = np.argsort(pairs["code"], kind="stable")
-        return UserAmounts(
-            histogram,
+        listed = f"SELECT DISTINCT {groups} FROM {table} WHERE task IS NOT NULL"
+        return replace(
+            amounts,
             user_codes=np.asarray(pairs["code"], np.int64)[order],
             rows=np.asarray(pairs["rows"], np.int64)[order],
             sums=np.asarray(pairs["sums"], np.float64)[order] if added else None,
+            num_groups=int(duck.rows(f"SELECT count(*) FROM ({listed})")[0][0]),
         )
 
 

@@ -61,19 +61,29 @@ def and_more(count: int) -> str:
     return f" (and {count:,} more)" if count > 0 else ""
 
 
+def refuse_many_columns(count: int, where: str = "") -> None:
+    """Raise `InvalidInput` if a table has more than `MAX_COLUMNS` columns."""
+    if count > MAX_COLUMNS:
+        what = f"there are {count:,} columns; at most {MAX_COLUMNS:,} are read"
+        raise refusal(what, where, "Keep the columns that say who, what and how much")
+
+
 def checked_names(header: list[str], line: int, problems: Problems, notes: list[str]) -> list[str]:
     """The names in a header, with one for every column that has none."""
     names = [" ".join(cell.split()) for cell in header]
-    if len(names) > MAX_COLUMNS:
-        what = f"there are {len(names):,} columns; at most {MAX_COLUMNS:,} are read"
-        problems.add(what, f"line {line}", "Keep the columns that say who, what and how much")
-        problems.raise_if_any()
+    refuse_many_columns(len(names), f"line {line}")
     kinds = [looks_like_data(cell) for cell in names if cell]
     strong = any(is_header_word(cell) for cell in names)
     if not any(names) or (kinds and (all(kinds) or (any(kinds) and not strong))):
-        problems.add(_NO_HEADER, f"line {line}", _ADD_HEADER)
+        if line:
+            problems.add(_NO_HEADER, f"line {line}", _ADD_HEADER)
+        else:  # The names of Parquet, and of a table in memory, stand in no line.
+            problems.add(
+                "the names of the columns look like data", "", "Name the columns, such as user and value"
+            )
     elif twice := [cell for cell, times in Counter(names).items() if times > 1 and cell]:
-        which = " and ".join(str(k + 1) for k, cell in enumerate(names) if cell == twice[0])
+        places = [str(k + 1) for k, cell in enumerate(names) if cell == twice[0]]
+        which = " and ".join(places[:3]) + and_more(len(places) - 3)
         # Without a usual word the line may be no header, and its cells ids, which are not to be quoted.
         quoted = f' ("{shown(twice[0])}")' if strong else ""
         what = f"columns {which} have the same name{quoted}{and_more(len(twice) - 1)}"
@@ -96,7 +106,8 @@ def titles_above(rows: pd.DataFrame) -> int:
 
     That row has a name for every column, half of them with a usual word in it, and no name stands below it again.
     """
-    for at, cells in enumerate(rows.head(MOST_TITLES + 1).to_numpy(str).tolist()):
+    # An array of texts that NumPy makes has room for the longest in every cell.
+    for at, cells in enumerate(rows.head(MOST_TITLES + 1).to_numpy(object).tolist()):
         filled = [cell for cell in cells if cell]
         if len(filled) <= 1:
             if any(is_header_word(cell) and len(name_words(cell)) <= 2 for cell in filled):
@@ -155,7 +166,7 @@ def _on_top(first: list[str], frame: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     head = frame.head(MOST_TITLES + _LOOKED_AT)
-    return pd.DataFrame([first, *head.to_numpy(str).tolist()], dtype=str)
+    return pd.DataFrame([first, *head.to_numpy(object).tolist()], dtype=str)
 
 
 def _same_shape(name: str, cells: pd.Series) -> bool:

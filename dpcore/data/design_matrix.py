@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import enum
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
-from dpcore.data.column_names import shown
+from dpcore.data.column_names import and_more, shown
 from dpcore.data.column_roles import guess_roles
 from dpcore.data.layout import TableLayout
 from dpcore.data.numbers import Numbers, read_numbers
@@ -104,8 +105,9 @@ def listed(column: str, text: str) -> Feature:
             )
         if len(names) > MAX_LEVELS:
             problems.add(f"there are {len(names):,}; at most {MAX_LEVELS} are handled", where)
-        if twice := sorted({shown(name) for name in names if names.count(name) > 1}):
-            problems.add(f"{', '.join(twice)} stands twice", where, "Write each level once")
+        if twice := sorted(shown(name) for name, times in Counter(names).items() if times > 1):
+            more = and_more(len(twice) - 3)
+            problems.add(f"{', '.join(twice[:3])}{more} stands twice", where, "Write each level once")
     return Feature(column, FeatureKind.CATEGORIES, names[0], tuple(names[1:]))
 
 

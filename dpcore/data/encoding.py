@@ -37,9 +37,14 @@ CONTROL_DELIMITERS = "\x01\x1c\x1d\x1e\x1f"
 _SAVE_AS = "Save it as CSV (UTF-8) and choose that file"
 
 
+def is_blank(content: bytes) -> bool:
+    """Return whether bytes hold nothing but blanks and byte-order marks, in any encoding."""
+    return not content.strip(b" \t\r\n\x00\xef\xbb\xbf\xff\xfe")
+
+
 def refuse_what_is_no_text(content: bytes) -> None:
     """Refuse what is empty, too large, or by its first bytes something else."""
-    if not content.strip(b" \t\r\n\x00\xef\xbb\xbf\xff\xfe"):
+    if is_blank(content):
         what = "the file is empty" if not content else "the file holds nothing but blanks"
         raise refusal(what, remedy="Choose a file with a line of column names and rows under it")
     if len(content) > MAX_BYTES:

@@ -53,8 +53,11 @@ def is_file(path: str | os.PathLike[str]) -> bool:
     """Return True if the file at this path says that it is such a distribution."""
     if not os.path.isfile(path):
         return False
-    with open(path, "rb") as file:
-        return is_one(file.read(_HEAD))
+    try:
+        with open(path, "rb") as file:
+            return is_one(file.read(_HEAD))
+    except OSError:  # Whoever reads the file says why it cannot be read.
+        return False
 
 
 def sizes_of(pairs: Pairs) -> PairSizes:

@@ -1,7 +1,7 @@
 """The sample data that come with the app, as public data sets.
 
-The files lie in ``sample_data`` beside this package, and within `sweet_spot` where that is installed; its README gives
-origin, licence and columns of each.
+The files lie in ``sample_data`` beside this package, and within ``sweet_spot`` where that is installed. Its README
+gives origin, licence and columns of each.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def load(key: str) -> Dataset:
     tasks, called = pd.factorize(frame[roles.task])
     tasks = tasks.astype(np.int64)
     amounts = frame[roles.value].to_numpy(np.float64)
-    order = np.argsort(users, kind="stable")
+    order = np.lexsort((tasks, users))
     return Dataset(
         sample.title, source, Disclosure.PUBLIC, ContributionHistogram.from_counts(np.bincount(users)),
         privacy_unit=roles.privacy_unit,

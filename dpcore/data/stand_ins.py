@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from dataclasses import dataclass
 
-from dpcore.contributions import IntArray
-from dpcore.data.published import Grouped
+import numpy as np
+
+from dpcore.contributions import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionRows:
+    """Rows of a regression with their users.
+
+    Attributes:
+        features: Shape (rows, features).
+        labels: What is predicted, shape (rows,).
+        users: Codes 0 .. num_users - 1, shape (rows,).
+    """
+
+    features: FloatArray
+    labels: FloatArray
+    users: IntArray
 
 
 def sizes_like(users: int, rows: int, largest: int) -> IntArray:
-    """Rows of each user, descending from the largest to 1, with this sum, shape (users,).
+    """Return the rows of each user, descending from the largest to 1, with this sum, shape (users,).
 
     Above 1 they fall as a power of the share of users below; what rounding leaves over falls to users in front.
     """
@@ -25,8 +40,10 @@ def sizes_like(users: int, rows: int, largest: int) -> IntArray:
     return sizes
 
 
-def like_drugs(seed: int, users: int = 502, rows: int = 3107, largest: int = 63) -> Grouped:
-    """Made-up reviews with the sizes of *drugs*, two rated properties and a rating from 1 to 10.
+def like_drugs(seed: int, users: int = 502, rows: int = 3107, largest: int = 63) -> RegressionRows:
+    """Draw reviews with the sizes of *drugs*: two rated properties, and a rating from 1 to 10 as the label.
+
+    A property has a column for each of its five levels but the first.
 
     Source of the sizes: Epasto et al. 2020, section 6.
     """
@@ -35,14 +52,14 @@ def like_drugs(seed: int, users: int = 502, rows: int = 3107, largest: int = 63)
     effect = rng.choice(5, owners.size, p=(0.1, 0.1, 0.2, 0.25, 0.35))
     harm = rng.choice(5, owners.size, p=(0.05, 0.1, 0.2, 0.35, 0.3))
     labels = np.clip(np.rint(1.6 * effect + 0.8 * harm + 1.4 * rng.standard_normal(owners.size)), 1.0, 10.0)
-    names = np.array(["a", "b", "c", "d", "e"])
-    return Grouped({"effect": names[effect], "harm": names[harm]}, labels, owners, "made-up reviews")
+    features = np.column_stack([levels == level for levels in (effect, harm) for level in range(1, 5)])
+    return RegressionRows(features.astype(np.float64), labels, owners)
 
 
-def like_news(seed: int) -> Grouped:
-    """Made-up posts with the sizes of *news*: 3,452 rows of 297 users, the largest with 878; counts up to 71.
+def like_news(seed: int) -> RegressionRows:
+    """Draw posts with the sizes of *news*: 3,452 rows of 297 users, the largest with 878; counts up to 71.
 
-    A post has its final count by a law with a heavy tail, and at each full hour a part of it, which never falls.
+    The final count of a post has a heavy tail; at each full hour the post has a part of it, which never falls.
 
     Source of the sizes: Epasto et al. 2020, section 6.
     """
@@ -50,8 +67,8 @@ def like_news(seed: int) -> Grouped:
     owners = np.repeat(np.arange(297), sizes_like(297, 3452, 878))
     labels = np.minimum(np.floor(np.exp(rng.normal(0.5, 1.2, owners.size))), 71.0)
     seen = np.zeros_like(labels)
-    features: dict[str, npt.NDArray[np.generic]] = {}
-    for hour in range(1, 11):
+    features: list[FloatArray] = []
+    for _ in range(10):
         seen = seen + rng.binomial((labels - seen).astype(np.int64), 0.12)
-        features[f"hour {hour}"] = seen.copy()
-    return Grouped(features, labels, owners, "made-up posts")
+        features.append(seen)
+    return RegressionRows(np.column_stack(features), labels, owners)

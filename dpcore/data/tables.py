@@ -95,7 +95,10 @@ def table_of_cells(
     notes: list[str] = []
     names = checked_names(list(header), int(lines[0]), problems, notes)
     if not len(cells):
-        problems.add("there is a header and no rows", f"line {lines[0]}", "Add a row for each contribution")
+        what, place = (
+            ("there is a header and no rows", f"line {lines[0]}") if lines[0] else ("there are no rows", "")
+        )
+        problems.add(what, place, "Add a row for each contribution")
     problems.raise_if_any()
     frame = pd.DataFrame(cells, dtype=str)
     frame.columns = pd.Index(names)

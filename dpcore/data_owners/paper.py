@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-
-import numpy as np
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from dpcore.answer import Axis, Look, Scale
-from dpcore.answer.paper_figure import Brings, Line, PaperFigure
-from dpcore.data import published
-from dpcore.data.published import File, Pictures
+from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.data_owners.bounds import Unit
-from dpcore.data_owners.labelled import Labelled, split, unit_records
+from dpcore.data_owners.labelled import Labelled, split
 from dpcore.data_owners.study import Form, Records, Study, run
 from dpcore.data_owners.training import TrainingOptions
 
@@ -28,23 +24,15 @@ AT = 128
 """Owners of figure 1 as it is drawn here."""
 ROUNDS = 5
 """Runs: the paper's number."""
-PAPERS_SETTING = (
-    "The paper trains a convolutional network in federated rounds on 10,000 records of MNIST, of which every "
-    "owner lacks two of ten classes; δ = 1e-4."
-)
 SETTING = (
-    f"{PAPERS_SETTING} Its data may not be passed on: these are 4,000 generated records of ten classes, of which "
-    "every "
-    "owner lacks a fifth too, and the model is linear."
+    "The paper trains a convolutional network in federated rounds on 10,000 records of MNIST, of which every "
+    "owner lacks two of ten classes; δ = 1e-4. Its data may not be passed on: these are 4,000 generated records of "
+    "ten classes, of which every owner lacks a fifth too, and the model is linear."
 )
 WHY = (
     "Other data and another model, so that only directions can be compared. A linear model has 310 parameters "
     "where the network has some 30,000, and needs far less noise: where the paper's private models fail with few "
     "owners, ours do not. Without collaboration both lose accuracy as owners hold fewer records."
-)
-WHY_ON_PICTURES = (
-    "The model is linear, with 1,970 parameters where the network has some 30,000: without privacy it is less "
-    "accurate, and with privacy it needs less noise."
 )
 OWNER = (
     "Its private accuracies are low with few owners and rise up to 128 of them, as if its noise hid an owner's whole "
@@ -63,7 +51,6 @@ NAMES = {
     Form.JOINT: ("Joint privacy", Look.CAP, "diamond"),
 }
 PRIVATE = (Form.FULL, Form.JOINT)
-Printed = Mapping[Form, tuple[float, ...]]
 TABLE_1 = {
     Form.ALONE: (0.9445, 0.9457, 0.9209, 0.8639, 0.7678, 0.7240),
     Form.PLAIN: (0.9602, 0.9468, 0.9402, 0.9376, 0.9196, 0.9326),
@@ -71,19 +58,6 @@ TABLE_1 = {
     Form.JOINT: (0.4658, 0.3207, 0.7651, 0.8169, 0.7835, 0.7423),
 }
 """MNIST, ε = 1, mean over the paper's 5 runs, as printed."""
-FASHION = {
-    Form.ALONE: (0.8888, 0.8575, 0.8498, 0.7506, 0.6489, 0.6355),
-    Form.PLAIN: (0.8759, 0.8301, 0.8232, 0.7676, 0.8010, 0.8242),
-    Form.FULL: (0.4560, 0.4044, 0.5354, 0.6593, 0.6749, 0.6484),
-    Form.JOINT: (0.4533, 0.4205, 0.5564, 0.6719, 0.6908, 0.6667),
-}
-"""The same for FashionMNIST."""
-FASHION_SPREAD = {
-    Form.ALONE: (0.0253, 0.0135, 0.0041, 0.0017, 0.0004, 0.0007),
-    Form.PLAIN: (0.0042, 0.0078, 0.0088, 0.0123, 0.0018, 0.0069),
-    Form.FULL: (0.0142, 0.0473, 0.0249, 0.0137, 0.0160, 0.0227),
-    Form.JOINT: (0.0121, 0.0539, 0.0207, 0.0272, 0.0145, 0.0062),
-}
 SPREAD_1 = {
     Form.ALONE: (0.0069, 0.0038, 0.0010, 0.0010, 0.0015, 0.0001),
     Form.PLAIN: (0.0017, 0.0014, 0.0037, 0.0043, 0.0028, 0.0093),
@@ -113,8 +87,8 @@ def _records(seed: int) -> Labelled:
 
 
 @dataclass(frozen=True)
-class Trained:
-    """What models are trained on.
+class AccuracyStudy:
+    """Accuracies of trained models, each trained once.
 
     Attributes:
         records: By the seed of a run.
@@ -133,16 +107,16 @@ class Trained:
         records_per_user: int = 1,
         forms: tuple[Form, ...] = tuple(NAMES),
     ) -> dict[Form, float]:
-        """Test accuracy of some forms; nothing where an owner has fewer records than a user would."""
+        """Return the test accuracy of some forms; nothing where an owner has fewer records than a user would."""
         data = self.records(seed)
         if records_per_user > split(data, seed)[0].labels.size // owners:
             return {}
-        # What ε and the unit do not matter to is the same in many places of a figure.
-        place = {
+        # Models without privacy do not depend on ε and the unit: many points of a figure share them.
+        settings = {
             form: (form, owners, seed, *((epsilon, unit, records_per_user) if form.is_private else ()))
             for form in forms
         }
-        missing = tuple(form for form in forms if place[form] not in self._known)
+        missing = tuple(form for form in forms if settings[form] not in self._known)
         if missing:
             study = Study(
                 (owners,),
@@ -154,48 +128,34 @@ class Trained:
                 options=self.options,
                 forms=missing,
             )
-            found = run(study, data).accuracy
-            self._known.update({place[form]: float(found[form].ravel()[0]) for form in missing})
-        return {form: self._known[place[form]] for form in forms}
+            accuracy = run(study, data).accuracy
+            self._known.update({settings[form]: float(accuracy[form].ravel()[0]) for form in missing})
+        return {form: self._known[settings[form]] for form in forms}
 
     @functools.cached_property
     def _known(self) -> dict[tuple[object, ...], float]:
         return {}
 
     def over_owners(self, owners: float, seed: int) -> dict[str, float]:
-        """Of table 1: every form, and joint privacy with a whole owner protected."""
-        found = {form.value: x for form, x in self.accuracies(int(owners), 1.0, seed).items()}
+        """Run table 1: every form, and joint privacy with a whole owner protected."""
+        accuracies = {form.value: x for form, x in self.accuracies(int(owners), 1.0, seed).items()}
         owner = self.accuracies(int(owners), 1.0, seed, Unit.OWNER, forms=(Form.JOINT,))
-        return found | {OWNERS_LINE: owner[Form.JOINT]}
+        return accuracies | {OWNERS_LINE: owner[Form.JOINT]}
 
     def over_epsilon(self, epsilon: float, seed: int) -> dict[str, float]:
-        """Of figure 1."""
+        """Run figure 1."""
         return {form.value: x for form, x in self.accuracies(AT, epsilon, seed).items()}
 
     def over_records(self, records: float, seed: int) -> dict[str, float]:
-        """Of table 4, whose users are protected."""
-        found: dict[str, float] = {}
+        """Run table 4, whose users are protected."""
+        accuracies: dict[str, float] = {}
         for owners in (4, 256):
-            made = self.accuracies(owners, 1.0, seed, Unit.USER, int(records), PRIVATE)
-            found |= {f"{form.value}_{owners}": made.get(form, math.nan) for form in PRIVATE}
-        return found
+            by_form = self.accuracies(owners, 1.0, seed, Unit.USER, int(records), PRIVATE)
+            accuracies |= {f"{form.value}_{owners}": by_form.get(form, math.nan) for form in PRIVATE}
+        return accuracies
 
 
 OWNERS_LINE = "joint_owner"
-TAKEN = 12_500
-"""Pictures: 10,000 to learn from, as in the paper, and 2,500 to test on."""
-ON_PICTURES = TrainingOptions(rate=16.0, personal_steps=40)
-"""Rate and steps for records of 196 grey values, chosen on other seeds than those shown."""
-
-
-def of_pictures(held: Pictures, seed: int) -> Labelled:
-    """Some of the pictures, drawn at random, as means of 2 x 2 pixels."""
-    rows = np.random.default_rng((seed, 28)).permutation(held.labels.size)[:TAKEN]
-    half = held.pixels.shape[1] // 2
-    means = held.pixels[rows].reshape(-1, half, 2, half, 2).mean(axis=(2, 4)).reshape(-1, half * half)
-    return Labelled(unit_records(means), held.labels[rows], 10, held.name or "pictures")
-
-
 ACCURACY = Axis("test accuracy", "", (0.0, 1.0), Scale.PERCENT, number=".1%")
 
 
@@ -203,121 +163,81 @@ def _marked(values: tuple[float, ...]) -> tuple[tuple[float, str], ...]:
     return tuple((value, f"{value:,.0f}") for value in values)
 
 
-def _figures(
-    of: Trained, setting: str, why: str, mean: Printed = TABLE_1, spread: Printed = SPREAD_1
-) -> tuple[PaperFigure, ...]:
-    """The three, on what models are trained on; numbers are theirs of table 1, empty for none."""
-    first_row = {form: (numbers[OWNERS.index(AT)], None, None, None, None) for form, numbers in mean.items()}
-    fourth = mean is TABLE_1
-    return (
-        PaperFigure(
-            "huang-table-1",
-            PAPER,
-            "Table 1",
-            "accuracy over the number of owners",
-            f"ε = 1. {setting}",
-            "Data owners",
-            "Accuracy",
-            Axis("owners, n", "", (3.5, 590.0), number=",", marked=_marked(OWNERS)),
-            ACCURACY,
-            OWNERS,
-            (
-                Line(OWNERS_LINE, "Joint privacy of a whole owner", Look.CAP, "diamond", "dash"),
-                *(
-                    Line(
-                        form.value, name, look, symbol, theirs=mean.get(form, ()), spread=spread.get(form, ())
-                    )
-                    for form, (name, look, symbol) in NAMES.items()
-                ),
-            ),
-            of.over_owners,
-            ROUNDS,
-            f"{why} {OWNER}",
-        ),
-        PaperFigure(
-            "huang-figure-1",
-            PAPER,
-            "Figure 1",
-            f"accuracy over ε, {AT} owners",
-            setting,
-            "Data owners",
-            "Accuracy",
-            Axis("privacy budget ε", "", (0.9, 110.0), marked=_marked(EPSILONS)),
-            ACCURACY,
-            EPSILONS,
-            tuple(
-                Line(form.value, name, look, symbol, theirs=first_row.get(form, ()))
+GENERATED = AccuracyStudy()
+FIGURES = (
+    PaperFigure(
+        "huang-table-1",
+        PAPER,
+        "Table 1",
+        "accuracy over the number of owners",
+        f"ε = 1. {SETTING}",
+        "Data owners",
+        "Accuracy",
+        Axis("owners, n", "", (3.5, 590.0), number=",", marked=_marked(OWNERS)),
+        ACCURACY,
+        OWNERS,
+        (
+            Line(OWNERS_LINE, "Joint privacy of a whole owner", Look.CAP, "diamond", "dash"),
+            *(
+                Line(form.value, name, look, symbol, theirs=TABLE_1[form], spread=SPREAD_1[form])
                 for form, (name, look, symbol) in NAMES.items()
             ),
-            of.over_epsilon,
-            ROUNDS,
-            f"{why} The paper prints numbers at ε = 1 only (its table 1).",
         ),
-        PaperFigure(
-            "huang-table-4",
-            PAPER,
-            "Table 4",
-            "accuracy over the records of one user, who is protected",
-            f"ε = 1, 4 and 256 owners. {setting}",
-            "Data owners",
-            "Accuracy",
-            Axis("records per user, m/r", "", (0.9, 22.0), marked=_marked(RECORDS_PER_USER)),
-            ACCURACY,
-            RECORDS_PER_USER,
-            tuple(
-                Line(
-                    f"{form.value}_{owners}",
-                    f"{NAMES[form][0]}, {owners} owners",
-                    NAMES[form][1],
-                    NAMES[form][2],
-                    "solid" if owners == 4 else "dash",
-                    TABLE_4[owners, form] if fourth else (),
-                    SPREAD_4[owners, form] if fourth else (),
-                )
-                for owners in (4, 256)
-                for form in PRIVATE
-            ),
-            of.over_records,
-            ROUNDS,
-            f"{why} {GROUP}",
+        GENERATED.over_owners,
+        ROUNDS,
+        f"{WHY} {OWNER}",
+    ),
+    PaperFigure(
+        "huang-figure-1",
+        PAPER,
+        "Figure 1",
+        f"accuracy over ε, {AT} owners",
+        SETTING,
+        "Data owners",
+        "Accuracy",
+        Axis("privacy budget ε", "", (0.9, 110.0), marked=_marked(EPSILONS)),
+        ACCURACY,
+        EPSILONS,
+        tuple(
+            Line(
+                form.value,
+                name,
+                look,
+                symbol,
+                theirs=(TABLE_1[form][OWNERS.index(AT)], None, None, None, None),
+            )
+            for form, (name, look, symbol) in NAMES.items()
         ),
-    )
-
-
-def on_pictures(files: Sequence[File]) -> tuple[PaperFigure, ...]:
-    """The three on MNIST or FashionMNIST.
-
-    Raises:
-        InvalidInput: The files are no such pictures.
-    """
-    held = published.pictures(files)
-    taken = functools.lru_cache(maxsize=2)(lambda seed: of_pictures(held, seed))
-    name = held.name or "these pictures"
-    setting = (
-        f"{PAPERS_SETTING} These are {min(TAKEN, held.labels.size):,} pictures of {name}, drawn anew in each run, of "
-        "which a fifth is for testing, as means of 2 x 2 pixels, and the model is linear."
-    )
-    mean, spread = {"MNIST": (TABLE_1, SPREAD_1), "FashionMNIST": (FASHION, FASHION_SPREAD)}.get(
-        held.name, ({}, {})
-    )
-    made = _figures(Trained(taken, ON_PICTURES), setting, WHY_ON_PICTURES, mean, spread)
-    return tuple(replace(figure, data=name) for figure in made)
-
-
-BRINGS = (
-    "MNIST or FashionMNIST: the IDX files of pictures and of labels of the training part, packed or not, or one "
-    "`.npz` file with `x_train` and `y_train`"
-)
-
-
-def _brings(at: int) -> Brings:
-    return Brings(BRINGS, lambda files: on_pictures(files)[at])
-
-
-FEW = " With 256 owners each holds 12 records, so that a user cannot have 20."
-FIGURES = tuple(
-    replace(
-        figure, brings=_brings(at), setting=figure.setting + (FEW if figure.key == "huang-table-4" else "")
-    )
-    for at, figure in enumerate(_figures(Trained(), SETTING, WHY))
+        GENERATED.over_epsilon,
+        ROUNDS,
+        f"{WHY} The paper prints numbers at ε = 1 only (its table 1).",
+    ),
+    PaperFigure(
+        "huang-table-4",
+        PAPER,
+        "Table 4",
+        "accuracy over the records of one user, who is protected",
+        f"ε = 1, 4 and 256 owners. {SETTING} With 256 owners each holds 12 records, so that a user cannot have 20.",
+        "Data owners",
+        "Accuracy",
+        Axis("records per user, m/r", "", (0.9, 22.0), marked=_marked(RECORDS_PER_USER)),
+        ACCURACY,
+        RECORDS_PER_USER,
+        tuple(
+            Line(
+                f"{form.value}_{owners}",
+                f"{NAMES[form][0]}, {owners} owners",
+                NAMES[form][1],
+                NAMES[form][2],
+                "solid" if owners == 4 else "dash",
+                TABLE_4[owners, form],
+                SPREAD_4[owners, form],
+            )
+            for owners in (4, 256)
+            for form in PRIVATE
+        ),
+        GENERATED.over_records,
+        ROUNDS,
+        f"{WHY} {GROUP}",
+    ),
 )

@@ -64,8 +64,8 @@ class Recalls:
     """Recall of all models on some choices, each computed once.
 
     Attributes:
-        choices: What users chose, of a seed; the same at each where it was brought. Beside it the planted traits of the
-            items, shape (num_items, rank); None where nobody planted them.
+        choices: The choices of a seed, and the planted traits of the items, shape (num_items, rank); None without
+            traits.
         free: Settings of the model without privacy.
         known: What was computed, by what was asked.
         alike: Likewise of nearest items.
@@ -156,16 +156,7 @@ def _unit(vectors: FloatArray) -> FloatArray:
 OF_FILMS = Recalls(lambda seed: _choices(MOVIES, seed))
 OF_SONGS = Recalls(lambda seed: _choices(SONGS, seed))
 
-SAYS = {
-    "krichene-figure-2": "The paper says that adaptive weights are best at every ε.",
-    "krichene-figure-4-recall": "The paper says that larger μ are better on the rare fifths and worse on the most "
-    "popular one.",
-    "krichene-figure-10": "The paper says that μ = 1/4 is best, and with least squares 1/4 to 1/2 about as good.",
-    "krichene-figure-11": "The paper says that adaptive weights share more with the model without privacy than tail "
-    "sampling does.",
-}
-"""What the paper says of these figures, whatever choices they are made of."""
-RECALL = Axis("recall at 20", "", (0.0, 0.5), Scale.LINEAR)
+RECALL = Axis("recall at 20", scale=Scale.LINEAR)
 NEAREST_LINES = tuple(
     Line(
         f"{kind}_{epsilon:g}",
@@ -194,7 +185,7 @@ _MOVIES_FIGURE = PaperFigure(
     tuple(Line(model.name.lower(), name, look, symbol) for model, (name, look, symbol) in KEPT.items()),
     OF_FILMS.over_epsilon,
     10,
-    f"{SAYS['krichene-figure-2']} "
+    "The paper says that adaptive weights are best at every ε. "
     "Here they are from ε = 5 on. At ε = 1 noise hides taste, and no scheme recalls more than what is popular "
     "by noisy counts, a baseline that the paper lacks: it has seventeen times as many users.",
 )
@@ -220,7 +211,7 @@ FIGURES = (
         ),
         OF_FILMS.by_fifth,
         10,
-        f"{SAYS['krichene-figure-4-recall']} "
+        "The paper says that larger μ are better on the rare fifths and worse on the most popular one. "
         "So it is here, and μ = 1/2 recalls more than tail sampling on every fifth but that one.",
     ),
     replace(
@@ -230,7 +221,7 @@ FIGURES = (
         title="recall over ε, a catalogue of songs",
         setting=SONG_DATA,
         run=OF_SONGS.over_epsilon,
-        differs=f"{SAYS['krichene-figure-2']} "
+        differs="The paper says that adaptive weights are best at every ε. "
         "Here they are at ε = 5 and 10, and "
         "alike with tail sampling at 20. At ε = 1 what is popular by noisy counts is best, a baseline that the paper "
         "lacks; it has 57 times as many users.",
@@ -252,7 +243,7 @@ FIGURES = (
         ),
         OF_FILMS.over_exponent,
         10,
-        f"{SAYS['krichene-figure-10']} "
+        "The paper says that μ = 1/4 is best, and with least squares 1/4 to 1/2 about as good. "
         "So it is here at ε = 20; at ε = 1 and 5, where more noise meets fewer users, smaller μ are better.",
     ),
     PaperFigure(
@@ -269,7 +260,7 @@ FIGURES = (
         NEAREST_LINES,
         OF_FILMS.overlap,
         10,
-        f"{SAYS['krichene-figure-11']} "
+        "The paper says that adaptive weights share more with the model without privacy than tail sampling does. "
         "So it is here at ε = 20, on every fifth. At ε = 1 both share what chance gives, 20 of 1,199: so few "
         "users teach nothing of an item's neighbours.",
     ),
@@ -284,7 +275,7 @@ FIGURES = (
         "Factorisation",
         "Nearest items",
         FIFTHS,
-        Axis("likeness of planted traits", "", (-0.1, 1.0), Scale.LINEAR),
+        Axis("likeness of planted traits", scale=Scale.LINEAR),
         tuple(float(n) for n in range(1, BUCKETS + 1)),
         (Line("no_privacy", "Without privacy", Look.SAMPLING, "triangle-up"), *NEAREST_LINES),
         OF_FILMS.likeness,

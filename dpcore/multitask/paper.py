@@ -39,7 +39,7 @@ FIGURES = (
         "Many tasks",
         "Experiment",
         EXPONENT,
-        Axis("root mean squared error", "", (0.01, 1.0)),
+        Axis("root mean squared error"),
         EXPONENTS,
         tuple(
             Line(

@@ -1,11 +1,10 @@
-"""The figures and tables of the four papers that can be made again, some of them on data that a person brings."""
+"""The figures and tables of the four papers that can be made again."""
 
 from __future__ import annotations
 
 from dpcore.answer.paper_figure import PaperFigure
 from dpcore.data_owners import paper as huang
 from dpcore.factorisation import paper as krichene
-from dpcore.factorisation import paper_brought
 from dpcore.factorisation import paper_recall as krichene_recall
 from dpcore.learning import paper as amin_learning
 from dpcore.multitask import paper as krichene_tasks
@@ -19,14 +18,15 @@ FIGURES: tuple[PaperFigure, ...] = (
     *amin.FIGURES,
     *amin_learning.FIGURES,
     *huang.FIGURES,
-    *(paper_brought.brought(figure) for figure in (*krichene.FIGURES, *krichene_recall.FIGURES)),
+    *krichene.FIGURES,
+    *krichene_recall.FIGURES,
     *krichene_tasks.FIGURES,
 )
 """All, by paper and in its order."""
 
 
 def named(key: str) -> PaperFigure:
-    """The figure with this key.
+    """Return the figure with this key.
 
     Raises:
         KeyError: There is none.

@@ -1,4 +1,4 @@
-"""All numbered items of the four papers: where each stands, and what differs. It makes ``docs/papers.md``."""
+"""All numbered items of the four papers: where each stands, and what differs."""
 
 from __future__ import annotations
 
@@ -61,31 +61,15 @@ class Paper:
 
 
 @functools.cache
-def _held() -> dict[str, Any]:
+def load_content() -> dict[str, Any]:
+    """Read ``items.toml``: head and tail of ``docs/papers.md``, and the papers."""
     return tomllib.loads(resources.files("dpcore.papers").joinpath("items.toml").read_text(encoding="utf-8"))
 
 
 @functools.cache
 def papers() -> tuple[Paper, ...]:
-    """All four."""
+    """Return all four."""
     return tuple(
-        Paper(held["title"], held["introduction"], tuple(Item(**item) for item in held["items"]))
-        for held in _held()["papers"]
+        Paper(paper["title"], paper["introduction"], tuple(Item(**item) for item in paper["items"]))
+        for paper in load_content()["papers"]
     )
-
-
-def markdown() -> str:
-    """``docs/papers.md``."""
-    held = _held()
-    parts = [held["head"].rstrip("\n")]
-    for paper in papers():
-        rows = [f"| {i.items} | {i.says} | {i.places} | {i.code} | {i.differs} |" for i in paper.items]
-        table = "\n".join(
-            [
-                "| item | what it says | page, tab | code | what differs, or why it is left out |",
-                "|---|---|---|---|---|",
-                *rows,
-            ]
-        )
-        parts.append(f"## {paper.title}\n\n{paper.introduction}\n\n{table}")
-    return "\n\n".join([*parts, held["tail"].strip("\n")]) + "\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.dataset import Pairs
+from dpcore.dataset import Pairs, Values
 
 MAX_GROUPS = 100_000_000
 """Groups of a public list. Those without rows are alike, and cost nothing: one entry stands for them."""
@@ -173,6 +173,48 @@ class UserGroupPairs:
             pairs.sums,
             pairs.sums_of_squares,
             pairs.value_range,
+        )
+
+    @classmethod
+    def from_clamped(
+        cls, pairs: Pairs, values: Values, lower: float, upper: float, num_groups: int | None = None
+    ) -> UserGroupPairs | None:
+        """Add up clamped values in place of the values.
+
+        Args:
+            pairs: With rows and sums.
+            values: The same rows, sorted by user and group; those without a group stand last among a user's.
+            lower: Lower end L of the range, in the values' unit.
+            upper: Upper end U.
+            num_groups: As for `from_facet`.
+
+        Returns:
+            The pairs; None if the values stand in another order.
+        """
+        assert pairs.rows is not None
+        assert pairs.sums is not None
+        ends = np.cumsum(pairs.rows)
+        starts = ends - pairs.rows
+        user_starts = np.searchsorted(values.user_codes, pairs.user_codes)
+        first_pairs = np.searchsorted(pairs.user_codes, pairs.user_codes)
+        # How many rows without a group, of earlier users, stand before each pair.
+        skipped = user_starts - starts[first_pairs]
+        rows = np.arange(ends[-1]) + np.repeat(skipped, pairs.rows)
+        if rows[-1] >= values.values.size:
+            return None
+        named = values.values[rows]
+        sizes = np.add.reduceat(np.abs(named), starts)
+        if np.any(np.abs(np.add.reduceat(named, starts) - pairs.sums) > 1e-9 * sizes):
+            return None
+        clamped = np.clip(named, lower, upper)
+        return cls.from_facet(
+            replace(
+                pairs,
+                sums=np.add.reduceat(clamped, starts),
+                sums_of_squares=np.add.reduceat(clamped**2, starts),
+                value_range=(float(clamped.min()), float(clamped.max())),
+            ),
+            num_groups,
         )
 
     @cached_property

@@ -26,7 +26,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import mechanisms, wording
+from dpcore.common import mechanisms
 from dpcore.common.checks import EPSILON_RANGE, Problems, require
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, IntArray
@@ -293,5 +293,5 @@ def choose(
 def shown(choice: PrivateChoice) -> str:
     """The chosen number for a person: whole numbers with separators, eighths with up to three decimals."""
     if choice.problem.unit != 1.0:
-        return wording.number(choice.value, 12)
+        return f"{choice.value:,.12g}"
     return f"{choice.value:,.0f}" if choice.value == int(choice.value) else f"{choice.value:,.3f}".rstrip("0")

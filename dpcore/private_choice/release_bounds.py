@@ -43,8 +43,6 @@ from dpcore.answer.setting import ReleaseSetting
 from dpcore.common.errors import refusal
 from dpcore.common.noise_error import unit_scale
 from dpcore.contributions import ContributionHistogram, FloatArray
-from dpcore.data.totals_per_user import sums_per_user
-from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
 from dpcore.learning.error_bound import THEOREM_FACTOR
 from dpcore.private_choice.choice import ChoiceProblem, SmallFirst
@@ -197,36 +195,6 @@ def of_total(
     return BoundDraw(
         Bounded.TOTAL, setting, RankedSum(price, margin), epsilon_choice, largest, float(f"{unit:.0e}")
     )
-
-
-def drawable_totals(data: Dataset) -> FloatArray | None:
-    """One total per user of the column that is summed; None where only bins of them are kept, or there is none."""
-    if data.totals is not None and data.totals.column:
-        return None if data.totals.users is not None else np.asarray(data.totals.totals, dtype=np.float64)
-    return None if data.values is None else sums_per_user(data.values)
-
-
-def column_of(draw: BoundDraw, data: Dataset) -> str:
-    """Whose totals are bounded; empty for rows."""
-    if draw.wanted is not Bounded.TOTAL:
-        return ""
-    if data.totals is not None and data.totals.column:
-        return data.totals.column
-    return "" if data.values is None else data.values.column
-
-
-def drawn_from(draw: BoundDraw, data: Dataset) -> ContributionHistogram:
-    """What the bound is drawn from: rows per user, or users' totals in units; private.
-
-    Raises:
-        InvalidInput: There is no total for each user.
-    """
-    if draw.wanted is not Bounded.TOTAL:
-        return data.histogram
-    totals = drawable_totals(data)
-    if totals is None:
-        raise refusal("there is no total for each user to draw a bound from")
-    return in_units(totals, draw.unit, draw.largest)
 
 
 def in_units(totals: FloatArray, unit: float, largest: int) -> ContributionHistogram:

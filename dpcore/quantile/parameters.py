@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.common import wording
-from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.checks import EPSILON_RANGE, Problems, shown
 from dpcore.common.privacy import Neighbours
 from dpcore.common.text_fields import MAX_TEXT
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
@@ -268,7 +268,10 @@ class QuantileParameters:
 def _numbers(problems: Problems, **named: str | None) -> list[float] | None:
     """The numbers of a text, parted by commas, semicolons or blanks; None, with the problem, where it has others."""
     ((name, text),) = named.items()
-    if not isinstance(text, str) or not text.strip():
+    if text is not None and not isinstance(text, str):
+        problems.add(f"{name} must be text, such as '0.25, 0.5'; got {shown(text)}")
+        return None
+    if text is None or not text.strip():
         problems.add(f"{name} is empty", remedy="Enter numbers with commas between them")
         return None
     if len(text) > MAX_TEXT:

@@ -16,7 +16,7 @@ from dpcore.common.mechanisms import LaplaceRelease, laplace
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts, float_above
 from dpcore.contributions import FloatArray
 from dpcore.regression.estimate import FEASIBILITY, LinearEstimate, coefficient_variances
-from dpcore.regression.prediction import checked_labels
+from dpcore.regression.prediction import numeric_labels
 from dpcore.regression.problem import RegressionProblem
 
 MECHANISM = "Laplace"
@@ -49,13 +49,17 @@ def _facts(epsilon: float) -> ReleaseFacts:
 
 
 def clip_labels(problem: RegressionProblem, labels: npt.ArrayLike, low: float = 0.0) -> FloatArray:
-    """Labels moved into [low, low + B]; ``low`` must be chosen without a look at the labels.
+    """Return the labels moved into [low, low + B]; one that is not a number counts as ``low``.
+
+    ``low`` must be chosen without a look at the labels.
 
     Raises:
-        InvalidInput: Not one finite number per row, or ``low`` not finite.
+        InvalidInput: Not one number per row, or ``low`` not finite.
     """
     require.finite(low=low)
-    return np.clip(checked_labels(problem, labels), *_interval(problem, low))
+    given = numeric_labels(problem, labels)
+    # One label must not decide whether there is a release; infinite ones go to the nearer end.
+    return np.where(np.isnan(given), float(low), np.clip(given, *_interval(problem, low)))
 
 
 def _interval(problem: RegressionProblem, low: float) -> tuple[float, float]:
@@ -124,8 +128,7 @@ def draw_coefficients(
     # All that can be refused is refused before the charge: after it, noise may have been drawn.
     if not estimate.infeasibility <= FEASIBILITY:
         raise refusal("the estimator is biased: C X differs from I")
-    given = checked_labels(problem, labels)
-    y = clip_labels(problem, given, low)
+    y = clip_labels(problem, labels, low)
     sensitivity = released_sensitivity(problem, estimate, low)
     # `fsum` rounds once: the sensitivity counts on it. A plain sum would add an error for every row.
     exact = [math.fsum(row * y) for row in estimate.matrix]
@@ -136,7 +139,7 @@ def draw_coefficients(
         problem.epsilon,
         None if charge is None else lambda epsilon, _: charge(_facts(epsilon)),
     )
-    return Coefficients(release, standard_errors, int(np.count_nonzero(given != y)))
+    return Coefficients(release, standard_errors, int(np.count_nonzero(numeric_labels(problem, labels) != y)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,11 +32,11 @@ class PredictionError:
         return self.fit + self.privacy
 
 
-def checked_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatArray:
-    """The labels as float64.
+def numeric_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatArray:
+    """Return the labels as float64, NaN and infinite ones among them.
 
     Raises:
-        InvalidInput: Not one finite number per row (the first offender is named).
+        InvalidInput: Not one number per row.
     """
     try:
         y = np.array(labels, dtype=np.float64)
@@ -44,6 +44,16 @@ def checked_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatAr
         raise refusal("labels must be numbers") from None
     if y.shape != (problem.num_rows,):
         raise refusal(f"labels must be one number per row, {problem.num_rows:,}; got shape {y.shape}")
+    return y
+
+
+def checked_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatArray:
+    """Return the labels as float64.
+
+    Raises:
+        InvalidInput: Not one finite number per row (the first offender is named).
+    """
+    y = numeric_labels(problem, labels)
     if not np.all(np.isfinite(y)):
         raise refusal("labels must be finite numbers", where=f"row {int(np.argmax(~np.isfinite(y))) + 1}")
     return y

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -21,6 +22,11 @@ from dpcore.report.script import Call
 ENDING = ".toml"
 MOST_BYTES = 1_000_000
 """Of a file that is read; the longest settings have a few thousand."""
+MOST_KEY_PARTS = 20
+"""Parts of a key that dots divide: the time that Python's reader takes grows with their square."""
+_LONG_KEY = re.compile(
+    rb"""(?m)(?:^|[\[{,])\s*(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){%d}""" % MOST_KEY_PARTS
+)
 
 
 def text(call: Call, command: str, data: Dataset, columns: Collection[str]) -> str:
@@ -84,11 +90,13 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise refusal(f"{name} cannot be read: {error.strerror}") from None
     if len(content) > MOST_BYTES:
         raise refusal(f"{name} has more than {MOST_BYTES:,} bytes, which no settings have")
+    if _LONG_KEY.search(content):
+        raise refusal(f"{name} has a key of more than {MOST_KEY_PARTS} parts, which no setting has")
     try:
         return tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise refusal(f"{name} is no text in UTF-8, as TOML is") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise refusal(
             f"{name} is no TOML: {error}", remedy='Write settings like epsilon = 1 or user = "id"'
         ) from None

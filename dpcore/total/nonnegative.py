@@ -101,6 +101,12 @@ class TotalErrors:
         """Bias plus mean noise: the paper's bound on the absolute error (equation 5)."""
         return np.asarray(self.bias + self.noise)
 
+    def noise_by(self, measure: Measure) -> FloatArray:
+        """Return the size of the noise as a measure counts it: its root mean square for the RMSE, else its mean."""
+        if measure is not Measure.RMSE:
+            return self.noise
+        return np.asarray(np.sqrt(np.maximum(self.rmse - self.bias, 0.0)) * np.sqrt(self.rmse + self.bias))
+
     def by(self, measure: Measure) -> FloatArray:
         """The error by one measure."""
         if measure is Measure.BOUND:

@@ -19,7 +19,7 @@ def body(places: layout.Places) -> None:
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     answer = inputs.mean_answer(data, parameters)
     with places.figure:  # First: the browser draws it while the rest is still on its way.
-        main = plots.show(answer.plots["mean-error"](), moves=QUESTION.key)
+        main = plots.show(plots.main_plot(answer, "mean-error"), moves=QUESTION.key)
     users = {
         "Weight of a row": lambda: tabs.show_weights(answer, main),
         "When users differ": lambda: tabs.show_hidden(data, answer, main),

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.answer.paper_figure import PaperFigure, Stored
+from dpcore.answer.paper_figure import FigureRuns, PaperFigure
 from dpcore.common import wording
 from dpcore.papers.items import Paper
 from pages.papers import opening
@@ -18,16 +18,17 @@ from pages.shared.base import tables
 THUMBNAILS = ("Ours", "Theirs")
 
 
-def show_figures(known: Sequence[tuple[PaperFigure, Stored]]) -> None:
-    """A row each: largest difference, thumbnails of the line that the paper is about, and the way to its page."""
-    places = [(of.page, of.tab) for of, _ in known]
+def show_figures(computed: Sequence[tuple[PaperFigure, FigureRuns]]) -> None:
+    """Show a row each: largest difference, thumbnails of the line that the paper is about, and its page."""
+    figures = [figure for figure, _ in computed]
+    places = [(figure.page, figure.tab) for figure in figures]
     st.dataframe(
         {
-            "Figure": [of.name for of, _ in known],
-            **_nearness(known),
+            "Figure": [figure.name for figure in figures],
+            **_compare(computed),
             "Open": opening.labels(places),
-            "What it shows": [of.title for of, _ in known],
-            "Line": [of.lines[-1].name for of, _ in known],
+            "What it shows": [figure.title for figure in figures],
+            "Line": [figure.lines[-1].name for figure in figures],
         },
         hide_index=True,
         column_config=_config("figures", places),
@@ -37,15 +38,15 @@ def show_figures(known: Sequence[tuple[PaperFigure, Stored]]) -> None:
     )
 
 
-def show_items(paper: Paper, known: Sequence[tuple[PaperFigure, Stored]]) -> None:
-    """Where each numbered item stands, with how near its figure is where it is one."""
+def show_items(paper: Paper, computed: Sequence[tuple[PaperFigure, FigureRuns]]) -> None:
+    """Show where each numbered item stands, with how near ours is where it is a figure."""
     st.markdown(paper.introduction.replace("\n", " "))
     places = [item.place for item in paper.items]
-    # Of several figures of one item the first.
-    drawn = {(of.paper, re.split(" [(]|, ", of.item)[0]): (of, found) for of, found in reversed(known)}
+    # An item that has several figures gets the first.
+    by_item = {(pair[0].paper, re.split(" [(]|, ", pair[0].item)[0]): pair for pair in reversed(computed)}
     figures = [
         next(
-            (drawn[paper.title, name] for name in item.items.split(", ") if (paper.title, name) in drawn),
+            (by_item[paper.title, name] for name in item.items.split(", ") if (paper.title, name) in by_item),
             None,
         )
         for item in paper.items
@@ -55,7 +56,7 @@ def show_items(paper: Paper, known: Sequence[tuple[PaperFigure, Stored]]) -> Non
             "Item": [item.items for item in paper.items],
             "What it says": [_plain(item.says) for item in paper.items],
             "Open": opening.labels(places),
-            **_nearness(figures),
+            **_compare(figures),
             "State": [item.state for item in paper.items],
             "What differs": [_plain(item.differs) for item in paper.items],
             "Page, tab": [_plain(item.places) for item in paper.items],
@@ -73,18 +74,20 @@ def _config(name: str, places: Sequence[opening.Place | None]) -> dict[str, Any]
     return {**thumbnails, "Open": opening.column(name, places)}
 
 
-def _nearness(known: Sequence[tuple[PaperFigure, Stored] | None]) -> dict[str, list[Any]]:
-    """Three columns: the largest difference, and small pictures of the last line, ours and theirs."""
+def _compare(computed: Sequence[tuple[PaperFigure, FigureRuns] | None]) -> dict[str, list[Any]]:
+    """Return three columns: the largest difference, and small pictures of the last line, ours and theirs."""
     return {
-        "Largest difference": [None if one is None else _difference(*one) for one in known],
-        "Ours": [None if one is None else _finite(one[1].over_runs.mean[-1]) for one in known],
-        "Theirs": [None if one is None else _finite(one[0].lines[-1].theirs) for one in known],
+        "Largest difference": [None if pair is None else _difference(*pair) for pair in computed],
+        "Ours": [None if pair is None else _finite(pair[1].over_runs.mean[-1]) for pair in computed],
+        "Theirs": [None if pair is None else _finite(pair[0].lines[-1].theirs) for pair in computed],
     }
 
 
-def _difference(of: PaperFigure, found: Stored) -> str:
-    apart = of.largest_difference(found)
-    return "no numbers printed" if apart is None else "within" if apart == 0.0 else wording.percent(apart)
+def _difference(figure: PaperFigure, runs: FigureRuns) -> str:
+    difference = figure.largest_difference(runs)
+    if difference is None:
+        return "no numbers printed"
+    return "within" if difference == 0.0 else wording.percent(difference)
 
 
 def _finite(values: Sequence[float | None]) -> list[float]:

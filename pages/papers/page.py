@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpcore.answer.paper_figure import PaperFigure, Stored
-from dpcore.answer.paper_plot import drawing, said
+from dpcore.answer.paper_figure import FigureRuns, PaperFigure
+from dpcore.answer.paper_plot import build_plot, describe_difference
 from dpcore.common import wording
 from dpcore.papers import FIGURES, items, named
-from pages.papers import bring, lists, opening
+from pages.papers import lists, opening
 from pages.papers.question import QUESTION
 from pages.shared.base import catalogue
 from pages.shared.card import cards
 from pages.shared.fields import fields
 from pages.shared.screen import layout, paper, plots
 
-NAMES = {of.key: f"{of.name}: {of.title}" for of in FIGURES}
-PAPERS = {of.title: of.title for of in items.papers()}
+NAMES = {figure.key: f"{figure.name}: {figure.title}" for figure in FIGURES}
+PAPERS = {paper.title: paper.title for paper in items.papers()}
 FIRST = "amin-figure-3"
 """Shown first: the paper says numbers of it, and few curves tell whether ours agree."""
 
@@ -26,53 +26,58 @@ def body(places: layout.Places) -> None:
     chosen = QUESTION.key("figure")
     st.session_state.setdefault(chosen, FIRST)
     with places.line:
-        asked = named(fields.pick("Figure", NAMES, chosen, width=560))
-    of, found = paper.known(asked)
+        figure = named(fields.pick("Figure", NAMES, chosen, width=560))
+    runs = paper.newest_runs(figure)
     with places.figure:
-        plots.draw(drawing(of, found))
+        plots.draw(build_plot(figure, runs))
     with places.answer:
-        show_answer(asked, of, found)
+        show_answer(figure, runs)
     with places.below:
-        paper.words(of, found)
-        bring.show(asked)
+        paper.show_text(figure, runs)
         show_lists()
 
 
-def show_answer(asked: PaperFigure, of: PaperFigure, found: Stored) -> None:
-    """How near ours are, the page for one's own data, and the button that computes it anew."""
+def show_answer(figure: PaperFigure, runs: FigureRuns) -> None:
+    """Show how near ours are, the page for one's own data, and the button that computes it anew."""
     with st.container(key="papers_card"):
-        st.markdown(f"## {of.item}, {of.paper}")
-        apart = of.largest_difference(found)
-        if apart is not None and of.within is None:
+        st.markdown(f"## {figure.item}, {figure.paper}")
+        difference = figure.largest_difference(runs)
+        if difference is not None and figure.within is None:
             cards.large(
-                "Largest difference, ours to theirs", wording.percent(apart), "", f"{apart:.3g}", "papers"
+                "Largest difference, ours to theirs",
+                wording.percent(difference),
+                "",
+                f"{difference:.3g}",
+                "papers",
             )
-            st.markdown(f"{of.differs.partition('. ')[0]}.")
+            st.markdown(f"{figure.differs.partition('. ')[0]}.")
         else:
-            st.markdown(said(of, found))
-        there = catalogue.page(of.page)
+            st.markdown(describe_difference(figure, runs))
+        page = catalogue.page(figure.page)
         st.button(
-            f"The same on {there.title}",
+            f"The same on {page.title}",
             key="papers_go",
-            icon=there.icon,
+            icon=page.icon,
             type=fields.main_button(),
             on_click=opening.go,
-            args=(of.page, of.tab),
-            help="Opens the page, and the tab that this figure stands in." if of.tab else "Opens the page.",
+            args=(figure.page, figure.tab),
+            help="Opens the page, and the tab that this figure stands in."
+            if figure.tab
+            else "Opens the page.",
         )
-        paper.compute_now(asked)
+        paper.show_button(figure)
 
 
 def show_lists() -> None:
-    """All figures with small pictures of ours and theirs; then every item of one paper."""
+    """Show all figures with small pictures of ours and theirs; then every item of one paper."""
     st.markdown("### All figures")
-    known = [paper.known(of) for of in FIGURES]
-    lists.show_figures(known)
+    computed = [(figure, paper.newest_runs(figure)) for figure in FIGURES]
+    lists.show_figures(computed)
     st.markdown("### Every item of a paper")
     chosen = QUESTION.key("paper")
     st.session_state.setdefault(chosen, next(iter(PAPERS)))
     title = fields.choice("Paper", PAPERS, chosen)
-    lists.show_items(next(one for one in items.papers() if one.title == title), known)
+    lists.show_items(next(paper for paper in items.papers() if paper.title == title), computed)
 
 
 layout.show(QUESTION, body, budget=False)

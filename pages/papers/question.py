@@ -12,7 +12,5 @@ QUESTION = Question(
     group="Understand",
     lead="The figures of four papers at their own settings: **theirs and ours, side by side.**",
     sentence="Which figures and theorems of the papers are here, and how near are ours to theirs?",
-    also=From.PUBLIC.each(
-        "figure", "paper", "open_figures", "open_items", "bring_file_", "bring_round", "bring_problems"
-    ),
+    also=From.PUBLIC.each("figure", "paper", "open_figures", "open_items"),
 )

@@ -23,7 +23,8 @@ def offered(data: Dataset) -> list[Statistic]:
         return [Statistic.USERS]
     if pairs.sums is None:
         return [Statistic.ROWS, Statistic.USERS]
-    sums = [Statistic.SUM] if float(pairs.sums.min()) >= 0.0 else []
+    # One user with a negative sum must not decide what may be drawn privately.
+    sums = [Statistic.SUM] if data.is_private or float(pairs.sums.min()) >= 0.0 else []
     return [Statistic.ROWS, Statistic.USERS, *sums, Statistic.SIGNED_SUM, Statistic.MEAN]
 
 

@@ -4,10 +4,18 @@ import streamlit as st
 
 from dpcore.answer.stage import Stage
 from dpcore.common.errors import InvalidInput
-from dpcore.per_group.answer import DistributionFound, PerGroupFound, answered, distribution, words
+from dpcore.per_group.answer import (
+    DistributionFound,
+    PerGroupFound,
+    answered,
+    distribution,
+    refused_answer,
+    words,
+)
 from pages.per_group import inputs, tabs, work
 from pages.per_group.question import QUESTION
 from pages.shared.base import keys, page_run
+from pages.shared.card import cards
 from pages.shared.fields import fields, jobs
 from pages.shared.screen import answer_tabs, layout, plots
 from pages.shared.session import session, stand_ins
@@ -24,14 +32,17 @@ def body(places: layout.Places) -> None:
     parameters = inputs.read(data, places)
     if parameters is None:
         return
+    st.session_state[keys.PAGE_PARAMETERS] = parameters
     # A long search has its own sign below the figure; a spinner above would move it.
     try:
         found = work.found_for(data, parameters)
     except InvalidInput as refused:
         with places.notes:
             fields.say(refused.problems)
+        if data.is_private:
+            with places.answer:
+                cards.answer(refused_answer(data, parameters), "per_group_card")
         return
-    st.session_state[keys.PAGE_PARAMETERS] = parameters
     if found.value is not None:
         show(found.value, places)
     if work.is_long(data, parameters):
@@ -44,7 +55,7 @@ def show(found: PerGroupFound | DistributionFound, places: layout.Places) -> Non
     answer = answered(data, found.parameters, found)
     with places.figure:  # First: its message goes ahead of all others.
         label = stand_ins.DEMONSTRATION if demonstration else ""
-        plots.draw(answer.plots["per-group-error"](), label, moves=QUESTION.key)
+        plots.draw(plots.main_plot(answer, "per-group-error"), label, moves=QUESTION.key)
     if isinstance(found, DistributionFound):
         answer_tabs.show(
             places,

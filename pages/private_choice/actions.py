@@ -31,6 +31,7 @@ from dpcore.private_choice.private_range import PrivateRange
 from dpcore.private_choice.release_bounds import BoundDraw
 from dpcore.report import csv_files
 from pages.mean.question import QUESTION as MEAN
+from pages.private_choice import cached
 from pages.private_choice.question import QUESTION
 from pages.shared.base import dialogs, keys, page_run
 from pages.shared.card import cards, code_panel
@@ -73,6 +74,20 @@ def draw_asked(asked: PrivateParameters | BoundDraw | PrivatePairProblem) -> Non
     keep(kind, lambda: drawing.draw(asked, data, charge=session.record))
 
 
+def dropped(asked: drawing.Asked) -> str:
+    """Return what a draw leaves out of the original data or counts as 0, for their owner alone; empty for nothing."""
+    data = session.original().dataset
+    if not data.is_private:
+        return ""
+    counts = drawing.dropped_cells(asked, cached.dropped_cells(data.digest, data))
+    told = "; ".join(f"{name}: {count:,}" for name, count in counts.items() if count)
+    notes = " ".join(wording.plain(note, 200) for note in data.notes)
+    if not told and not notes:
+        return ""
+    zero = f"a draw leaves out, or counts as 0, these: {told}. " if told else ""
+    return f":small[:orange[:material/lock: **Private, do not publish:**] {zero}{notes}]"
+
+
 def beside() -> Beside:
     """What a draw takes besides the settings of the release: as on this page."""
 
@@ -95,6 +110,7 @@ def with_drawn(card: Answer, drawn: Answer, what: str = "bound") -> Answer:
         detail=f"{drawn.detail} This {what} may be published. The figure may not: it shows private data.",
         disclosure=drawn.disclosure,
         code=drawn.code,
+        bound=drawn.bound,
     )
 
 
@@ -231,6 +247,8 @@ def show(parameters: PrivateParameters | None, data: Dataset) -> None:
 def _buttons(parameters: PrivateParameters, data: Dataset) -> None:
     run = page_run.now()
     drawn = run is not None and run.shown is not run.card and isinstance(run.shown.disclosure, ReleaseFacts)
+    if told := dropped(parameters):
+        st.markdown(told)
     copied, chosen = (spending(parameters, copy=copy, alone=drawn) for copy in (True, False))
     if not session.original().dataset.is_private:
         st.caption(DEMONSTRATION)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpcore.data.user_amounts import amounts_of
 from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison, range_cost
 from dpcore.private_choice import forecast as public_forecast
@@ -47,3 +48,9 @@ def forecasts(parameters: PrivateParameters | BoundDraw) -> tuple[public_forecas
 def range_ways(problem: RangeProblem, users: float) -> range_cost.RangeWays:
     """What ways to a range cost on public samples."""
     return range_cost.ways(problem, users)
+
+
+@cached(max_entries=16)
+def dropped_cells(digest: str, _dataset: Dataset) -> dict[str, int]:
+    """Return what a selection leaves out or counts as 0 of these data."""
+    return amounts_of(_dataset).dropped

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import streamlit as st
+
 from dpcore.answer import Answer
 from dpcore.code import Choice
 from dpcore.code.forms import CodeChoice
@@ -15,20 +17,20 @@ from dpcore.common.noise_error import Measure
 from dpcore.common.privacy import ReleaseFacts, rounded_up
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
-from dpcore.per_group.parameters import PerGroupParameters
-from dpcore.per_group.private_pair import PrivatePairProblem
-from dpcore.private_choice import release_bounds
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
+from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.private_choice.answer import drawing, words
-from dpcore.private_choice.answer.drawing import Ends, Lacking
+from dpcore.private_choice.answer.drawing import Asked, Ends, Lacking
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.fixed_point import checked_users
-from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.private_choice.parameters import PrivateParameters, Several, Wanted
 from dpcore.private_choice.release_bounds import BoundDraw, Bounded
 from dpcore.total.parameters import TotalParameters
 from pages.mean.question import QUESTION as MEAN
-from pages.private_choice import actions, cached, on_pair, on_range
-from pages.private_choice.on_pair import PairWay
+from pages.private_choice import actions, cached, on_range
+from pages.private_choice.question import QUESTION
 from pages.shared.base import page_run
+from pages.shared.base.question import Question
 from pages.shared.fields import fields, setting
 from pages.shared.session import session
 
@@ -38,117 +40,145 @@ PUBLIC_NUMBERS: dict[type, str] = {LearningParameters: "public_rows", TotalParam
 
 @dataclass(frozen=True)
 class Way:
-    """How the bound of a card is drawn.
+    """How the bound of a card, or its pair of bounds, is drawn.
 
     Attributes:
-        asked: The question of the draw.
-        drawn: The card of the number that was drawn for it last; None before a draw.
+        asked: The question of the draw; None where something is lacking.
+        drawn: The card of what was drawn for it last; None before a draw.
         offered: Whether the card has the button; the page that compares ways has its own.
         lacking: What must be entered before, a sentence; empty where nothing is.
         aim: What the draw takes otherwise than the card, a sentence; empty where nothing.
-        enters: The page's field of a public number that the draw needs; empty where it needs none.
+        fields: The fields of public numbers that the draw needs beside the button, and whose they are.
+        waits_for: Label of the field that is to be filled before; empty for none.
     """
 
-    asked: PrivateParameters | BoundDraw
-    drawn: Answer | None
+    asked: Asked | None
+    drawn: Answer | None = None
     offered: bool = True
     lacking: str = ""
     aim: str = ""
-    enters: str = ""
+    fields: tuple[Question, tuple[str, ...]] = (QUESTION, ())
+    waits_for: str = ""
 
     @property
     def name(self) -> str:
         """What the button says."""
-        what = "Draw it privately" if self.drawn is None else "Draw another"
-        return f"{what} (ε = {rounded_up(self.asked.epsilon_choice)})"
+        assert self.asked is not None
+        of_pair = isinstance(self.asked, PrivatePairProblem)
+        epsilon = self.asked.epsilon if of_pair else self.asked.epsilon_choice  # type: ignore[union-attr]
+        return f"{'Draw it privately' if self.drawn is None else 'Draw another'} (ε = {rounded_up(epsilon)})"
 
     @property
     def help(self) -> str:
         """What a press does and spends."""
-        said = f"Draws one bound for these settings, with an ε of its own. {actions.spending(self.asked, copy=False)}"
+        asked = self.asked
+        assert asked is not None
+        if isinstance(asked, PrivatePairProblem):
+            facts = ReleaseFacts(asked.epsilon, 0.0, asked.parameters.neighbours, "not yet drawn")
+            spent = actions.would_spend(facts)
+            return f"Draws both bounds for these settings, with one ε. {spent} {words.PAIR_AIM}"
+        said = (
+            f"Draws one bound for these settings, with an ε of its own. {actions.spending(asked, copy=False)}"
+        )
         compared = " *Choose privately* compares it with other ways."
-        return said + (compared if isinstance(self.asked, PrivateParameters) else "")
+        return said + (compared if isinstance(asked, PrivateParameters) else "")
 
     @property
     def cost(self) -> str:
-        """What it typically costs, from public samples: these data are not looked at before the draw."""
+        """What it usually costs, from public figures: these data are not looked at before the draw."""
+        if self.asked is None:
+            return ""
+        if isinstance(self.asked, PrivatePairProblem):
+            return words.usual_cost(self.asked)
         rows = self.asked.rows if isinstance(self.asked, BoundDraw) else None
         return f"{self.aim} {words.expected(cached.forecasts(self.asked), rows)}".strip()
 
     @property
-    def waits_for(self) -> str:
-        """Label of the page's field that is to be filled before; empty for none."""
-        run = page_run.now()
-        return (
-            run.question.field(self.enters).label if run is not None and self.lacking and self.enters else ""
-        )
+    def dropped(self) -> str:
+        """What a draw leaves out or counts as 0, for the owner of the data alone."""
+        return "" if self.asked is None else actions.dropped(self.asked)
+
+    @property
+    def selection(self) -> tuple[float | dict[str, float], str]:
+        """What was drawn, a pair by the columns of its figure, and the curve that the bound of a quantile stands on."""
+        assert self.drawn is not None
+        if isinstance(pair := self.drawn.bound, PrivatePair):
+            return {"max_groups": float(pair.max_groups), "max_amount": float(pair.max_amount)}, ""
+        smooth = isinstance(self.asked, BoundDraw) and self.asked.wanted is Bounded.QUANTILE_SMOOTH
+        return float(self.drawn.numbers[0].value or 0.0), "Smooth weights" if smooth else "Bounded rows"
 
     def ask(self) -> None:
-        """The field of the public number that the draw needs, which is the page's own."""
-        if self.enters and (run := page_run.now()) is not None:
-            fields.draw(run.question, self.enters)
+        """Draw the fields of the public numbers that the draw needs."""
+        question, names = self.fields
+        if names:
+            with st.container(horizontal=True):
+                fields.draw_all(question, *names)
 
     def draw(self) -> None:
         """Draw it; for callbacks."""
+        assert self.asked is not None
         actions.draw_asked(self.asked)
 
 
-def way(card: Answer) -> Way | PairWay | None:
-    """The private way to the bound of a card on the data in use; None where there is none, or none is needed."""
-    data = session.dataset()
+def way(card: Answer) -> Way | None:
+    """Return the private way to the bound of a card on the data in use; None where there is none, or none is needed."""
+    data, run = session.dataset(), page_run.now()
     if not data.is_private:
         return None
+    beside: tuple[Question, tuple[str, ...]] = (QUESTION, ())
     if isinstance(card.parameters, PerGroupParameters):
-        actions.show_account()
-        return on_pair.way(card, data)
+        if data.pairs is None and data.pair_sizes is None:
+            return None  # The card is of invented data.
+        if card.parameters.statistic is Statistic.SUM:
+            beside = QUESTION, ("pair_unit", "pair_largest")
+    elif run is not None and (field := PUBLIC_NUMBERS.get(type(card.parameters))):
+        beside = run.question, (field,)
     try:
         asked = drawing.asked_for(card, data, actions.beside())
         if asked is None or isinstance(asked, Lacking):
-            return None if asked is None else _lacking(card, asked)
-        assert not isinstance(asked, PrivatePairProblem)
+            return None if asked is None else _lacking(card, asked, beside)
         checked_users(data.histogram)
-        problem = asked.choice
+        of_pair = isinstance(asked, PrivatePairProblem)
+        problem = asked if of_pair else asked.choice  # type: ignore[union-attr]
     except InvalidInput as refused:
-        return _refused(card, refused)
+        # On the page that compares ways they have been said to be wrong.
+        said = Lacking(" ".join(one.sentence for one in refused.problems), beside[1])
+        return None if isinstance(card.parameters, PrivateParameters) else _lacking(card, said, beside)
     actions.show_account()
-    column = release_bounds.column_of(asked, data) if isinstance(asked, BoundDraw) else ""
+    column = drawing.column_of(asked, data)
+    wanted = Several.PAIR if isinstance(asked, PrivatePairProblem) else asked.wanted
     fitting = [
         one
-        for wanted, one in actions.choices()
-        if wanted is asked.wanted
-        and isinstance(one, PrivateChoice)
+        for kind, one in actions.choices()
+        if kind is wanted
+        and isinstance(one, PrivateChoice | PrivatePair)
         and (one.problem, one.column) == (problem, column)
     ]
     here = card.parameters is asked
     if here and not fitting:
         return None
-    needs_one = asked.wanted in (Bounded.MODEL, Bounded.TOTAL)
+    needs_no_number = isinstance(asked, PrivateParameters)
     return Way(
         asked,
         _card(card, fitting[-1], asked, data) if fitting else None,
         offered=not here,
-        aim=_aim(card, asked),
-        enters=_enters(card) if needs_one else "",
+        aim="" if isinstance(asked, PrivatePairProblem) else _aim(card, asked),
+        fields=(QUESTION, ()) if needs_no_number else beside,
     )
 
 
-def _enters(card: Answer) -> str:
-    return PUBLIC_NUMBERS.get(type(card.parameters), "")
-
-
-def _lacking(card: Answer, lacking: Lacking) -> Way | None:
-    if card.setting is None or card.code is None:
+def _lacking(card: Answer, lacking: Lacking, beside: tuple[Question, tuple[str, ...]]) -> Way | None:
+    run, of_pair = page_run.now(), isinstance(card.parameters, PerGroupParameters)
+    if lacking is drawing.NO_PAIR or (card.setting is None and not of_pair):
         return None
-    enters = next((name for name in lacking.settings if name == _enters(card)), "")
-    return Way(PrivateParameters(card.setting.epsilon), None, lacking=lacking.said, enters=enters)
-
-
-def _refused(card: Answer, refused: InvalidInput) -> Way | None:
-    """Why there is no draw for these settings; on the page that compares ways they have been said to be wrong."""
-    if card.setting is None or isinstance(card.parameters, PrivateParameters):
-        return None
-    said = " ".join(one.sentence for one in refused.problems)
-    return Way(PrivateParameters(card.setting.epsilon), None, lacking=said, enters=_enters(card))
+    waits_for = ""
+    if run is not None and "num_groups" in lacking.settings:
+        waits_for = run.question.field("num_groups").label
+    elif beside[1] and (of_pair or set(beside[1]) & set(lacking.settings)):
+        waits_for = beside[0].field(beside[1][0]).label
+    elif not of_pair:
+        beside = QUESTION, ()
+    return Way(None, lacking=lacking.said, fields=beside, waits_for=waits_for)
 
 
 def _aim(card: Answer, asked: PrivateParameters | BoundDraw) -> str:
@@ -168,12 +198,15 @@ def _aim_of_bound(card: Answer, asked: BoundDraw) -> str:
         return "For the bias the draw takes twice the share of rows cut."
     if asked.wanted is Bounded.TOTAL:
         best = asked.setting.measure is Measure.BOUND
-        return "" if best else "The draw aims at the least bias plus mean noise."
+        aim = "" if best else "The draw aims at the least bias plus mean noise. "
+        return f"{aim}It counts a total below 0 as 0, and so does its program."
     return "The draw aims at the bound that is best from counts." if asked.setting.values_read else ""
 
 
-def _card(card: Answer, drawn: PrivateChoice, asked: PrivateParameters | BoundDraw, data: Dataset) -> Answer:
-    """The card with the drawn number in place of the one that was read off the data."""
+def _card(card: Answer, drawn: PrivateChoice | PrivatePair, asked: Asked, data: Dataset) -> Answer:
+    """The card with what was drawn in place of what was read off the data."""
+    if isinstance(asked, PrivatePairProblem):
+        return actions.with_drawn(card, drawing.answered(card, drawn, asked, data), "pair")
     ends = drawing.ends_of(card, asked)
     if asked.wanted in (Wanted.CAP, Wanted.SMOOTH) and None in ends:  # On *Choose privately*.
         ends = setting.held(MEAN, "lower"), setting.held(MEAN, "upper")

@@ -13,17 +13,17 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.ledger import Ledger
 from dpcore.common.noise_error import NoiseKind
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
-from dpcore.per_group.private_pair import PrivatePairProblem
 from dpcore.private_choice import choice, comparison
-from dpcore.private_choice.answer import Copies, PrivateFound, answered, plots, words
+from dpcore.private_choice.answer import Copies, PrivateFound, answered, drawing, plots, words
 from dpcore.private_choice.answer import found as core
+from dpcore.private_choice.answer.drawing import Lacking
 from dpcore.private_choice.answer.methods import methods
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import PrivateParameters
 from dpcore.report.content import Line
 from pages.per_group import inputs as per_group_inputs
 from pages.per_group.question import QUESTION as PER_GROUP
-from pages.private_choice import actions, cached, on_pair, on_range, work
+from pages.private_choice import actions, cached, on_card, on_range, work
 from pages.private_choice.inputs import OF_ONE_QUESTION
 from pages.private_choice.question import QUESTION
 from pages.shared.base import keys
@@ -143,21 +143,21 @@ def pair() -> None:
     if isinstance(parameters, str):
         st.info(parameters)
         return
-    asked: PrivatePairProblem | str | None = on_pair.asked_for(parameters)
+    try:
+        asked = drawing.pair_asked_for(parameters, actions.beside())
+    except InvalidInput as refused:
+        fields.say(refused.problems)
+        return
     if parameters.statistic is Statistic.SUM:
         with st.container(horizontal=True):
             fields.draw_all(QUESTION, "pair_unit", "pair_largest")
-    if asked is None:
-        st.info(
-            "A pair is drawn for counts, and sums of amounts of at least 0, on a public list of groups. For means, "
-            "sums of any sign and groups that are selected privately, enter bounds that you know."
-        )
+    if isinstance(asked, Lacking):
+        st.info(asked.said)
         return
-    if isinstance(asked, str):
-        st.info(asked)
-        return
-    way = on_pair.PairWay(asked)
+    way = on_card.Way(asked)
     st.markdown(f"{words.usual_cost(asked)} What is released is set on *Per group*.")
+    if way.dropped:
+        st.markdown(way.dropped)
     st.button(way.name, key="private_pair_draw", icon=":material/casino:", help=way.help, on_click=way.draw)
     st.page_link(session.page_file("Per group"), label="Per group", icon=":material/table_rows:")
 

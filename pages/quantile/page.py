@@ -38,7 +38,7 @@ def body(places: layout.Places) -> None:
         answer = shown_answer(found.value)
     with places.figure:  # First: its message goes ahead of all others.
         if found.value is not None:
-            main = plots.show(answer.plots["quantile-error"](), label=label)
+            main = plots.show(plots.main_plot(answer, "quantile-error"), label=label)
         # Always there, so that nothing moves when the exact answer has come.
         with st.container(height=tabs.PROGRESS_HEIGHT, border=False):
             if searching:

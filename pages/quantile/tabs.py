@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.answer import Answer
 from dpcore.common import wording
@@ -24,6 +24,9 @@ from pages.shared.figures import figures
 from pages.shared.report import report_content, take_away
 from pages.shared.screen import plots
 from pages.shared.session import session
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
 
 PROGRESS_HEIGHT = 44
 """In pixels: kept free for a line of progress, so that nothing moves when it comes and goes."""

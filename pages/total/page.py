@@ -3,9 +3,10 @@
 import streamlit as st
 
 from dpcore.common.wording import plain
-from dpcore.total.answer import refused, words
+from dpcore.total.answer import refused, refused_answer, words
 from dpcore.total.parameters import TotalParameters, UserTotals
 from pages.shared.base import keys
+from pages.shared.card import cards
 from pages.shared.screen import answer_tabs, inputs, layout, plots
 from pages.shared.session import session, stand_ins
 from pages.total import cached, tabs
@@ -30,22 +31,27 @@ def body(places: layout.Places) -> None:
     signed = held.signed is not None
     with places.notes:
         st.session_state[keys.PAGE_PARAMETERS] = parameters
-        if why := refused(held):
+        why = refused(held)
+        if why:
             st.info(plain(why, 400), icon=":material/info:")
             if held.amounts is None:
                 stand_ins.bring("Bring data with values")
-            return
+    if why:
+        if held.column and data.is_private:
+            with places.answer:
+                cards.answer(refused_answer(data, parameters, held.column), "total_card")
+        return
     answer = cached.total_answer(data, parameters)
     with places.figure:
         if signed:
-            plot = answer.plots["total-signed"]()
+            plot = plots.main_plot(answer, "total-signed")
             plots.show(plot, moves=QUESTION.key)
             if plot.handle is None:
                 st.caption(
                     "The curve is of ranges [−T, T]. Yours has ends of two sizes, so that none can be dragged."
                 )
         else:
-            plots.show(answer.plots["total-error"](), moves=QUESTION.key)
+            plots.show(plots.main_plot(answer, "total-error"), moves=QUESTION.key)
         if not signed and answer.found.choice.max_total == 0.0:
             st.caption("The best bound, 0, has no place on a log axis.")
     of: dict[str, answer_tabs.Content] = {

@@ -77,7 +77,10 @@ def _key(kind: str, entry: Entry) -> str:
 
 
 def _generate(kind: str) -> None:
-    values = {entry.field: st.session_state[_key(kind, entry)] for entry in ENTRIES[kind]}
+    session_keys = {entry.field: _key(kind, entry) for entry in ENTRIES[kind]}
+    if any(key not in st.session_state for key in session_keys.values()):
+        return  # A late press: the page shows another kind by now.
+    values = {name: st.session_state[key] for name, key in session_keys.items()}
     labels = {entry.field: f"“{entry.label}”" for entry in ENTRIES[kind]}
     generator, problems = fields.made(generators.GENERATORS[kind], values, labels)
     if generator is not None:

@@ -25,7 +25,7 @@ def panel() -> None:
 
 
 def _chosen() -> None:
-    key = st.session_state[QUESTION.key("sample")]
+    key = st.session_state.get(QUESTION.key("sample"))
     if key is not None:
         origin = session.Origin(key)
         session.use(origin.load(), origin)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 LOCAL, FOLDER = "SWEETSPOT_LOCAL", "SWEETSPOT_FOLDER"
 ENTRY = uploads.Entry(QUESTION, "upload_")
+_STOPPED = "Stopped; the data in use stay as they were."
+_CUT_OFF = f"{jobs.CUT_OFF} The data in use stay as they were."
 LOOK_SECONDS = 3.0
 """How long a look at files is waited for before the page goes on beside it."""
 
@@ -55,14 +57,13 @@ def panel() -> None:
         st.caption("The data in use stay as they are until it has ended; the other pages go on working.")
         return
     # The screen belongs to the questions about a file, and then to what its data show.
-    if (session.is_file() or waits()) and not ENTRY.problems:
+    if waits() or (session.is_file() and not ENTRY.problems):
         with st.expander("Bring another file", icon=":material/upload_file:"):
             _bring()
     else:
         _bring()
-    ENTRY.say()
-    if st.session_state[QUESTION.key("upload_stopped")]:
-        st.info(st.session_state[QUESTION.key("upload_stopped")], icon=":material/stop_circle:")
+    if not waits():
+        _say()
     source: counting.Source | None = st.session_state.get(QUESTION.key("upload_table"))
     distribution: Dataset | None = st.session_state.get(QUESTION.key("upload_pairs"))
     roles: Roles | None = None
@@ -75,7 +76,16 @@ def panel() -> None:
         roles = upload_roles.choose(source)
         if uploads.use_or_discard("use_upload", "discard_upload", _discard):
             _use(source, roles)
+    if waits():
+        _say()  # Next to the buttons of the file.
     engine_inputs.recipes(roles)
+
+
+def _say() -> None:
+    """Say what was wrong with the last files, or that reading or counting them was stopped."""
+    ENTRY.say()
+    if stopped := st.session_state[QUESTION.key("upload_stopped")]:
+        st.info(stopped, icon=":material/stop_circle:")
 
 
 def _bring() -> None:
@@ -179,7 +189,7 @@ def _finish_look() -> None:
         ENTRY.refuse(job.problems, job.question)
         return
     if job.result is None:
-        state[QUESTION.key("upload_stopped")] = "Stopped; the data in use stay as they were."
+        state[QUESTION.key("upload_stopped")] = _CUT_OFF if job.cut_off else _STOPPED
         return
     source, roles = job.result
     if source.complete:
@@ -228,8 +238,11 @@ def _finish() -> None:
         ENTRY.refuse(problems)
         st.session_state[QUESTION.key("upload_job")] = None
     elif (found := jobs.result_of(QUESTION.key("upload_job"))) is not None:
+        job: jobs.Job = st.session_state[QUESTION.key("upload_job")]
         st.session_state[QUESTION.key("upload_job")] = None
         _take(found[1])
+        if job.cut_off:
+            st.session_state[QUESTION.key("upload_stopped")] = _CUT_OFF
 
 
 def _take(counted: counting.Counted) -> None:

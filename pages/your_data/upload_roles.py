@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import Any
 
@@ -88,13 +89,17 @@ def choose(source: counting.Source) -> Roles:
     size = rows if source.complete else f"{_size(source.num_bytes)}, not yet counted"
     uploads.show_head(source.name, size, len(source.columns), head)
     if source.unnamed:
-        st.text_input(
+        names = st.text_input(
             "Names of the columns, with commas between",
             key=QUESTION.key("upload_names"),
             on_change=_rename,
             persist_state="session",
             help="The file names none. From left to right, as many as there are; programs will have them, too.",
         )
+        try:
+            source.with_names(names.split(","))
+        except InvalidInput as refused:
+            fields.say(refused.problems)
     st.session_state.setdefault(QUESTION.key("upload_kind"), TableKind.EVENTS)
     kind: TableKind = fields.radio(
         "**1.** What is one row?",
@@ -140,14 +145,14 @@ def choose(source: counting.Source) -> Roles:
 def _rename() -> None:
     """Call the columns of a file without a header what the person has entered."""
     state = st.session_state
-    source: counting.Source = state[QUESTION.key("upload_table")]
-    try:
-        source = source.with_names(state[QUESTION.key("upload_names")].split(","))
-    except InvalidInput as refused:
-        state[QUESTION.key("upload_problems")] = refused.problems
+    source: counting.Source | None = state.get(QUESTION.key("upload_table"))
+    names: str | None = state.get(QUESTION.key("upload_names"))
+    if source is None or names is None:  # The file was discarded before the press came.
         return
-    state[QUESTION.key("upload_table")], state[QUESTION.key("upload_problems")] = source, ()
-    propose(source.roles)
+    with contextlib.suppress(InvalidInput):  # Said below the field.
+        source = source.with_names(names.split(","))
+        state[QUESTION.key("upload_table")], state[QUESTION.key("upload_problems")] = source, ()
+        propose(source.roles)
 
 
 def _size(num_bytes: int) -> str:

@@ -144,9 +144,7 @@ def _run_quietly(message: str | None, command: list[str], limit: float) -> bool:
 
 
 def _load_launcher() -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        "sweetspot_launch", ROOT / ".make" / "sweet_spot" / "launch.py"
-    )
+    spec = importlib.util.spec_from_file_location("sweetspot_launch", ROOT / "dpcore" / "cli" / "launch.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

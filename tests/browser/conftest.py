@@ -125,6 +125,15 @@ def app_url(server: Server) -> str:
     return server.app.url
 
 
+@pytest.fixture(scope="session")
+def plain_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server without the second web socket, its gate, and our serving of Streamlit's scripts."""
+    server = Server(helpers.start_app(tmp_path_factory.mktemp("plain") / "server.log", SWEETSPOT_PLAIN="1"))
+    server.warm()
+    yield server.app.url
+    server.app.stop()
+
+
 def browser_flags() -> list[str]:
     """What the browser is started with."""
     return [*FLAGS, "--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else [*FLAGS]
@@ -218,7 +227,8 @@ class Window:
 
 
 def _windows(browser: Browser, app_url: str) -> Iterator[Window]:
-    context = browser.new_context(accept_downloads=True, viewport=VIEWPORT)
+    # Playwright evaluates in the page what it waits for, which the policy forbids; test_start_token keeps the policy.
+    context = browser.new_context(accept_downloads=True, viewport=VIEWPORT, bypass_csp=True)
     context.set_default_timeout(PATIENCE)
     context.add_init_script(STILL)
     yield Window(context, app_url)

@@ -11,9 +11,9 @@ from typing import Any
 from playwright.sync_api import Locator, Page, WebSocket, expect
 
 from dpcore.report import charts
-from pages.shared.figure.ahead import ADDRESS as AHEAD
 from pages.shared.figure.component import STRIP
 from pages.shared.figure.serving import FIGURE, PLOTLY
+from pages.shared.speed.figure_socket import ADDRESS as AHEAD
 from tests.browser.browser import settle
 from tests.browser.test_journeys import NARROW, WIDE, go_to, short_axes, short_axes_are_drawn
 

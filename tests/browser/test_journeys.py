@@ -11,13 +11,14 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Locator, Page, TimeoutError, expect
+from playwright.sync_api import Locator, Page, TimeoutError, WebSocket, expect
 
 from dpcore import mean
 from dpcore.answer.against import EPSILON_STEPS
 from dpcore.common import wording
 from dpcore.data import samples
 from pages.shared.fields.setting import DEFAULT_EPSILON
+from pages.shared.speed.figure_socket import ADDRESS
 from tests.browser.browser import settle, stop_button
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -129,9 +130,17 @@ def short_axes_are_drawn(page: Page, light: int, heavy: int) -> None:
     page.wait_for_selector(".st-key-mean_weights .scatterlayer .trace", state="attached")
 
 
+@pytest.mark.parametrize("server_url", ["app_url", "plain_url"])
 def test_from_an_uploaded_file_to_weights_a_link_and_what_a_reload_loses(
-    page: Page, app_url: str, new_window: Page
+    page: Page, server_url: str, new_window: Page, request: pytest.FixtureRequest
 ) -> None:
+    app_url: str = request.getfixturevalue(server_url)
+    sockets: list[str] = []
+
+    def note(socket: WebSocket) -> None:
+        sockets.append(urlsplit(socket.url).path)
+
+    page.on("websocket", note)
     page.goto(app_url)
     settle(page)
     go_to(page, "Your data")
@@ -229,6 +238,8 @@ def test_from_an_uploaded_file_to_weights_a_link_and_what_a_reload_loses(
     )
     expect(page.locator(".st-key-shell_data")).to_contain_text("Online Retail")
     assert "upload" not in page.url
+    page.remove_listener("websocket", note)
+    assert (ADDRESS in sockets) == (server_url == "app_url")
 
 
 def test_a_hostile_link_gives_sentences_and_no_address_to_click(page: Page, app_url: str) -> None:

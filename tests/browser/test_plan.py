@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from sweet_spot import command
+from dpcore.cli import command
 from tests.browser.browser import settle
 from tests.browser.test_journeys import ROOT, SHOP_EVENTS, enter, press
 from tests.browser.test_report import download
@@ -33,7 +33,12 @@ def test_from_a_quantile_to_a_plan_a_program_that_runs_and_settings_that_answer_
 
     press(page.get_by_role("button", name="Code for your library"))
     text = page.get_by_role("dialog").get_by_test_id("stCode").locator("code").inner_text()
-    page.get_by_role("dialog").get_by_role("button", name="Close").click()
+    with page.expect_download():
+        page.get_by_role("dialog").get_by_role("button", name="Download").click()
+    # The button was disabled while its file was made: the keyboard works on where it was.
+    expect(page.get_by_role("dialog").get_by_role("button", name="Download")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
     monkeypatch.chdir(ROOT)
     exec(compile(text, "program", "exec"), {"__name__": "__main__"})
     printed = capsys.readouterr().out

@@ -27,9 +27,9 @@ pytestmark = pytest.mark.skipif(
 
 LAUNCH = """
 import os, sys
-sys.path[:0] = ["{root}/.make", "{root}"]
+sys.path[:0] = ["{root}"]
 from dpcore.common import browser
-from sweet_spot import launch
+from dpcore.cli import launch
 browser._can_read_files = lambda: True
 launch.choose_port.__defaults__ = ({port},)
 sys.exit(launch.main())
@@ -139,6 +139,13 @@ def test_the_link_opens_the_app_and_leaves_no_trace(browser: Browser, tmp_path: 
         page.get_by_role("link", name="continue to it").click()
         expect(page.get_by_role("heading", level=1, name="Mean")).to_be_attached()
         settle(page)
+        # The Content-Security-Policy lets all scripts of a page run, and no other.
+        page.wait_for_selector(".js-plotly-plot .main-svg", state="attached")
+        assert not [text for text in problems if "Content Security Policy" in text]
+        page.evaluate(
+            "document.body.append(Object.assign(document.createElement('script'), {text: 'ran = 1'}))"
+        )
+        assert page.evaluate("window.ran") is None
 
         page.goto("about:blank")
         stranger = browser.new_context().new_page()

@@ -79,7 +79,9 @@ TRAINING = TrainingParameters(
 
 
 def said(answer: Reply) -> tuple[str, ...]:
-    return (str(answer), *(number.copied for number in answer.answer.numbers))
+    # Rows of a table in memory are numbered otherwise than lines.
+    lines = [line for line in str(answer).splitlines() if line not in answer.notes]
+    return ("\n".join(lines), *(number.copied for number in answer.answer.numbers))
 
 
 def test_a_path_a_frame_and_an_arrow_table_have_one_answer():
@@ -96,6 +98,148 @@ def test_a_path_a_frame_and_an_arrow_table_have_one_answer():
     arrow = pa.Table.from_pandas(frame, preserve_index=False)
     for same in (EVENTS, str(EVENTS), [EVENTS], arrow, frame.set_index("user_id"), frame.astype(object)):
         assert said(ss.mean_bound(same, **MEAN)) == said(asked)
+
+
+FEW = pd.DataFrame({"user": list("aabc"), "amount": [1.0, 2.0, 3.0, 4.0], "shop": list("xyxy")})
+
+
+def sentences(name, *data, **settings):
+    with pytest.raises(InvalidInput) as refused:
+        getattr(ss, name)(*data, **settings)
+    return sorted(str(refused.value).splitlines())
+
+
+def test_all_that_is_wrong_is_said_at_once(tmp_path):
+    file = tmp_path / "few.csv"
+    FEW.to_csv(file, index=False)
+    columns = "; there are user, amount, shop."
+    for data in (FEW, file):
+        # A missing column, an unknown setting or a missing one hides no other problem.
+        wrong = {"user": "nobody", "epsilon": -1, "lower": 3, "upper": 1, "qqqq": 1}
+        assert sentences("mean_bound", data, **wrong) == [
+            "Epsilon must lie between 0.000001 and 1,000; got -1.",
+            "The lower value bound must lie below the upper one; got 3 and 1.",
+            f"There is no column nobody{columns}",
+            "There is no setting 'qqqq' of mean_bound.",
+        ]
+        assert sentences("group_bounds", data, user="nobody", epsilon=0, disclosure="secret") == [
+            "Disclosure must be 'private', 'public' or the facts of a DP release; got 'secret'.",
+            "Epsilon must lie between 0.000001 and 1,000; got 0.",
+            f"There is no column nobody{columns}",
+            "This question needs the column of the groups: group=…",
+        ]
+        labels = {"user": "user", "label": "nothing", "features": ["amount"], "disclosure": "secret"}
+        assert sentences("regression_weights", data, **labels, epsilon=-1, upper=1) == [
+            "Disclosure must be 'private', 'public' or the facts of a DP release; got 'secret'.",
+            "Epsilon must lie between 0.000001 and 1,000; got -1.",
+            "Lower is missing.",
+            f"There is no column nothing{columns}",
+        ]
+
+
+def test_numbers_stand_for_their_text():
+    asked = {"user": "user", "value": "amount", "epsilon": 1, "lower": 0, "upper": 5}
+    for given in (0.25, np.float64(0.25), [0.25], np.array([0.25]), "0.25"):
+        assert ss.quantile_bound(FEW, quantiles=given, **asked).parameters.asked == (0.25,)
+    assert ss.quantile_bound(FEW, quantiles=np.array([0.9, 0.5]), **asked).parameters.asked == (0.5, 0.9)
+    base = {"user": "user", "value": "amount", "epsilon": 1, "base": "histogram"}
+    answer = ss.quantile_bound(FEW, **base, edges=[0, 1.5, 5], masses=np.array([2, 1]))
+    assert (answer.parameters.edges, answer.parameters.masses) == ("0; 1.5; 5", "2; 1")
+    (said,) = sentences("quantile_bound", FEW, quantiles=True, **asked)
+    assert said == "Quantiles must be text, such as '0.25, 0.5'; got True."
+    (said,) = sentences("quantile_bound", FEW, quantiles=" ", **asked)
+    assert said.startswith("Quantiles is empty.")
+
+
+def test_data_without_what_a_question_needs_get_a_sentence_that_helps():
+    table = "Take a table with one row per contribution, and name its column"
+    counts = [3, 1, 2]
+    for data in (counts, ContributionHistogram.from_counts(counts), to_dataset(FEW, "user")):
+        (said,) = sentences("quantile_bound", data, epsilon=1)
+        assert said == (
+            f"This question needs the value of each row, which these data do not hold. {table}: value=…"
+        )
+        (said,) = sentences("group_bounds", data, epsilon=1)
+        assert said == (
+            f"This question needs the group of each row, which these data do not hold. {table}: group=…"
+        )
+    (said,) = sentences("quantile_bound", FEW, user="user", epsilon=1)
+    assert said == "This question needs the column of the values: value=…"
+    for empty in ([], (), np.array([]), pd.Series([], dtype=int)):
+        (said,) = sentences("count_bound", empty, epsilon=1)
+        assert said == "The list of rows per user is empty. Give one number for each user."
+    (said,) = sentences("count_bound", None, epsilon=1)
+    assert said.startswith("There are no data.")
+
+
+def test_what_is_no_name_table_or_list_gets_a_sentence():
+    ask = {"user": "user", "label": "amount", "features": ["shop"], "lower": 0, "upper": 5, "epsilon": 1}
+    for wrong, sentence in {
+        (
+            "levels",
+            "x",
+        ): "Levels must hold entries by column, such as levels={'column': ['DE', 'FR']}; got x.",
+        ("levels", 3): "Levels must hold entries by column, such as levels={'column': ['DE', 'FR']}; got 3.",
+        ("intercept", "no"): "Intercept must be True or False; got 'no'.",
+        ("label", 3): "Label must be the name of a column; got '3'.",
+        ("features", 3): "Features must be the name of a column; got '3'.",
+    }.items():
+        assert sentence in sentences("regression_weights", FEW, **ask | dict([wrong]))
+    numbers = ask | {"features": ["amount"], "label": "shop", "positive": "x"}
+    del numbers["lower"], numbers["upper"]
+    for ranges in ({"amount": 3}, {"amount": (1, 2, 3)}):
+        (said,) = sentences("training_bound", FEW, **numbers, ranges=ranges)
+        assert said.startswith("Ranges must hold entries by column, such as ranges={'column': (0, 100)}; got")
+    users = {"user": "user", "epsilon": 1}
+    (said,) = sentences("count_bound", pd.DataFrame, **users)
+    assert said.endswith("got type.")
+    (said,) = sentences("count_bound", FEW, **users, disclosure=np.array([1, 2]))
+    assert said.startswith("Disclosure must be")
+    assert sentences("count_bound", FEW.iloc[:0], **users) == [
+        "There are no rows. Add a row for each contribution."
+    ]
+    (said,) = sentences("count_bound", FEW.set_axis([0, 1, 2], axis=1), user="0", epsilon=1)
+    assert said == "The names of the columns look like data. Name the columns, such as user and value."
+    (said,) = sentences("count_bound", "a\0b.csv", **users)
+    assert said.startswith("A path holds a NUL character")
+
+
+def test_data_may_be_named():
+    asked = {"user": "user", "epsilon": 1}
+    assert said(ss.count_bound(data=FEW, **asked)) == said(ss.count_bound(FEW, **asked))
+    assert next(iter(inspect.signature(ss.count_bound).parameters)) == "data"
+
+
+def test_a_pattern_names_its_files(tmp_path):
+    for part in range(3):
+        FEW.to_csv(tmp_path / f"part{part}.csv", index=False)
+    pattern = str(tmp_path / "part*.csv")
+    asked = {"user": "user", "epsilon": 1}
+    named = ss.count_bound([tmp_path / f"part{part}.csv" for part in range(3)], **asked)
+    assert ss.count_bound(pattern, **asked).data.histogram == named.data.histogram
+    assert named.data.histogram.num_rows == 12
+    (said,) = sentences("count_bound", str(tmp_path / "nothing*.csv"), **asked)
+    assert said.startswith("No file is called like ")
+    labels = {"user": "user", "label": "amount", "lower": 0, "upper": 5, "epsilon": 1}
+    (said,) = sentences("regression_weights", pattern, **labels)
+    assert said == "A table with labels is one file; there are 3 here."
+    drawn = ss.select_privately("count_bound", pattern, {"user": "user", "epsilon": 1}, epsilon=1)
+    assert drawn.bound >= 0
+
+
+def test_rows_that_were_left_out_are_told(tmp_path):
+    table = FEW.assign(user=["a", None, None, "b"])
+    answer = ss.count_bound(table, user="user", epsilon=1)
+    note = "2 rows without a user were left out (first: row 2)."
+    *lines, label = str(answer).splitlines()
+    assert note in lines
+    assert label == answer.disclosure.label
+    assert f"<p>{note}</p>" in answer._repr_html_()
+    named = ss.count_bound(FEW.rename(columns={"shop": "<b>"}), user="user", epsilon=1)
+    assert "<b>" not in named._repr_html_().replace("<td><b>", "")
+    assert "left out" not in str(
+        ss.select_privately("count_bound", table, {"user": "user", "epsilon": 1}, epsilon=1)
+    )
 
 
 def test_counts_need_no_table():

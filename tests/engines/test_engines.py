@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -216,6 +217,27 @@ def test_the_shell_counts_in_postgresql(postgres, events, tmp_path):
     people = Counter(p.strip() for p in events.column("customer").to_pylist() if p is not None and p.strip())
     opened = counting.count(source, source.roles, Disclosure.PRIVATE).dataset
     assert opened.histogram == ContributionHistogram.from_counts(list(people.values()))
+
+
+def test_a_query_ends_with_the_program_that_was_killed(postgres):
+    import psycopg
+
+    running = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+    slow = "CREATE VIEW logs.slow AS SELECT 'a' AS customer FROM pg_sleep(600)"
+    with psycopg.connect(dbname="postgres", autocommit=True) as connection:
+        connection.execute(slow)
+
+        def wait_for(count: int) -> None:
+            deadline = time.monotonic() + 60
+            while connection.execute(running).fetchone() != (count,):
+                assert time.monotonic() < deadline
+                time.sleep(0.2)
+
+        words = ["--from", postgres[0], "--table", "logs.slow", "--user", "customer"]
+        with subprocess.Popen([sys.executable, "-m", "dpcore.counting", *words], cwd=ROOT) as process:
+            wait_for(1)
+            process.kill()
+        wait_for(0)
 
 
 def test_the_code_that_the_page_shows_runs(postgres, events, capsys):

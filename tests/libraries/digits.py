@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 from benchmarks.examples_per_user import Kind, digits
 from dpcore.examples_per_user import Way
 from dpcore.examples_per_user.programs import Training, program
+from tests.dpcore.code import audit
 
 BOUND, RATE, SIGMA = 4, 0.231, 1.437
 STEPS = round(1.0 / RATE)
@@ -78,3 +81,77 @@ def check_nasty(library: str, way: Way, folder: Path) -> None:
     run(library, training(way))
     (folder / "examples.csv").write_text(lines[0] + "\n", encoding="utf-8")
     run(library, training(way, steps=2))
+
+
+HEADER = "user,label,a,b"
+ROWS = [f"u{user},{(user + row) % 10},{0.5 * user},{row}" for user in range(9) for row in range(1 + user % 5)]
+MORE = {
+    "an ordinary user": ["x,1,0.5,1"],
+    "a user with very many examples": [f"x,{row % 2},1,0.5" for row in range(300)],
+    "a user with huge features": ["x,1,1e200,-1e200", "x,1,1e999,inf", "x,2,-inf,1e30", "x,3,nan,NA"],
+    "a user with text for features": ["x,1,secret,", 'x,1,"1,234","1.234,5"'],
+    "a user with labels that are none": ["x,,1,1", "x,99,1,1", "x,-1,1,1", "x,1.5,1,1", "x,secret,1,1", "x,inf,1,1"],
+    "a user with lines of any length": ["x,1,1,1,1,1,1", "x,1", "x", "x,1,1,"],
+    "rows of nobody": [",1,1,1", "  ,1,1,1"],
+}  # fmt: skip
+MORE["all of this in one user"] = [row for rows in MORE.values() for row in rows]
+NEIGHBOURS = {
+    "one user less": [row for row in ROWS if not row.startswith("u8,")],
+    **{name: [*ROWS, *rows] for name, rows in MORE.items()},
+}
+EMPTY = {
+    "one user": ["x,1,0.5,1"],
+    "rows of nobody": MORE["rows of nobody"],
+    "a user with nothing readable": MORE["a user with labels that are none"],
+}
+
+
+def check_neighbours(library: str, way: Way, folder: Path, silenced: Callable[[audit.Run], Any]) -> None:
+    """One user changes nothing that is seen, and a step's sum by no more than its noise is for.
+
+    Args:
+        library: Whose program.
+        way: Who is drawn; here everybody is, in every step.
+        folder: The working folder.
+        silenced: A context in which noise is a constant, and which records sums before noise: per step one entry for
+            each array of parameters.
+    """
+    text = program(library, training(way, rate=1.0, steps=2), "Label.").text
+    problems = _problems(text, way, folder, silenced)
+    assert not any(problems.values()), problems
+    weak = text.replace(
+        "place.to_numpy() <= EXAMPLES_PER_USER", "place.to_numpy() <= 300"
+    ).replace("assert np.bincount", "np.bincount")  # fmt: skip
+    more = "all of this in one user"
+    assert (way is Way.EXAMPLES) == ("a sum moves" in _problems(weak, way, folder, silenced)[more])
+    told = _problems(text + "print(len(user))\n", way, folder, silenced)
+    assert "it prints" in told[more]
+
+
+def _problems(text: str, way: Way, folder: Path, silenced: Callable[[audit.Run], Any]) -> dict[str, str]:
+    def run_on(rows: list[str]) -> audit.Run:
+        return audit.run(text, "\n".join([HEADER, *rows, ""]), folder, silenced, "examples.csv")
+
+    base, nobody = run_on(ROWS), run_on([])
+    assert (base.ending, nobody.ending) == ("0", "0")
+    assert base.inputs
+    problems = {}
+    for name, rows in NEIGHBOURS.items():
+        seen = run_on(rows)
+        problems[name] = audit.difference(base, seen) or _beyond_the_bound(way, base, seen)
+    problems |= {name: audit.difference(nobody, run_on(rows)) for name, rows in EMPTY.items()}
+    return problems
+
+
+def _beyond_the_bound(way: Way, one: audit.Run, other: audit.Run) -> str:
+    """What is wrong with how far a step's sum moves, in clip norms of 1; empty where nothing is."""
+    most = 1.0 if way is Way.USERS else float(BOUND)
+    arrays = [
+        [a - b for a, b in zip(exact, beside, strict=True)]
+        for (_, exact), (_, beside) in zip(one.inputs, other.inputs, strict=True)
+    ]
+    for weights, intercepts in zip(arrays[::2], arrays[1::2], strict=True):
+        moved = math.hypot(*weights, *intercepts)
+        if not moved <= most * (1.0 + 1e-4):
+            return f"a sum moves by {moved} where {most} is allowed"
+    return ""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dpcore.examples_per_user import Way
+from tests.dpcore.code import audit
 from tests.libraries import digits
 
 WAYS = (Way.EXAMPLES, Way.USERS)
@@ -36,3 +40,30 @@ def moved(space: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("way", WAYS)
 def test_nasty_files_and_empty_steps(way: Way, tmp_path: Path) -> None:
     digits.check_nasty("Opacus", way, tmp_path)
+
+
+@contextlib.contextmanager
+def silenced(run: audit.Run) -> Iterator[None]:
+    """Let a step record its sum of clipped gradients, and move by nothing."""
+    import torch
+    from opacus.optimizers import DPOptimizer, optimizer
+
+    add_noise, default_rng = DPOptimizer.add_noise, np.random.default_rng
+
+    def constant(step: Any) -> None:
+        for parameter in step.params:
+            run.inputs.append((None, parameter.summed_grad.flatten().tolist()))
+            parameter.summed_grad.zero_()
+        add_noise(step)
+
+    torch.manual_seed(0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DPOptimizer, "add_noise", constant)
+        patch.setattr(optimizer, "_generate_noise", lambda *_, reference, **__: torch.zeros_like(reference))
+        patch.setattr(np.random, "default_rng", lambda *_: default_rng(0))
+        yield
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_audit_of_neighbouring_tables(way: Way, tmp_path: Path) -> None:
+    digits.check_neighbours("Opacus", way, tmp_path, silenced)

@@ -252,6 +252,14 @@ def errors(at: AppTest) -> str:
     return unescaped("\n".join(element.value for element in [*at.error, *at.warning]))
 
 
+def below(at: AppTest, key: str) -> str:
+    """Return the errors and notices that stand below a widget."""
+    nodes = list(at.main)
+    (place,) = (i for i, node in enumerate(nodes) if getattr(node, "key", None) == key)
+    kinds = ("error", "info")
+    return unescaped("\n".join(node.value for node in nodes[place:] if node.type in kinds))
+
+
 def unescaped(text: str) -> str:
     return text.replace("\\", "")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from dpcore.answer import Axis, Band, Curve, Item, Look, Mark, Plot, Scale
@@ -37,7 +35,7 @@ def error(found: ExamplesFound, provenance: Provenance) -> Plot:
         f"({NAMES[best.way].lower()}): {wording.number(best.error)} gradient norms. Shaded: from a user's "
         "examples being diverse to being alike.",
         _across(found),
-        Axis("estimated error", "gradient norms", _decades(columns, "error")),
+        Axis("estimated error", "gradient norms"),
         columns,
         tuple(items),
         provenance,
@@ -54,7 +52,7 @@ def noise(found: ExamplesFound, provenance: Provenance) -> Plot:
         "Noise per parameter and step over examples per user. Where users are drawn it depends on how alike a user's "
         "examples are.",
         _across(found),
-        Axis("noise per parameter", "gradient norms", _decades(columns, "noise")),
+        Axis("noise per parameter", "gradient norms"),
         columns,
         tuple(_curves("noise")),
         provenance,
@@ -96,7 +94,7 @@ def multipliers(found: ExamplesFound, provenance: Provenance) -> Plot:
         "Noise multiplier, at most",
         "Where examples are drawn the noise multiplier grows with G; where users are drawn it falls.",
         _across(found),
-        Axis("noise multiplier", "clip norms", _decades(columns, "multiplier")),
+        Axis("noise multiplier", "clip norms"),
         columns,
         tuple(
             Curve(NAMES[way], "bound", f"{way.value}_multiplier", LOOKS[way], symbol="circle")
@@ -149,13 +147,4 @@ def _across(found: ExamplesFound) -> Axis:
         (0.9, max(1.1 * most, 2.0)),
         title="Bound G (examples per user)",
         number=",",
-    )
-
-
-def _decades(columns: dict[str, FloatArray], name: str) -> tuple[float, float]:
-    """Whole half-decades around all columns of a quantity: the axis does not follow every move of a slider."""
-    values = np.concatenate([values for key, values in columns.items() if f"_{name}" in key])
-    return (
-        10.0 ** (math.floor(2.0 * math.log10(float(values.min())) - 0.1) / 2.0),
-        10.0 ** (math.ceil(2.0 * math.log10(float(values.max())) + 0.1) / 2.0),
     )

@@ -122,7 +122,7 @@ def shares(found: FactorisationFound) -> Plot:
 
 
 def _decades(limits: tuple[float, float]) -> tuple[float, float]:
-    """Limits at whole decades, so that a small change of the ratings does not move the axis."""
+    """Return limits at whole decades, so that a small change of the ratings does not move the axis."""
     low, high = limits
     return float(10.0 ** np.floor(np.log10(low))), float(10.0 ** np.ceil(np.log10(high)))
 
@@ -153,16 +153,13 @@ def errors(result: StudyResult, kind: Provenance, entered: float | None = None) 
             items.append(Curve(model.value, "across", f"level_{name}", **LOOKS[model]))
     if entered is not None and limits[0] <= entered <= limits[1]:
         items.append(Level("Your ε", entered, upright=True, dash="longdash"))
-    reached = result.rmse[..., 0][np.isfinite(result.rmse[..., 0])]
-    low, high = (float(reached.min()), float(reached.max())) if reached.size else (0.0, 1.0)
-    room = max(0.06 * (high - low), 1e-3)
     marked = tuple((float(epsilon), wording.entered(float(epsilon))) for epsilon in epsilons)
     return Plot(
         "factorisation-errors",
         "Test error over ε",
         f"At the largest ε, {_least(result)} has the smallest error of the private models; all errors fall as ε grows.",
         Axis("privacy budget ε", "", limits, marked=marked),
-        Axis("test error (RMSE)", "", (low - room, high + room), Scale.LINEAR, number=".4f"),
+        Axis("test error (RMSE)", scale=Scale.LINEAR, number=".4f"),
         columns,
         tuple(items),
         kind,
@@ -192,7 +189,6 @@ def buckets(found: FactorisationFound, recall: bool = False) -> Plot:
     columns: dict[str, npt.ArrayLike] = {"items": ["All", *BUCKET_NAMES]}
     guides: dict[str, npt.ArrayLike] = {"label": ["All<br>items", *bucket_labels(found.table.spreads)]}
     items: list[Item] = []
-    ends = [0.0]
     for model in (Kind.TAIL, Kind.ADAPTIVE):
         mean, half = (
             part[at]
@@ -202,7 +198,6 @@ def buckets(found: FactorisationFound, recall: bool = False) -> Plot:
         columns |= {f"difference_{name}": mean, f"half_interval_{name}": half}
         low, high = mean - np.nan_to_num(half), mean + np.nan_to_num(half)
         guides |= {f"low_{name}": low, f"high_{name}": high}
-        ends += [float(end) for end in (*low, *high) if np.isfinite(end)]
         items.append(
             Bars(
                 model.value,
@@ -215,8 +210,6 @@ def buckets(found: FactorisationFound, recall: bool = False) -> Plot:
                 also=(("half of the interval", f"half_interval_{name}"),),
             )
         )
-    low_end, high_end = (min(ends), max(ends)) if len(ends) > 1 else (-1.0, 1.0)
-    room = max(0.08 * (high_end - low_end), 1e-4)
     what, better = ("recall", "above 0 is better") if recall else ("RMSE", "below 0 is better")
     rarest = float(np.asarray(columns["difference_adaptive"])[1])
     return Plot(
@@ -228,10 +221,8 @@ def buckets(found: FactorisationFound, recall: bool = False) -> Plot:
         _fifths(f" (ε = {wording.entered(result.study.epsilons[at])})"),
         Axis(
             f"difference of {what}",
-            "",
-            (low_end - room, high_end + room),
-            Scale.LINEAR,
-            f"Difference of {what} to uniform ({better})",
+            scale=Scale.LINEAR,
+            title=f"Difference of {what} to uniform ({better})",
             number="+.4f",
         ),
         columns,
@@ -274,14 +265,13 @@ def nearest_items(found: FactorisationFound, shared: Mapping[Kind, FloatArray]) 
         column = f"overlap_{SCHEMES[model].value}"
         columns[column] = values
         items.append(Curve(SCHEME_NAMES[SCHEMES[model]], "label", column, **LOOKS[model]))
-    most = 1.15 * max(chance, best)
     return Plot(
         "factorisation-overlap",
         "Nearest items in common with the model without privacy",
         f"Of an item's {OVERLAP} nearest items at most {wording.percent(best)} are those of the model without privacy; "
         f"chance alone gives {wording.percent(chance)}.",
         _fifths(f" (ε = {wording.entered(result.study.epsilons[at])})"),
-        Axis(f"of the {OVERLAP} nearest, in common", "", (0.0, most), Scale.PERCENT, number=".1%"),
+        Axis(f"of the {OVERLAP} nearest, in common", scale=Scale.PERCENT, number=".1%"),
         columns,
         (*items, Level("Chance", chance, dash="dash")),
         found.table.disclosure,

@@ -34,7 +34,6 @@ def recall(result: ImplicitResult, kind: Provenance) -> Plot:
     columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
     guides: dict[str, npt.ArrayLike] = {"across": list(limits)}
     items: list[Item] = []
-    most = 0.0
     for model in RECOMMENDERS:
         found = result.over_seeds(model)
         mean, half = found.mean[:, 0], np.nan_to_num(found.half_width[:, 0])
@@ -42,7 +41,6 @@ def recall(result: ImplicitResult, kind: Provenance) -> Plot:
         if not np.isfinite(mean).any():
             continue
         columns |= {f"recall_{name}": mean, f"half_interval_{name}": found.half_width[:, 0]}
-        most = max(most, float(np.nanmax(mean + half)))
         if model.is_private:
             guides |= {f"low_{name}": mean - half, f"high_{name}": mean + half}
             ends: dict[str, Any] = {"low": f"low_{name}", "high": f"high_{name}"}
@@ -56,7 +54,7 @@ def recall(result: ImplicitResult, kind: Provenance) -> Plot:
         f"Recall at {RECALL_AT} over ε",
         sentence(result, float(epsilons[-1])).replace("**", ""),
         Axis("privacy budget ε", "", limits, marked=marked),
-        Axis(f"recall at {RECALL_AT}", "", (0.0, 1.1 * max(most, 0.01)), Scale.LINEAR, number=".3f"),
+        Axis(f"recall at {RECALL_AT}", scale=Scale.LINEAR, number=".3f"),
         columns,
         tuple(items),
         kind,

@@ -16,13 +16,12 @@ from dpcore.multitask.answer.plots import (
     FREE,
     HEIGHT,
     SAMPLED,
+    SIZE_AXIS,
     UNIFORM,
     UNIFORM_WEIGHTS,
     by_distinct_size,
     chosen_name,
-    log_limits,
     picks,
-    size_axis,
 )
 from dpcore.multitask.budget import PrivacyTarget, exact_budget, sufficient_budget
 from dpcore.multitask.counts import PrivateCounts
@@ -76,7 +75,7 @@ def users(weighed: Weighed) -> Plot:
         "many-tasks-users",
         "Who uses it",
         "Users with few tasks leave budget unused; those with many spend all of it.",
-        Axis("tasks of the user", "", log_limits(columns["tasks_of_user"]), number=","),
+        Axis("tasks of the user", number=","),
         Axis("share of the budget used, mean", "", (0.0, 1.05), Scale.PERCENT, number=".3p"),
         columns,
         tuple(items),
@@ -97,13 +96,12 @@ def skew(weighed: Weighed, free: WeightSkew) -> Plot:
             weighed.tasks.graph.task_sizes, one.total_variation
         )
         items.append(Points(name, "users_of_task", name, look, symbol=symbol, size=6, opacity=0.8))
-    most = max(float(columns[name].max()) for name in columns if name != "users_of_task")
     return Plot(
         "many-tasks-weight-skew",
         "Weight skew: whose loss a task learns",
         f"Free weights move up to {wording.percent(free.largest)} of a task's weight to other users.",
-        size_axis(weighed.tasks.graph.task_sizes),
-        Axis("weight moved to other users", "", (0.0, max(1.1 * most, 0.01)), Scale.PERCENT, number=".3p"),
+        SIZE_AXIS,
+        Axis("weight moved to other users", scale=Scale.PERCENT, number=".3p"),
         columns,
         tuple(items),
         weighed.tasks.disclosure,
@@ -117,23 +115,22 @@ def counts(tasks: Tasks, released: PrivateCounts) -> Plot:
     at = order[picks(order.size)]
     of_task = tasks.graph.task_sizes[at].astype(np.float64)
     floored, usable = np.maximum(released.estimates[at], 1.0), released.usable[at]
-    everything = np.concatenate((of_task, floored, usable))
     return Plot(
         "many-tasks-counts",
         "Estimated against true sizes",
         "Estimated task sizes against the true ones; small tasks drown in the noise first.",
-        size_axis(of_task),
-        Axis("users, as estimated", "", log_limits(everything), number=",.0f"),
+        SIZE_AXIS,
+        Axis("users, as estimated", number=",.0f"),
         {"users_of_task": of_task, "estimate": released.estimates[at], "estimate_and_slack": usable},
         (
-            Curve("The truth", "exact", "exact", UNIFORM),
+            Curve("The truth", "users_of_task", "users_of_task", UNIFORM),
             Points("Estimate, at least 1", "users_of_task", "floored", SAMPLED, symbol="x-thin-open", size=6),
             Points(
                 "Estimate + s, used", "users_of_task", "estimate_and_slack", CHOSEN, symbol="circle", size=6
             ),
         ),
         tasks.disclosure,
-        {"floored": floored, "exact": log_limits(of_task)},
+        {"floored": floored},
         height=HEIGHT,
     )
 
@@ -151,13 +148,12 @@ def budget_columns(delta: float) -> dict[str, FloatArray]:
 
 def budget(columns: Mapping[str, FloatArray], epsilon: float, beta: float) -> Plot:
     """beta against epsilon; ``columns`` of `budget_columns`."""
-    values = np.concatenate((columns["exact_beta"], columns["paper_beta"]))
     return Plot(
         "many-tasks-budget",
         "User budget against the privacy budget",
         "The user budget against epsilon: the exact one lies above the paper's.",
         Axis("privacy budget ε", "", (0.01, 20.0)),
-        Axis("user budget β", "", log_limits(values[np.isfinite(values)], 1.5)),
+        Axis("user budget β"),
         columns,
         (
             Curve("Exact", "epsilon", "exact_beta", CHOSEN),

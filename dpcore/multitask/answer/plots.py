@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.answer import Axis, Bars, Curve, Item, Level, Look, Mark, Plot, Points, Scale
+from dpcore.answer.limits import fitted_limits
 from dpcore.common import wording
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.answer.found import Curve as OverExponents
@@ -23,17 +24,7 @@ MAX_TASKS = 3000
 HEIGHT = 360
 BUCKET_NAMES = ("Tail", "2nd fifth", "Middle", "4th fifth", "Head")
 UNIFORM_WEIGHTS = "Uniform weights"
-
-
-def log_limits(values: npt.ArrayLike, margin: float = 1.2) -> tuple[float, float]:
-    """Limits of a log axis with a margin around these values."""
-    low, high = float(np.min(values)), float(np.max(values))
-    return low / margin, max(high, low * 2.0) * margin
-
-
-def size_axis(sizes: npt.ArrayLike) -> Axis:
-    """The axis of the tasks' numbers of users."""
-    return Axis("users of the task", "", log_limits(sizes), number=",")
+SIZE_AXIS = Axis("users of the task", number=",")
 
 
 def chosen_name(weighed: Weighed) -> str:
@@ -184,8 +175,8 @@ def weights(found: MultitaskFound) -> Plot:
         "many-tasks-weights",
         "Weight against the size of the task",
         "Weight of a user's data in a task against the task's size: the larger μ, the more small tasks weigh.",
-        size_axis(weighed.problem.task_sizes),
-        Axis("weight ω", "1 = √β", log_limits(weighed.curve.weight_limits)),
+        SIZE_AXIS,
+        Axis("weight ω", "1 = √β", fitted_limits(np.array(weighed.curve.weight_limits))),
         {"users_of_task": sizes, "weight_over_root_beta": chosen, "uniform_over_root_beta": uniform},
         (
             Curve(UNIFORM_WEIGHTS, "users_of_task", "uniform_over_root_beta", UNIFORM),
@@ -218,8 +209,8 @@ def sizes(tasks: Tasks, every: bool = False) -> Plot:
         "many-tasks-sizes",
         "How large the tasks are",
         "Users per task, from the largest task to the smallest.",
-        Axis("rank of the task, largest first", "", log_limits(whole["rank"]), number=","),
-        size_axis(ordered),
+        Axis("rank of the task, largest first", number=","),
+        SIZE_AXIS,
         whole if every else {name: values[at] for name, values in whole.items()},
         (
             Curve("Users per task", "rank drawn", "users drawn", Look.TOTAL, unnamed=True),

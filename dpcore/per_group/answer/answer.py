@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dpcore.answer import Answer, Plot, ReleaseSetting
+from dpcore.answer import Answer, Plot, ReleaseSetting, without_numbers
 from dpcore.common.errors import refusal
 from dpcore.dataset import Dataset
 from dpcore.per_group import files
@@ -70,6 +70,12 @@ def _answered(data: Dataset, of: PerGroupFound) -> Answer:
         setting=_setting(of.parameters, of.value_column),
         parts=words.error_parts(of),
     )
+
+
+def refused_answer(data: Dataset, parameters: PerGroupParameters) -> Answer:
+    """Return what is said where the data refuse the question."""
+    column = "" if data.pairs is None else data.pairs.value_column
+    return without_numbers(parameters, data.provenance, _setting(parameters, column))
 
 
 def _setting(asked: PerGroupParameters, column: str) -> ReleaseSetting:

@@ -160,11 +160,18 @@ class PerGroupFound:
         return int(self.problem.pairs.times[errors >= np.abs(self.sizes)].sum())
 
 
-def pairs_for(facet: Pairs, parameters: PerGroupParameters) -> UserGroupPairs:
-    """The facet for a question; its number of groups is that of the public list, where one was entered."""
-    return UserGroupPairs.from_facet(
-        facet, None if parameters.num_groups is None else int(parameters.num_groups)
-    )
+def pairs_for(data: Dataset, parameters: PerGroupParameters) -> UserGroupPairs:
+    """Return the pairs for a question: with the number of groups of a public list, and values clamped for a mean."""
+    pairs, values = data.pairs, data.values
+    assert pairs is not None
+    num_groups = None if parameters.num_groups is None else int(parameters.num_groups)
+    if parameters.statistic is Statistic.MEAN and values is not None and pairs.value_range is not None:
+        (least, greatest), (lower, upper) = pairs.value_range, parameters.mean_range
+        if least < lower or greatest > upper:
+            clamped = UserGroupPairs.from_clamped(pairs, values, lower, upper, num_groups)
+            if clamped is not None:
+                return clamped
+    return UserGroupPairs.from_facet(pairs, num_groups)
 
 
 NOT_COMPARED = ("own_groups", "own_amount")
@@ -179,7 +186,7 @@ def against_epsilon(data: Dataset, parameters: PerGroupParameters) -> Against | 
         return "This needs a group in each row, and these data have none."
     if parameters.selection.private:
         return "Where groups are selected privately, the tab on that selection has the curves over ε."
-    pairs = pairs_for(data.pairs, parameters)
+    pairs = pairs_for(data, parameters)
     mean = parameters.statistic is Statistic.MEAN
 
     def best(epsilon: float) -> tuple[float, float]:
@@ -204,7 +211,7 @@ def check(data: Dataset, parameters: PerGroupParameters) -> None:
         InvalidInput: The data do not fit the question.
     """
     assert data.pairs is not None
-    PerGroupProblem(pairs_for(data.pairs, parameters), parameters)
+    PerGroupProblem(pairs_for(data, parameters), parameters)
 
 
 def find(
@@ -225,7 +232,7 @@ def find(
         InvalidInput: The data do not fit the question.
     """
     assert data.pairs is not None
-    problem = PerGroupProblem(pairs_for(data.pairs, parameters), parameters)
+    problem = PerGroupProblem(pairs_for(data, parameters), parameters)
     if parameters.selection.private:
         return _find_selected(data.pairs, problem, progress, should_stop)
     mean = parameters.statistic is Statistic.MEAN

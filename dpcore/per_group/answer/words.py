@@ -8,6 +8,7 @@ import numpy as np
 
 from dpcore.answer import Number, Proof
 from dpcore.answer.parts import BIAS, NOISE, SAMPLING, ErrorPart, said
+from dpcore.answer.value_range import KNOW, Outside
 from dpcore.common import alike, wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Contribution, Dataset
@@ -140,6 +141,11 @@ def error_parts(view: PerGroupFound) -> tuple[ErrorPart, ...]:
 def detail(view: PerGroupFound, data: Dataset) -> str:
     """What changes how the headline is to be read; empty where nothing does."""
     said = []
+    outside = _values_outside(view, data)
+    if outside is not None and outside.many:
+        said.append(
+            f"**{outside.percent} of the values are clamped**, and no number here counts that error: set L and U {KNOW}"
+        )
     if view.selected is not None:
         said.append(selected_words.released(view.selected, view.num_groups))
     if view.saved >= WORTH:
@@ -158,6 +164,14 @@ def detail(view: PerGroupFound, data: Dataset) -> str:
             drawable = view.parameters.statistic in COVERED and view.selected is None
             said.append(LEAKS if drawable else LEAKS_UNDRAWN)
     return " ".join(said)
+
+
+def _values_outside(view: PerGroupFound, data: Dataset) -> Outside | None:
+    """Return how many values a mean clamps; None if the values are not at hand."""
+    if not view.is_mean or data.values is None:
+        return None
+    values, (lower, upper) = data.values.values, view.parameters.mean_range
+    return Outside(int(np.sum(values < lower)), int(np.sum(values > upper)), values.size)
 
 
 def _scaling(view: PerGroupFound) -> str:
@@ -219,6 +233,10 @@ def facts(view: PerGroupFound, data: Dataset) -> dict[str, str]:
         facts["Without sampling"] = (
             "nothing is promised: with sums of any sign a pair of bounds can be better than every level."
         )
+    if (outside := _values_outside(view, data)) is not None:
+        sentence = outside.sentence("the range from L to U", " and is clamped", " and are clamped")
+        clamped = " The error is that about the means of the clamped values." if outside.number else ""
+        facts["Values outside the range"] = sentence + clamped
     facts[alike.NAME] = _users_who_differ(view)
     for name, other in (("PipelineDP's rule", view.tuner), ("Your own pair", view.own)):
         if other is not None:

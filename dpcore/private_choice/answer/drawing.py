@@ -5,16 +5,21 @@ Pages, calls and the command draw by this module, so that all of them ask the sa
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from dpcore.answer import Answer, Number, ReleaseSetting
 from dpcore.code import Released
 from dpcore.code.forms import CodeChoice, summed_column
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.errors import refusal
 from dpcore.common.privacy import Charge, ReleaseFacts, rounded_up
 from dpcore.contributions import MAX_SIZE
+from dpcore.data.user_amounts import UserAmounts, amounts_of, has_totals
 from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes
 from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters
@@ -41,10 +46,6 @@ FROM_COUNTS = "No ε covers a look at the values. A bound *from counts* needs no
 BINS = (
     "For so many users only bins of totals are kept, and one user can move a whole bin: no draw from them would keep "
     "its ε. Bring the file again (*Your data*) with the total of {} as the contribution (*More about users*)."
-)
-SIGNED = (
-    "A bound is drawn for totals of at least 0 only: where a total may have either sign, its best range is no single "
-    "number. Enter L and U that you know without these data."
 )
 NO_DRAW = (
     "No draw aims at this bound. *Choose privately* releases a private copy of the counts, on which this page "
@@ -78,6 +79,12 @@ class Lacking:
 
     said: str
     settings: tuple[str, ...] = ()
+
+
+NO_PAIR = Lacking(
+    "A pair is drawn for counts, and sums of amounts of at least 0, on a public list of groups. For means, sums of any "
+    "sign and groups that are selected privately, enter bounds that you know."
+)
 
 
 @dataclass(frozen=True)
@@ -146,12 +153,8 @@ def asked_for(card: Answer, data: Dataset, beside: Beside) -> Asked | Lacking | 
         found = release_bounds.of_learner(
             question, release, question.public_rows, beside.epsilon, beside.largest
         )
-    elif (
-        isinstance(question, TotalParameters)
-        and release.released is Released.SUM
-        and release.measure is not None
-    ):
-        if release_bounds.drawable_totals(data) is None:
+    elif isinstance(question, TotalParameters) and release.released is Released.SUM:
+        if not has_totals(data):
             return Lacking(BINS.format(wording.plain(release.column)))
         if question.highest_total is None:
             return Lacking(HIGHEST_MISSING, ("highest_total",))
@@ -171,17 +174,17 @@ def _no_draw(release: ReleaseSetting) -> Lacking | None:
         return Lacking(FROM_COUNTS)
     if not release.private_counts:
         return None
-    return Lacking(SIGNED if release.released is Released.SUM else NO_DRAW)
+    return Lacking(NO_DRAW)
 
 
-def pair_asked_for(parameters: PerGroupParameters, beside: Beside) -> PrivatePairProblem | Lacking | None:
-    """The question of a draw of a pair per group; None where no pair is drawn for such a release.
+def pair_asked_for(parameters: PerGroupParameters, beside: Beside) -> PrivatePairProblem | Lacking:
+    """Return the question of a draw of a pair per group, or what it lacks.
 
     Raises:
         InvalidInput: Something that was entered is out of its range.
     """
     if parameters.statistic not in COVERED or parameters.selection.private:
-        return None
+        return NO_PAIR
     if parameters.num_groups is None:
         return Lacking(LIST_MISSING, ("num_groups",))
     of_sum = parameters.statistic is Statistic.SUM
@@ -202,37 +205,78 @@ def pair_asked_for(parameters: PerGroupParameters, beside: Beside) -> PrivatePai
     return PrivatePairProblem(release, beside.epsilon, whole, unit)
 
 
-def draw(asked: Asked, data: Dataset, charge: Charge | None = None) -> PrivateChoice | PrivatePair:
-    """Draw it: a DP release, fresh at every call.
+def draw(
+    asked: Asked, data: Dataset, charge: Charge | None = None, amounts: UserAmounts | None = None
+) -> PrivateChoice | PrivatePair:
+    """Select the bound: a DP release, fresh at every call.
 
     Args:
         asked: The question.
-        data: Private.
-        charge: Told what the draw guarantees before anything is drawn.
+        data: Give the names of the columns.
+        charge: Told what the selection guarantees before anything is drawn.
+        amounts: What is selected from, private; by default the amounts of ``data``.
 
     Raises:
-        InvalidInput: The data are beyond what a draw can hold; nothing was drawn.
+        InvalidInput: The data hold no amounts of the kind that is asked for, or are beyond what a selection can hold;
+            nothing was drawn.
     """
+    amounts = amounts_of(data) if amounts is None else amounts
+    column = column_of(asked, data)
     if isinstance(asked, PrivatePairProblem):
-        return private_pair.choose(asked, pairs_of(data), charge, column_of_groups(data))
-    if isinstance(asked, BoundDraw):
-        column = release_bounds.column_of(asked, data)
-        return choice.choose(asked.choice, release_bounds.drawn_from(asked, data), charge, column)
-    return choice.choose(asked.choice, data.histogram, charge)
+        return private_pair.choose(asked, _pairs_of(asked, amounts), charge, column)
+    if isinstance(asked, BoundDraw) and asked.wanted is Bounded.TOTAL:
+        if amounts.totals is None:
+            raise refusal("there is no total for each user to draw a bound from")
+        units = release_bounds.in_units(amounts.totals, asked.unit, asked.largest)
+        return choice.choose(asked.choice, units, charge, column)
+    return choice.choose(asked.choice, amounts.histogram, charge)
 
 
-def pairs_of(data: Dataset) -> UserGroupPairs | PairSizes:
-    """Who contributes how much to which group, or how that is distributed."""
-    if data.pairs is not None:
-        return UserGroupPairs.from_facet(data.pairs)
-    assert data.pair_sizes is not None
-    return data.pair_sizes
+def _pairs_of(asked: PrivatePairProblem, amounts: UserAmounts) -> UserGroupPairs | PairSizes | None:
+    """Return the pairs with made-up codes of groups: a selection asks only how many groups each user is in."""
+    of_sum = asked.parameters.statistic is Statistic.SUM
+    if of_sum and amounts.sums is None:
+        raise refusal("the pairs hold no sums", remedy="Choose rows or distinct users, or add a column up")
+    users = amounts.user_codes
+    if users is None or amounts.rows is None or not users.size:
+        return amounts.pair_sizes
+    starts = np.flatnonzero(np.r_[True, np.diff(users) != 0])
+    groups = np.arange(users.size) - np.repeat(starts, np.diff(np.r_[starts, users.size]))
+    return UserGroupPairs(
+        users, groups, amounts.rows, int(groups.max()) + 1, amounts.sums if of_sum else None
+    )
 
 
-def column_of_groups(data: Dataset) -> str:
-    """What groups are of."""
-    facet: Pairs | PairSizes | None = data.pairs or data.pair_sizes
-    return "" if facet is None else facet.label
+def dropped_cells(asked: Asked, counts: Mapping[str, int]) -> dict[str, int]:
+    """Return what a selection leaves out or counts as 0; as private as the data, and for their owner alone.
+
+    Args:
+        asked: The question.
+        counts: `UserAmounts.dropped`.
+    """
+    of_pairs = isinstance(asked, PrivatePairProblem)
+    found = {"rows without a user": counts.get("rows without a user", 0)}
+    if of_pairs and asked.parameters.statistic is Statistic.SUM:  # type: ignore[union-attr]
+        found["cells without a number"] = counts.get("cells without a number", 0)
+        found["amounts below 0"] = counts.get("amounts below 0", 0)
+    elif isinstance(asked, BoundDraw) and asked.wanted is Bounded.TOTAL:
+        found["cells without a number"] = counts.get("cells without a number", 0)
+        found["totals below 0"] = counts.get("totals below 0", 0)
+    if of_pairs:
+        found["groups beyond the list"] = max(counts.get("groups", 0) - asked.num_groups, 0)  # type: ignore[union-attr]
+    return found
+
+
+def column_of(asked: Asked, data: Dataset) -> str:
+    """Return what groups are of, or whose totals are bounded; empty for rows."""
+    if isinstance(asked, PrivatePairProblem):
+        facet: Pairs | PairSizes | None = data.pairs or data.pair_sizes
+        return "" if facet is None else facet.label
+    if not isinstance(asked, BoundDraw) or asked.wanted is not Bounded.TOTAL:
+        return ""
+    if data.totals is not None and data.totals.column:
+        return data.totals.column
+    return "" if data.values is None else data.values.column
 
 
 def answered(

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from dpcore.answer import Axis, Curve, Item, Level, Look, Mark, Plot, Points, Scale
 from dpcore.answer.axes import bound_axis, curve_bounds, fitted_limits
+from dpcore.answer.plot import IN_USE
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
@@ -59,7 +60,7 @@ def errors(found: QuantileFound, data: Dataset) -> Plot:
     if found.ties:
         items.append(Level("Least possible (ties)", found.least_error))
     if found.bound != found.choices.of(found.kind).bound:
-        items.append(Mark("In use", found.bound, found.rank_error, Look.OWN, "square"))
+        items.append(Mark(IN_USE, found.bound, found.rank_error, Look.OWN, "square"))
     if found.own is not None and found.parameters.own_bound is not None:
         items.append(Mark("Your own bound", found.parameters.own_bound, mean_error(found.own), Look.OWN, "x"))
     smooth, cap = found.choices.smooth, found.choices.cap

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.answer import Axis, Bars, Curve, Item, Level, Look, Mark, Plot, Points, Scale, Shares
-from dpcore.answer.axes import fitted_limits, rounded_limits
+from dpcore.answer.axes import fitted_limits
+from dpcore.answer.plot import FIT, Limits
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray, log_spaced
@@ -31,7 +32,7 @@ GAP_TICKS = tuple((10.0**power, f"10<sup>{power}</sup>" if power else "1") for p
 OURS = "Best weights"
 
 
-def error_axis(unit: str, of: ErrorOf, limits: tuple[float, float]) -> Axis:
+def error_axis(unit: str, of: ErrorOf, limits: Limits = FIT) -> Axis:
     """An axis of errors; its unit is named after the labels' column."""
     # The unit stands in the title alone: a control is named after the axis, and a column's name may be Markdown.
     if of is ErrorOf.COEFFICIENTS:
@@ -223,9 +224,7 @@ def swept(sweep: Sweep, varied: Varied, of: ErrorOf) -> Plot:
         f"Against {varied.words}, the best bound's error is {wording.number(float(ratios.min()))} to "
         f"{wording.number(float(ratios.max()))} times that of the best weights.",
         varied.axis,
-        error_axis(
-            varied.unit, of, rounded_limits(np.sqrt(np.concatenate((sweep.ours[at], sweep.no_cap[at]))))
-        ),
+        error_axis(varied.unit, of),
         columns,
         tuple(items),
         varied.kind,
@@ -305,7 +304,7 @@ def weights(found: RegressionFound) -> Plot:
     """How much a user's labels weigh, against the user's rows; the heaviest user sets the noise."""
     of = offered(found)
     columns = weights_columns(of)
-    low, high = rounded_limits(np.concatenate([columns[_weight_of(name)] for name in of]))
+    low, high = fitted_limits(np.concatenate([columns[_weight_of(name)] for name in of]))
     most = max(float(columns["rows_of_user"].max()), 2.0)
     return Plot(
         "regression-weights",
@@ -390,12 +389,7 @@ def example(sweep: ExampleSweep, number: int) -> Plot:
             (float(g.min()), max(float(g.max()), float(g.min()) + 1.0)),
             number=",",
         ),
-        Axis(
-            "total variance",
-            "",
-            rounded_limits(np.concatenate((sweep.ours, sweep.cap, sweep.known, sweep.claimed))),
-            number=".4g",
-        ),
+        Axis("total variance", number=".4g"),
         {
             "g": g,
             "ours_variance": sweep.ours,

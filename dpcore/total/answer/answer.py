@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from dpcore.answer import Answer, ReleaseSetting
+from dpcore.answer import Answer, ReleaseSetting, without_numbers
 from dpcore.answer.parts import BIAS, NOISE, said
 from dpcore.code import Released
 from dpcore.code.forms import summed_column
@@ -63,13 +61,19 @@ def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Ans
         choice=lambda: files.total_choice_json(
             data, parameters, of.problem, of.choice, of.within, of.unit.column
         ),
-        setting=replace(
-            _setting(parameters, of.unit.column or summed_column(data)), measure=parameters.measure
-        ),
-        parts=said({BIAS: of.choice.bias, NOISE: of.choice.noise}, of.unit.amount)
+        setting=_setting(parameters, of.unit.column or summed_column(data)),
+        parts=said(
+            {BIAS: float(of.at_bound.bias), NOISE: float(of.at_bound.noise_by(parameters.measure))},
+            of.unit.amount,
+        )
         if of.choice.max_total > 0.0
         else (),
     )
+
+
+def refused_answer(data: Dataset, parameters: TotalParameters, column: str) -> Answer:
+    """Return what is said where the totals of a column refuse the question."""
+    return without_numbers(parameters, data.provenance, _setting(parameters, column))
 
 
 def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:
@@ -80,6 +84,7 @@ def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:
         column,
         noise=parameters.mechanism,
         delta=parameters.delta,
+        measure=parameters.measure,
     )
 
 

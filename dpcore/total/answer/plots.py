@@ -29,7 +29,11 @@ CURVES = {
     Measure.BOUND: Curve("Bias + noise", "bound", "bias_plus_noise", Look.OWN, width=2.0),
 }
 CHOSEN_WIDTH = 3.0
-PARTS = parts({BIAS: "bias", NOISE: "mean_noise"})
+PARTS = {
+    measure: parts({BIAS: "bias", NOISE: "rms_noise" if measure is Measure.RMSE else "mean_noise"})
+    for measure in Measure
+}
+"""Of the error by each measure."""
 REACH = 5.0
 """Ends of the axis of simulated releases, in best errors: at the best bound hardly one of them lies beyond."""
 
@@ -37,7 +41,10 @@ REACH = 5.0
 def errors(found: TotalFound, data: Dataset, own_bound: float | None) -> Plot:
     """The main figure: error against T by the chosen measure, with its two parts."""
     chosen = CURVES[found.problem.measure]
-    items: list[Item] = [*_curves(BIAS), replace(chosen, width=CHOSEN_WIDTH, first=True)]
+    items: list[Item] = [
+        *_curves(BIAS, found.problem.measure),
+        replace(chosen, width=CHOSEN_WIDTH, first=True),
+    ]
     if 0.0 < found.within[0] < found.within[1]:
         items.append(Band(f"Within 5{wording.PERCENT}", *found.within))
     if found.choice.max_total > 0.0:
@@ -60,7 +67,7 @@ def _handle(found: TotalFound, own_bound: float | None) -> Handle:
         own_bound or found.choice.max_total,
         "own_bound",
         whole=problem.whole,
-        parts=PARTS,
+        parts=PARTS[problem.measure],
         users=(
             some_users(
                 problem.amounts.values, problem.amounts.users.astype(np.float64), unit.column or "rows"
@@ -97,7 +104,7 @@ def measures(found: TotalFound, data: Dataset) -> Plot:
 def signed(found: SignedFound, data: Dataset, parameters: TotalParameters) -> Plot:
     """The main figure where totals have both signs: error against T when they are clipped to [-T, T]."""
     chosen, clipped = CURVES[found.measure], found.clipped
-    items: list[Item] = [*_curves("Size of the bias"), replace(chosen, width=CHOSEN_WIDTH)]
+    items: list[Item] = [*_curves("Size of the bias", found.measure), replace(chosen, width=CHOSEN_WIDTH)]
     if clipped.sensitivity > 0.0:
         name, look, symbol = (
             ("Your [L, U], at max(|L|, |U|)", Look.OWN, "square")
@@ -128,7 +135,7 @@ def _signed_handle(found: SignedFound, parameters: TotalParameters) -> Handle:
         CURVES[found.measure].y,
         parameters.own_bound or found.clipped.sensitivity,
         "own_bound",
-        parts=PARTS,
+        parts=PARTS[found.measure],
         users=(some_users(sizes, users.astype(np.float64), found.unit.column),),
         dots=Dots(
             "missing",
@@ -158,9 +165,12 @@ def _plot(
     )
 
 
-def _curves(bias: str) -> list[Curve]:
+def _curves(bias: str, measure: Measure) -> list[Curve]:
     names = {BIAS: bias}
-    return [Curve(names.get(part.name, part.name), "bound", part.column, LOOKS[part.name]) for part in PARTS]
+    return [
+        Curve(names.get(part.name, part.name), "bound", part.column, LOOKS[part.name])
+        for part in PARTS[measure]
+    ]
 
 
 def _columns(errors: TotalErrors) -> dict[str, FloatArray]:
@@ -168,6 +178,7 @@ def _columns(errors: TotalErrors) -> dict[str, FloatArray]:
         "bound": errors.bounds,
         "bias": errors.bias,
         "mean_noise": errors.noise,
+        "rms_noise": errors.noise_by(Measure.RMSE),
         "bias_plus_noise": errors.bound,
         "expected_absolute_error": errors.absolute_error,
         "root_mean_squared_error": errors.rmse,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from dpcore.answer import Number
 from dpcore.common import wording
+from dpcore.common.noise_error import Measure
 from dpcore.dataset import Dataset
 from dpcore.total.answer.found import SignedFound
 from dpcore.total.answer.words import ERROR_LABELS, LEAKS, MEASURE_NAMES
@@ -23,7 +26,12 @@ def _interval(found: SignedFound) -> str:
 
 def numbers(found: SignedFound) -> tuple[Number, ...]:
     """The range with its error, and the parts of that."""
-    c, unit = found.clipped, found.unit.axis
+    c, unit, noise, size = found.clipped, found.unit.axis, found.clipped.noise, "mean size"
+    if found.measure is Measure.RMSE:
+        noise, size = (
+            math.sqrt(max(c.rmse - abs(c.bias), 0.0)) * math.sqrt(c.rmse + abs(c.bias)),
+            "root mean square",
+        )
     whole = abs(float(found.totals.sum()))
     of_sum = f"({wording.percent(found.error / whole)} of the sum)" if whole else "(the sum is 0)"
     direction = "too low" if c.bias < 0.0 else "too high" if c.bias else "none"
@@ -46,7 +54,7 @@ def numbers(found: SignedFound) -> tuple[Number, ...]:
             unit=unit,
         ),
         Number("Bias", wording.number(abs(c.bias)), direction, value=c.bias, unit=unit),
-        Number("Noise", wording.number(c.noise), "mean size", value=c.noise, unit=unit),
+        Number("Noise", wording.number(noise), size, value=noise, unit=unit),
     )
 
 

@@ -36,7 +36,6 @@ def numbers(found: TotalFound) -> tuple[Number, ...]:
         return Number(label, unit.amount(value), share, explained, value, unit.axis, key)
 
     cut = f"What users hold beyond the bound: the released {unit.result} is always too low by this much."
-    noise = "Mean size of the noise, in either direction."
     return (
         Number(
             "Best bound",
@@ -49,12 +48,19 @@ def numbers(found: TotalFound) -> tuple[Number, ...]:
         ),
         said(ERROR_LABELS[measure], found.error(found.bound), _ERROR_HELP[measure], "error"),
         said("Cut away (bias)", float(found.at_bound.bias), cut, "bias"),
-        said("Noise", float(found.at_bound.noise), noise, "noise"),
+        said(NOISE_LABELS[measure], float(found.at_bound.noise_by(measure)), _NOISE_HELP[measure], "noise"),
     )
 
 
 _CLAMPED = "A user's total above it counts as this much: upper bound on what one user adds."
 ERROR_LABELS = {Measure.ABSOLUTE: "Expected error", Measure.RMSE: "RMSE", Measure.BOUND: "Error, at most"}
+NOISE_LABELS = {Measure.ABSOLUTE: "Mean noise", Measure.RMSE: "RMS noise", Measure.BOUND: "Mean noise"}
+_NOISE_HELP = {
+    Measure.ABSOLUTE: "Mean size of the noise, in either direction. Noise and what is cut away cancel in part, so the "
+    "expected error is below their sum.",
+    Measure.RMSE: "Root mean square of the noise. Its square and that of what is cut away add up to that of the RMSE.",
+    Measure.BOUND: "Mean size of the noise, in either direction. It and what is cut away add up to the error.",
+}
 _ERROR_HELP = {
     Measure.ABSOLUTE: "Mean of |release − truth| over the noise, exactly.",
     Measure.RMSE: "Square root of the mean of (release − truth)² over the noise, exactly.",

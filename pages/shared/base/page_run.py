@@ -10,15 +10,16 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.shared.base import keys
 from pages.shared.base.question import Question
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
 
 PRESENT_MARK = "present"
 """Field of the address; any link takes it along."""
@@ -41,6 +42,7 @@ class Drawn:
         shown: The card in its place, where a number that was drawn privately stands in it; else the answer card.
         key: Of that card.
         lacks: Label of the field that a private draw of the bound waits for; empty for none.
+        way: The card, and the way in which its bound can be drawn privately; None before anyone asks.
         invented: Whether the answer is about invented data, in place of data in use that lack what it needs.
         private: Whether the data in use are private: no bound is drawn of others.
         own: Data that the page has for itself, for what is compared on it; with ``digest`` and ``provenance``.
@@ -57,6 +59,7 @@ class Drawn:
     shown: Any = None
     key: str = ""
     lacks: str = ""
+    way: tuple[Any, Any] | None = None
     invented: bool = False
     private: bool = False
     own: Any = None
@@ -80,12 +83,6 @@ def is_presented() -> bool:
     if PRESENT_MARK in st.query_params and keys.PRESENTING not in st.session_state:
         st.session_state[keys.PRESENTING] = st.query_params[PRESENT_MARK] == "1"
     return bool(st.session_state.get(keys.PRESENTING))
-
-
-def is_of_fragment() -> bool:
-    """Whether Streamlit runs a fragment alone, and not the whole app; as of 1.67 only its own context says so."""
-    context = get_script_run_ctx()  # None where no script runs, as in tests of parts.
-    return context is not None and bool(context.fragment_ids_this_run)
 
 
 _NOW: ContextVar[Drawn | None] = ContextVar("drawn", default=None)

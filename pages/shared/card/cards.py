@@ -51,9 +51,9 @@ def answer(card: Answer, key: str) -> None:
     way = None
     if (run := page_run.now()) is not None and run.card is None:
         run.card = card
+        way = private_way(card)
+        run.lacks = "" if way is None else way.waits_for
         if run.private and (draws := _drawing()) is not None:
-            way = draws.way(card)
-            run.lacks = "" if way is None else way.waits_for
             card = draws.with_range(card if way is None or way.drawn is None else way.drawn)
     if run is not None and run.shown is None:
         run.shown, run.key = card, key
@@ -67,7 +67,7 @@ def answer(card: Answer, key: str) -> None:
             way.ask()
             if not way.lacking:
                 _draw_button(way, key)
-            st.markdown(f":small[{way.lacking or way.cost}]")
+            st.markdown("\n\n".join(filter(None, (f":small[{way.lacking or way.cost}]", way.dropped))))
         if card.code is not None:
             st.button(
                 "Use the number as it is" if to_draw else "Code for your library",
@@ -83,6 +83,8 @@ def answer(card: Answer, key: str) -> None:
         if way is not None and not to_draw and way.offered:
             way.ask()
             _draw_button(way, key)
+            if way.dropped:
+                st.markdown(way.dropped)
 
 
 def _words(card: Answer, key: str, draws: bool) -> None:
@@ -98,6 +100,16 @@ def _words(card: Answer, key: str, draws: bool) -> None:
         large(number.label, number.text, number.note, copied, key, error, parts)
     good = f"**Good enough:** {card.good_enough}" if card.good_enough else ""
     label(card.disclosure, then="\n\n".join(filter(None, (good, card.detail))))
+
+
+def private_way(card: Answer) -> Any | None:
+    """Return the way in which the bound of a card can be drawn in this run; None where it cannot."""
+    run = page_run.now()
+    if run is None or not run.private or (draws := _drawing()) is None:
+        return None
+    if run.way is None or run.way[0] is not card:
+        run.way = card, draws.way(card)
+    return run.way[1]
 
 
 def _drawing() -> Any | None:

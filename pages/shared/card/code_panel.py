@@ -97,7 +97,7 @@ def _library(key: str, choice: Choice | Several) -> Library:
         state[own] = begin
 
     def chosen() -> None:
-        state[keys.CODE_LIBRARY] = state[own]
+        state[keys.CODE_LIBRARY] = state.get(own)
 
     st.segmented_control(
         "Library",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import streamlit as st
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from dpcore.common import wording
 from dpcore.common.errors import problems_of
@@ -14,6 +14,9 @@ from dpcore.dataset import Dataset
 from pages.shared.base import demo, keys
 from pages.shared.base.question import From, Question
 from pages.shared.data import uploads
+
+if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 PREFIX = "items_"
 ENTRIES = From.DATA.each(*(f"{PREFIX}{name}" for name in ("file_", "round", "problems")))

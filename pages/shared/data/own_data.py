@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
@@ -14,6 +13,9 @@ from pages.shared.base import demo
 from pages.shared.base.question import Question
 from pages.shared.data.table_upload import TableUpload
 from pages.shared.fields import fields
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
 
 STATE_HEIGHT = 56
 """Height in pixels of the line that says how far the work is: with a button or without, the tabs below it stay."""

@@ -143,11 +143,11 @@ class TableUpload:
         return st.session_state.get(self.of.key("table")) is not None
 
     def show_choices(self) -> None:
-        """What was wrong with the last file; of one that waits, what its columns mean, and the way to use it."""
-        self.entry.say()
+        """Ask what the columns of a file that waits mean; below, say what was wrong with the last file."""
         opened: _Opened | None = st.session_state.get(self.of.key("table"))
         if opened is not None:
             self._show_columns(opened)
+        self.entry.say()
 
     def _read(self, files: list[UploadedFile]) -> None:
         state, file = st.session_state, files[0]
@@ -310,7 +310,6 @@ class TableUpload:
                 data = self.build(opened.table, design, st.session_state[self.of.key("public")])
         except Exception as error:  # Whatever it is, the page stays usable.
             self.entry.refuse(problems_of(error))
-            self.entry.say()
             return
         self._clear_settings()
         st.session_state[self.of.key("loaded")] = self.used(data, opened.account, design)

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import streamlit as st
-from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.runtime.scriptrunner import get_script_run_ctx
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from dpcore.common import wording
 from dpcore.common.errors import InputProblem
@@ -17,9 +14,11 @@ from dpcore.data.column_names import harmless
 from dpcore.data.tables import Table
 from pages.shared.base.question import Question
 from pages.shared.fields import fields
+from pages.shared.streamlit_internals import free_files
 
 if TYPE_CHECKING:
     import pandas as pd
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 
 def say_served() -> None:
@@ -32,22 +31,15 @@ def say_served() -> None:
 
 
 def files_of(uploader: str) -> list[UploadedFile]:
-    """The files that an uploader's callback is to read; empty where it is called for files that were dropped.
+    """Return the files that an uploader's callback is to read; empty where it is called for files that were dropped.
 
     That happens: until the browser has taken the old uploader away, each of its messages, be it of a fragment that
-    looks at work every 0.4 s, names the file again. Streamlit 1.67 finds a `DeletedFile` in place of the file, takes
-    that for a change, and calls the callback once more. What was read the first time must then stay.
+    looks at work every 0.4 s, names the file again. Streamlit 1.67 finds a `DeletedFile` in place of the file, which
+    has no content, takes that for a change, and calls the callback once more. What was read the first time must stay.
     """
-    held = st.session_state.get(uploader) or []
-    return [file for file in (held if isinstance(held, list) else [held]) if isinstance(file, UploadedFile)]
-
-
-def drop(files: Sequence[UploadedFile]) -> None:
-    """Free the bytes of files whose uploader is not drawn again; Streamlit's chat input drops its files so."""
-    context = get_script_run_ctx()
-    if context is not None and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
-        for file in files:
-            context.uploaded_file_mgr.remove_file(session_id=context.session_id, file_id=file.file_id)
+    uploaded = st.session_state.get(uploader) or []
+    files = uploaded if isinstance(uploaded, list) else [uploaded]
+    return [file for file in files if hasattr(file, "getvalue")]
 
 
 @dataclass(frozen=True)
@@ -68,7 +60,7 @@ class Entry:
     def show(
         self, label: str, help: str, read: Callable[[list[UploadedFile]], None], many: bool = False
     ) -> None:
-        """The uploader; ``read`` gets the files, and is to `drop` them once it has what it needs."""
+        """Show the uploader; ``read`` gets the files, and is to `drop` them once it has what it needs."""
         key = f"{self._key('file_')}{st.session_state.setdefault(self._key('round'), 0)}"
         st.file_uploader(
             label, key=key, accept_multiple_files=many, on_change=self._read, args=(key, read), help=help
@@ -80,7 +72,7 @@ class Entry:
 
     def drop(self, files: Sequence[UploadedFile]) -> None:
         """Free the files; a new uploader takes the place of theirs."""
-        drop(files)
+        free_files(files)
         st.session_state[self._key("round")] += 1
 
     def refuse(self, problems: Sequence[InputProblem], names: Sequence[str] = ()) -> None:

@@ -12,10 +12,9 @@ import re
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
@@ -24,6 +23,9 @@ from dpcore.common.text_fields import field_types
 from pages.shared.base import keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.fields import setting
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
 
 P = TypeVar("P")
 Width = int | typing.Literal["stretch"]

@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import streamlit as st
-from streamlit.runtime import Runtime
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpcore.common.errors import InputProblem, InvalidInput, problems_of
 from dpcore.common.progress import ShouldStop
+from pages.shared import streamlit_internals
 from pages.shared.base import dialogs, turns
 from pages.shared.fields import fields
 
@@ -39,6 +38,7 @@ Work = Callable[[Tell, ShouldStop], Any]
 POLL_SECONDS = 0.4
 LOST_SECONDS = 5.0
 """How long work goes on after the last connection of its session was lost: a short drop shall cost nothing."""
+CUT_OFF = "The connection to this page was lost for a while, so the work was stopped."
 _LOOK_SECONDS = 0.5
 _HEAVY = threading.Semaphore(1)
 
@@ -57,6 +57,7 @@ class Job:
         problems: Why it failed; empty where it did not.
         read_early: Whether the page last asked for the result while it worked.
         again: The work, where it failed of what may not fail a second time.
+        cut_off: Whether it was stopped because the connection of its session was lost.
     """
 
     question: Any
@@ -68,6 +69,7 @@ class Job:
     result: Any = None
     problems: tuple[InputProblem, ...] = ()
     again: Work | None = None
+    cut_off: bool = False
     _stop: threading.Event = field(default_factory=threading.Event)
     _done: threading.Event = field(default_factory=threading.Event)
     _dropped: bool = False
@@ -120,6 +122,7 @@ class Job:
         Work that is stopped while it waits is still called, so that it returns what it returns when it is stopped; but
         not where it was dropped.
         """
+        _running.add(self)
         admitted = self.heavy and self._wait_for_turn()
         if self.light:
             self._line.pages.let_go_first(self._place)
@@ -136,6 +139,7 @@ class Job:
             if self._has_turn:
                 self._line.leave()
             self._done.set()
+            _running.discard(self)
 
     def _wait_for_turn(self) -> bool:
         """Return True with the turn, which is given back at the end; False where it was stopped before."""
@@ -157,6 +161,7 @@ class Job:
         while self.running:
             since = (since or time.monotonic()) if is_lost() else None
             if since is not None and time.monotonic() - since >= after:
+                self.cut_off = True
                 self.stop()
                 return
             self.wait(min(_LOOK_SECONDS, after))
@@ -166,6 +171,15 @@ class Job:
             self.progress = min(max(share, 0.0), 1.0)
         if so_far is not None:
             self.so_far = so_far
+
+
+_running: set[Job] = set()
+
+
+def drop_all() -> None:
+    """Drop all work of this process, which ends: Python would wait for the threads of a pool."""
+    for job in _running.copy():
+        job.drop()
 
 
 def start(
@@ -211,13 +225,12 @@ def put(key: str, question: Any, result: Any) -> Job:
 
 
 def _loss_of_session() -> Callable[[], bool] | None:
-    """Whether nobody is connected to the session that runs now; None where no server holds it, as in tests."""
+    """Return whether nobody is connected to the session that runs now; None where no server holds it, as in tests."""
     # Asked in the page's own thread: that of the work belongs to no session.
-    context = get_script_run_ctx()
-    if context is None or not Runtime.exists():
+    session = streamlit_internals.session_id()
+    if not session or streamlit_internals.find_runtime() is None:
         return None
-    runtime, session = Runtime.instance(), context.session_id
-    return lambda: not runtime.is_active_session(session)
+    return lambda: not streamlit_internals.is_connected(session)
 
 
 def result_of(key: str) -> tuple[Any, Any] | None:
@@ -246,7 +259,8 @@ def failure_of(key: str) -> tuple[InputProblem, ...]:
 def watch(keys: str | Sequence[str], doing: str | Callable[[], str], measured: bool = True) -> bool:
     """While work runs under a key: a progress bar and Stop. The page is drawn anew when work tells more, or ends.
 
-    Where it failed, this says why, and offers to try again what may not fail a second time.
+    Where it failed, this says why, and offers to try again what may not fail a second time. Where the connection was
+    lost for a while, it says so.
 
     Args:
         keys: In the session; of several, all are work for one answer.
@@ -263,6 +277,8 @@ def watch(keys: str | Sequence[str], doing: str | Callable[[], str], measured: b
     if not at_work:
         for key in keys:
             say_failure(key)
+            if (job := st.session_state.get(key)) is not None and job.cut_off:
+                st.info(CUT_OFF, icon=":material/stop_circle:")
         return False
     _bar(keys, doing, measured, [(job, job.so_far) for job in at_work])
     return True

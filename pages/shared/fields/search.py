@@ -58,8 +58,8 @@ class Search(Generic[R]):
         return self.job is not None and self.job.running
 
     def asks(self, question: Hashable) -> bool:
-        """Whether this is what it was asked last."""
-        return self.job is not None and self.job.question == question
+        """Whether this is what it was asked last. A search that a lost connection cut off begins anew."""
+        return self.job is not None and self.job.question == question and not self.job.cut_off
 
     def answers(self, for_all: bool) -> cache.Answers[R]:
         """What it has found until now, in this session or, where data are the same for everybody, in all sessions."""

@@ -11,8 +11,9 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from pages.shared.figure import ahead
+from pages.shared import speed
 from pages.shared.figure.serving import FIGURE, PLOTLY
+from pages.shared.speed import figure_socket
 
 HEIGHT = 420
 """Height in pixels of a figure that says none."""
@@ -31,7 +32,7 @@ let script;
 export default async (component) => {
   try {
     script ??= import(at("FIGURE"));
-    return (await script).default(component, at("PLOTLY"), at("AHEAD"));
+    return (await script).default(component, at("PLOTLY"), at("SOCKET"));
   } catch (error) {
     script = undefined;
     console.warn(error);
@@ -48,7 +49,7 @@ def _loader() -> str:
         "ROOT": f"/{root}" if root else "",
         "FIGURE": FIGURE.address,
         "PLOTLY": PLOTLY.address,
-        "AHEAD": ahead.ADDRESS,
+        "SOCKET": figure_socket.ADDRESS,
     }
     loader = _LOADER
     for name, text in texts.items():
@@ -81,9 +82,10 @@ def draw(
         ghost: Whether the main curves as they were before the last change stand pale behind the new ones.
         handle: What its handle is told, and the session's keys of the numbers that it moves; None for no handle.
     """
-    channel = ahead.channel()
+    channel = figure_socket.channel()
     words = None if handle is None else handle[0]
-    told = message(fig, alt, file_name, csv=csv, ghost=ghost, key=key, channel=channel.token, handle=words)
+    token = channel.token if speed.IS_ON else ""
+    told = message(fig, alt, file_name, csv=csv, ghost=ghost, key=key, channel=token, handle=words)
     channel.tell(key, told)
     height = int(fig.layout.height or HEIGHT)
     # To Streamlit a component is a widget: its key is one of the session's state, where a page may keep something

@@ -20,13 +20,11 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from dpcore.report import plotly_script
-from pages.shared.figure import ahead, first
+from pages.shared.speed.frontend import FOREVER
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-FOREVER = "public, max-age=31536000, immutable"
 
 
 @dataclass(frozen=True)
@@ -86,10 +84,7 @@ def script(name: str, *files: Path) -> Script:
 PLOTLY = script("plotly", plotly_script.path())
 FIGURE = script("figure", *(Path(__file__).with_name(name) for name in ("handle.js", "figure.js")))
 
-ROUTES: list[BaseRoute] = [
-    *(Route(each.address, each.respond, methods=["GET"]) for each in (PLOTLY, FIGURE)),
-    *ahead.ROUTES,
-]
+ROUTES: list[BaseRoute] = [Route(each.address, each.respond, methods=["GET"]) for each in (PLOTLY, FIGURE)]
 
 
 class EarlyScripts:
@@ -116,4 +111,4 @@ class EarlyScripts:
         await self._app(scope, receive, with_header if scope["type"] == "http" else send)
 
 
-MIDDLEWARE = [Middleware(EarlyScripts), Middleware(first.FiguresFirst)]
+MIDDLEWARE = [Middleware(EarlyScripts)]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.answer import Plot
 from dpcore.answer.handle import Dots, Handle, Second
@@ -26,6 +25,9 @@ from dpcore.report.plotly_figures import LINES
 from pages.shared import figure
 from pages.shared.base import keys, page_run
 from pages.shared.figures import pins
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
 
 
 @dataclass(frozen=True)

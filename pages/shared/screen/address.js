@@ -1,4 +1,4 @@
-// What Streamlit leaves undone around a page: an address that follows it, waking up, readable tags.
+// What Streamlit leaves undone around a page: an address that follows it, waking up, readable tags, the focus.
 //
 // Streamlit's own `st.query_params` adds an entry to the browser's history for every change: after twenty steps of a
 // slider, *Back* would have to be pressed twenty times. This replaces the entry.
@@ -11,6 +11,20 @@
 // The tags of a multiselect and the labels of main buttons are white on the primary colour, 3.25:1 on a dark page. In the
 // page's own background colour they have what the theme guarantees for the primary colour on the page, at least 4.5:1,
 // light and dark.
+//
+// Streamlit disables a download button while its file is made, and the browser then takes the focus away for good: Tab
+// begins at the top of the page, and Escape no longer closes a dialog.
+document.addEventListener("click", ({ target }) => {
+  const place = target.closest('[data-testid="stDownloadButton"]');
+  if (!place) return;
+  const observer = new MutationObserver(() => {
+    const button = place.querySelector("button:not(:disabled)");
+    if (!button) return;
+    observer.disconnect();
+    if (document.activeElement === document.body) button.focus({ preventScroll: true });
+  });
+  observer.observe(place, { attributeFilter: ["disabled"], subtree: true });
+});
 const TAGS = "sweetspot-tags";
 // A server that has just come up, or a connection that flickers on a busy machine, may not know the session yet: it is
 // gone only when the server has said so CERTAIN times.

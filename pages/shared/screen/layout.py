@@ -10,24 +10,28 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.answer.against import EPSILON_STEPS
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
+from pages.shared import streamlit_internals
 from pages.shared.base import catalogue, dialogs, keys, page_run, turns
 from pages.shared.base.question import Question
 from pages.shared.compare import compare_tab, pin_table
 from pages.shared.fields import fields, setting
-from pages.shared.figure import ahead
 from pages.shared.screen import strip, tour_bar
 from pages.shared.session import links, session, session_file, shelf, tour
+from pages.shared.speed import figure_socket
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
 
 _ADDRESS = Path(__file__).with_name("address.js").read_text(encoding="utf-8")
 _mount_address = st.components.v2.component(
-    "sweetspot_address", js=_ADDRESS.replace("HEADER]", f'"{ahead.HEADER}"]'), isolate_styles=False
+    "sweetspot_address", js=_ADDRESS.replace("HEADER]", f'"{figure_socket.HEADER}"]'), isolate_styles=False
 )
 
 FIGURE_SHARE = (5, 3)
@@ -84,7 +88,7 @@ def show(
 
     def page() -> None:
         state = st.session_state
-        if keys.DIALOG_ASKED in state and page_run.is_of_fragment():
+        if keys.DIALOG_ASKED in state and streamlit_internals.is_fragment_run():
             st.rerun()  # Its dialog is opened below, outside of the fragment.
         state.pop(keys.DIALOG_OPEN, None)  # Whoever moves something on the page reads none.
         if keys.TOUR_GOES_TO in state:
@@ -180,7 +184,9 @@ def _epsilon_control(where: str) -> None:
 
 
 def _slider_moved() -> None:
-    st.session_state[keys.EPSILON] = st.session_state[keys.EPSILON_SLIDER]
+    # A late press of the page before finds no slider.
+    if (step := st.session_state.get(keys.EPSILON_SLIDER)) is not None:
+        st.session_state[keys.EPSILON] = step
 
 
 def nearest_step(epsilon: float) -> float:
@@ -200,8 +206,8 @@ def _follow(query: str, size: str = "") -> None:
     told = {
         "query": query,
         "size": size,
-        "token": ahead.channel().token,
-        "address": f"/{root}{ahead.SESSION}" if root else ahead.SESSION,
+        "token": figure_socket.channel().token,
+        "address": f"/{root}{figure_socket.SESSION}" if root else figure_socket.SESSION,
     }
     _mount_address(key="address", data=told, height=1)
 

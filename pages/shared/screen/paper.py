@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dpcore.answer.paper_figure import PaperFigure, Stored
-from dpcore.answer.paper_plot import drawing, said
+from dpcore.answer.paper_figure import FigureRuns, PaperFigure
+from dpcore.answer.paper_plot import build_plot, describe_difference
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from pages.shared.card import cards
@@ -15,88 +15,65 @@ from pages.shared.fields import fields, jobs
 from pages.shared.screen import plots
 
 
-def known(of: PaperFigure) -> tuple[PaperFigure, Stored]:
-    """A figure with the newest runs of it: of brought data, of this session, else those that come with the app."""
-    brought = brought_for(of)
-    if (
-        brought is not None
-        and (done := jobs.result_of(_job(brought.key))) is not None
-        and done[1] is not None
-    ):
-        return brought, done[1]
-    done = jobs.result_of(_job(of.key))
-    found = of.stored if done is None or done[1] is None else done[1]
-    assert found is not None  # A test holds that every figure has a file.
-    return of, found
+def newest_runs(figure: PaperFigure) -> FigureRuns:
+    """Return the runs of this session, or else those that come with the app."""
+    done = jobs.result_of(_job(figure.key))
+    return figure.stored if done is None or done[1] is None else done[1]
 
 
-def brought_for(of: PaperFigure) -> PaperFigure | None:
-    """The same figure on the paper's own data, where the person has brought them."""
-    found: PaperFigure | None = st.session_state.get(_brought(of.key))
-    return found
+def show(figures: Sequence[PaperFigure], state_key: str = "") -> None:
+    """Show a figure in a tab: heading, plot, what differs, and the button that computes it now.
 
-
-def bring(of: PaperFigure, on_data: PaperFigure) -> None:
-    """Keep a figure on data that were brought: what *Compute it* computes from now on."""
-    st.session_state[_brought(of.key)] = on_data
-
-
-def show(figures: Sequence[PaperFigure], held: str = "") -> None:
-    """In a tab: heading, figure, what differs, and the button that computes it now.
-
-    No setting of the person's moves.
+    No setting of the person's moves. ``state_key`` holds which of several figures is shown.
     """
-    of = figures[0]
+    figure = figures[0]
     if len(figures) > 1:
         names = {figure.key: figure.item for figure in figures}
-        st.session_state.setdefault(held, of.key)
-        chosen = fields.choice("Of the paper", names, held)
-        of = next(figure for figure in figures if figure.key == chosen)
-    shown, found = known(of)
-    st.markdown(f"**The paper's setting. {of.name}: {of.title}**")
-    plots.draw(drawing(shown, found))
-    words(shown, found)
-    compute_now(of)
+        st.session_state.setdefault(state_key, figure.key)
+        chosen = fields.choice("Of the paper", names, state_key)
+        figure = next(figure for figure in figures if figure.key == chosen)
+    runs = newest_runs(figure)
+    st.markdown(f"**The paper's setting. {figure.name}: {figure.title}**")
+    plots.draw(build_plot(figure, runs))
+    show_text(figure, runs)
+    show_button(figure)
 
 
-def words(of: PaperFigure, found: Stored) -> None:
-    """How far ours lie from theirs and why, the setting, and where ours come from."""
-    st.markdown(f"{said(of, found)} {of.differs}")
-    runs = wording.counted(len(found.seeds), "run")
-    here = f"Computed in this session on {of.data}" if of.data else "Computed in this session"
-    made = f"Stored results of {found.version}" if found.version else here
-    bars = "" if of.exact else f", {runs}; bars are 95 % intervals of their mean"
-    st.caption(f"{of.setting} {made}{bars}.")
+def show_text(figure: PaperFigure, runs: FigureRuns) -> None:
+    """Say how far ours lie from theirs and why, the setting, and where ours come from."""
+    st.markdown(f"{describe_difference(figure, runs)} {figure.differs}")
+    num_runs = wording.counted(len(runs.seeds), "run")
+    origin = f"Stored results of {runs.version}" if runs.version else "Computed in this session"
+    bars = "" if figure.exact else f", {num_runs}; bars are 95 % intervals of their mean"
+    st.caption(f"{figure.setting} {origin}{bars}.")
     cards.label(Disclosure.PUBLIC)
 
 
-def compute_now(of: PaperFigure) -> None:
-    """The button that makes it anew, on data that were brought where there are any, as work beside the page."""
-    of = brought_for(of) or of
-    if jobs.watch(_job(of.key), f"Computing {of.item[0].lower()}{of.item[1:]}"):
+def show_button(figure: PaperFigure) -> None:
+    """Show the button that computes the figure anew, as work beside the page."""
+    if jobs.watch(_job(figure.key), f"Computing {figure.item[0].lower()}{figure.item[1:]}"):
         return
-    done = jobs.result_of(_job(of.key))
+    done = jobs.result_of(_job(figure.key))
     if done is not None and done[1] is None:
         st.caption(":material/stop_circle: Stopped: what is shown was there before.")
+    num_runs = wording.counted(len(figure.values) * (1 if figure.exact else figure.num_runs), "run")
     st.button(
-        f"Compute it on {of.data}" if of.data else "Compute it now",
-        key=f"compute_{of.key.replace('-', '_')}",
+        "Compute it now",
+        key=f"compute_{figure.key.replace('-', '_')}",
         icon=":material/play_arrow:",
         on_click=_start,
-        args=(of,),
-        help=f"{wording.counted(len(of.values) * (1 if of.exact else of.runs), 'run')} beside the page; they "
-        "replace what is shown in this window.",
+        args=(figure,),
+        help=f"{num_runs} beside the page; they replace what is shown in this window.",
     )
 
 
-def _start(of: PaperFigure) -> None:
+def _start(figure: PaperFigure) -> None:
     jobs.start(
-        _job(of.key), of.key, lambda tell, stop: of.compute(progress=tell, should_stop=stop), heavy=True
+        _job(figure.key),
+        figure.key,
+        lambda tell, stop: figure.compute(progress=tell, should_stop=stop),
+        heavy=True,
     )
-
-
-def _brought(key: str) -> str:
-    return f"paper_brought_{key.replace('-', '_')}"
 
 
 def _job(key: str) -> str:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from dpcore.answer import Axis, Plot, Scale
+from dpcore.answer import Answer, Axis, Plot, Scale
 from dpcore.common import wording
 from dpcore.report import charts, plotly_figures
+from pages.shared.card import cards
 from pages.shared.figures import figures
 from pages.shared.session import session
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
 
 Keys = Callable[[str], str]
 """From a field of the parameters object to the session's key of it: `Question.key`."""
@@ -37,6 +41,12 @@ def picture(plot: Plot, label: str = "", moves: Keys | None = None) -> figures.P
     return figures.Picture(
         *made, figures.handle_told(plot, plot.handle), figures.handle_moves(plot.handle, moves)
     )
+
+
+def main_plot(answer: Answer, key: str) -> Plot:
+    """Return the main figure of an answer; a bound that was drawn privately is marked in it."""
+    plot, way = answer.plots[key](), cards.private_way(answer)
+    return plot if way is None or way.drawn is None else plot.with_selection(*way.selection)
 
 
 def draw(plot: Plot, label: str = "", moves: Keys | None = None) -> None:

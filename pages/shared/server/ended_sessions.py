@@ -14,15 +14,11 @@ import threading
 import time
 import weakref
 from dataclasses import dataclass, field
+from typing import Any
 
-from streamlit.config import get_option
-from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.runtime import Runtime
-from streamlit.runtime.app_session import AppSession
-from streamlit.runtime.runtime import RuntimeStoppedError
-from streamlit.runtime.scriptrunner import get_script_run_ctx
-from streamlit.runtime.session_manager import SessionClient
+import streamlit as st
+
+from pages.shared import streamlit_internals
 
 SWEEP_SECONDS = 0.5
 EARLY_SECONDS = 5.0
@@ -42,7 +38,7 @@ class WatchedSession:
         seen: When a browser was last connected, in seconds of the monotonic clock.
     """
 
-    session: weakref.ref[AppSession] | None
+    session: weakref.ref[Any] | None
     seen: float = field(default_factory=time.monotonic)
 
     @property
@@ -61,12 +57,12 @@ _ended: dict[str, WatchedSession] = {}
 
 def watch() -> None:
     """Watch the session whose page runs in this thread."""
-    context = get_script_run_ctx()
-    if context is None or not Runtime.exists() or context.session_id in _watched:
+    name = streamlit_internals.session_id()
+    if not name or streamlit_internals.find_runtime() is None or name in _watched:
         return
-    session = Runtime.instance().get_app_session(context.session_id)
+    session = streamlit_internals.find_session(name)
     with _lock:
-        _watched[context.session_id] = WatchedSession(weakref.ref(session) if session is not None else None)
+        _watched[name] = WatchedSession(weakref.ref(session) if session is not None else None)
 
 
 def freeze() -> None:
@@ -85,18 +81,20 @@ async def sweep() -> None:
     collected = time.monotonic()
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
-        if not Runtime.exists():
+        runtime = streamlit_internals.find_runtime()
+        if runtime is None:
             continue
-        runtime = Runtime.instance()
-        if close_expired(runtime, time.monotonic(), get_option("server.disconnectedSessionTTL")):
-            await pass_on(runtime)
+        limit = st.get_option("server.disconnectedSessionTTL")
+        with contextlib.suppress(AttributeError, TypeError):  # Not as in Streamlit 1.67.
+            if close_expired(runtime, time.monotonic(), limit):
+                await pass_on(runtime)
         wait = COLLECT_SECONDS if _ended else REGULAR_SECONDS
         if time.monotonic() - collected >= wait:
             collect()
             collected = time.monotonic()
 
 
-def close_expired(runtime: Runtime, now: float, seconds: float) -> bool:
+def close_expired(runtime: Any, now: float, seconds: float) -> bool:
     """Close sessions whose browser left so many seconds ago, or a little less; on the server's event loop.
 
     Returns:
@@ -117,7 +115,7 @@ def close_expired(runtime: Runtime, now: float, seconds: float) -> bool:
     return len(_ended) > before
 
 
-def _close(runtime: Runtime, name: str, watched: WatchedSession) -> None:
+def _close(runtime: Any, name: str, watched: WatchedSession) -> None:
     runtime.close_session(name)
     session = watched.session() if watched.session is not None else None
     if session is not None:
@@ -126,26 +124,28 @@ def _close(runtime: Runtime, name: str, watched: WatchedSession) -> None:
         session.session_state.clear()
 
 
-class _NoBrowser(SessionClient):
+class _NoBrowser:
     """The client of a session without a browser."""
+
+    client_context = None
 
     def __init__(self) -> None:
         self.told = asyncio.Event()
 
-    def write_forward_msg(self, _message: ForwardMsg) -> None:
+    def write_forward_msg(self, _message: object) -> None:
         self.told.set()
 
 
-async def pass_on(runtime: Runtime) -> None:
+async def pass_on(runtime: Any) -> None:
     """Let the server's loop forget the last session that it sent a message, and the message.
 
     Local variables of the loop hold both until it sends a message to another session, which may be hours later.
     """
     client = _NoBrowser()
-    with contextlib.suppress(RuntimeStoppedError, TimeoutError):
+    with contextlib.suppress(Exception):  # The server has stopped, or nothing came.
         name = runtime.connect_session(client, {})
         try:
-            runtime.handle_backmsg(name, BackMsg(app_heartbeat=True))
+            runtime.handle_backmsg(name, streamlit_internals.build_heartbeat())
             await asyncio.wait_for(client.told.wait(), COLLECT_SECONDS)
         finally:
             runtime.close_session(name)

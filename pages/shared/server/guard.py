@@ -11,7 +11,10 @@ a host on the internet for this computer's address when it does not know an orig
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
+from collections.abc import Iterable
 
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
@@ -21,6 +24,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 _THIS_COMPUTER = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]{1,5})?")
 
 HEALTH = "/_stcore/health"
+SCRIPT_HEALTH = "/_stcore/script-health-check"
+_DEMO_PATHS = re.compile(r"/_stcore/(?:health|host-config|stream|bidi-components/.*)")
+"""Streamlit's own addresses that the page of a public demo needs."""
 
 WRONG_HOST = (
     "Sweet Spot answers only at http://127.0.0.1 and http://localhost, with its port, so that no other web page can "
@@ -28,16 +34,43 @@ WRONG_HOST = (
 )
 WRONG_ORIGIN = "Sweet Spot does not answer other web pages."
 DEMO_TAKES_NOTHING = "This is a public demo of Sweet Spot: nothing can be uploaded."
+DEMO_HIDES = "This is a public demo of Sweet Spot: it does not answer this address."
 
+_INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 _ON_EVERY_ANSWER = (
-    # The same twice: X-Frame-Options is for browsers that do not know frame-ancestors.
-    (b"content-security-policy", b"frame-ancestors 'none'"),
+    # As `content_policy` says with frame-ancestors, for browsers that do not know it.
     (b"x-frame-options", b"DENY"),
     # No page of another origin may load an answer as its image, script or style, where it could be measured.
     (b"cross-origin-resource-policy", b"same-origin"),
     # No page that opened ours in a tab keeps a hold on that tab.
     (b"cross-origin-opener-policy", b"same-origin"),
 )
+FRAME_POLICY = "frame-ancestors 'none'"
+
+
+def content_policy(pages: Iterable[str]) -> str:
+    """Return the Content-Security-Policy: pages load nothing from elsewhere and run no script that we do not serve.
+
+    Args:
+        pages: The HTML pages with scripts in their text, which are named by their digests.
+    """
+    texts = [text.encode() for page in pages for text in _INLINE_SCRIPT.findall(page)]
+    digests = [base64.b64encode(hashlib.sha256(text).digest()).decode() for text in texts]
+    return "; ".join(
+        (
+            "default-src 'self'",
+            # Streamlit 1.67 runs the script of a component that is given as text from a blob.
+            " ".join(["script-src 'self' blob:", *(f"'sha256-{digest}'" for digest in digests)]),
+            # Streamlit's page writes its styles into the page.
+            "style-src 'self' 'unsafe-inline'",
+            "img-src 'self' data: blob:",
+            "font-src 'self' data:",
+            "object-src 'none'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            FRAME_POLICY,
+        )
+    )
 
 
 def refusal(scope: Scope, public: frozenset[str], served: bool) -> str:
@@ -69,6 +102,11 @@ def refusal(scope: Scope, public: frozenset[str], served: bool) -> str:
     # Whatever the path: a demo has no use for any other method, and no spelling of a path gets by.
     if served and scope["type"] == "http" and scope["method"] not in {"GET", "HEAD"}:
         return DEMO_TAKES_NOTHING
+    path = scope["path"]
+    # A container asks for its own health by this computer's name.
+    is_own_check = path == SCRIPT_HEALTH and _THIS_COMPUTER.fullmatch(hosts[0])
+    if served and "/_stcore/" in path and not (is_own_check or _DEMO_PATHS.fullmatch(path)):
+        return DEMO_HIDES
     return ""
 
 
@@ -89,10 +127,11 @@ def _is_health_check(scope: Scope) -> bool:
 
 
 class Guard:
-    """ASGI middleware: refuses what is not for us before any of its body is read, and forbids framing."""
+    """ASGI middleware: refuses what is not for us before any of its body is read, and limits what pages may load."""
 
-    def __init__(self, app: ASGIApp, public: frozenset[str], served: bool) -> None:
+    def __init__(self, app: ASGIApp, public: frozenset[str], served: bool, policy: str) -> None:
         self._app, self._public, self._served = app, public, served
+        self._headers = ((b"content-security-policy", policy.encode()), *_ON_EVERY_ANSWER)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with a refusal, or hand the request on."""
@@ -111,7 +150,7 @@ class Guard:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = [*message.get("headers", ()), *_ON_EVERY_ANSWER]
+                headers = [*message.get("headers", ()), *self._headers]
                 message = {
                     **message,
                     "headers": [one for one in headers if not (health and one[0] == b"set-cookie")],

@@ -6,25 +6,28 @@ import asyncio
 import gc
 import importlib
 import os
+import signal
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import streamlit as st
 from starlette.formparsers import MultiPartParser
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
-from streamlit.config import get_option
 
 from dpcore.common import workspace
+from pages.shared import speed, streamlit_internals
 from pages.shared.base import demo
 from pages.shared.figure import serving
 from pages.shared.server import ended_sessions
-from pages.shared.server.frontend import Frontend
-from pages.shared.server.guard import Guard
-from pages.shared.server.start_token import TOKEN, StartToken, start_token
+from pages.shared.server.guard import FRAME_POLICY, Guard, content_policy
+from pages.shared.server.start_token import SIGN_IN, TOKEN, StartToken, start_token
+from pages.shared.speed import figure_socket
 
 # Of OpenBLAS, which reads it when NumPy is loaded, and that is later. The optimisers multiply tall, thin matrices
 # thousands of times; with more threads these spin while they wait for each other. Measured on two cores: the best
@@ -48,8 +51,12 @@ if str(SCRIPT.parent) not in sys.path:
 # takes them into memory as a whole. 0 is no limit: how large an upload may be, Streamlit judges before (maxUploadSize).
 MultiPartParser.spool_max_size = 0
 
+ENDS_WITH_INPUT = "SWEETSPOT_ENDS_WITH_INPUT"
+"""Environment variable of the launcher: the server ends when its standard input is closed."""
+SHUTDOWN_SECONDS = 5.0
+
 # Answered before Streamlit's own; none may begin with /_stcore, /media, /component or /static.
-ROUTES: list[BaseRoute] = [*serving.ROUTES]
+ROUTES: list[BaseRoute] = [*serving.ROUTES, figure_socket.SESSION_CHECK, *speed.ROUTES]
 
 
 def middleware() -> list[Middleware]:
@@ -64,31 +71,48 @@ def middleware() -> list[Middleware]:
         sys.exit(f"Sweet Spot does not start: {error}")
     if token and TOKEN not in os.environ:
         # Started without the launcher, which would have chosen the token and opened the link.
-        link = f"http://127.0.0.1:{get_option('server.port')}/?token={token}"
+        link = f"http://127.0.0.1:{st.get_option('server.port')}/?token={token}"
         print(f"Sweet Spot opens with this link only: {link}", flush=True)
+    policy = FRAME_POLICY
+    if (folder := streamlit_internals.find_static_folder()) is not None:
+        policy = content_policy([(folder / "index.html").read_text(encoding="utf-8"), SIGN_IN])
     return [
-        Middleware(Guard, public=public, served=demo.is_served()),
+        Middleware(Guard, public=public, served=demo.is_served(), policy=policy),
         Middleware(StartToken, token=token),
-        Middleware(Frontend),
+        *speed.MIDDLEWARE,
         *serving.MIDDLEWARE,
     ]
 
 
 @asynccontextmanager
 async def lifespan(_app: Any) -> AsyncIterator[None]:
-    """Load the pages' modules while the browser starts, free ended sessions, and leave no temporary folder behind.
+    """Load the pages' modules while the browser starts, free ended sessions, and leave no work or folder behind.
 
     A server that SIGTERM ends never gets to Python's own end, where folders would go otherwise.
     """
     threading.Thread(target=_load_pages, name="load the pages", daemon=True).start()
+    if ENDS_WITH_INPUT in os.environ:
+        threading.Thread(target=_end_with_input, name="end with the launcher", daemon=True).start()
     sweeping = asyncio.create_task(ended_sessions.sweep())
     try:
         yield
     finally:
         sweeping.cancel()
+        # Imported here, as NumPy must come after the settings above.
+        importlib.import_module("pages.shared.fields.jobs").drop_all()
         workspace.close_all()
 
 
 def _load_pages() -> None:
     # A shorter switch interval meanwhile, for the browser's 60 requests, did not bring the first figure sooner.
     importlib.import_module("pages.shared.base.catalogue")
+
+
+def _end_with_input() -> None:
+    """End this process when its standard input is closed, as happens when its launcher is killed."""
+    # Not `sys.stdin`: Python aborts at its end if a thread waits there.
+    while os.read(0, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(SHUTDOWN_SECONDS)
+    os._exit(1)

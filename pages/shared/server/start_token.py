@@ -31,7 +31,7 @@ _ACCEPTED = re.compile(r"[A-Za-z0-9_-]{16,}")
 _NO_TRACE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 # A redirect would not do: to the browser it still comes from the file that opened the link, so from another site, and
 # a strict cookie stays behind. This page is of the server's own site, and its address takes the place of the link.
-_SIGN_IN = """<!doctype html><meta charset="utf-8"><title>Sweet Spot</title><script>
+SIGN_IN = """<!doctype html><meta charset="utf-8"><title>Sweet Spot</title><script>
 const address = new URL(location.href);
 address.searchParams.delete("token");
 location.replace(address.href);
@@ -75,7 +75,7 @@ class StartToken:
             cookie = (
                 f"{COOKIE}{port[1] if port else 80}={self._token.decode()}; Path=/; HttpOnly; SameSite=Strict"
             )
-            await HTMLResponse(_SIGN_IN, headers={**_NO_TRACE, "Set-Cookie": cookie})(scope, receive, send)
+            await HTMLResponse(SIGN_IN, headers={**_NO_TRACE, "Set-Cookie": cookie})(scope, receive, send)
         elif self._is_in_cookie(scope) or _is_health_check(scope):
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":

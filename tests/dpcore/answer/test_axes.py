@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 
-from dpcore.answer.axes import SMALLEST_PART, fitted_limits
+from dpcore.answer import Axis, Bars, Curve, Item, Level, Look, Mark, Plot, Scale
+from dpcore.answer.limits import SMALLEST_PART, fitted_limits
+from dpcore.answer.plot import FIT, Limits
+from dpcore.common.privacy import Disclosure
 
 
 def test_ends_are_1_2_or_5_times_a_power_of_ten_and_next_to_the_curves():
@@ -26,3 +30,32 @@ def test_parts_are_seen_unless_they_are_negligible():
     assert fitted_limits(whole, np.array([0.0, 0.3, 39.0, np.nan])) == (0.2, 50.0)
     assert fitted_limits(whole, np.array([3.0 / SMALLEST_PART * 0.99, 39.0])) == (2.0, 50.0)
     assert fitted_limits(np.array([np.nan])) == (1.0, 10.0)
+
+
+def plot_with(scale: Scale, *items: Item, limits: Limits = FIT) -> Plot:
+    columns = {
+        "a": [1.0, np.nan, 3.0],
+        "b": [0.2, 0.4, 30.0],
+        "low": [0.1, 0.3, 29.0],
+        "high": [0.3, 0.5, 90.0],
+    }
+    x, y = Axis("x", limits=limits, scale=Scale.LINEAR), Axis("y", scale=scale)
+    return Plot("k", "t", "a", x, y, columns, items, Disclosure.PUBLIC)
+
+
+def test_an_axis_fits_all_that_is_drawn_unless_it_is_fixed() -> None:
+    curve = Curve("c", "a", "b", Look.CAP, low="low", high="high")
+    fitted = plot_with(Scale.LOG, curve)
+    # A tenth of the length on either side of 1 to 3; the next of 1, 2 and 5 beyond 0.1 / 1.1 and 90 * 1.1.
+    assert fitted.x.limits == pytest.approx((0.8, 3.2))
+    assert fitted.y.limits == pytest.approx((0.05, 100.0))
+    more = plot_with(
+        Scale.LOG, curve, Mark("m", 13.0, 0.001, Look.OWN), Level("l", 500.0), Level("u", -7.0, upright=True)
+    )
+    assert more.x.limits == pytest.approx((-9.0, 15.0))
+    assert more.y.limits == pytest.approx((0.0005, 1000.0))
+    assert plot_with(Scale.PERCENT, curve).y.limits == pytest.approx((0.0, 99.0))
+    assert plot_with(Scale.LINEAR, Bars("b", "a", "b", Look.CAP)).y.limits == pytest.approx((-3.0, 33.0))
+    fixed = plot_with(Scale.LOG, curve, limits=(2.0, 2.5))
+    assert fixed.x.limits == (2.0, 2.5)
+    assert fitted.within(x=(2.0, 2.5)).x.limits == (2.0, 2.5)

@@ -11,6 +11,7 @@ import contextlib
 import io
 import math
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,6 +55,8 @@ REPLACED: dict[str, str] = {
     "an empty cell": "",
     "an infinite cell": "inf",
     "a mark between thousands": '"1,234"',
+    "more fields than columns": "1,234,5",
+    "a missing mark": "NA",
 }
 """What stands in the place of one user's amount where numbers of rows are public."""
 FIRST = "a user in the first rows"
@@ -64,6 +67,8 @@ FEW = ("one user less", "a user with very many rows", "all of this in one user",
 FEWEST = (FIRST, "all of this in one user", "a text cell", "no row", "one user")
 """Tables for what is slow."""
 
+UNSEEN = (DeprecationWarning, PendingDeprecationWarning, ResourceWarning)
+
 
 @dataclass
 class Run:
@@ -71,6 +76,7 @@ class Run:
 
     Attributes:
         printed: Standard output.
+        errors: Standard error, and warnings but those that Python shows nobody.
         ending: Exit code, or the exception that ended it.
         inputs: Exact numbers handed to OpenDP's mechanisms in order, each with its mechanism.
         frames: Columns of numbers that OpenDP's context released, in order.
@@ -78,6 +84,7 @@ class Run:
     """
 
     printed: str = ""
+    errors: str = ""
     ending: str = "0"
     inputs: list[tuple[Any, list[float]]] = field(default_factory=list)
     frames: list[dict[str, list[float]]] = field(default_factory=list)
@@ -202,15 +209,21 @@ def run(
 ) -> Run:
     """Run a program in the working folder on a table."""
     (folder / file).write_text(content, encoding="utf-8")
-    seen, printed = Run(), io.StringIO()
-    with around(seen), contextlib.redirect_stdout(printed):
+    seen, printed, errors = Run(), io.StringIO(), io.StringIO()
+    with (
+        around(seen),
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(errors),
+        warnings.catch_warnings(record=True) as warned,
+    ):
         try:
             exec(compile(text, "program", "exec"), seen.names)
         except SystemExit as end:
             seen.ending = f"SystemExit: {end.code}"
         except Exception as error:  # Whatever ends a program is what its user sees.
             seen.ending = f"{type(error).__name__}: {error}"
-    seen.printed = printed.getvalue()
+    messages = {str(at.message) for at in warned if not issubclass(at.category, UNSEEN)}
+    seen.printed, seen.errors = printed.getvalue(), errors.getvalue() + "".join(sorted(messages))
     return seen
 
 
@@ -220,6 +233,8 @@ def difference(one: Run, other: Run) -> str:
         return f"it ends with {one.ending!r} and with {other.ending!r}"
     if one.printed != other.printed:
         return f"it prints {one.printed!r} and {other.printed!r}"
+    if one.errors != other.errors:
+        return f"it warns {one.errors!r} and {other.errors!r}"
     sizes = [len(exact) for _, exact in one.inputs], [len(exact) for _, exact in other.inputs]
     return f"it draws vectors of {sizes[0]} and {sizes[1]} numbers" if sizes[0] != sizes[1] else ""
 

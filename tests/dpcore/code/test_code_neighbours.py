@@ -19,7 +19,7 @@ import pytest
 from dpcore.code import Choice, Library, Released, write
 from dpcore.code.choice import Rule
 from dpcore.code.several import Part, Several
-from dpcore.common.privacy import Disclosure
+from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.counting import count, open_files
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.layout import FileKind, FileLayout, TableLayout
@@ -170,14 +170,19 @@ def test_a_huge_amount_moves_a_capped_vector_by_no_more_than_the_bound(library: 
     assert math.hypot(*amounts) <= bound
 
 
+WHOLE = "".join(f"u{user},p{group},{10 * user + group}\n" for user in range(6) for group in range(2))
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+@pytest.mark.parametrize("cell", ['"1,234"', '"1,5"', '"1.234,5"'])
 @pytest.mark.parametrize("disclosure", list(Disclosure))
-def test_the_text_of_a_program_does_not_depend_on_marks_between_thousands(
-    disclosure: Disclosure, here: Path
+def test_the_text_of_a_program_does_not_depend_on_one_user_s_marks(
+    disclosure: Disclosure, cell: str, separator: str, here: Path
 ) -> None:
     texts = []
     roles = Roles(TableKind.EVENTS, user="user_id", value="amount", task="product")
-    for rows in (ROWS, ROWS + 'new,p1,"1,234"\n'):
-        (here / "shop_events.csv").write_text(HEADER + rows)
+    for rows in (WHOLE.replace(",", separator), f"{WHOLE}new,p1,".replace(",", separator) + f"{cell}\n"):
+        (here / "shop_events.csv").write_text(HEADER.replace(",", separator) + rows)
         data = count(open_files([here / "shop_events.csv"]), roles, Disclosure.PRIVATE).dataset
         assert data is not None
         assert data.layout is not None
@@ -185,6 +190,42 @@ def test_the_text_of_a_program_does_not_depend_on_marks_between_thousands(
         plan = Several((Part("sum", chosen, 2**20),), 1.0, 1.0)
         texts.append([write(one, library).text for one in (chosen, plan) for library in LIBRARIES])
     assert (texts[0] == texts[1]) is (disclosure is not Disclosure.PUBLIC)
+
+
+CELLS = {
+    "12": 12.0,
+    "1,5": 1.5,
+    "1.5": 1.5,
+    "1.234,5": 1234.5,
+    "1,234.5": 1234.5,
+    "1,2,3": 5.0,
+    "-0,25": -0.25,
+}
+"""Cells that leave nothing open, or that hold no number, which counts as the lower bound."""
+
+
+@pytest.mark.parametrize(
+    ("separator", "mark", "open_cells"),
+    [
+        (",", "", {"1,234": 1234.0, "1.234": 1.234}),
+        (";", ".", {"1,234": 1234.0, "1.234": 1.234}),
+        (";", ",", {"1,234": 1.234, "1.234": 1234.0}),
+    ],
+)  # fmt: skip
+def test_a_program_reads_each_amount_by_itself(
+    separator: str, mark: str, open_cells: dict[str, float], here: Path
+) -> None:
+    cells = CELLS | open_cells
+    rows = [f'u{at}{separator}p1{separator}"{cell}"' for at, cell in enumerate(cells)]
+    (here / "shop_events.csv").write_text(HEADER.replace(",", separator) + "\n".join(rows))
+    layout = TableLayout((FileLayout("shop_events.csv", separator=separator),), (("amount", ","),))
+    text = program(replace(PRIVATE["mean, cap, private counts"], layout=layout), Library.PYTHON)
+    if mark:
+        assert run(text)[0].startswith("SystemExit('Write . or , into DECIMAL first")
+        text = text.replace('DECIMAL = ""', f'DECIMAL = "{mark}"')
+    names: dict[str, Any] = {}
+    exec(compile(text, "program", "exec"), names)
+    assert dict(zip(cells, names["events"].sort_index()["amount"], strict=True)) == cells
 
 
 FILES = {
@@ -242,6 +283,32 @@ def test_a_label_that_is_no_number_stops_no_regression(cell: str, here: Path) ->
     assert results(chosen, Library.PYTHON)["labels"].tolist() == [7.0, 100.0 if cell == "1e999" else 5.0]
 
 
+def test_weights_of_other_users_are_refused_whatever_the_labels_are(here: Path) -> None:
+    """As many rows, but one of them is another user's: that user would move the sums by more than the noise covers."""
+    text = program(replace(EVERY["coefficients"], disclosure=Disclosure.PRIVATE), Library.PYTHON)
+    pd.DataFrame({"row": range(3), "user_code": [7, 7, 2], "x": 1.0}).to_parquet("regression_matrix.parquet")
+    ends = {}
+    for users in ("aab", "abb"):
+        for cell in ("7", "", "NA", "seven"):
+            rows = "".join(f"{user},p1,{cell if at == 2 else 9}\n" for at, user in enumerate(users))
+            (here / "shop_events.csv").write_text(HEADER + rows)
+            ends[users, cell] = run(text)
+    assert {end for (users, _), end in ends.items() if users == "aab"} == {("0", "", " x N ")}
+    (refusal,) = {end for (users, _), end in ends.items() if users == "abb"}
+    assert "belong to other rows or users" in refusal[0]
+
+
+def test_labels_far_from_zero_need_no_more_noise(here: Path) -> None:
+    """Rounding in sums of labels of 1e15 would be a thousand times the interval: it is not in the sums before noise."""
+    chosen = replace(
+        EVERY["coefficients"], disclosure=Disclosure.PRIVATE, lower=1e15, upper=1e15 + 1.0, epsilon=1e3
+    )
+    (here / "shop_events.csv").write_text(HEADER + "".join(f"a,p1,{10**15 + at % 2}\n" for at in range(1000)))
+    weights = pd.DataFrame({"row": range(1000), "user_code": 0, "x": 0.1})
+    weights.to_parquet("regression_matrix.parquet")
+    assert results(chosen, Library.PYTHON)["exact"] == [pytest.approx(50.0, abs=1e-12)]
+
+
 def rule_of(bounds_by: str) -> Rule:
     """Return a rule for which the number of users is public."""
     return Rule(
@@ -263,13 +330,18 @@ def test_a_classifier_by_rule_runs_on_nobody(bounds_by: str, here: Path) -> None
     assert ends == [("0", "", ends[0][2])] * 3
 
 
-def test_no_user_s_cells_change_the_public_number_of_users_of_a_classifier(here: Path) -> None:
-    """Neighbours differ in one user's values: rows without a label are left out, and their user still counts."""
+@pytest.mark.parametrize("rule", [None, "weights"])
+@pytest.mark.parametrize("neighbours", [Neighbours.REPLACE_VALUES, Neighbours.REPLACE_USER])
+def test_no_user_s_cells_change_what_is_public_of_a_classifier(
+    neighbours: Neighbours, rule: str | None, here: Path
+) -> None:
+    """Everybody's number of rows is public, or that everybody has one: no cell drops a row."""
     classifier = PRIVATE["classifier"]
     assert classifier.training is not None
-    chosen = replace(classifier, training=replace(classifier.training, rule=rule_of("weights")))
-    for amount in ("7", "", "NA"):
-        (here / "shop_events.csv").write_text(HEADER + ROWS + f"last,p1,{amount}\n")
+    training = replace(classifier.training, rule=None if rule is None else rule_of(rule), weight_noise=0.0)
+    chosen = replace(classifier, training=training, neighbours=neighbours)
+    for cells in ("p1,7", "p1,", "p1,NA", "p1,seven", ",7", "p1,7,8,9"):
+        (here / "shop_events.csv").write_text(HEADER + ROWS + f"last,{cells}\n")
         names = results(chosen, Library.PYTHON)
-        assert names["users"] == 7
-        assert names["num_users"] == (7 if amount == "7" else 6)
+        assert len(names["y"]) == 13
+        assert names["users"] == names["num_users"] == 7 if rule else names["total"] == 13

@@ -51,8 +51,6 @@ def _tables(
     neighbours = {
         title: content for title, content in audit.neighbours(chosen.public_counts).items() if title in few
     }
-    if chosen.released is Released.COEFFICIENTS:
-        del neighbours["an empty cell"]  # its weights are made for the rows that hold a label
     return neighbours, {title: content for title, content in audit.EMPTY.items() if title in few}
 
 
@@ -60,7 +58,8 @@ def _tables(
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     rows = len(audit.ROWS)
-    weights = {"row": range(rows), "user_code": range(rows), "a": [0.01] * rows, "b": [-0.02] * rows}
+    codes = pd.factorize(pd.Series(audit.ROWS).str.partition(",")[0])[0]
+    weights = {"row": range(rows), "user_code": codes, "a": [0.01] * rows, "b": [-0.02] * rows}
     pd.DataFrame(weights).to_parquet(MATRIX)
     return tmp_path
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import dpcore as ss
+from dpcore.cli import command
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.counting import count, open_files
@@ -17,7 +18,6 @@ from dpcore.data import pair_distribution, samples
 from dpcore.data.column_roles import TableKind
 from dpcore.dataset import Contribution
 from dpcore.per_group.parameters import Statistic
-from sweet_spot import command
 
 EVENTS = str(samples.FOLDER / "shop_events.csv")
 COLUMNS = {"user": "user_id", "group": "product"}

@@ -198,7 +198,7 @@ def test_workbooks_of_too_many_rows_or_cells_are_refused(workbook, monkeypatch):
     assert "The sheet has more than 1,000 rows, which Excel cannot have." in sentences(blank)[0]
     last = b"".join(b'<row r="%d"><c r="ALL%d"><v>1</v></c></row>' % (row, row) for row in range(3, 120))
     assert (
-        "Row 102: the sheet has more than 100,000 cells." in sentences(workbook(CELLS, sheet=longer(last)))[0]
+        "Row 101: the sheet has more than 100,000 cells." in sentences(workbook(CELLS, sheet=longer(last)))[0]
     )
     wide = workbook(CELLS, sheet=longer(b'<row r="3"><c r="ALM3"><v>1</v></c></row>'))
     assert "Row 3: there are 1,001 columns; at most 1,000 are read." in sentences(wide)[0]

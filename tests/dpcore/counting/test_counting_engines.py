@@ -165,8 +165,19 @@ def test_a_duckdb_file_is_only_read(tmp_path):
     path = tmp_path / "shop.duckdb"
     with duckdb.connect(str(path)) as connection:
         connection.execute("CREATE TABLE events AS SELECT range % 7 AS who FROM range(100)")
+        connection.execute('CREATE SCHEMA logs; CREATE TABLE logs."events.2025" AS SELECT 1 AS dotted')
+        connection.execute('CREATE TABLE "orders.2025" AS SELECT 1 AS main_dotted')
     backend = counting.connect(f"duckdb://{path}")
-    assert counting.open_table(backend, "events").columns == ("who",)
+    for name, columns in {
+        "events": ("who",),
+        "main.events": ("who",),
+        'logs."events.2025"': ("dotted",),
+        '"orders.2025"': ("main_dotted",),
+        "orders.2025": ("main_dotted",),
+    }.items():
+        assert counting.open_table(backend, name).columns == columns
+    with pytest.raises(InvalidInput, match=r"Table none\.2025 cannot be opened"):
+        counting.open_table(backend, "none.2025")
     with pytest.raises(duckdb.Error, match="read-only"):
         backend.raw_sql("CREATE TABLE other AS SELECT 1")
     backend.disconnect()

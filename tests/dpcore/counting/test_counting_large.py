@@ -1,6 +1,9 @@
 """Large files, read again as they turn out to be: second headers, blanks, counts, copies, little memory."""
 
+import re
+import time
 from collections import Counter
+from contextlib import closing
 from dataclasses import replace
 
 import duckdb
@@ -11,7 +14,10 @@ from dpcore import counting
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
-from dpcore.counting import diagnose, reduce, reduce_files
+from dpcore.counting import diagnose, reduce, reduce_files, user_amounts
+from dpcore.counting.duck import Duck
+from dpcore.counting.running import StoppedError
+from dpcore.data.column_names import MAX_COLUMNS
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.delimited_text import MAX_LINE_BYTES
 from dpcore.dataset import Contribution
@@ -161,7 +167,8 @@ def test_marks_inside_a_quotation_open_none(put):
     file = put('# "of" "all"\nuser_id,note\n' + body)
     assert [counted(file, small_bytes=small_bytes).histogram.num_users for small_bytes in SIZES] == [3, 3]
     endless = put('user_id,note\na,1\n"b" ,"' + 200_000 * "c d\n" + '"" "e')
-    assert "Line 3: the line is longer" in sentences(endless, small_bytes=SMALL)[0]
+    opened = "Line 3: a quotation mark is opened and not closed within 131,072 characters"
+    assert opened in sentences(endless, small_bytes=SMALL)[0]
 
 
 def test_where_threads_do_not_fit_together_one_reads_alone(put, monkeypatch):
@@ -333,3 +340,71 @@ def test_more_users_than_memory_holds_are_counted(tmp_path):
     )
     data = counted(path, memory_limit=60_000_000)
     assert data.histogram == ContributionHistogram([1], [1_500_000])
+
+
+# --- files that would take long or much ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+def test_parquet_is_held_to_the_limit_of_columns(parquet, small_bytes):
+    path = parquet(**{f"c{at}": [1] for at in range(MAX_COLUMNS)})
+    assert len(counting.open_files([path], small_bytes=small_bytes).columns) == MAX_COLUMNS
+    assert len(user_amounts._open_by_header([path], None).columns) == MAX_COLUMNS
+    path = parquet(**{f"c{at}": [1] for at in range(MAX_COLUMNS + 1)})
+    with pytest.raises(InvalidInput, match="There are 1,001 columns; at most 1,000 are read"):
+        counting.open_files([path], small_bytes=small_bytes)
+    with pytest.raises(InvalidInput, match="The data cannot be read as a table"):
+        user_amounts._open_by_header([path], None)
+
+
+def test_duckdb_does_not_compare_every_two_columns(tmp_path):
+    with closing(Duck()) as held, closing(Duck([], tmp_path)) as large:
+        for duck in (held, large):
+            # What two cells have in common would be a projection of its own.
+            plan = str(duck.rows("EXPLAIN SELECT range ** 7 AS a, range ** 7 + 1 AS b FROM range(9)"))
+            assert plan.count("Projection ─") == 1
+
+
+def test_blank_lines_above_a_large_table_are_said(put):
+    path = put("\n" * 300_000 + "user_id,v\na,1\n")
+    with pytest.raises(InvalidInput, match=r"The first 262,144 bytes are blank\. Remove the blank lines"):
+        counting.open_files([path], small_bytes=0)
+    assert counting.open_files([path]).columns == ("user_id", "v")
+
+
+@pytest.mark.parametrize("pack", [gzipped, zstd])
+def test_a_file_that_is_cut_off_is_not_counted_to_its_end(put, monkeypatch, pack):
+    def count_for_long(files):
+        for _ in range(1_000):
+            if files._stop():
+                raise StoppedError
+            time.sleep(0.01)
+        raise AssertionError("nothing has ended it")
+
+    monkeypatch.setattr(reduce_files.Files, "_mend_and_reduce", count_for_long)
+    users = (
+        np.random.default_rng(1).bytes(400_000).hex("\n", 16)
+    )  # too many bytes to be unpacked at the first look
+    path = put(pack(f"user_id\n{users}\n".encode())[:-20], "file")
+    assert "file is damaged or cut off" in sentences(path)[0]
+
+
+def test_numbers_of_a_histogram_are_read_once(put, monkeypatch):
+    roles = Roles(TableKind.HISTOGRAM, size="size", users="users")
+    path, asked = put("size,users\n" + "".join(f"{k},{k % 5}\n" for k in range(1, 2_000))), []
+    run = Duck._run
+    monkeypatch.setattr(Duck, "_run", lambda duck, sql, fetch: asked.append(sql) or run(duck, sql, fetch))
+    data = counted(path, roles)
+    assert data.histogram.num_users == sum(k % 5 for k in range(2_000))
+    assert "399 sizes that nobody has were left out" in data.notes[0]
+    # Two look for marks in the numbers, one keeps them, and one finds the line of the note.
+    assert sum(bool(re.search(r"\bsource\b", sql)) for sql in asked) == 4
+
+
+def test_a_histogram_of_too_many_sizes_is_refused(put, monkeypatch):
+    roles = Roles(TableKind.HISTOGRAM, size="size", users="users")
+    path = put("size,users\n" + "".join(f"{k},1\n" for k in (1, 2, 3, 3)))
+    monkeypatch.setattr(reduce_files, "MAX_SIZES", 3)
+    assert counted(path, roles).histogram.num_users == 4
+    monkeypatch.setattr(reduce_files, "MAX_SIZES", 2)
+    assert sentences(path, roles)[0].startswith("Column size: there are more than 2 distinct sizes.")

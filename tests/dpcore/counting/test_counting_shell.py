@@ -64,6 +64,20 @@ def test_a_pattern_that_no_shell_expanded_names_its_files(tmp_path, capsys):
     assert len(target.read_text().splitlines()) == 2
 
 
+@pytest.mark.parametrize(
+    "name", ["x" * 5000, "a/" * 3000, "duckdb:" + "x" * 5000 + ".csv", "x" * 5000 + "*.csv"]
+)
+def test_a_path_that_no_system_has_is_no_file(name, capsys):
+    assert main(["--from", name, *([] if ":" not in name else ["--table", "t"]), "--user", "user"]) == 1
+    said = capsys.readouterr().err
+    assert "cannot be written" not in said
+    assert len(said) < 500
+    assert any(
+        words in said
+        for words in ("the file cannot be opened", "No file is called like", "DuckDB file does not")
+    )
+
+
 def test_the_shell_writes_how_pairs_are_distributed(events, tmp_path, capsys):
     target = tmp_path / "pairs.json"
     arguments = ["--user", "user id", "--task", "product", "--distribution-to", str(target)]

@@ -13,7 +13,7 @@ from dpcore import counting
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.counting import reduce_files, small, text
-from dpcore.counting.rejects import MANY
+from dpcore.data.column_roles import Roles, TableKind
 
 ROOT = Path(__file__).resolve().parents[3]
 MOST = 150
@@ -57,8 +57,12 @@ def test_files_of_few_bytes_take_little_memory(put):
     files = {
         # Without their last cells, a few or many, or with one too many.
         "short": ("user_id,amount,v\n" + "".join(f"u{k % 50},1\n" for k in range(150_000)), 50),
-        "wide": (f"user_id,{columns}\n" + "".join(f"u{k % 50},1\n" for k in range(MANY)), 50),
+        "wide": (f"user_id,{columns}\n" + "".join(f"u{k % 50},1\n" for k in range(10_000)), 50),
         "long": ("user_id,amount\n" + "u1,1,2\n" * 150_000, "Line 2: 3 fields, but the header names 2"),
+        "ragged": (
+            "user_id,amount\nu1,1\nu1" + ",1" * 20_000,
+            "Line 3: 20,001 fields, but the header names 2",
+        ),
     }
     paths = [put(few, "first.csv"), *(put(content, f"{name}.csv") for name, (content, _) in files.items())]
     done = subprocess.run(
@@ -141,3 +145,24 @@ def test_a_table_of_many_cells_is_counted_by_a_duckdb_that_goes_with_it(put, mon
     assert again.dataset.histogram == once.dataset.histogram
     assert again.dataset.notes == once.dataset.notes
     np.testing.assert_array_equal(again.dataset.values.values, once.dataset.values.values)
+
+
+def test_values_and_pairs_take_little_more_than_they_hold(parquet) -> None:
+    rows, rng = 400_000, np.random.default_rng(3)
+    users, tasks, values = rng.integers(0, 60_000, rows), rng.integers(0, 900, rows), rng.integers(0, 9, rows)
+    path = parquet(user_id=users, task=tasks, v=values.astype(float))
+    roles = Roles(TableKind.EVENTS, user="user_id", value="v", task="task")
+    source = counting.open_files([path], small_bytes=0)
+    counting.count(source, roles, Disclosure.PRIVATE)  # the first takes what later ones share
+    tracemalloc.start()
+    try:
+        data = counting.count(source, roles, Disclosure.PRIVATE).dataset
+        held, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert data.values.values.size == rows
+    pairs, which = np.unique(users * 900 + tasks, return_inverse=True)
+    assert data.pairs.rows.size == pairs.size
+    np.testing.assert_array_equal(np.sort(data.pairs.sums), np.sort(np.bincount(which, values)))
+    assert data.pairs.value_range == (0.0, 8.0)
+    assert peak < 1.5 * held, (peak, held)

@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpcore as ss
+from dpcore.cli import command
 from dpcore.common.errors import InvalidInput
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import memory_tables
 from dpcore.counting.frames import to_dataset
-from sweet_spot import command
 
 USERS = ["a", "a", "b", "c"]
 SECONDS = [90, 30, 60, 600]

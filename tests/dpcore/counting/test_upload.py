@@ -177,6 +177,10 @@ PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256))
         (b"alice,toys\nbob,toys\nalice,books\n", "no header row"),
         (b",,\n1,2,3\n", "no header row"),
         (b"user,a,a,b,b\n1,2,3,4,5\n", r'Line 1: columns 2 and 3 have the same name \("a"\) \(and 1 more\)'),
+        (
+            b"user,a,a,a,a,a\n1,2,3,4,5,6\n",
+            r'columns 2 and 3 and 4 \(and 2 more\) have the same name \("a"\)\.',
+        ),
         (b"user,count\na,1\nb,2,3\nc\nd,1,1\n", "Line 3: 3 fields, but the header names 2; also line 5"),
         (b"user\na,1\nb,2\n", "Line 2: 2 fields, but the header names 1"),
         (b"user,v\na,1\nb\0,2\n", "Line 3: there is a NUL byte"),

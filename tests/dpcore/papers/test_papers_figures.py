@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import io
-import json
 import math
 import os
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.answer.paper_figure import PaperFigure, Stored
-from dpcore.answer.paper_plot import drawing, said
-from dpcore.data import published, stand_ins
-from dpcore.data.published import FIRST_LABELS, File
+from dpcore.answer.paper_figure import FigureRuns, PaperFigure
+from dpcore.answer.paper_plot import build_plot, describe_difference
+from dpcore.data import stand_ins
 from dpcore.papers import FIGURES, items, named
-from dpcore.papers.__main__ import main
-from dpcore.regression import paper_tables, working_set
-from dpcore.regression.prediction import prediction_error
-from dpcore.regression.problem import RegressionProblem
-from dpcore.training import paper as training_paper
 
-ROOT = Path(__file__).parents[3]
 NEW = 1000
 """Seeds from here on: none of a stored run."""
 SURE = 0.002
@@ -50,9 +40,8 @@ def some_values(of: PaperFigure) -> tuple[float, ...]:
 def test_points_of_every_stored_figure_come_out_again_with_another_seed(key: str) -> None:
     of = named(key)
     held = of.stored
-    assert held is not None
     assert held.values == pytest.approx(of.values, rel=1e-12)  # Last digits differ between processors.
-    assert len(held.seeds) == (1 if of.exact else of.runs)
+    assert len(held.seeds) == (1 if of.exact else of.num_runs)
     found = of.compute((NEW,), some_values(of))
     assert found is not None
     for line in range(len(of.lines)):
@@ -74,13 +63,12 @@ def test_a_stored_figure_of_other_data_is_caught() -> None:
     """The interval is no formality: figure 1 at ε = 3 is not figure 1 at ε = 1."""
     of, other = named("epasto-figure-1"), named("epasto-figure-3")
     held = of.stored
-    assert held is not None
     keys = [line.key for line in other.lines]
     at_three = other.compute((NEW,), of.values[-1:])
     assert at_three is not None
     new = float(at_three.over_runs.mean[keys.index("weights_3"), 0])
     old, spread = float(held.over_runs.mean[-1, -1]), float(held.over_runs.spread[-1, -1])
-    assert abs(new - old) > stats.t.isf(0.01, of.runs - 1) * spread
+    assert abs(new - old) > stats.t.isf(0.01, of.num_runs - 1) * spread
 
 
 def test_what_the_papers_print_stands_beside_ours() -> None:
@@ -88,7 +76,7 @@ def test_what_the_papers_print_stands_beside_ours() -> None:
     table = {line.key: line.theirs for line in named("huang-table-1").lines}
     assert (table["joint"][3], table["full"][0], table["alone"][5]) == (0.8169, 0.4444, 0.7240)
     assert {line.key: line.theirs for line in named("huang-table-4").lines}["joint_256"][1] == 0.3930
-    columns = drawing(named("huang-table-1"), _held("huang-table-1")).columns
+    columns = build_plot(named("huang-table-1"), _held("huang-table-1")).columns
     assert columns["joint_paper"][3] == 0.8169
     assert columns["joint_paper_high"][3] == pytest.approx(0.8169 + 0.0160)
     assert columns["joint_paper_low"][5] == pytest.approx(0.7423 - 0.0832)
@@ -105,7 +93,7 @@ def test_the_largest_difference_is_that_of_the_printed_numbers() -> None:
     ]
     assert of.largest_difference(held) == pytest.approx(max(apart))
     assert named("epasto-figure-1").largest_difference(_held("epasto-figure-1")) is None
-    assert "prints no numbers" in said(named("epasto-figure-1"), _held("epasto-figure-1"))
+    assert "prints no numbers" in describe_difference(named("epasto-figure-1"), _held("epasto-figure-1"))
 
 
 def test_the_best_bound_of_a_learner_cuts_as_few_users_as_the_paper_says() -> None:
@@ -130,21 +118,6 @@ def test_a_stopped_figure_says_nothing() -> None:
     assert named("epasto-figure-1").compute(should_stop=lambda: True) is None
 
 
-def test_a_file_is_read_as_it_was_written() -> None:
-    of = named("amin-figure-3")
-    found = of.compute()
-    assert found is not None
-    text = found.written(of)
-    assert json.loads(text)["command"] == "make paper-figures"
-    again = Stored.read(of, text)
-    assert again.values == found.values
-    np.testing.assert_allclose(again.over_runs.mean, found.over_runs.mean, rtol=1e-6)
-
-
-def test_the_documentation_is_made_of_the_list() -> None:
-    assert (ROOT / "docs" / "papers.md").read_text(encoding="utf-8") == items.markdown()
-
-
 def test_every_figure_is_an_item_of_the_list() -> None:
     listed = {
         (paper.title, item)
@@ -155,80 +128,8 @@ def test_every_figure_is_an_item_of_the_list() -> None:
     assert {(of.paper, re.split(" [(]|, ", of.item)[0]) for of in FIGURES} <= listed
 
 
-def _held(key: str) -> Stored:
-    found = named(key).stored
-    assert found is not None
-    return found
-
-
-def _made_pictures(first: tuple[int, ...]) -> list[File]:
-    """Two kinds of pictures that a linear model tells apart, as .npz; labels begin as told."""
-    rng = np.random.default_rng(3)
-    labels = np.concatenate((first, rng.integers(0, 10, 190))).astype(np.uint8)
-    pixels = rng.integers(0, 60, (labels.size, 28, 28))
-    pixels[np.arange(labels.size), 2 * labels + 4] += 190
-    into = io.BytesIO()
-    np.savez(into, x_train=pixels.astype(np.uint8), y_train=labels)
-    return [File("some.npz", into.getvalue())]
-
-
-def test_pictures_that_are_brought_are_trained_on_beside_the_numbers_of_their_set() -> None:
-    of = named("huang-table-1")
-    assert of.brings is not None
-    made = of.brings.figure(_made_pictures(FIRST_LABELS["MNIST"]))
-    assert (made.data, [line.theirs for line in made.lines]) == ("MNIST", [line.theirs for line in of.lines])
-    found = made.run(4.0, 0)
-    # Each class has a bright row of its own: learned from all without privacy, and hidden by an owner's noise.
-    assert found["plain"] > 0.9
-    assert found["joint_owner"] < 0.6
-    fashion = of.brings.figure(_made_pictures(FIRST_LABELS["FashionMNIST"]))
-    assert {line.key: line.theirs for line in fashion.lines}["joint"][3] == 0.6719
-    assert not any(line.theirs for line in of.brings.figure(_made_pictures((1,) * 10)).lines)
-
-
-def _made_reviews() -> list[File]:
-    rng = np.random.default_rng(4)
-    lines = ["urlDrugName\trating\teffectiveness\tsideEffects"]
-    for row in range(120):
-        good, bad = rng.integers(0, 3), rng.integers(0, 2)
-        rating = int(np.clip(2 + 3 * good - 2 * bad + rng.integers(-1, 2), 1, 10))
-        lines.append(f"drug {min(row % 60, 30)}\t{rating}\t{'abc'[good]}\t{'xy'[bad]}")
-    return [File("drugLibTrain_raw.tsv", "\n".join(lines).encode())]
-
-
-def test_reviews_that_are_brought_are_read_with_every_pair_of_dropped_levels() -> None:
-    of = named("epasto-table-1-drugs")
-    assert of.brings is not None
-    made = of.brings.figure(_made_reviews())
-    found = made.compute(values=(1.0,))
-    assert found is not None
-    assert found.ranges
-    assert "6 pairs" in made.setting
-    # One reading by hand: a column for each level but the first, and the best weights' error from the solver alone.
-    rows = published.reviews(_made_reviews())
-    left = [(n, level) for n, levels in (("effectiveness", "bc"), ("side effects", "y")) for level in levels]
-    x = np.column_stack([(rows.features[name] == level).astype(float) for name, level in left])
-    variance = float(np.sum((rows.labels - x @ np.linalg.lstsq(x, rows.labels)[0]) ** 2)) / (len(x) - 3)
-    problem = RegressionProblem(x, rows.users, 1.0, float(rows.labels.max()), variance)
-    by_hand = prediction_error(problem, working_set.solve(problem), rows.labels).total
-    every = [
-        paper_tables.errors(reading, 1.0)
-        for reading in paper_tables.readings(published.reviews(_made_reviews()))
-    ]
-    assert every[0] is not None
-    assert every[0]["weights"] == pytest.approx(by_hand, rel=1e-4)
-    weights = [one["weights"] for one in every if one is not None]
-    at = [line.key for line in made.lines].index("weights")
-    assert found.low is not None
-    assert found.high is not None
-    assert (found.low[at, 0], found.high[at, 0]) == (min(weights), max(weights))
-    columns = drawing(made, found).columns
-    assert columns["weights_low"][0] == min(weights)
-    # What the paper prints is judged by how far it lies outside the range.
-    assert "outside the range of ours" in said(made, found)
-    assert found.nearest(at, 0, 1e-3) == min(weights)
-    assert found.nearest(at, 0, 1e9) == max(weights)
-    assert found.nearest(at, 0, (min(weights) + max(weights)) / 2.0) == (min(weights) + max(weights)) / 2.0
+def _held(key: str) -> FigureRuns:
+    return named(key).stored
 
 
 def test_stand_ins_have_the_sizes_that_the_paper_names() -> None:
@@ -237,80 +138,6 @@ def test_stand_ins_have_the_sizes_that_the_paper_names() -> None:
         (stand_ins.like_drugs(0), (3107, 502, 1, 63), 8),
         (stand_ins.like_news(0), (3452, 297, 1, 878), 10),
     ):
-        assert (rows.labels.size, rows.sizes.size, rows.sizes.min(), rows.sizes.max()) == sizes
-        assert rows.encoded(("a", "a")).shape[1] == columns
-
-
-def test_files_of_a_folder_are_computed_by_the_command(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "drugLibTrain_raw.tsv").write_bytes(_made_reviews()[0].content)
-    main(["--data", str(tmp_path), "epasto-table-1-drugs", "huang-table-1"])
-    said_there = capsys.readouterr().out
-    assert "table 1, drugs, on drugs" in said_there
-    assert "Best weights, paper" in said_there
-    assert "huang et al. 2023, table 1: left out" in said_there.lower()
-    with pytest.raises(SystemExit):
-        main(["--data", str(tmp_path), "--runs", "0"])
-    assert "--runs must be at least 1" in capsys.readouterr().err
-
-
-def test_ratings_that_are_brought_are_counted_as_the_paper_does() -> None:
-    of = named("amin-figure-1")
-    assert of.brings is not None
-    counts = np.array([1, 2, 3, 5, 40])
-    lines = [f"{user}\t{film}\t4\t0" for user, count in enumerate(counts, 10) for film in range(count)]
-    made = of.brings.figure([File("u.data", "\n".join(lines).encode())])
-    found = made.run(0.5, 0)
-    # By hand: a bound of 3 cuts 2 + 37 ratings, and E|b + Laplace(s)| = b + s exp(-b/s).
-    cut, scale = 39.0, 3.0 / 0.5
-    assert found["median"] == pytest.approx((cut + scale * math.exp(-cut / scale)) / counts.sum(), rel=1e-9)
-    assert found["best"] <= min(found["median"], found["quantile_95"])
-    assert "51 ratings of 5 users" in made.setting
-
-
-def test_reviews_that_are_brought_are_learned_from_under_every_reading() -> None:
-    of = named("epasto-table-2")
-    assert of.brings is not None
-    rows = published.reviews(_made_reviews())
-    median = np.median(rows.labels)
-    above, at = (training_paper.classes(rows, ties) for ties in (False, True))
-    assert (above.signs == 1).sum() == (rows.labels > median).sum() < (at.signs == 1).sum()
-    assert (at.signs == 1).sum() == (rows.labels >= median).sum()
-    assert above.num_features == 3  # Three levels and two, less one each.
-    found = of.brings.figure(_made_reviews()).compute(values=(5.0,))
-    assert found is not None
-    assert found.low is not None
-    assert found.high is not None
-    by_line = {line.key: row for row, line in enumerate(of.lines)}
-    row = by_line["weights_30"]
-    assert found.low[row, 0] < found.over_runs.mean[row, 0] < found.high[row, 0]
-    assert math.isnan(found.over_runs.mean[by_line["cap_30"], 0])  # The table has one column without a bound.
-    # Digits read in the paper's table 2.
-    assert [line.theirs for line in of.lines if line.key == "weights_40"] == [
-        (0.433, 0.469, 0.510, 0.551, 2.611)
-    ]
-
-
-def test_a_recommender_is_trained_on_ratings_that_are_brought() -> None:
-    rng = np.random.default_rng(5)
-    rows = [(u, f, rng.integers(1, 6)) for u in range(80) for f in rng.choice(40, 12, replace=False)]
-    files = [File("ratings.dat", "\n".join(f"{u}::{f}::{r}::0" for u, f, r in rows).encode())]
-    first, third = named("krichene-figure-1"), named("krichene-figure-3")
-    assert first.brings is not None
-    assert third.brings is not None
-    made = first.brings.figure(files)
-    assert "960 ratings of 40 films by 80 users" in made.setting
-    found = made.run(20.0, 0)
-    assert set(found) == {line.key for line in made.lines}
-    # Ratings from 1 to 5 drawn at random have a spread of √2, and no model of such noise errs by more than the range.
-    assert all(1.0 < error < 4.0 for error in found.values())
-    # Both figures meet at the paper's μ = 1/4.
-    assert third.brings.figure(files).run(0.25, 0)["adaptive_20"] == pytest.approx(found["adaptive"])
-    fifths, gains = named("krichene-figure-4"), named("krichene-figure-9")
-    assert fifths.brings is not None
-    assert gains.brings is not None
-    rarest = fifths.brings.figure(files).run(1.0, 0)
-    assert gains.brings.figure(files).run(1.0, 0)["gain_1"] == pytest.approx(
-        1 - rarest["adaptive"] / rarest["tail"]
-    )
+        per_user = np.bincount(rows.users)
+        assert (rows.labels.size, per_user.size, per_user.min(), per_user.max()) == sizes
+        assert np.linalg.matrix_rank(rows.features) == columns

@@ -6,11 +6,17 @@ import math
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import GaussianNoise, LaplaceNoise, Neighbours
+from dpcore.common.privacy import Disclosure, GaussianNoise, LaplaceNoise, Neighbours
+from dpcore.counting import count, open_files
+from dpcore.data.column_roles import Roles, TableKind
+from dpcore.data.group_pairs import pairs_of_rows
+from dpcore.dataset import Values
+from dpcore.per_group.answer import answered
 from dpcore.per_group.means import (
     best_mean_pair,
     error_of_one_mean,
@@ -245,6 +251,52 @@ def test_where_noise_is_too_much_the_middle_or_one_mean_is_better() -> None:
     largest = int(np.argmax(size))
     errors = np.where(np.arange(5) == largest, 0.0, 100.0)
     assert useful_size(problem, errors) == size[largest]
+
+
+@pytest.mark.parametrize("small_bytes", [0, 5_000_000])
+def test_values_outside_the_range_are_clamped_row_by_row(tmp_path, small_bytes) -> None:
+    users = [f"u{user}" if user % 11 else "" for user in USERS]
+    groups = [f"g{group}" if (group + user) % 7 else "" for user, group in zip(USERS, GROUPS, strict=True)]
+    lower, upper = 1.5, 4.25
+    found = {}
+    for name, values in {"raw": VALUES, "clipped": np.clip(VALUES, lower, upper)}.items():
+        path = tmp_path / f"{name}.csv"
+        pd.DataFrame({"user": users, "group": groups, "value": values}).to_csv(path, index=False)
+        source = open_files([path], small_bytes=small_bytes)
+        roles = Roles(TableKind.EVENTS, user="user", value="value", task="group")
+        data = count(source, roles, Disclosure.PUBLIC).dataset
+        parameters = PerGroupParameters(2.0, Statistic.MEAN, lower=lower, upper=upper)
+        found[name] = answered(data, parameters)
+    raw, clipped = (found[name].found for name in ("raw", "clipped"))
+    for array in ("rows", "group_codes", "user_codes"):
+        np.testing.assert_array_equal(
+            getattr(raw.problem.pairs, array), getattr(clipped.problem.pairs, array)
+        )
+    for array in ("sums", "sums_of_squares"):
+        np.testing.assert_allclose(
+            getattr(raw.problem.pairs, array), getattr(clipped.problem.pairs, array), rtol=1e-12
+        )
+    assert raw.pair_error == pytest.approx(clipped.pair_error, rel=1e-9)
+    named = [value for value, user in zip(VALUES, users, strict=True) if user]
+    outside = sum(not lower <= value <= upper for value in named)
+    said = found["raw"].facts["Values outside the range"]
+    assert said.startswith(f"{outside} values of {len(named)} (")
+    assert "means of the clamped values" in said
+    assert "of the values are clamped**" in found["raw"].detail
+    assert (
+        found["clipped"].facts["Values outside the range"] == "All values lie inside the range from L to U."
+    )
+
+
+def test_values_in_another_order_than_the_pairs_are_not_clamped() -> None:
+    pairs = pairs_of_rows(
+        np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), 2, "g", np.array([1.0, 2, 3, 4]), "v"
+    )
+    sorted_values = Values([0, 0, 1, 1], [1.0, 2.0, 3.0, 4.0])
+    clamped = UserGroupPairs.from_clamped(pairs, sorted_values, 1.5, 3.5)
+    assert clamped.sums.tolist() == [1.5, 2.0, 3.0, 3.5]
+    assert UserGroupPairs.from_clamped(pairs, Values([0, 0, 1, 1], [2.0, 1, 3, 4]), 1.5, 3.5) is None
+    assert UserGroupPairs.from_clamped(pairs, Values([0, 0, 1], [1.0, 2.0, 3.0]), 1.5, 3.5) is None
 
 
 def test_what_no_mean_can_be_made_of_is_refused() -> None:

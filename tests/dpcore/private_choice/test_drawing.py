@@ -13,10 +13,11 @@ import dpcore as ss
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.data import samples
+from dpcore.data.user_amounts import amounts_of
 from dpcore.dataset import Dataset
 from dpcore.private_choice.answer import drawing
 from dpcore.private_choice.choice import PrivateChoice
-from dpcore.private_choice.release_bounds import drawn_from
+from dpcore.private_choice.release_bounds import Bounded, in_units
 from dpcore.reply import Reply
 
 EVENTS = pd.read_csv(samples.FOLDER / "shop_events.csv")
@@ -84,7 +85,9 @@ def test_where_epsilon_is_plenty_the_draw_is_the_best_bound(replies) -> None:
     for name in ("mean", "count", "sum", "quantile", "learner"):
         reply = replies[name]
         asked = drawing.asked_for(reply.answer, reply.data, drawing.Beside(epsilon=1000.0))
-        histogram = reply.data.histogram if not hasattr(asked, "unit") else drawn_from(asked, reply.data)
+        histogram = reply.data.histogram
+        if asked.wanted is Bounded.TOTAL:
+            histogram = in_units(amounts_of(reply.data).totals, asked.unit, asked.largest)
         best = asked.condition.best_bound(histogram)
         drawn = drawing.draw(asked, reply.data)
         assert isinstance(drawn, PrivateChoice)

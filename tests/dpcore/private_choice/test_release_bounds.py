@@ -17,9 +17,11 @@ from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
+from dpcore.data.user_amounts import amounts_of
 from dpcore.dataset import Dataset, Totals, Values
 from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap
 from dpcore.private_choice import choice, release_bounds
+from dpcore.private_choice.answer import drawing
 from dpcore.private_choice.choice import log_softmax, logits
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.private_choice.release_bounds import BoundDraw, of_learner, of_quantile, of_total
@@ -196,13 +198,15 @@ def test_sums_and_counts_with_gaussian_noise_aim_at_the_least_bias_plus_mean_noi
     # A sum of amounts, brought row by row: by brute force over the grid, in the column's unit.
     setting = dataclasses.replace(GAUSSIAN, epsilon=0.7)
     draw = of_total(setting, 20_000.0, 0.1)
-    totals = release_bounds.drawable_totals(shop)
+    totals = amounts_of(shop).totals
     assert totals is not None
     scale = unit_scale(NoiseKind.GAUSSIAN, 0.7, 1e-6)
     bounds = draw.choice.bounds
     error = np.maximum(totals - bounds[:, None], 0.0).sum(axis=1) + scale * math.sqrt(2.0 / math.pi) * bounds
     # Without the further margin that a draw of a sum takes.
-    far = draw.condition.distances(release_bounds.drawn_from(draw, shop), draw.choice.candidates)[0]
+    far = draw.condition.distances(
+        release_bounds.in_units(totals, draw.unit, draw.largest), draw.choice.candidates
+    )[0]
     assert error[np.argmin(far)] <= 1.005 * error.min()  # Neighbours on the grid are 2 % apart.
 
 
@@ -216,12 +220,11 @@ def test_a_total_becomes_whole_units_by_itself() -> None:
         of_total(GAUSSIAN, 0.0, 0.1)
     histogram = ContributionHistogram([1], [2])
     data = Dataset("two", "two", Disclosure.PRIVATE, histogram, values=Values([0, 1], [0.3, -5.0], "amount"))
-    drawn = choice.choose(
-        draw.choice, release_bounds.drawn_from(draw, data), None, release_bounds.column_of(draw, data)
-    )
+    drawn = drawing.draw(draw, data)
+    assert isinstance(drawn, choice.PrivateChoice)
     assert drawn.column == "amount"
     assert drawn.value in draw.choice.bounds
     binned = dataclasses.replace(data, values=None, totals=Totals([1.5], "amount", [2]))
-    assert release_bounds.drawable_totals(binned) is None
+    assert amounts_of(binned).totals is None
     with pytest.raises(InvalidInput, match="no total for each user"):
-        release_bounds.drawn_from(draw, binned)
+        drawing.draw(draw, binned)

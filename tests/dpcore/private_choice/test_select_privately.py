@@ -15,11 +15,12 @@ import pytest
 
 import dpcore as ss
 from dpcore import questions
+from dpcore.cli import command
 from dpcore.common import mechanisms
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import ReleaseFacts
-from dpcore.dataset import Dataset
-from sweet_spot import command
+from dpcore.common.privacy import Disclosure, ReleaseFacts
+from dpcore.contributions import ContributionHistogram
+from dpcore.dataset import Dataset, PairSizes
 
 HEADER = "who,amount,place\n"
 BASE = HEADER + "".join(f"u{at % 5},{at % 7 + 1}.5,g{at % 2}\n" for at in range(20))
@@ -149,6 +150,39 @@ def test_tables_in_memory_are_read_by_the_same_rules() -> None:
         )
         == 1
     )
+
+
+def test_a_draw_takes_the_data_of_an_answer_and_nothing_that_it_found() -> None:
+    base = pd.DataFrame({"who": ["a", "b", "a"], "amount": [1.0, 2.0, 3.0], "place": ["x", "x", "y"]})
+    user = pd.DataFrame({"who": ["z", "z"], "amount": [-500.0, 1.0], "place": ["x", "y"]})
+    both = pd.concat([base, user])
+    for kind in ("sum", "mean", "quantile", "groups"):
+        question, settings, public = KINDS[kind]
+        drawn = {
+            form(str(getattr(ss, question)(table, user="who", epsilon=1, **settings).draw(1.0, **public)))
+            for table in (base, both)
+        }
+        assert drawn == {form(str(ask(kind, both)))}, kind
+    # A pair does not go by the objective, which one user may leave without a large group.
+    large = {"objective": "large_groups", "floor": 3}
+    answer = ss.group_bounds(both, user="who", epsilon=1, group="place", num_groups=2, **large)
+    assert "group" in str(answer.draw(1.0))
+    signed = ss.group_bounds(
+        both, user="who", epsilon=1, group="place", value="amount", num_groups=2, statistic="signed_sum"
+    )
+    with pytest.raises(InvalidInput, match="sums of amounts of at least 0"):
+        signed.draw()
+
+
+def test_a_distribution_of_pairs_is_selected_from_and_has_no_sums() -> None:
+    """A thousand users in three groups each: at this ε all three are selected."""
+    histogram = ContributionHistogram([3], [1_000])
+    sizes = PairSizes([3], [1], [3_000], [1_000] * 3, [1_000] * 3, "place")
+    data = Dataset("pairs", "pairs", Disclosure.PRIVATE, histogram, pair_sizes=sizes)
+    settings = {"epsilon": 1, "num_groups": 3}
+    assert ss.select_privately("group_bounds", data, settings, 100.0).bound.max_groups == 3
+    with pytest.raises(InvalidInput, match="no sums"):
+        ss.select_privately("group_bounds", data, {**settings, "statistic": "sum"}, unit=1, highest_amount=9)
 
 
 def test_what_the_person_entered_is_still_refused_and_broken_files_say_nothing_of_cells(tmp_path) -> None:

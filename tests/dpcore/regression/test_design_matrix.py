@@ -145,7 +145,12 @@ def test_listed_levels_make_features_that_no_user_s_rows_change(cells):
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("", "at least two are needed"), ("one", "at least two are needed"), ("a\nb\na", "a stands twice")],
+    [
+        ("", "at least two are needed"),
+        ("one", "at least two are needed"),
+        ("a\nb\na", "a stands twice"),
+        ("\n".join("abcdeabcde"), r"a, b, c \(and 2 more\) stands twice"),
+    ],
 )
 def test_a_list_of_levels_that_does_not_do_gets_a_sentence(text, said):
     with pytest.raises(InvalidInput, match=said):

@@ -32,6 +32,22 @@ def test_one_users_labels_move_the_estimate_by_no_more_than_the_sensitivity(data
     assert moved <= draw.released_sensitivity(problem, found)
 
 
+def test_no_label_decides_whether_there_is_a_release():
+    problem = random_problem(1)
+    found = working_set.solve(problem)
+    y = np.full(problem.num_rows, problem.value_bound / 2.0)
+    for label, counts_as in ((np.nan, 0.0), (np.inf, problem.value_bound), (-np.inf, 0.0)):
+        hostile = y.copy()
+        hostile[0] = label
+        assert draw.clip_labels(problem, hostile)[0] == counts_as
+        charged = []
+        drawn = draw.draw_coefficients(problem, found, hostile, charge=charged.append)
+        assert drawn.facts == charged[0]
+        assert drawn.clipped == 1
+    with pytest.raises(InvalidInput, match="one number per row"):
+        draw.clip_labels(problem, y[1:])
+
+
 @pytest.mark.parametrize("seed", [1, 4, 10])
 def test_sensitivity_by_brute_force(seed):
     # All 2^s corner labels of one user against all others, users with few rows.

@@ -79,10 +79,17 @@ def test_what_cannot_be_read_is_a_sentence(tmp_path, monkeypatch):
         (b"epsilon = ", "is no TOML"),
         (b"a = " + b"[" * 5000, "is no TOML"),
         (b"a = '\xff'", "UTF-8"),
+        (b"a = " + b"9" * 5000, "is no TOML"),
+        (b"a" + b".a" * 20 + b" = 1", "a key of more than 20 parts"),
+        (b"[" + b"'a' . " * 20 + b'"b"]', "a key of more than 20 parts"),
+        (b"a = {" + b'"a.b".' * 20 + b"b = 1}", "a key of more than 20 parts"),
     ):
         file.write_bytes(content)
         with pytest.raises(InvalidInput, match=said):
             read(file)
+    nested = "a" + ".a" * 19
+    file.write_text(f"{nested} = [0.1, 0.2, 0.3]\nb = [{', '.join(['0.5'] * 99)}]\nc = '{'Dr. A. B. ' * 9}'")
+    assert set(read(file)) == {"a", "b", "c"}
     file.write_bytes(b"\xef\xbb\xbfepsilon = 1\r\n")  # As Windows writes it.
     assert read(file) == {"epsilon": 1}
     with pytest.raises(InvalidInput, match="cannot be read"):
@@ -112,6 +119,6 @@ def test_settings_of_any_kind_get_all_their_sentences():
         "Value must be the name",
         "Group must be the name",
         "Epsilon must",
-        "text",
+        "Line 1 cannot be read; got '5'",
     ):
         assert part in str(refused.value)

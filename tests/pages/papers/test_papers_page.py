@@ -7,7 +7,7 @@ import pytest
 from dpcore.learning.paper import FIGURES
 from pages.papers import opening
 from pages.shared.base import catalogue, keys
-from tests.pages.driving import errors, figure_keys, fine, finished, open_app, shown_texts
+from tests.pages.driving import figure_keys, fine, finished, open_app, shown_texts
 
 FIGURE = FIGURES[0].key
 
@@ -41,29 +41,6 @@ def test_every_item_of_a_paper_stands_in_the_list() -> None:
     assert "Table of section 3.2" in set(listed["Item"])
     fine(at.segmented_control(key="papers.paper").set_value("Epasto et al. 2020").run())
     assert "errors on drugs and news" in set(at.dataframe[-1].value["What it says"])
-
-
-REVIEWS = "\n".join(
-    ["urlDrugName\trating\teffectiveness\tsideEffects"]
-    + [f"drug {row % 20}\t{1 + row % 9}\t{'ab'[row % 2]}\t{'xy'[row // 2 % 2]}" for row in range(60)]
-)
-
-
-def test_the_papers_data_are_brought_and_drawn() -> None:
-    at = open_app("Reproduce")
-    fine(at.selectbox(key="papers.figure").set_value("epasto-table-1-drugs").run())
-    at = fine(at.file_uploader[0].upload("other.tsv", b"a\tb\n1\t2\n").run())
-    assert "no file of reviews was given" in errors(at).lower()
-    at = fine(at.file_uploader[0].upload("drugLibTrain_raw.tsv", REVIEWS.encode()).run())
-    assert not errors(at)
-    # What comes with the app stays until something is computed.
-    assert figure_keys(at) == ["paper_epasto_table_1_drugs"]
-    assert "Stored results" in shown_texts(at)
-    button = next(button for button in at.button if button.label == "Compute it on drugs")
-    fine(button.click().run())
-    at = finished(at, f"paper_job_{button.key.removeprefix('compute_')}")
-    assert "Computed in this session on drugs" in shown_texts(at)
-    assert "4 pairs of levels" in shown_texts(at)
 
 
 def test_a_row_of_the_lists_opens_its_page_at_the_tab(monkeypatch: pytest.MonkeyPatch) -> None:

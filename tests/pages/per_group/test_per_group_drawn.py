@@ -20,7 +20,7 @@ from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.parameters import Several
 from pages.private_choice import saved
-from tests.pages.driving import fine, go, open_app, shown_texts, with_data, words_of_numbers
+from tests.pages.driving import chart, fine, go, open_app, shown_texts, trace, with_data, words_of_numbers
 from tests.pages.per_group.conftest import SHOP
 
 SECRET = replace(SHOP, name="secret.csv", disclosure=Disclosure.PRIVATE)
@@ -53,6 +53,8 @@ def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
     assert drawn.column == SHOP.pairs.label
     shown = shown_texts(at)
     assert "Pair, drawn privately" in words_of_numbers(at)
+    (across,), (upwards,) = trace(chart(at, "per_group_error"), "Drawn privately")
+    assert (across, upwards) == (drawn.max_groups, drawn.max_amount)
     assert "ε = 1.5 in all" in shown
     assert "DP release (epsilon = 0.5" in shown
     opened = fine(at.button(key="per_group_card_code").click().run())

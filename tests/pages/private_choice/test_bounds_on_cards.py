@@ -25,7 +25,17 @@ from dpcore.total.parameters import Summed
 from pages.private_choice import saved
 from pages.shared.base import keys
 from pages.shared.session import session_file
-from tests.pages.driving import address_of, answer_of, fine, link_of, open_app, shown_texts, with_data
+from tests.pages.driving import (
+    address_of,
+    answer_of,
+    chart,
+    fine,
+    link_of,
+    open_app,
+    shown_texts,
+    trace,
+    with_data,
+)
 
 SECRET = dataclasses.replace(samples.load("shop-events"), name="secret.csv", disclosure=Disclosure.PRIVATE)
 VALUES_OF = SECRET.values
@@ -111,6 +121,14 @@ def test_from_the_button_to_number_code_and_session_file(
     assert says.format(shown) in shown_texts(at)
     assert drawn.facts.label in shown_texts(at)
     assert "not about the one that was drawn" in shown_texts(at)
+    # The figure marks what was drawn, on its own curve, and nothing else as in use.
+    figure = chart(
+        at, {"quantile": "quantile_error", "learning": "learning_bound", "total": "total_error"}[name]
+    )
+    (across,), (upwards,) = trace(figure, "Drawn privately")
+    assert across == drawn.value
+    assert upwards > 0.0
+    assert "In use" not in {one.get("name") for one in figure["data"]}
     # What the error consists of is computed from the private data.
     assert not answer_of(at, f"{name}_card")["parts"]
     delta = ", δ = 0.000001" if "total.delta" in state else ""

@@ -12,7 +12,8 @@ import re
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, ClassVar
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -28,8 +29,10 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.web.server.starlette.starlette_static_routes import create_streamlit_static_assets_routes
 
 from dpcore.report import charts, plotly_script
-from pages.shared.figure import ahead, component, first, gate, serving
-from pages.shared.server import frontend, server
+from pages.shared import streamlit_internals
+from pages.shared.figure import component, serving
+from pages.shared.server import server
+from pages.shared.speed import figure_socket, figures_first, frontend, gate
 from tests.pages.driving import chart, fine, numbers, open_app, trace
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -204,7 +207,7 @@ def test_plotlys_script_is_served_packed_plain_and_not_twice():
 def test_the_loader_asks_for_what_is_served_and_an_edited_script_has_another_address(tmp_path):
     served = {route.path for route in server.ROUTES if isinstance(route, Route | WebSocketRoute)}
     asked = set(re.findall(r'"(/assets/[^"]+)"', component._loader()))
-    assert asked == {serving.PLOTLY.address, serving.FIGURE.address, ahead.ADDRESS}
+    assert asked == {serving.PLOTLY.address, serving.FIGURE.address, figure_socket.ADDRESS}
     assert asked <= served
     text = b"\n".join(file.read_bytes() for file in serving.FIGURE.files)
     assert Answer(Starlette(routes=server.ROUTES), serving.FIGURE.address).body == text
@@ -228,7 +231,7 @@ class Ear:
     async def listen(self) -> None:
         scope = {
             "type": "websocket",
-            "path": ahead.ADDRESS,
+            "path": figure_socket.ADDRESS,
             "root_path": "",
             "headers": [],
             "query_string": b"",
@@ -253,9 +256,9 @@ def test_figures_go_ahead_to_the_browser_of_their_session_alone(monkeypatch):
     async def two_sessions() -> None:
         channels = []
         for state in ({}, {}):
-            monkeypatch.setattr(ahead.st, "session_state", state)
-            channels.append((state, ahead.channel()))
-            assert ahead.channel() is channels[-1][1]
+            monkeypatch.setattr(figure_socket.st, "session_state", state)
+            channels.append((state, figure_socket.channel()))
+            assert figure_socket.channel() is channels[-1][1]
         (_, mine), (others_state, others) = channels
         assert mine.token != others.token
         ears = [Ear(mine.token), Ear(others.token), Ear("a guess"), Ear("")]
@@ -263,7 +266,7 @@ def test_figures_go_ahead_to_the_browser_of_their_session_alone(monkeypatch):
         for ear in ears[2:]:
             accepted, closed = await ear.until(2)
             assert (accepted["type"], closed["type"], closed["code"]) == (
-                "websocket.accept", "websocket.close", ahead.UNKNOWN,
+                "websocket.accept", "websocket.close", figure_socket.UNKNOWN,
             )  # fmt: skip
         async with asyncio.timeout(60):
             while not (mine.listeners and others.listeners):
@@ -292,7 +295,7 @@ def test_figures_go_ahead_to_the_browser_of_their_session_alone(monkeypatch):
                 await asyncio.sleep(0.01)
         late = Ear(token)
         await asyncio.wait_for(late.listen(), 60)
-        assert late.heard[-1]["code"] == ahead.UNKNOWN
+        assert late.heard[-1]["code"] == figure_socket.UNKNOWN
 
     with ThreadPoolExecutor(1) as thread:
         thread.submit(asyncio.run, two_sessions()).result()
@@ -303,8 +306,8 @@ def test_a_browser_that_leaves_early_raises_nothing(when, monkeypatch):
     """A page that is closed at once: whatever the server library raises then, nobody has to read it."""
 
     async def leaves() -> None:
-        monkeypatch.setattr(ahead.st, "session_state", state)
-        mine = ahead.channel()
+        monkeypatch.setattr(figure_socket.st, "session_state", state)
+        mine = figure_socket.channel()
         ear = Ear(mine.token)
         gone = {"type": "websocket.disconnect", "code": 1001}
         if when != "while it is told":
@@ -364,7 +367,9 @@ class Stream:
         async def out(message: dict[str, Any]) -> None:
             self.out.append(message["bytes"])
 
-        await first.FiguresFirst(streamlit)({"type": "websocket", "path": first.STREAM}, self.asked.get, out)
+        await figures_first.FiguresFirst(streamlit)(
+            {"type": "websocket", "path": figures_first.STREAM}, self.asked.get, out
+        )
 
 
 async def turns(count: int = 50) -> None:
@@ -382,9 +387,9 @@ def test_what_streamlit_says_waits_for_the_figure_and_for_no_longer(monkeypatch)
     async def one_session() -> None:
         monkeypatch.setattr(gate, "LONGEST", 3600.0)
         monkeypatch.setattr(gate, "LEAST_OPEN", 0.0)
-        monkeypatch.setattr(ahead.st, "session_state", {})
-        monkeypatch.setattr(ahead, "get_script_run_ctx", lambda: type("Run", (), {"session_id": "mine"}))
-        mine = ahead.channel()
+        monkeypatch.setattr(figure_socket.st, "session_state", {})
+        monkeypatch.setattr(streamlit_internals, "session_id", lambda: "mine")
+        mine = figure_socket.channel()
         stream = Stream("mine")
         running = asyncio.create_task(stream.run())
         await turns()
@@ -445,18 +450,18 @@ def test_what_streamlit_says_waits_for_the_figure_and_for_no_longer(monkeypatch)
 
 
 def test_what_is_no_message_of_the_browser_asks_for_nothing():
-    assert not first.asks_for_run(None)
-    assert not first.asks_for_run(b"\xff\xff\xff")
-    assert first.asks_for_run(asked_for().SerializeToString())
+    assert not streamlit_internals.asks_for_run(None)
+    assert not streamlit_internals.asks_for_run(b"\xff\xff\xff")
+    assert streamlit_internals.asks_for_run(asked_for().SerializeToString())
 
 
 @pytest.mark.parametrize("payload", [None, b"\xff\xff\xff", b"", "text", ForwardMsg().SerializeToString()])
 def test_what_is_no_message_of_streamlit_s_begins_no_session(payload):
-    assert first.session_of(payload) == ""
+    assert streamlit_internals.read_session_id(payload) == ""
 
 
-@pytest.mark.parametrize("what", ["asks_for_run", "session_of"])
-def test_whatever_streamlit_changes_in_its_messages_goes_through(what, monkeypatch):
+@pytest.mark.parametrize("name", ["BackMsg", "ForwardMsg"])
+def test_whatever_streamlit_changes_in_its_messages_goes_through(name, monkeypatch):
     """The gate costs time where it fails, never a message: here every message is of a form that is not known."""
 
     class Other:
@@ -464,7 +469,7 @@ def test_whatever_streamlit_changes_in_its_messages_goes_through(what, monkeypat
         def FromString(cls, payload: bytes) -> object:
             return cls()
 
-    monkeypatch.setattr(first, "BackMsg" if what == "asks_for_run" else "ForwardMsg", Other)
+    monkeypatch.setattr(f"streamlit.proto.{name}_pb2.{name}", Other)
 
     async def passes() -> None:
         stream = Stream("mine")
@@ -554,26 +559,23 @@ def test_figures_are_drawn_in_one_way(call):
 def test_a_browser_is_told_whether_its_session_is_still_there(monkeypatch):
     """After a lost connection the page asks, and loads itself anew where its session is another one."""
     state: dict[str, Any] = {}
-    monkeypatch.setattr(ahead.st, "session_state", state)
-    monkeypatch.setattr(ahead, "get_script_run_ctx", lambda: type("Run", (), {"session_id": "mine"}))
-    mine = ahead.channel()
-    (route,) = [route for route in server.ROUTES if isinstance(route, Route) and route.path == ahead.SESSION]
+    monkeypatch.setattr(figure_socket.st, "session_state", state)
+    monkeypatch.setattr(streamlit_internals, "session_id", lambda: "mine")
+    mine = figure_socket.channel()
+    (route,) = [
+        route for route in server.ROUTES if isinstance(route, Route) and route.path == figure_socket.SESSION
+    ]
 
     def told(token: str) -> int:
-        headers = [(ahead.HEADER.lower().encode(), token.encode())]
+        headers = [(figure_socket.HEADER.lower().encode(), token.encode())]
         return route.endpoint(Request({"type": "http", "headers": headers})).status_code
 
-    class Runtime:
-        active: ClassVar = {"mine"}
-
-        def is_active_session(self, session: str) -> bool:
-            return session in self.active
-
-    monkeypatch.setattr(ahead.st.runtime, "exists", lambda: True)
-    monkeypatch.setattr(ahead.st.runtime, "get_instance", Runtime)
+    connected = {"mine"}
+    runtime = SimpleNamespace(is_active_session=connected.__contains__)
+    monkeypatch.setattr("streamlit.runtime.Runtime.instance", lambda: runtime)
     assert (told(mine.token), told("a guess"), told("")) == (204, 404, 404)
-    Runtime.active.clear()  # In memory still, and the browser was given another session.
+    connected.clear()  # In memory still, and the browser was given another session.
     assert told(mine.token) == 404
     # Where Streamlit no longer says which sessions it knows, the channel alone tells.
-    monkeypatch.setattr(ahead.st.runtime, "get_instance", object)
+    monkeypatch.setattr("streamlit.runtime.Runtime.instance", object)
     assert (told(mine.token), told("a guess")) == (204, 404)

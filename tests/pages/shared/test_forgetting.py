@@ -251,6 +251,6 @@ def test_caches_are_made_in_one_room() -> None:
     assert found == {
         "pages/shared/base/cache.py",
         "pages/shared/base/question.py",
-        "pages/shared/server/frontend.py",
         "pages/shared/shell/__init__.py",
+        "pages/shared/speed/frontend.py",
     }

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
 import streamlit as st
+from streamlit.testing.v1 import AppTest
 
 from dpcore.common.errors import InputProblem, InvalidInput
 from pages.shared.base import dialogs
 from pages.shared.fields import jobs
+from pages.shared.fields import search as search_module
 from pages.shared.fields.jobs import Job
+from pages.shared.fields.search import Search
+from pages.shared.server import server
 from tests.pages.driving import PATIENCE, answer_of, errors, finished, open_app, shown_texts, until
 
 
@@ -49,6 +55,28 @@ def test_a_stop_is_heard_while_the_work_runs():
     job.wait(PATIENCE)
     thread.join(PATIENCE)
     assert (job.running, job.result) == (False, "what there was")
+
+
+def test_a_server_that_ends_stops_all_work():
+    running, waiting, begun = Job(1, heavy=True), Job(2, heavy=True), threading.Event()
+
+    def work(_tell, should_stop):
+        begun.set()
+        while not should_stop():
+            time.sleep(0.001)
+
+    async def serve():
+        async with server.lifespan(None):
+            threading.Thread(target=running.run, args=(work,), daemon=True).start()
+            until(begun.is_set)
+            threading.Thread(target=waiting.run, args=(work,), daemon=True).start()
+            until(lambda: waiting.waiting)
+
+    with ThreadPoolExecutor() as thread:  # Playwright leaves a running loop in the worker's main thread.
+        thread.submit(asyncio.run, serve()).result()
+    running.wait(PATIENCE)
+    waiting.wait(PATIENCE)
+    assert (running.running, waiting.running) == (False, False)
 
 
 def test_of_heavy_work_one_piece_runs_at_a_time():
@@ -169,8 +197,8 @@ def test_work_ends_once_its_session_is_lost_for_long_enough(monkeypatch):
 def test_work_of_a_session_that_nobody_is_connected_to_is_stopped(monkeypatch):
     connected = {"ours"}
     runtime = SimpleNamespace(is_active_session=connected.__contains__)
-    monkeypatch.setattr(jobs, "Runtime", SimpleNamespace(exists=lambda: True, instance=lambda: runtime))
-    monkeypatch.setattr(jobs, "get_script_run_ctx", lambda: SimpleNamespace(session_id="ours"))
+    monkeypatch.setattr("streamlit.runtime.Runtime.instance", lambda: runtime)
+    monkeypatch.setattr(jobs.streamlit_internals, "session_id", lambda: "ours")
     monkeypatch.setattr(jobs, "LOST_SECONDS", 0.0)
     monkeypatch.setattr(jobs, "st", SimpleNamespace(session_state={}))
 
@@ -184,6 +212,33 @@ def test_work_of_a_session_that_nobody_is_connected_to_is_stopped(monkeypatch):
     connected.clear()
     job.wait(PATIENCE)
     assert jobs.result_of("job") == (None, "what there was")
+    # What a page searches by itself begins anew; what a person stopped stays as it is.
+    search = Search("job")
+    monkeypatch.setattr(search_module, "st", jobs.st)
+    assert not search.asks(None)
+    connected.add("ours")
+    job = jobs.start("job", None, work, 0.0)
+    job.stop()
+    job.wait(PATIENCE)
+    assert search.asks(None)
+
+
+def test_a_page_says_that_work_was_stopped_as_the_connection_was_lost():
+    def page():
+        from pages.shared.fields import jobs
+
+        jobs.watch("job", "Working")
+
+    at = AppTest.from_function(page)
+    job = at.session_state["job"] = Job(None)
+    thread = threading.Thread(target=job.run, args=(lambda tell, stop: until(stop),))
+    thread.start()
+    job.stop_when(lambda: True, 0.0)
+    thread.join(PATIENCE)
+    assert "page was lost" in at.run().info[0].value
+    again = at.session_state["job"] = Job(None)
+    again.run(lambda tell, stop: None)
+    assert not at.run().info
 
 
 def test_work_goes_on_while_somebody_is_connected():

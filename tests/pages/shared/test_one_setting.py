@@ -18,6 +18,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
+from dpcore.data.user_amounts import amounts_of
 from dpcore.dataset import Dataset, Values
 from dpcore.gap_examples.answer import answered as gap_answered
 from dpcore.gap_examples.parameters import GapParameters
@@ -115,7 +116,9 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
         bounds["Python"] = said.bound
         drawn = drawing.asked_for(on_page, data_set, drawing.Beside())
         assert not on_page.setting.differing(drawn.setting)
-        of = data_set.histogram if summed is Summed.ROWS else release_bounds.drawn_from(drawn, data_set)
+        of = data_set.histogram
+        if summed is Summed.VALUES:
+            of = release_bounds.in_units(amounts_of(data_set).totals, drawn.unit, drawn.largest)
         bounds["the draw"] = drawn.condition.best_bound(of) * drawn.choice.unit
         at = total.errors(problem, list(bounds.values()))
         # A bound on totals is written in few digits, and drawn in units: hardly more error.

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import streamlit as st
 from streamlit.runtime.scriptrunner.exec_code import modified_sys_path
 
 from dpcore.common.workspace import Workspace
+from pages.shared.screen import layout
 from pages.shared.server import server
+from pages.your_data import generator_inputs, sample_inputs, upload_roles
 from tests.pages.driving import ROOT
 
 SETTLED = """
@@ -48,3 +52,11 @@ def test_runs_leave_the_folders_alone_that_imports_of_other_threads_walk_over():
     with modified_sys_path(str(server.SCRIPT)):  # what Streamlit wraps each run in
         assert sys.path == before
     assert sys.path == before
+
+
+def test_a_late_press_that_finds_no_widget_changes_nothing():
+    generate = functools.partial(generator_inputs._generate, "zipf")
+    for callback in (layout._slider_moved, sample_inputs._chosen, upload_roles._rename, generate):
+        st.session_state.clear()
+        callback()
+        assert not st.session_state, callback

@@ -16,6 +16,7 @@ from dpcore.data import generators, samples
 from pages.shared.session import session
 from tests.pages.driving import (
     SHOP_EVENTS,
+    below,
     chart,
     data,
     errors,
@@ -152,6 +153,7 @@ def test_all_that_is_wrong_with_a_column_is_said_at_once_and_the_app_goes_on():
     use(at)
     for line, what in ((2, "a negative number"), (3, "text where"), (4, "not a whole number")):
         assert f"Line {line}, column count: {what}" in errors(at)
+        assert f"Line {line}, column count: {what}" in below(at, "use_upload")
     assert data(at) is before
     assert at.button(key="use_upload")  # the file is still there to be corrected by other columns
     a_good_file_works(at)

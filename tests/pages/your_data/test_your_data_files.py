@@ -23,11 +23,13 @@ from dpcore.data.column_roles import TableKind
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution
 from dpcore.regression.parameters import DataSource
+from pages.shared import streamlit_internals
 from pages.shared.base import demo
 from pages.shared.data import uploads
 from pages.your_data import upload_inputs, upload_roles
 from tests.pages.driving import (
     SHOP_EVENTS,
+    below,
     data,
     errors,
     fine,
@@ -101,15 +103,14 @@ def test_compressed_files_give_what_plain_ones_give_and_small_ones_never_touch_a
 def held(monkeypatch):
     """What Streamlit holds of uploaded files, asked while a page runs."""
     managers = []
-    real = uploads.get_script_run_ctx
+    real = uploads.free_files
 
-    def spied():
-        context = real()
-        managers.append(context.uploaded_file_mgr)
-        assert any(map(len, managers[-1].file_storage.values()))  # else there was nothing to drop
-        return context
+    def spied(files):
+        managers.append(streamlit_internals._context().uploaded_file_mgr)
+        assert any(map(len, managers[-1].file_storage.values()))  # else there was nothing to free
+        real(files)
 
-    monkeypatch.setattr(uploads, "get_script_run_ctx", spied)
+    monkeypatch.setattr(uploads, "free_files", spied)
     return lambda: [file for manager in managers for files in manager.file_storage.values() for file in files]
 
 
@@ -196,7 +197,8 @@ def test_columns_of_a_file_between_blanks_without_a_header_are_named_by_the_pers
     names = at.text_input(key="your_data.upload_names")
     assert names.value == "column 1, column 2, column 3, column 4"
     fine(names.set_value("user, day").run())
-    assert "There are 4 columns, and 2 names" in errors(at)
+    assert errors(at).count("There are 4 columns, and 2 names") == 1
+    assert "There are 4 columns, and 2 names" in below(at, "your_data.upload_names")
     fine(at.text_input(key="your_data.upload_names").set_value("buyer, day, discs, dollars").run())
     assert not errors(at)
     fine(at.selectbox(key="your_data.upload_role_user").set_value("buyer").run())
@@ -236,7 +238,7 @@ def test_stop_leaves_the_data_and_the_file(everything_is_large, monkeypatch):
         go(at, "Your data")
         at.button(key="your_data.upload_job_stop").click().run()
         at = until_counted(at)
-    assert "Stopped; the data in use stay as they were." in shown_texts(at)
+    assert "Stopped; the data in use stay as they were." in below(at, "use_upload")
     assert data(at) is in_use
     at = until_counted(use(at))
     assert data(at) is not in_use
@@ -247,9 +249,8 @@ def test_what_a_large_file_is_refused_for_is_said(everything_is_large):
     choose(at, value="amount")
     in_use = data(at)
     at = until_counted(use(at))
-    assert "Line 3, column amount: text where a number" in errors(at)
+    assert "Line 3, column amount: text where a number" in below(at, "use_upload")
     assert data(at) is in_use
-    assert at.button(key="use_upload")
 
 
 def test_a_file_is_read_by_its_path_and_where_it_vanishes_that_is_said(

@@ -1,7 +1,7 @@
 """Start Sweet Spot on this computer and open it in the browser.
 
     sweet-spot                       where the package is installed
-    .venv/bin/python .make           in a checkout
+    .venv/bin/python -m dpcore       in a checkout
 
 The server listens on 127.0.0.1 only, on port 8501 or the next free one. It answers only a browser that was given the
 token of this start: SWEETSPOT_TOKEN, or a random one; with ``--no-token`` it answers all. With SWEETSPOT_NO_BROWSER
@@ -29,9 +29,11 @@ from typing import IO, TYPE_CHECKING
 if TYPE_CHECKING:
     from dpcore.common.workspace import Workspace
 
-_HERE = Path(__file__).resolve().parent
-ROOT = _HERE if (_HERE / "app.py").is_file() else _HERE.parents[1]
-"""Where the app and its settings lie: within this package where that is installed, at the top of a checkout."""
+_BESIDE = Path(__file__).resolve().parents[2]
+ROOT = next(
+    (folder for folder in (_BESIDE / "sweet_spot", _BESIDE) if (folder / "app.py").is_file()), _BESIDE
+)
+"""Folder of the app and its settings: ``sweet_spot`` where the package is installed, else the top of the checkout."""
 HOST = "127.0.0.1"
 FIRST_PORT = 8501
 PORTS_TRIED = 50
@@ -220,8 +222,8 @@ def _start(port: int, token: str) -> tuple[subprocess.Popen[str], Output]:
     server = subprocess.Popen(
         server_command(port),
         cwd=ROOT,  # Streamlit takes the settings of the folder it is started in, and Python that folder's modules.
-        env=server_environment(token),
-        stdin=subprocess.DEVNULL,
+        env={**server_environment(token), "SWEETSPOT_ENDS_WITH_INPUT": "1"},
+        stdin=subprocess.PIPE,  # The server ends when this is closed, even if this process is killed.
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

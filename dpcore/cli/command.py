@@ -17,9 +17,9 @@ from pathlib import Path
 
 import dpcore
 from dpcore import questions
+from dpcore.cli import WIDTH
 from dpcore.common.errors import InvalidInput, problems_of
 
-WIDTH = 79
 _NO_APP = (
     "The app is not installed here, only the core. Install the extra `app` as well: "
     "pip install '.[app]' in a checkout, or pip install '<wheel>[app]'."
@@ -31,10 +31,10 @@ COMMANDS = {questions.command_of(name): name for name in questions.ASKED}
 
 
 def run() -> int:
-    """`main` as a process of its own, which is over once it has answered; returns the exit code.
+    """Run `main` as a process that ends with its answer; return the exit code.
 
-    Python would look through all that was imported, over and over while it comes and once more at the end. Of the 2.0
-    seconds of processor time that the mean of a million rows takes, that was 0.35.
+    The collector would look through all imports again and again, and once more at the end. Of the 2.0 seconds of
+    processor time that the mean of a million rows takes, that was 0.35.
     """
     gc.set_threshold(50_000, 20, 100)
     try:
@@ -44,7 +44,7 @@ def run() -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run with the arguments of a command line; returns the exit code."""
+    """Run with the arguments of a command line; return the exit code."""
     first, *rest = (sys.argv[1:] if arguments is None else arguments) or [""]
     try:
         if first in {"", "--no-token"} and not rest:
@@ -66,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _start_app(arguments: list[str]) -> int:
-    from sweet_spot import launch
+    from dpcore.cli import launch
 
     if importlib.util.find_spec("streamlit") is None:
         print(_NO_APP, file=sys.stderr)
@@ -75,15 +75,15 @@ def _start_app(arguments: list[str]) -> int:
 
 
 def _ask(command: str, arguments: list[str]) -> int:
-    from sweet_spot import ask
+    from dpcore.cli import ask
 
     try:
         ask.ask(command, COMMANDS[command], arguments)
-    except InvalidInput as refused:
-        for problem in refused.problems:
+    except InvalidInput as error:
+        for problem in error.problems:
             # A sentence about a call names its arguments as a call has them.
-            named = re.sub(r"(\w+)=…", lambda found: f"--{found[1].replace('_', '-')} …", problem.sentence)
-            print(named, file=sys.stderr)
+            sentence = re.sub(r"(\w+)=…", lambda match: f"--{match[1].replace('_', '-')} …", problem.sentence)
+            print(sentence, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
@@ -101,11 +101,11 @@ def _ask(command: str, arguments: list[str]) -> int:
 
 
 def _explain(arguments: list[str]) -> int:
-    """The help on all commands; argparse ends the program itself, with 2 for a command that there is not."""
+    """Print the help on all commands; argparse ends the program itself, with 2 for an unknown command."""
     lines = {"count": "Count contributions on files of any size, or on an engine."}
     lines |= {command: _first_line(name) for command, name in COMMANDS.items()}
     indent = 2 + max(map(len, lines)) + 2
-    told = [
+    descriptions = [
         textwrap.fill(
             text, WIDTH, initial_indent=f"  {command}".ljust(indent), subsequent_indent=" " * indent
         )
@@ -116,7 +116,7 @@ def _explain(arguments: list[str]) -> int:
         usage="sweet-spot [--no-token | COMMAND ...]",
         description="Without a command it starts the app here and opens it in the browser. With\n"
         "--no-token everybody who reaches the app on this computer can use it.\n\n"
-        "commands:\n" + "\n".join(told),
+        "commands:\n" + "\n".join(descriptions),
         epilog="sweet-spot COMMAND --help says what a command takes.",
         formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=WIDTH),
     )
@@ -127,10 +127,10 @@ def _explain(arguments: list[str]) -> int:
 
 
 def _first_line(name: str) -> str:
-    """What a question answers. Read as text: to import all that answers takes seconds."""
-    package = Path(dpcore.__file__).parent / questions.ASKED[name].of / "answer" / "answer.py"
-    found = re.search(
-        r'^def answered\(.*?"""(.*?)\n', package.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    """Return what a question answers, read as text: to import all answers takes seconds."""
+    module = Path(dpcore.__file__).parent / questions.ASKED[name].of / "answer" / "answer.py"
+    match = re.search(
+        r'^def answered\(.*?"""(.*?)\n', module.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     )
-    assert found is not None
-    return found[1]
+    assert match is not None
+    return match[1]

@@ -13,30 +13,27 @@ from typing import Any
 
 import dpcore
 from dpcore import questions
+from dpcore.cli import WIDTH
 from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
 from dpcore.counting.__main__ import refuse_to_overwrite
+from dpcore.counting.files import expand_patterns
 from dpcore.reply import LIBRARIES, Reply
 from dpcore.report import settings_file
-from sweet_spot.command import WIDTH
 
 DATA = (
     "a table as the app takes it: CSV or other text, JSON Lines, Parquet or Excel; several files with the same columns "
     "are one table"
 )
 SETTINGS = f"; a file *{settings_file.ENDING} holds settings by the names below, which options overrule"
-
-
 LABELLED = "a text table with a label and features in each row"
 SEVERAL = ("user", "group", "features")
 """Arguments that several columns may be."""
 BY_COLUMN = {"levels": "EMAIL,PHONE", "ranges": "0,400"}
 """Settings with an entry for each column, and what one may be."""
-
-
 OF_GROUPS = ("unit", "highest_amount")
-BESIDE_A_DRAW = ("largest", "margin", *OF_GROUPS)
-"""Options of a draw beside its epsilon, called as `dpcore.reply.Reply.draw` calls them."""
+DRAW_OPTIONS = ("largest", "margin", *OF_GROUPS)
+"""Options of a draw besides its epsilon, with the names of `dpcore.reply.Reply.draw`."""
 
 
 class NotWrittenError(Exception):
@@ -44,49 +41,50 @@ class NotWrittenError(Exception):
 
 
 def ask(command: str, name: str, arguments: list[str]) -> None:
-    """Ask a question as a command line says, and write the answer to standard output.
+    """Ask a question with the arguments of a command line, and write the answer to standard output.
 
     Args:
-        command: What it is called there.
-        name: The call of `dpcore`.
-        arguments: What follows it.
+        command: Name of the command.
+        name: Name of the call of `dpcore`.
+        arguments: The words behind the command.
 
     Raises:
         InvalidInput: Everything that is wrong.
         NotWrittenError: The report could not be written.
     """
-    parser = _parser(command, name)
-    given, unknown = parser.parse_known_args(_joined(arguments))
-    settings = vars(given)
+    parser = _build_parser(command, name)
+    options, unknown = parser.parse_known_args(_join_negative_numbers(arguments))
+    settings = vars(options)
     paths, report = settings.pop("data"), settings.pop("report")
     as_json, library = settings.pop("json"), settings.pop("code")
     # Other calls have settings of these names.
-    beside = ("draw", *BESIDE_A_DRAW) if name in questions.SELECTABLE else ()
-    to_draw = {key: settings.pop(key) for key in beside if key in settings}
-    if to_draw:
-        _check_draw(parser, to_draw, report)
+    draw_options = ("draw", *DRAW_OPTIONS) if name in questions.SELECTABLE else ()
+    draw_settings = {key: settings.pop(key) for key in draw_options if key in settings}
+    if draw_settings:
+        _check_draw(parser, draw_settings, report)
     if unknown and not unknown[0].startswith("--"):
         parser.error(f"unrecognized arguments: {unknown[0]}")
-    # The call says which setting may be meant; what stands behind it goes with it.
+    # The call refuses unknown settings, and names the nearest; the words behind them are dropped.
     settings |= {
         word[2:].partition("=")[0].replace("-", "_"): "" for word in unknown if word.startswith("--")
     }
-    settings |= {key: _by_column(key, settings[key]) for key in BY_COLUMN if key in settings}
+    settings |= {key: _parse_by_column(key, settings[key]) for key in BY_COLUMN if key in settings}
+    paths = expand_patterns(paths)
     refuse_to_overwrite(paths, "--report", report)
-    held = [path for path in paths if path.lower().endswith(settings_file.ENDING)]
-    paths = [path for path in paths if path not in held]
-    if (
-        not paths
-        and inspect.signature(getattr(dpcore, name)).parameters["data"].default is inspect.Parameter.empty
-    ):
+    settings_paths = [path for path in paths if path.lower().endswith(settings_file.ENDING)]
+    paths = [path for path in paths if path not in settings_paths]
+    data = inspect.signature(getattr(dpcore, name)).parameters["data"]
+    if not paths and data.default is inspect.Parameter.empty:
         parser.error("the following arguments are required: DATA, beside the settings")
-    settings = _held(held) | settings
-    if to_draw:
-        reply: Reply = dpcore.select_privately(name, paths, settings, to_draw.pop("draw"), **to_draw)
+    settings = _read_settings(settings_paths) | settings
+    if draw_settings:
+        reply: Reply = dpcore.select_privately(
+            name, paths, settings, draw_settings.pop("draw"), **draw_settings
+        )
     else:
         reply = questions.reply_of(name, paths or None, settings)
-    # A draw has no notes: they tell of the data more than its epsilon covers.
-    for note in () if reply.data is None else reply.data.notes:
+    # A private selection has no notes: they would say more about the data than its epsilon covers.
+    for note in reply.notes if as_json or library is not None else ():
         print(note, file=sys.stderr)
     if library is not None:
         sys.stdout.write(reply.code(library))
@@ -112,65 +110,61 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
     sys.stdout.flush()
 
 
-def _parser(command: str, name: str) -> argparse.ArgumentParser:
+def _build_parser(command: str, name: str) -> argparse.ArgumentParser:
     call = getattr(dpcore, name)
-    signature, doc = inspect.signature(call), inspect.getdoc(call) or ""
-    told = dict(re.findall(r"^    (\w+): (.*)$", doc.partition("\nReturns:")[0], flags=re.MULTILINE))
+    parameters, doc = dict(inspect.signature(call).parameters), inspect.getdoc(call) or ""
+    descriptions = dict(re.findall(r"^    (\w+): (.*)$", doc.partition("\nReturns:")[0], flags=re.MULTILINE))
     hints = questions.types_of(name)
-    asked = {one.name: one for one in signature.parameters.values() if one.name != "data"}
-    must = {key: one.default is one.empty for key, one in asked.items()}
-    optional = signature.parameters["data"].default is None
+    is_optional = parameters.pop("data").default is None
+    is_required = {key: parameter.default is parameter.empty for key, parameter in parameters.items()}
+    data = f"[FILE.toml] {'[DATA ...]' if is_optional else 'DATA [DATA ...]'}"
     parser = argparse.ArgumentParser(
         prog=f"sweet-spot {command}",
-        usage=_usage(command, f"[FILE.toml] {'[DATA ...]' if optional else 'DATA [DATA ...]'}", must, hints),
+        usage=_build_usage(command, data, is_required, hints),
         description=doc.partition("\n")[0],
-        epilog="The same question in a notebook: help(dpcore."
-        + name
-        + "). Exit codes: 0 answered, 2 input that cannot "
+        epilog=f"The same question in a notebook: help(dpcore.{name}). Exit codes: 0 answered, 2 input that cannot "
         "be, 1 anything else.",
         formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=26, width=WIDTH),
         argument_default=argparse.SUPPRESS,
         allow_abbrev=False,
     )
-    of = LABELLED if "label" in asked else DATA
+    help_on_data = (LABELLED if "label" in parameters else DATA) + SETTINGS
     parser.add_argument(
-        "data", nargs="*" if optional else "+", metavar="DATA", help=of + SETTINGS, default=[]
+        "data", nargs="*" if is_optional else "+", metavar="DATA", help=help_on_data, default=[]
     )
-    for key, one in asked.items():
-        _add(parser, key, one.default, hints.get(key), told[key])
+    for key, parameter in parameters.items():
+        _add_setting(parser, key, parameter.default, hints.get(key), descriptions[key])
     if name in questions.SELECTABLE:
         _add_draw(parser, name)
-    written = parser.add_argument_group("what is written").add_mutually_exclusive_group()
-    written.add_argument(
+    output = parser.add_argument_group("what is written").add_mutually_exclusive_group()
+    output.add_argument(
         "--json", action="store_true", default=False, help="the whole answer as JSON (docs/report.md)"
     )
-    written.add_argument(
+    output.add_argument(
         "--report", type=Path, metavar="FILE", default=None, help="write a report as HTML into this file, too"
     )
-    written.add_argument(
+    output.add_argument(
         "--code", choices=LIBRARIES, default=None, help="the program that releases with this bound"
     )
     return parser
 
 
-def _held(paths: list[str]) -> dict[str, Any]:
-    """The settings in a file."""
+def _read_settings(paths: list[str]) -> dict[str, Any]:
+    """Read the settings in a file."""
     if len(paths) > 1:
         raise refusal(f"{' and '.join(paths)} are {len(paths)} files of settings, and one is read")
     return settings_file.read(paths[0]) if paths else {}
 
 
 def _add_draw(parser: argparse.ArgumentParser, name: str) -> None:
-    """The options of a private draw of the bound, with the words of `Reply.draw`."""
-    doc = inspect.getdoc(Reply.draw) or ""
-    told = dict(
-        re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)$", doc.partition("\nReturns:")[0], flags=re.MULTILINE)
-    )
-    of = parser.add_argument_group(
+    """Add the options of a private draw of the bound, with the words of `Reply.draw`."""
+    doc = (inspect.getdoc(Reply.draw) or "").partition("\nReturns:")[0]
+    descriptions = dict(re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)$", doc, flags=re.MULTILINE))
+    group = parser.add_argument_group(
         "a private draw",
         "The bound is drawn from the data with an ε of its own, a release: it costs at every call.",
     )
-    of.add_argument(
+    group.add_argument(
         "--draw",
         type=_number,
         metavar="EPSILON",
@@ -178,46 +172,50 @@ def _add_draw(parser: argparse.ArgumentParser, name: str) -> None:
         help="draw the bound with this epsilon, on top of that of the release; nothing else of the data is written, no "
         "notes on them either",
     )
-    for key in BESIDE_A_DRAW:
+    for key in DRAW_OPTIONS:
         if (name == "group_bounds") or key not in OF_GROUPS:
-            text = " ".join(told[key].split()).rstrip(".").replace("%", "%%")
-            of.add_argument(_flag(key), type=_number, metavar="NUMBER", default=argparse.SUPPRESS, help=text)
+            text = " ".join(descriptions[key].split()).rstrip(".").replace("%", "%%")
+            group.add_argument(
+                _flag(key), type=_number, metavar="NUMBER", default=argparse.SUPPRESS, help=text
+            )
 
 
-def _check_draw(parser: argparse.ArgumentParser, to_draw: dict[str, Any], report: Path | None) -> None:
-    if "draw" not in to_draw:
-        parser.error(f"{_flag(next(iter(to_draw)))} goes with --draw")
+def _check_draw(parser: argparse.ArgumentParser, settings: dict[str, Any], report: Path | None) -> None:
+    if "draw" not in settings:
+        parser.error(f"{_flag(next(iter(settings)))} goes with --draw")
     if report is not None:
         parser.error(
             "--report shows the data, which a bound that is drawn does not: ask for it without --draw"
         )
 
 
-def _joined(arguments: list[str]) -> list[str]:
-    """The words with negative numbers joined to their options: argparse takes -1e3 for an option."""
-    found: list[str] = []
+def _join_negative_numbers(arguments: list[str]) -> list[str]:
+    """Join negative numbers to their options: argparse takes -1e3 for an option."""
+    words: list[str] = []
     for word in arguments:
-        if re.match(r"-\.?\d", word) and found and found[-1].startswith("--") and "=" not in found[-1]:
-            found[-1] += f"={word}"
+        if re.match(r"-\.?\d", word) and words and words[-1].startswith("--") and "=" not in words[-1]:
+            words[-1] += f"={word}"
         else:
-            found.append(word)
-    return found
+            words.append(word)
+    return words
 
 
-def _usage(command: str, data: str, must: dict[str, bool], hints: dict[str, Any]) -> str:
+def _build_usage(command: str, data: str, is_required: dict[str, bool], hints: dict[str, Any]) -> str:
     words = [data]
-    for key, said in must.items():
+    for key, required in is_required.items():
         option = f"{_flag(key)} {_metavar(hints.get(key))}"
-        words += [option] if said else [f"[{option}]"] if key in ("user", "value", "group", "label") else []
-    whole = " ".join((f"sweet-spot {command}", *(word.replace(" ", "\0") for word in words), "[settings]"))
+        words += (
+            [option] if required else [f"[{option}]"] if key in ("user", "value", "group", "label") else []
+        )
+    usage = " ".join((f"sweet-spot {command}", *(word.replace(" ", "\0") for word in words), "[settings]"))
     indent = " " * len("usage: sweet-spot ")
-    lines = textwrap.fill(whole, WIDTH - len("usage: "), subsequent_indent=indent, break_on_hyphens=False)
+    lines = textwrap.fill(usage, WIDTH - len("usage: "), subsequent_indent=indent, break_on_hyphens=False)
     return f"{lines}\n{indent}[--json | --report FILE | --code LIBRARY]".replace("\0", " ")
 
 
-def _by_column(key: str, words: list[str]) -> dict[str, list[Any]]:
-    """What is said of columns: ``column=entry,entry``."""
-    found = {}
+def _parse_by_column(key: str, words: list[str]) -> dict[str, list[Any]]:
+    """Return the entries of each column, given as ``column=entry,entry``."""
+    by_column = {}
     with Problems() as problems:
         for word in words:
             column, _, text = word.rpartition("=")
@@ -226,32 +224,34 @@ def _by_column(key: str, words: list[str]) -> dict[str, list[Any]]:
                 key == "ranges" and (len(entries) != 2 or any(isinstance(entry, str) for entry in entries))
             ):
                 problems.add(f"{_flag(key)} must be like COLUMN={BY_COLUMN[key]}; got {word[:60]!r}")
-            found[column] = entries
-    return found
+            by_column[column] = entries
+    return by_column
 
 
 def _flag(key: str) -> str:
     return f"--{key.replace('_', '-')}"
 
 
-def _kinds(hint: Any) -> tuple[Any, ...]:
-    return tuple(one for one in typing.get_args(hint) or (hint,) if one is not type(None))
+def _types(hint: Any) -> tuple[Any, ...]:
+    return tuple(kind for kind in typing.get_args(hint) or (hint,) if kind is not type(None))
 
 
 def _metavar(hint: Any) -> str:
-    kinds = _kinds(hint)
+    types = _types(hint)
     if hint is None:
         return "COLUMN"
-    return "NUMBER" if int in kinds or float in kinds else "TEXT" if str in kinds else "NAME"
+    return "NUMBER" if int in types or float in types else "TEXT" if str in types else "NAME"
 
 
-def _add(parser: argparse.ArgumentParser, key: str, default: Any, hint: Any, told: str) -> None:
-    """The option of one setting."""
-    text = re.sub(r"``?([^`]+)``?", r"\1", told).rstrip(".").replace("%", "%%")
+def _add_setting(
+    parser: argparse.ArgumentParser, key: str, default: Any, hint: Any, description: str
+) -> None:
+    """Add the option of one setting."""
+    text = re.sub(r"``?([^`]+)``?", r"\1", description).rstrip(".").replace("%", "%%")
     if default not in (None, inspect.Parameter.empty, ""):
         text += f" (default {'yes' if default is True else 'no' if default is False else default})"
-    kinds = _kinds(hint)
-    if bool in kinds:
+    types = _types(hint)
+    if bool in types:
         parser.add_argument(_flag(key), action=argparse.BooleanOptionalAction, help=text)
     elif key in BY_COLUMN:
         parser.add_argument(
@@ -264,15 +264,15 @@ def _add(parser: argparse.ArgumentParser, key: str, default: Any, hint: Any, tol
         text = text.replace(", or the facts of a DP release", "")
         parser.add_argument(_flag(key), choices=["private", "public"], help=text)
     else:
-        number = int in kinds or float in kinds
-        parser.add_argument(_flag(key), type=_number if number else str, metavar=_metavar(hint), help=text)
+        is_number = int in types or float in types
+        parser.add_argument(_flag(key), type=_number if is_number else str, metavar=_metavar(hint), help=text)
 
 
 def _number(text: str) -> Any:
-    """The number; what is none stays as it is, and the question says so in its own words."""
-    for kind in (int, float):
+    """Return the number; other text stays as it is, and the question refuses it in its own words."""
+    for number in (int, float):
         try:
-            return kind(text)
+            return number(text)
         except ValueError:
             continue
     return text

@@ -22,10 +22,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from pages.shared import streamlit_internals
 from pages.shared.base import keys
-from pages.shared.figure.gate import Gate
+from pages.shared.speed.gate import Gate
 
 ADDRESS = "/assets/figures"
 """Path of the socket, below the root of the app."""
@@ -71,7 +71,7 @@ class Channel:
 
     Attributes:
         token: Names it; whoever knows it sees the session's figures.
-        session: Streamlit's name of the session; empty where there is no server.
+        session: Streamlit's name of the session; empty where it is not known.
         listeners: The browsers that are told; one that leaves is gone by itself.
     """
 
@@ -124,9 +124,9 @@ def channel() -> Channel:
     if channel is None:
         channel = st.session_state[keys.FIGURES_AHEAD] = Channel()
         _channels[channel.token] = channel
-        if (run := get_script_run_ctx()) is not None:
-            channel.session = run.session_id
-            _of_session[run.session_id] = channel
+        if session := streamlit_internals.session_id():
+            channel.session = session
+            _of_session[session] = channel
     return channel
 
 
@@ -175,14 +175,9 @@ def is_connected(token: str) -> bool:
     go of the old one. That one may still be in memory, so Streamlit is asked which sessions it knows.
     """
     channel = _channels.get(token)
-    return channel is not None and st.runtime.exists() and _is_active(channel.session)
-
-
-def _is_active(session: str) -> bool:
-    try:
-        return bool(st.runtime.get_instance().is_active_session(session))
-    except AttributeError:  # Not as in 1.67: that the channel is there must do.
-        return True
+    if channel is None:
+        return False
+    return not channel.session or streamlit_internals.is_connected(channel.session)
 
 
 def _respond(request: Request) -> Response:
@@ -190,4 +185,6 @@ def _respond(request: Request) -> Response:
     return Response(status_code=204 if is_connected(request.headers.get(HEADER, "")) else 404)
 
 
-ROUTES = (WebSocketRoute(ADDRESS, serve), Route(SESSION, _respond, methods=["GET"]))
+SOCKET = WebSocketRoute(ADDRESS, serve)
+SESSION_CHECK = Route(SESSION, _respond, methods=["GET"])
+"""No matter of speed: it is served in any case."""

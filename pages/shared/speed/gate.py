@@ -34,6 +34,6 @@ class Gate:
             self._opened = self._loop.time()
             self._is_open.set()
 
-    async def passed(self) -> None:
+    async def wait(self) -> None:
         """Wait until it is open."""
         await self._is_open.wait()

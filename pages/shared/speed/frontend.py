@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
-from streamlit import file_util
 
-from pages.shared.figure.serving import FOREVER
+from pages.shared.streamlit_internals import find_static_folder
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+FOREVER = "public, max-age=31536000, immutable"
 # Names that hold a digest of the content, as in Streamlit 1.67's build: Slider.WU6er_Bo.js. Only these may be kept for
 # good; whatever is called otherwise, Streamlit serves itself. No name holds a slash or begins with a dot.
 _NAMED = re.compile(r"/static/(?:js|css|media)/\w[\w.-]*\.[\w-]{8}\.(?:js|css|woff2)", re.ASCII)
@@ -54,6 +54,9 @@ def _answer(scope: Scope) -> Response | None:
 
 @cache
 def _file(path: str) -> Response:
-    """The whole answer, kept: all of these files together have 26 MB, those that our pages need 4."""
-    content = (Path(file_util.get_static_dir()) / path[1:]).read_bytes()
+    """Read the whole answer, which is kept: all files together have 26 MB, those that our pages need 4."""
+    folder = find_static_folder()
+    if folder is None:
+        raise FileNotFoundError(path)
+    content = (folder / path[1:]).read_bytes()
     return Response(content, media_type=_KINDS[Path(path).suffix], headers={"Cache-Control": FOREVER})

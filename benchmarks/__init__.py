@@ -1,0 +1,1 @@
+"""Measurements of methods and of the app; each module is a script."""

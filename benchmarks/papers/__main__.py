@@ -1,0 +1,129 @@
+"""The papers' figures, computed by a command.
+
+python -m benchmarks.papers [figure ...]                 make their stored results, and docs/papers.md, anew
+python -m benchmarks.papers --data FOLDER [figure ...]   compute those whose data lie in the folder, as their makers
+                                                         publish them, and print theirs and ours; nothing is written
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import time
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.papers.on_data import BUILDERS
+from dpcore.answer.paper_figure import FigureRuns, PaperFigure
+from dpcore.answer.paper_plot import describe_difference
+from dpcore.common.documents import document
+from dpcore.papers import FIGURES, items, named
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "dpcore" / "answer" / "paper_results"
+SCHEMA = "sweetspot/paper-figure/1"
+COMMAND = "make paper-figures"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the figures that are named, or all, and write their files; or those whose data lie in a folder."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.papers",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("figures", nargs="*", metavar="figure", choices=[[], *(f.key for f in FIGURES)])
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="folder with the papers' data")
+    parser.add_argument("--runs", type=int, help="of each figure on such data; its own number by default")
+    options = parser.parse_args(arguments)
+    if options.runs is not None and options.runs < 1:
+        parser.error("--runs must be at least 1")
+    if options.data is not None and not options.data.is_dir():
+        parser.error(f"there is no folder {options.data}")
+    figures = [named(key) for key in options.figures] or list(FIGURES)
+    if options.data is not None:
+        print_on_data(figures, options.data, options.runs)
+        return
+    RESULTS.mkdir(exist_ok=True)
+    ROOT.joinpath("docs", "papers.md").write_text(build_page(), encoding="utf-8")
+    for figure in figures:
+        start = time.perf_counter()
+        runs = figure.compute()
+        assert runs is not None  # Nobody stops it.
+        RESULTS.joinpath(f"{figure.key}.json").write_text(to_json(figure, runs), encoding="utf-8")
+        print(f"{figure.key}: {time.perf_counter() - start:.0f} s", flush=True)
+
+
+def print_on_data(figures: list[PaperFigure], folder: Path, num_runs: int | None) -> None:
+    """Print theirs and ours of all figures whose data lie in the folder."""
+    for figure in figures:
+        if figure.key not in BUILDERS:
+            continue
+        start = time.perf_counter()
+        try:
+            built = BUILDERS[figure.key](figure.key, folder)
+            runs = built.compute(None if num_runs is None else tuple(range(1 if built.exact else num_runs)))
+        except ValueError as error:
+            print(f"{figure.name}: left out. {error}", flush=True)
+            continue
+        assert runs is not None  # Nobody stops it.
+        print(f"{built.name}: {built.title}. {time.perf_counter() - start:.0f} s.", flush=True)
+        print("\n".join([describe_difference(built, runs), *build_table(built, runs)]), flush=True)
+
+
+def build_table(figure: PaperFigure, runs: FigureRuns) -> list[str]:
+    """Return lines of text: ours at each value, and theirs."""
+    width = max(len(line.name) for line in figure.lines) + 10
+    rows = [" " * width + "".join(f"{value:>12g}" for value in runs.values)]
+    for line, means in zip(figure.lines, runs.over_runs.mean, strict=True):
+        rows.append(f"{line.name + ', ours':{width}}" + "".join(f"{mean:>12.4g}" for mean in means))
+        if line.theirs:
+            theirs = ("" if number is None else f"{number:g}" for number in line.theirs)
+            rows.append(f"{line.name + ', paper':{width}}" + "".join(f"{number:>12}" for number in theirs))
+    return rows
+
+
+def to_json(figure: PaperFigure, runs: FigureRuns) -> str:
+    """Write runs as a file that `FigureRuns.read` reads."""
+    lines = {
+        line.key: {
+            "mean": [_rounded(x) for x in runs.over_runs.mean[row]],
+            "spread": [_rounded(x) for x in runs.over_runs.spread[row]],
+            "runs": [int(n) for n in runs.over_runs.runs[row]],
+        }
+        for row, line in enumerate(figure.lines)
+    }
+    text = document(
+        SCHEMA,
+        figure=runs.key,
+        item=figure.name,
+        command=COMMAND,
+        seeds=list(runs.seeds),
+        values=list(runs.values),
+        lines=lines,
+    )
+    # A list of numbers is one line.
+    return re.sub(r"\[[^\[\]]*\]", lambda match: " ".join(match[0].split()), text)
+
+
+def _rounded(value: np.floating) -> float | None:
+    """Round to seven digits: more than the runs are sure of, and a file that people can read."""
+    return float(f"{value:.7g}") if math.isfinite(value) else None
+
+
+def build_page() -> str:
+    """Build ``docs/papers.md``."""
+    content = items.load_content()
+    parts = [content["head"].rstrip("\n")]
+    for paper in items.papers():
+        rows = [f"| {i.items} | {i.says} | {i.places} | {i.code} | {i.differs} |" for i in paper.items]
+        head = "| item | what it says | page, tab | code | what differs, or why it is left out |"
+        table = "\n".join([head, "|---|---|---|---|---|", *rows])
+        parts.append(f"## {paper.title}\n\n{paper.introduction}\n\n{table}")
+    return "\n\n".join([*parts, content["tail"].strip("\n")]) + "\n"
+
+
+if __name__ == "__main__":
+    main()

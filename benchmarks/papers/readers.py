@@ -1,0 +1,193 @@
+"""Readers of the papers' public data sets, in files as their makers publish them: all from one folder.
+
+``docs/papers_data.md`` says where the files are. A reader takes the file by its columns, and names of files matter only
+for MNIST's IDX files. A reader that finds nothing raises a ValueError, which says what it looked for.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dpcore.data.stand_ins import RegressionRows
+
+FIRST_LABELS = {"MNIST": (5, 0, 4, 1, 9, 2, 1, 3, 1, 4), "FashionMNIST": (9, 0, 0, 3, 0, 2, 7, 2, 5, 5)}
+"""First labels of each training part: both sets come in files of the same names."""
+FULL_HOURS = tuple(range(3, 31, 3))
+"""The first ten full hours among the 20-minute slices TS1, TS2 ... of *news*."""
+LAST_SLICE = "TS144"
+
+
+@dataclass(frozen=True, eq=False)
+class Pictures:
+    """Grey pictures with a class.
+
+    Attributes:
+        pixels: 0 to 255, shape (pictures, 28, 28).
+        labels: 0 to 9, shape (pictures,).
+        name: Name of the set, by its first labels.
+    """
+
+    pixels: np.ndarray
+    labels: np.ndarray
+    name: str
+
+
+def read_pictures(folder: Path) -> Pictures:
+    """Read the training part of MNIST or FashionMNIST: an .npz file, or two IDX files, packed with gzip or not."""
+    for path in sorted(folder.glob("*.npz")):
+        with np.load(path) as arrays:
+            if {"x_train", "y_train"} <= set(arrays.files):
+                return _name_pictures(arrays["x_train"], arrays["y_train"])
+    parts = [sorted(folder.glob(f"train-{part}-ubyte*")) for part in ("images-idx3", "labels-idx1")]
+    if not all(parts):
+        raise ValueError(
+            "no train-images-idx3-ubyte with train-labels-idx1-ubyte, nor .npz with x_train and y_train"
+        )
+    return _name_pictures(*(_read_idx(paths[0]) for paths in parts))
+
+
+def _name_pictures(pixels: np.ndarray, labels: np.ndarray) -> Pictures:
+    if pixels.shape != (labels.size, 28, 28):
+        raise ValueError(f"{labels.size} labels for pictures of shape {pixels.shape}")
+    first_labels = tuple(labels[:10].tolist())
+    name = next((name for name, first in FIRST_LABELS.items() if first == first_labels), "these pictures")
+    return Pictures(pixels, labels.astype(np.int64), name)
+
+
+def _read_idx(path: Path) -> np.ndarray:
+    """Read an IDX file of bytes: the rank in byte 3, each length as 32 bits with the highest byte first, the bytes."""
+    content = _read_bytes(path)
+    rank = content[3]
+    shape = np.frombuffer(content, ">u4", count=rank, offset=4)
+    return np.frombuffer(content, np.uint8, offset=4 + 4 * rank).reshape(shape)
+
+
+def read_ratings(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Read ratings of MovieLens; of several files the largest.
+
+    A line has user, film and rating first: between ``::`` or tabs without a header, or between commas with one.
+
+    Returns:
+        Codes of users and of films, and ratings, each of shape (ratings,).
+    """
+    for path in _largest_first(folder, "*.dat*", "*.data*", "*.csv*"):
+        content = _read_bytes(path)
+        separator = next(s for s in (b"::", b"\t", b",") if s in content[:2000] or s == b",")
+        header = int(separator == b",")
+        first_lines = content[:2000].splitlines()[header : header + 2]
+        if not first_lines or not _is_numeric(first_lines[0].split(separator)[:3]):
+            continue
+        table = pd.read_csv(
+            io.BytesIO(content.replace(b"::", b"\t")),
+            sep="," if header else "\t",
+            skiprows=header,
+            header=None,
+            usecols=[0, 1, 2],
+        )
+        users, films = (pd.factorize(table[column])[0] for column in (0, 1))
+        return users, films, table[2].to_numpy(np.float64)
+    raise ValueError("no ratings.dat, ratings.csv or u.data of MovieLens")
+
+
+def read_reviews(folder: Path) -> list[RegressionRows]:
+    """Read *drugs*: each drug is a user, two rated properties are features, and its rating is the label.
+
+    Returns:
+        One table for each pair of levels that may be dropped when both properties become columns: the paper names
+        no levels, and no intercept.
+
+    Source: Epasto et al. 2020, appendix E.1.1.
+    """
+    columns = {
+        "user": ("urlDrugName", "drug"),
+        "label": ("rating",),
+        "effect": ("effectiveness",),
+        "harm": ("sideEffects", "side_effects"),
+    }
+    _, table = _read_columns(folder, columns, "drugLibTrain_raw.tsv")
+    tables = []
+    for dropped in itertools.product(*(np.unique(table[name]) for name in ("effect", "harm"))):
+        indicators = [
+            table[name] == level
+            for name, drop in zip(("effect", "harm"), dropped, strict=True)
+            for level in np.unique(table[name])
+            if level != drop
+        ]
+        tables.append(_as_rows(table, np.column_stack(indicators)))
+    return tables
+
+
+def read_posts(folder: Path, slices: Sequence[int] = FULL_HOURS) -> RegressionRows:
+    """Read *news*: each source is a user, counts after some slices are features, the last count is the label.
+
+    A count of -1, from before a post was there, is taken as 0.
+
+    Source: Epasto et al. 2020, appendix E.1.1, which leaves open the topic and which ten slices of the first 30.
+    """
+    names = [f"TS{n}" for n in slices]
+    columns = {name: (name,) for name in ("IDLink", *names, LAST_SLICE)}
+    path, counts = _read_columns(
+        folder, columns, "file of one topic and network, such as LinkedIn_Palestine.csv"
+    )
+    _, posts = _read_columns(folder, {"IDLink": ("IDLink",), "user": ("Source",)}, "News_Final.csv")
+    for table in (counts, posts):
+        table["IDLink"] = table["IDLink"].str.removesuffix(".0")
+    joined = counts.merge(posts.drop_duplicates("IDLink"), on="IDLink")
+    joined = joined[joined["user"] != ""].rename(columns={LAST_SLICE: "label"})
+    if joined.empty:
+        raise ValueError(f"no IDLink of {path.name} stands in News_Final.csv")
+    return _as_rows(joined, np.maximum(joined[names].astype(np.float64), 0.0))
+
+
+def _as_rows(table: pd.DataFrame, features: np.ndarray) -> RegressionRows:
+    labels = table["label"].to_numpy(np.float64)
+    users = pd.factorize(table["user"])[0].astype(np.int64)
+    return RegressionRows(np.asarray(features, dtype=np.float64), labels, users)
+
+
+def _read_columns(
+    folder: Path, columns: Mapping[str, Sequence[str]], missing: str
+) -> tuple[Path, pd.DataFrame]:
+    """Read the largest table between tabs or commas that has these columns, as text under our names."""
+    for path in _largest_first(folder, "*.tsv*", "*.csv*"):
+        content = _read_bytes(path)
+        separator = "\t" if b"\t" in content.partition(b"\n")[0] else ","
+        header = list(pd.read_csv(io.BytesIO(content), sep=separator, nrows=0).columns)
+        theirs = {
+            ours: next((name for name in names if name in header), "") for ours, names in columns.items()
+        }
+        if all(theirs.values()):
+            table = pd.read_csv(
+                io.BytesIO(content),
+                sep=separator,
+                usecols=list(theirs.values()),
+                dtype=str,
+                keep_default_na=False,
+            )
+            return path, table.rename(columns={name: ours for ours, name in theirs.items()})
+    raise ValueError(f"no {missing}")
+
+
+def _largest_first(folder: Path, *patterns: str) -> Iterator[Path]:
+    paths = {path for pattern in patterns for path in folder.glob(pattern)}
+    return iter(sorted(paths, key=lambda path: (-path.stat().st_size, path.name)))
+
+
+def _read_bytes(path: Path) -> bytes:
+    content = path.read_bytes()
+    return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+
+
+def _is_numeric(cells: Sequence[bytes]) -> bool:
+    try:
+        return len([float(cell) for cell in cells]) == 3
+    except ValueError:
+        return False

@@ -1,0 +1,53 @@
+"""Where an axis begins and ends around what it shows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpcore.contributions import FloatArray
+
+Limits = tuple[float, float]
+"""Where an axis begins and ends, in its own unit."""
+MARGIN = 1.1
+"""Factor that is left free between curves and the ends of an axis that follows them."""
+SMALLEST_PART = 30.0
+"""A part of an error this many times smaller than the least error need not be seen on its axis."""
+LEAST_SHARE = 0.01
+"""An axis of shares ends here at least."""
+
+
+def fitted_limits(whole: FloatArray, parts: FloatArray | None = None) -> Limits:
+    """Return the ends of a log axis, each 1, 2 or 5 times a power of ten: few steps of a slider move them.
+
+    Args:
+        whole: What must be seen, of any shape; what is not finite or not above 0 is left out.
+        parts: What ``whole`` is made of, of any shape; it may leave the axis at its lower end, `SMALLEST_PART`.
+    """
+    shown = whole[np.isfinite(whole) & (whole > 0.0)]
+    if not shown.size:
+        return 1.0, 10.0
+    low, high = float(shown.min()), float(shown.max())
+    if parts is not None:
+        low = float(parts[parts > low / SMALLEST_PART].min(initial=low))
+    return _round(low / MARGIN, up=False), _round(high * MARGIN, up=True)
+
+
+def _round(value: float, up: bool) -> float:
+    """Return the next 1, 2 or 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(value))
+    steps = [step * power for step in (1.0, 2.0, 5.0, 10.0)]
+    return (
+        min(step for step in steps if step >= value) if up else max(step for step in steps if step <= value)
+    )
+
+
+def linear_limits(values: FloatArray, from_zero: bool = False) -> Limits:
+    """Return the ends of a linear axis with a tenth of its length left free; ``from_zero``: an axis of shares."""
+    shown = values[np.isfinite(values)]
+    low, high = (float(shown.min()), float(shown.max())) if shown.size else (0.0, 1.0)
+    if from_zero:
+        return min(1.1 * low, 0.0), max(1.1 * high, LEAST_SHARE)
+    room = 0.1 * (high - low) or 0.1 * abs(high) or 1.0
+    return low - room, high + room

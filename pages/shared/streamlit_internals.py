@@ -1,0 +1,121 @@
+"""Streamlit's private names, each with what the app does where a later version no longer has it.
+
+No other module of the app imports a private name of Streamlit; a test reads the imports. The imports stand inside the
+functions, so that a missing name ends nothing: CONTRIBUTING.md says how to upgrade.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from google.protobuf.message import DecodeError
+
+if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+P = ParamSpec("P")
+T = TypeVar("T")
+CHANGED = (ImportError, AttributeError, TypeError, ValueError, RuntimeError, DecodeError)
+"""What is raised where a name or a message is not as in Streamlit 1.67, or where no server runs."""
+
+
+def with_fallback(value: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Return ``value`` where Streamlit lacks what the function uses."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> T:
+            try:
+                return function(*args, **kwargs)
+            except CHANGED:
+                fallback: T = value
+                return fallback
+
+        return call
+
+    return decorate
+
+
+def _context() -> Any:
+    """Return the context of the script that runs in this thread."""
+    from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+    return get_script_run_ctx()
+
+
+@with_fallback("")
+def session_id() -> str:
+    """Return the name of the session that runs in this thread; empty, and then its work never stops by itself."""
+    return str(_context().session_id)
+
+
+@with_fallback(False)
+def is_fragment_run() -> bool:
+    """Return True if a fragment runs alone; else dialogs open at the next run of the whole app only."""
+    return bool(_context().fragment_ids_this_run)
+
+
+@with_fallback(None)
+def find_runtime() -> Any:
+    """Return the server's runtime; None where no server runs, and then ended sessions are freed by Streamlit."""
+    from streamlit.runtime import Runtime
+
+    return Runtime.instance()
+
+
+@with_fallback(True)
+def is_connected(session: str) -> bool:
+    """Return True if a browser is connected to the session, or if nobody knows."""
+    from streamlit.runtime import Runtime
+
+    return bool(Runtime.instance().is_active_session(session))
+
+
+@with_fallback(None)
+def find_session(session: str) -> Any:
+    """Return Streamlit's object of a session; None for a check of the server's health."""
+    return find_runtime().get_app_session(session)
+
+
+@with_fallback(None)
+def build_heartbeat() -> Any:
+    """Return a message of a browser that asks for nothing."""
+    from streamlit.proto.BackMsg_pb2 import BackMsg
+
+    return BackMsg(app_heartbeat=True)
+
+
+@with_fallback(None)
+def free_files(files: Sequence[UploadedFile]) -> None:
+    """Free the bytes of files whose uploader is not drawn again; else they stay until the session ends."""
+    context = _context()
+    for file in files:
+        context.uploaded_file_mgr.remove_file(session_id=context.session_id, file_id=file.file_id)
+
+
+@with_fallback(False)
+def asks_for_run(payload: bytes | None) -> bool:
+    """Return True if a browser's message asks for a run because somebody did something; else no gate closes."""
+    from streamlit.proto.BackMsg_pb2 import BackMsg
+
+    message = BackMsg.FromString(payload or b"")
+    return message.WhichOneof("type") == "rerun_script" and not message.rerun_script.is_auto_rerun
+
+
+@with_fallback("")
+def read_session_id(payload: bytes | None) -> str:
+    """Return the session that a message to the browser begins; empty for none, and then no gate closes."""
+    from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+    return str(ForwardMsg.FromString(payload or b"").new_session.initialize.session_id)
+
+
+@with_fallback(None)
+def find_static_folder() -> Path | None:
+    """Return the folder of Streamlit's own scripts; None, and then Streamlit serves them itself."""
+    from streamlit import file_util
+
+    return Path(file_util.get_static_dir())

@@ -1,0 +1,212 @@
+"""The papers' figures on files as their makers publish them: made-up content, read and computed by another route."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.papers import on_data, readers
+from benchmarks.papers.__main__ import build_page, main, to_json
+from dpcore.answer.paper_figure import FigureRuns
+from dpcore.papers import FIGURES, named
+from dpcore.regression import working_set
+from dpcore.regression.prediction import prediction_error
+from dpcore.regression.problem import RegressionProblem
+
+ROOT = Path(__file__).parents[2]
+RATINGS = b"7::31::2.5::1260759144\n7::1029::3::1260759179\n15::31::4::1260759182\n"
+
+
+def to_idx(array: np.ndarray) -> bytes:
+    """As LeCun, Cortes and Burges describe it: two zeros, 8 for bytes, the rank, each length, then the bytes."""
+    return bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
+
+
+def make_pictures(name: str, num_pictures: int = 190) -> tuple[np.ndarray, np.ndarray]:
+    """Pictures of which each class has a bright row of its own."""
+    rng = np.random.default_rng(3)
+    labels = np.concatenate((readers.FIRST_LABELS[name], rng.integers(0, 10, num_pictures))).astype(np.uint8)
+    pixels = rng.integers(0, 60, (labels.size, 28, 28))
+    pixels[np.arange(labels.size), 2 * labels + 4] += 190
+    return pixels.astype(np.uint8), labels
+
+
+def write_reviews(folder: Path) -> None:
+    rng = np.random.default_rng(4)
+    lines = ["\turlDrugName\trating\teffectiveness\tsideEffects"]
+    for row in range(120):
+        good, bad = rng.integers(0, 3), rng.integers(0, 2)
+        rating = int(np.clip(2 + 3 * good - 2 * bad + rng.integers(-1, 2), 1, 10))
+        drug = "NA" if row % 60 == 0 else f"drug {min(row % 60, 30)}"
+        lines.append(f"{row}\t{drug}\t{rating}\t{'abc'[good]}\t{'xy'[bad]}")
+    (folder / "drugLibTrain_raw.tsv").write_text("\n".join(lines))
+
+
+@pytest.mark.parametrize("form", ["idx", "packed idx", "npz"])
+@pytest.mark.parametrize("name", ["MNIST", "FashionMNIST"])
+def test_pictures_are_read_in_every_form(tmp_path: Path, form: str, name: str) -> None:
+    pixels, labels = make_pictures(name, 5)
+    if form == "npz":
+        np.savez_compressed(tmp_path / "some.npz", x_train=pixels, y_train=labels, x_test=pixels[:2])
+    else:
+        for part, array in (("images-idx3", pixels), ("labels-idx1", labels)):
+            packed = form == "packed idx"
+            content = gzip.compress(to_idx(array)) if packed else to_idx(array)
+            (tmp_path / f"train-{part}-ubyte{'.gz' if packed else ''}").write_bytes(content)
+    pictures = readers.read_pictures(tmp_path)
+    np.testing.assert_array_equal(pictures.pixels, pixels)
+    np.testing.assert_array_equal(pictures.labels, labels)
+    assert pictures.name == name
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("ratings.dat", RATINGS),
+        ("ratings.dat", RATINGS.replace(b"\n", b"\r\n")),
+        ("u.data", RATINGS.replace(b"::", b"\t")),
+        ("ratings.csv", b"userId,movieId,rating,timestamp\n" + RATINGS.replace(b"::", b",")),
+        ("ratings.dat.gz", gzip.compress(RATINGS)),
+    ],
+    ids=["dat", "dat of Windows", "u.data", "csv", "packed"],
+)
+def test_ratings_are_read_in_every_form(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / "movies.dat").write_bytes(b"31::Dangerous Minds (1995)::Drama\n" * 50)
+    (tmp_path / "words.csv").write_bytes(b"a,b,c\nx,y,z\n" * 50)
+    (tmp_path / name).write_bytes(content)
+    users, films, values = readers.read_ratings(tmp_path)
+    assert (users.tolist(), films.tolist(), values.tolist()) == ([0, 0, 1], [0, 1, 0], [2.5, 3.0, 4.0])
+
+
+def test_posts_are_joined_with_their_sources(tmp_path: Path) -> None:
+    (tmp_path / "News_Final.csv").write_text(
+        'IDLink,Title,Source\n99248.0,"Obama, again",USA TODAY\n10423,b,Bloomberg\n7,c,\n'
+    )
+    rows = [",".join(["IDLink", *(f"TS{n}" for n in range(1, 145))])]
+    for post, third, last in (("10423", "2", "9"), ("99248", "-1", "71"), ("7", "1", "1"), ("8", "1", "1")):
+        rows.append(",".join([post, "-1", "-1", third, *["5"] * 140, last]))
+    (tmp_path / "LinkedIn_Economy.csv").write_text("\n".join(rows))
+    posts = readers.read_posts(tmp_path)
+    assert posts.features.tolist() == [[2.0, *[5.0] * 9], [0.0, *[5.0] * 9]]
+    assert (posts.labels.tolist(), posts.users.tolist()) == ([9.0, 71.0], [0, 1])
+    assert readers.read_posts(tmp_path, range(1, 4)).features.tolist() == [[0.0, 0.0, 2.0], [0.0, 0.0, 0.0]]
+
+
+def test_a_folder_without_the_files_is_refused_with_what_is_missing(tmp_path: Path) -> None:
+    for build in set(on_data.BUILDERS.values()):
+        key = next(key for key, builder in on_data.BUILDERS.items() if builder is build)
+        with pytest.raises(ValueError, match=r"^no "):
+            build(key, tmp_path)
+
+
+def test_a_linear_model_learns_made_up_pictures(tmp_path: Path) -> None:
+    for name in readers.FIRST_LABELS:
+        pixels, labels = make_pictures(name)
+        np.savez(tmp_path / "some.npz", x_train=pixels, y_train=labels)
+        figure = on_data.BUILDERS["huang-table-1"]("huang-table-1", tmp_path)
+        theirs = {line.key: line.theirs for line in figure.lines}
+        # Digits read in the paper's table 1.
+        assert theirs["joint"][3] == {"MNIST": 0.8169, "FashionMNIST": 0.6719}[name]
+    accuracies = figure.run(4.0, 0)
+    # Each class has a bright row of its own: learned from all without privacy, and hidden by an owner's noise.
+    assert accuracies["plain"] > 0.9
+    assert accuracies["joint_owner"] < 0.6
+
+
+def test_a_count_of_ratings_has_the_error_of_the_closed_form(tmp_path: Path) -> None:
+    counts = np.array([1, 2, 3, 5, 40])
+    lines = [f"{user}\t{film}\t4\t0" for user, count in enumerate(counts, 10) for film in range(count)]
+    (tmp_path / "u.data").write_text("\n".join(lines))
+    errors = on_data.BUILDERS["amin-figure-1"]("amin-figure-1", tmp_path).run(0.5, 0)
+    # A bound of 3 cuts 2 + 37 ratings, and E|b + Laplace(s)| = b + s exp(-b/s).
+    cut, scale = 39.0, 3.0 / 0.5
+    assert errors["median"] == pytest.approx((cut + scale * math.exp(-cut / scale)) / counts.sum(), rel=1e-9)
+
+
+def test_reviews_give_a_regression_for_every_pair_of_dropped_levels(tmp_path: Path) -> None:
+    write_reviews(tmp_path)
+    tables = readers.read_reviews(tmp_path)
+    assert len(tables) == 6
+    assert {rows.users.max() for rows in tables} == {30}  # "NA" is a drug like any other.
+    # One reading by hand: a column for each level but the first, and the best weights' error from the solver alone.
+    cells = [line.split("\t") for line in (tmp_path / "drugLibTrain_raw.tsv").read_text().splitlines()[1:]]
+    x = np.array([[c[3] == "b", c[3] == "c", c[4] == "y"] for c in cells], dtype=float)
+    labels, users = (
+        np.array([float(c[2]) for c in cells]),
+        np.unique([c[1] for c in cells], return_inverse=True)[1],
+    )
+    variance = float(np.sum((labels - x @ np.linalg.lstsq(x, labels)[0]) ** 2)) / (len(x) - 3)
+    problem = RegressionProblem(x, users, 1.0, float(labels.max()), variance)
+    by_hand = prediction_error(problem, working_set.solve(problem), labels).total
+    assert on_data.errors_on_rows(tables[0], 1.0)["weights"] == pytest.approx(by_hand, rel=1e-4)
+    figure = on_data.BUILDERS["epasto-table-1-drugs"]("epasto-table-1-drugs", tmp_path)
+    errors = figure.run(1.0, 0)
+    assert errors["weights_least"] <= min(by_hand, errors["weights"]) * (1 + 1e-4)
+    assert errors["weights_most"] >= max(by_hand, errors["weights"]) * (1 - 1e-4)
+    assert {line.key for line in figure.lines} == set(errors)
+
+
+def test_reviews_are_classes_under_every_reading(tmp_path: Path) -> None:
+    write_reviews(tmp_path)
+    rows = readers.read_reviews(tmp_path)[0]
+    below, above = (on_data.as_classes(rows, ties_above) for ties_above in (False, True))
+    assert (below.signs == 1).sum() == (rows.labels > np.median(rows.labels)).sum() < (above.signs == 1).sum()
+    assert (above.signs == 1).sum() == (rows.labels >= np.median(rows.labels)).sum()
+    losses = on_data.BUILDERS["epasto-table-2"]("epasto-table-2", tmp_path).run(5.0, 0)
+    assert losses["weights_30_least"] < losses["weights_30"] < losses["weights_30_most"]
+    assert "cap_30" not in losses  # The table has one column without a bound.
+
+
+def test_a_recommender_is_trained_on_ratings(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    rows = [(u, f, rng.integers(1, 6)) for u in range(80) for f in rng.choice(40, 12, replace=False)]
+    (tmp_path / "ratings.dat").write_text("\n".join(f"{u}::{f}::{r}::0" for u, f, r in rows))
+    runs = {
+        key: build(key, tmp_path).run for key, build in on_data.BUILDERS.items() if key.startswith("krichene")
+    }
+    over_epsilon = runs["krichene-figure-1"](20.0, 0)
+    # Ratings from 1 to 5 drawn at random have a spread of √2, and no model of such noise errs by more than the range.
+    assert all(1.0 < error < 4.0 for error in over_epsilon.values())
+    # Both figures meet at the paper's μ = 1/4.
+    assert runs["krichene-figure-3"](0.25, 0)["adaptive_20"] == pytest.approx(over_epsilon["adaptive"])
+    rarest = runs["krichene-figure-4"](1.0, 0)
+    gain = 1 - rarest["adaptive"] / rarest["tail"]
+    assert runs["krichene-figure-9"](1.0, 0)["gain_1"] == pytest.approx(gain)
+    assert 0.0 <= runs["krichene-figure-2"](20.0, 0)["tail"] <= 1.0
+
+
+def test_the_command_prints_what_a_folder_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "u.data").write_bytes(RATINGS.replace(b"::", b"\t"))
+    main(["--data", str(tmp_path), "amin-figure-1", "huang-table-1", "epasto-figure-1"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("Amin et al. 2019, figure 1: error of a private count")
+    assert "on 3 ratings by 2 users" in lines[0]
+    assert lines[-1].startswith("Huang et al. 2023, table 1: left out. no train-images-idx3-ubyte")
+    for arguments in (["--data", str(tmp_path), "--runs", "0"], ["--data", str(tmp_path / "nowhere")]):
+        with pytest.raises(SystemExit):
+            main(arguments)
+
+
+def test_stored_runs_are_read_as_they_were_written() -> None:
+    figure = named("amin-figure-3")
+    runs = figure.compute()
+    assert runs is not None
+    text = to_json(figure, runs)
+    assert json.loads(text)["command"] == "make paper-figures"
+    again = FigureRuns.read(figure, text)
+    assert again.values == runs.values
+    np.testing.assert_allclose(again.over_runs.mean, runs.over_runs.mean, rtol=1e-6)
+
+
+def test_the_documentation_is_made_of_the_list() -> None:
+    assert (ROOT / "docs" / "papers.md").read_text(encoding="utf-8") == build_page()
+
+
+def test_every_builder_is_one_of_a_figure() -> None:
+    assert set(on_data.BUILDERS) <= {figure.key for figure in FIGURES}

@@ -1,0 +1,174 @@
+"""Workbooks: their cells are those that openpyxl reads, and hostile ones take no memory and get their sentence."""
+
+import datetime
+import io
+import tracemalloc
+import zipfile
+
+import openpyxl
+import pandas as pd
+import pytest
+from openpyxl.cell.rich_text import CellRichText, TextBlock
+from openpyxl.cell.text import InlineFont
+
+from dpcore import counting
+from dpcore.common.errors import InvalidInput
+from dpcore.counting import sheet_xml, small
+from dpcore.data.column_names import check_header_row, titles_above
+
+CELLS = [["user_id", "v"], ["a", 1]]
+LONG_TEXT = "x" * 30_000
+
+
+def refused(path):
+    with pytest.raises(InvalidInput) as error:
+        counting.open_files([path])
+    return str(error.value)
+
+
+def peak_bytes(work):
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def reader():
+    return sheet_xml.SheetReader(openpyxl.Workbook(), [], 1_000, 100_000, None)
+
+
+@pytest.mark.parametrize("rich_text", [False, True])
+def test_cells_are_those_that_openpyxl_reads(workbook, rich_text):
+    rows = [
+        ["user_id", "amount", "day", "duration", "moment", "paid"],
+        ["a", 1.5, datetime.date(2024, 2, 29), datetime.timedelta(hours=30), datetime.time(8, 5), True],
+        [],
+        ["_x0041_ < & >", 12345678901234567, datetime.datetime(2024, 1, 2, 3, 4, 5), None, None, False],
+        [None, None, None, None, "far right", "=1+1"],
+        ["#N/A", -1e-7, 1e300, "2024", " blanks ", "é😀"],
+    ]
+    if rich_text:
+        rows.append([CellRichText("plain ", TextBlock(InlineFont(b=True), "bold")), 1])
+    path = workbook(rows)
+    expected = openpyxl.load_workbook(path, data_only=True).active
+    read = small._SheetRows()
+    with path.open("rb") as file, small._Archive(file) as archive:
+        small._read_first_sheet(archive, read, None)
+    whole = small._SheetRows()
+    for number, row in enumerate(expected.iter_rows(values_only=True), 1):
+        whole.add(number, row)
+    assert read.numbers == whole.numbers
+    assert read.cells().to_numpy().tolist() == whole.cells().to_numpy().tolist()
+
+
+def test_a_long_cell_gives_no_other_cell_its_room():
+    rows = pd.DataFrame([["Title"] + [""] * 99, [LONG_TEXT] + ["1"] * 99], dtype="str")
+    names = ["user_id"] + [f"column {k}" for k in range(2, 20)]
+    narrow = rows.iloc[:, :19]
+    # NumPy's own texts take 4 * 30,000 bytes in each of 200 cells.
+    assert peak_bytes(lambda: titles_above(rows)) < 2_000_000
+    assert peak_bytes(lambda: check_header_row(names, narrow, range(2), 1, None, [])) < 2_000_000
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"<a/>" * 60_000,
+        b'<row r="1">' + b"<c/>" * 60_000 + b"</row>",
+        b'<row r="1"><c><f>' + b"x" * 8_000_000 + b"</f><v>1</v></c></row>",
+        b'<row r="1"><mergeCell ref="A1:B1"/></row>' * 20_000,
+    ],
+    ids=["elements", "cells", "formula", "merged"],
+)
+def test_what_is_no_value_is_not_held(content):
+    stream = io.BytesIO(b"<worksheet><sheetData>" + content + b"</sheetData></worksheet>")
+    # A tree holds 64 bytes and more for each element.
+    assert peak_bytes(lambda: list(reader().rows(stream))) < 1_500_000
+
+
+def test_a_cell_that_is_too_long_is_refused(workbook, monkeypatch):
+    monkeypatch.setattr(sheet_xml, "MAX_CELL_CHARACTERS", 20)
+    assert "Row 2: a cell has more than 20 characters." in refused(
+        workbook(CELLS, sheet=lambda xml: xml.replace(b"<v>1</v>", b"<v>" + b"1" * 21 + b"</v>"))
+    )
+    assert "Row 3: a cell has more than 20 characters." in refused(workbook([*CELLS, ["b" * 21, 2]]))
+    assert counting.open_files([workbook([*CELLS, ["b" * 20, 2]])]).head.frame.iloc[1, 0] == "b" * 20
+
+
+def test_shared_texts_are_those_that_are_written(monkeypatch):
+    texts = ["plain", "", "b" * 20, "_x005F_x0041_"]
+    runs = "<si><r><rPr/><t>two </t></r><r><t>runs</t></r><rPh sb='0' eb='1'><t>sound</t></rPh></si>"
+    content = f"<sst>{''.join(f'<si><t>{text}</t></si>' for text in texts)}{runs}<x:si xmlns:x='y'/></sst>"
+    read = sheet_xml.shared_texts(io.BytesIO(content.encode()), None)
+    # What looks like an escape is written with one of its underscore before it.
+    assert read == ["plain", "", "b" * 20, "_x0041_", "two runs", ""]
+    monkeypatch.setattr(sheet_xml, "MAX_CELL_CHARACTERS", 19)
+    with pytest.raises(InvalidInput, match=r"A cell has more than 19 characters\."):
+        sheet_xml.shared_texts(io.BytesIO(content.encode()), None)
+
+
+def test_a_row_of_endless_cells_is_refused_before_it_ends():
+    stream = io.BytesIO(b'<worksheet><sheetData><row r="7">' + b"<c/>" * 110_000)
+    with pytest.raises(InvalidInput, match=r"Row 7: the sheet has more than 100,000 cells\."):
+        list(reader().rows(stream))
+
+
+def test_endless_elements_that_are_no_cells_are_refused():
+    stream = io.BytesIO(b"<worksheet>" + b"<a/>" * 210_000)
+    with pytest.raises(ValueError, match="more elements than its cells need"):
+        list(reader().rows(stream))
+
+
+def test_texts_are_counted_over_all_cells(workbook, monkeypatch):
+    monkeypatch.setattr(small, "MAX_SHEET_CHARACTERS", 100)
+    rows = [*CELLS, *(["b" * 20, 2] for _ in range(4))]
+    assert len(counting.open_files([workbook(rows)]).head.frame) == 5
+    assert "Row 7: the cells have more than 100 characters." in refused(workbook([*rows, ["c" * 20, 1]]))
+
+
+def test_long_cells_are_packed_as_they_are_read(monkeypatch):
+    monkeypatch.setattr(small, "PACKED_CHARACTERS", 1_000)
+    rows = small._SheetRows()
+    for number in range(1, 6):
+        rows.add(number, ["x" * 400, number])
+        assert rows._held_characters <= 1_000
+    assert rows.cells().iloc[:, 1].tolist() == ["1", "2", "3", "4", "5"]
+
+
+def test_one_wide_row_does_not_make_all_rows_as_wide(workbook, monkeypatch):
+    monkeypatch.setattr(small, "MAX_SHEET_CELLS", 1_000)
+    rows = [["user_id", "v"], [*[None] * 99, "x"], *(["a", 1] for _ in range(9))]
+    assert "Row 11: the sheet has more than 1,000 cells." in refused(workbook(rows))
+    assert len(counting.open_files([workbook(rows[:-1])]).head.frame) == 9
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda xml: xml.replace(b"<sheetData>", b"<!--" + b"x" * 200_000 + b"--><sheetData>"),
+        lambda xml: xml.replace(b"<worksheet", b'<!DOCTYPE x [<!ENTITY a "1">]><worksheet'),
+        lambda xml: xml.replace(b"</worksheet>", b""),
+        lambda xml: xml.replace(b"<sheetData>", b"<a>" * 100 + b"</a>" * 100 + b"<sheetData>"),
+        lambda xml: xml.replace(b"<v>1</v>", b"<v>one</v>"),
+    ],
+    ids=["comment", "entity", "cut off", "deep", "no number"],
+)
+def test_a_sheet_that_no_program_writes_is_refused(workbook, monkeypatch, change):
+    monkeypatch.setattr(sheet_xml, "MAX_TAG_BYTES", 100_000)
+    assert counting.open_files([workbook(CELLS)]).columns == ("user_id", "v")
+    assert "The Excel workbook is damaged or protected." in refused(workbook(CELLS, sheet=change))
+
+
+def test_formats_beyond_those_of_excel_are_refused(workbook, monkeypatch):
+    path = workbook(CELLS)
+    with zipfile.ZipFile(path) as archive:
+        tags = max(archive.read(name).count(b"<") for name in ("xl/styles.xml", "[Content_Types].xml"))
+        size = archive.getinfo("xl/styles.xml").file_size
+    for name, most in (("MAX_TREE_TAGS", tags), ("MAX_TREE_BYTES", size)):
+        with monkeypatch.context() as limits:
+            limits.setattr(small, name, most)
+            assert counting.open_files([path]).columns == ("user_id", "v")
+            limits.setattr(small, name, most - 1)
+            assert "The Excel workbook is damaged or protected." in refused(path)

@@ -1,0 +1,113 @@
+"""A server of the app without one of Streamlit's private names after the other; prints what a moved slider does there.
+
+Run as ``python -m tests.missing_names <port>``. Only the app lacks the names: Streamlit itself goes on as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import json
+import os
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import uvicorn
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.runtime import Runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from tests.visitors import Tab
+
+INTERNALS = "pages.shared.streamlit_internals"
+IMPORTED = ("get_script_run_ctx", "Runtime", "BackMsg", "ForwardMsg", "file_util")
+ATTRIBUTES = (
+    "session_id",
+    "fragment_ids_this_run",
+    "uploaded_file_mgr",
+    "is_active_session",
+    "get_app_session",
+)
+NAMES = (*IMPORTED, *ATTRIBUTES)
+import_really = builtins.__import__
+missing: set[str] = set(NAMES)
+
+
+class Without:
+    """An object that lacks the missing names."""
+
+    def __init__(self, whole: Any) -> None:
+        self._whole = whole
+
+    def __getattr__(self, name: str) -> Any:
+        if name in missing:
+            raise AttributeError(name)
+        return getattr(self._whole, name)
+
+
+def import_without(
+    name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+) -> Any:
+    """Import a module; of Streamlit's private ones the app gets what is not missing."""
+    module = import_really(name, globals, locals, fromlist, level)
+    if not globals or globals.get("__name__") != INTERNALS or not fromlist:
+        return module
+    if missing & set(fromlist):
+        raise ImportError(fromlist)
+    if fromlist == ("get_script_run_ctx",):
+        return SimpleNamespace(get_script_run_ctx=lambda: Without(get_script_run_ctx()))
+    if fromlist == ("Runtime",):
+        return SimpleNamespace(Runtime=SimpleNamespace(instance=lambda: Without(Runtime.instance())))
+    return module
+
+
+class Watcher(Tab):
+    """A browser's tab that keeps the newest message of the page's figure."""
+
+    figure = ""
+
+    def read(self, message: ForwardMsg) -> None:
+        """Keep the figure of a message, if it has one."""
+        component = message.delta.new_element.bidi_component
+        if component.component_name.endswith("sweetspot_figure"):
+            self.figure = component.bytes.decode()
+
+
+async def move_slider(port: int) -> bool:
+    """Open Mean, move the slider of ε, and return True if the figure is another one."""
+
+    def move(widget: WidgetState) -> None:
+        widget.id = tab.widget("epsilon_slider")
+        widget.string_array_value.data.append("5")
+
+    async with Watcher(port) as tab:
+        await tab.run("mean")
+        before = tab.figure
+        await tab.run("mean", move)
+        return bool(before) and tab.figure != before
+
+
+async def main(port: int) -> dict[str, bool]:
+    """Start the app without any of the names, and move its slider; then without one after the other."""
+    builtins.__import__ = import_without
+    from app import app
+
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning"))
+    serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.05)
+    moved = {"all": await move_slider(port)}
+    for name in NAMES:
+        missing.clear()
+        missing.add(name)
+        moved[name] = await move_slider(port)
+    server.should_exit = True
+    await serving
+    return moved
+
+
+if __name__ == "__main__":
+    os.environ["SWEETSPOT_TOKEN"] = ""
+    print(json.dumps(asyncio.run(main(int(sys.argv[1])))))
