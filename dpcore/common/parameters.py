@@ -2,7 +2,7 @@
 
     @dataclass(frozen=True)
     class LearningParameters(Parameters):
-        loss_variance: float = number(0.25, "Users differ, Var(H)", (0.0, 0.25), name="Var(H)", place=Place.LINE)
+        loss_variance: float = of_data.number(0.25, "Users differ, Var(H)", (0.0, 0.25), name="Var(H)", place=LINE)
         \"\"\"The variance of the expected loss between users.\"\"\"
 
 The docstring below a field is its help text. Validation, widget, session key, link, session file, command option,
@@ -374,8 +374,10 @@ def describe(kind: Any) -> dict[str, str]:
     """Return what the help of a call says about each declared field, with its range."""
     texts = {}
     for name, declared in declared_fields(kind).items():
-        text = f"{declared.report_label or declared.label}. {declared.help}".rstrip()
-        if declared.limits is not None:
+        text = f"{declared.label}. {declared.help}".rstrip()
+        if declared.stops:
+            text += f" One of {', '.join(map(wording.entered, declared.stops))}."
+        elif declared.limits is not None:
             low, high = map(wording.entered, declared.limits)
             text += "" if f"From {low} to {high}." in text else f" From {low} to {high}."
         texts[name] = text

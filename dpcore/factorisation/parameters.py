@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.parameters import LINE, TAB, Option, Parameters, of_data, public, range_end
 from dpcore.common.text_fields import build_from, parse_checked_numbers, parse_numbers
 from dpcore.dataset import Dataset
 from dpcore.factorisation.budget import Spending
@@ -34,121 +34,158 @@ CHOICE_SPREAD = 1.5
 what is popular."""
 
 
-class RatingSource(enum.Enum):
-    """The source of the ratings."""
+class RatingSource(Option):
+    """Where the ratings come from."""
 
-    DATA = "data"
-    GENERATED = "generated"
+    DATA = "data", "Your data"
+    GENERATED = "generated", "Generated"
 
 
-class Algorithm(enum.Enum):
-    """The way in which item vectors are learned from the users'; both are algorithm 3 of Krichene et al. 2023."""
+class Algorithm(Option):
+    """How item vectors are learned from the users'; both are algorithm 3 of Krichene et al. 2023."""
 
-    STATISTICS = "statistics"
-    DESCENT = "descent"
+    STATISTICS = "statistics", "Least squares"
+    DESCENT = "descent", "Gradient steps"
+
+
+GENERATED = ("source", (RatingSource.GENERATED,))
 
 
 @dataclass(frozen=True)
-class FactorisationParameters:
-    """The question on the page, without the data.
+class FactorisationParameters(Parameters):
+    """The question on the page, without the data."""
 
-    Attributes:
-        epsilon: Privacy budget.
-        delta: Of the guarantee, in `dpcore.multitask.budget.DELTA_RANGE`.
-        source: The data's pairs, or the generator.
-        num_users: Of the generator.
-        num_items: Of the generator.
-        ratings_per_user: On average, of the generator.
-        rank: Planted, of the generator.
-        data_seed: Of the generator.
-        lowest: Lower end of the public range of the data's ratings; ratings below count as it.
-        highest: Upper end of that range; ratings above count as it.
-        algorithm: Sums and their solution (DPALS, algorithm 1) or gradient steps (AdaDPSGD, algorithm 2).
-        steps: S, gradient steps in a sweep, 1 to 50.
-        gradient_bound: Gamma of the gradient steps, in the ratings' unit.
-        max_items: k: a user's squared weights sum to at most this.
-        exponent: mu of the adaptive weights, in [0, 1].
-        count_share: Share of the budget for noisy counts.
-        dimension: d of the private models, 2 to 32.
-        sweeps: T, 1 to 10.
-        user_ridge: lambda of the users.
-        ridge_to_noise: What the ridge of the items grows by per unit of noise.
-        train_epsilons: Trained besides ``epsilon``, separated by spaces or commas.
-        repeats: Seeds of a training.
-        train_seed: Of splits and noise.
-        item: Whose neighbours are shown, by popularity: 1 for the item with the most ratings.
-        chosen_from: Of implicit feedback: ratings of at least this count as chosen.
-        unobserved: Of implicit feedback: alpha_0, the weight of a pair that was not chosen.
+    delta: float = public.number(1e-5, "δ", DELTA_RANGE, name="δ")
+    """At most this much probability that ε does not hold. Well below 1 / (number of users)."""
+    source: RatingSource = public.choice(RatingSource.GENERATED, "Ratings")
+    """Your data need a column of items and a column of ratings, chosen in *Your data*."""
+    # Whoever generates ratings may make them like the data.
+    num_users: int = of_data.number(
+        6_000, "Users", (100, 10**6), name="the number of users", only_with=GENERATED, step=1000
+    )
+    """The number of users. The default is about the size of MovieLens 1M."""
+    num_items: int = of_data.number(
+        3_700, "Items", (10, 10**5), name="the number of items", only_with=GENERATED, step=100
+    )
+    """The number of items; their popularity falls as a power of their rank."""
+    ratings_per_user: float = of_data.number(
+        100.0, "Ratings per user", name="the number of ratings per user", only_with=GENERATED
+    )
+    """The average number of ratings per user."""
+    rank: int = public.number(6, "Planted rank", (1, 50), only_with=GENERATED)
+    """In how many ways tastes differ."""
+    data_seed: int = public.number(1, "Seed of the ratings", (0, 2**32 - 1), only_with=GENERATED)
+    """The same seed draws the same ratings."""
+    lowest: float = range_end(
+        0.5, "Lowest rating", "the lowest rating", width=180, only_with=("source", (RatingSource.DATA,))
+    )
+    """Public: what the lowest rating is by design. Lower ones are raised to it."""
+    highest: float = range_end(
+        5.0, "Highest rating", "the highest rating", width=180, only_with=("source", (RatingSource.DATA,))
+    )
+    """Public: what the highest rating is by design. Higher ones are lowered to it."""
+    algorithm: Algorithm = public.choice(Algorithm.STATISTICS, "Algorithm")
+    """Least squares from noisy sums (DPALS), or noisy gradient steps with each user's gradient clipped (DPSGD)."""
+    steps: int = public.number(
+        2,
+        "Steps per sweep",
+        (1, 50),
+        name="the number of steps",
+        only_with=("algorithm", (Algorithm.DESCENT,)),
+    )
+    """Each step is a release and costs budget."""
+    gradient_bound: float = of_data.number(
+        1.0,
+        "Gradient bound Γ",
+        (1e-6, 1e9),
+        name="the gradient bound",
+        only_with=("algorithm", (Algorithm.DESCENT,)),
+    )
+    """In units of the ratings: where a user's residual is larger, their gradient is clipped."""
+    max_items: int = of_data.number(
+        100,
+        "Items per user, k",
+        (1, 10**6),
+        name="the number of items per user",
+        step=10,
+        width=150,
+        place=LINE,
+    )
+    """A user's squared weights sum to at most k. Uniform and tail sampling keep k ratings of weight 1."""
+    exponent: float = of_data.number(
+        0.25,
+        "Favour rare items, μ",
+        (0.0, 1.0),
+        slider=(0.0, 1.0, 0.05),
+        format="%.3g",
+        width=180,
+        place=LINE,
+    )
+    """Adaptive weights: an item with noisy count n gets weight n^−μ. The paper does best with μ between 1/4
+    and 1/2."""
+    count_share: float = public.number(
+        0.12, "Share of the budget for counts", (0.001, 0.9), name="the share for counts"
+    )
+    """The cost of noisy counts per item, which tail and adaptive weights need. The paper: 12 %, 14 % and 20 % at ε
+    = 1, 5 and 20."""
+    dimension: int = public.number(4, "Dimension d", (2, 32), name="the dimension")
+    """Coordinates of an item vector; the first is the item's own level."""
+    sweeps: int = public.number(2, "Sweeps T", (1, 10), name="the number of sweeps")
+    """How often item vectors are learned anew. Each sweep costs budget."""
+    user_ridge: float = of_data.number(10.0, "Ridge of users", (1e-3, 1e6))
+    """λ of the users' own vectors, which never leave them."""
+    ridge_to_noise: float = of_data.number(
+        RIDGE_TO_NOISE, "Ridge of items per noise", (0.0, 1e6), name="the ridge of items"
+    )
+    """λ of the items is 5 plus this many times the noise s, so that items that drown in noise fall back to the
+    overall mean."""
+    train_epsilons: str = public.text("1, 5, 20", "Also train at ε", max_length=60, place=TAB)
+    """One to four numbers, separated by commas; the ε of the page is always trained."""
+    repeats: int = public.number(3, "Seeds", (1, MAX_REPEATS), name="the number of seeds", place=TAB)
+    """1 to 20. Each has its own split and noise, which all models share; intervals need two."""
+    train_seed: int = public.number(1, "Seed of the training", (0, 2**32 - 1), place=TAB)
+    """The same seed gives the same splits and noise."""
+    item: int = of_data.number(1, "Item, by popularity", (1, 10**6), name="the item", width=180, place=TAB)
+    """1 is the item with the most ratings."""
+    chosen_from: float = of_data.number(
+        4.0,
+        "Chosen from a rating of",
+        (-LARGEST_RATING, LARGEST_RATING),
+        name="what counts as chosen",
+        width=180,
+        place=TAB,
+    )
+    """Ratings of at least this count as choices, and all others as none. The paper takes 4 of 5."""
+    unobserved: float = public.number(
+        0.5,
+        "Weight of what was not chosen, α₀",
+        (1e-3, 100.0),
+        name="the weight of what was not chosen",
+        width=250,
+        place=TAB,
+    )
+    """How much a pair that was not chosen counts as a no, against 1 for one that was."""
 
-    Raises:
-        InvalidInput: All problems at once.
-    """
-
-    epsilon: float
-    delta: float = 1e-5
-    source: RatingSource = RatingSource.GENERATED
-    num_users: int = 6_000
-    num_items: int = 3_700
-    ratings_per_user: float = 100.0
-    rank: int = 6
-    data_seed: int = 1
-    lowest: float = 0.5
-    highest: float = 5.0
-    algorithm: Algorithm = Algorithm.STATISTICS
-    steps: int = 2
-    gradient_bound: float = 1.0
-    max_items: int = 100
-    exponent: float = 0.25
-    count_share: float = 0.12
-    dimension: int = 4
-    sweeps: int = 2
-    user_ridge: float = 10.0
-    ridge_to_noise: float = RIDGE_TO_NOISE
-    train_epsilons: str = "1, 5, 20"
-    repeats: int = 3
-    train_seed: int = 1
-    item: int = 1
-    chosen_from: float = 4.0
-    unobserved: float = 0.5
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-            problems.between(*DELTA_RANGE, delta=self.delta)
+    def _check_together(self, problems: Problems) -> None:
+        if self.source is RatingSource.GENERATED:
             self._check_generator(problems)
+        else:
             problems.ascending(**{"the lowest rating": self.lowest, "the highest": self.highest})
-            problems.whole(1, 10**6, max_items=self.max_items, item=self.item)
-            problems.between(0.0, 1.0, exponent=self.exponent)
-            problems.between(0.001, 0.9, count_share=self.count_share)
-            problems.whole(2, 32, dimension=self.dimension)
-            problems.whole(1, 10, sweeps=self.sweeps)
-            problems.whole(1, 50, steps=self.steps)
-            problems.between(1e-6, 1e9, gradient_bound=self.gradient_bound)
-            problems.between(1e-3, 1e6, user_ridge=self.user_ridge)
-            problems.between(0.0, 1e6, ridge_to_noise=self.ridge_to_noise)
-            problems.whole(1, MAX_REPEATS, repeats=self.repeats)
-            problems.whole(0, 2**32 - 1, data_seed=self.data_seed, train_seed=self.train_seed)
-            problems.between(-LARGEST_RATING, LARGEST_RATING, chosen_from=self.chosen_from)
-            problems.between(1e-3, 100.0, unobserved=self.unobserved)
-            self._check_epsilons(problems)
-
-    def _check_generator(self, problems: Problems) -> None:
-        sizes = problems.whole(100, 10**6, num_users=self.num_users)
-        sizes &= problems.whole(10, 10**5, num_items=self.num_items)
-        problems.whole(1, 50, rank=self.rank)
-        if not sizes:
-            return
-        if self.num_users * self.num_items > MAX_PAGE_CELLS:
-            problems.add(f"users times items must be at most {MAX_PAGE_CELLS:,}")
-        fits = problems.between(1.0, self.num_items / 2.0, ratings_per_user=self.ratings_per_user)
-        if fits and self.num_users * self.ratings_per_user > MAX_PAGE_RATINGS:
-            problems.add(f"users times ratings per user must be at most {MAX_PAGE_RATINGS:,}")
-
-    def _check_epsilons(self, problems: Problems) -> None:
         for epsilon in parse_checked_numbers(
             problems, "epsilons to train at", self.train_epsilons, MAX_EPSILONS
         ):
             problems.between(*EPSILON_RANGE, **{"each epsilon to train at": epsilon})
+
+    def _check_generator(self, problems: Problems) -> None:
+        if problems.entries:
+            return
+        if self.num_users * self.num_items > MAX_PAGE_CELLS:
+            problems.add(f"users times items must be at most {MAX_PAGE_CELLS:,}")
+        fits = problems.between(
+            1.0, self.num_items / 2.0, **{"the number of ratings per user": self.ratings_per_user}
+        )
+        if fits and self.num_users * self.ratings_per_user > MAX_PAGE_RATINGS:
+            problems.add(f"users times ratings per user must be at most {MAX_PAGE_RATINGS:,}")
 
     @property
     def epsilons(self) -> tuple[float, ...]:

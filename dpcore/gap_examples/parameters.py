@@ -47,14 +47,16 @@ class GapParameters(Parameters):
         place=LINE,
         only_with=("variance_source", (VarianceSource.ENTERED,)),
     )
-    g: int = _stops(10, "g: g users with 1 row, g users with g rows", THEOREM_G, "g", public)
+    g: int = _stops(10, "g: g users with 1 row, g users with g rows", THEOREM_G, "the g of theorem 2", public)
     # Whoever looks at private data may set the made-up users beside them to what these have.
     light_users: int = of_data.number(
         50, "Light users, p (%)", (1, NUM_USERS - 1), slider=(1, NUM_USERS - 1, 1), place=TAB
     )
     """The others, q = 1 − p, are heavy."""
-    heavy_size: int = _stops(10, "Rows of a heavy user, R times a light one's", HEAVY_SIZES, "R")
-    light_size: int = _stops(1, "Rows of a light user, s", LIGHT_SIZES, "s")
+    heavy_size: int = _stops(
+        10, "Rows of a heavy user, R times a light one's", HEAVY_SIZES, "the rows R of a heavy user"
+    )
+    light_size: int = _stops(1, "Rows of a light user, s", LIGHT_SIZES, "the rows s of a light user")
     noise_per_user: float = of_data.number(
         0.6,
         "Noise per user, t = ρ / m",
@@ -66,7 +68,7 @@ class GapParameters(Parameters):
     example: int = public.choice(
         1, "Instance", {1: "Example 1: far points", 3: "Example 3: all of length 1"}, place=TAB
     )
-    regression_g: int = _stops(5, "g", REGRESSION_G, "g of the instance", public)
+    regression_g: int = _stops(5, "g", REGRESSION_G, "the g of the instance", public)
 
     def _check_together(self, problems: Problems) -> None:
         if self.value_variance is not None:

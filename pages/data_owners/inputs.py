@@ -13,8 +13,7 @@ from pages.shared.screen import inputs, layout
 
 def read(places: layout.Places) -> OwnersParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
-    fields.start(QUESTION)
-    unused = inputs.unused_fields(QUESTION)
+    unused = inputs.start(QUESTION)
     with places.line:
         fields.draw_all(QUESTION, *(name for name in ("owners", "records", "shared") if name not in unused))
     with places.more("owners_more"):

@@ -5,19 +5,18 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.common.checks import Problems
+from dpcore.common.parameters import Place
 from dpcore.dataset import Dataset
-from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
-from pages.factorisation.question import DESCENT, GENERATOR, QUESTION, RANGE
+from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
+from pages.factorisation.question import GENERATOR, QUESTION, RANGE
 from pages.shared.base import demo
 from pages.shared.fields import fields
-from pages.shared.screen import layout
+from pages.shared.screen import inputs, layout
 from pages.shared.session import stand_ins
 
 SERVED_RATINGS = 600_000
 SERVED_REPEATS = 3
 """What a public demo trains at most, about the defaults."""
-IN_TABS = ("item", "train_epsilons", "repeats", "train_seed", "chosen_from", "unobserved")
-"""Fields without which the page answers all the same."""
 
 
 def has_ratings(data: Dataset) -> bool:
@@ -31,27 +30,27 @@ def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None
     state, key = st.session_state, QUESTION.key
     if state[key("source")] is RatingSource.DATA and not has_ratings(data):
         state[key("source")] = RatingSource.GENERATED
+    unused = inputs.start(QUESTION)
     offered = list(RatingSource) if has_ratings(data) else [RatingSource.GENERATED]
     with places.line:
         fields.draw_all(QUESTION, "max_items", "exponent")
     ends = {key("lowest"): "the lowest rating", key("highest"): "the highest rating"}
     empty = [name for end, name in ends.items() if state[end] is None]
     with places.more("factorisation_more"):
-        source = fields.draw(QUESTION, "source", options=offered)
+        fields.draw(QUESTION, "source", options=offered)
         if not has_ratings(data):
             st.caption("The data in use hold no ratings of items, so these are generated.")
             stand_ins.bring("Bring ratings")
-        generated = source is RatingSource.GENERATED
-        descent = fields.draw(QUESTION, "algorithm") is Algorithm.DESCENT
+        fields.draw(QUESTION, "algorithm")
         for names in (
-            *([DESCENT] if descent else []),
-            *([] if generated or empty else [RANGE]),
-            *([GENERATOR[:2], GENERATOR[2:4], GENERATOR[4:]] if generated else []),
+            ("steps", "gradient_bound"),
+            () if empty else RANGE,
+            *(GENERATOR[:2], GENERATOR[2:4], GENERATOR[4:]),
             ("dimension", "sweeps"),
             ("user_ridge", "ridge_to_noise"),
             ("count_share", "delta"),
         ):
-            _beside(*names)
+            _beside(*(name for name in names if name not in unused))
         fields.draw(QUESTION, "train_epsilons")
         _beside("repeats", "train_seed")
     with places.notes:
@@ -59,7 +58,7 @@ def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None
             st.markdown(
                 ":small[The data in use have groups but no ratings of them: **these are generated**.]"
             )
-        if not generated:
+        if state[key("source")] is RatingSource.DATA:
             stand_ins.say_cleared(ends)
             if empty:
                 # Below the line, where they are seen; once both are filled they stand under *More settings*.
@@ -70,8 +69,9 @@ def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None
                     icon=":material/straighten:",
                 )
                 return None
-        unused = (*(RANGE if generated else GENERATOR), *(() if descent else DESCENT))
-        parameters: FactorisationParameters | None = fields.build(QUESTION, unused=unused, aside=IN_TABS)
+        parameters: FactorisationParameters | None = fields.build(
+            QUESTION, unused=unused, aside=QUESTION.placed(Place.TAB)
+        )
         return parameters if parameters is None or _fits_here(parameters) else None
 
 

@@ -16,18 +16,18 @@ from dpcore.factorisation.answer import plots as core_plots
 from dpcore.factorisation.answer.found import judge
 from dpcore.factorisation.measures import find_neighbours
 from dpcore.factorisation.paper import FIGURES
-from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
+from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
 from dpcore.factorisation.study import SCHEMES, ModelKind, StudyResult
 from dpcore.report.literals import Code
 from dpcore.report.script import Source
 from pages.factorisation import work
-from pages.factorisation.question import DESCENT, GENERATOR, QUESTION, RANGE
+from pages.factorisation.question import QUESTION
 from pages.shared.base import demo, tables
 from pages.shared.card import cards
 from pages.shared.data import item_list
 from pages.shared.fields import fields, jobs
 from pages.shared.report import report_content, take_away
-from pages.shared.screen import paper, plots
+from pages.shared.screen import inputs, paper, plots
 
 NOT_TRAINED = "Nothing is trained for these settings yet: press *Train* above."
 NEIGHBOURS = 6
@@ -168,8 +168,7 @@ def show_files(answer: Answer, data: Dataset) -> None:
     source = take_away.source(rows=True, disclosure=kind)
     if not own:
         source = replace(take_away.source(disclosure=kind), write_cell=_generated_cell)
-    descent = parameters.algorithm is Algorithm.DESCENT
-    unused = {*(GENERATOR if own else RANGE), *(() if descent else DESCENT), *NOT_ANSWERED}
+    unused = {*inputs.unused_fields(QUESTION), *NOT_ANSWERED}
     asked = QUESTION.asked(*(name for name in QUESTION.fields if name not in unused))
     take_away.draw(
         "factorisation",

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.common.parameters import Place, applies
+from dpcore.common.parameters import FieldOrigin, Place, applies
 from pages.shared.base.question import Question
 from pages.shared.fields import fields
 from pages.shared.screen import layout
@@ -41,7 +41,7 @@ def read(
     for name, choices in options.items():
         if _value(question, name) not in choices:
             st.session_state[question.key(name)] = choices[0]
-    unused = unused_fields(question)
+    unused = start(question)
 
     def draw(place: Place) -> None:
         for name in question.placed(place):
@@ -70,14 +70,23 @@ def read(
         return fields.build(question, unused=unused, aside=aside)
 
 
-def unused_fields(question: Question) -> list[str]:
-    """Return the fields that do not go with the present choices, and fill those that must not be empty.
+def start(question: Question) -> list[str]:
+    """Set what the fields begin with; return those that do not go with the present choices.
 
-    A link leaves out what does not apply, and a slider cannot be empty.
+    Fields that a link of another choice left empty are filled, and so are sliders, which cannot be empty. What may have
+    been read off values stays empty: a default would look like a choice that somebody made.
     """
-    unused = [name for name, field in question.fields.items() if not _applies(question, field.only_with)]
-    fields.refill(question, *unused, *(name for name, field in question.fields.items() if field.slider))
+    fields.start(question)
+    unused = unused_fields(question)
+    for name, field in question.fields.items():
+        if (name in unused or field.slider) and field.origin is not FieldOrigin.VALUES:
+            fields.refill(question, name)
     return unused
+
+
+def unused_fields(question: Question) -> list[str]:
+    """Return the fields that do not go with the present choices."""
+    return [name for name, field in question.fields.items() if not _applies(question, field.only_with)]
 
 
 def _value(question: Question, name: str) -> Any:
