@@ -239,8 +239,8 @@ class Reply:
             # A pair is not selected by them, and no group of a made-up table is large.
             parameters = replace(parameters, objective=Objective.ROOT_MEAN_SQUARE, floor=None)
         # The answer on a made-up table takes the place of this one, which one user may decide.
-        answered = importlib.import_module(self.package).answered
-        reply = replace(self, answer=answered(table, parameters), data=table)
+        build_answer = importlib.import_module(self.package).build_answer
+        reply = replace(self, answer=build_answer(table, parameters), data=table)
         asked = reply.private_question(
             epsilon, largest=largest, margin=margin, unit=unit, highest_amount=highest_amount
         )

@@ -18,8 +18,8 @@ import numpy as np
 from benchmarks.papers.on_data import BUILDERS
 from dpcore.answer.paper_figure import FigureRuns, PaperFigure
 from dpcore.answer.paper_plot import describe_difference
-from dpcore.common.documents import document
-from dpcore.papers import FIGURES, items, named
+from dpcore.common.documents import write_document
+from dpcore.papers import FIGURES, find_figure, items
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "dpcore" / "answer" / "paper_results"
@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> None:
         parser.error("--runs must be at least 1")
     if options.data is not None and not options.data.is_dir():
         parser.error(f"there is no folder {options.data}")
-    figures = [named(key) for key in options.figures] or list(FIGURES)
+    figures = [find_figure(key) for key in options.figures] or list(FIGURES)
     if options.data is not None:
         print_on_data(figures, options.data, options.runs)
         return
@@ -64,7 +64,9 @@ def print_on_data(figures: list[PaperFigure], folder: Path, num_runs: int | None
         start = time.perf_counter()
         try:
             built = BUILDERS[figure.key](figure.key, folder)
-            runs = built.compute(None if num_runs is None else tuple(range(1 if built.exact else num_runs)))
+            runs = built.compute(
+                None if num_runs is None else tuple(range(1 if built.is_exact else num_runs))
+            )
         except ValueError as error:
             print(f"{figure.name}: left out. {error}", flush=True)
             continue
@@ -77,10 +79,10 @@ def build_table(figure: PaperFigure, runs: FigureRuns) -> list[str]:
     """Return lines of text: ours at each value, and theirs."""
     width = max(len(line.name) for line in figure.lines) + 10
     rows = [" " * width + "".join(f"{value:>12g}" for value in runs.values)]
-    for line, means in zip(figure.lines, runs.over_runs.mean, strict=True):
+    for line, means in zip(figure.lines, runs.summary.mean, strict=True):
         rows.append(f"{line.name + ', ours':{width}}" + "".join(f"{mean:>12.4g}" for mean in means))
-        if line.theirs:
-            theirs = ("" if number is None else f"{number:g}" for number in line.theirs)
+        if line.paper_values:
+            theirs = ("" if number is None else f"{number:g}" for number in line.paper_values)
             rows.append(f"{line.name + ', paper':{width}}" + "".join(f"{number:>12}" for number in theirs))
     return rows
 
@@ -89,13 +91,13 @@ def to_json(figure: PaperFigure, runs: FigureRuns) -> str:
     """Write runs as a file that `FigureRuns.read` reads."""
     lines = {
         line.key: {
-            "mean": [_rounded(x) for x in runs.over_runs.mean[row]],
-            "spread": [_rounded(x) for x in runs.over_runs.spread[row]],
-            "runs": [int(n) for n in runs.over_runs.runs[row]],
+            "mean": [_rounded(x) for x in runs.summary.mean[row]],
+            "spread": [_rounded(x) for x in runs.summary.spread[row]],
+            "runs": [int(n) for n in runs.summary.runs[row]],
         }
         for row, line in enumerate(figure.lines)
     }
-    text = document(
+    text = write_document(
         SCHEMA,
         figure=runs.key,
         item=figure.name,
@@ -117,7 +119,7 @@ def build_page() -> str:
     """Build ``docs/papers.md``."""
     content = items.load_content()
     parts = [content["head"].rstrip("\n")]
-    for paper in items.papers():
+    for paper in items.list_papers():
         rows = [f"| {i.items} | {i.says} | {i.places} | {i.code} | {i.differs} |" for i in paper.items]
         head = "| item | what it says | page, tab | code | what differs, or why it is left out |"
         table = "\n".join([head, "|---|---|---|---|---|", *rows])

@@ -16,20 +16,20 @@ from dpcore.common.errors import InvalidInput
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.stand_ins import RegressionRows
 from dpcore.data.totals_per_user import Amounts
-from dpcore.data_owners.labelled import Labelled, unit_records
+from dpcore.data_owners.labelled import LabelledRecords, scale_records
 from dpcore.data_owners.paper import AccuracyStudy
 from dpcore.data_owners.study import Form
 from dpcore.data_owners.training import TrainingOptions
-from dpcore.factorisation.implicit import ImplicitSettings, chosen
+from dpcore.factorisation.implicit import ImplicitSettings, select_choices
 from dpcore.factorisation.model import RatingRange
 from dpcore.factorisation.paper import Errors
 from dpcore.factorisation.paper_recall import Recalls
 from dpcore.factorisation.ratings import Ratings
-from dpcore.papers import named
+from dpcore.papers import find_figure
 from dpcore.regression.paper import errors_on_rows
 from dpcore.total.paper import relative_errors
 from dpcore.training.bassily import Reading, StepSize
-from dpcore.training.paper import losses
+from dpcore.training.paper import compute_losses
 from dpcore.training.rows import ClassifierRows
 
 NUM_PICTURES = 12_500
@@ -37,8 +37,8 @@ NUM_PICTURES = 12_500
 TRAINING = TrainingOptions(rate=16.0, personal_steps=40)
 """Rate and steps for records of 196 grey values, chosen on other seeds than those shown."""
 FASHION = {
-    Form.ALONE: (0.8888, 0.8575, 0.8498, 0.7506, 0.6489, 0.6355),
-    Form.PLAIN: (0.8759, 0.8301, 0.8232, 0.7676, 0.8010, 0.8242),
+    Form.SEPARATE: (0.8888, 0.8575, 0.8498, 0.7506, 0.6489, 0.6355),
+    Form.NON_PRIVATE: (0.8759, 0.8301, 0.8232, 0.7676, 0.8010, 0.8242),
     Form.FULL: (0.4560, 0.4044, 0.5354, 0.6593, 0.6749, 0.6484),
     Form.JOINT: (0.4533, 0.4205, 0.5564, 0.6719, 0.6908, 0.6667),
 }
@@ -55,54 +55,56 @@ SHARE_OF_STEPS = 0.05
 
 def on_pictures(key: str, folder: Path) -> PaperFigure:
     """Build a figure of Huang et al. 2023 on MNIST or FashionMNIST, with a linear model."""
-    figure, pictures = named(key), readers.read_pictures(folder)
+    figure, pictures = find_figure(key), readers.read_pictures(folder)
 
     @functools.lru_cache(maxsize=2)
-    def draw_records(seed: int) -> Labelled:
+    def draw_records(seed: int) -> LabelledRecords:
         """Draw pictures, as means of 2 x 2 pixels."""
         rows = np.random.default_rng((seed, 28)).permutation(pictures.labels.size)[:NUM_PICTURES]
         means = pictures.pixels[rows].reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4)).reshape(-1, 196)
-        return Labelled(unit_records(means), pictures.labels[rows], 10, pictures.name)
+        return LabelledRecords(scale_records(means), pictures.labels[rows], 10, pictures.name)
 
     study = AccuracyStudy(draw_records, TRAINING)
     runs = {
-        "huang-table-1": study.over_owners,
-        "huang-figure-1": study.over_epsilon,
-        "huang-table-4": study.over_records,
+        "huang-table-1": study.run_table_1,
+        "huang-figure-1": study.run_figure_1,
+        "huang-table-4": study.run_table_4,
     }
     lines = figure.lines
     if pictures.name != "MNIST":
         printed = FASHION if pictures.name == "FashionMNIST" and key == "huang-table-1" else {}
         by_key = {form.value: numbers for form, numbers in printed.items()}
-        lines = tuple(replace(line, theirs=by_key.get(line.key, ()), spread=()) for line in lines)
-    return replace(figure, title=f"{figure.title}, on {pictures.name}", run=runs[key], lines=lines)
+        lines = tuple(
+            replace(line, paper_values=by_key.get(line.key, ()), paper_spreads=()) for line in lines
+        )
+    return replace(figure, title=f"{figure.title}, on {pictures.name}", run_once=runs[key], lines=lines)
 
 
 def on_ratings(key: str, folder: Path) -> PaperFigure:
     """Build a figure about a recommender, or about the number of ratings, on MovieLens."""
-    figure = named(key)
+    figure = find_figure(key)
     users, films, values = readers.read_ratings(folder)
     title = f"{figure.title}, on {values.size:,} ratings by {users.max() + 1:,} users"
     if key == "amin-figure-1":
         amounts = Amounts.from_histogram(ContributionHistogram.from_counts(np.bincount(users)))
         return replace(
-            figure, title=title, run=lambda epsilon, _: relative_errors(amounts, epsilon), exact=True
+            figure, title=title, run_once=lambda epsilon, _: relative_errors(amounts, epsilon), is_exact=True
         )
     ratings = Ratings.from_columns(users, films, values)
     errors = Errors(lambda _: ratings, RatingRange(float(values.min()), float(values.max())))
-    choices = chosen(ratings, STARS)
+    choices = select_choices(ratings, STARS)
     recalls = Recalls(lambda _: (choices, None), WITHOUT_PRIVACY)
     runs: dict[str, Run] = {
-        "krichene-figure-1": errors.over_epsilon,
-        "krichene-figure-2": recalls.over_epsilon,
-        "krichene-figure-3": errors.over_exponent,
-        "krichene-figure-4": errors.by_fifth,
-        "krichene-figure-4-recall": recalls.by_fifth,
-        "krichene-figure-9": errors.gains,
-        "krichene-figure-10": recalls.over_exponent,
-        "krichene-figure-11": recalls.overlap,
+        "krichene-figure-1": errors.run_figure_1,
+        "krichene-figure-2": recalls.run_figure_2,
+        "krichene-figure-3": errors.run_figure_3,
+        "krichene-figure-4": errors.run_figure_4,
+        "krichene-figure-4-recall": recalls.run_figure_4,
+        "krichene-figure-9": errors.run_figure_9,
+        "krichene-figure-10": recalls.run_figure_10,
+        "krichene-figure-11": recalls.run_figure_11,
     }
-    return replace(figure, title=title, run=runs[key], num_runs=MOVIELENS_RUNS)
+    return replace(figure, title=title, run_once=runs[key], num_runs=MOVIELENS_RUNS)
 
 
 def on_regression_rows(key: str, folder: Path) -> PaperFigure:
@@ -119,7 +121,7 @@ def on_regression_rows(key: str, folder: Path) -> PaperFigure:
             except InvalidInput:  # Some levels leave features that are linearly dependent.
                 continue
 
-    return _over_readings(named(key), len(tables), compute_errors)
+    return _over_readings(find_figure(key), len(tables), compute_errors)
 
 
 def on_classes(key: str, folder: Path) -> PaperFigure:
@@ -130,7 +132,9 @@ def on_classes(key: str, folder: Path) -> PaperFigure:
         for ties_above, step_size in itertools.product((False, True), StepSize)
     ]
     return _over_readings(
-        named(key), len(readings), lambda bound: (losses(*reading, bound, 0) for reading in readings)
+        find_figure(key),
+        len(readings),
+        lambda bound: (compute_losses(*reading, bound, 0) for reading in readings),
     )
 
 
@@ -160,12 +164,17 @@ def _over_readings(
         return numbers
 
     lines = [
-        replace(line, key=line.key + suffix, name=line.name + name, theirs=() if suffix else line.theirs)
+        replace(
+            line,
+            key=line.key + suffix,
+            name=line.name + name,
+            paper_values=() if suffix else line.paper_values,
+        )
         for line in figure.lines
         for suffix, name in (("", ""), ("_least", ", least"), ("_most", ", most"))
     ]
     title = f"{figure.title}, over {num_readings} readings of the paper"
-    return replace(figure, title=title, lines=tuple(lines), run=run, exact=True)
+    return replace(figure, title=title, lines=tuple(lines), run_once=run, is_exact=True)
 
 
 BUILDERS: dict[str, Callable[[str, Path], PaperFigure]] = {

@@ -173,7 +173,7 @@ class Field:
                 f"{option:,}" if isinstance(option, int) else str(option.value) for option in allowed
             )
             problems.add(f"{self.name} must be one of {options}; got {quote(value)}")
-        elif value is None and self.only_with is not None:
+        elif value is None and self.only_with is not None and self.is_required:
             problems.add(f"{self.name} is missing", remedy="Enter a number")
         elif self.limits is not None and (value is not None or self.is_required):
             if int in (typing.get_args(hint) or (hint,)):

@@ -139,7 +139,7 @@ class FactorisationParameters(Parameters):
     )
     """λ of the items is 5 plus this many times the noise s, so that items that drown in noise fall back to the
     overall mean."""
-    train_epsilons: str = public.text("1, 5, 20", "Also train at ε", max_length=60, place=TAB)
+    train_epsilons: str = public.text("1, 5, 20", "Also train at ε", max_length=120, place=TAB)
     """One to four numbers, separated by commas; the ε of the page is always trained."""
     repeats: int = public.number(3, "Seeds", (1, MAX_REPEATS), name="the number of seeds", place=TAB)
     """1 to 20. Each has its own split and noise, which all models share; intervals need two."""

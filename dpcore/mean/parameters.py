@@ -11,7 +11,7 @@ from typing import Any
 from dpcore.common import wording
 from dpcore.common.alike import ASSUMED_SHARE
 from dpcore.common.checks import VALUE_BOUND_RANGE, Problems
-from dpcore.common.parameters import Option, Parameters, of_data, of_values, own_bound, public, range_end
+from dpcore.common.parameters import LINE, Option, Parameters, of_data, of_values, own_bound, public, range_end
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.dataset import Dataset
@@ -71,9 +71,9 @@ class MeanParameters(Parameters):
     as in Epasto et al. 2020. What page and call take is `usual`.
     """
 
-    lower: float = range_end(0.0, "Lowest value L", width=146, shared="lower")
+    lower: float = range_end(0.0, "Lowest value L", width=146, shared="lower", place=LINE)
     """Values below are raised to it. Public: from what the quantity is, not from data."""
-    upper: float = range_end(1.0, "Highest value U", width=146, shared="upper")
+    upper: float = range_end(1.0, "Highest value U", width=146, shared="upper", place=LINE)
     """Values above are lowered to it. B = U − L sets how much noise is needed."""
     target: Target = public.choice(Target.POPULATION, "The mean of", shared="target")
     """This table: the error is how far a release lies from the mean of the rows at hand. People like these: from the

@@ -74,7 +74,7 @@ def clip_rows(rows: FloatArray, bound: float) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class TestExamples:
+class EvaluationExamples:
     """Examples kept for testing; a task may have none.
 
     Attributes:

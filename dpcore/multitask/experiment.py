@@ -23,7 +23,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Pairs
 from dpcore.multitask.budget import PrivacyTarget, compute_exact_budget
 from dpcore.multitask.descent import DescentSettings, compute_isotropic_rates, fit_descent
-from dpcore.multitask.examples import Examples, TestExamples
+from dpcore.multitask.examples import Examples, EvaluationExamples
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import TaskProblem
 from dpcore.multitask.ridge import RidgeSettings, RidgeSums, compute_weighted_sums, perturb, solve_sums
@@ -270,7 +270,7 @@ _FITS = {Algorithm.SUFFICIENT_STATISTICS: _fit_statistics, Algorithm.GRADIENT_DE
 
 def draw_examples(
     experiment: Experiment, power: float, rng: np.random.Generator
-) -> tuple[Examples, TestExamples]:
+) -> tuple[Examples, EvaluationExamples]:
     """Draw graph, features and labels, and split them at random, without tasks that have no training user.
 
     Raises:
@@ -294,5 +294,5 @@ def draw_examples(
     graph = TaskGraph.from_pairs(training_pairs, experiment.num_users)
     return (
         Examples(graph, model.users[users[is_training]], labels[is_training]),
-        TestExamples(codes[is_test], model.users[users[is_test]], labels[is_test]),
+        EvaluationExamples(codes[is_test], model.users[users[is_test]], labels[is_test]),
     )

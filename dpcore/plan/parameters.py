@@ -78,7 +78,7 @@ class PlanParameters(Parameters):
     variance_source: VarianceSource = declared_in(
         MeanParameters, "variance_source", VarianceSource.FROM_VALUES, label="Known of its values"
     )
-    value_variance: float | None = declared_in(MeanParameters, "value_variance")
+    value_variance: float | None = declared_in(MeanParameters, "value_variance", is_required=False)
     likeness: Likeness = declared_in(MeanParameters, "likeness")
     user_share: float = declared_in(MeanParameters, "user_share")
 

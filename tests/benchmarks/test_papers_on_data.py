@@ -14,7 +14,7 @@ import pytest
 from benchmarks.papers import on_data, readers
 from benchmarks.papers.__main__ import build_page, main, to_json
 from dpcore.answer.paper_figure import FigureRuns
-from dpcore.papers import FIGURES, named
+from dpcore.papers import FIGURES, find_figure
 from dpcore.regression import working_set
 from dpcore.regression.prediction import prediction_error
 from dpcore.regression.problem import RegressionProblem
@@ -110,10 +110,10 @@ def test_a_linear_model_learns_made_up_pictures(tmp_path: Path) -> None:
         pixels, labels = make_pictures(name)
         np.savez(tmp_path / "some.npz", x_train=pixels, y_train=labels)
         figure = on_data.BUILDERS["huang-table-1"]("huang-table-1", tmp_path)
-        theirs = {line.key: line.theirs for line in figure.lines}
+        theirs = {line.key: line.paper_values for line in figure.lines}
         # Digits read in the paper's table 1.
         assert theirs["joint"][3] == {"MNIST": 0.8169, "FashionMNIST": 0.6719}[name]
-    accuracies = figure.run(4.0, 0)
+    accuracies = figure.run_once(4.0, 0)
     # Each class has a bright row of its own: learned from all without privacy, and hidden by an owner's noise.
     assert accuracies["plain"] > 0.9
     assert accuracies["joint_owner"] < 0.6
@@ -123,7 +123,7 @@ def test_a_count_of_ratings_has_the_error_of_the_closed_form(tmp_path: Path) -> 
     counts = np.array([1, 2, 3, 5, 40])
     lines = [f"{user}\t{film}\t4\t0" for user, count in enumerate(counts, 10) for film in range(count)]
     (tmp_path / "u.data").write_text("\n".join(lines))
-    errors = on_data.BUILDERS["amin-figure-1"]("amin-figure-1", tmp_path).run(0.5, 0)
+    errors = on_data.BUILDERS["amin-figure-1"]("amin-figure-1", tmp_path).run_once(0.5, 0)
     # A bound of 3 cuts 2 + 37 ratings, and E|b + Laplace(s)| = b + s exp(-b/s).
     cut, scale = 39.0, 3.0 / 0.5
     assert errors["median"] == pytest.approx((cut + scale * math.exp(-cut / scale)) / counts.sum(), rel=1e-9)
@@ -146,7 +146,7 @@ def test_reviews_give_a_regression_for_every_pair_of_dropped_levels(tmp_path: Pa
     by_hand = prediction_error(problem, working_set.solve(problem), labels).total
     assert on_data.errors_on_rows(tables[0], 1.0)["weights"] == pytest.approx(by_hand, rel=1e-4)
     figure = on_data.BUILDERS["epasto-table-1-drugs"]("epasto-table-1-drugs", tmp_path)
-    errors = figure.run(1.0, 0)
+    errors = figure.run_once(1.0, 0)
     assert errors["weights_least"] <= min(by_hand, errors["weights"]) * (1 + 1e-4)
     assert errors["weights_most"] >= max(by_hand, errors["weights"]) * (1 - 1e-4)
     assert {line.key for line in figure.lines} == set(errors)
@@ -158,7 +158,7 @@ def test_reviews_are_classes_under_every_reading(tmp_path: Path) -> None:
     below, above = (on_data.as_classes(rows, ties_above) for ties_above in (False, True))
     assert (below.signs == 1).sum() == (rows.labels > np.median(rows.labels)).sum() < (above.signs == 1).sum()
     assert (above.signs == 1).sum() == (rows.labels >= np.median(rows.labels)).sum()
-    losses = on_data.BUILDERS["epasto-table-2"]("epasto-table-2", tmp_path).run(5.0, 0)
+    losses = on_data.BUILDERS["epasto-table-2"]("epasto-table-2", tmp_path).run_once(5.0, 0)
     assert losses["weights_30_least"] < losses["weights_30"] < losses["weights_30_most"]
     assert "cap_30" not in losses  # The table has one column without a bound.
 
@@ -168,7 +168,7 @@ def test_a_recommender_is_trained_on_ratings(tmp_path: Path) -> None:
     rows = [(u, f, rng.integers(1, 6)) for u in range(80) for f in rng.choice(40, 12, replace=False)]
     (tmp_path / "ratings.dat").write_text("\n".join(f"{u}::{f}::{r}::0" for u, f, r in rows))
     runs = {
-        key: build(key, tmp_path).run for key, build in on_data.BUILDERS.items() if key.startswith("krichene")
+        key: build(key, tmp_path).run_once for key, build in on_data.BUILDERS.items() if key.startswith("krichene")
     }
     over_epsilon = runs["krichene-figure-1"](20.0, 0)
     # Ratings from 1 to 5 drawn at random have a spread of √2, and no model of such noise errs by more than the range.
@@ -194,14 +194,14 @@ def test_the_command_prints_what_a_folder_has(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_stored_runs_are_read_as_they_were_written() -> None:
-    figure = named("amin-figure-3")
+    figure = find_figure("amin-figure-3")
     runs = figure.compute()
     assert runs is not None
     text = to_json(figure, runs)
     assert json.loads(text)["command"] == "make paper-figures"
     again = FigureRuns.read(figure, text)
     assert again.values == runs.values
-    np.testing.assert_allclose(again.over_runs.mean, runs.over_runs.mean, rtol=1e-6)
+    np.testing.assert_allclose(again.summary.mean, runs.summary.mean, rtol=1e-6)
 
 
 def test_the_documentation_is_made_of_the_list() -> None:

@@ -491,7 +491,6 @@ def _accepted(of: Question, values: Mapping[str, Any], empty: Collection[str]) -
         {name: option}
         for name, declared in of.fields.items()
         for option in (declared.options or ())
-        if name in values
     ]
     # Nothing is compared with what is empty, nor with an end of a range that nobody entered.
     base = {name: value if name == "epsilon" else math.nan for name, value in stand_ins.items()}

@@ -18,7 +18,7 @@ from dpcore.multitask.descent import (
     compute_strongly_convex_rates,
     fit_descent,
 )
-from dpcore.multitask.examples import Examples, TestExamples, clip_rows
+from dpcore.multitask.examples import Examples, EvaluationExamples, clip_rows
 from dpcore.multitask.problem import TaskProblem
 from dpcore.multitask.ridge import RidgeSettings, compute_weighted_sums, fit_ridge, perturb, solve_sums
 
@@ -260,7 +260,7 @@ def test_clip_rows_and_test_error_by_hand() -> None:
     np.testing.assert_allclose(
         clip_rows(np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]]), 1.0), [[0.6, 0.8], [0.3, 0.4], [0.0, 0.0]]
     )
-    held = TestExamples(np.array([0, 1]), np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([1.0, 0.0]))
+    held = EvaluationExamples(np.array([0, 1]), np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([1.0, 0.0]))
     # Predictions 4 and 2: errors 3 and 2.
     found = held.root_mean_squared_error(np.array([[4.0, 0.0], [0.0, 1.0]]))
     assert found == pytest.approx(math.sqrt((9 + 4) / 2))

@@ -267,7 +267,7 @@ def test_values_outside_the_range_are_clamped_row_by_row(tmp_path, small_bytes) 
         data = count(source, roles, Disclosure.PUBLIC).dataset
         parameters = PerGroupParameters(2.0, Statistic.MEAN, lower=lower, upper=upper)
         found[name] = build_answer(data, parameters)
-    raw, clipped = (found[name].found for name in ("raw", "clipped"))
+    raw, clipped = (found[name].solution for name in ("raw", "clipped"))
     for array in ("rows", "group_codes", "user_codes"):
         np.testing.assert_array_equal(
             getattr(raw.problem.pairs, array), getattr(clipped.problem.pairs, array)

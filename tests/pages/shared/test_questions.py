@@ -174,7 +174,7 @@ def test_a_refused_field_is_named_as_on_the_page():
     )
     items, ridge = (problem.sentence for problem in problems)
     assert items.startswith("The number of items per user must be a whole number")
-    assert ridge.startswith("User_ridge must lie")  # whatever has no name keeps its own
+    assert ridge.startswith("The ridge of users must lie")  # as the field is declared
 
 
 @pytest.mark.parametrize(
