@@ -55,7 +55,7 @@ def silenced(run: audit.Run) -> Iterator[None]:
 
         def __call__(self, *values: Any) -> Any:
             total = self._gradient(*values)
-            run.inputs[-2:] = [(None, np.asarray(total[name]).ravel().tolist()) for name in ("w", "b")]
+            run.inputs[-2:] = [(None, np.asarray(total[name]).ravel().tolist()) for name in values[0]]
             return jax.tree.map(jax.numpy.zeros_like, total)
 
     def constant(_: Any, shape: tuple[int, ...]) -> Any:
