@@ -120,14 +120,14 @@ class QuantileParameters:
             problems.between(1e-12, 0.499, gamma=self.gamma)
 
     def _check_quantiles(self, problems: Problems) -> None:
-        wanted = _numbers(problems, quantiles=self.quantiles)
-        if wanted is None:
+        levels = _numbers(problems, quantiles=self.quantiles)
+        if levels is None:
             return
-        if not 1 <= len(wanted) <= MAX_QUANTILES:
-            problems.add(f"ask for 1 to {MAX_QUANTILES} quantiles; got {len(wanted)}")
-        if len(set(wanted)) < len(wanted):
+        if not 1 <= len(levels) <= MAX_QUANTILES:
+            problems.add(f"ask for 1 to {MAX_QUANTILES} quantiles; got {len(levels)}")
+        if len(set(levels)) < len(levels):
             problems.add("a quantile is asked for twice")
-        for q in wanted:
+        for q in levels:
             if not 0.0 < q < 1.0:
                 problems.add(
                     f"a quantile lies strictly between 0 and 1 (the median is 0.5); got {wording.entered(q)}"
@@ -139,15 +139,15 @@ class QuantileParameters:
             BaseKind.NORMAL: ("center", "spread"),
             BaseKind.HISTOGRAM: ("edges", "masses"),
         }
-        before = len(problems.entries)
-        for kind, names in needed.items():
+        num_problems = len(problems.entries)
+        for base, names in needed.items():
             for name in names:
                 value = getattr(self, name)
-                if kind is self.base and value is None and kind is not BaseKind.UNIFORM:
-                    problems.add(f"{name} is needed for a {kind.value} base distribution")
-                elif kind is not self.base and value is not None:
-                    problems.add(f"{name} goes only with a {kind.value} base distribution")
-        if len(problems.entries) > before:
+                if base is self.base and value is None and base is not BaseKind.UNIFORM:
+                    problems.add(f"{name} is needed for a {base.value} base distribution")
+                elif base is not self.base and value is not None:
+                    problems.add(f"{name} goes only with a {base.value} base distribution")
+        if len(problems.entries) > num_problems:
             return
         if self.base is BaseKind.HISTOGRAM:
             edges = _numbers(problems, edges=self.edges)
@@ -159,7 +159,7 @@ class QuantileParameters:
             ends = {"mean of the base": self.center}
             problems.between(1e-9, LARGEST_VALUE, spread=self.spread)
         problems.between(-LARGEST_VALUE, LARGEST_VALUE, **ends)
-        if len(problems.entries) == before:
+        if len(problems.entries) == num_problems:
             with problems.collecting():
                 self.base_distribution()
 
@@ -243,8 +243,8 @@ class QuantileParameters:
             edges = np.array(_numbers(Problems(), edges=self.edges) or ())
             masses = np.array(_numbers(Problems(), masses=self.masses) or ())
         if (stretch, shift) != (1.0, 0.0):
-            middle, width = (edges[0] + edges[-1]) / 2.0, edges[-1] - edges[0]
-            edges = middle + stretch * (edges - middle) + shift * width
+            midpoint, width = (edges[0] + edges[-1]) / 2.0, edges[-1] - edges[0]
+            edges = midpoint + stretch * (edges - midpoint) + shift * width
         return HistogramBase(edges, masses)
 
     def rank_bound(self, histogram: ContributionHistogram) -> RankBound:
@@ -265,9 +265,9 @@ class QuantileParameters:
         return trade_off_of(PUBLIC_ROWS, self._least_drawn, self.beta, self.gamma, self.population)
 
 
-def _numbers(problems: Problems, **named: str | None) -> list[float] | None:
+def _numbers(problems: Problems, **texts: str | None) -> list[float] | None:
     """The numbers of a text, parted by commas, semicolons or blanks; None, with the problem, where it has others."""
-    ((name, text),) = named.items()
+    ((name, text),) = texts.items()
     if text is not None and not isinstance(text, str):
         problems.add(f"{name} must be text, such as '0.25, 0.5'; got {quote(text)}")
         return None
@@ -277,7 +277,7 @@ def _numbers(problems: Problems, **named: str | None) -> list[float] | None:
     if len(text) > MAX_TEXT:
         problems.add(f"{name} has more than {MAX_TEXT} characters")
         return None
-    found = []
+    numbers = []
     for piece in re.split(r"[,;\s]+", text.strip().strip(",;")):
         try:
             number = float(piece)
@@ -286,5 +286,5 @@ def _numbers(problems: Problems, **named: str | None) -> list[float] | None:
         if not math.isfinite(number):
             problems.add(f"{name} must be finite numbers with commas between them; got {piece[:40]!r}")
             return None
-        found.append(number)
-    return found
+        numbers.append(number)
+    return numbers
