@@ -21,7 +21,7 @@ from dpcore.report.csv_files import write_columns
 def weights_csv(
     histogram: ContributionHistogram, weighting: WeightKind, bound: float, disclosure: Provenance
 ) -> str:
-    """Weights per distinct size for a quantile.
+    """Return the weights per distinct size for a quantile.
 
     Columns: ``size`` (rows per user), ``users``, ``rows_kept`` (of each such user, at random),
     ``row_weight`` (of a kept row), ``label``. Over the file, the sum of users * rows_kept * row_weight is 1.
@@ -54,7 +54,7 @@ def choice_json(
     choices: Sequence[QuantileChoice],
     outputs: Sequence[QuantileOutput],
 ) -> str:
-    """The question and its answer as JSON, indented, with a schema version.
+    """Return the question and its answer as JSON, indented, with a schema version.
 
     Args:
         dataset: With values.

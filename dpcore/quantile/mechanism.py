@@ -72,12 +72,12 @@ _SLACK = 1e-12  # F - q is a difference of rounded numbers: 0.55 - 0.5 > 0.05 in
 
 
 def assumptions(neighbours: Neighbours) -> tuple[str, ...]:
-    """What the answers rest on under a relation."""
+    """Return what the answers rest on under a relation."""
     return _PROTECTED[neighbours] + _ALWAYS
 
 
 def user_reach(quantile: float, neighbours: Neighbours) -> float:
-    """How far one user of weight 1 moves the score of a quantile q: max(q, 1 - q) if they come or go, else 1."""
+    """Return how far one user of weight 1 moves the score of a quantile q: max(q, 1 - q) if they come or go, else 1."""
     return max(quantile, 1.0 - quantile) if neighbours is Neighbours.ADD_OR_REMOVE_USER else 1.0
 
 
@@ -132,7 +132,7 @@ class QuantileProblem:
 
     @cached_property
     def rows(self) -> Rows:
-        """The rows, sorted; computed once."""
+        """Return the rows, sorted; computed once."""
         count = self.values.values.size
         subsamples = (
             _affordable(_ROWS_OF_SUBSAMPLES, count, SUBSAMPLES)
@@ -143,34 +143,34 @@ class QuantileProblem:
 
     @property
     def histogram(self) -> ContributionHistogram:
-        """Rows per user; public in this setting."""
+        """Return the rows per user; public in this setting."""
         return self.rows.histogram
 
     def with_epsilon(self, epsilon: float) -> QuantileProblem:
-        """The same question at another epsilon, without sorting again."""
+        """Return the same question at another epsilon, without sorting again."""
         return _with_rows(replace(self, epsilon=epsilon), self.rows)
 
     def under(self, neighbours: Neighbours) -> QuantileProblem:
-        """The same question with another relation, without sorting again."""
+        """Return the same question with another relation, without sorting again."""
         return _with_rows(replace(self, neighbours=neighbours), self.rows)
 
     def with_quantile(self, quantile: float) -> QuantileProblem:
-        """The same question for another quantile, without sorting again."""
+        """Return the same question for another quantile, without sorting again."""
         return _with_rows(replace(self, quantile=quantile), self.rows)
 
     def with_base(self, base: Base) -> QuantileProblem:
-        """The same question and the same subsamples under another base distribution; the rows are sorted again."""
+        """Get the same question and the same subsamples under another base distribution; the rows are sorted again."""
         changed = replace(self, base=base)
         # Random orders are of rows sorted by value, which no base changes.
         return _with_rows(changed, changed.rows.with_draws(self.rows.draws))
 
     def with_subsamples(self, subsamples: int) -> QuantileProblem:
-        """The same question with the figures of a cap averaged over so many subsamples, without sorting again."""
+        """Get the same question with the figures of a cap averaged over so many subsamples, without sorting again."""
         rows = self.rows.with_draws(replace(self.rows.draws, count=subsamples))
         return _with_rows(replace(self, subsamples=subsamples), rows)
 
     def largest_move(self, bound: float) -> float:
-        """How far one user moves the weighted rank, counted from q, at most."""
+        """Return how far one user moves the weighted rank, counted from q, at most."""
         if self.neighbours is Neighbours.REPLACE_VALUES:
             return self.rows.largest_user_weight(bound)
         # Whoever comes may have more rows than anybody who is there: it is the bound that holds them.
@@ -178,16 +178,16 @@ class QuantileProblem:
         return bound * reach / float(self.histogram.kept_rows(bound))
 
     def thinned(self) -> QuantileProblem:
-        """The same question for weights by user, on `ThinRows`."""
+        """Return the same question for weights by user, on `ThinRows`."""
         return _with_rows(replace(self), ThinRows(self.values, self.base, self.quantile))
 
     def on_search_subsamples(self) -> QuantileProblem:
-        """The same question on the subsamples of a search, none of which is its own."""
+        """Return the same question on the subsamples of a search, none of which is its own."""
         return _with_rows(replace(self), self.rows.for_search)
 
 
 def _with_rows(problem: QuantileProblem, rows: Rows) -> QuantileProblem:
-    """The problem, its rows known: to sort them takes most of the time of a question."""
+    """Return the problem, its rows known: to sort them takes most of the time of a question."""
     object.__setattr__(problem, "rows", rows)
     return problem
 
@@ -399,12 +399,12 @@ class QuantileOutput:
 
     @cached_property
     def log_probability(self) -> FloatArray:
-        """Log probability that the answer falls in each interval, shape (k,)."""
+        """Return the log probability that the answer falls in each interval, shape (k,)."""
         return np.asarray(self.log_base + self.log_tilt)
 
     @cached_property
     def probability(self) -> FloatArray:
-        """Probability of each interval, shape (k,); underflows to 0 where it is below 1e-308."""
+        """Return the probability of each interval, shape (k,); underflows to 0 where it is below 1e-308."""
         return np.asarray(np.exp(self.log_probability))
 
     @cached_property
@@ -419,19 +419,19 @@ class QuantileOutput:
         return np.clip(np.searchsorted(self.edges, y, side="right") - 1, 0, self.edges.size - 2)
 
     def log_density(self, y: npt.ArrayLike) -> FloatArray:
-        """Log density of the answer at y, of its shape; at a value that of the interval to the right."""
+        """Return the log density of the answer at y, of its shape; at a value that of the interval to the right."""
         points = np.asarray(y, dtype=np.float64)
         return np.asarray(self.base.log_density(points) + self.log_tilt[self._interval(points)])
 
     def cdf(self, y: npt.ArrayLike) -> FloatArray:
-        """Probability that the answer is at most y, of the shape of y."""
+        """Return the probability that the answer is at most y, of the shape of y."""
         points = np.asarray(y, dtype=np.float64)
         k = self._interval(points)
         partial = np.exp(self.base.log_mass(self.edges[k], points) + self.log_tilt[k])
         return np.asarray(np.minimum(self._cumulative[k] + partial, 1.0))
 
     def answer_at(self, shares: npt.ArrayLike) -> FloatArray:
-        """Quantiles of the answer's own distribution; ``shares`` in (0, 1), any shape."""
+        """Return the quantiles of the answer's own distribution; ``shares`` in (0, 1), any shape."""
         u = np.asarray(shares, dtype=np.float64)
         k = np.clip(np.searchsorted(self._cumulative, u, side="left") - 1, 0, self.probability.size - 1)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -447,28 +447,28 @@ class QuantileOutput:
 
     @cached_property
     def mean(self) -> float:
-        """Expected answer, in the values' unit."""
+        """Return the expected answer, in the values' unit."""
         return float(self.probability @ self.base.mean_between(self.edges[:-1], self.edges[1:]))
 
     @cached_property
     def expected_rank_error(self) -> float:
-        """E|F(answer) - q|, over the noise and over the subsamples."""
+        """Return E|F(answer) - q|, over the noise and over the subsamples."""
         return float(np.mean(self.subsample_errors))
 
     @cached_property
     def least_rank_error(self) -> float:
-        """The least |F(y) - q| where the base has mass: what ties alone cost, at any epsilon."""
+        """Return the least |F(y) - q| where the base has mass: what ties alone cost, at any epsilon."""
         return float(np.min(self._rank_error[self.log_base > -np.inf]))
 
     def probability_within(self, distances: npt.ArrayLike) -> FloatArray:
-        """P(|F(answer) - q| <= t), for t of any shape; t may fall short by 1e-12."""
+        """Return P(|F(answer) - q| <= t), for t of any shape; t may fall short by 1e-12."""
         order = np.argsort(self._rank_error, kind="stable")
         cumulated = np.concatenate(([0.0], np.minimum(np.cumsum(self.probability[order]), 1.0)))
         t = np.asarray(distances, dtype=np.float64) + _SLACK
         return np.asarray(cumulated[np.searchsorted(self._rank_error[order], t, side="right")])
 
     def binned_density(self, low: float, high: float, bins: int) -> tuple[FloatArray, FloatArray]:
-        """Mean density on equal bins, for drawing: (edges, density), shapes (bins + 1,) and (bins,)."""
+        """Return the mean density on equal bins, for drawing: (edges, density), shapes (bins + 1,) and (bins,)."""
         edges = np.linspace(low, high, bins + 1)
         return edges, np.diff(self.cdf(edges)) / np.diff(edges)
 
@@ -497,7 +497,7 @@ class QuantileOutput:
 
 
 def output(problem: QuantileProblem, weighting: WeightKind, bound: float) -> QuantileOutput:
-    """The exact distribution of the answer under a bound h.
+    """Return the exact distribution of the answer under a bound h.
 
     Args:
         problem: The question.
@@ -516,7 +516,7 @@ def output(problem: QuantileProblem, weighting: WeightKind, bound: float) -> Qua
 def outputs(
     problems: Sequence[QuantileProblem], weighting: WeightKind, bound: float
 ) -> tuple[QuantileOutput, ...]:
-    """`output` for questions on the same rows (see `QuantileProblem.with_quantile`), which are ranked once."""
+    """Return `output` for questions on the same rows (see `QuantileProblem.with_quantile`), which are ranked once."""
     checked_bound(weighting, bound)
     rows = problems[0].rows
     w, subsamples = rows.largest_user_weight(bound), rows.subsamples_for(weighting, bound)
@@ -552,7 +552,7 @@ def outputs(
 
 
 def subsample_errors(problems: Sequence[QuantileProblem], weighting: WeightKind, bound: float) -> FloatArray:
-    """E|F(answer) - q| under each subsample, mean over questions on the same rows, shape (subsamples,).
+    """Return E|F(answer) - q| under each subsample, mean over questions on the same rows, shape (subsamples,).
 
     It computes what `outputs` does and keeps only the errors, which is what a search needs.
     """
@@ -588,7 +588,7 @@ def standard_error(errors: FloatArray, weighting: WeightKind, bound: float, rows
 def _tilted(
     problem: QuantileProblem, ranks: FloatArray, move: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(log tilt, log of what makes it a density, expected rank error) for ranks of shape (subsamples, k)."""
+    """Return (log tilt, log of what makes it a density, expected rank error) for ranks of shape (subsamples, k)."""
     rows = problem.rows
     # Epasto et al. 2020, algorithm 4: density proportional to nu(y) exp(-epsilon |rank(y) - q| / (2 W)), W the
     # largest move. In place, since the arrays of one block are as large as the processor's cache (`_SUBSAMPLE_CELLS`).

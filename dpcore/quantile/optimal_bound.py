@@ -268,7 +268,7 @@ def base_errors(
     should_stop: ShouldStop = never,
     quantiles: Sequence[float] | None = None,
 ) -> FloatArray:
-    """E|F(answer) - q| under each of several base distributions, in place of the problem's own.
+    """Return E|F(answer) - q| under each of several base distributions, in place of the problem's own.
 
     Args:
         problem: The question.
@@ -295,7 +295,7 @@ def base_errors(
 
 
 def base_mass(problem: QuantileProblem, alpha: float) -> float:
-    """The beta of assumption 1 on the given values: nu{y : |F(y) - q| <= alpha}. As private as they are.
+    """Return the beta of assumption 1 on the given values: nu{y : |F(y) - q| <= alpha}. As private as they are.
 
     A base distribution that gives little mass to where the quantile lies hurts: the answer pays
     (2 W / epsilon) ln(1 / beta) in rank. With ties it can be 0.
@@ -314,7 +314,7 @@ def base_mass(problem: QuantileProblem, alpha: float) -> float:
 
 
 def trade_off_of(rows: float, epsilon: float, beta: float, gamma: float, population: bool) -> float:
-    """A of `RankBound.trade_off` for so many rows; public where ``rows`` is."""
+    """Return A of `RankBound.trade_off` for so many rows; public where ``rows`` is."""
     log_rows, log_good = math.log(2.0 * rows) - math.log(gamma), -math.log(gamma) - math.log(beta)
     weighted = epsilon**2 * log_rows / (8.0 * log_good**2)
     return 4.0 * weighted if population else weighted
@@ -367,12 +367,12 @@ class RankBound:
 
     @property
     def _log_good(self) -> float:
-        """ln(1 / (gamma beta)), above 0."""
+        """Return ln(1 / (gamma beta)), above 0."""
         return -math.log(self.gamma) - math.log(self.beta)
 
     @property
     def _log_rows(self) -> float:
-        """ln(2 n / gamma)."""
+        """Return ln(2 n / gamma)."""
         return math.log(2.0 * self.histogram.num_rows) - math.log(self.gamma)
 
     @property
@@ -386,7 +386,7 @@ class RankBound:
         return trade_off_of(rows, self.epsilon, self.beta, self.gamma, self.population)
 
     def value(self, weighting: WeightKind, bounds: npt.ArrayLike) -> FloatArray:
-        """The bound at each h > 0 (any shape)."""
+        """Return the bound at each h > 0 (any shape)."""
         falling, rising = self.parts(weighting, bounds)
         return np.asarray(falling + rising)
 
@@ -410,6 +410,6 @@ class RankBound:
         return np.asarray(self.alpha + times * eta), np.asarray(rising)
 
     def best(self, weighting: WeightKind) -> weights.Optimum:
-        """The best bound for the trade-off form, exactly, with a certificate for that form."""
+        """Return the best bound for the trade-off form, exactly, with a certificate for that form."""
         solve = weights.best_smooth if weighting is WeightKind.SMOOTH else weights.best_cap
         return solve(self.histogram, self.trade_off)

@@ -53,7 +53,7 @@ class BoundFrom(enum.Enum):
 
 
 def choose_defaults(data: Dataset) -> Mapping[str, Any]:
-    """What holds of these data where nobody says otherwise, by setting of `QuantileParameters`.
+    """Return what holds of these data where nobody says otherwise, by setting of `QuantileParameters`.
 
     A bound that is read off private values leaks, and so do the numbers of rows of private users: their bound comes
     from the counts, and these are protected too.
@@ -184,7 +184,7 @@ class QuantileParameters:
 
     @property
     def answer_range(self) -> tuple[float, float] | None:
-        """(lowest, highest) answer that can come out; None where any can."""
+        """Return (lowest, highest) answer that can come out, or None if any can."""
         if self.base is BaseKind.NORMAL:
             return None
         edges = self.base_distribution().breaks
@@ -192,17 +192,17 @@ class QuantileParameters:
 
     @property
     def asked(self) -> tuple[float, ...]:
-        """The quantiles, ascending."""
+        """Return the quantiles, ascending."""
         return tuple(sorted(_numbers(Problems(), quantiles=self.quantiles) or ()))
 
     @property
     def epsilon_each(self) -> float:
-        """The even part of epsilon that each quantile takes."""
+        """Return the even part of epsilon that each quantile takes."""
         return self.epsilon / len(self.asked)
 
     @property
     def protects_users(self) -> bool:
-        """Whether a user's presence and number of rows are protected, too."""
+        """Return True if a user's presence and number of rows are protected, too."""
         return self.neighbours is Neighbours.ADD_OR_REMOVE_USER
 
     def drawn_epsilon(self, quantile: float) -> float:
@@ -219,11 +219,11 @@ class QuantileParameters:
 
     @property
     def kind(self) -> WeightKind:
-        """What to compute with; without a bound both kinds are the same."""
+        """Return what to compute with; without a bound both kinds are the same."""
         return WeightKind.CAP if self.weighting is Weighting.CAP else WeightKind.SMOOTH
 
     def base_distribution(self, stretch: float = 1.0, shift: float = 0.0) -> Base:
-        """The base distribution nu, or a poorer one.
+        """Return the base distribution nu, or a poorer one.
 
         Args:
             stretch: How many times as wide it is made about its middle.
@@ -248,7 +248,7 @@ class QuantileParameters:
         return HistogramBase(edges, masses)
 
     def rank_bound(self, histogram: ContributionHistogram) -> RankBound:
-        """The paper's bound on the error of each quantile, from the numbers of rows alone."""
+        """Return the paper's bound on the error of each quantile, from the numbers of rows alone."""
         rows = PUBLIC_ROWS if self.protects_users else None
         return RankBound(
             histogram, self._least_drawn, self.alpha, self.beta, self.gamma, self.population, rows
@@ -261,7 +261,7 @@ class QuantileParameters:
 
     @property
     def public_trade_off(self) -> float:
-        """A of the best bound from counts, with `PUBLIC_ROWS` rows: no data are needed for it."""
+        """Return A of the best bound from counts, with `PUBLIC_ROWS` rows: no data are needed for it."""
         return trade_off_of(PUBLIC_ROWS, self._least_drawn, self.beta, self.gamma, self.population)
 
 

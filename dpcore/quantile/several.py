@@ -62,7 +62,7 @@ def sample_answers(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> SampledAnswers:
-    """`SeveralOutputs.sample` block by block.
+    """Return `SeveralOutputs.sample` block by block.
 
     Args:
         together: From `several`.
@@ -90,7 +90,7 @@ def sample_answers(
 def several(
     problem: QuantileProblem, quantiles: npt.ArrayLike, weighting: WeightKind, bound: float
 ) -> SeveralOutputs:
-    """Distributions of several quantiles at once, epsilon split evenly (basic composition).
+    """Return the distributions of several quantiles at once, epsilon split evenly (basic composition).
 
     Args:
         problem: The question; its own ``quantile`` does not matter, its epsilon is for all together.
@@ -109,7 +109,7 @@ def several(
 
 
 def split(problem: QuantileProblem, quantiles: npt.ArrayLike) -> list[QuantileProblem]:
-    """The questions for several quantiles of the same rows, epsilon split evenly."""
+    """Return the questions for several quantiles of the same rows, epsilon split evenly."""
     levels = np.asarray(quantiles, dtype=np.float64)
     share_problem = problem.with_epsilon(problem.epsilon / levels.size)
     return [share_problem.with_quantile(float(q)) for q in levels]

@@ -14,7 +14,7 @@ from dpcore.quantile.parameters import Weighting
 
 
 def of_quantile(solution: QuantileFound, dataset: Dataset) -> CodeChoice | None:
-    """The bound in use first, then the best of the other kind, then the person's own."""
+    """Return the bound in use first, then the best of the other kind, then the person's own."""
     p = solution.parameters
     low, high = _ends(solution)
     base = of_data(dataset) | {"lower": low, "upper": high, "quantiles": p.asked, "neighbours": p.neighbours}

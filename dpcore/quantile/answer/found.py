@@ -39,18 +39,18 @@ class Choices:
     cap: QuantileChoice
 
     def of(self, weighting: WeightKind) -> QuantileChoice:
-        """The choice of one kind."""
+        """Return the choice of one kind."""
         return self.smooth if weighting is WeightKind.SMOOTH else self.cap
 
     @property
     def tried(self) -> tuple[int, int]:
-        """How many bounds were tried, smooth and cap."""
+        """Return how many bounds were tried, smooth and cap."""
         smooth, cap = (int(np.sum(~np.isnan(choice.tried.rank_error))) for choice in (self.smooth, self.cap))
         return smooth, cap
 
     @property
     def cancelled(self) -> bool:
-        """Whether either search was stopped."""
+        """Return True if either search was stopped."""
         return self.smooth.cancelled or self.cap.cancelled
 
 
@@ -60,7 +60,7 @@ def search(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> Choices:
-    """The best bound of both kinds."""
+    """Return the best bound of both kinds."""
 
     def subprogress(start: float) -> Progress:
         return lambda share: progress(start + share / 2.0)
@@ -78,7 +78,7 @@ NOT_COMPARED = ("own_bound",)
 
 
 def against_epsilon(data: Dataset, parameters: QuantileParameters) -> BoundComparison | str:
-    """The bound of the answer and its rank error at any epsilon: that from counts, where the answer takes that."""
+    """Get the bound of the answer and its rank error at any epsilon: that from counts, where the answer takes that."""
     if data.values is None:
         return "A quantile needs values, and these data have none."
     if parameters.weighting is Weighting.NONE:
@@ -141,27 +141,27 @@ class QuantileFound:
 
     @property
     def outputs(self) -> tuple[QuantileOutput, ...]:
-        """The answers' distributions."""
+        """Return the answers' distributions."""
         return self.together.outputs
 
     @property
     def rank_error(self) -> float:
-        """Expected rank error at the bound in use, mean over the quantiles and the subsamples."""
+        """Return the expected rank error at the bound in use, mean over the quantiles and the subsamples."""
         return mean_error(self.together)
 
     @property
     def subsample_errors(self) -> FloatArray:
-        """The same under each subsample; one entry where none matters."""
+        """Return the same under each subsample; one entry where none matters."""
         return np.asarray(np.mean([output.subsample_errors for output in self.outputs], axis=0))
 
     @property
     def standard_error(self) -> float:
-        """Standard error of ``rank_error`` over the subsamples; 0 where none matters."""
+        """Return the standard error of ``rank_error`` over the subsamples; 0 where none matters."""
         return standard_error(self.subsample_errors, self.kind, self.bound, self.problem.rows)
 
     @property
     def unbounded_error(self) -> float:
-        """The same without a bound."""
+        """Return the same without a bound."""
         return mean_error(self.unbounded)
 
     @property
@@ -182,22 +182,22 @@ class QuantileFound:
 
     @property
     def least_error(self) -> float:
-        """What ties alone cost, mean over the quantiles."""
+        """Return what ties alone cost, mean over the quantiles."""
         return float(np.mean([output.least_rank_error for output in self.outputs]))
 
     @property
     def ties(self) -> bool:
-        """Whether no answer can come as close as one row: values tie, or the base has no mass there."""
+        """Return True if no answer can come as close as one row: values tie, or the base has no mass there."""
         return self.least_error > 1.0 / self.problem.histogram.num_rows
 
     @property
     def exact(self) -> tuple[float, ...]:
-        """The exact quantiles of the values."""
+        """Return the exact quantiles of the values."""
         return tuple(self.problem.rows.value_at(q) for q in self.parameters.asked)
 
 
 def mean_error(together: SeveralOutputs) -> float:
-    """Expected rank error, mean over the quantiles and the subsamples."""
+    """Return the expected rank error, mean over the quantiles and the subsamples."""
     return float(np.mean([output.expected_rank_error for output in together.outputs]))
 
 
@@ -250,13 +250,13 @@ def find(
 
 
 def bound_limits(solution: QuantileFound) -> tuple[float, float]:
-    """(from, to) of the bound's axis."""
+    """Return (from, to) of the bound's axis."""
     ends = choose_curve_bounds(solution.problem.histogram)
     return float(ends[0]), float(ends[-1])
 
 
 def window(solution: QuantileFound) -> tuple[tuple[float, float], tuple[float, float]]:
-    """(from, to) on the values' axis: what to show first, and the widest range that is offered.
+    """Return (from, to) on the values' axis: what to show first, and the widest range that is offered.
 
     Both depend on values, quantiles and base only, so that they do not move with epsilon or the bound.
     """
@@ -275,7 +275,7 @@ def window(solution: QuantileFound) -> tuple[tuple[float, float], tuple[float, f
 
 
 def near_grid() -> FloatArray:
-    """Distances in rank to show, log-spaced."""
+    """Return the distances in rank to show, log-spaced."""
     return np.geomspace(1e-4, 0.5, 160)
 
 
@@ -287,7 +287,7 @@ class Poorer(enum.Enum):
 
 
 def poorer_bases(parameters: QuantileParameters, how: Poorer) -> tuple[FloatArray, list[Base]]:
-    """How far the base is moved or how many times as wide it is, and the bases."""
+    """Return how far the base is moved or how many times as wide it is, and the bases."""
     if how is Poorer.WIDER:
         return np.array(STRETCHES), [parameters.base_distribution(stretch=x) for x in STRETCHES]
     return np.array(SHIFTS), [parameters.base_distribution(shift=x) for x in SHIFTS]

@@ -10,7 +10,7 @@ from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
 
 
 def methods(solution: QuantileFound, data: Dataset) -> Methods:
-    """The bound in use and its rank error; of rows without a bound that error alone."""
+    """Describe the bound in use and its rank error; of rows without a bound that error alone."""
     p = solution.parameters
     text = (
         "The answer was drawn with a density proportional to the public base distribution times exp(−ε d / "

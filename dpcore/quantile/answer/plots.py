@@ -37,7 +37,7 @@ KINDS = (
 
 
 def errors(solution: QuantileFound, data: Dataset) -> Plot:
-    """The main figure: expected rank error against the bound, with the best of each kind."""
+    """Return the main figure: expected rank error against the bound, with the best of each kind."""
     searches = [(name.lower(), solution.choices.of(weighting).tried) for weighting, name, *_ in KINDS]
     done = [~np.isnan(candidates.rank_error) for _, candidates in searches]
     heights = [
@@ -212,7 +212,7 @@ def near(solution: QuantileFound, data: Dataset) -> Plot:
 
 
 def paper(solution: QuantileFound, data: Dataset) -> Plot:
-    """The paper's bound against h for both kinds, with the best h of its trade-off form."""
+    """Return the paper's bound against h for both kinds, with the best h of its trade-off form."""
     histogram = solution.problem.histogram
     bound, h = solution.parameters.rank_bound(histogram), choose_curve_bounds(histogram)
     columns: dict[str, FloatArray] = {"bound": h}
@@ -238,7 +238,7 @@ def paper(solution: QuantileFound, data: Dataset) -> Plot:
 def poorer(
     solution: QuantileFound, how: Poorer, steps: FloatArray, errors: FloatArray, data: Dataset
 ) -> Plot:
-    """Expected rank error as the base distribution gets poorer; ``steps`` and ``errors`` of shape (k,)."""
+    """Return the expected rank error as the base distribution gets poorer; ``steps`` and ``errors`` of shape (k,)."""
     wider = how is Poorer.WIDER
     column = "times_as_wide" if wider else "moved_by_widths"
     worst = wording.percent(float(np.nanmax(errors, initial=0.0)))

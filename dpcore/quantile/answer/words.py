@@ -20,7 +20,7 @@ KIND_NAMES = {WeightKind.SMOOTH: "smooth weights", WeightKind.CAP: "bounded rows
 
 
 def asked_for(parameters: QuantileParameters) -> str:
-    """What is asked for, in words: the median, the 0.9-quantile, 3 quantiles."""
+    """Say what is asked for, in words: the median, the 0.9-quantile, 3 quantiles."""
     quantiles = parameters.asked
     if len(quantiles) > 1:
         return f"{len(quantiles)} quantiles"
@@ -28,7 +28,7 @@ def asked_for(parameters: QuantileParameters) -> str:
 
 
 def true_one(parameters: QuantileParameters) -> str:
-    """What the answer is compared with."""
+    """Say what the answer is compared with."""
     return "the true ones" if len(parameters.asked) > 1 else "the true one"
 
 
@@ -38,13 +38,13 @@ def name_of(q: float) -> str:
 
 
 def with_spread(error: float, standard_error: float) -> str:
-    """A rank error, followed by the standard error of its average over subsamples where there is one."""
+    """Return a rank error, followed by the standard error of its average over subsamples where there is one."""
     spread = f" ± {wording.percent(standard_error)}" if standard_error > 0.0 else ""
     return f"{wording.percent(error, 3)}{spread}"
 
 
 def headline(solution: QuantileFound) -> str:
-    """What to do."""
+    """Say what to do."""
     p = solution.parameters
     if p.weighting is Weighting.NONE:
         return f"Set a bound: let no user weigh more than {wording.counted(solution.choices.smooth.bound, 'row')}."
@@ -55,7 +55,7 @@ def headline(solution: QuantileFound) -> str:
 
 
 def numbers(solution: QuantileFound) -> tuple[Number, ...]:
-    """The bound, its rank error, and that without a bound."""
+    """Return the bound, its rank error, and that without a bound."""
     p = solution.parameters
     note = expected = "of rows, expected"
     if solution.standard_error > 0.0:
@@ -113,7 +113,7 @@ LEAKS = "Your data are private: the figures here are computed from the values. D
 
 
 def detail(solution: QuantileFound, dataset: Dataset, brief: bool = False) -> str:
-    """What changes how the headline is to be read, most important first; ``brief`` where more stands before it."""
+    """Say what changes how the headline is to be read, most important first; ``brief`` where more stands before it."""
     p, sentences = solution.parameters, []
     from_values = p.bound_from is BoundFrom.VALUES and p.weighting is not Weighting.NONE
     if dataset.is_private:
@@ -135,7 +135,7 @@ def detail(solution: QuantileFound, dataset: Dataset, brief: bool = False) -> st
 
 
 def facts(solution: QuantileFound) -> dict[str, str]:
-    """What stands behind the choice, a sentence each."""
+    """Say what stands behind the choice, a sentence each."""
     entries: dict[str, str] = {}
     choice = solution.choices.of(solution.kind)
     for output, true in zip(solution.outputs, solution.exact, strict=True):
@@ -198,7 +198,7 @@ def _unbounded(parameters: QuantileParameters) -> str:
 
 
 def _guarantees(solution: QuantileFound) -> dict[str, str]:
-    """What the same draws guarantee under the other relation."""
+    """Say what the same draws guarantee under the other relation."""
     p, bound = solution.parameters, solution.bound
     other = format_rounded_up(p.epsilon_of_other)
     if p.protects_users:
@@ -216,7 +216,7 @@ def _guarantees(solution: QuantileFound) -> dict[str, str]:
 
 
 def _near(solution: QuantileFound) -> str:
-    """A sentence where cap and smooth weights differ by at most two standard errors; empty elsewhere."""
+    """Return a sentence where cap and smooth weights differ by at most two standard errors; empty elsewhere."""
     smooth, cap = solution.choices.smooth, solution.choices.cap
     close = abs(smooth.rank_error - cap.rank_error) <= 2.0 * cap.standard_error
     return (
@@ -227,7 +227,7 @@ def _near(solution: QuantileFound) -> str:
 
 
 def _subsamples(solution: QuantileFound) -> dict[str, str]:
-    """What the figures of a cap are averages of, and how far single subsamples differ."""
+    """Say what the figures of a cap are averages of, and how far single subsamples differ."""
     cap = solution.choices.cap
     if not max(cap.standard_error, solution.standard_error) > 0.0:
         return {}
@@ -249,7 +249,7 @@ def _subsamples(solution: QuantileFound) -> dict[str, str]:
 
 
 def proofs(solution: QuantileFound) -> tuple[Proof, ...]:
-    """What is proved of the best bounds, and how their searches ended."""
+    """Say what is proved of the best bounds, and how their searches ended."""
     return (
         ("Smooth weights", solution.choices.smooth.certificate, solution.choices.smooth.ended),
         ("Bounded rows", solution.choices.cap.certificate, solution.choices.cap.ended),
@@ -258,7 +258,7 @@ def proofs(solution: QuantileFound) -> tuple[Proof, ...]:
 
 
 def base(solution: QuantileFound) -> str:
-    """What assumption 1 of the paper comes to on these values."""
+    """Say what assumption 1 of the paper comes to on these values."""
     alpha, items = solution.parameters.alpha, []
     for problem in split(solution.problem, solution.parameters.asked):
         beta = optimal_bound.base_mass(problem, alpha)
@@ -279,7 +279,7 @@ def base(solution: QuantileFound) -> str:
 
 
 def paper(solution: QuantileFound) -> str:
-    """What the paper's bound comes to, and what its best bound costs on these values."""
+    """Say what the paper's bound comes to, and what its best bound costs on these values."""
     bound = solution.parameters.rank_bound(solution.problem.histogram)
     value = float(bound.value(solution.kind, solution.counts_bound))
     beyond = " (a bound above 1 says nothing about the error, but the best bound by it can still be used)"
@@ -296,12 +296,12 @@ MOST = 0.95
 
 
 def outside(share: float) -> str:
-    """A sentence saying that the figure leaves much of the distribution out."""
+    """Return a sentence saying that the figure leaves much of the distribution out."""
     return f"{wording.percent(share)} of the answers fall outside the values shown: widen them under *Values shown*."
 
 
 def poorer(solution: QuantileFound, how: Poorer) -> str:
-    """What the figure of poorer bases shows, and where the error becomes large."""
+    """Say what the figure of poorer bases shows, and where the error becomes large."""
     if how is Poorer.MOVED:
         return (
             "ν is moved by a share of its own width; everything else stays as above. Once the quantile lies outside ν "
@@ -319,7 +319,7 @@ def poorer(solution: QuantileFound, how: Poorer) -> str:
 
 
 def samples(solution: QuantileFound, sampled: SampledAnswers) -> tuple[str, ...]:
-    """Mean and spread of the simulated answers beside the exact mean, per quantile."""
+    """Return the mean and spread of the simulated answers beside the exact mean, per quantile."""
     several = len(solution.outputs) > 1
     order = " The answers are put in order, which the exact mean does not count." if several else ""
     sentences = []
