@@ -44,7 +44,7 @@ _WRITERS_OF_SEVERAL = {
 
 
 def write(choice: Choice | Several, library: Library) -> Code:
-    """The choice, or several releases from one budget, in one library's words; same input, same text."""
+    """Return the choice, or several releases from one budget, in one library's words; same input, same text."""
     if isinstance(choice, Several):
         return _WRITERS_OF_SEVERAL[library](choice)
     return _WRITERS[library](choice)

@@ -121,7 +121,7 @@ class Rule:
     ends: tuple[float, float]
 
     def words(self, bound: float) -> str:
-        """How users are bounded."""
+        """Return how users are bounded."""
         short = f", gradients of rows shortened to {self.clip!r}" if self.clip < 1.0 else ""
         return {
             "followed": "users' sums of gradients clipped at a bound that follows a private quantile of them",
@@ -326,18 +326,18 @@ class Choice:
 
     @property
     def grows(self) -> bool:
-        """Whether smooth weights grow otherwise than with a user's rows."""
+        """Return True if smooth weights grow otherwise than with a user's rows."""
         plain = (self.weight_of_rows, self.weight_of_users) == (1.0, 0.0)
         return not plain and self.released is Released.MEAN and self.threshold is not None
 
     @property
     def is_private(self) -> bool:
-        """Whether the bound was computed from private data."""
+        """Return True if the bound was computed from private data."""
         return self.disclosure is Disclosure.PRIVATE
 
     @property
     def of_public_data(self) -> bool:
-        """Whether the data are public, so that a program may read their groups off them.
+        """Return True if the data are public, so that a program may read their groups off them.
 
         What a release says of private data is public, but not the data themselves.
         """
@@ -345,12 +345,12 @@ class Choice:
 
     @property
     def read_as(self) -> TableLayout:
-        """How programs read the data; as a file of that name usually is where nobody knows."""
+        """Return how programs read the data; as a file of that name usually is where nobody knows."""
         return self.layout or TableLayout((FileLayout.by_name(self.file),))
 
     @property
     def number_columns(self) -> tuple[str, ...]:
-        """The columns that programs read as numbers."""
+        """Return the columns that programs read as numbers."""
         if self.released in MODELS:
             further = () if self.training is None else tuple(name for name, _ in self.training.numbers)
             return tuple(dict.fromkeys((self.value_column, *further, *dict(self.read_as.numbers))))
@@ -364,7 +364,7 @@ class Choice:
 
     @property
     def public_counts(self) -> bool:
-        """Whether everybody's number of rows is taken as public."""
+        """Return True if everybody's number of rows is taken as public."""
         return self.neighbours is Neighbours.REPLACE_VALUES
 
     @property
@@ -378,7 +378,7 @@ class Choice:
 
     @property
     def bound_words(self) -> str:
-        """The bound, as a phrase."""
+        """Return the bound, as a phrase."""
         if self.max_norm is not None:
             norm = "L1" if self.noise is NoiseKind.LAPLACE else "L2"
             how = "scaled" if self.scaled else "capped"

@@ -32,7 +32,7 @@ NOWHERE = "{library} trains no models; plain Python does, in NumPy."
 
 
 def write(choice: Choice) -> Code:
-    """The program in plain Python."""
+    """Return the program in plain Python."""
     of = choice.training
     assert of is not None
     numbers = ", ".join(f"{python_text(name)}: ({low!r}, {high!r})" for name, (low, high) in of.numbers)

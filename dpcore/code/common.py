@@ -62,7 +62,7 @@ def head(
 
 
 def _about_files(choice: Choice) -> list[str]:
-    """What a person must know before the program finds and reads the data."""
+    """Return what a person must know before the program finds and reads the data."""
     files = choice.read_as.files
     named = " and ".join(printable(file.name, 60) for file in files[:2])
     named += f" and {len(files) - 2} more" if len(files) > 2 else ""
@@ -137,7 +137,7 @@ def put_together(
     what: str = "",
     called: str = "",
 ) -> Code:
-    """The program with its head; no program where ``body`` is empty.
+    """Return the program with its head; no program where ``body`` is empty.
 
     ``what`` is as in `head`, and ``called`` names the file.
     """
@@ -154,7 +154,7 @@ def put_together(
 
 
 def with_readers(needs: str, choice: Choice) -> str:
-    """What to install, and what pandas needs besides for files of this kind."""
+    """Return what to install, and what pandas needs besides for files of this kind."""
     kinds = {file.kind for file in choice.read_as.files}
     further = {
         "pyarrow": FileKind.PARQUET in kinds or choice.released is Released.COEFFICIENTS,
@@ -165,7 +165,7 @@ def with_readers(needs: str, choice: Choice) -> str:
 
 
 def reading_differences(choice: Choice) -> list[str]:
-    """How the data are read: as Sweet Spot does, and where that ends."""
+    """Return how the data are read: as Sweet Spot does, and where that ends."""
     differences = []
     if choice.number_columns and not choice.of_public_data:
         differences.append(

@@ -43,7 +43,7 @@ class CodeChoice:
 
 
 def of_data(dataset: Dataset) -> dict[str, Any]:
-    """The fields of a `Choice` that come from the data; placeholders where they have no names."""
+    """Return the fields of a `Choice` that come from the data; placeholders where they have no names."""
     fields: dict[str, Any] = {"disclosure": dataset.provenance}
     if dataset.privacy_unit:
         fields |= {"privacy_unit": dataset.privacy_unit, "known_columns": True, "file": file_of(dataset)}
@@ -74,13 +74,13 @@ def one_group_column(dataset: Dataset) -> dict[str, Any]:
 
 
 def file_of(dataset: Dataset) -> str:
-    """What the data's file is called."""
+    """Return what the data's file is called."""
     named = {sample.title: f"sample_data/{sample.file_name}" for sample in samples.SAMPLES.values()}
     return named.get(dataset.name, dataset.name) or "events.csv"
 
 
 def forms(epsilon: float, base: Mapping[str, Any], forms: Iterable[Form]) -> CodeChoice | None:
-    """Those of the forms that can be written; None where none can."""
+    """Return those of the forms that can be written, or None if none can."""
     found = []
     for name, released, fields in forms:
         try:
@@ -91,10 +91,10 @@ def forms(epsilon: float, base: Mapping[str, Any], forms: Iterable[Form]) -> Cod
 
 
 def cap_form(rows: float) -> str:
-    """What a bound on rows is called."""
+    """Return what a bound on rows is called."""
     return f"Bound, {wording.counted(rows, 'row')}"
 
 
 def smooth_form(threshold: float) -> str:
-    """What smooth weights are called."""
+    """Return what smooth weights are called."""
     return f"Smooth weights, bound {wording.number(threshold)}"

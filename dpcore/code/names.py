@@ -20,5 +20,5 @@ from pathlib import Path
 
 
 def markdown_table() -> str:
-    """The table in Markdown."""
+    """Return the table in Markdown."""
     return Path(__file__).with_suffix(".md").read_text(encoding="utf-8").rstrip("\n")

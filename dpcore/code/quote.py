@@ -15,13 +15,13 @@ def printable(text: str, most: int = 200) -> str:
 
 
 def comment(sentence: str, prefix: str) -> list[str]:
-    """A sentence as comment lines; ``prefix`` is ``#`` or ``--``."""
+    """Return a sentence as comment lines; ``prefix`` is ``#`` or ``--``."""
     lines = textwrap.wrap(printable(sentence, 4000), WIDTH, break_long_words=False, break_on_hyphens=False)
     return [f"{prefix} {line}" for line in lines]
 
 
 def python_text(text: str) -> str:
-    """A Python string literal, in double quotes where that needs no escapes."""
+    """Return a Python string literal, in double quotes where that needs no escapes."""
     literal = repr(text)
     return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in literal else literal
 
@@ -53,7 +53,7 @@ def sql_name(name: str) -> str:
 
 
 def sql_table(path: str) -> str:
-    """A table's path as one quoted identifier, which BigQuery reads as project, data set and table."""
+    """Return a table's path as one quoted identifier, which BigQuery reads as project, data set and table."""
     return sql_name(path)
 
 

@@ -97,12 +97,12 @@ class Several:
 
     @property
     def parts(self) -> int:
-        """How many parts of the budget are spent."""
+        """Return how many parts of the budget are spent."""
         return sum(part.parts for part in self.releases)
 
     @property
     def kinds(self) -> frozenset[Released]:
-        """What is released."""
+        """Return what is released."""
         return frozenset(part.choice.released for part in self.releases)
 
     @property
@@ -117,7 +117,7 @@ class Several:
 
     @property
     def read(self) -> Choice:
-        """What reads the table as all releases need it."""
+        """Return what reads the table as all releases need it."""
         first = self.releases[0].choice
         groups = next((p.choice for p in self.releases if p.choice.released in PER_GROUP), None)
         values = next((p.choice for p in self.releases if p.choice.released in OF_VALUES), None)
@@ -149,7 +149,7 @@ class Several:
 
     @property
     def words(self) -> str:
-        """What is released, as a phrase."""
+        """Return what is released, as a phrase."""
         delta = "" if self.delta is None else f" and delta = {self.delta!r}"
         each = "; ".join(f"{part.name}, {part.choice.bound_words}" for part in self.releases)
         many = wording.counted(len(self.releases), "release")
@@ -157,7 +157,7 @@ class Several:
 
 
 def for_python(several: Several) -> Code:
-    """The program in plain Python."""
+    """Return the program in plain Python."""
     return _written(several, "several_python.py", with_python.LIBRARY, with_python.NEEDS, _common(several))
 
 
@@ -192,7 +192,7 @@ def for_opendp(several: Several) -> Code:
 
 
 def for_pipelinedp(several: Several) -> Code:
-    """The program for PipelineDP."""
+    """Return the program for PipelineDP."""
     refused = _no_quantile(several, "PipelineDP")
     if several.noise is NoiseKind.GAUSSIAN:
         refused.append(
@@ -214,7 +214,7 @@ def for_pipelinedp(several: Several) -> Code:
 
 
 def for_tumult(several: Several) -> Code:
-    """The program for Tumult Analytics."""
+    """Return the program for Tumult Analytics."""
     refused = _no_quantile(several, "Tumult")
     told = _common(several)
     if several.kinds & {Released.SUM, Released.GROUP_SUMS}:
@@ -236,7 +236,7 @@ def for_tumult(several: Several) -> Code:
 
 
 def for_bigquery(several: Several) -> Code:
-    """Sentences: there is no program."""
+    """Return the sentences: there is no program."""
     told = (
         "BigQuery has no accountant: each query spends an epsilon of its own, and nothing holds their sum. Write one "
         "query per release, with its bound and its share of epsilon, or take another library's program."
@@ -267,7 +267,7 @@ def _no_quantile(several: Several, library: str) -> list[str]:
 
 
 def _common(several: Several, ratio: bool = True) -> list[str]:
-    """What holds in every library; ``ratio``: whether the program divides noisy numbers itself."""
+    """Return what holds in every library; ``ratio``: whether the program divides noisy numbers itself."""
     told = []
     if several.noise is NoiseKind.GAUSSIAN:
         told.append(
@@ -318,7 +318,7 @@ def _written(
 
 
 def _line(part: Part) -> dict[str, Any]:
-    """What a template says of a release."""
+    """Return what a template says of a release."""
     chosen = part.choice
     low, high = chosen.min_total, chosen.max_total
     return {

@@ -35,7 +35,7 @@ def _environment(folder: Path) -> jinja2.Environment:
 
 
 def render(path: Path, **values: Any) -> str:
-    """The text of a template, its lines ended.
+    """Return the text of a template, its lines ended.
 
     Args:
         path: Of the file, up to ``.jinja``.
@@ -45,7 +45,7 @@ def render(path: Path, **values: Any) -> str:
 
 
 def program(library: str, choice: Choice, **more: Any) -> str:
-    """The program without its head.
+    """Return the program without its head.
 
     Args:
         library: The file's name up to ``.jinja``.

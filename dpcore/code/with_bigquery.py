@@ -33,7 +33,7 @@ _SAMPLED = (
 
 
 def write(choice: Choice) -> Code:
-    """The statements, or sentences that say why there are none."""
+    """Return the statements, or sentences that say why there are none."""
     body = _statements(choice) if choice.in_libraries else ""
     return common.put_together(choice, LIBRARY, RELATION, _differences(choice), body, language="sql")
 

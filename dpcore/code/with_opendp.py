@@ -28,7 +28,7 @@ PERMUTE_AND_FLIP = (
 
 
 def write(choice: Choice) -> Code:
-    """The program, or sentences that say why there is none."""
+    """Return the program, or sentences that say why there is none."""
     body = _program(choice) if choice.in_libraries else ""
     in_context = choice.max_norm is None and choice.released is not Released.GROUP_MEANS
     relation = RELATION if in_context else common.ADD_OR_REMOVE

@@ -19,7 +19,7 @@ NEEDS = "Python 3.11 to 3.13, and pip install 'pipeline-dp>=0.3,<0.4' pandas"
 
 
 def write(choice: Choice) -> Code:
-    """The program, or sentences that say why there is none."""
+    """Return the program, or sentences that say why there is none."""
     without = choice.max_norm is not None or not choice.in_libraries
     body = "" if without else _program(choice)
     needs = common.with_readers(NEEDS, choice)

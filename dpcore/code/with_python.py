@@ -21,7 +21,7 @@ CANDIDATES = 2000
 
 
 def write(choice: Choice) -> Code:
-    """The program."""
+    """Return the program."""
     if choice.released is Released.CLASSIFIER:
         return classifier.write(choice)
     relation = REPLACE if choice.public_counts else common.ADD_OR_REMOVE

@@ -17,7 +17,7 @@ RELATION = f"{common.ADD_OR_REMOVE} That is what AddRowsWithID says."
 
 
 def write(choice: Choice) -> Code:
-    """The program, or sentences that say why there is none."""
+    """Return the program, or sentences that say why there is none."""
     without = choice.max_norm is not None or not choice.in_libraries
     body = "" if without else templates.program("with_tumult.py", choice, public_rows=common.PUBLIC_ROWS)
     return common.put_together(

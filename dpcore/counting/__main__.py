@@ -73,7 +73,7 @@ def _parser(program: str = "python -m dpcore.counting") -> argparse.ArgumentPars
 
 
 def histogram_csv(dataset: Dataset) -> str:
-    """The histogram as the app opens it: size, users, and what the numbers are."""
+    """Return the histogram as the app opens it: size, users, and what the numbers are."""
     label = dataset.provenance.label
     pairs = zip(dataset.histogram.sizes.tolist(), dataset.histogram.users.tolist(), strict=True)
     return f"size,users,{LABEL_COLUMN}\n" + "".join(f"{size},{users},{label}\n" for size, users in pairs)
@@ -171,7 +171,7 @@ def _progress(fraction: float) -> None:
 
 
 def pairs_csv(pairs: Pairs) -> str:
-    """One line per pair of user and group, both as codes: rows, and where a value was added up, its sum.
+    """Return one line per pair of user and group, both as codes: rows, and where a value was added up, its sum.
 
     App, call and command know it by its header (`dpcore.data.column_roles.PAIRS_HEADER`).
     """

@@ -34,7 +34,7 @@ OpenDuck = Callable[[], AbstractContextManager[Duck]]
 
 
 def damaged(part: Part) -> InputProblem:
-    """The sentence for a file that cannot be read to its end."""
+    """Return the sentence for a file that cannot be read to its end."""
     if part.packing is not Packing.NONE:
         return formats.damaged_archive(part.packing, part.name)
     what = {
@@ -45,7 +45,7 @@ def damaged(part: Part) -> InputProblem:
 
 
 def windows_1252(part: Part) -> str:
-    """The note on a file that is not UTF-8."""
+    """Return the note on a file that is not UTF-8."""
     return f"{shown(part.name)} is not UTF-8, so it was read as Windows-1252; if letters look wrong, save it as UTF-8."
 
 
@@ -125,7 +125,7 @@ def _may_end_overlong(part: Part) -> bool:
 
 
 def _is_overlong(end: bytes) -> bool:
-    """Whether the last line is longer than a row may be, given the end of the file."""
+    """Return True if the last line is longer than a row may be, given the end of the file."""
     end = end.rstrip(b"\r\n")
     return len(end) - max(end.rfind(b"\n"), end.rfind(b"\r")) - 1 > MAX_LINE_BYTES
 
@@ -161,7 +161,7 @@ def refuse_reopened_marks(parts: Sequence[Part], should_stop: ShouldStop | None,
 
 
 def _open_quote(part: Part, should_stop: ShouldStop | None) -> int:
-    """The line on which the record starts that does not end; the last line where there is none."""
+    """Return the line on which the record starts that does not end; the last line where there is none."""
     began, ended = 0, 0
     with formats.plain_bytes(part.path, part.packing, part.name) as file:
         records = csv.reader(formats.lines_of(file), delimiter=part.separator, strict=True)
@@ -218,7 +218,7 @@ class Places:
         return examples
 
     def _places(self, at: Reading, rows: Sequence[int]) -> dict[Any, str]:
-        """The places of rows in words, with the file where there are several."""
+        """Return the places of rows in words, with the file where there are several."""
         part = at.part
         if part.table is not None:
             return {row: part.table.place(row - 1) for row in rows}
@@ -236,7 +236,7 @@ def _said(said: object) -> str:
 
 
 def lines_of_rows(part: Part, rows: Sequence[int], should_stop: ShouldStop | None) -> dict[int, int]:
-    """The lines on which rows start, counted from 1 as the rows are."""
+    """Return the lines on which rows start, counted from 1 as the rows are."""
     wanted, found = set(rows), dict[int, int]()
     with formats.plain_bytes(part.path, part.packing, part.name) as file:
         lines = formats.lines_of(file, part.skip, newline=None)
@@ -253,7 +253,7 @@ def lines_of_rows(part: Part, rows: Sequence[int], should_stop: ShouldStop | Non
 
 
 def _records(part: Part, lines: io.TextIOWrapper) -> Iterator[tuple[int, bool]]:
-    """The line on which each record starts, and whether it is a row."""
+    """Yield the line on which each record starts, and whether it is a row."""
     if part.format is Format.JSON:
         yield from ((number, bool(line.strip())) for number, line in enumerate(lines, 1))
         return
@@ -288,7 +288,7 @@ class Diagnosis:
     _problems: Problems = field(default_factory=Problems)
 
     def recovered(self) -> list[Reading]:
-        """How the files are to be read.
+        """Return how the files are to be read.
 
         Raises:
             InvalidInput: They cannot be read; all problems at once, with their lines.
@@ -337,7 +337,7 @@ class Diagnosis:
         return text and formats.has_mixed_line_ends(part.path, part.packing, part.name, self.should_stop)
 
     def _rejected(self, duck: Duck, its: Reading) -> list[rejects.Rejected]:
-        """The lines that DuckDB refuses, by kind."""
+        """Return the lines that DuckDB refuses, by kind."""
         if its.part.format is Format.TEXT:
             return rejects.lines_of(duck, its, self.should_stop)
         duck.columns(f"SELECT count(*) AS n FROM (SELECT COLUMNS(*)::VARCHAR FROM {reading.scan(its)})")

@@ -41,12 +41,12 @@ _ending = threading.Event()
 
 
 def literal(text: str) -> str:
-    """Text as an SQL literal."""
+    """Return the text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def identifier(name: str) -> str:
-    """A column name as an SQL identifier."""
+    """Return a column name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -77,7 +77,7 @@ def as_text(column: str, kind: str, text: str = "") -> str:
 
 @functools.cache
 def _memory() -> duckdb.DuckDBPyConnection:
-    """A DuckDB that reads nothing but files in memory and never writes.
+    """Return a DuckDB that reads nothing but files in memory and never writes.
 
     It is opened once, as that takes longer than to read a thousand rows; each `Duck` is a connection of its own.
     One thread: sums of a small table are then the same each time.
@@ -98,7 +98,7 @@ def _sql(operation: Any) -> str:
 
 
 def sql_of(expression: Table) -> str:
-    """An expression as SQL; the same one again costs nothing."""
+    """Return an expression as SQL; the same one again costs nothing."""
     return _sql(expression.op())
 
 
@@ -194,7 +194,7 @@ class Duck:
         _open.pop(self, None)
 
     def table(self, name: str) -> Table:
-        """A table or view as an Ibis table that knows its columns and belongs to no engine."""
+        """Return a table or view as an Ibis table that knows its columns and belongs to no engine."""
         import ibis
 
         described = self.connection.execute(f"DESCRIBE {identifier(name)}").fetchall()
@@ -202,7 +202,7 @@ class Duck:
         return table
 
     def keep(self, name: str, expression: Table) -> Table:
-        """The rows of an expression as a temporary table."""
+        """Return the rows of an expression as a temporary table."""
         if self._steps is not None:
             self._steps.total += 1
         self.execute(f"CREATE TEMP TABLE {identifier(name)} AS {sql_of(expression)}")
@@ -211,7 +211,7 @@ class Duck:
     def view(
         self, name: str, rows: Table, where: str = "true", further: Mapping[str, str] | None = None
     ) -> Table:
-        """Some rows under a name: what is asked of them is then put into SQL once, which takes 20 ms a query.
+        """Return some rows under a name: what is asked of them is then put into SQL once, which takes 20 ms a query.
 
         Args:
             name: The name, which may be given anew.
@@ -305,7 +305,7 @@ def _end_queries() -> None:
 
 
 def _ibis_type(duckdb_type: str) -> str:
-    """The kind of a DuckDB type, as far as counting depends on it."""
+    """Return the kind of a DuckDB type, as far as counting depends on it."""
     if duckdb_type == "VARCHAR":
         return "string"
     if duckdb_type in FLOATS:

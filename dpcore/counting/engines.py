@@ -87,7 +87,7 @@ _FILES = {".parquet": "read_parquet", ".csv": "read_csv", ".json": "read_json", 
 
 
 def is_address(text: str) -> bool:
-    """Whether a text names an engine, not a file."""
+    """Return True if a text names an engine, not a file."""
     scheme, mark, _ = text.partition(":")
     return bool(mark) and len(scheme) > 1 and _known(scheme)
 
@@ -141,7 +141,7 @@ def connect(address: str) -> Any:
 
 
 def _options(key: str, parts: SplitResult) -> dict[str, Any]:
-    """What Ibis is told besides the address."""
+    """Return what Ibis is told besides the address."""
     engine = ENGINES.get(key)
     if engine is None:
         return {}
@@ -161,7 +161,7 @@ def _options(key: str, parts: SplitResult) -> dict[str, Any]:
 
 
 def first_line(error: Exception) -> str:
-    """What an engine's driver said, short enough for a sentence."""
+    """Return what an engine's driver said, short enough for a sentence."""
     line = (str(error).strip().splitlines() or [type(error).__name__])[0]
     return line.rstrip(".")[:300]
 

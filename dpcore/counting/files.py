@@ -73,7 +73,7 @@ class Source:
 
     @property
     def roles(self) -> Roles:
-        """What its columns seem to mean."""
+        """Return what its columns seem to mean."""
         return guess_roles(self.head)
 
     @property
@@ -90,11 +90,11 @@ class Source:
 
     @property
     def unnamed(self) -> bool:
-        """Whether the files do not say what their columns are called."""
+        """Return True if the files do not say what their columns are called."""
         return any(layout.names for layout in self.head.layouts)
 
     def with_names(self, names: Sequence[str]) -> Source:
-        """The same files with other names for their columns, where they hold none.
+        """Return the same files with other names for their columns, where they hold none.
 
         Args:
             names: From left to right.
@@ -201,7 +201,7 @@ def _noted(table: Table, notes: Sequence[str]) -> Table:
 
 
 def _repeated(files: Sequence[File], called: Sequence[str]) -> list[str]:
-    """What is to be said of files that hold the same bytes as an earlier one; a file named twice is refused."""
+    """Return what is to be said of files that hold the same bytes as an earlier one; a file named twice is refused."""
     problems, notes = Problems(), []
     first: dict[tuple[int, bytes], int] = {}
     for at, (path, name) in enumerate(zip(files, called, strict=True)):
@@ -230,7 +230,7 @@ def _named(problems: Sequence[InputProblem], name: str) -> list[InputProblem]:
 def _look(
     path: File, name: str, budget: int, should_stop: ShouldStop | None
 ) -> tuple[tuple[Part, Table], int]:
-    """A file and its first rows, or all of them; and the plain bytes taken from the budget."""
+    """Return a file and its first rows, or all of them; and the plain bytes taken from the budget."""
     kind = formats.kind_of(path, name)
     stamp = stamp_of(path)  # Before anything is read of it: what is written from then on shows.
     if kind.format is Format.WORKBOOK:
@@ -258,7 +258,7 @@ def _look(
 
 
 def _packed(table: Table, kind: Kind) -> Table:
-    """The table, whose layout knows how its file is compressed."""
+    """Return the table, whose layout knows how its file is compressed."""
     packing = "" if kind.packing is Packing.NONE else kind.packing.value
     return replace(table, layouts=tuple(replace(layout, packing=packing) for layout in table.layouts))
 
@@ -285,7 +285,7 @@ def _described(path: File, name: str, kind: Kind) -> tuple[Part, Table]:
 
 
 def _text_head(kind: Kind, name: str) -> Table:
-    """The rows in the first bytes. The cut may fall inside a character, a line, or a quoted line break."""
+    """Return the rows in the first bytes. The cut may fall inside a character, a line, or a quoted line break."""
     head = kind.head
     if kind.whole:
         with suppress(TooManyCells):
@@ -347,21 +347,21 @@ def _line_end(head: bytes, most: int | None = None) -> int:
 
 
 def _head(table: Table) -> Table:
-    """The first rows; what is said of rows is said once, when all have been read."""
+    """Return the first rows; what is said of rows is said once, when all have been read."""
     of_rows = ("blank row", "fewer fields", "several lines")
     notes = tuple(note for note in table.notes if not any(words in note for words in of_rows))
     return replace(table, frame=table.frame.iloc[:HEAD_ROWS], lines=table.lines[:HEAD_ROWS], notes=notes)
 
 
 def _width(head: bytes) -> int:
-    """Bytes of a line end."""
+    """Return the bytes of a line end."""
     if head[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff"):
         return 4
     return 2 if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in head[:64] else 1
 
 
 def _parquet(path: File, name: str, small_cells: int) -> tuple[Part, Table]:
-    """A Parquet file and its first rows; all rows where they are few."""
+    """Return a Parquet file and its first rows; all rows where they are few."""
     import duckdb
     import numpy as np
     import pyarrow as pa

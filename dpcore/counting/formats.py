@@ -66,7 +66,7 @@ class Kind:
 
     @property
     def is_json_array(self) -> bool:
-        """Whether it is one JSON array, not an object per line."""
+        """Return True if it is one JSON array, not an object per line."""
         return self.format is Format.JSON and _beginning(self.head).startswith(b"[")
 
 
@@ -133,7 +133,7 @@ def _is_workbook(path: File, head: bytes) -> bool:
 
 @contextmanager
 def plain_bytes(path: File, packing: Packing, name: str) -> Iterator[IO[bytes]]:
-    """The unpacked bytes of a file as a stream; what is damaged becomes a sentence while it is read."""
+    """Yield the unpacked bytes of a file as a stream; what is damaged becomes a sentence while it is read."""
     import pyarrow as pa
 
     with _readable(name):
@@ -156,7 +156,7 @@ def plain_bytes(path: File, packing: Packing, name: str) -> Iterator[IO[bytes]]:
 
 
 def damaged_archive(packing: Packing, name: str) -> InputProblem:
-    """The sentence for a compressed file that cannot be unpacked to its end."""
+    """Return the sentence for a compressed file that cannot be unpacked to its end."""
     which = "Zstandard" if packing is Packing.ZSTD else packing.value
     return InputProblem(f"the {which} file is damaged or cut off", _of(name), "Copy or export it again")
 
@@ -171,7 +171,7 @@ def _read_up_to(stream: IO[bytes], size: int) -> bytes:
 
 
 def read_small(path: File, kind: Kind, most: int, name: str) -> bytes | None:
-    """All plain bytes, or None where they are more than ``most``."""
+    """Return all plain bytes, or None where they are more than ``most``."""
     if kind.whole:
         return kind.head
     with plain_bytes(path, kind.packing, name) as stream:
@@ -233,7 +233,7 @@ def recode(
 def has_mixed_line_ends(
     path: File, packing: Packing, name: str, should_stop: ShouldStop | None = None
 ) -> bool:
-    """Whether lines end in more than one way, as where files of two systems were joined."""
+    """Return True if lines end in more than one way, as where files of two systems were joined."""
     breaks = {b"\r\n": 0, b"\n": 0, b"\r": 0}
     with plain_bytes(path, packing, name) as stream:
         before = b""
@@ -256,7 +256,7 @@ codecs.register_error("windows-1252-rest", _as_latin_1)
 
 
 def lines_of(stream: IO[bytes], skip: int = 0, newline: str | None = "\n") -> io.TextIOWrapper:
-    """A stream of UTF-8 as lines of text, without those that are skipped."""
+    """Return a stream of UTF-8 as lines of text, without those that are skipped."""
     lines = io.TextIOWrapper(stream, "utf-8-sig", newline=newline)
     for _ in range(skip):
         lines.readline()

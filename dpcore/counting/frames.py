@@ -147,7 +147,7 @@ def _add_lacking(problems: Problems, lacking: Sequence[str]) -> None:
 
 
 def provenance_of(disclosure: str | Provenance) -> Provenance:
-    """What a person says of data, by its name or as the facts of a release."""
+    """Return what a person says of data, by its name or as the facts of a release."""
     named = isinstance(disclosure, str) and disclosure in (Disclosure.PUBLIC.value, Disclosure.PRIVATE.value)
     if not named and not isinstance(disclosure, Disclosure | ReleaseFacts):
         raise refuse(
@@ -172,7 +172,7 @@ def refuse_no_names(**columns: object) -> None:
 
 
 def several(columns: Columns) -> list[str]:
-    """One column or several, as a list."""
+    """Return one column or several, as a list."""
     if columns is None:
         return []
     return [columns] if isinstance(columns, str) else list(columns)

@@ -33,11 +33,11 @@ class Held:
         return self._name
 
     def open(self, _mode: str = "rb") -> IO[bytes]:
-        """The content as a file."""
+        """Return the content as a file."""
         return io.BytesIO(self.content)
 
     def stat(self) -> Any:
-        """Its size; nobody writes to it."""
+        """Return its size; nobody writes to it."""
         return SimpleNamespace(st_size=len(self.content), st_mtime_ns=0, st_mode=stat.S_IFREG)
 
 
@@ -49,7 +49,7 @@ _held: weakref.WeakValueDictionary[str, Held] = weakref.WeakValueDictionary()
 
 @functools.cache
 def file_system() -> Any:
-    """All of them as DuckDB takes them: it reads by the interface of fsspec."""
+    """Return all of them as DuckDB takes them: it reads by the interface of fsspec."""
     import fsspec
 
     class _InMemory(fsspec.AbstractFileSystem):  # type: ignore[misc]
@@ -74,18 +74,18 @@ def file_system() -> Any:
 
 
 def same_file(one: File, other: File) -> bool:
-    """Whether two names are of one file; two in memory with the same content are not."""
+    """Return True if two names are of one file; two in memory with the same content are not."""
     if isinstance(one, Held) or isinstance(other, Held):
         return one is other
     return one.samefile(other)
 
 
 def same_bytes(one: File, other: File) -> bool:
-    """Whether two files of the same size hold the same."""
+    """Return True if two files of the same size hold the same."""
     with one.open("rb") as first, other.open("rb") as second:
         return all(block == second.read(len(block)) for block in iter(lambda: first.read(1 << 20), b""))
 
 
 def name_of(file: str | os.PathLike[str] | Held) -> str:
-    """What a file is called; one in memory has no name."""
+    """Return what a file is called; one in memory has no name."""
     return "file" if isinstance(file, Held) else Path(file).name

@@ -46,7 +46,7 @@ def of_labels(
     disclosure: str | Provenance = Disclosure.PRIVATE,
     **further: Any,
 ) -> Any:
-    """What a question takes of a table with a label, read as its page reads an upload.
+    """Return what a question takes of a table with a label, read as its page reads an upload.
 
     Args:
         made: Of table, design and disclosure, it makes what the question takes.

@@ -53,18 +53,18 @@ class Part:
 
     @property
     def separator(self) -> str:
-        """What readers are told stands between fields; for one column, a character that no text holds."""
+        """Return what readers are told stands between fields; for one column, a character that no text holds."""
         return self.delimiter or ASCII_SEPARATORS[0]
 
 
 def in_memory(table: Table) -> Part:
-    """A table whose rows are in memory."""
+    """Return a table whose rows are in memory."""
     kinds, delimiter = (Format.TABLE, Packing.NONE), table.delimiter
     return Part(Held(b""), table.name, *kinds, table.columns, delimiter=delimiter, table=table)
 
 
 def stamp_of(path: File) -> tuple[int, int]:
-    """What changes when a file is written to: its size, and when that last happened."""
+    """Return what changes when a file is written to: its size, and when that last happened."""
     state = path.stat()
     return state.st_size, state.st_mtime_ns
 
@@ -89,7 +89,7 @@ def refuse_changed(parts: Sequence[Part], since: str) -> None:
 
 
 def safe_path(path: File, workspace: Workspace) -> File:
-    """The path, or a link to it where its name holds what DuckDB takes for a pattern."""
+    """Return the path, or a link to it where its name holds what DuckDB takes for a pattern."""
     if isinstance(path, Held):
         return path
     path = path.resolve()

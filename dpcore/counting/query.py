@@ -79,7 +79,7 @@ def _kept(make: Make) -> Make:
 
 
 def stripped(column: Value) -> Value:
-    """Text without blanks around it; null where nothing is left."""
+    """Return the text without blanks around it; null where nothing is left."""
     return column.strip().nullif("")
 
 
@@ -93,7 +93,7 @@ def events(
     strip: Callable[[Value], Value] = stripped,
     also: Sequence[str] = (),
 ) -> Table:
-    """One row per row: columns ``who_0`` ..., ``task`` (of several ``task_1`` ..., too) and ``value``.
+    """Return one row per row: columns ``who_0`` ..., ``task`` (of several ``task_1`` ..., too) and ``value``.
 
     All of ``who_0`` ... are null where the row names no user, all of ``task`` ... where it names no task.
 
@@ -121,7 +121,7 @@ def events(
 
 
 def _all_or_none(parts: list[Value]) -> list[Value]:
-    """Columns that only together name something: null in all of them where one is."""
+    """Return the columns that only together name something: null in all of them where one is."""
     if len(parts) < 2:
         return parts
     missing = parts[0].isnull()
@@ -131,7 +131,7 @@ def _all_or_none(parts: list[Value]) -> list[Value]:
 
 
 def finite_or_beyond(column: Value, has_nan: bool) -> Value:
-    """What is not finite, of either sign, as one number: from here on, one comparison tells it."""
+    """Return what is not finite, of either sign, as one number: from here on, one comparison tells it."""
     number = column.cast("float64")
     beyond = number < -FINITE
     return (number.isnan() | beyond if has_nan else beyond).ifelse(_BEYOND, number)
@@ -147,23 +147,23 @@ def _blank_is_null(column: Value, has_nan: bool, strip: Callable[[Value], Value]
 
 
 def who_columns(rows: Table) -> tuple[str, ...]:
-    """The columns of `events` that say who."""
+    """Return the columns of `events` that say who."""
     return tuple(column for column in rows.columns if column.startswith(WHO))
 
 
 def task_columns(rows: Table) -> tuple[str, ...]:
-    """The columns of `events` that name a task."""
+    """Return the columns of `events` that name a task."""
     return tuple(column for column in rows.columns if column == TASK or column.startswith(f"{TASK}_"))
 
 
 def text_columns(rows: Table) -> tuple[str, ...]:
-    """The columns of `events` that say who, in text."""
+    """Return the columns of `events` that say who, in text."""
     return tuple(column for column in who_columns(rows) if rows[column].type().is_string())
 
 
 @_kept
 def used(rows: Table, missing: MissingUsers) -> Table:
-    """The rows that count, given what is to be done with those that name no user."""
+    """Return the rows that count, given what is to be done with those that name no user."""
     if missing is MissingUsers.ONE_USER:
         return rows
     return rows.filter(rows[who_columns(rows)[0]].notnull())
@@ -171,7 +171,7 @@ def used(rows: Table, missing: MissingUsers) -> Table:
 
 @_kept
 def survey(rows: Table, missing: MissingUsers, whole: bool = False) -> Table:
-    """One row on what stands in the cells: how many rows, and how many of them have what is to be said.
+    """Return one row on what stands in the cells: how many rows, and how many of them have what is to be said.
 
     Args:
         rows: As `events` gives it.
@@ -216,7 +216,7 @@ def _how_many(mask: Any) -> Any:
 
 
 def copies(table: Table, columns: Sequence[str], roles: Roles, has_nan: bool) -> Table:
-    """One row (``copies``): how many of the rows that count are exact copies of another one."""
+    """Return one row (``copies``): how many of the rows that count are exact copies of another one."""
     rows = table.select(**{column: _blank_is_null(table[column], has_nan, stripped) for column in columns})
     if roles.missing_users is MissingUsers.LEAVE_OUT:
         rows = rows.filter(*(rows[column].notnull() for column in roles.privacy_unit))
@@ -238,7 +238,7 @@ def pairs(rows: Table) -> Table:
 
 @_kept
 def per_user(rows: Table, contribution: Contribution) -> Table:
-    """One row per user: ``size``, contributions as whole numbers, and ``total`` where there is a value.
+    """Return one row per user: ``size``, contributions as whole numbers, and ``total`` where there is a value.
 
     The user whose columns are null stands for the rows that name no user.
     """
@@ -260,13 +260,13 @@ def per_user(rows: Table, contribution: Contribution) -> Table:
 
 @_kept
 def totals_per_user(rows: Table) -> Table:
-    """One row per user: ``total``, the sum of their values as float64."""
+    """Return one row per user: ``total``, the sum of their values as float64."""
     return rows.group_by(who_columns(rows)).aggregate(total=rows["value"].sum().cast("float64"))
 
 
 @_kept
 def histogram(users: Table, contribution: Contribution) -> Table:
-    """Rows (``size``, ``nobody``, ``users``): how many users have each size, given `per_user`.
+    """Return the rows (``size``, ``nobody``, ``users``): how many users have each size, given `per_user`.
 
     ``nobody`` marks the row of those who are not named. Where totals are counted, ``broken`` counts those that were
     rounded up. Every further column of the users (`MARK`) is added up.
@@ -296,7 +296,7 @@ def binned_totals(rows: Table) -> Table:
 
 @_kept
 def task_sizes(rows: Table) -> Table:
-    """Rows (``users``, ``tasks``): how many tasks have so many distinct users. No task is named."""
+    """Return the rows (``users``, ``tasks``): how many tasks have so many distinct users. No task is named."""
     distinct = pairs(rows)
     sizes = distinct.group_by(task_columns(rows)).aggregate(users=distinct.count().cast("int64"))
     return sizes.group_by("users").aggregate(tasks=sizes.count().cast("int64"))
@@ -304,7 +304,7 @@ def task_sizes(rows: Table) -> Table:
 
 @_kept
 def numbered(rows: Table, columns: Sequence[str], order: str = "") -> Table:
-    """The distinct cells of columns, each with a ``code`` from 1; rows that are null in the first have none.
+    """Return the distinct cells of columns, each with a ``code`` from 1; rows that are null in the first have none.
 
     Where a column numbers the rows (``order``), codes go by it, else in no order.
     """

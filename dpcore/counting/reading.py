@@ -77,7 +77,7 @@ def _rows(reading: Reading, columns: Sequence[str], missing: MissingUsers, numbe
 
 
 def table_of(part: Part) -> pa.Table:
-    """A table in memory as DuckDB takes it; an empty cell is null."""
+    """Return a table in memory as DuckDB takes it; an empty cell is null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -89,7 +89,7 @@ def table_of(part: Part) -> pa.Table:
 
 
 def cells_of(duck: Duck, reading: Reading, most: int | None = None) -> pd.DataFrame:
-    """The rows of one file as text without blanks around it, in their order; what is missing is empty."""
+    """Return the rows of one file as text without blanks around it, in their order; what is missing is empty."""
     columns = reading.part.columns
     texts = [f"{_cell(reading, at)}::VARCHAR AS x{at}" for at in range(len(columns))]
     quoted = reading.part.format is Format.TEXT
@@ -131,7 +131,7 @@ def _cell(reading: Reading, at: int) -> str:
 
 
 def mixed(parts: Sequence[Part]) -> frozenset[str]:
-    """The columns whose types in the files have no common type that holds both exactly."""
+    """Return the columns whose types in the files have no common type that holds both exactly."""
 
     def types(column: str) -> set[str]:
         kinds = {part.types[part.columns.index(column)] if part.types else "VARCHAR" for part in parts}
@@ -198,7 +198,7 @@ def _scan_json(part: Part, options: str) -> str:
 def recoded(
     reading: Reading, encoding: str, target: Path, should_stop: ShouldStop | None, steps: Steps
 ) -> Reading:
-    """The same file as plain UTF-8 under another path."""
+    """Return the same file as plain UTF-8 under another path."""
     part = reading.part
     steps.total += 1
     formats.recode(part.path, part.packing, encoding, target, part.name, should_stop, steps, part.split)
@@ -206,7 +206,7 @@ def recoded(
 
 
 def renamed(roles: Roles, columns: Sequence[str]) -> Roles:
-    """The roles with the names that the columns have in `union`."""
+    """Return the roles with the names that the columns have in `union`."""
     names: dict[str | None, str | None] = {column: f"c{at}" for at, column in enumerate(columns)} | {
         None: None
     }

@@ -21,7 +21,7 @@ class Recipe:
 
 
 def recipe(engine: Engine, roles: Roles, table: str) -> Recipe:
-    """The command, the code and the SQL of the histogram.
+    """Return the command, the code and the SQL of the histogram.
 
     Args:
         engine: One of `ENGINES`.
@@ -86,7 +86,7 @@ def _python(engine: Engine, roles: Roles, table: str, unit: tuple[str, ...]) -> 
 
 
 def histogram_sql(engine: Engine, roles: Roles, table: str) -> str:
-    """The SQL of the histogram on an engine; a sentence where Ibis cannot write it without the driver."""
+    """Return the SQL of the histogram on an engine; a sentence where Ibis cannot write it without the driver."""
     import ibis
     import ibis.common.exceptions
     from ibis.expr.operations import DatabaseTable, Namespace

@@ -152,7 +152,7 @@ class Reduction:
     def _by_parts(
         self, make: Callable[[Table], Table], rows: Table, by: Sequence[str] | None = None
     ) -> Columns:
-        """The result of a query whose groups do not cross the columns ``by`` (who, where None), in parts."""
+        """Return the result of a query whose groups do not cross the columns ``by`` (who, where None), in parts."""
         if self.passes == 1:
             return self.run(make(rows))
         assert self.duck is not None
@@ -316,7 +316,7 @@ class Reduction:
 
     @property
     def _unit(self) -> str:
-        """The columns that say who, for messages."""
+        """Return the columns that say who, for messages."""
         return "column " + " and ".join(map(shown, self.roles.privacy_unit))
 
     def _nobody_named(self) -> InvalidInput:
@@ -386,7 +386,7 @@ class Reduction:
 
     @property
     def _lowest(self) -> int:
-        """The smallest code: 0 is of rows that name no user, where these count."""
+        """Return the smallest code: 0 is of rows that name no user, where these count."""
         return int(self.roles.missing_users is MissingUsers.LEAVE_OUT)
 
     def _say_not_kept(self, what: str, most: int | None = None) -> None:
@@ -395,7 +395,7 @@ class Reduction:
         self.notes.append(f"{what} were not kept{why}.")
 
     def _coded_users(self, rows: Table) -> Table:
-        """The codes of users, the same for every facet."""
+        """Return the codes of users, the same for every facet."""
         assert self.duck is not None
         if self._users is None:
             self._users = self.duck.keep("users", query.numbered(rows, query.who_columns(rows), self.order))
@@ -472,7 +472,7 @@ class Reduction:
         reduced.tasks = TaskSizes(np.repeat(users, tasks), self.roles.task or "", self.roles.further_task)
 
     def _task_names(self, codes: Table) -> tuple[str, ...]:
-        """What the rows call each task, in the order of codes."""
+        """Return what the rows call each task, in the order of codes."""
         assert self.duck is not None
         cells = [
             f"substr(CAST({name} AS VARCHAR), 1, {LONGEST_TASK_NAME})" for name in query.task_columns(codes)
@@ -481,7 +481,7 @@ class Reduction:
         return tuple(" × ".join(str(cell) for cell in row) for row in named)
 
     def _pair_sizes(self, rows: Table) -> PairSizes | None:
-        """How pairs are distributed, and the totals per group."""
+        """Return how pairs are distributed, and the totals per group."""
         sizes = self._by_parts(query.pair_sizes, rows)
         totals = self._by_parts(query.group_totals, rows, query.task_columns(rows))
         if sizes["pairs"].size > MAX_SIZES:
@@ -524,5 +524,5 @@ def _whole(column: npt.NDArray[Any]) -> IntArray:
 
 
 def _numbers(columns: Columns) -> dict[str, FloatArray]:
-    """Columns as float64: exact, as sizes and users lie below 2^53; nulls, as in sums of nothing, are 0."""
+    """Return the columns as float64: exact, as sizes and users lie below 2^53; nulls, as in sums of nothing, are 0."""
     return {name: np.nan_to_num(np.asarray(column, dtype=np.float64)) for name, column in columns.items()}

@@ -188,7 +188,7 @@ class Files:
                 self._opened = before
 
     def _finds_no_room(self, error: Exception) -> bool:
-        """Whether DuckDB failed as the disk is full: it says so in its own words, or in those of the system."""
+        """Return True if DuckDB failed as the disk is full: it says so in its own words, or in those of the system."""
         said = str(error)
         words = ("max_temp_directory_size", "No space left", "not enough space")
         return any(word in said for word in words) or not (
@@ -289,7 +289,7 @@ class Files:
         say_copies(number, self.notes, places)
 
     def _repeated(self, columns: Sequence[str], roles: Roles, most: int) -> Found:
-        """The first rows whose cells stood in an earlier row, and the places of these."""
+        """Return the first rows whose cells stood in an earlier row, and the places of these."""
         return self._places().find(lambda _: self._repeats(columns, roles), most)
 
     def _cell(self, column: str) -> str:
@@ -374,7 +374,7 @@ class Files:
         return query.events(table, roles, value, has_nan=True, strip=strip or _strip, also=also)
 
     def _value(self, table: Table, column: str | None) -> Value | None:
-        """A column as numbers, as the view has it."""
+        """Return a column as numbers, as the view has it."""
         if column is None:
             return None
         number = table[_number(column)]
@@ -484,7 +484,7 @@ def _cleaned(cell: str) -> str:
 
 
 def _number(column: str) -> str:
-    """The name of a column as numbers in the view."""
+    """Return the name of a column as numbers in the view."""
     return f"n{column}"
 
 

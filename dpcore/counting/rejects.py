@@ -39,7 +39,7 @@ _QUOTED = re.compile(r' *"(?:[^"]|"")*"( +")?')
 
 
 def at_lines(what: str, lines: Sequence[int], count: int) -> str:
-    """What is wrong with the first of some lines, which others it is wrong with, and with how many in all."""
+    """Return what is wrong with the first of some lines, which others it is wrong with, and with how many in all."""
     also = f"; also line {', '.join(f'{line:,}' for line in lines[1:PLACES])}" if len(lines) > 1 else ""
     return f"{what}{also}" + (f"; {count:,} lines in all" if count > PLACES else "")
 
@@ -171,7 +171,7 @@ def say(
 
 
 def reopened_mark(part: Part, should_stop: ShouldStop | None = None, *, whole: bool = True) -> int:
-    """The first line with a field like ``"a" "b"``, which DuckDB takes for ``a b`` without a word.
+    """Return the first line with a field like ``"a" "b"``, which DuckDB takes for ``a b`` without a word.
 
     Args:
         part: A file of text in UTF-8.

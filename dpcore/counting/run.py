@@ -119,7 +119,7 @@ def count(
 
 
 def _layout(source: Source, files: Files, roles: Roles) -> TableLayout | None:
-    """How the files turned out to be read."""
+    """Return how the files turned out to be read."""
     parts = tuple(
         replace(layout, encoding=files.encodings.get(at, layout.encoding))
         for at, layout in enumerate(source.head.layouts)
@@ -250,7 +250,7 @@ def _as_events(roles: Roles) -> Roles:
 
 
 def _queries(roles: Roles) -> int:
-    """How many queries there will be, for the progress; a few more may come."""
+    """Return how many queries there will be, for the progress; a few more may come."""
     with_value, with_task = roles.value is not None, roles.task is not None
     return 1 + (with_value or with_task) + 2 * with_value + 2 * with_task
 
@@ -305,7 +305,7 @@ class Heavy:
 
 
 def heaviest(histogram: ContributionHistogram, most: int = 10) -> Heavy:
-    """The heaviest users of a histogram, at most ``most``."""
+    """Return the heaviest users of a histogram, at most ``most``."""
     sizes: list[int] = []
     for size, users in zip(histogram.sizes[::-1], histogram.users[::-1], strict=True):
         sizes += [int(size)] * min(int(users), most - len(sizes))

@@ -25,7 +25,7 @@ class Runner(Protocol):
     """Runs an expression and brings back its columns, nulls as NaN."""
 
     def __call__(self, expression: Table, /) -> Columns:
-        """The columns of the result."""
+        """Return the columns of the result."""
 
 
 @dataclass

@@ -62,7 +62,7 @@ class _TextCollector:
 
     @property
     def _place(self) -> str:
-        """The place in words; empty where there is none to name."""
+        """Return the place in words; empty where there is none to name."""
         return ""
 
     def _take_text(self) -> str:

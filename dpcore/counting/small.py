@@ -104,7 +104,7 @@ NOT_JSON = 'Write one JSON object per line, such as {"user": "a", "value": 1}'
 
 
 def _array_as_lines(text: str) -> str:
-    """The objects of an array, one per line."""
+    """Return the objects of an array, one per line."""
     import duckdb
 
     try:
@@ -126,7 +126,7 @@ def _array_as_lines(text: str) -> str:
 
 
 def _keys(duck: Duck, held: Held) -> tuple[str, ...]:
-    """The keys of all objects, in the order in which they come first."""
+    """Return the keys of all objects, in the order in which they come first."""
     scan = f"read_json_objects({literal(str(held))}, format = 'newline_delimited')"
     every = f"SELECT unnest(json_keys(json)) AS key FROM {scan}"
     numbered = f"SELECT key, row_number() OVER () AS n FROM ({every})"
@@ -178,7 +178,7 @@ def _what_is_wrong(line: bytes) -> str:
 
 
 def _cell(value: Any) -> str:
-    """A value as text; what is missing is empty."""
+    """Return a value as text; what is missing is empty."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -332,7 +332,7 @@ class _SheetRows:
         self._held, self._held_cells, self._held_characters = [], 0, 0
 
     def cells(self) -> pd.DataFrame:
-        """All rows, as wide as the widest; what is missing is the empty string. To be called once."""
+        """Return all rows, as wide as the widest; what is missing is the empty string. To be called once."""
         import pandas as pd
 
         if self._held:
@@ -341,7 +341,7 @@ class _SheetRows:
         return packed[0] if len(packed) == 1 else pd.concat(packed, ignore_index=True).fillna("")
 
     def errors(self) -> list[str]:
-        """A note on the cells that held an error."""
+        """Return a note on the cells that held an error."""
         if not self._errors:
             return []
         cells = wording.counted(self._errors, "cell holds", "cells hold")

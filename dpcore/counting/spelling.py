@@ -32,7 +32,7 @@ def say_placeholders(number: int, notes: list[str]) -> None:
 
 
 def marks(who: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
-    """What is asked of each user, as SQL of a number that is added up over users.
+    """Return what is asked of each user, as SQL of a number that is added up over users.
 
     Args:
         who: The columns that say who.

@@ -135,7 +135,7 @@ def _unspaced(data: bytes, split: str, notes: list[str]) -> tuple[bytes, bool]:
 
 
 def _cells(part: Part, skipped: int, problems: Problems, notes: list[str]) -> pd.DataFrame | None:
-    """The cells under the header; None where lines are refused."""
+    """Return the cells under the header, or None if lines are refused."""
     import duckdb
 
     reading = Reading(part)

@@ -25,18 +25,18 @@ _ADD_HEADER = "Put a line of column names on top, such as user,value"
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a text."""
+    """Return the words of a text."""
     return frozenset(text.split())
 
 
 def name_words(name: str) -> tuple[str, ...]:
-    """The words of a column name in lower case: ``CustomerID`` is ``customer``, ``id``."""
+    """Return the words of a column name in lower case: ``CustomerID`` is ``customer``, ``id``."""
     split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     return tuple(re.findall(r"[^\W_]+", split.lower()))
 
 
 def shown(name: str) -> str:
-    """A column name short enough for a sentence."""
+    """Return a column name short enough for a sentence."""
     return name if len(name) <= 60 else name[:57] + "..."
 
 
@@ -45,19 +45,19 @@ _FORMULA = r"[=@\t\r\uff1d\uff20\uff0b\uff0d]|[+-](?![0-9.,]*(?:[eE][+-]?[0-9]+)
 
 
 def harmless(text: str) -> str:
-    """Text of a file that goes into a table again, as no spreadsheet runs it."""
+    """Return the text of a file that goes into a table again, as no spreadsheet runs it."""
     return "'" + text if re.match(_FORMULA, text) else text
 
 
 def harmless_line(text: str) -> str:
-    """The same for a line without quotation marks around it, which a spreadsheet cuts into cells."""
+    """Return the same for a line without quotation marks around it, which a spreadsheet cuts into cells."""
     return "".join(
         piece if at % 2 else harmless(piece) for at, piece in enumerate(re.split(r"([,;\t|] *)", text))
     )
 
 
 def and_more(count: int) -> str:
-    """How many more there are, in brackets; nothing where there are none."""
+    """Return how many more there are, in brackets; nothing where there are none."""
     return f" (and {count:,} more)" if count > 0 else ""
 
 
@@ -69,7 +69,7 @@ def refuse_many_columns(count: int, where: str = "") -> None:
 
 
 def checked_names(header: list[str], line: int, problems: Problems, notes: list[str]) -> list[str]:
-    """The names in a header, with one for every column that has none."""
+    """Return the names in a header, with one for every column that has none."""
     names = [" ".join(cell.split()) for cell in header]
     refuse_many_columns(len(names), f"line {line}")
     kinds = [looks_like_data(cell) for cell in names if cell]
@@ -122,7 +122,7 @@ def titles_above(rows: pd.DataFrame) -> int:
 
 
 def title_above(names_in: int, line: int) -> InvalidInput:
-    """The sentence for a title above the names of the columns: their line, and that of the title."""
+    """Return the sentence for a title above the names of the columns: their line, and that of the title."""
     what = f"a title stands above the names of the columns, which are in line {names_in:,}"
     return refuse(what, f"line {line}", "Remove the lines above them")
 
@@ -162,7 +162,7 @@ def check_header_row(
 
 
 def _on_top(first: list[str], frame: pd.DataFrame) -> pd.DataFrame:
-    """The first rows of a table below one more."""
+    """Return the first rows of a table below one more."""
     import pandas as pd
 
     head = frame.head(MOST_TITLES + _LOOKED_AT)
@@ -170,7 +170,7 @@ def _on_top(first: list[str], frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _same_shape(name: str, cells: pd.Series) -> bool:
-    """Whether a name with digits, such as u17, is built like nearly all cells below it, such as u203."""
+    """Return True if a name with digits, such as u17, is built like nearly all cells below it, such as u203."""
     if not re.search(r"[0-9]", name) or name.startswith("column "):
         return False
     shape = re.sub(r"[0-9]+", "0", name)
@@ -195,10 +195,10 @@ _HEADER_WORDS = word_set(
 
 
 def looks_like_data(cell: str) -> bool:
-    """Whether a cell is built like a number, a date, a mail address or a UUID."""
+    """Return True if a cell is built like a number, a date, a mail address or a UUID."""
     return _DATA_LIKE.fullmatch(cell) is not None
 
 
 def is_header_word(cell: str) -> bool:
-    """Whether a cell reads like a column name, by a usual word in it."""
+    """Return True if a cell reads like a column name, by a usual word in it."""
     return not re.search(r"[0-9]", cell) and any(word in _HEADER_WORDS for word in name_words(cell))

@@ -68,14 +68,14 @@ class Roles:
 
     @property
     def privacy_unit(self) -> tuple[str, ...]:
-        """The columns that together say who; empty where none does."""
+        """Return the columns that together say who; empty where none does."""
         if self.kind is TableKind.HISTOGRAM or self.user is None:
             return ()
         return (self.user, *(self.further_user if self.kind is TableKind.EVENTS else ()))
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The columns that together name a task, group or product; empty where none does."""
+        """Return the columns that together name a task, group or product; empty where none does."""
         if self.kind not in (TableKind.EVENTS, TableKind.PAIRS) or self.task is None:
             return ()
         if self.kind is TableKind.PAIRS:
@@ -84,7 +84,7 @@ class Roles:
 
     @property
     def needed(self) -> dict[str, str | None]:
-        """The roles that this kind of table must fill, with their columns."""
+        """Return the roles that this kind of table must fill, with their columns."""
         if self.kind is TableKind.EVENTS:
             needed = {"user": self.user}
             if self.contribution is Contribution.DISTINCT_TASKS:
@@ -100,7 +100,7 @@ class Roles:
 
     @property
     def optional(self) -> dict[str, str]:
-        """The further roles of this kind of table that are filled, with their columns."""
+        """Return the further roles of this kind of table that are filled, with their columns."""
         if self.kind is TableKind.EVENTS:
             possible = {"value": self.value, "task": self.task}
             possible |= {f"user (column {at})": c for at, c in enumerate(self.further_user, 2)}
@@ -235,7 +235,7 @@ def _as_events(table: Table, columns: list[str]) -> Roles:
 def _first_named(
     columns: list[str], words: tuple[str, ...], fits: Callable[[str], bool] = lambda column: True
 ) -> str | None:
-    """The column that names the earliest of ``words`` and fits."""
+    """Return the column that names the earliest of ``words`` and fits."""
     named = [
         (words.index(word), at, column)
         for at, column in enumerate(columns)
@@ -273,7 +273,7 @@ def _is_count(column: str) -> bool:
 
 
 def _is_row_number(table: Table, column: str) -> bool:
-    """Whether a column only numbers the rows, as data frames write their index."""
+    """Return True if a column only numbers the rows, as data frames write their index."""
     if not (re.fullmatch(r"column [0-9]+'*", column) or column.lower() in ("index", "unnamed: 0", "row")):
         return False
     head = table.frame[column].iloc[:_SAMPLE].tolist()
@@ -307,7 +307,7 @@ def _all_distinct(table: Table, column: str) -> bool:
 
 
 def explain_roles(roles: Roles) -> str:
-    """A sentence on what the columns of any table mean."""
+    """Return a sentence on what the columns of any table mean."""
     if roles.kind is TableKind.HISTOGRAM:
         return (
             f"Read as a histogram: one row per size, the size in column {shown(roles.size or '?')}, "
@@ -406,7 +406,7 @@ def check_roles(columns: Sequence[str], roles: Roles, name: str) -> None:
 
 
 def user_hint(roles: Roles, columns: Sequence[str], num_users: int, max_size: int) -> str:
-    """What the person might have meant, where the users look like none; else empty."""
+    """Return what the person might have meant, where the users look like none; else empty."""
     unit = roles.privacy_unit
     chosen = " and ".join(map(shown, unit))
     who = f"is {chosen} really the column that says who?" if unit else "are these really counts per user?"

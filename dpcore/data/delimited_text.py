@@ -56,7 +56,7 @@ def refuse_long_lines(data: bytes, skipped: int) -> None:
 
 
 def long_line(line: int) -> InputProblem:
-    """The sentence for a line that no row of a table has."""
+    """Return the sentence for a line that no row of a table has."""
     what, remedy = LONG_LINE
     return InputProblem(what, f"line {line:,}", remedy)
 
@@ -66,7 +66,7 @@ def _newlines(data: bytes) -> IntArray:
 
 
 def sniffed_delimiter(data: bytes) -> str:
-    """The delimiter under which the first records have as many fields as the header; empty for none."""
+    """Return the delimiter under which the first records have as many fields as the header; empty for none."""
     head = data[:_SNIFF_BYTES]
     if len(data) > len(head):
         head = head[: head.rfind(b"\n") + 1]
@@ -90,7 +90,7 @@ def sniffed_delimiter(data: bytes) -> str:
 
 
 def names_below_a_title(data: bytes) -> int:
-    """The line that names the columns where a title, of fewer fields, stands above it; 0 where none does.
+    """Return the line that names the columns where a title, of fewer fields, stands above it; 0 where none does.
 
     So it is where every line below has as many fields, each has a name that is no data, and half of the names hold a
     usual word.
@@ -147,7 +147,7 @@ def spaced(data: bytes) -> str:
 
 
 def unnamed_tabs(data: bytes) -> bool:
-    """Whether text between tabs has no names above its rows, as MovieLens 100K's ``u.data`` has none.
+    """Return True if text between tabs has no names above its rows, as MovieLens 100K's ``u.data`` has none.
 
     So it is where no line has a quotation mark, there are three columns or more, in one of them at least all cells are
     numbers, the first too, and no first cell is a usual word for a column. Names may be numbers that count up, as years
@@ -168,7 +168,7 @@ def unnamed_tabs(data: bytes) -> bool:
 
 
 def fields_of(line: str, split: str) -> list[str]:
-    """The fields of a line between what of `BETWEEN` stands there; blanks around them are no part of them."""
+    """Return the fields of a line between what of `BETWEEN` stands there; blanks around them are no part of them."""
     if split == "\t":  # At an end a tab means an empty field.
         return [field.strip(BLANKS) for field in line.split(split)]
     line = line.strip(BLANKS)
@@ -176,12 +176,12 @@ def fields_of(line: str, split: str) -> list[str]:
 
 
 def unspaced(line: str, split: str) -> str:
-    """A line with `FIELD_MARK` between its fields."""
+    """Return a line with `FIELD_MARK` between its fields."""
     return FIELD_MARK.join(fields_of(line, split))
 
 
 def names_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Whether a first line holds names: no number stands there above numbers alone."""
+    """Return True if a first line holds names: no number stands there above numbers alone."""
     return not any(
         _numeric([name, *column]) for name, column in zip(header, zip(*rows, strict=True), strict=True)
     )
@@ -192,7 +192,7 @@ def _numeric(cells: Iterable[str]) -> bool:
 
 
 def _first_records(text: str, delimiter: str) -> list[list[str]]:
-    """The header and the first records that are not blank."""
+    """Return the header and the first records that are not blank."""
     rows: list[list[str]] = []
     try:
         for record in _reader(io.StringIO(text, newline="\n"), delimiter):
@@ -222,7 +222,7 @@ def _lines(data: bytes) -> io.TextIOWrapper:
 
 
 def first_record(data: bytes, separator: str) -> list[str]:
-    """The fields of the first record."""
+    """Return the fields of the first record."""
     try:
         cells: list[str] = next(_reader(_lines(data), separator))
         return cells

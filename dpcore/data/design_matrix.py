@@ -91,7 +91,7 @@ class Design:
 
 
 def listed(column: str, text: str) -> Feature:
-    """A column of categories whose levels are listed, one per line, the reference first.
+    """Return a column of categories whose levels are listed, one per line, the reference first.
 
     Raises:
         InvalidInput: Fewer than two levels, too many, or one stands twice.
@@ -112,20 +112,20 @@ def listed(column: str, text: str) -> Feature:
 
 
 def levels(table: Table, column: str) -> tuple[str, ...]:
-    """The levels of a column, the most frequent first; blank cells are none."""
+    """Return the levels of a column, the most frequent first; blank cells are none."""
     cells = table.frame[column]
     counts = cells[(cells != "").to_numpy(bool)].value_counts(sort=False)
     return tuple(sorted((str(level) for level in counts.index), key=lambda level: (-counts[level], level)))
 
 
 def is_numeric(table: Table, column: str) -> bool:
-    """Whether every cell that is there is a number."""
+    """Return True if every cell that is there is a number."""
     read = read_numbers(table, column)
     return read.problem is None and not read.text.any() and bool(np.isfinite(read.values).any())
 
 
 def guess(table: Table, classes: bool = False) -> Design:
-    """A first design: user and label by name, features the other columns that can be used.
+    """Return a first design: user and label by name, features the other columns that can be used.
 
     Args:
         table: With at least one column.
@@ -157,14 +157,14 @@ class _Reading:
     decimals: dict[str, str] = field(default_factory=dict)
 
     def lines(self, bad: BoolArray) -> str:
-        """The first three lines and how many there are."""
+        """Return the first three lines and how many there are."""
         at = np.flatnonzero(bad)
         named = ", ".join(f"{self.table.line(int(row)):,}" for row in at[:3])
         more = f" and {at.size - 3:,} more" if at.size > 3 else ""
         return f"line{'s' if at.size > 1 else ''} {named}{more}"
 
     def numbers(self, column: str, remedy: str) -> FloatArray:
-        """A column as numbers; blank cells, NA and the like are missing, anything else a problem."""
+        """Return a column as numbers; blank cells, NA and the like are missing, anything else a problem."""
         read = read_numbers(self.table, column)
         self.notes += [read.note] if read.note else []
         self.decimals[column] = read.decimal
@@ -181,7 +181,7 @@ class _Reading:
         return read.values
 
     def labels(self, design: Design) -> FloatArray:
-        """The label as numbers; as 1 and 0 where a class is named."""
+        """Return the label as numbers; as 1 and 0 where a class is named."""
         if not design.positive:
             return self.numbers(design.label, "Correct these cells, or choose another label")
         return np.asarray(self.text(design.label) == design.positive, dtype=np.float64)
@@ -193,7 +193,7 @@ class _Reading:
 
 
 def _infinite(table: Table, column: str, read: Numbers) -> BoolArray:
-    """How many cells say inf or hold digits and yet are no finite numbers, such as 1e999."""
+    """Return how many cells say inf or hold digits and yet are no finite numbers, such as 1e999."""
     bad = np.zeros(read.not_finite.shape, dtype=bool)
     at = np.flatnonzero(read.not_finite)
     cells = table.frame[column].iloc[at]
@@ -202,7 +202,7 @@ def _infinite(table: Table, column: str, read: Numbers) -> BoolArray:
 
 
 def build(table: Table, design: Design, disclosure: Disclosure, check: Check | None = None) -> Dataset:
-    """Features, labels and owners of a table, as a data set with the facet `table`.
+    """Return the features, labels and owners of a table, as a data set with the facet `table`.
 
     Args:
         table: As `dpcore.counting.read_table` gives it.
@@ -267,7 +267,7 @@ def _layout(reading: _Reading) -> TableLayout:
 
 
 def explain(design: Design) -> str:
-    """A sentence on what is predicted from what."""
+    """Return a sentence on what is predicted from what."""
     parts = [
         f"{shown(f.column)} (one-hot, without {shown(f.reference)})"
         if f.kind is FeatureKind.CATEGORIES
@@ -297,7 +297,7 @@ def _check_roles(table: Table, design: Design) -> None:
 
 
 def _complete_rows(reading: _Reading) -> IntArray:
-    """Rows in which nothing is missing; the others are noted, column by column."""
+    """Return the rows in which nothing is missing; the others are noted, column by column."""
     gaps = {column: bad for column, bad in reading.missing.items() if bad.any()}
     out = np.zeros(len(reading.table.frame), dtype=bool)
     for bad in gaps.values():

@@ -85,7 +85,7 @@ def encoding_by_marks(content: bytes) -> str:
 
 
 def decoded(content: bytes) -> tuple[str, str, list[str]]:
-    """Text with line ends as newlines, the encoding, and notes on it."""
+    """Return the text with line ends as newlines, the encoding, and notes on it."""
     notes: list[str] = []
     encoding = encoding_by_marks(content) or "utf-8"
     try:

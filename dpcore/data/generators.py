@@ -54,7 +54,7 @@ class Generator(ABC):
     @property
     @abstractmethod
     def sentence(self) -> str:
-        """The distribution and its parameters in one sentence."""
+        """Return the distribution and its parameters in one sentence."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class ZipfSizes(Generator):
 
     @property
     def sentence(self) -> str:
-        """The distribution and its parameters in one sentence."""
+        """Return the distribution and its parameters in one sentence."""
         return (
             f"Generated: {wording.counted(int(self.num_users), 'user')}, the number of users with i rows drawn in "
             f"proportion to i to the power −{wording.entered(self.alpha)} for i up to "
@@ -157,7 +157,7 @@ class PowerLawParticipation(Generator):
 
     @property
     def sentence(self) -> str:
-        """The distribution and its parameters in one sentence."""
+        """Return the distribution and its parameters in one sentence."""
         return (
             f"Generated: {wording.counted(int(self.num_rows), 'row')}, each drawn for user j with probability in "
             f"proportion to j to the power −{wording.entered(1 + self.alpha)} (power-law participation, "
@@ -237,7 +237,7 @@ class LogNormalSizes(Generator):
 
     @property
     def sentence(self) -> str:
-        """The distribution and its parameters in one sentence."""
+        """Return the distribution and its parameters in one sentence."""
         return (
             f"Generated: {wording.counted(int(self.num_users), 'user')}, the logarithm of their rows normal with mean "
             f"{wording.entered(self.log_mean)} and standard deviation {wording.entered(self.log_sigma)}, rounded, at "
@@ -283,7 +283,7 @@ class TwoGroups(Generator):
         problems.raise_if_any()
 
     def histogram(self) -> ContributionHistogram:
-        """The two sizes and their users."""
+        """Return the two sizes and their users."""
         return ContributionHistogram(
             sizes=np.array([self.light_rows, self.heavy_rows]),
             users=np.array([self.light_users, self.heavy_users]),
@@ -291,7 +291,7 @@ class TwoGroups(Generator):
 
     @property
     def sentence(self) -> str:
-        """The distribution and its parameters in one sentence."""
+        """Return the distribution and its parameters in one sentence."""
         counted = wording.counted
         light_users, light_rows = int(self.light_users), int(self.light_rows)
         heavy_users, heavy_rows = int(self.heavy_users), int(self.heavy_rows)
@@ -302,7 +302,7 @@ class TwoGroups(Generator):
 
 
 def _tally(numbers: IntArray) -> tuple[IntArray, IntArray]:
-    """The distinct numbers among whole ones of at least 0, and how often each is there."""
+    """Return the distinct numbers among whole ones of at least 0, and how often each is there."""
     few = numbers < _FEW
     times = np.bincount(numbers[few])
     small = np.flatnonzero(times)

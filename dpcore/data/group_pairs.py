@@ -20,7 +20,7 @@ def pairs_of_rows(
     values: FloatArray | None = None,
     value_column: str = "",
 ) -> Pairs | None:
-    """The facet from one entry per row; rows that name no group are counted and stay out.
+    """Return the facet from one entry per row; rows that name no group are counted and stay out.
 
     Args:
         user_codes: Whole numbers of at least 0, shape (num_rows,). Never ids.

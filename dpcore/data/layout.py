@@ -49,7 +49,7 @@ class FileLayout:
 
     @classmethod
     def by_name(cls, name: str) -> FileLayout:
-        """The usual layout of a file of this name, which nobody has read yet."""
+        """Return the usual layout of a file of this name, which nobody has read yet."""
         ending = "." + name.lower().rpartition(".")[2]
         separator = "\t" if ending in (".tsv", ".tab") else ","
         return cls(name, _BY_ENDING.get(ending, FileKind.TEXT), separator)
@@ -73,5 +73,5 @@ class TableLayout:
     filled: tuple[str, ...] = ()
 
     def decimal(self, column: str) -> str:
-        """The mark before the decimals of a column of numbers; empty for plain numbers."""
+        """Return the mark before the decimals of a column of numbers; empty for plain numbers."""
         return dict(self.numbers).get(column, "")

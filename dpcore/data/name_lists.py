@@ -16,7 +16,7 @@ _DELIMITERS = ("::", "\t", "|", ";", ",")
 
 
 def read_names(content: bytes) -> dict[str, str]:
-    """What each item is called.
+    """Return what each item is called.
 
     Args:
         content: Text, one item a line: its id as rows of data have it, its name, and whatever follows. Between them
@@ -48,7 +48,7 @@ def read_names(content: bytes) -> dict[str, str]:
 
 
 def _first_mark(line: str) -> str:
-    """What ends the id: later ones may stand in names, or between genres."""
+    """Return what ends the id: later ones may stand in names, or between genres."""
     there = {line.index(mark): mark for mark in reversed(_DELIMITERS) if mark in line}
     return there[min(there)] if there else ","
 
@@ -63,7 +63,7 @@ def _quoted(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 def named(
     ids: Sequence[str], names: Mapping[str, str] | None, is_private: bool, noun: str = "item"
 ) -> tuple[str, ...]:
-    """What items are called on a page.
+    """Return what items are called on a page.
 
     Of public data that is their id in the rows, or the list's name for it. Of private data an id may be known to one
     user alone: an item of the list has its name there, and any other one its number from 0.

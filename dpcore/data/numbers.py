@@ -36,12 +36,12 @@ Ask = Callable[[Mapping[str, str]], Mapping[str, bool]]
 
 
 def _one_group(mark: str) -> str:
-    """Numbers such as 1.234, which can be read with decimals or with thousands."""
+    """Return the numbers such as 1.234, which can be read with decimals or with thousands."""
     return rf"[+-]?[1-9][0-9]{{0,2}}\{mark}[0-9]{{3}}"
 
 
 def _pattern(point: str) -> str:
-    """Numbers with ``point`` before the decimals, and the other mark between full groups of thousands."""
+    """Return the numbers with ``point`` before the decimals, and the other mark between full groups of thousands."""
     group = "," if point == "." else r"\."
     mark = r"\." if point == "." else ","
     before = rf"(?:[0-9]+|[1-9][0-9]{{0,2}}(?:{group}[0-9]{{3}})+)"
@@ -53,7 +53,7 @@ def _is(cells: str, pattern: str) -> str:
 
 
 def _as_double(cells: str) -> str:
-    """A cast for which every number beyond float64, of either sign, is the positive infinity."""
+    """Return a cast for which every number beyond float64, of either sign, is the positive infinity."""
     number = f"TRY_CAST({cells} AS DOUBLE)"
     return f"CASE WHEN isinf({number}) THEN 'inf'::DOUBLE ELSE {number} END"
 
@@ -78,7 +78,7 @@ class Marks:
 def settled(
     cells: str, ask: Ask, place: Callable[[str], str], column: str, delimiter: str, whole: bool = False
 ) -> Marks:
-    """The marks of a column, settled for all its cells by one or two queries.
+    """Return the marks of a column, settled for all its cells by one or two queries.
 
     A cell such as 1,5 or 1.234,5 or 1.234.567 settles them; where all cells are like 1,234 the delimiter does if it can
     (a file between commas cannot have decimal commas unless quoted), with a note; else the column is refused. Points as
@@ -137,7 +137,7 @@ def read_cell(cell: str, first: str) -> str:
 def _decided(
     found: Mapping[str, bool], where: Callable[[str], str], column: str, delimiter: str, whole: bool
 ) -> tuple[str, InputProblem | None, str]:
-    """The mark before the decimals, a problem or None, and a note or nothing."""
+    """Return the mark before the decimals, a problem or None, and a note or nothing."""
     if found["only."] and found["only,"]:
         what = "numbers with decimal points and numbers with decimal commas stand in one column"
         return ".", InputProblem(f"{what}; the first with a comma", where(","), "Write all in one way"), ""

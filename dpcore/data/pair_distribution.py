@@ -44,7 +44,7 @@ _COUNTED = {kind.value: kind for kind in Contribution}
 
 
 def is_one(beginning: bytes) -> bool:
-    """Whether a file says that it is such a distribution, by its first bytes."""
+    """Return True if a file says that it is such a distribution, by its first bytes."""
     start = beginning[:_HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
     return start.startswith(b"{") and b'"sweetspot/pair-distribution/' in start
 
@@ -61,7 +61,7 @@ def is_file(path: str | os.PathLike[str]) -> bool:
 
 
 def sizes_of(pairs: Pairs) -> PairSizes:
-    """The distribution of pairs that are known one by one; they must have rows."""
+    """Return the distribution of pairs that are known one by one; they must have rows."""
     assert pairs.rows is not None
     users, at = np.unique(pairs.user_codes, return_inverse=True)
     groups = np.bincount(at, minlength=users.size)[at]
@@ -76,12 +76,12 @@ def sizes_of(pairs: Pairs) -> PairSizes:
 
 
 def fits(sizes: PairSizes) -> bool:
-    """Whether a file holds so many sizes and groups."""
+    """Return True if a file holds so many sizes and groups."""
     return sizes.pairs.size <= MOST_ENTRIES and sizes.task_rows.size <= MOST_GROUPS
 
 
 def to_text(dataset: Dataset) -> str:
-    """The distribution of a data set as such a file.
+    """Return the distribution of a data set as such a file.
 
     Args:
         dataset: With pairs that have rows, or their distribution.
@@ -113,7 +113,7 @@ def to_text(dataset: Dataset) -> str:
 
 
 def read(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
-    """The data set that such a file tells of.
+    """Return the data set that such a file tells of.
 
     Args:
         content: The file.
@@ -249,5 +249,5 @@ def _agree(
 
 
 def _product(left: IntArray, right: IntArray) -> int:
-    """Their inner product, as a whole number of any length."""
+    """Return their inner product, as a whole number of any length."""
     return sum(a * b for a, b in zip(left.tolist(), right.tolist(), strict=True))

@@ -52,7 +52,7 @@ class Sample:
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """Return the file."""
         return FOLDER / self.file_name
 
 

@@ -74,7 +74,7 @@ class SavedDataset:
 
 
 def to_json(dataset: Dataset, room: int = ROOM) -> SavedDataset:
-    """The data set, smaller facets first, as far as there is room.
+    """Return the data set, smaller facets first, as far as there is room.
 
     Args:
         dataset: The data.
@@ -108,7 +108,7 @@ def _bytes(facet: Any) -> int:
 
 
 def _fits(facet: Any) -> bool:
-    """Whether what reads the file will take its codes and names."""
+    """Return True if what reads the file will take its codes and names."""
     held = [getattr(facet, f.name) for f in fields(facet)]
     names = [name for value in held for name in (value if isinstance(value, tuple) else [value])]
     return (
@@ -156,7 +156,7 @@ def _layout_to_json(layout: TableLayout) -> dict[str, Any]:
 
 
 def cut(text: str, most: int) -> str:
-    """A text as a file holds it: so long at most, and of whole characters."""
+    """Return a text as a file holds it: so long at most, and of whole characters."""
     return text[:most].encode(errors="replace").decode()
 
 
@@ -167,7 +167,7 @@ def _written(value: Any) -> Any:
 
 
 def facts_to_json(facts: ReleaseFacts) -> dict[str, Any]:
-    """What a release guarantees; all digits of epsilon and delta."""
+    """Return what a release guarantees; all digits of epsilon and delta."""
     return {
         "epsilon": facts.epsilon,
         "delta": facts.delta,
@@ -199,12 +199,12 @@ def facts_of(part: JsonValue, given: Mapping[str, Any] | None) -> ReleaseFacts |
 
 
 def read_facts(part: JsonValue) -> ReleaseFacts | None:
-    """What a release guarantees, of a part that holds nothing else."""
+    """Return what a release guarantees, of a part that holds nothing else."""
     return facts_of(part, part.read_members(FACTS))
 
 
 def from_json(part: JsonValue) -> Dataset | None:
-    """The data set that `to_json` wrote; None, with all problems noted, where it is none.
+    """Return the data set that `to_json` wrote; None, with all problems noted, where it is none.
 
     Every facet is checked as one that comes from an upload, and all of it by the digest that it had when it was saved.
     """
@@ -263,7 +263,7 @@ def _layout(part: JsonValue) -> TableLayout | None:
 
 
 def _column(part: JsonValue) -> tuple[str | None, str | None] | None:
-    """A column of numbers and its decimal mark."""
+    """Return a column of numbers and its decimal mark."""
     pair = part.get_entries(2) or ()
     return (
         (pair[0].get_text(NAME), pair[1].choose({mark: mark for mark in ("", ".", ",")}))

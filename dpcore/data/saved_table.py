@@ -11,7 +11,7 @@ from dpcore.data.design_matrix import Design
 
 
 def design_to_json(design: Design | None) -> dict[str, Any] | None:
-    """A design as a session file holds it; None where there is none."""
+    """Return a design as a session file holds it, or None if there is none."""
     if design is None:
         return None
     features = [[one.column, one.kind.value, one.reference, *one.levels] for one in design.features]
@@ -34,7 +34,7 @@ def seal_of(account: str, digest: str, design: Mapping[str, Any] | None) -> str:
 def table_to_json(
     content: Mapping[str, Any], account: str, design: Design | None, entered: Mapping[str, float]
 ) -> dict[str, Any]:
-    """A table that a page has for itself.
+    """Return a table that a page has for itself.
 
     Args:
         content: The data, as `dpcore.data.saved_dataset.to_json` has them.

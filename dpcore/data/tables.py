@@ -65,7 +65,7 @@ class Table:
         return int(self.lines[row])
 
     def place(self, row: int) -> str:
-        """The place of a row in words; with the file where several were joined."""
+        """Return the place of a row in words; with the file where several were joined."""
         of = [name for first, name in self.files if first <= row]
         return f"{self.word} {self.line(row):,}" + (f" of {shown(of[-1])}" if of else "")
 
@@ -77,7 +77,7 @@ def table_of_cells(
     name: str,
     word: str = "line",
 ) -> Table:
-    """A table of cells that something else has read, such as a workbook, under the same checks.
+    """Return a table of cells that something else has read, such as a workbook, under the same checks.
 
     Args:
         header: Column names.
@@ -109,7 +109,7 @@ def table_of_cells(
 
 
 def join_tables(tables: list[Table]) -> Table:
-    """Tables of the same columns, in any order, one under the other; places then name the file.
+    """Return the tables of the same columns, in any order, one under the other; places then name the file.
 
     Raises:
         InvalidInput: The columns differ.
@@ -168,7 +168,7 @@ def refuse_other_columns(files: list[tuple[str, tuple[str, ...]]]) -> None:
 def with_content(
     frame: pd.DataFrame, starts: IntArray, notes: list[str], lines: Sequence[int] = ()
 ) -> tuple[pd.DataFrame, IntArray]:
-    """The rows that hold anything, and their lines; in one column a blank row is a missing cell.
+    """Return the rows that hold anything, and their lines; in one column a blank row is a missing cell.
 
     Args:
         frame: The cells.

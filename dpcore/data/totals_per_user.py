@@ -49,7 +49,7 @@ def _numbers(values: object, name: str, problems: Problems) -> FloatArray | None
 
 
 def _table(values: object, users: object, problems: Problems) -> tuple[FloatArray | None, FloatArray | None]:
-    """Totals and users as numbers, of the same length; None where they are none."""
+    """Return the totals and users as numbers, of the same length, or None if they are none."""
     held, having = _numbers(values, "values", problems), _numbers(users, "users", problems)
     if having is not None and np.any((having < 1) | (having > MAX_USERS) | (having != np.floor(having))):
         problems.add(f"users must be whole numbers from 1 to {MAX_USERS:,}")
@@ -128,7 +128,7 @@ class Amounts(ByDigest):
 
     @classmethod
     def from_histogram(cls, histogram: ContributionHistogram) -> Amounts:
-        """Totals that are numbers of rows (or of distinct tasks); users without any are not in it."""
+        """Return the totals that are numbers of rows (or of distinct tasks); users without any are not in it."""
         return cls(histogram.sizes.astype(np.float64), histogram.users)
 
     def __repr__(self) -> str:
@@ -144,7 +144,7 @@ class Amounts(ByDigest):
 
     @property
     def num_users(self) -> int:
-        """Number of users, those with a total of 0 included."""
+        """Return the number of users, those with a total of 0 included."""
         return int(self._users_from[0])
 
     @property
@@ -154,7 +154,7 @@ class Amounts(ByDigest):
 
     @property
     def largest(self) -> float:
-        """The largest total of one user."""
+        """Return the largest total of one user."""
         return float(self.values[-1])
 
     # Suffix sums, entry j over values[j:]; the last entry is 0. float64, since totals are.
@@ -171,7 +171,7 @@ class Amounts(ByDigest):
         return excess_sums(self.values, self._users_from)
 
     def users_above(self, bounds: npt.ArrayLike) -> FloatArray:
-        """Number of users with x > T, float64 of the shape of ``bounds``."""
+        """Return the number of users with x > T, float64 of the shape of ``bounds``."""
         return self._users_from[np.searchsorted(self.values, bounds, side="right")]
 
     def sum_above(self, bounds: npt.ArrayLike) -> FloatArray:
@@ -199,7 +199,7 @@ class Amounts(ByDigest):
         return float(self.values[int(np.searchsorted(-self._users_from, -max(rank, 1.0), side="right")) - 1])
 
     def quantile(self, share: float) -> float:
-        """Smallest total such that at least ``share`` (in [0, 1]) of the users have at most that much."""
+        """Return the smallest total such that at least ``share`` (in [0, 1]) of the users have at most that much."""
         at_most = self._users_from[0] - self._users_from[1:]
         # 0.07 * 100 is 7.000000000000001 in float64: without the slack it would ask for 8 users.
         wanted = share * self._users_from[0] * (1.0 - 1e-12)
@@ -212,5 +212,5 @@ def user_starts(values: Values) -> IntArray:
 
 
 def sums_per_user(values: Values) -> FloatArray:
-    """One sum of values per user, of either sign, shape (num_users,), in the column's unit."""
+    """Return one sum of values per user, of either sign, shape (num_users,), in the column's unit."""
     return np.asarray(np.add.reduceat(values.values, user_starts(values)))

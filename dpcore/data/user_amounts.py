@@ -50,7 +50,7 @@ class UserAmounts:
 
     @property
     def dropped(self) -> dict[str, int]:
-        """What the public rules leave out or count as 0, and how many groups there are; private."""
+        """Return what the public rules leave out or count as 0, and how many groups there are; private."""
         counts = {
             "rows without a user": self.rows_without_user,
             "cells without a number": self.cells_without_number,

@@ -86,17 +86,17 @@ class BiasTerm(enum.Enum):
 
     @property
     def title(self) -> str:
-        """A short name."""
+        """Return a short name."""
         return _FACTS[self].title
 
     @property
     def formula(self) -> str:
-        """The bound in symbols, LaTeX."""
+        """Return the bound in symbols, LaTeX."""
         return _FACTS[self].formula
 
     @property
     def needs(self) -> str:
-        """What has to be known to state it, a sentence without its full stop."""
+        """Return what has to be known to state it, a sentence without its full stop."""
         return _FACTS[self].needs
 
     @property
@@ -106,12 +106,12 @@ class BiasTerm(enum.Enum):
 
     @property
     def needs_shares(self) -> bool:
-        """Whether every user's share is needed, not only the share of rows kept."""
+        """Return True if every user's share is needed, not only the share of rows kept."""
         return self in (BiasTerm.WORST_CASE, BiasTerm.CHI_SQUARED, BiasTerm.TIGHTEST)
 
     @property
     def needs_variance(self) -> bool:
-        """Whether Var(H) is needed."""
+        """Return True if Var(H) is needed."""
         return self in (
             BiasTerm.VARIANCE_KEPT,
             BiasTerm.CHI_SQUARED,
@@ -122,7 +122,7 @@ class BiasTerm(enum.Enum):
 
     @property
     def needs_only_the_fraction(self) -> bool:
-        """Whether tau_0 alone, with Var(H) where stated, decides it: no data at all."""
+        """Return True if tau_0 alone, with Var(H) where stated, decides it: no data at all."""
         return self in (BiasTerm.LOG_FRACTION, BiasTerm.VARIANCE_FRACTION)
 
 
@@ -218,7 +218,7 @@ class CapStatistics:
     rows_capped: FloatArray | float = 1.0
 
     def rounded_down(self) -> CapStatistics:
-        """The same, the differences of sums lessened by what rounding may have added: for lower bounds."""
+        """Return the same, the differences of sums lessened by what rounding may have added: for lower bounds."""
         lower = {
             name: np.maximum(
                 getattr(self, name) * (1.0 - RELATIVE_ROUNDING) - allowed * self.rows_capped, 0.0
@@ -248,7 +248,7 @@ def cap_statistics(
     largest: float,
     above_sums: AboveSums | None = None,
 ) -> CapStatistics:
-    """`CapStatistics` from sums on either side of a bound, in whatever unit the sums are in.
+    """Return `CapStatistics` from sums on either side of a bound, in whatever unit the sums are in.
 
     Args:
         pieces: Sums over users at or below and above each bound (rows, or shares of the whole).
@@ -297,7 +297,7 @@ def _log_inverse(kept: FloatArray, cut: FloatArray) -> FloatArray:
 
 
 def evaluate(term: BiasTerm, statistics: CapStatistics, loss_variance: float) -> FloatArray:
-    """One bound on the bias (once, not twice).
+    """Return one bound on the bias (once, not twice).
 
     Args:
         term: Which.

@@ -77,7 +77,7 @@ class PrivacyTerm:
         return cls(power=power, constant=constant, log_power=0.0)
 
     def error(self, share: npt.ArrayLike, epsilon: float, failure_probability: float) -> FloatArray:
-        """F at the given largest shares, which never falls as they grow."""
+        """Return F at the given largest shares, which never falls as they grow."""
         factor = self.constant * math.log(3.0 / failure_probability) ** self.log_power
         return np.asarray(factor * (np.asarray(share, dtype=np.float64) / epsilon) ** self.power)
 
@@ -123,7 +123,7 @@ class BoundSettings:
         """Record what is wrong with who contributes what."""
 
     def parts(self, statistics: CapStatistics, num_rows: float) -> ErrorParts:
-        """(*) in its parts, given what the caps do; an infinite n leaves the finite-sample term out."""
+        """Return (*) in its parts, given what the caps do; an infinite n leaves the finite-sample term out."""
         some = statistics.kept_share > 0.0
         kept = np.where(some, statistics.kept_share, 1.0)
         finite = np.zeros(kept.shape)
@@ -140,7 +140,7 @@ class BoundSettings:
         )
 
     def split(self, statistics: CapStatistics, num_rows: float) -> Split:
-        """(*) as a falling and a rising part, for `dpcore.common.branch_and_bound`."""
+        """Return (*) as a falling and a rising part, for `dpcore.common.branch_and_bound`."""
         parts = self.parts(statistics, num_rows)
         # The bias is a difference of sums: for the proof it is taken as low as rounding may have left it.
         lower = THEOREM_FACTOR * evaluate(self.bias, statistics.rounded_down(), self.loss_variance)
@@ -163,7 +163,7 @@ class ErrorParts:
 
     @property
     def total(self) -> FloatArray:
-        """All three together: excess risk, at most (losses lie in [0, 1], so above 1 it says nothing)."""
+        """Return all three together: excess risk, at most (losses lie in [0, 1], so above 1 it says nothing)."""
         return np.asarray(self.bias + self.finite_sample + self.privacy)
 
 
@@ -197,19 +197,19 @@ class LearningCap:
 
     @property
     def total(self) -> float:
-        """The bound (*) at the cap."""
+        """Return the bound (*) at the cap."""
         return self.bias + self.finite_sample + self.privacy
 
     @property
     def max_contributions(self) -> int:
-        """The cap as a whole number of rows per user, rounded down where it is real."""
+        """Return the cap as a whole number of rows per user, rounded down where it is real."""
         return math.floor(self.cap)
 
 
 def choice(
     settings: BoundSettings, at: CapStatistics, found: Minimum, num_rows: float, cap: float, ended: str
 ) -> LearningCap:
-    """`LearningCap` from what the search found, its parts computed afresh."""
+    """Return `LearningCap` from what the search found, its parts computed afresh."""
     parts = settings.parts(at, num_rows)
     return LearningCap(
         fraction=float(at.fraction),
@@ -230,7 +230,7 @@ def choice(
 
 
 def how_it_went(found: Minimum) -> str:
-    """How the search ended, a sentence."""
+    """Return how the search ended, a sentence."""
     if found.stop_reason:
         return f"The search {found.stop_reason}: this is the best bound so far, with the proof so far."
     return f"Branch and bound settled every bound on rows after looking at {found.evaluations:,}."

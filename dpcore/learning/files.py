@@ -15,7 +15,7 @@ from dpcore.learning.error_bound import NEIGHBOURS, LearningCap
 
 
 def learning_curves(problem: optimal_cap.BiasProblem, fractions: npt.ArrayLike) -> dict[str, FloatArray]:
-    """The bound of a capped learner in its parts, and every bound on the bias (twice), as columns.
+    """Return the bound of a capped learner in its parts, and every bound on the bias (twice), as columns.
 
     Columns: ``cap_rows``, ``tau_0``, ``kept_share``, ``largest_share``, ``users_capped``, ``bias_twice``,
     ``finite_sample``, ``privacy_noise``, ``bound``, and ``twice_`` and its name for every bound on the bias. What
@@ -47,7 +47,7 @@ def learning_curves(problem: optimal_cap.BiasProblem, fractions: npt.ArrayLike) 
 def learning_choice_json(
     dataset: Dataset, parameters: learning.LearningParameters, choice: LearningCap, within: tuple[int, int]
 ) -> str:
-    """The question of a capped learner and its answer as JSON; sections as in `mean_choice_json`.
+    """Return the question of a capped learner and its answer as JSON; sections as in `mean_choice_json`.
 
     Args:
         dataset: The data.

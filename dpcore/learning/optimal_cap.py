@@ -91,7 +91,7 @@ def _statistics(histogram: ContributionHistogram, caps: FloatArray) -> CapStatis
 
 
 def statistics(histogram: ContributionHistogram, fractions: npt.ArrayLike) -> CapStatistics:
-    """What caps of tau = tau_0 n rows do to the data.
+    """Return what caps of tau = tau_0 n rows do to the data.
 
     Args:
         histogram: Rows per user.
@@ -109,13 +109,13 @@ def statistics(histogram: ContributionHistogram, fractions: npt.ArrayLike) -> Ca
 
 
 def bias_terms(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[BiasTerm, FloatArray]:
-    """Every bound on the bias (once, not twice) at each tau_0; see `dpcore.learning.bias_bounds.evaluate`."""
+    """Return every bound on the bias (once, not twice) at each tau_0; see `dpcore.learning.bias_bounds.evaluate`."""
     s = statistics(problem.histogram, fractions)
     return {term: evaluate(term, s, problem.loss_variance) for term in BiasTerm}
 
 
 def error_parts(problem: BiasProblem, fractions: npt.ArrayLike) -> ErrorParts:
-    """The bound (*) in its parts at each tau_0 in (0, 1]; arguments as `statistics`.
+    """Return the bound (*) in its parts at each tau_0 in (0, 1]; arguments as `statistics`.
 
     Source: Amin et al. 2019, theorem 1; the largest share is min(tau, max n_j) / n_tau.
     """
@@ -131,7 +131,7 @@ def fractions_for_curves(histogram: ContributionHistogram, points: int = 200) ->
 def best_cap(
     problem: BiasProblem, progress: Progress = silent, should_stop: ShouldStop = never, whole: bool = True
 ) -> LearningCap:
-    """The best cap between one row and n, proved by branch and bound.
+    """Return the best cap between one row and n, proved by branch and bound.
 
     Args:
         problem: The question.
@@ -158,7 +158,7 @@ def best_cap(
 
 
 def caps_within(problem: BiasProblem, choice: LearningCap, excess: float = 0.05) -> tuple[int, int]:
-    """The caps around the best one whose bound (*) is at most (1 + ``excess``) times the best.
+    """Return the caps around the best one whose bound (*) is at most (1 + ``excess``) times the best.
 
     Args:
         problem: The question.

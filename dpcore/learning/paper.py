@@ -13,7 +13,7 @@ CONSTANT = 3.0
 
 
 def users_cut(alpha: float, _seed: int) -> dict[str, float]:
-    """Users above the best τ₀, in the limit of many rows."""
+    """Return the users above the best τ₀, in the limit of many rows."""
     asked = LearningParameters(1.0, alpha=alpha, privacy_constant=CONSTANT)
     return {"cut": float(population.best_fraction(asked.population(None)).users_capped)}
 

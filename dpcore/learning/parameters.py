@@ -131,7 +131,7 @@ class LearningParameters(Parameters):
 
     @property
     def privacy(self) -> PrivacyTerm:
-        """F."""
+        """Return F."""
         if self.privacy_form is PrivacyForm.LINEAR:
             return PrivacyTerm.linear(self.privacy_constant)
         if self.privacy_form is PrivacyForm.OWN and self.privacy_power is not None:
@@ -140,25 +140,25 @@ class LearningParameters(Parameters):
 
     @property
     def population_bias(self) -> BiasTerm:
-        """The bound on the bias where users' shares are unknown; see `WITHOUT_SHARES`."""
+        """Return the bound on the bias where users' shares are unknown; see `WITHOUT_SHARES`."""
         return WITHOUT_SHARES.get(self.bias, self.bias)
 
     @property
     def about_cost(self) -> LearningParameters:
-        """The same without what does not change the cost of privacy over n."""
+        """Return the same without what does not change the cost of privacy over n."""
         return self.about_population.without("population_rows", "vc_dimension", "finite_sample_constant")
 
     @property
     def about_population(self) -> LearningParameters:
-        """The same without what does not change the figures on a population."""
+        """Return the same without what does not change the figures on a population."""
         return self.without("own_cap", "public_rows", "draws")
 
     def problem(self, histogram: ContributionHistogram) -> BiasProblem:
-        """The question on given data."""
+        """Return the question on given data."""
         return build_from(BiasProblem, self, histogram=histogram)
 
     def population(self, num_rows: int | None) -> PopulationProblem:
-        """The question on the population, bias plus privacy noise only, as in the paper's figure 3.
+        """Return the question on the population, bias plus privacy noise only, as in the paper's figure 3.
 
         Args:
             num_rows: n; None for the limit of many rows.

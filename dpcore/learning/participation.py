@@ -50,7 +50,7 @@ class PowerLaw:
 
     @property
     def exponent(self) -> float:
-        """1 + alpha."""
+        """Return 1 + alpha."""
         return 1.0 + self.alpha
 
     @cached_property
@@ -78,7 +78,7 @@ class PowerLaw:
         return self._zeta_from(np.asarray(users, dtype=np.float64) + 1.0) / self.normaliser
 
     def users_above(self, share: npt.ArrayLike) -> FloatArray:
-        """K(share), the number of users with p_j > share, for share > 0 of any shape; float64, whole."""
+        """Return K(share), the number of users with p_j > share, for share > 0 of any shape; float64, whole."""
         h = np.asarray(share, dtype=np.float64)
         count = np.floor((h * self.normaliser) ** (-1.0 / self.exponent))
         # The root is rounded; ask the probabilities themselves on either side.
@@ -108,7 +108,7 @@ class PowerLaw:
         return np.asarray(self.tail(above) + tau_0 * above)
 
     def pieces(self, share: npt.ArrayLike) -> Pieces:
-        """Sums over users at or below, and above, a share: mass, number, and sum of 1 / p_j.
+        """Return the sums over users at or below, and above, a share: mass, number, and sum of 1 / p_j.
 
         The counterpart of `ContributionHistogram.pieces` in shares; ``rows_at_or_below`` is a mass.
         """
@@ -138,7 +138,7 @@ class PowerLaw:
 
 
 def checked_fractions(fractions: npt.ArrayLike) -> FloatArray:
-    """tau_0 as float64, refused outside [1e-15, 1]."""
+    """Return tau_0 as float64, refused outside [1e-15, 1]."""
     tau_0 = np.asarray(fractions, dtype=np.float64)
     if not np.all((tau_0 >= FRACTION_RANGE[0]) & (tau_0 <= FRACTION_RANGE[1])):
         raise refuse(
@@ -148,6 +148,6 @@ def checked_fractions(fractions: npt.ArrayLike) -> FloatArray:
 
 
 def checked_rows(num_rows: int, most: int) -> int:
-    """A number of rows n as int, refused outside [1, most]."""
+    """Return a number of rows n as int, refused outside [1, most]."""
     require.whole(1, most, num_rows=num_rows)
     return math.floor(num_rows)

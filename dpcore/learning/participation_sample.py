@@ -38,7 +38,7 @@ def _rows(tau_0: FloatArray, n: int) -> FloatArray:
 
 
 def _binomial_parts(n: int, p: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(E min(X, tau), E (X - tau)_+, P(X > tau)) for X ~ Binomial(n, p) and real tau >= 1, elementwise.
+    """Return (E min(X, tau), E (X - tau)_+, P(X > tau)) for X ~ Binomial(n, p) and real tau >= 1, elementwise.
 
     With t = floor(tau) and I the regularised incomplete beta function, P(X > tau) = I_p(t + 1, n - t) and
     E[X; X > tau] = n p P(Binomial(n - 1, p) >= t) = n p I_p(t, n - t).
@@ -102,7 +102,7 @@ def _tail_nodes(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray, Flo
 
 
 def _sums(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Sums over users of E min(X_j, tau), E (X_j - tau)_+ and P(X_j > tau), for tau >= 1 of shape (q,).
+    """Return the sums over users of E min(X_j, tau), E (X_j - tau)_+ and P(X_j > tau), for tau >= 1 of shape (q,).
 
     The first two add up to n, but each is summed by itself: their small values lose no digits.
     """
@@ -136,7 +136,7 @@ class Expectation:
 
 
 def expectation(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike) -> Expectation:
-    """E[n_tau / n] = sum_j E[min(Binomial(n, p_j), tau)] / n, and the expected number of capped users.
+    """Return E[n_tau / n] = sum_j E[min(Binomial(n, p_j), tau)] / n, and the expected number of capped users.
 
     Args:
         law: The population.
@@ -184,7 +184,7 @@ class Draws:
 
 
 def draw_counts(law: PowerLaw, num_rows: int, rng: np.random.Generator) -> FloatArray:
-    """Rows per user seen in one sample of n rows, in no particular order.
+    """Return the rows per user seen in one sample of n rows, in no particular order.
 
     Heavy users' counts are one multinomial; the rest are rows from j > J, where the rounded Pareto variable
     Y = (J + 1/2) U^(-1/alpha) proposes j with probability proportional to the integral of y^-s over
@@ -217,7 +217,7 @@ def simulate(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> Draws:
-    """The paper's way: draw samples of n rows and see what each cap keeps.
+    """Return the paper's way: draw samples of n rows and see what each cap keeps.
 
     Args:
         law: The population.

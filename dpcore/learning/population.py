@@ -61,7 +61,7 @@ class PopulationProblem(BoundSettings):
 
     @property
     def smallest_fraction(self) -> float:
-        """The smallest tau_0 searched: one row, or 1e-12 in the limit."""
+        """Return the smallest tau_0 searched: one row, or 1e-12 in the limit."""
         return 1e-12 if self.num_rows is None else 1.0 / self.num_rows
 
     def kinks_around(self, fraction: float) -> FloatArray:
@@ -81,7 +81,7 @@ class PopulationProblem(BoundSettings):
 
 
 def statistics(problem: PopulationProblem, fractions: npt.ArrayLike) -> CapStatistics:
-    """What caps of tau_0 n rows do to the population's shares.
+    """Return what caps of tau_0 n rows do to the population's shares.
 
     Args:
         problem: The question.
@@ -105,7 +105,7 @@ def statistics(problem: PopulationProblem, fractions: npt.ArrayLike) -> CapStati
 
 
 def _typical(tau_0: FloatArray, kept: FloatArray, cut: FloatArray, users_capped: FloatArray) -> CapStatistics:
-    """`CapStatistics` of a sample of which only averages are known."""
+    """Return `CapStatistics` of a sample of which only averages are known."""
     unknown = np.full(tau_0.shape, np.nan)
     # tau_0 / E[n_tau / n] rises with tau_0, since the expectation is concave and 0 at 0.
     share = np.where(kept > 0.0, tau_0 / np.where(kept > 0.0, kept, 1.0), np.nan)
@@ -121,12 +121,12 @@ def _typical(tau_0: FloatArray, kept: FloatArray, cut: FloatArray, users_capped:
 
 
 def error_parts(problem: PopulationProblem, fractions: npt.ArrayLike) -> ErrorParts:
-    """The bound (*) in its parts; arguments as `statistics` (figure 3a)."""
+    """Return the bound (*) in its parts; arguments as `statistics` (figure 3a)."""
     return problem.parts(statistics(problem, fractions), problem._n)
 
 
 def simulated_error_parts(problem: PopulationProblem, fractions: npt.ArrayLike, draws: Draws) -> ErrorParts:
-    """`error_parts` with the averages over ``draws`` for the expectations: figure 3a as the paper made it.
+    """Return `error_parts` with the averages over ``draws`` for the expectations: figure 3a as the paper made it.
 
     Args:
         problem: The question, with the number of rows that was drawn.
@@ -205,7 +205,7 @@ class CostOfPrivacy:
 
     @property
     def totals(self) -> FloatArray:
-        """Smallest bias plus privacy noise at each n, shape (q,)."""
+        """Return the smallest bias plus privacy noise at each n, shape (q,)."""
         return np.array([one.total for one in self.best])
 
 
@@ -215,7 +215,7 @@ def cost_of_privacy(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> CostOfPrivacy:
-    """The minimum over tau_0 of bias plus privacy noise, the finite-sample term left out, at each n.
+    """Return the minimum over tau_0 of bias plus privacy noise, the finite-sample term left out, at each n.
 
     Args:
         problem: The question; its ``num_rows`` is not used.

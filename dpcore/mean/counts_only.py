@@ -42,18 +42,18 @@ class Growth:
     user_share: float = 0.0
 
     def of(self, rows: npt.ArrayLike) -> FloatArray:
-        """w(s) at numbers of rows above 0, of their shape; it rises with them."""
+        """Return w(s) at numbers of rows above 0, of their shape; it rises with them."""
         s = np.asarray(rows, dtype=np.float64)
         return np.asarray(s * (self.extra_rows + self.extra_users / (1.0 + (s - 1.0) * self.user_share)))
 
     def in_rows(self, threshold: float, rows: npt.ArrayLike) -> FloatArray:
-        """Weights of users scaled so that at the threshold they are the threshold, which none exceeds."""
+        """Return the weights of users scaled so that at the threshold they are the threshold, which none exceeds."""
         if self.plain:
             return np.asarray(np.minimum(threshold, rows))
         return np.asarray(np.minimum(threshold, self.of(rows) * self._scale(threshold)))
 
     def coefficients(self, threshold: float) -> tuple[float, float]:
-        """``extra_rows`` and ``extra_users`` of weights that are scaled so."""
+        """Return ``extra_rows`` and ``extra_users`` of weights that are scaled so."""
         scale = 1.0 if self.plain else self._scale(threshold)
         return self.extra_rows * scale, self.extra_users * scale
 
@@ -62,7 +62,7 @@ class Growth:
 
     @property
     def plain(self) -> bool:
-        """Whether w(s) is s."""
+        """Return True if w(s) is s."""
         return self.extra_users == 0.0
 
 
@@ -135,7 +135,7 @@ class CountsOnly:
         return Losses(np.zeros(sampling.shape), np.asarray(sampling), np.asarray(weight))
 
     def cap_curve(self) -> BoundCurve:
-        """The error of caps over the bound."""
+        """Return the error of caps over the bound."""
         at, rho, n = self._sums.between, self.user_share, float(self.histogram.num_rows)
         below, both = at.rows_below, self.value_variance
         # The formula of the module and the noise, times n_h^2. What no cap changes is left out:
@@ -148,7 +148,7 @@ class CountsOnly:
         return BoundCurve(self.histogram, lambda h, k: self.capped(h, k).error(self.unit_noise), pieces)
 
     def best_cap(self) -> Best:
-        """The best cap over every piece."""
+        """Return the best cap over every piece."""
         found = self.cap_curve().best(whole=True)
         return Best(found.bound, found.certificate, rows_only(self.histogram) or ALL_PIECES)
 
@@ -160,7 +160,7 @@ class CountsOnly:
         return Growth(1.0, extra, self.user_share) if self.user_share and extra else Growth()
 
     def best_smooth(self) -> Best:
-        """The best weights of all, with a dual bound."""
+        """Return the best weights of all, with a dual bound."""
         bound = self._threshold()
         value = self._direct(bound)
         ended = rows_only(self.histogram) or "Exact: the root of the optimality condition."
@@ -217,7 +217,7 @@ class CountsOnly:
         return np.asarray(nu * above.users - t * inverse + leaning)
 
     def lower_bound(self, h: float) -> float:
-        """What no weights go below, in units of the noise's variance; tight at the best threshold.
+        """Return what no weights go below, in units of the noise's variance; tight at the best threshold.
 
         Lagrangian of  t^2 + A sum_l (u_l - p_l)^2 / x_l  with t >= u_l (multipliers lambda_l >= 0) and sum u = 1:
         minimising over t and u leaves  sum lambda p - (sum lambda)^2 / 4 - sum_l (mu - lambda_l)^2 x_l / (4 A).
@@ -278,14 +278,14 @@ class _Around:
         )
 
     def excess(self, h: FloatArray) -> FloatArray:
-        """The rows that a cap at h cuts: terms of one sign, as in `ContributionHistogram.excess`."""
+        """Return the rows that a cap at h cuts: terms of one sign, as in `ContributionHistogram.excess`."""
         return np.asarray((self.next_size - h) * self.users + self.excess_from)
 
     def taken(self, k: Reached) -> _Around:
-        """The sums at given numbers of sizes below."""
+        """Return the sums at given numbers of sizes below."""
         return _Around(*(part[k] for part in vars(self).values()))
 
     @property
     def between(self) -> _Around:
-        """The sums on every piece between two sizes."""
+        """Return the sums on every piece between two sizes."""
         return self.taken(slice(1, -1))

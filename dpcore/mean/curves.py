@@ -98,7 +98,7 @@ class BoundCurve:
     pieces: Pieces
 
     def error(self, bounds: FloatArray) -> FloatArray:
-        """The error at any bounds, of their shape."""
+        """Return the error at any bounds, of their shape."""
         return self.error_after(bounds, np.searchsorted(self.histogram.sizes, bounds, side="right"))
 
     @cached_property
@@ -138,7 +138,7 @@ class BoundCurve:
         )
 
     def best(self, whole: bool) -> Found:
-        """The best bound of all from the smallest to the largest size; among equals the smallest."""
+        """Return the best bound of all from the smallest to the largest size; among equals the smallest."""
         tried, values = self._tried(whole)
         least = float(values.min())
         bound = float(tried[values == least].min())
@@ -147,7 +147,7 @@ class BoundCurve:
         return Found(bound, least, Certificate(least, min(lowest, least), EVERY_PIECE))
 
     def lower_bound(self) -> float:
-        """What no bound goes below, from three values of the error on every piece that turns inside.
+        """Return what no bound goes below, from three values of the error on every piece that turns inside.
 
         The error is a quadratic in 1 / n_h there, so that its values at both ends and in the middle of 1 / n_h say
         all, without the numerators that the turning points were found with.
@@ -171,7 +171,7 @@ class BoundCurve:
         return min(lowest, float((first + vertex * (slope + vertex * bend)).min()))
 
     def stretches(self, limit: float, whole: bool) -> tuple[tuple[float, float], ...]:
-        """All stretches of bounds on which the error is at most ``limit``, ascending.
+        """Return all stretches of bounds on which the error is at most ``limit``, ascending.
 
         Args:
             limit: At least the best value.
@@ -192,7 +192,7 @@ class BoundCurve:
         return _joined(list(zip(begins, stops, strict=True)), whole)
 
     def _monotone_between(self, whole: bool) -> FloatArray:
-        """Bounds between neighbours of which the error only rises or only falls."""
+        """Return the bounds between neighbours of which the error only rises or only falls."""
         _, point = self._turning
         if whole:
             point = np.concatenate((np.floor(point), np.ceil(point), [1.0]))
@@ -204,7 +204,7 @@ class BoundCurve:
     def _edges(
         self, left: FloatArray, right: FloatArray, fine_left: npt.NDArray[np.bool_], limit: float, whole: bool
     ) -> FloatArray:
-        """The last bound within the limit between a fine one and one that is not, for all such pairs at once."""
+        """Return the last bound within the limit between a fine one and one that is not, for all such pairs at once."""
         inside, outside = np.where(fine_left, left, right), np.where(fine_left, right, left)
         shares = np.arange(1.0, PROBES + 1.0) / (PROBES + 1.0)
         rows = np.arange(inside.size)
@@ -235,7 +235,7 @@ def _joined(stretches: list[tuple[float, float]], whole: bool) -> tuple[tuple[fl
 
 
 def holding(stretches: tuple[tuple[float, float], ...], bound: float) -> tuple[float, float]:
-    """The stretch that holds a bound; the bound alone where rounding left it out of all."""
+    """Return the stretch that holds a bound; the bound alone where rounding left it out of all."""
     for low, high in stretches:
         if low <= bound <= high:
             return low, high
@@ -246,7 +246,7 @@ ALL_PIECES = "Exact: the best of every piece between two sizes."
 
 
 def rows_only(histogram: ContributionHistogram) -> str:
-    """How a search ended where there is nothing to search; empty where there is."""
+    """Return how a search ended where there is nothing to search; empty where there is."""
     if histogram.num_users == 1:
         return "There is one user: every bound gives the same weights."
     if histogram.sizes.size == 1:

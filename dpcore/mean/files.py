@@ -18,7 +18,7 @@ from dpcore.report.csv_files import write_columns
 
 
 def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, disclosure: Provenance) -> str:
-    """Weights per distinct size, for the smooth weights and for the cap.
+    """Return the weights per distinct size, for the smooth weights and for the cap.
 
     Columns: ``size`` (rows per user), ``users``, ``row_weight`` (smooth weight of one row of such a user),
     ``user_weight`` (of all their rows), ``rows_kept_at_cap``, ``capped_row_weight`` (of a kept row), ``label``.
@@ -51,7 +51,7 @@ def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, disclosur
 def pair_weights_csv(
     problem: private_counts.PrivateCountsProblem, threshold: float, cap: int, disclosure: Provenance
 ) -> str:
-    """Weights per distinct size where counts are private too: not divided by n_h, which nobody may know.
+    """Return the weights per distinct size where counts are private too: not divided by n_h, which nobody may know.
 
     Columns: ``size`` (rows per user), ``users``, ``row_weight`` = user_weight / size, ``user_weight`` =
     min(h, size), or where users differ their growing weight, at most h, ``rows_kept_at_cap`` (each with weight 1),
@@ -85,7 +85,7 @@ def mean_choice_json(
     cap: mean.CapChoice,
     smooth: mean.SmoothChoice,
 ) -> str:
-    """The question and its answer as JSON, indented, with a schema version.
+    """Return the question and its answer as JSON, indented, with a schema version.
 
     Numbers the person entered stand under ``question``; numbers computed from the data stand under ``data``
     and ``answer``, each of which names its label.
@@ -135,7 +135,7 @@ _PRIVATE_COUNTS = {
 
 
 def error_parts(choice: mean.CapChoice | mean.SmoothChoice) -> dict[str, Any]:
-    """The error of a choice with its parts and its proof, as every file of choices holds it."""
+    """Return the error of a choice with its parts and its proof, as every file of choices holds it."""
     return {
         "standard_error": choice.standard_error,
         "variance": choice.variance,

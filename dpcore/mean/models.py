@@ -29,13 +29,13 @@ class Model(Protocol):
         """When a user with s rows weighs as one with min(h, s)."""
 
     def best_cap(self) -> Best:
-        """The best whole cap from the smallest to the largest size."""
+        """Return the best whole cap from the smallest to the largest size."""
 
     def best_smooth(self) -> Best:
-        """The best weights, with the rows from which on a user's weight grows no more."""
+        """Return the best weights, with the rows from which on a user's weight grows no more."""
 
     def growth(self, threshold: float) -> Growth:
-        """How users weigh below that threshold."""
+        """Return how users weigh below that threshold."""
 
     def cap_curve(self) -> BoundCurve:
-        """The error of caps, for what needs more than the best one."""
+        """Return the error of caps, for what needs more than the best one."""

@@ -46,7 +46,7 @@ class Counts(Option):
 
 
 def choose_defaults(data: Dataset) -> Mapping[str, Any]:
-    """What holds of these data where nobody says otherwise, by setting of `MeanParameters`.
+    """Return what holds of these data where nobody says otherwise, by setting of `MeanParameters`.
 
     The release is to come close to the mean of this very table. Public values are read. Data that are not public get
     the private side: how many rows each user has is protected too, sigma^2 is the worst case, and rho is assumed.
@@ -141,7 +141,7 @@ class MeanParameters(Parameters):
 
     @cached_property
     def largest_variance(self) -> float:
-        """B^2 / 4, which no values in [L, U] can exceed (Popoviciu's inequality)."""
+        """Return B^2 / 4, which no values in [L, U] can exceed (Popoviciu's inequality)."""
         return self.value_bound * self.value_bound / 4.0  # 1e300**2 raises, 1e300 * 1e300 is infinite
 
     def problem(
@@ -151,7 +151,7 @@ class MeanParameters(Parameters):
         values_mean: float | None = None,
         read: ReadValues | None = None,
     ) -> MeanProblem:
-        """The question on given data.
+        """Return the question on given data.
 
         Args:
             histogram: Rows per user.
@@ -180,7 +180,7 @@ class MeanParameters(Parameters):
         return PrivateCountsProblem(histogram, self.epsilon, self.value_bound, variance, expected, **about)
 
     def reads_table(self, read: ReadValues | None) -> bool:
-        """Whether the error is that on the values themselves, so that nothing is assumed of users."""
+        """Return True if the error is that on the values themselves, so that nothing is assumed of users."""
         wanted = self.target is Target.TABLE and self.variance_source is VarianceSource.FROM_VALUES
         return wanted and read is not None and read.tells_table
 
@@ -194,7 +194,7 @@ class MeanParameters(Parameters):
         return read.share.used if told and read is not None else self.user_share
 
     def _users(self, read: ReadValues | None) -> dict[str, Any]:
-        """What a problem says of target and users."""
+        """Return what a problem says of target and users."""
         if self.reads_table(read) and read is not None:
             return {"target": self.target, "table": read.table}
         return {"target": self.target, "user_share": self.share(read)}
@@ -218,7 +218,7 @@ POPULATION = (
 
 
 def assumptions(problem: MeanProblem) -> tuple[str, ...]:
-    """The sentences of the setting, with what is assumed of users in the place of independent rows."""
+    """Return the sentences of the setting, with what is assumed of users in the place of independent rows."""
     private = isinstance(problem, PrivateCountsProblem)
     setting = private_counts.ASSUMPTIONS if private else public_counts.ASSUMPTIONS
     at = setting.index(INDEPENDENT)
@@ -226,7 +226,7 @@ def assumptions(problem: MeanProblem) -> tuple[str, ...]:
 
 
 def assumed_of_users(problem: MeanProblem) -> tuple[str, ...]:
-    """What the error assumes of users and their rows, and which mean it is about."""
+    """Return what the error assumes of users and their rows, and which mean it is about."""
     if problem.table is not None:
         return TABLE_READ
     share = wording.number(problem.user_share, 2)

@@ -63,7 +63,7 @@ class Population:
         return Losses(np.zeros(sampling.shape), np.asarray(sampling), np.asarray(h / kept))
 
     def best_smooth(self) -> Best:
-        """The best weights of all, with the dual bound of `dpcore.common.weights`."""
+        """Return the best weights of all, with the dual bound of `dpcore.common.weights`."""
         best = weights.best_smooth(self._effective, self.value_variance / self.unit_noise)
         bound = self._rows_of(best.bound)
         value = float(self.smooth(np.asarray(bound)).error(self.unit_noise))
@@ -72,7 +72,7 @@ class Population:
         return Best(bound, Certificate(value, lower, best.certificate.argument), ended)
 
     def _rows_of(self, effective: float) -> float:
-        """The rows of a user that are worth so many independent ones, between the sizes around them."""
+        """Return the rows of a user that are worth so many independent ones, between the sizes around them."""
         sizes, rho = self.histogram.sizes, self.user_share
         each = self._effective.convert(sizes)
         k = min(int(np.searchsorted(each, effective)), sizes.size - 1)
@@ -88,7 +88,7 @@ class Population:
         return Growth(0.0, 1.0, self.user_share) if self.user_share else Growth()
 
     def cap_curve(self) -> BoundCurve:
-        """The error of caps over the bound."""
+        """Return the error of caps over the bound."""
         at, rho = self.histogram.pieces_at_sizes(), self.user_share
         below, above = at.rows_at_or_below[:-1], at.users_above[:-1]
         pieces = Pieces(
@@ -99,6 +99,6 @@ class Population:
         return BoundCurve(self.histogram, lambda h, k: self.capped(h, k).error(self.unit_noise), pieces)
 
     def best_cap(self) -> Best:
-        """The best cap; the curve has one valley, yet every piece is looked at."""
+        """Return the best cap; the curve has one valley, yet every piece is looked at."""
         found = self.cap_curve().best(whole=True)
         return Best(found.bound, found.certificate, rows_only(self.histogram) or ALL_PIECES)

@@ -92,7 +92,7 @@ class PrivateCountsProblem(public_counts.MeanProblem):
 
     @property
     def privacy_factor(self) -> float:
-        """Variance that privacy adds to the mean, over 2 (B h / (epsilon n_h))^2.
+        """Return the variance that privacy adds to the mean, over 2 (B h / (epsilon n_h))^2.
 
         With p = mu / B the linearised error of the mean is, from noise Z1 on the first and Z2 on the second,
         PAIR: ((1 - p) Z1 - p Z2) / n_h, so p^2 + (1 - p)^2, from 1/2 to 1;
@@ -111,7 +111,7 @@ class PrivateCountsProblem(public_counts.MeanProblem):
         return super()._unit_noise * self.privacy_factor
 
     def noise_share(self, bound: float, smooth: bool = False) -> float:
-        """Standard deviation of the noise on the sum of weights, over that sum, at bound h.
+        """Return the standard deviation of the noise on the sum of weights, over that sum, at bound h.
 
         PAIR: (Z1 + Z2) / B against n_h, so 2 h / (epsilon n_h); with a split sqrt(2) * 2 h / (epsilon n_h). Under
         ``smooth`` weights the largest weight stands in the place of h / n_h.
@@ -123,7 +123,7 @@ class PrivateCountsProblem(public_counts.MeanProblem):
 
 
 def best_smooth(problem: PrivateCountsProblem) -> public_counts.SmoothChoice:
-    """The smooth threshold that minimises the delta-method error, exactly.
+    """Return the smooth threshold that minimises the delta-method error, exactly.
 
     The certificate covers all weights that depend on a user's own number of rows, for the approximate error
     at the given ``value_mean``: it proves nothing about the exact error of the ratio.
@@ -133,7 +133,7 @@ def best_smooth(problem: PrivateCountsProblem) -> public_counts.SmoothChoice:
 
 
 def best_cap(problem: PrivateCountsProblem) -> public_counts.CapChoice:
-    """The whole cap that minimises the delta-method error, exactly; certificate as in `best_smooth`."""
+    """Return the whole cap that minimises the delta-method error, exactly; certificate as in `best_smooth`."""
     best = public_counts.best_cap(problem)
     return replace(best, certificate=_named(best.certificate))
 
@@ -143,7 +143,7 @@ def _named(certificate: Certificate) -> Certificate:
 
 
 def pair(values: Values, bound: float, value_bound: float, capped: bool = False) -> tuple[float, float]:
-    """(P, N) without noise: the statistic whose L1 sensitivity under add or remove is B h.
+    """Return (P, N) without noise: the statistic whose L1 sensitivity under add or remove is B h.
 
     Args:
         values: One value per row, sorted by user; clamped to [0, B] here.

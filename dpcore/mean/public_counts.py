@@ -88,12 +88,12 @@ class MeanProblem:
 
     @cached_property
     def _unit_noise(self) -> float:
-        """2 (B / epsilon)^2: variance of the noise for a user who holds all the weight."""
+        """Return 2 (B / epsilon)^2: variance of the noise for a user who holds all the weight."""
         return LaplaceNoise.for_release(self.value_bound, self.epsilon).variance
 
     @cached_property
     def model(self) -> Model | None:
-        """What is assumed of users; None for the paper's independent rows."""
+        """Return what is assumed of users; None for the paper's independent rows."""
         if self.table is not None:
             return AtHand(self.table, self._unit_noise)
         if self.target is Target.TABLE:
@@ -124,7 +124,7 @@ class MeanError:
 
     @property
     def variance(self) -> FloatArray:
-        """All parts together, the square of the shift among them."""
+        """Return all parts together, the square of the shift among them."""
         return np.asarray(self.sampling_variance + self.privacy_variance + self.shift**2)
 
 
@@ -138,7 +138,7 @@ class _Choice:
 
     @cached_property
     def variance(self) -> float:
-        """Expected squared error, (unit of the values)^2, the square of the shift included."""
+        """Return the expected squared error, (unit of the values)^2, the square of the shift included."""
         return self.sampling_variance + self.privacy_variance + self.shift**2
 
     @cached_property
@@ -189,7 +189,7 @@ def _error(problem: MeanProblem, losses: weights.Losses) -> MeanError:
 
 
 def smooth_error(problem: MeanProblem, thresholds: npt.ArrayLike) -> MeanError:
-    """All parts of v(h); shapes and source as `smooth_variance`."""
+    """Return all parts of v(h); shapes and source as `smooth_variance`."""
     if problem.model is not None:
         losses = problem.model.smooth(np.asarray(thresholds, dtype=np.float64))
         return MeanError(losses.sampling, problem._unit_noise * losses.largest_weight**2, losses.shift)
@@ -197,7 +197,7 @@ def smooth_error(problem: MeanProblem, thresholds: npt.ArrayLike) -> MeanError:
 
 
 def capped_error(problem: MeanProblem, caps: npt.ArrayLike) -> MeanError:
-    """All parts of v'(h); shapes and source as `capped_variance`."""
+    """Return all parts of v'(h); shapes and source as `capped_variance`."""
     if problem.model is not None:
         losses = problem.model.capped(np.asarray(caps, dtype=np.float64))
         return MeanError(losses.sampling, problem._unit_noise * losses.largest_weight**2, losses.shift)
@@ -205,7 +205,7 @@ def capped_error(problem: MeanProblem, caps: npt.ArrayLike) -> MeanError:
 
 
 def smooth_variance(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArray:
-    """v(h), expected squared error of the mean under smooth weights with threshold h.
+    """Return v(h), expected squared error of the mean under smooth weights with threshold h.
 
     Args:
         problem: The question.
@@ -222,7 +222,7 @@ def smooth_variance(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArr
 
 
 def capped_variance(problem: MeanProblem, caps: npt.ArrayLike) -> FloatArray:
-    """v'(h), expected squared error of the mean when at most h rows of each user are kept.
+    """Return v'(h), expected squared error of the mean when at most h rows of each user are kept.
 
     Args:
         problem: The question.
@@ -237,7 +237,7 @@ def capped_variance(problem: MeanProblem, caps: npt.ArrayLike) -> FloatArray:
 
 
 def best_smooth(problem: MeanProblem) -> SmoothChoice:
-    """The best weights of all, exactly, with a certificate; see `dpcore.common.weights.best_smooth`.
+    """Return the best weights of all, exactly, with a certificate; see `dpcore.common.weights.best_smooth`.
 
     Where values are read, the best threshold of all.
     """
@@ -259,7 +259,7 @@ def best_cap(problem: MeanProblem) -> CapChoice:
 
 
 def _in_units(problem: MeanProblem, best: weights.Optimum) -> dict[str, Any]:
-    """The fields of `_Choice`: the optimum of `dpcore.common.weights` in (unit of the values)^2."""
+    """Return the fields of `_Choice`: the optimum of `dpcore.common.weights` in (unit of the values)^2."""
     # Both sides are recomputed from the losses: the value by the formula of the error, the bound by its own scale.
     error = _error(problem, best.losses)
     bound = problem._unit_noise * best.certificate.lower_bound
@@ -272,7 +272,7 @@ def _in_units(problem: MeanProblem, best: weights.Optimum) -> dict[str, Any]:
 
 
 def _as_found(error: MeanError, best: Best) -> dict[str, Any]:
-    """The fields of `_Choice`: the optimum of a model."""
+    """Return the fields of `_Choice`: the optimum of a model."""
     return {
         "sampling_variance": float(error.sampling_variance),
         "privacy_variance": float(error.privacy_variance),
@@ -283,7 +283,7 @@ def _as_found(error: MeanError, best: Best) -> dict[str, Any]:
 
 
 def growth(problem: MeanProblem, threshold: float) -> Growth:
-    """How much users weigh below a threshold; at and beyond it all weigh the same."""
+    """Return how much users weigh below a threshold; at and beyond it all weigh the same."""
     return Growth() if problem.model is None else problem.model.growth(threshold)
 
 
@@ -338,7 +338,7 @@ def cap_stretches(
 
 
 def caps_within(problem: MeanProblem, excess: float = 0.05) -> tuple[int, int]:
-    """The stretch of `cap_stretches` that holds the best cap."""
+    """Return the stretch of `cap_stretches` that holds the best cap."""
     best = best_cap(problem)
     low, high = holding(cap_stretches(problem, excess, best), best.max_contributions)
     return int(low), int(high)

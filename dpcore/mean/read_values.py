@@ -44,10 +44,10 @@ class ReadValues:
 
     @cached_property
     def share(self) -> UserShare:
-        """The share of the variance that lies between users, with its interval."""
+        """Return the share of the variance that lies between users, with its interval."""
         return user_share(self.clamped)
 
     @cached_property
     def slope(self) -> float:
-        """How many standard errors the values rise with the size of users."""
+        """Return how many standard errors the values rise with the size of users."""
         return size_slope(self.clamped)

@@ -112,11 +112,11 @@ class AtHand:
         return self.table.losses(caps, reached, capped=True)
 
     def cap_curve(self) -> BoundCurve:
-        """The error of caps over the bound."""
+        """Return the error of caps over the bound."""
         return self._curve(capped=True)
 
     def smooth_curve(self) -> BoundCurve:
-        """The error of smooth weights over the threshold."""
+        """Return the error of smooth weights over the threshold."""
         return self._curve(capped=False)
 
     def _curve(self, capped: bool) -> BoundCurve:
@@ -130,12 +130,12 @@ class AtHand:
         return BoundCurve(self.table.histogram, lambda h, k: losses(h, k).error(self.unit_noise), pieces)
 
     def best_cap(self) -> Best:
-        """The best cap over every piece."""
+        """Return the best cap over every piece."""
         found = self.cap_curve().best(whole=True)
         return Best(found.bound, found.certificate, rows_only(self.table.histogram) or ALL_PIECES)
 
     def best_smooth(self) -> Best:
-        """The best threshold over every piece."""
+        """Return the best threshold over every piece."""
         found = self.smooth_curve().best(whole=False)
         return Best(found.bound, found.certificate, rows_only(self.table.histogram) or ALL_PIECES)
 

@@ -84,7 +84,7 @@ def clamp(values: Values, lower: float, upper: float) -> Clamped:
 
 
 def bounded_mean(clamped: Clamped, bounds: npt.ArrayLike) -> FloatArray:
-    """Mean when user l weighs min(h, s_l), before noise.
+    """Return the mean when user l weighs min(h, s_l), before noise.
 
     It is the smooth weights' mean at threshold h, and the expectation of the capped mean at cap h over which
     of a heavy user's rows are kept, when every row is equally likely to be.
@@ -123,12 +123,12 @@ class UserShare:
 
     @property
     def used(self) -> float:
-        """The estimate within [0, 1]."""
+        """Return the estimate within [0, 1]."""
         return min(max(self.estimate, 0.0), 1.0)
 
 
 def size_slope(clamped: Clamped) -> float:
-    """How clearly the values rise with the number of rows of a user: the t value of a regression over users.
+    """Return how clearly the values rise with the number of rows of a user: the t value of a regression over users.
 
     Each user's mean is regressed on the logarithm of their rows, all users counting alike.
 
@@ -152,7 +152,7 @@ NORMAL_95 = 1.96
 
 
 def user_share(clamped: Clamped) -> UserShare:
-    """The intraclass correlation with an interval that leaves each user out in turn.
+    """Return the intraclass correlation with an interval that leaves each user out in turn.
 
     One-way random-effects analysis of variance for unequal group sizes: with MSB and MSW the mean squares
     between and within users and n_0 = (n - sum s_l^2 / n) / (m - 1), it is
@@ -194,7 +194,7 @@ class _Sums:
         return cls(*(np.asarray(one, dtype=np.float64) for one in sums))
 
     def without_each(self, clamped: Clamped) -> _Sums:
-        """The same sums with one user left out, for each user."""
+        """Return the same sums with one user left out, for each user."""
         sizes, away = clamped.sizes, clamped.user_means - clamped.mean
         within = clamped.within_variances * (sizes - 1.0)
         return _Sums(
@@ -208,7 +208,7 @@ class _Sums:
 
 
 def _correlation(of: _Sums) -> FloatArray:
-    """The estimate of `user_share`, not cut at 0; nan where it cannot be told."""
+    """Return the estimate of `user_share`, not cut at 0; nan where it cannot be told."""
     m, n = of.users, of.rows
     told = (m >= 2.0) & (n > m)
     with np.errstate(divide="ignore", invalid="ignore"):

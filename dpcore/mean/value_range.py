@@ -72,7 +72,7 @@ class ValueRangeProblem:
 
     @cached_property
     def mean(self) -> float:
-        """Mean of all rows, in the values' unit."""
+        """Return the mean of all rows, in the values' unit."""
         return float(self.values.values.mean())
 
     @cached_property
@@ -110,7 +110,7 @@ class ValueRangeProblem:
         return np.asarray(np.minimum(h, self.sizes) @ self._sizes_of_rows[1].astype(np.float64))
 
     def shifts(self, thresholds: npt.ArrayLike) -> FloatArray:
-        """D: the weighted mean less that of the table, both before clamping, in the values' unit; any shape."""
+        """Return D: the weighted mean less that of the table, both before clamping, in the values' unit; any shape."""
         h = np.asarray(thresholds, dtype=np.float64)
         return np.asarray(np.minimum(h[..., None], self.sizes) @ self._size_sums / self.kept(h))
 
@@ -206,7 +206,7 @@ class Weighted:
         return np.maximum(self._sum_above[at] - ends * self._above[at], 0.0)
 
     def parts(self, lower: npt.ArrayLike, upper: npt.ArrayLike) -> RangeParts:
-        """The error of ranges in the values' unit, in its parts; L and U broadcast."""
+        """Return the error of ranges in the values' unit, in its parts; L and U broadcast."""
         low, high = (np.asarray(end, dtype=np.float64) - self.problem.mean for end in (lower, upper))
         clamping = self.cut_below(low) + self.cut_above(high)
         return RangeParts(
@@ -222,7 +222,7 @@ class Weighted:
         return float(self._below[np.searchsorted(self.values, end, side="left")])
 
     def at_quantile(self, weight: float, known: float | None) -> tuple[float, float]:
-        """The range that cuts off this weight at either end: less the mean; L stays where it is known."""
+        """Return the range that cuts off this weight at either end: less the mean; L stays where it is known."""
         last = self.values.size - 1
         high = float(
             self.values[last - min(int(np.searchsorted(self._above[::-1][1:], weight, side="left")), last)]
@@ -244,7 +244,7 @@ def _solved(
     kappa = of.noise**2
 
     def state(weight: float) -> tuple[float, float, float]:
-        """L, U and lambda (d + a) - kappa W there; lambda = times weight."""
+        """Return L, U and lambda (d + a) - kappa W there; lambda = times weight."""
         low, high = of.at_quantile(weight, known)
         return low, high, times * weight * (bounding + cut(low, high)) - kappa * (high - low)
 
@@ -290,7 +290,7 @@ def _solved(
 
 
 def best_range(problem: ValueRangeProblem, threshold: float, lower: float | None = None) -> RangeChoice:
-    """The best range at one threshold.
+    """Return the best range at one threshold.
 
     Args:
         problem: The question.
@@ -347,7 +347,7 @@ def best_joint(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> RangeChoice:
-    """The best range and threshold together, by branch and bound over h.
+    """Return the best range and threshold together, by branch and bound over h.
 
     Args:
         problem: The question.

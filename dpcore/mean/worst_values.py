@@ -86,7 +86,7 @@ class WorstProblem:
 
 
 def of_smooth(problem: WorstProblem, thresholds: npt.ArrayLike) -> FloatArray:
-    """The largest root mean square error of smooth weights over all values in [L, U].
+    """Return the largest root mean square error of smooth weights over all values in [L, U].
 
     Args:
         problem: The question; counts are public.
@@ -100,7 +100,7 @@ def of_smooth(problem: WorstProblem, thresholds: npt.ArrayLike) -> FloatArray:
 
 
 def of_weights(problem: WorstProblem, weights: npt.ArrayLike) -> float:
-    """The largest root mean square error over all values in [L, U] of any weights of users.
+    """Return the largest root mean square error over all values in [L, U] of any weights of users.
 
     Args:
         problem: The question; counts are public.
@@ -131,7 +131,7 @@ def of_caps(problem: WorstProblem, caps: npt.ArrayLike) -> FloatArray:
 
 
 def _cap_square(histogram: ContributionHistogram, cap: float) -> float:
-    """Largest (sum c x)^2 + sum v x (1 - x) over x in [0, 1] for every user; see the module."""
+    """Return the largest (sum c x)^2 + sum v x (1 - x) over x in [0, 1] for every user; see the module."""
     sizes, users = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
     kept = np.minimum(cap, sizes)
     together = float(histogram.kept_rows(cap))
@@ -183,7 +183,7 @@ ARGUMENT = (
 
 
 def best_weights(problem: WorstProblem) -> WorstChoice:
-    """The weights with the least of the largest errors over all values, exactly; counts are public.
+    """Return the weights with the least of the largest errors over all values, exactly; counts are public.
 
     Returns:
         `WorstChoice`: smooth weights are among the best.
@@ -240,7 +240,7 @@ def _lower_bound(problem: WorstProblem, bound: float, least: float) -> float:
 
 
 def _threshold_of(histogram: ContributionHistogram, largest_weight: float) -> float:
-    """h with h / n_h = t: between two sizes n_h = S + q h, so that h = t S / (1 - t q)."""
+    """Return h with h / n_h = t: between two sizes n_h = S + q h, so that h = t S / (1 - t q)."""
     sizes = histogram.sizes.astype(np.float64)
     reached = sizes / histogram.kept_rows(sizes)
     # h / n_h rises with h, so that its values at the sizes are in order.

@@ -18,7 +18,7 @@ OWN = ("own_groups", "own_amount")
 
 
 def assumptions(parameters: PerGroupParameters) -> tuple[str, ...]:
-    """What the answers rest on, sentences without their full stop."""
+    """Return what the answers rest on, sentences without their full stop."""
     mean, private = parameters.statistic is Statistic.MEAN, parameters.selection.private
     found = [
         f"Neighbouring data sets differ thus: {parameters.neighbours.value}",
@@ -61,7 +61,7 @@ def per_group_choice_json(
     radial: VectorChoice | None,
     selected: tuple[float, SelectedVector | None] | None = None,
 ) -> str:
-    """The best pair and the best bounds on whole vectors, as JSON, indented, with a schema version.
+    """Return the best pair and the best bounds on whole vectors, as JSON, indented, with a schema version.
 
     Args:
         dataset: The data; their label stands at every number computed from them.
@@ -121,7 +121,7 @@ def per_group_choice_json(
 
 
 def summary_choice_json(dataset: Dataset, problem: SummaryProblem, choice: SummaryChoice) -> str:
-    """The best pair that was found on a distribution of pairs, as JSON, indented, with a schema version.
+    """Return the best pair that was found on a distribution of pairs, as JSON, indented, with a schema version.
 
     Args:
         dataset: The data; their label stands at every number computed from them.
@@ -151,5 +151,5 @@ def summary_choice_json(dataset: Dataset, problem: SummaryProblem, choice: Summa
 
 
 def summary_assumptions(parameters: PerGroupParameters) -> tuple[str, ...]:
-    """What the answers rest on where only the distribution of pairs is known."""
+    """Return what the answers rest on where only the distribution of pairs is known."""
     return (*assumptions(parameters), "Every group holds the same mixture of pairs")

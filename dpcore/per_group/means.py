@@ -96,12 +96,12 @@ class MeanChoice:
 
     @property
     def releases_nothing(self) -> bool:
-        """Whether the middle of the range is better than any pair that was looked at."""
+        """Return True if the middle of the range is better than any pair that was looked at."""
         return self.max_groups == 0
 
 
 def mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: int) -> MeanMoments:
-    """The moments under a pair of bounds.
+    """Return the moments under a pair of bounds.
 
     Args:
         problem: The question; its statistic is a mean.
@@ -193,7 +193,7 @@ def _sampled(m: MeanMoments) -> list[tuple[FloatArray, FloatArray, FloatArray, F
 
 
 def mean_error(problem: PerGroupProblem, max_groups: int, max_rows: int) -> float:
-    """The problem's objective under a pair of bounds."""
+    """Return the problem's objective under a pair of bounds."""
     return problem.error(mean_squares(problem, max_groups, max_rows))
 
 
@@ -205,7 +205,7 @@ def error_of_one_mean(problem: PerGroupProblem) -> FloatArray:
 
 
 def useful_size(problem: PerGroupProblem, errors: FloatArray) -> float | None:
-    """The least number of rows from which on groups' own means err less than one mean for all of them.
+    """Return the least number of rows from which on groups' own means err less than one mean for all of them.
 
     Args:
         problem: The question; its statistic is a mean.
@@ -226,7 +226,7 @@ def useful_size(problem: PerGroupProblem, errors: FloatArray) -> float | None:
 
 
 def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never) -> MeanChoice:
-    """The best pair of bounds for means: all pairs where they are few, else the best of a search.
+    """Return the best pair of bounds for means: all pairs where they are few, else the best of a search.
 
     Args:
         problem: The question; its statistic is a mean.

@@ -36,22 +36,22 @@ class GroupMoments:
 
     @property
     def bias(self) -> FloatArray:
-        """Mean of the release minus the true value; at most 0 but for sums of any sign."""
+        """Return the mean of the release minus the true value; at most 0 but for sums of any sign."""
         return -(self.clipped + self.left_out)
 
     @property
     def variance(self) -> FloatArray:
-        """Variance of the release."""
+        """Return the variance of the release."""
         return self.sampling_variance + self.noise_variance
 
     @property
     def mean_squares(self) -> FloatArray:
-        """Mean squared error."""
+        """Return the mean squared error."""
         return (self.clipped + self.left_out) ** 2 + self.variance
 
 
 def moments(problem: PerGroupProblem, max_groups: int, max_amount: float) -> GroupMoments:
-    """The moments under a pair of bounds.
+    """Return the moments under a pair of bounds.
 
     Args:
         problem: The question.
@@ -77,7 +77,7 @@ def moments(problem: PerGroupProblem, max_groups: int, max_amount: float) -> Gro
 
 
 def pair_error(problem: PerGroupProblem, max_groups: int, max_amount: float) -> float:
-    """The problem's objective under a pair of bounds; arguments as `moments`."""
+    """Return the problem's objective under a pair of bounds; arguments as `moments`."""
     return problem.error(moments(problem, max_groups, max_amount).mean_squares)
 
 
@@ -102,12 +102,12 @@ class ErrorParts:
 
     @property
     def total(self) -> float:
-        """The error."""
+        """Return the error."""
         return self.clipped + self.left_out + self.sampling + self.noise
 
 
 def error_parts(problem: PerGroupProblem, max_groups: int, max_amount: float) -> ErrorParts:
-    """The parts of the problem's objective under a pair of bounds; arguments as `moments`."""
+    """Return the parts of the problem's objective under a pair of bounds; arguments as `moments`."""
     m = moments(problem, max_groups, max_amount)
     squares = m.mean_squares
     # The error is sum w s / d, with d the root of each group's s, or of all of them together.

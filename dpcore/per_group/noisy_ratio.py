@@ -34,7 +34,7 @@ BLOCK = 1 << 16
 def laplace_squares(
     sums: FloatArray, rows: FloatArray, scale: float, half: float, truth: FloatArray
 ) -> FloatArray:
-    """Mean squared error where a sum and a number of rows get Laplace noise, shape of ``sums``.
+    """Return the mean squared error where a sum and a number of rows get Laplace noise, shape of ``sums``.
 
     Args:
         sums: Sum of the values less the middle of their range, before noise, shape (n,).
@@ -50,7 +50,7 @@ def laplace_squares(
 
 
 def _laplace(x: FloatArray, n: FloatArray, truth: FloatArray, least: float) -> FloatArray:
-    """The same with sums over h g, rows over g, and means over h: noise of scale 1, a clamp to [-1, 1]."""
+    """Return the same with sums over h g, rows over g, and means over h: noise of scale 1, a clamp to [-1, 1]."""
     away, by_tail = _tail()
     share, by_share = _panel()
     turn = least - n  # The noise at which N is least.

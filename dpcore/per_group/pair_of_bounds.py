@@ -57,7 +57,7 @@ class PairChoice:
 
     @property
     def releases_nothing(self) -> bool:
-        """Whether no pair of bounds was found that errs less than publishing 0 in every group."""
+        """Return True if no pair of bounds was found that errs less than publishing 0 in every group."""
         return self.max_groups == 0
 
 
@@ -70,7 +70,7 @@ def best_pair(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> PairChoice:
-    """The best pair of bounds, or to release nothing, with a certificate.
+    """Return the best pair of bounds, or to release nothing, with a certificate.
 
     Args:
         problem: The question. L-infinity is whole for rows and distinct users, real for a sum.
@@ -129,7 +129,7 @@ def best_pair(
 
 
 def _guess(problem: PerGroupProblem, facet: SortedPairs) -> Lowest:
-    """A pair near the best, from some groups of every size; it saves time and proves nothing."""
+    """Return a pair near the best, from some groups of every size; it saves time and proves nothing."""
     pairs = problem.pairs
     held = int(pairs.group_codes.max()) + 1
     step = -(-2 * facet.amounts.size // SAMPLED)
@@ -181,12 +181,12 @@ class _Search:
 
     @property
     def lower_bound(self) -> float:
-        """What no pair goes below."""
+        """Return what no pair goes below."""
         return min(self.best.value, self.heap[0][0]) if self.heap else self.best.value
 
     @property
     def open(self) -> bool:
-        """Whether an interval may still hold a better pair."""
+        """Return True if an interval may still hold a better pair."""
         return bool(self.heap) and self.heap[0][0] < self.best.value * (1.0 - self.tolerance)
 
     def _evaluate(self, amount: float, window: tuple[int, int] | None) -> None:

@@ -105,7 +105,7 @@ class UserGroupPairs:
         sums: npt.ArrayLike | None = None,
         sums_of_squares: npt.ArrayLike | None = None,
     ) -> UserGroupPairs:
-        """Pairs from entries in any order; entries of the same user and group are added up.
+        """Return the pairs from entries in any order; entries of the same user and group are added up.
 
         Args:
             user_codes: One per entry, whole numbers of at least 0, shape (num_entries,).
@@ -235,7 +235,7 @@ class UserGroupPairs:
 
     @property
     def num_pairs(self) -> int:
-        """Pairs of user and group that have rows."""
+        """Return the pairs of user and group that have rows."""
         return int(self.user_codes.size)
 
     @cached_property
@@ -245,7 +245,7 @@ class UserGroupPairs:
 
     @cached_property
     def groups_per_user(self) -> IntArray:
-        """Groups in which each user has rows, shape (num_users,)."""
+        """Return the groups in which each user has rows, shape (num_users,)."""
         return np.asarray(np.diff(np.r_[self.user_starts, self.num_pairs]))
 
 

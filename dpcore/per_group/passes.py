@@ -104,7 +104,7 @@ class Passes:
         return Lowest(float(values[best]), best + first, float(at[best]), span)
 
     def bounds(self, low: float, high: float, first: int, last: int) -> tuple[FloatArray, FloatArray]:
-        """The bound at every L0 from first to last, and the C in the interval at which it stands."""
+        """Return the bound at every L0 from first to last, and the C in the interval at which it stands."""
         self.done += 1
         facet = self.facet
         # Users of at most `first` groups never miss any; those of more than `last` miss some at every L0 that is left.
@@ -157,7 +157,7 @@ class Passes:
         return [part for part in (self.facet, self.facet.ahead, self.facet.behind) if part is not None]
 
     def _cut(self, amount: float, sign: float = 0.0) -> FloatArray:
-        """What L-infinity cuts away in every group; of one sign's amounts alone, where one is given."""
+        """Return what L-infinity cuts away in every group; of one sign's amounts alone, where one is given."""
         total = np.zeros(self.number)
         for part in self._every_entry():
             over = np.flatnonzero(part.amounts > amount)
@@ -168,7 +168,7 @@ class Passes:
         return total
 
     def _reaching(self, amount: float) -> FloatArray:
-        """Pairs of every group with at least this amount."""
+        """Return the pairs of every group with at least this amount."""
         total = np.zeros(self.number)
         for part in self._every_entry():
             at = np.flatnonzero(part.amounts >= amount)
@@ -179,7 +179,7 @@ class Passes:
         return np.asarray(np.bincount(codes, weights, self.number), dtype=np.float64)
 
     def _merged(self, columns: _Columns, sizes: int, low: float, high: float) -> _Sums:
-        """Sums over the users of the largest sizes, all at once."""
+        """Return the sums over the users of the largest sizes, all at once."""
         by_group = self._explicit(columns)
         missing = np.zeros((len(columns.linear), 2, self.number))
         varying = np.zeros((len(columns.varying), 2, self.number if by_group else 0))
@@ -351,7 +351,7 @@ class Passes:
         caps: IntArray,
         interval: tuple[float, float],
     ) -> tuple[FloatArray, FloatArray]:
-        """The same where each group is looked at by itself, shape (L0, groups)."""
+        """Return the same where each group is looked at by itself, shape (L0, groups)."""
         w, f, (low, high) = self.weights, further[:, None], interval
         kept = caps[:, None].astype(np.float64)
         noise = self.parameters.pair_noise(caps, 1.0)[:, None] ** 2
@@ -402,7 +402,7 @@ class Passes:
 def errors_by_groups(
     problem: PerGroupProblem, max_amount: float, facet: SortedPairs | None = None
 ) -> FloatArray:
-    """The error at every L0 from 1 to the most groups that a user has, in one pass; shape (that many,).
+    """Return the error at every L0 from 1 to the most groups that a user has, in one pass; shape (that many,).
 
     Args:
         problem: The question; no mean.
@@ -433,7 +433,7 @@ class PartsByGroups:
 
     @property
     def bias(self) -> FloatArray:
-        """What clipping and leaving out groups add: the parts add up to the error."""
+        """Return what clipping and leaving out groups add: the parts add up to the error."""
         return np.maximum(self.errors - self.sampling - self.noise, 0.0)
 
 

@@ -118,7 +118,7 @@ class PrivatePairProblem:
 
     @property
     def num_groups(self) -> int:
-        """Groups of the public list."""
+        """Return the groups of the public list."""
         assert self.parameters.num_groups is not None
         return self.parameters.num_groups
 
@@ -129,7 +129,7 @@ class PrivatePairProblem:
 
     @cached_property
     def candidates(self) -> tuple[IntArray, IntArray]:
-        """The public grid: L0 and L-infinity in units of every pair, both int64 of shape (c,)."""
+        """Return the public grid: L0 and L-infinity in units of every pair, both int64 of shape (c,)."""
         most = 1 if self.parameters.statistic is Statistic.USERS else int(self.largest)
         groups, amounts = (
             np.array(_spread(top), dtype=np.int64) for top in (min(self.num_groups, MOST_GROUPS), most)
@@ -144,7 +144,7 @@ class PrivatePairProblem:
 
     @property
     def sensitivity(self) -> int:
-        """Steps by which one user can move a score; see the module."""
+        """Return the steps by which one user can move a score; see the module."""
         return RESOLUTION + (3 if self._replaced else 1)
 
     @property
@@ -153,7 +153,7 @@ class PrivatePairProblem:
 
     @cached_property
     def noise(self) -> FloatArray:
-        """N: the groups' mean |noise| added up, in the statistic's unit, shape (c,)."""
+        """Return N: the groups' mean |noise| added up, in the statistic's unit, shape (c,)."""
         kind = self.parameters.noise
         groups, amounts = self.candidates
         # `pair_noise` is a standard deviation; the objective takes the mean magnitude.
@@ -162,17 +162,17 @@ class PrivatePairProblem:
 
     @cached_property
     def log_prior(self) -> FloatArray:
-        """Log weight of every pair, the largest 0."""
+        """Return the log weight of every pair, the largest 0."""
         return np.asarray(-POWER * np.log(self._weights.astype(np.float64)))
 
     def kept(self, pairs: UserGroupPairs | PairSizes) -> npt.NDArray[np.object_]:
-        """K of every pair of bounds in steps, whole numbers of any size; computed from private data."""
+        """Return K of every pair of bounds in steps, whole numbers of any size; computed from private data."""
         k, together = self.together(pairs)
         # Python's whole numbers have no limit: sums are of any size.
         return self.of_shares(k.astype(object), together.astype(object))
 
     def together(self, pairs: UserGroupPairs | PairSizes) -> tuple[IntArray, npt.NDArray[Any]]:
-        """What users in k groups keep together of all amounts under each L-infinity of the grid, in units.
+        """Return what users in k groups keep together of all amounts under each L-infinity of the grid, in units.
 
         Returns:
             Numbers of groups k that users are in, ascending, shape (n,); and sums of min(a, C) of shape (n, C), to
@@ -190,7 +190,7 @@ class PrivatePairProblem:
         return k, np.stack(kept, axis=-1)
 
     def of_shares(self, k: npt.NDArray[Any], together: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """K of every pair of bounds, shape (..., c), from `together`, shape (..., n, C)."""
+        """Return K of every pair of bounds, shape (..., c), from `together`, shape (..., n, C)."""
         groups, amounts = self.candidates
         at = np.searchsorted(np.unique(amounts), amounts)
         found = [
@@ -248,7 +248,7 @@ class PrivatePairProblem:
         return scores
 
     def scores(self, pairs: UserGroupPairs | PairSizes | None) -> list[int]:
-        """What the noise is added to: -s and the public weights, in steps."""
+        """Return what the noise is added to: -s and the public weights, in steps."""
         # So many steps are worth a factor of e. Cut off at either end, a score still moves by no more than before.
         per_unit = 2.0 * self.sensitivity / self.epsilon
         return [
@@ -273,7 +273,7 @@ def probabilities(problem: PrivatePairProblem, pairs: UserGroupPairs | PairSizes
 
 
 def errors(problem: PrivatePairProblem, pairs: UserGroupPairs | PairSizes) -> FloatArray:
-    """F of every pair, in the statistic's unit, with amounts as whole units; computed from private data."""
+    """Return F of every pair, in the statistic's unit, with amounts as whole units; computed from private data."""
     kept = np.array([float(k) / RESOLUTION for k in problem.kept(pairs)])
     _, whole, times = problem._parts(pairs)
     return np.asarray((float(np.dot(whole.astype(np.float64), times)) - kept) * problem.unit + problem.noise)
@@ -334,7 +334,7 @@ def choose(
 
 
 def expected(problem: PrivatePairProblem) -> float | None:
-    """What a draw usually adds to the error of the best pair, as a share, by the public figure alone.
+    """Return what a draw usually adds to the error of the best pair, as a share, by the public figure alone.
 
     Measured on 13 tables of at least 1,000 users, for epsilon of the release from 0.3 to 10 and of the choice from 0.05
     to 2: mean over draws, geometric mean over tables. A few users who hold everything can make it as bad as releasing

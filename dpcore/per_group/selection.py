@@ -67,12 +67,12 @@ class SelectedGroups:
 
     @property
     def mean_squares(self) -> FloatArray:
-        """Mean squared error, a group that is not released counted as 0."""
+        """Return the mean squared error, a group that is not released counted as 0."""
         return self.error_kept + self.error_lost
 
     @property
     def expected_groups(self) -> float:
-        """How many groups are released on average."""
+        """Return how many groups are released on average."""
         return float(self.kept.sum())
 
 
@@ -100,7 +100,7 @@ class Selection:
         self._tables: dict[int, FloatArray] = {}
 
     def at(self, epsilon: float) -> Selection:
-        """The same question with another budget, the shares of selection and noise as they are."""
+        """Return the same question with another budget, the shares of selection and noise as they are."""
         asked = replace(self.parameters, epsilon=epsilon)
         return Selection(PerGroupProblem(self.problem.pairs, asked), self.pairs)
 
@@ -111,7 +111,7 @@ class Selection:
         return self._tables[max_groups]
 
     def keep(self, max_groups: int, rule_of: int | None = None) -> FloatArray:
-        """Probability that each group is kept, shape (num_entries,).
+        """Return the probability that each group is kept, shape (num_entries,).
 
         Args:
             max_groups: L0 of the users' sample.
@@ -123,7 +123,7 @@ class Selection:
         return self._kept[at]
 
     def groups(self, max_groups: int, max_amount: float) -> SelectedGroups:
-        """What every group is worth under a pair of bounds.
+        """Return what every group is worth under a pair of bounds.
 
         Args:
             max_groups: L0, whole, at least 1.
@@ -150,11 +150,11 @@ class Selection:
         return moments
 
     def error(self, max_groups: int, max_amount: float) -> float:
-        """The problem's objective under a pair of bounds, dropped groups as zeros; arguments as `groups`."""
+        """Return the problem's objective under a pair of bounds, dropped groups as zeros; arguments as `groups`."""
         return self.problem.error(self.groups(max_groups, max_amount).mean_squares)
 
     def over_epsilon(self, epsilons: FloatArray, max_groups: int, max_amount: float) -> list[SelectedGroups]:
-        """What every group is worth at other epsilons, the shares and the pair of bounds as they are.
+        """Return what every group is worth at other epsilons, the shares and the pair of bounds as they are.
 
         Args:
             epsilons: Budgets of selection and noise together, shape (n,).
@@ -210,7 +210,7 @@ def best_selected_pair(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> PairChoice:
-    """The best pair of bounds where groups are selected privately, with the gap that the search has proved.
+    """Return the best pair of bounds where groups are selected privately, with the gap that the search has proved.
 
     Args:
         selection: The question.
@@ -272,7 +272,7 @@ class _Search:
         self._seen: set[tuple[int, float]] = set()
 
     def look(self, groups: int, amount: float) -> float:
-        """The error there; the best so far is kept."""
+        """Return the error there; the best so far is kept."""
         if self.whole:
             amount = float(round(amount))
         groups = min(max(groups, 1), self.selection.most_groups)
@@ -342,7 +342,7 @@ class _Search:
 
 
 def selected_tuner_pick(selection: Selection) -> tuple[int, int]:
-    """The pair that PipelineDP's rule picks where groups are selected privately.
+    """Return the pair that PipelineDP's rule picks where groups are selected privately.
 
     It minimises sum P(kept) RMSE / sum P(kept) over its candidates, with the RMSE that the group would have if it were
     always released (analysis/parameter_tuning.py, read 2026-11-22): dropped groups cost nothing.
@@ -378,7 +378,7 @@ class SelectedVector:
 
 
 def best_selected_vector(selection: Selection, should_stop: ShouldStop = never) -> SelectedVector | None:
-    """The best of a grid of norms and of L0, with every amount kept and only the selection on a sample.
+    """Return the best of a grid of norms and of L0, with every amount kept and only the selection on a sample.
 
     Selection and sum are independent then, and the noise no longer grows with the L0 that the selection needs. The
     mechanism adds noise to every group there might be, and shows those that the selection names.

@@ -38,14 +38,14 @@ class SelectionRule(enum.Enum):
 
     @property
     def private(self) -> bool:
-        """Whether groups are selected by the data, and not by a public list."""
+        """Return True if groups are selected by the data, and not by a public list."""
         return self is not SelectionRule.PUBLIC_LIST
 
 
 def keep_probabilities(
     rule: SelectionRule, epsilon: float, delta: float, max_groups: int, most: int
 ) -> FloatArray:
-    """Probability that a group is released, by its number of users.
+    """Return the probability that a group is released, by its number of users.
 
     Args:
         rule: How groups are selected; no public list.

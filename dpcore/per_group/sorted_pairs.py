@@ -75,7 +75,7 @@ class SortedPairs:
         return cls(groups, amounts, counts, size[starts], np.r_[starts, size.size])
 
     def of_groups(self, chosen: IntArray, num_groups: int) -> SortedPairs:
-        """The entries of some groups alone, which are numbered anew."""
+        """Return the entries of some groups alone, which are numbered anew."""
         number = np.full(num_groups, -1, dtype=np.int64)
         number[chosen] = np.arange(chosen.size)
         groups = number[self.groups]

@@ -51,7 +51,7 @@ class SummaryChoice:
 
     @property
     def ended(self) -> str:
-        """What is known and what is not, sentences."""
+        """Return what is known and what is not, sentences."""
         found = f"Best of {self.looked_at:,} pairs of bounds; nothing proves that there is no better one."
         return f"{found} {APPROXIMATE}"
 
@@ -90,7 +90,7 @@ class SummaryProblem:
 
     @cached_property
     def amounts(self) -> FloatArray:
-        """What a pair of each size adds, shape (num_sizes,)."""
+        """Return what a pair of each size adds, shape (num_sizes,)."""
         rows = self.sizes.rows.astype(np.float64)
         return np.ones_like(rows) if self.parameters.statistic is Statistic.USERS else rows
 
@@ -102,7 +102,7 @@ class SummaryProblem:
 
     @property
     def num_groups(self) -> int:
-        """Groups of the public list."""
+        """Return the groups of the public list."""
         return self.totals.size + self.empty
 
     @cached_property
@@ -115,7 +115,7 @@ class SummaryProblem:
         return totals, number, self.parameters.group_weights(totals, number)
 
     def _sums(self, max_groups: int, max_amount: float) -> tuple[float, float]:
-        """Bias of all groups together, and their sampling variance together; both exact."""
+        """Return the bias of all groups together, and their sampling variance together; both exact."""
         number = self.sizes.pairs.astype(np.float64)
         kept = np.minimum(self.amounts, max_amount)
         share = np.minimum(1.0, max_groups / self.sizes.groups)
@@ -123,7 +123,7 @@ class SummaryProblem:
         return bias, float(number @ (share * (1.0 - share) * kept**2))
 
     def error(self, max_groups: int, max_amount: float) -> float:
-        """The objective under a pair of bounds, with every group of the same mixture.
+        """Return the objective under a pair of bounds, with every group of the same mixture.
 
         Args:
             max_groups: L0, whole, at least 1.
@@ -138,7 +138,7 @@ class SummaryProblem:
         return self.parts(max_groups, max_amount)[0]
 
     def parts(self, max_groups: int, max_amount: float) -> tuple[float, float, float]:
-        """The error, and what sampling and noise add to it, as in `moments.ErrorParts`; arguments as `error`."""
+        """Return the error, and what sampling and noise add to it, as in `moments.ErrorParts`; arguments as `error`."""
         bias, variance = self._sums(max_groups, max_amount)
         noise = float(self.parameters.pair_noise(max_groups, max_amount)) ** 2
         totals, number, weights = self._merged
@@ -155,14 +155,14 @@ class SummaryProblem:
 
     @property
     def error_of_nothing(self) -> float:
-        """What it costs to publish 0 in every group."""
+        """Return what it costs to publish 0 in every group."""
         totals, number, weights = self._merged
         if self.parameters.objective.rooted:
             return float((totals * number) @ weights)
         return math.sqrt(float((totals**2 * number) @ weights))
 
     def limits(self, max_groups: int, max_amount: float) -> tuple[float, float] | None:
-        """What the root mean square over groups is at least and at most, whatever lies in which group."""
+        """Return what the root mean square over groups is at least and at most, whatever lies in which group."""
         if self.parameters.objective is not Objective.ROOT_MEAN_SQUARE:
             return None
         bias, variance = self._sums(max_groups, max_amount)

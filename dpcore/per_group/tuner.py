@@ -41,7 +41,7 @@ def spread(largest: int, most: int) -> list[int]:
 
 
 def candidates(problem: PerGroupProblem) -> list[tuple[int, int]]:
-    """The pairs that the tuner looks at."""
+    """Return the pairs that the tuner looks at."""
     each = math.isqrt(CANDIDATES)
     groups = int(problem.pairs.groups_per_user.max())
     amount = max(1, math.ceil(float(problem.amounts.max())))
@@ -54,7 +54,7 @@ def candidates(problem: PerGroupProblem) -> list[tuple[int, int]]:
 
 
 def tuner_pick(problem: PerGroupProblem) -> tuple[int, int]:
-    """The tuner's pair (L0, L-infinity), whatever objective the problem has.
+    """Return the tuner's pair (L0, L-infinity), whatever objective the problem has.
 
     Raises:
         InvalidInput: The statistic is a mean or a sum of any sign, or there are more pairs than `MAX_PAIRS`.

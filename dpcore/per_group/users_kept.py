@@ -56,7 +56,7 @@ class PairsByGroup:
 
     @property
     def most_users(self) -> int:
-        """Users of the group that has most."""
+        """Return the users of the group that has most."""
         return int(np.bincount(self.groups).max())
 
 
@@ -80,7 +80,7 @@ def kept_moments(
     max_amount: float | None = None,
     targets: FloatArray | None = None,
 ) -> list[KeptMoments]:
-    """What each of several rules keeps of every group.
+    """Return what each of several rules keeps of every group.
 
     Args:
         pairs: The pairs.
@@ -133,7 +133,7 @@ def kept_moments(
 
 
 def _batches(users: IntArray) -> Iterator[tuple[IntArray, int]]:
-    """Groups of up to 1, 2, 4 ... users that are drawn, as many at a time as fit a block."""
+    """Yield the groups of up to 1, 2, 4 ... users that are drawn, as many at a time as fit a block."""
     level = np.zeros(users.size, dtype=np.int64)
     level[users > 1] = np.ceil(np.log2(users[users > 1])).astype(np.int64)
     order = np.argsort(level, kind="stable")
@@ -145,7 +145,7 @@ def _batches(users: IntArray) -> Iterator[tuple[IntArray, int]]:
 
 
 def _product(p: FloatArray, m: FloatArray | None) -> FloatArray:
-    """P, and with amounts A and Q, of each group's users, shape (1 or 3, groups, width + 1).
+    """Return P, and with amounts A and Q, of each group's users, shape (1 or 3, groups, width + 1).
 
     Args:
         p: Probability that each user is kept, 0 for none, shape (groups, width), width a power of two.

@@ -100,7 +100,7 @@ class VectorChoice:
 
 
 def kept(problem: PerGroupProblem, rule: VectorRule, max_norm: float) -> FloatArray:
-    """What is kept of every pair's amount, shape (num_pairs,), in the order of the problem's pairs.
+    """Return what is kept of every pair's amount, shape (num_pairs,), in the order of the problem's pairs.
 
     Args:
         problem: The question.
@@ -137,7 +137,7 @@ class _Vectors(abc.ABC):
 
     @abc.abstractmethod
     def kept(self, max_norm: float) -> FloatArray:
-        """What is kept of every pair's amount, in the order of the problem's pairs."""
+        """Return what is kept of every pair's amount, in the order of the problem's pairs."""
 
     def powers(self, values: FloatArray) -> FloatArray:
         return values**2 if self.squared else values
@@ -151,7 +151,7 @@ class _Vectors(abc.ABC):
         return self.root(np.add.reduceat(self.powers(self.problem.amounts), self.starts))
 
     def error(self, missing: FloatArray, max_norm: float) -> float:
-        """The objective where these amounts are missing and the noise is that of T."""
+        """Return the objective where these amounts are missing and the noise is that of T."""
         return self.problem.error(missing**2 + (self.noise * max_norm) ** 2)
 
 
@@ -235,7 +235,7 @@ _RULES: dict[VectorRule, type[_Vectors]] = {VectorRule.RADIAL: _Radial, VectorRu
 
 
 def best_radial(problem: PerGroupProblem) -> VectorChoice:
-    """The best T of the radial rule, exactly.
+    """Return the best T of the radial rule, exactly.
 
     |bias| of each group is convex and at least 0, noise linear in T; every objective is convex and rising in both, so
     the error is convex in T. Bisection over the users' norms by the sign of the slope finds the piece; within it the
@@ -314,7 +314,7 @@ def best_cap(
     max_evaluations: int = 5_000,
     should_stop: ShouldStop = never,
 ) -> VectorChoice:
-    """The best T of the cap, by a search with a lower bound.
+    """Return the best T of the cap, by a search with a lower bound.
 
     |bias| falls and noise rises in T, so between a and b no T errs less than bias at b with noise at a. The error is
     not convex, and the search ends at a gap of ``tolerance``, not at the minimum itself.

@@ -11,7 +11,7 @@ DIGITS = 3
 
 
 def short(amount: float) -> float:
-    """An amount in few digits, rounded up: exactly, it may be one user's."""
+    """Return an amount in few digits, rounded up: exactly, it may be one user's."""
     if amount <= 0.0 or not math.isfinite(amount):
         return amount
     step = 10.0 ** (math.floor(math.log10(amount)) - DIGITS + 1)
@@ -19,14 +19,14 @@ def short(amount: float) -> float:
 
 
 def amount_words(parameters: PerGroupParameters, amount: float) -> str:
-    """A bound on an amount with its unit: rows, or a bare number."""
+    """Return a bound on an amount with its unit: rows, or a bare number."""
     if parameters.statistic in (Statistic.ROWS, Statistic.MEAN):
         return wording.counted(amount, "row")
     return wording.number(amount)
 
 
 def pair_words(parameters: PerGroupParameters, max_groups: int, max_amount: float) -> str:
-    """A pair of bounds: ``9 groups × 3 rows``; groups alone where users count once in each."""
+    """Return a pair of bounds: ``9 groups × 3 rows``; groups alone where users count once in each."""
     groups = wording.counted(max_groups, "group")
     if parameters.statistic is Statistic.USERS:
         return groups
@@ -34,12 +34,12 @@ def pair_words(parameters: PerGroupParameters, max_groups: int, max_amount: floa
 
 
 def pair_label(parameters: PerGroupParameters) -> str:
-    """What the pair is called."""
+    """Say what the pair is called."""
     return "Best bound" if parameters.statistic is Statistic.USERS else "Best pair of bounds"
 
 
 def error_words(parameters: PerGroupParameters, error: float) -> str:
-    """An error with its unit: a share in per cent, rows, users, or a bare number."""
+    """Return an error with its unit: a share in per cent, rows, users, or a bare number."""
     if parameters.objective.relative:
         return wording.percent(error)
     name = {Statistic.ROWS: "row", Statistic.USERS: "user"}.get(parameters.statistic)
@@ -47,7 +47,7 @@ def error_words(parameters: PerGroupParameters, error: float) -> str:
 
 
 def unit_of(parameters: PerGroupParameters) -> str:
-    """The unit of errors, for axes."""
+    """Return the unit of errors, for axes."""
     if parameters.objective.relative:
         return "share of the group's size"
     return {

@@ -53,7 +53,7 @@ class PublicBins:
 
     @cached_property
     def lower(self) -> IntArray:
-        """Smallest size of each bin, ascending from 1, shape (k,)."""
+        """Return the smallest size of each bin, ascending from 1, shape (k,)."""
         edges = list(range(1, int(self.exact_up_to) + 1))
         start = int(self.exact_up_to) + 1
         while start <= self.largest and len(edges) <= MAX_BINS:
@@ -63,12 +63,12 @@ class PublicBins:
 
     @cached_property
     def upper(self) -> IntArray:
-        """Largest size of each bin, shape (k,); that of the last bin is ``largest``."""
+        """Return the largest size of each bin, shape (k,); that of the last bin is ``largest``."""
         return read_only(np.append(self.lower[1:] - 1, np.int64(self.largest)))
 
     @cached_property
     def representative(self) -> IntArray:
-        """The size that stands for all users of a bin after release, shape (k,): its geometric middle, rounded.
+        """Return the size that stands for all users of a bin after release, shape (k,): its geometric middle, rounded.
 
         It must not depend on the data. The geometric middle sqrt(lower upper) is the exact mean of sizes in a
         bin where users fall off as size^(-3/2), between log-uniform (size^-1) and Zipf (size^-2), as
@@ -76,11 +76,11 @@ class PublicBins:
         Measured without noise at growth 1.3 on the Online Retail samples: rows 0.0 to 0.5 % too many, with the
         arithmetic middle 0.5 to 1.3 % (`benchmarks/private.py`).
         """
-        middle = np.rint(np.sqrt(self.lower.astype(np.float64) * self.upper.astype(np.float64)))
-        return read_only(middle.astype(np.int64))
+        midpoints = np.rint(np.sqrt(self.lower.astype(np.float64) * self.upper.astype(np.float64)))
+        return read_only(midpoints.astype(np.int64))
 
     def counts(self, histogram: ContributionHistogram) -> IntArray:
-        """Users per bin, shape (k,), zeros included; as private as the histogram.
+        """Return the users per bin, shape (k,), zeros included; as private as the histogram.
 
         Raises:
             InvalidInput: More users in all than 64 bits count.
@@ -88,19 +88,19 @@ class PublicBins:
         if histogram.num_users >= 2**63:  # The sums below would wrap around.
             raise refuse("there are more users than 64 bits can count")
         # The last bin has no upper end here: it takes those above ``largest`` too.
-        where = np.searchsorted(self.lower, histogram.sizes, side="right") - 1
+        bin_index = np.searchsorted(self.lower, histogram.sizes, side="right") - 1
         users = np.zeros(self.lower.size, dtype=np.int64)
-        np.add.at(users, where, histogram.users)
+        np.add.at(users, bin_index, histogram.users)
         return users
 
     @property
     def sentence(self) -> str:
-        """What the bins are, in words."""
-        k, last = self.lower.size, int(self.largest)
+        """Return what the bins are, in words."""
+        k, largest = self.lower.size, int(self.largest)
         wider = k - int(self.exact_up_to)
         grow = wording.agreeing(wider, "grows", "grow")
         return (
             f"{wording.counted(k, 'bin')}: each size up to {int(self.exact_up_to):,}, then {wider:,} that {grow} by a "
-            f"factor of {wording.entered(self.growth)} up to {wording.counted(last, 'row')} per user; who has more "
-            f"counts as having {last:,}"
+            f"factor of {wording.entered(self.growth)} up to {wording.counted(largest, 'row')} per user; who has more "
+            f"counts as having {largest:,}"
         )

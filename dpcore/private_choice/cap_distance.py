@@ -17,7 +17,7 @@ from dpcore.private_choice.fixed_point import RESOLUTION
 
 
 def on_curve(a: npt.ArrayLike, k: float) -> FloatArray:
-    """q* with k a = q* (a + q*): (sqrt(a^2 + 4 k a) - a) / 2 without its cancellation. Rising and concave in a."""
+    """Get q* with k a = q* (a + q*): (sqrt(a^2 + 4 k a) - a) / 2 without its cancellation. Rising and concave in a."""
     a = np.asarray(a, dtype=np.float64)
     root = np.sqrt(a) * np.sqrt(a + 4.0 * k)
     return np.asarray(2.0 * k * np.divide(a, a + root, out=np.zeros_like(a), where=a > 0.0))
@@ -26,7 +26,7 @@ def on_curve(a: npt.ArrayLike, k: float) -> FloatArray:
 def too_high(
     a: npt.NDArray[np.generic], users: npt.NDArray[np.generic], shares: IntArray, q: float, k: float
 ) -> float:
-    """Steps until q >= q*(a), by adding users above the cap or removing users below it, the largest first.
+    """Return the steps until q >= q*(a), by adding users above the cap or removing users below it, the largest first.
 
     Args:
         a: What users of the first j sizes add to a, shape (j + 1,), ascending from 0, in steps.
@@ -54,7 +54,7 @@ def too_high(
 
 
 def too_low(a: float, q: float, k: float) -> float:
-    """Steps until q <= q*(a), by removing users above the cap or adding users at it.
+    """Return the steps until q <= q*(a), by removing users above the cap or adding users at it.
 
     a' >= a costs (a' - a) + (q - q*(a')), convex, least where q* has slope 1: at a' = k (sqrt(4.5) - 2), where
     q* = (k - a') / 3. Adding alone is enough at a' = q^2 / (k - q).

@@ -93,12 +93,12 @@ class SmallFirst:
             problems.between(1e-6, 4.0, power=self.power)
 
     def log_weights(self, candidates: FloatArray) -> FloatArray:
-        """Log of the weight of each candidate, up to a constant."""
+        """Return the log of the weight of each candidate, up to a constant."""
         return np.asarray(-self.power * np.log(candidates))
 
 
 def candidates(largest: int, whole: bool) -> FloatArray:
-    """The public grid: fine up to a limit, then geometric, up to a public maximum.
+    """Return the public grid: fine up to a limit, then geometric, up to a public maximum.
 
     Args:
         largest: Public maximum of rows per user, from 1 to 1e12; from what the quantity is, not from the data.
@@ -114,8 +114,8 @@ def candidates(largest: int, whole: bool) -> FloatArray:
     unit, fine = (1.0, WHOLE_UP_TO) if whole else (8.0, EIGHTHS_UP_TO)
     first = np.arange(unit, min(fine, largest) * unit + 1.0)
     steps = max(math.ceil(math.log(largest / fine) / math.log(GROWTH)), 1) if largest > fine else 0
-    rest = np.rint(np.geomspace(fine, largest, steps + 1) * unit) if steps else np.zeros(0)
-    return np.unique(np.concatenate((first, rest))) / unit
+    coarse = np.rint(np.geomspace(fine, largest, steps + 1) * unit) if steps else np.zeros(0)
+    return np.unique(np.concatenate((first, coarse))) / unit
 
 
 @dataclass(frozen=True)
@@ -158,37 +158,37 @@ class ChoiceProblem:
 
     @cached_property
     def candidates(self) -> FloatArray:
-        """The public grid."""
+        """Return the public grid."""
         return candidates(int(self.largest), self.condition.whole)
 
     @cached_property
     def bounds(self) -> FloatArray:
-        """What may be drawn: the grid in the unit of what is bounded."""
+        """Return what may be drawn: the grid in the unit of what is bounded."""
         if self.unit == 1.0:
             return self.candidates
         # 3 units of 0.1 are 0.3, not 0.30000000000000004.
-        return np.array([float(f"{one * self.unit:.12g}") for one in self.candidates])
+        return np.array([float(f"{candidate * self.unit:.12g}") for candidate in self.candidates])
 
     @property
     def sensitivity(self) -> int:
-        """D: steps by which one user can move a distance."""
+        """Return D: steps by which one user can move a distance."""
         return self.condition.sensitivity(self.neighbours)
 
     @cached_property
     def log_prior(self) -> FloatArray:
-        """Log prior weights, the largest 0."""
+        """Return the log prior weights, the largest 0."""
         if self.prior is None:
             return np.zeros(self.candidates.size)
-        found = self.prior.log_weights(self.candidates)
-        return np.asarray(found - found.max())
+        log_weights = self.prior.log_weights(self.candidates)
+        return np.asarray(log_weights - log_weights.max())
 
     def distances(self, histogram: ContributionHistogram) -> IntArray:
-        """d_j in steps of 1 / `fixed_point.RESOLUTION` user; computed from private data."""
+        """Return d_j in steps of 1 / `fixed_point.RESOLUTION` user; computed from private data."""
         checked_users(histogram)
         return np.asarray(distances_over(self, histogram, np.array([self.epsilon]))[0, 0])
 
     def scores(self, histogram: ContributionHistogram) -> list[int]:
-        """What the noise is added to: -d_j plus the prior in steps; the prior is public and moves nothing."""
+        """Return what the noise is added to: -d_j plus the prior in steps; the prior is public and moves nothing."""
         # So many steps of score are worth a factor of e in probability. Both cuts below keep scores within 64 bits:
         # the first changes public weights alone, and under the second no score moves by more than before.
         per_unit = 2.0 * self.sensitivity / self.epsilon
@@ -202,21 +202,21 @@ def distances_over(
     epsilons: npt.NDArray[np.float64],
     scales: Sequence[float] = (1.0,),
 ) -> IntArray:
-    """Distances at budgets of shape (e,) and with every user so many times there, shape (n, e or 1, c).
+    """Return the distances at budgets of shape (e,) and with every user so many times there, shape (n, e or 1, c).
 
     Only where the target depends on the budget, for a sum, is there a line for each.
     """
-    of, grid = problem.condition, problem.candidates
-    if not isinstance(of, RankedSum):
-        return np.asarray(of.distances(histogram, grid, scales)[:, None])
-    query = scaled(of.statistics(histogram, grid), scales)
-    return np.stack([of.steadied(float(epsilon)).far(query, grid) for epsilon in epsilons], axis=1)
+    condition, grid = problem.condition, problem.candidates
+    if not isinstance(condition, RankedSum):
+        return np.asarray(condition.distances(histogram, grid, scales)[:, None])
+    query = scaled(condition.statistics(histogram, grid), scales)
+    return np.stack([condition.steadied(float(epsilon)).far(query, grid) for epsilon in epsilons], axis=1)
 
 
 def probabilities(
     problem: ChoiceProblem, histogram: ContributionHistogram, epsilons: npt.ArrayLike | None = None
 ) -> FloatArray:
-    """Probability of every candidate, in closed form; computed from private data.
+    """Return the probability of every candidate, in closed form; computed from private data.
 
     Args:
         problem: The question.
@@ -235,7 +235,7 @@ def probabilities(
 def logits(
     problem: ChoiceProblem, distances: npt.NDArray[np.generic], epsilons: npt.NDArray[np.float64]
 ) -> FloatArray:
-    """Log probabilities up to a constant; a last axis of candidates is added to ``epsilons``."""
+    """Return the log probabilities up to a constant; a last axis of candidates is added to ``epsilons``."""
     slope = epsilons[..., None] / (2.0 * problem.sensitivity)
     return np.asarray(problem.log_prior - slope * distances.astype(np.float64))
 
@@ -281,17 +281,17 @@ def choose(
     def facts(epsilon: float) -> ReleaseFacts:
         return ReleaseFacts(epsilon, 0.0, problem.neighbours, MECHANISM)
 
-    drawn = mechanisms.exponential_mechanism(
+    index = mechanisms.exponential_mechanism(
         problem.scores(histogram),
         problem.sensitivity,
         problem.epsilon,
         None if charge is None else lambda epsilon, _: charge(facts(epsilon)),
     )
-    return PrivateChoice(float(problem.bounds[drawn.index]), facts(drawn.epsilon), problem, column)
+    return PrivateChoice(float(problem.bounds[index.index]), facts(index.epsilon), problem, column)
 
 
 def shown(choice: PrivateChoice) -> str:
-    """The chosen number for a person: whole numbers with separators, eighths with up to three decimals."""
+    """Return the chosen number for a person: whole numbers with separators, eighths with up to three decimals."""
     if choice.problem.unit != 1.0:
         return f"{choice.value:,.12g}"
     return f"{choice.value:,.0f}" if choice.value == int(choice.value) else f"{choice.value:,.3f}".rstrip("0")

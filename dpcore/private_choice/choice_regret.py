@@ -65,7 +65,7 @@ def regret(
     epsilons: npt.ArrayLike | None = None,
     scales: npt.ArrayLike = 1.0,
 ) -> ChoiceRegret:
-    """Mean, median and 95th percentile of the regret, for all pairs of budget and number of users.
+    """Return the mean, median and 95th percentile of the regret, for all pairs of budget and number of users.
 
     Args:
         problem: The question.
@@ -88,8 +88,8 @@ def regret(
     rows = [
         _at_scale(problem, histogram, steps, eps, float(k)) for steps, k in zip(far, factors, strict=True)
     ]
-    mean, median, high, least = (np.array(column) for column in zip(*rows, strict=True))
-    return ChoiceRegret(eps, factors, mean, median, high, least)
+    mean, median, high, least_error = (np.array(column) for column in zip(*rows, strict=True))
+    return ChoiceRegret(eps, factors, mean, median, high, least_error)
 
 
 def _at_scale(
@@ -103,15 +103,15 @@ def _at_scale(
     chances = np.exp(log_softmax(logits(problem, distances, epsilons)))
     # In the order of what candidates cost, their chances add up to the law of the regret.
     order = np.argsort(costs)
-    reached = np.cumsum(chances[:, order], axis=1)
+    cumulated = np.cumsum(chances[:, order], axis=1)
     return (
         chances @ costs,
-        costs[order][_first(reached, 0.5)],
-        costs[order][_first(reached, 0.95)],
+        costs[order][_first(cumulated, 0.5)],
+        costs[order][_first(cumulated, 0.95)],
         float(costs.min()),
     )
 
 
-def _first(reached: FloatArray, chance: float) -> npt.NDArray[np.intp]:
+def _first(cumulated: FloatArray, chance: float) -> npt.NDArray[np.intp]:
     """Index of the first entry of each row that reaches ``chance``; a sum may fall short of 1 by rounding."""
-    return np.asarray(np.argmax(reached >= min(chance, 1.0 - 1e-12), axis=1))
+    return np.asarray(np.argmax(cumulated >= min(chance, 1.0 - 1e-12), axis=1))

@@ -68,37 +68,37 @@ class DirectCost:
 
 
 def direct_cost(problem: ChoiceProblem, histogram: ContributionHistogram) -> DirectCost:
-    """Exact costs and the range of what is drawn."""
-    found = choice_regret.regret(problem, histogram)
-    reached = np.cumsum(probabilities(problem, histogram))
+    """Return the exact costs and the range of what is drawn."""
+    costs = choice_regret.regret(problem, histogram)
+    cumulated = np.cumsum(probabilities(problem, histogram))
     low, high = (
-        float(problem.candidates[min(int(np.searchsorted(reached, share)), reached.size - 1)])
+        float(problem.candidates[min(int(np.searchsorted(cumulated, share)), cumulated.size - 1)])
         for share in (0.05, 0.95)
     )
     return DirectCost(
-        float(found.mean[0, 0]), float(found.median[0, 0]), float(found.percentile_95[0, 0]), low, high
+        float(costs.mean[0, 0]), float(costs.median[0, 0]), float(costs.percentile_95[0, 0]), low, high
     )
 
 
 def scales_for(histogram: ContributionHistogram) -> tuple[float, ...]:
-    """Those of `SCALES` that keep the number of users within what can be added up; at least the first three."""
-    most = MAX_TOTAL_USERS / histogram.num_users
-    return tuple(k for k in SCALES if k <= max(most, 1.0))
+    """Return those of `SCALES` that keep the number of users within what can be added up; at least the first three."""
+    limit = MAX_TOTAL_USERS / histogram.num_users
+    return tuple(k for k in SCALES if k <= max(limit, 1.0))
 
 
 def direct_over_epsilon(parameters: PrivateParameters, histogram: ContributionHistogram) -> ChoiceRegret:
-    """Exact regret over budgets of the choice, whatever the budget of ``parameters`` is."""
+    """Return the exact regret over budgets of the choice, whatever the budget of ``parameters`` is."""
     return choice_regret.regret(parameters.choice, histogram, log_spaced(EPSILONS[0], EPSILONS[-1], 61))
 
 
 def direct_over_users(parameters: PrivateParameters, histogram: ContributionHistogram) -> ChoiceRegret:
-    """Exact regret over numbers of users: each is taken so many times."""
+    """Return the exact regret over numbers of users: each is taken so many times."""
     scales = log_spaced(SCALES[0], scales_for(histogram)[-1], 19, extra=[1.0])
     return choice_regret.regret(parameters.choice, histogram, None, scales)
 
 
 def question(parameters: PrivateParameters, truth: ContributionHistogram) -> regret.Question:
-    """The same number, chosen on a histogram; with the same errors as the direct choice."""
+    """Return the same number, chosen on a histogram; with the same errors as the direct choice."""
     condition = parameters.condition
     return regret.Question(
         parameters.wanted.value,
@@ -114,22 +114,24 @@ def copy_cost(
     epsilon_choice: float | None = None,
     runs: int = RUNS,
 ) -> CopyCost:
-    """Simulated cost of choosing on a private copy, at the parameters' budget or another."""
-    asked = question(parameters, truth)
+    """Return the simulated cost of choosing on a private copy, at the parameters' budget or another."""
+    copy_question = question(parameters, truth)
     budget = parameters.epsilon_choice if epsilon_choice is None else epsilon_choice
-    (found,) = regret.simulate([asked], parameters.copy_at(budget), runs)
-    some = found.bounds[np.isfinite(found.bounds)]
-    costs = found.regrets
+    (regrets,) = regret.simulate([copy_question], parameters.copy_at(budget), runs)
+    finite = regrets.bounds[np.isfinite(regrets.bounds)]
+    costs = regrets.regrets
     if parameters.wanted is Wanted.QUANTILE:  # A rank error, as it is: nothing to divide by.
-        costs = np.sort(np.append(asked.errors(some), np.full(found.runs - some.size, math.inf)))
-    low, high = (_ranked(some, share) for share in (0.05, 0.95))
+        costs = np.sort(
+            np.append(copy_question.errors(finite), np.full(regrets.runs - finite.size, math.inf))
+        )
+    low, high = (_ranked(finite, share) for share in (0.05, 0.95))
     return CopyCost(
-        _ranked(costs, 0.5), _ranked(costs, 0.95), 1.0 - some.size / found.runs, low, high, found.runs
+        _ranked(costs, 0.5), _ranked(costs, 0.95), 1.0 - finite.size / regrets.runs, low, high, regrets.runs
     )
 
 
 def _ranked(ascending: FloatArray, share: float) -> float:
-    """The smallest entry that at least this share of them do not exceed; NaN where there are none."""
+    """Return the smallest entry that at least this share of them do not exceed; NaN where there are none."""
     if not ascending.size:
         return math.nan
     # Less a little, as a product may be rounded above its whole number.
@@ -137,9 +139,9 @@ def _ranked(ascending: FloatArray, share: float) -> float:
 
 
 def scaled(histogram: ContributionHistogram, scale: float) -> ContributionHistogram:
-    """Every user ``scale`` times: numbers of users at or above each size are rounded, at least one user stays."""
-    above = np.cumsum(histogram.users[::-1].astype(np.float64))[::-1]
-    tails = np.rint(above * scale)
+    """Get every user ``scale`` times: numbers of users at or above each size are rounded, at least one user stays."""
+    at_or_above = np.cumsum(histogram.users[::-1].astype(np.float64))[::-1]
+    tails = np.rint(at_or_above * scale)
     tails[0] = max(tails[0], 1.0)
     users = tails - np.append(tails[1:], 0.0)
     return ContributionHistogram(histogram.sizes[users > 0], users[users > 0])
@@ -198,14 +200,14 @@ def copy_curves(
 def bound_with_one_more(
     parameters: PrivateParameters, histogram: ContributionHistogram
 ) -> tuple[FloatArray, FloatArray, float]:
-    """How the number chosen in the clear moves when one user is added.
+    """Return how the number chosen in the clear moves when one user is added.
 
     Returns:
         (rows of that user, the number chosen with them, the number chosen without), all in rows per user.
     """
     condition = parameters.condition
     rows = np.unique(np.rint(log_spaced(1.0, float(max(parameters.largest, 2)), 61)))
-    moved = [
+    bounds = [
         condition.best_bound(
             ContributionHistogram.from_table(
                 np.append(histogram.sizes, np.int64(s)), np.append(histogram.users, 1)
@@ -213,4 +215,4 @@ def bound_with_one_more(
         )
         for s in rows
     ]
-    return rows, np.array(moved), condition.best_bound(histogram)
+    return rows, np.array(bounds), condition.best_bound(histogram)

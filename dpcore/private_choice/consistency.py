@@ -87,24 +87,24 @@ def consistent_users(
         tails = tail_sums(_on_simplex(counts))
     else:
         tails = tail_sums(counts)
-        last = counts.size - 1
+        last_bin = counts.size - 1
         if fit in (Fit.TRUNCATED, Fit.EXTENDED):
-            seen = believable(counts.size, noise)
-            stands_out = np.flatnonzero(tails > seen)
-            last = int(stands_out[-1]) if stands_out.size else -1
-            tails[last + 1 :] = 0.0
+            noisy_tails = believable(counts.size, noise)
+            stands_out = np.flatnonzero(tails > noisy_tails)
+            last_bin = int(stands_out[-1]) if stands_out.size else -1
+            tails[last_bin + 1 :] = 0.0
         tails = falling(tails)
-        if fit is Fit.EXTENDED and 0 <= last < counts.size - 1:
+        if fit is Fit.EXTENDED and 0 <= last_bin < counts.size - 1:
             # No more than the noise can hide: more would have stood out.
-            beyond = _power_law(tails, lower.astype(np.float64), last)
-            tails[last + 1 :] = np.minimum(beyond, seen[last + 1 :])
-    whole = np.rint(np.maximum(tails, 0.0)).astype(np.int64)
+            beyond = _power_law(tails, lower.astype(np.float64), last_bin)
+            tails[last_bin + 1 :] = np.minimum(beyond, noisy_tails[last_bin + 1 :])
+    rounded = np.rint(np.maximum(tails, 0.0)).astype(np.int64)
     # Rounding the tails, not the counts: half users do not add up over a hundred bins.
-    return np.asarray(whole - np.append(whole[1:], 0))
+    return np.asarray(rounded - np.append(rounded[1:], 0))
 
 
 def believable(bins: int, noise: NoiseShape) -> FloatArray:
-    """How large a tail count must be for its noise alone to be that large with at most `PHANTOM_CHANCE`.
+    """Return how large a tail count must be for its noise alone to be that large with at most `PHANTOM_CHANCE`.
 
     The last of ``bins`` tail counts has the noise of one bin, the first that of all: shape (bins,).
 
@@ -116,12 +116,12 @@ def believable(bins: int, noise: NoiseShape) -> FloatArray:
 
 
 def tail_sums(counts: FloatArray) -> FloatArray:
-    """Users in this bin or a later one, for every bin."""
+    """Return the users in this bin or a later one, for every bin."""
     return np.asarray(np.cumsum(counts[::-1])[::-1])
 
 
 def falling(tails: FloatArray) -> FloatArray:
-    """The non-increasing sequence nearest to noisy tail counts, in least squares with weights 1 / variance.
+    """Return the non-increasing sequence nearest to noisy tail counts, in least squares with weights 1 / variance.
 
     The last of k tail counts has the noise of one bin, the first that of k: weights 1, ..., 1 / k.
 
@@ -134,19 +134,19 @@ def falling(tails: FloatArray) -> FloatArray:
     return np.asarray(isotonic_regression(tails, weights=weights, increasing=False).x)
 
 
-def _power_law(tails: FloatArray, lower: FloatArray, last: int) -> FloatArray:
-    """Tail counts beyond ``last``, falling as a power of size that fits the tail before."""
-    before = np.flatnonzero(tails[: last + 1] >= FIT_RATIO * tails[last])
-    first = int(before[-1]) if before.size else 0
+def _power_law(tails: FloatArray, lower: FloatArray, last_bin: int) -> FloatArray:
+    """Tail counts beyond ``last_bin``, falling as a power of size that fits the tail before."""
+    fitted = np.flatnonzero(tails[: last_bin + 1] >= FIT_RATIO * tails[last_bin])
+    first = int(fitted[-1]) if fitted.size else 0
     exponent = EXPONENTS[0]
-    if first < last:
-        exponent = np.log(tails[first] / tails[last]) / np.log(lower[last] / lower[first])
+    if first < last_bin:
+        exponent = np.log(tails[first] / tails[last_bin]) / np.log(lower[last_bin] / lower[first])
     exponent = min(max(float(exponent), EXPONENTS[0]), EXPONENTS[1])
-    return np.asarray(tails[last] * (lower[last] / lower[last + 1 :]) ** exponent)
+    return np.asarray(tails[last_bin] * (lower[last_bin] / lower[last_bin + 1 :]) ** exponent)
 
 
 def _on_simplex(counts: FloatArray) -> FloatArray:
-    """max(count - shift, 0) with the shift that keeps the sum; all 0 where the sum is not positive."""
+    """Return max(count - shift, 0) with the shift that keeps the sum; all 0 where the sum is not positive."""
     total = math.fsum(counts)
     if total <= 0.0:
         return np.zeros_like(counts)
@@ -154,5 +154,5 @@ def _on_simplex(counts: FloatArray) -> FloatArray:
     # that stays above the shift of those before it decides (Duchi et al. 2008, section 3).
     descending = np.sort(counts)[::-1]
     shifts = (np.cumsum(descending) - total) / np.arange(1, counts.size + 1)
-    last = int(np.flatnonzero(descending > shifts)[-1])
-    return np.asarray(np.maximum(counts - shifts[last], 0.0))
+    last_index = int(np.flatnonzero(descending > shifts)[-1])
+    return np.asarray(np.maximum(counts - shifts[last_index], 0.0))

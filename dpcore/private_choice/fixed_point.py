@@ -25,7 +25,7 @@ FAR = 2**61
 
 
 def in_steps(value: float | Fraction) -> int:
-    """A public real number of users as whole steps, nearest; cut off far beyond any number of users."""
+    """Return a public real number of users as whole steps, nearest; cut off far beyond any number of users."""
     return min(round(Fraction(value) * RESOLUTION), FAR)
 
 
@@ -40,18 +40,18 @@ def checked_users(histogram: ContributionHistogram, scale: float = 1.0) -> None:
 
 
 def tails(histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
-    """#{s >= t} and #{s > t}, shape (2, c)."""
-    above = np.concatenate((np.cumsum(histogram.users[::-1])[::-1], [0]))
+    """Return #{s >= t} and #{s > t}, shape (2, c)."""
+    users_above = np.concatenate((np.cumsum(histogram.users[::-1])[::-1], [0]))
     return np.stack(
         (
-            above[np.searchsorted(histogram.sizes, candidates, side="left")],
-            above[np.searchsorted(histogram.sizes, candidates, side="right")],
+            users_above[np.searchsorted(histogram.sizes, candidates, side="left")],
+            users_above[np.searchsorted(histogram.sizes, candidates, side="right")],
         )
     )
 
 
 def scaled(statistics: IntArray, scales: Sequence[float]) -> IntArray:
-    """What ``scale`` times the users add up to, with a leading axis of scales; exact at scale 1."""
+    """Return what ``scale`` times the users add up to, with a leading axis of scales; exact at scale 1."""
     return np.stack([statistics if k == 1.0 else np.rint(statistics * k).astype(np.int64) for k in scales])
 
 
@@ -59,11 +59,11 @@ class SumsOverUsers(ABC):
     """A condition on sums over users, which a candidate meets where they reach a public target."""
 
     def sensitivity(self, neighbours: Neighbours) -> int:
-        """Steps by which one user can move a distance: each adds between 0 and 1 under either relation."""
+        """Return the steps by which one user can move a distance: each adds between 0 and 1 under either relation."""
         return RESOLUTION
 
     def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
-        """The sums in steps, shape (2, c): with users at the candidate, #{s >= T}, and without, #{s > T}.
+        """Return the sums in steps, shape (2, c): with users at the candidate, #{s >= T}, and without, #{s > T}.
 
         Those that jump nowhere have shape (1, c).
         """
@@ -71,18 +71,18 @@ class SumsOverUsers(ABC):
 
     @abstractmethod
     def targets(self, candidates: FloatArray) -> IntArray:
-        """What the sum is at each candidate where that is best, in steps, shape (c,); without the data."""
+        """Return what the sum is at each candidate where that is best, in steps, shape (c,); without the data."""
 
     def far(self, statistics: IntArray, candidates: FloatArray) -> IntArray:
         """Distances of the targets from [without, with], given `statistics` of shape (..., 2, c): shape (..., c)."""
         targets = self.targets(candidates)
         # One user moves both ends by at most 1, and a distance from an interval moves by no more than its ends.
         # Where the sum jumps nowhere, the one row there is stands for both.
-        below, beyond = targets - statistics[..., 0, :], statistics[..., -1, :] - targets
-        return np.asarray(np.maximum(np.maximum(below, beyond), 0))
+        shortfall, beyond = targets - statistics[..., 0, :], statistics[..., -1, :] - targets
+        return np.asarray(np.maximum(np.maximum(shortfall, beyond), 0))
 
     def distances(
         self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
     ) -> IntArray:
-        """`far` in steps, with every user so many times there, shape (n, c)."""
+        """Return `far` in steps, with every user so many times there, shape (n, c)."""
         return self.far(scaled(self.statistics(histogram, candidates), scales), candidates)

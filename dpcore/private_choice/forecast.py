@@ -33,7 +33,7 @@ class Forecast:
 
 
 def forecast(parameters: PrivateParameters | BoundDraw, users: Sequence[int] = USERS) -> tuple[Forecast, ...]:
-    """What a direct choice costs where nothing is known but roughly how many users there are.
+    """Return what a direct choice costs where nothing is known but roughly how many users there are.
 
     It reads public samples alone, so that it says nothing of private data.
 
@@ -48,15 +48,15 @@ def forecast(parameters: PrivateParameters | BoundDraw, users: Sequence[int] = U
         InvalidInput: A number of users is beyond what samples are scaled to.
     """
     rows = parameters.rows if isinstance(parameters, BoundDraw) else None
-    most = np.zeros(len(users) if rows is None else 1)
+    worst = np.zeros(len(users) if rows is None else 1)
     for key in SAMPLES:
         histogram = samples.load(key).histogram
         scales = np.asarray(users, dtype=np.float64) / histogram.num_users
         if rows is not None:
             # Beyond what samples are scaled to, nothing changes any more.
             scales = np.clip([rows / histogram.num_rows], *choice_regret.SCALE_RANGE)
-        found = choice_regret.regret(parameters.choice, histogram, None, scales)
-        most = np.maximum(most, found.mean[:, 0])
+        costs = choice_regret.regret(parameters.choice, histogram, None, scales)
+        worst = np.maximum(worst, costs.mean[:, 0])
     if rows is not None:
-        return (Forecast(0, float(most[0])),)
-    return tuple(Forecast(count, float(extra)) for count, extra in zip(users, most, strict=True))
+        return (Forecast(0, float(worst[0])),)
+    return tuple(Forecast(count, float(extra)) for count, extra in zip(users, worst, strict=True))

@@ -50,14 +50,14 @@ class Relation(enum.Enum):
 
     @property
     def neighbours(self) -> privacy.Neighbours:
-        """The relation itself."""
+        """Return the relation itself."""
         if self is Relation.REPLACE:
             return privacy.Neighbours.REPLACE_USER
         return privacy.Neighbours.ADD_OR_REMOVE_USER
 
 
 def choose_defaults(data: Dataset) -> Mapping[str, Any]:
-    """What holds of these data where nobody says otherwise: rows of one user are alike, as *Mean* assumes."""
+    """Return what holds of these data where nobody says otherwise: rows of one user are alike, as *Mean* assumes."""
     return {"user_share": ASSUMED_SHARE}
 
 
@@ -109,8 +109,8 @@ class PrivateParameters:
         with Problems() as problems:
             fine = problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
             problems.between(*EPSILON_RANGE, epsilon_choice=self.epsilon_choice)
-            for name, kind in (("wanted", Wanted), ("relation", Relation), ("noise", CopyNoise)):
-                problems.of_kind(kind, **{name: getattr(self, name)})
+            for name, enumeration in (("wanted", Wanted), ("relation", Relation), ("noise", CopyNoise)):
+                problems.of_kind(enumeration, **{name: getattr(self, name)})
             if (self.delta is None) != (self.noise is CopyNoise.LAPLACE):
                 problems.add("delta goes with Gaussian noise, and Gaussian noise needs a delta")
             elif self.delta is not None:
@@ -149,7 +149,7 @@ class PrivateParameters:
 
     @property
     def release_noise(self) -> NoiseKind:
-        """The noise of the sum that the bound is for."""
+        """Return the noise of the sum that the bound is for."""
         return NoiseKind.LAPLACE if self.release_delta is None else NoiseKind.GAUSSIAN
 
     @property
@@ -160,7 +160,7 @@ class PrivateParameters:
 
     @property
     def condition(self) -> Condition:
-        """What makes a number the best one."""
+        """Return what makes a number the best one."""
         if self.wanted is Wanted.SMOOTH:
             return (
                 TableSmooth(self.trade_off, self.user_share)
@@ -201,7 +201,7 @@ class PrivateParameters:
 
     @classmethod
     def of_release(cls, setting: ReleaseSetting, **of_the_choice: Any) -> PrivateParameters | None:
-        """The question of a draw of the bound of a release; None where no draw aims at that bound.
+        """Return the question of a draw of the bound of a release, or None if no draw aims at that bound.
 
         What was read off values does not enter: the worst case of their variance takes its place, and what is usually
         assumed of users. Users who differ count for the mean of a table, not for that of a population. Where counts are
@@ -217,16 +217,16 @@ class PrivateParameters:
             return cls(setting.epsilon, Wanted.SUM, release_delta=setting.delta, **of_the_choice)
         if setting.statistic is not Released.MEAN or setting.noise is not NoiseKind.LAPLACE:
             return None
-        known = None if setting.uses_values else setting.variance_share
-        alike = 0.0
+        variance_share = None if setting.uses_values else setting.variance_share
+        user_share = 0.0
         if setting.is_table_mean:
-            alike = ASSUMED_SHARE if setting.uses_values else setting.user_share
-        share = WORST_SHARE if known is None else known
-        return cls(setting.epsilon, Wanted.CAP, variance_share=share, user_share=alike, **of_the_choice)
+            user_share = ASSUMED_SHARE if setting.uses_values else setting.user_share
+        share = WORST_SHARE if variance_share is None else variance_share
+        return cls(setting.epsilon, Wanted.CAP, variance_share=share, user_share=user_share, **of_the_choice)
 
     @property
     def choice(self) -> ChoiceProblem:
-        """The direct choice."""
+        """Return the direct choice."""
         prior: Prior | SmallFirst | None = None
         if self.guess is not None and self.factor is not None:
             prior = Prior(self.guess, self.factor)
@@ -240,11 +240,11 @@ class PrivateParameters:
 
     @property
     def copy(self) -> PrivateCopyParameters:
-        """The private copy."""
+        """Return the private copy."""
         return self.copy_at(self.epsilon_choice)
 
     def copy_at(self, epsilon_choice: float) -> PrivateCopyParameters:
-        """The private copy with another budget."""
+        """Return the private copy with another budget."""
         largest = int(self.largest)
         bins = PublicBins(exact_up_to=min(EXACT_UP_TO, largest), largest=largest)
         return PrivateCopyParameters(epsilon_choice, bins, self.noise, self.delta, self.relation.neighbours)

@@ -80,12 +80,12 @@ class PrivateCopyParameters:
 
     @property
     def sensitivity(self) -> int:
-        """The most that one user moves the counts: in L1, and equally in squared L2."""
+        """Return the most that one user moves the counts: in L1, and equally in squared L2."""
         return 2 if self.neighbours is Neighbours.REPLACE_USER else 1
 
     @property
     def scale(self) -> float:
-        """b of the discrete Laplace noise or sigma of the discrete Gaussian noise, in users; draws nothing."""
+        """Return b of the discrete Laplace noise or sigma of the discrete Gaussian noise, in users; draws nothing."""
         if self.noise is CopyNoise.LAPLACE:
             return mechanisms.find_laplace_scale(self.sensitivity, self.epsilon_choice)
         assert self.delta is not None
@@ -93,12 +93,12 @@ class PrivateCopyParameters:
 
     @property
     def noise_shape(self) -> NoiseShape:
-        """Variance and tails of the noise on one count, in users."""
+        """Return the variance and tails of the noise on one count, in users."""
         return noise_shape(self.noise, self.scale)
 
 
 def noise_shape(noise: CopyNoise, scale: float) -> NoiseShape:
-    """Variance and tails of whole noise of this scale.
+    """Return the variance and tails of whole noise of this scale.
 
     Source: Canonne, Kamath, Steinke 2020: discrete Laplace has variance 1 / (2 sinh(1 / (2b))^2); discrete
         Gaussian at most sigma^2 (corollary 9).
@@ -106,8 +106,8 @@ def noise_shape(noise: CopyNoise, scale: float) -> NoiseShape:
     if noise is CopyNoise.GAUSSIAN:
         return NoiseShape(scale**2, 0.0)
     # Beyond 350 the square of sinh leaves float64, and the variance is 0 for every purpose.
-    half = 0.5 / scale
-    return NoiseShape(0.5 / math.sinh(half) ** 2 if half < 350.0 else 0.0, scale)
+    half_width = 0.5 / scale
+    return NoiseShape(0.5 / math.sinh(half_width) ** 2 if half_width < 350.0 else 0.0, scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ class PrivateCopy:
 
     @property
     def sentence(self) -> str:
-        """How it was made, or why nothing is left of it."""
+        """Return how it was made, or why nothing is left of it."""
         if self.histogram is None:
             return f"{NOTHING_LEFT}."
         p = self.parameters
@@ -142,7 +142,7 @@ class PrivateCopy:
         )
 
     def dataset(self, name: str, contribution: Contribution = Contribution.ROWS) -> Dataset:
-        """The copy as data, labelled as a DP release and holding a histogram only.
+        """Return the copy as data, labelled as a DP release and holding a histogram only.
 
         Args:
             name: Public: what the person calls the data (a file's name), not something computed from them.
@@ -186,25 +186,25 @@ def release_histogram(
     counts = parameters.bins.counts(histogram)
     if np.any(counts > MAX_USERS):
         raise InvalidInput([TOO_MANY])
-    drawn = draw(
+    noise = draw(
         counts, parameters, None if charge is None else lambda epsilon, delta: charge(facts(epsilon, delta))
     )
     # Of released counts, public bins and the law of the noise alone: from here on nothing costs privacy.
-    users = consistent_users(drawn.values, noise_shape(parameters.noise, drawn.scale), parameters.bins.lower)
+    users = consistent_users(noise.values, noise_shape(parameters.noise, noise.scale), parameters.bins.lower)
     return PrivateCopy(
         parameters,
-        facts(drawn.epsilon, drawn.delta),
-        read_only(drawn.values),
+        facts(noise.epsilon, noise.delta),
+        read_only(noise.values),
         read_only(users),
         fitted(users, parameters.bins),
-        drawn.scale,
+        noise.scale,
     )
 
 
 def draw(
     counts: IntArray, parameters: PrivateCopyParameters, charge: mechanisms.Charge | None = None
 ) -> mechanisms.IntegerRelease:
-    """Noise on every count, by OpenDP."""
+    """Return the noise on every count, by OpenDP."""
     if parameters.noise is CopyNoise.LAPLACE:
         return mechanisms.release_discrete_laplace(
             counts, parameters.sensitivity, parameters.epsilon_choice, charge
@@ -216,9 +216,9 @@ def draw(
 
 
 def fitted(users: IntArray, bins: PublicBins) -> ContributionHistogram | None:
-    """Users per bin as a histogram over representative sizes; None where there are none."""
-    some = users > 0
-    if not np.any(some):
+    """Return the users per bin as a histogram over representative sizes, or None if there are none."""
+    occupied = users > 0
+    if not np.any(occupied):
         return None
     # Noise may carry a count past what one size may hold; cutting it off looks at released numbers only.
-    return ContributionHistogram(bins.representative[some], np.minimum(users[some], MAX_USERS))
+    return ContributionHistogram(bins.representative[occupied], np.minimum(users[occupied], MAX_USERS))

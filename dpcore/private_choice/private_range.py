@@ -128,12 +128,12 @@ class RangeProblem:
 
     @property
     def anchor(self) -> float | None:
-        """What candidates are distances from; None where it is drawn."""
+        """Return what candidates are distances from, or None if it is drawn."""
         return self.centre if self.lower is None else self.lower
 
     @property
     def num_ends(self) -> int:
-        """Ends that are drawn by themselves: U alone, both, or 1 for one half-width."""
+        """Return the ends that are drawn by themselves: U alone, both, or 1 for one half-width."""
         return 2 if self.centre is not None else 1
 
     @property
@@ -147,12 +147,12 @@ class RangeProblem:
 
     @property
     def target(self) -> float:
-        """tau, in users."""
+        """Return tau, in users."""
         return 1.0 / self.epsilon_release + MARGIN / self.epsilon_of_end
 
     @property
     def heard(self) -> float | None:
-        """How far the data speak against small candidates, over what the weights need; None without a guess.
+        """Return how far the data speak against small candidates, over what the weights need; None without a guess.
 
         Next to the centre a candidate lacks (epsilon / 2) (users beyond - tau), and the weights favour it by
         p ln(w / unit) over the best w. Beyond count all users above a known L, and a quarter of them on either side
@@ -177,8 +177,8 @@ class RangeProblem:
     @property
     def power(self) -> float:
         """p of the weights w^-p: the larger, the more users there are to outvote them; the least without a guess."""
-        least, most = POWERS
-        return min(max(least + 0.5 * ((self.heard or 1.0) - 1.0), least), most)
+        lowest, highest = POWERS
+        return min(max(lowest + 0.5 * ((self.heard or 1.0) - 1.0), lowest), highest)
 
     @cached_property
     def grid(self) -> FloatArray:
@@ -189,30 +189,30 @@ class RangeProblem:
 
     @cached_property
     def centres(self) -> FloatArray:
-        """Candidates for the centre, ascending: 0 and the grid with both signs."""
+        """Return the candidates for the centre, ascending: 0 and the grid with both signs."""
         return np.concatenate((-self.grid[::-1], [0.0], self.grid))
 
     @cached_property
     def centre_log_prior(self) -> FloatArray:
-        """Log weights of the candidates for the centre."""
+        """Return the log weights of the candidates for the centre."""
         few = self.heard is not None and self.heard < 1.0
         return np.asarray(-CENTRE_POWERS[few] * np.log(np.maximum(np.abs(self.centres), self.unit)))
 
     def _widths(self, anchor: float) -> FloatArray:
-        """Distances that can be told from 0 on both sides of the anchor; public."""
+        """Return the distances that can be told from 0 on both sides of the anchor; public."""
         apart = (anchor + self.grid > anchor) & (anchor - self.grid < anchor)
         return self.grid[apart]
 
     def log_prior(self, anchor: float) -> FloatArray:
-        """Log weights of the distances that are left beside an anchor."""
+        """Return the log weights of the distances that are left beside an anchor."""
         return np.asarray(-self.power * np.log(self._widths(anchor) / self.largest))
 
     def ends(self, anchor: float) -> FloatArray:
-        """Candidates for U beside an anchor, ascending."""
+        """Return the candidates for U beside an anchor, ascending."""
         return np.asarray(anchor + self._widths(anchor))
 
     def may_draw(self, lower: float, upper: float) -> bool:
-        """Whether a draw can give this range."""
+        """Return True if a draw can give this range."""
         if self.anchor is None:
             return any(
                 lower in centre - self.grid and upper in centre + self.grid
@@ -223,12 +223,12 @@ class RangeProblem:
         )
 
     def logits(self, query: tuple[IntArray, IntArray], anchor: float) -> FloatArray:
-        """Log chances of an end up to a constant, of the shape of each part of ``query``, from `tails`."""
+        """Return the log chances of an end up to a constant, of the shape of each part of ``query``, from `tails`."""
         far = _distances(query, self.target)
         return np.asarray(self.log_prior(anchor) - self.epsilon_of_end / (2.0 * RESOLUTION) * far)
 
     def scores(self, query: tuple[IntArray, IntArray], anchor: float) -> list[int]:
-        """What noise is added to: minus the distances, and the weights, in steps; ``query`` from `tails`."""
+        """Return what noise is added to: minus the distances, and the weights, in steps; ``query`` from `tails`."""
         return _with_prior(_distances(query, self.target), self.log_prior(anchor), self.epsilon_of_end)
 
 
@@ -261,18 +261,18 @@ def _tails(users: IntArray, values: FloatArray, ends: FloatArray, cap: int) -> t
     divisor = np.maximum(size, cap)
     adds = rank * RESOLUTION // divisor - (rank - 1) * RESOLUTION // divisor
     return tuple(  # type: ignore[return-value]
-        _above(np.searchsorted(ends, values, side=side), adds, ends.size) for side in ("left", "right")
+        _sum_above(np.searchsorted(ends, values, side=side), adds, ends.size) for side in ("left", "right")
     )
 
 
-def _above(place: IntArray, adds: IntArray, number: int) -> IntArray:
+def _sum_above(index: IntArray, adds: IntArray, number: int) -> IntArray:
     """Sum of ``adds`` over rows whose place is beyond each candidate's; whole numbers below 2^53, exact."""
-    at = np.bincount(place, weights=adds.astype(np.float64), minlength=number + 1)
-    return np.asarray(np.cumsum(at[::-1])[::-1][1:].astype(np.int64))
+    sums = np.bincount(index, weights=adds.astype(np.float64), minlength=number + 1)
+    return np.asarray(np.cumsum(sums[::-1])[::-1][1:].astype(np.int64))
 
 
 def _distances(query: tuple[IntArray, IntArray], target: float) -> IntArray:
-    """Distance in steps of the target from [Q(U), Q(U-)]."""
+    """Return the distance in steps of the target from [Q(U), Q(U-)]."""
     steps = in_steps(Fraction(target))
     return np.maximum(np.maximum(query[0] - steps, steps - query[1]), 0)
 
@@ -285,19 +285,19 @@ def _with_prior(
 
 
 def mirrored(values: Values | None) -> Values | None:
-    """The same rows with their signs changed: what L is for them, U is for these."""
+    """Return the same rows with their signs changed: what L is for them, U is for these."""
     return None if values is None else Values(values.user_codes, -values.values, values.column)
 
 
 def folded(values: Values | None, centre: float) -> Values | None:
-    """Distances from a centre that was drawn."""
+    """Return the distances from a centre that was drawn."""
     return (
         None if values is None else Values(values.user_codes, np.abs(values.values - centre), values.column)
     )
 
 
 def end_scores(problem: RangeProblem, values: Values | None, anchor: float) -> tuple[list[int], ...]:
-    """Scores of the draws beside an anchor: (of U,), (of L, of U), or (of the half-width,)."""
+    """Return the scores of the draws beside an anchor: (of U,), (of L, of U), or (of the half-width,)."""
     cap = int(problem.max_contributions)
     if problem.anchor is None:
         widths = problem._widths(anchor)
@@ -309,18 +309,18 @@ def end_scores(problem: RangeProblem, values: Values | None, anchor: float) -> t
 
 
 def centre_scores(problem: RangeProblem, values: Values | None) -> list[int]:
-    """Scores of the candidates for the centre: minus the distance of 0 from (share above) - 1/2, in steps.
+    """Return the scores of the candidates for the centre: minus the distance of 0 from (share above) - 1/2, in steps.
 
     A user moves it by at most half a user where they are added or removed, by a whole one where they are replaced.
     """
-    above, reached = tails(values, problem.centres)
-    half = 0 if values is None else int(np.unique(values.user_codes).size) * (RESOLUTION // 2)
-    far = np.maximum(np.maximum(above - half, half - reached), 0)
+    rows_above, rows_reaching = tails(values, problem.centres)
+    half_users = 0 if values is None else int(np.unique(values.user_codes).size) * (RESOLUTION // 2)
+    far = np.maximum(np.maximum(rows_above - half_users, half_users - rows_reaching), 0)
     return _with_prior(far, problem.centre_log_prior, for_centre(problem), centre_sensitivity(problem))
 
 
 def centre_sensitivity(problem: RangeProblem) -> int:
-    """Steps by which one user can move a score of the centre."""
+    """Return the steps by which one user can move a score of the centre."""
     return RESOLUTION // 2 if problem.neighbours is Neighbours.ADD_OR_REMOVE_USER else RESOLUTION
 
 
@@ -381,15 +381,15 @@ def choose(problem: RangeProblem, values: Values, charge: Charge | None = None) 
         charge(facts)
     if anchor is None:
         first = centre_scores(problem, values)
-        drawn = mechanisms.exponential_mechanism(first, centre_sensitivity(problem), for_centre(problem))
+        index = mechanisms.exponential_mechanism(first, centre_sensitivity(problem), for_centre(problem))
         # Released, and so free to use: the candidates for the half-width may depend on it.
-        anchor = float(problem.centres[drawn.index])
+        anchor = float(problem.centres[index.index])
         scores = end_scores(problem, values, anchor)
     assert scores is not None
     widths = problem._widths(anchor)
-    at = [
+    indices = [
         float(widths[mechanisms.exponential_mechanism(of_end, RESOLUTION, problem.epsilon_of_end).index])
         for of_end in scores
     ]
-    lower = anchor if problem.lower is not None else anchor - at[0]
-    return PrivateRange(lower, anchor + at[-1], facts, problem, values.column)
+    lower = anchor if problem.lower is not None else anchor - indices[0]
+    return PrivateRange(lower, anchor + indices[-1], facts, problem, values.column)

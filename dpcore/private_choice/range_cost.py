@@ -48,38 +48,38 @@ class Table:
 
     @property
     def users(self) -> float:
-        """Users, each taken so many times."""
+        """Return the users, each taken so many times."""
         return self.scale * float(np.unique(self.values.user_codes).size)
 
     @cached_property
     def at_best(self) -> Weighted:
-        """The rows at the best bound; noise of ``scale`` times the users is that at ``scale`` times epsilon."""
+        """Return the rows at the best bound; noise of ``scale`` times the users is that at ``scale`` times epsilon."""
         problem = ValueRangeProblem(self.values, min(self.epsilon * self.scale, 1e3))
         return Weighted(problem, self.best.threshold)
 
     @cached_property
     def best(self) -> RangeChoice:
-        """The best range and bound in the clear."""
+        """Return the best range and bound in the clear."""
         return best_joint(ValueRangeProblem(self.values, min(self.epsilon * self.scale, 1e3)))
 
     def ratios(self, lower: FloatArray, upper: FloatArray) -> FloatArray:
-        """Errors of all pairs of ends over the least one, shape (L, U)."""
-        of, mean = self.at_best, self.at_best.problem.mean
+        """Return the errors of all pairs of ends over the least one, shape (L, U)."""
+        optimum, mean = self.at_best, self.at_best.problem.mean
         low, high = lower - mean, upper - mean
-        bias = of.cut_below(low)[:, None] + of.cut_above(high)[None, :] + of.bounding
-        noise = of.noise * np.maximum(high[None, :] - low[:, None], 0.0)
+        bias = optimum.cut_below(low)[:, None] + optimum.cut_above(high)[None, :] + optimum.bounding
+        noise = optimum.noise * np.maximum(high[None, :] - low[:, None], 0.0)
         return np.asarray(np.hypot(bias, noise) / self.best.error)
 
     def around(self, centre: float, widths: FloatArray) -> FloatArray:
-        """Errors of centre ± width over the least one, of the shape of the widths."""
-        of, middle = self.at_best, centre - self.at_best.problem.mean
-        bias = of.cut_below(middle - widths) + of.cut_above(middle + widths) + of.bounding
-        return np.asarray(np.hypot(bias, of.noise * 2.0 * widths) / self.best.error)
+        """Return the errors of centre ± width over the least one, of the shape of the widths."""
+        optimum, offset = self.at_best, centre - self.at_best.problem.mean
+        bias = optimum.cut_below(offset - widths) + optimum.cut_above(offset + widths) + optimum.bounding
+        return np.asarray(np.hypot(bias, optimum.noise * 2.0 * widths) / self.best.error)
 
     def tails(self, values: Values, ends: FloatArray, cap: int = 1) -> tuple[IntArray, IntArray]:
         """As `private_range.tails`, of ``scale`` times the users."""
         return tuple(
-            np.rint(part * self.scale).astype(np.int64) for part in private_range.tails(values, ends, cap)
+            np.rint(tail * self.scale).astype(np.int64) for tail in private_range.tails(values, ends, cap)
         )
 
 
@@ -109,19 +109,19 @@ def of_draw(table: Table, problem: RangeProblem) -> float:
 
 
 def _with_centre(table: Table, problem: RangeProblem) -> float:
-    """The mean over the centres, each with the half-widths beside it."""
-    above, reached = table.tails(table.values, problem.centres)
-    half = round(table.users * (RESOLUTION // 2))
-    far = np.maximum(np.maximum(above - half, half - reached), 0)
+    """Return the mean over the centres, each with the half-widths beside it."""
+    rows_above, rows_reaching = table.tails(table.values, problem.centres)
+    half_users = round(table.users * (RESOLUTION // 2))
+    far = np.maximum(np.maximum(rows_above - half_users, half_users - rows_reaching), 0)
     slope = private_range.for_centre(problem) / (2.0 * private_range.centre_sensitivity(problem))
     chances = np.exp(log_softmax(problem.centre_log_prior - slope * far))
     total, cap = 0.0, int(problem.max_contributions)
-    for at in np.flatnonzero(chances > LEAST):
-        centre = float(problem.centres[at])
+    for index in np.flatnonzero(chances > LEAST):
+        centre = float(problem.centres[index])
         widths = problem.ends(centre) - centre
         beyond = table.tails(private_range.folded(table.values, centre), widths, cap)  # type: ignore[arg-type]
         law = np.exp(log_softmax(problem.logits(beyond, centre)))
-        total += float(chances[at]) * float(law @ table.around(centre, widths))
+        total += float(chances[index]) * float(law @ table.around(centre, widths))
     return total / float(chances[chances > LEAST].sum())
 
 
@@ -134,8 +134,10 @@ def of_quantiles(table: Table, problem: RangeProblem) -> float:
 
     def law(values: Values | None) -> FloatArray:
         assert values is not None
-        above, reached = table.tails(values, ends)
-        return np.exp(log_softmax(-slope * np.maximum(np.maximum(above - target, target - reached), 0.0)))
+        rows_above, rows_reaching = table.tails(values, ends)
+        return np.exp(
+            log_softmax(-slope * np.maximum(np.maximum(rows_above - target, target - rows_reaching), 0.0))
+        )
 
     upper, lower = law(table.values), law(private_range.mirrored(table.values))[::-1]
     # Ends in the wrong order are put in the right one, as whoever calls a library would.
@@ -145,34 +147,37 @@ def of_quantiles(table: Table, problem: RangeProblem) -> float:
 
 
 def of_bins(table: Table, problem: RangeProblem) -> float:
-    """The same of noisy counts in bins of doubling width on either side of 0, over simulated draws.
+    """Return the same of noisy counts in bins of doubling width on either side of 0, over simulated draws.
 
     The outermost bins above a threshold give the ends; an empty one passes it with a chance of 1 - `SUCCESS`. Where
     none passes, the whole public range is taken. Each user counts 1 in all, a share in each bin, which is kinder to
     this way than libraries are.
     """
-    first, last = math.floor(math.log2(problem.unit)), math.ceil(math.log2(problem.largest))
-    edges = 2.0 ** np.arange(first, last + 1)
+    first, stop = math.floor(math.log2(problem.unit)), math.ceil(math.log2(problem.largest))
+    edges = 2.0 ** np.arange(first, stop + 1)
     ends = np.concatenate((-edges[::-1], [0.0], edges))
-    _, place, counts = np.unique(table.values.user_codes, return_inverse=True, return_counts=True)
-    weight = table.scale / counts[place]
+    _, user_index, counts = np.unique(table.values.user_codes, return_inverse=True, return_counts=True)
+    weight = table.scale / counts[user_index]
     inside = np.clip(np.searchsorted(ends, table.values.values, side="right") - 1, 0, ends.size - 2)
-    held = np.bincount(inside, weights=weight, minlength=ends.size - 1)
+    sums = np.bincount(inside, weights=weight, minlength=ends.size - 1)
     # One empty bin stays below b ln(1 / (2 (1 - p))) with chance p; all of them at p^(number of bins).
-    one = SUCCESS ** (1.0 / held.size)
-    threshold = math.log(1.0 / (2.0 * -math.expm1(math.log(one)))) / problem.epsilon
-    noise = np.random.default_rng(0).laplace(0.0, 1.0 / problem.epsilon, (RUNS, held.size))
-    passes = held + noise >= threshold
-    some = passes.any(axis=1)
-    low = np.where(some, passes.argmax(axis=1), 0)
-    high = np.where(some, held.size - passes[:, ::-1].argmax(axis=1), held.size)
+    bin_chance = SUCCESS ** (1.0 / sums.size)
+    threshold = math.log(1.0 / (2.0 * -math.expm1(math.log(bin_chance)))) / problem.epsilon
+    noise = np.random.default_rng(0).laplace(0.0, 1.0 / problem.epsilon, (RUNS, sums.size))
+    passes = sums + noise >= threshold
+    usable = passes.any(axis=1)
+    low = np.where(usable, passes.argmax(axis=1), 0)
+    high = np.where(usable, sums.size - passes[:, ::-1].argmax(axis=1), sums.size)
     return float(np.mean(table.ratios(ends, ends)[low, high]))
 
 
 def of_guess(table: Table, factor: float) -> float:
     """The same of a range that is ``factor`` times as wide as the best one on either side of its middle; it is free."""
-    middle, half = (table.best.lower + table.best.upper) / 2.0, (table.best.upper - table.best.lower) / 2.0
-    ends = (np.array([middle - factor * half]), np.array([middle + factor * half]))
+    midpoint, half_width = (
+        (table.best.lower + table.best.upper) / 2.0,
+        (table.best.upper - table.best.lower) / 2.0,
+    )
+    ends = (np.array([midpoint - factor * half_width]), np.array([midpoint + factor * half_width]))
     return float(table.ratios(*ends)[0, 0])
 
 
@@ -200,12 +205,12 @@ SAMPLES = ("shop-events", "item-ratings")
 
 
 def ways(problem: RangeProblem, users: float) -> RangeWays:
-    """What the ways cost on public samples, each user of which is taken so often that they weigh as so many.
+    """Return what the ways cost on public samples, each user of which is taken so often that they weigh as so many.
 
     The grid has as many powers of ten as that of ``problem``, about the best range of each sample; where a centre is
     known, it is the sample's median in one digit, and where L is, the best one.
     """
-    found = []
+    costs = []
     for key in SAMPLES:
         values = samples.load(key).values
         assert values is not None
@@ -213,26 +218,26 @@ def ways(problem: RangeProblem, users: float) -> RangeWays:
         # A user below the bound on rows counts in part, so that it takes more of them.
         count = float(np.minimum(sizes, problem.max_contributions).sum()) / problem.max_contributions
         table, span = Table(values, problem.epsilon_release, users / count), problem.largest / problem.unit
-        half = (table.best.upper - table.best.lower) / 2.0
-        middle = float(f"{np.median(values.values):.0e}")
-        asked = RangeProblem(
+        half_width = (table.best.upper - table.best.lower) / 2.0
+        midpoint = float(f"{np.median(values.values):.0e}")
+        range_problem = RangeProblem(
             problem.epsilon_release,
             problem.epsilon,
-            half / math.sqrt(span),
-            half * math.sqrt(span),
-            None if problem.centre is None else middle,
+            half_width / math.sqrt(span),
+            half_width * math.sqrt(span),
+            None if problem.centre is None else midpoint,
             table.best.lower if problem.lower is not None else None,
             problem.neighbours,
             users,
             problem.max_contributions,
         )
-        found.append(
+        costs.append(
             (
-                of_draw(table, asked),
-                of_quantiles(table, asked),
-                of_bins(table, asked),
+                of_draw(table, range_problem),
+                of_quantiles(table, range_problem),
+                of_bins(table, range_problem),
                 of_guess(table, 2.0),
                 of_guess(table, 10.0),
             )
         )
-    return RangeWays(*(float(worst) for worst in np.max(found, axis=0)))
+    return RangeWays(*(float(worst) for worst in np.max(costs, axis=0)))

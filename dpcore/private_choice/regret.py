@@ -44,7 +44,7 @@ class Question:
 
 
 def smooth_question(problem: mean.MeanProblem) -> Question:
-    """The threshold of the best smooth weights for a mean (also with private counts)."""
+    """Return the threshold of the best smooth weights for a mean (also with private counts)."""
     return Question(
         "Mean, smooth weights",
         problem.histogram,
@@ -54,7 +54,7 @@ def smooth_question(problem: mean.MeanProblem) -> Question:
 
 
 def cap_question(problem: mean.MeanProblem) -> Question:
-    """The best cap for a mean (also with private counts)."""
+    """Return the best cap for a mean (also with private counts)."""
     return Question(
         "Mean",
         problem.histogram,
@@ -64,18 +64,18 @@ def cap_question(problem: mean.MeanProblem) -> Question:
 
 
 def total_question(problem: total.TotalProblem, histogram: ContributionHistogram) -> Question:
-    """The best bound for a count of rows.
+    """Return the best bound for a count of rows.
 
     Args:
         problem: Its amounts are replaced by rows per user.
         histogram: Rows per user.
     """
-    own = replace(problem, amounts=Amounts.from_histogram(histogram))
+    own_problem = replace(problem, amounts=Amounts.from_histogram(histogram))
     return Question(
         "Sum",
         histogram,
-        lambda copy: total.optimal_bound(replace(own, amounts=Amounts.from_histogram(copy))),
-        lambda bounds: total.measured(own, bounds),
+        lambda copy: total.optimal_bound(replace(own_problem, amounts=Amounts.from_histogram(copy))),
+        lambda bounds: total.measured(own_problem, bounds),
     )
 
 
@@ -100,12 +100,12 @@ class RegretDistribution:
 
     @property
     def runs(self) -> int:
-        """Copies that were made."""
+        """Return the copies that were made."""
         return int(self.regrets.size)
 
     @property
     def empty_share(self) -> float:
-        """Share of copies in which no user was left."""
+        """Return the share of copies in which no user was left."""
         return float(np.mean(np.isinf(self.regrets))) if self.runs else math.nan
 
     @property
@@ -115,11 +115,11 @@ class RegretDistribution:
 
     @property
     def high(self) -> float:
-        """95th percentile of regret."""
+        """Return the 95th percentile of regret."""
         return self.quantile(0.95)
 
     def quantile(self, share: float) -> float:
-        """The smallest regret that at least this share of copies do not exceed; NaN without copies."""
+        """Return the smallest regret that at least this share of copies do not exceed; NaN without copies."""
         if not self.runs:
             return math.nan
         # 0.95 * 20 is a rounding below 19: it must not become 18, nor 19.000000000000004 become 20.
@@ -192,34 +192,34 @@ def simulate(
         done += size
         progress(done / runs)
         cancelled = done < runs and should_stop()
-    return tuple(_distribution(one, bounds[k, :done], cancelled) for k, one in enumerate(questions))
+    return tuple(_distribution(item, bounds[k, :done], cancelled) for k, item in enumerate(questions))
 
 
 def _check(questions: Sequence[Question], runs: int) -> None:
     with Problems() as problems:
         if not questions:
             problems.add("there is no question to simulate")
-        elif any(one.truth != questions[0].truth for one in questions):
+        elif any(question.truth != questions[0].truth for question in questions):
             problems.add("all questions must be about one histogram")
         problems.whole(1, MAX_RUNS, runs=runs)
 
 
 def _distribution(question: Question, bounds: FloatArray, cancelled: bool) -> RegretDistribution:
     best = question.choose(question.truth)
-    least = float(question.errors(np.array([best]))[0])
+    least_error = float(question.errors(np.array([best]))[0])
     regrets = np.full(bounds.shape, math.inf)
-    some = np.isfinite(bounds)
-    if np.any(some):
-        regrets[some] = relative_regret(question.errors(bounds[some]), least)
+    finite = np.isfinite(bounds)
+    if np.any(finite):
+        regrets[finite] = relative_regret(question.errors(bounds[finite]), least_error)
     return RegretDistribution(question.name, np.sort(regrets), np.sort(bounds), best, cancelled)
 
 
 def relative_regret(errors: npt.ArrayLike, best: float) -> FloatArray:
-    """errors / best - 1; where the best error is 0, 0 for errors that are 0 too and infinity for others."""
-    found = np.asarray(errors, dtype=np.float64)
+    """Return errors / best - 1; where the best error is 0, 0 for errors that are 0 too and infinity for others."""
+    regrets = np.asarray(errors, dtype=np.float64)
     if best > 0.0:
-        return np.asarray(found / best - 1.0)
-    return np.where(found > 0.0, math.inf, 0.0)
+        return np.asarray(regrets / best - 1.0)
+    return np.where(regrets > 0.0, math.inf, 0.0)
 
 
 def simulated_noise(
@@ -238,5 +238,5 @@ def simulated_noise(
     reach = math.ceil(12.0 * scale) + 1
     support = np.arange(-reach, reach + 1)
     cumulative = np.cumsum(np.exp(-0.5 * (support / scale) ** 2))
-    where = np.searchsorted(cumulative, generator.random(shape) * cumulative[-1], side="right")
-    return np.asarray(support[np.minimum(where, support.size - 1)], dtype=np.int64)
+    index = np.searchsorted(cumulative, generator.random(shape) * cumulative[-1], side="right")
+    return np.asarray(support[np.minimum(index, support.size - 1)], dtype=np.int64)

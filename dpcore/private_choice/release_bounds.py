@@ -93,7 +93,7 @@ class BoundDraw:
 
     @property
     def release_delta(self) -> float | None:
-        """The release's delta; None for pure epsilon-DP."""
+        """Return the release's delta; None for pure epsilon-DP."""
         return self.setting.delta
 
     @property
@@ -107,7 +107,7 @@ class BoundDraw:
 
     @property
     def choice(self) -> ChoiceProblem:
-        """What is drawn."""
+        """Return what is drawn."""
         return ChoiceProblem(
             self.condition,
             self.epsilon_choice,
@@ -144,7 +144,7 @@ def of_learner(
     epsilon_choice: float,
     largest: int = DEFAULT_LARGEST,
 ) -> BoundDraw:
-    """The draw of a learner's cap, with twice the share of rows cut for the bias.
+    """Return the draw of a learner's cap, with twice the share of rows cut for the bias.
 
     Measured over four samples, as they are and with 30 times the users, and five settings of each: the cap that the
     draw aims at errs by Amin et al.'s bound 1.06 times as much as the best one in the geometric mean, at most 1.39;
@@ -174,7 +174,7 @@ def of_learner(
 def of_total(
     setting: ReleaseSetting, largest_total: float, epsilon_choice: float, margin: float = 0.0
 ) -> BoundDraw:
-    """The draw of the bound on a total, in units that are a power of ten.
+    """Return the draw of the bound on a total, in units that are a power of ten.
 
     Args:
         setting: Of the release; its noise decides the price of a bound.

@@ -79,31 +79,31 @@ class SmoothMean(OfMean, SumsOverUsers):
     whole = False
 
     def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
-        """sum_l (1 - h / s_l)_+ in steps, shape (1, c); the shares of users are rounded down."""
+        """Return sum_l (1 - h / s_l)_+ in steps, shape (1, c); the shares of users are rounded down."""
         sizes, users = histogram.sizes, histogram.users
-        found = np.zeros((1, candidates.size), dtype=np.int64)
+        sums = np.zeros((1, candidates.size), dtype=np.int64)
         for j, h in enumerate(candidates):
             # Candidates are multiples of 1/8: (1 - h / s) is a ratio of integers.
             eighths = round(float(h) * 8)
             first = int(np.searchsorted(sizes, float(h), side="right"))
             # At most 8e12 times 2^17 before the division: within 64 bits.
             s = 8 * sizes[first:]
-            found[0, j] = np.dot(users[first:], (s - eighths) * (RESOLUTION // 8) // (s // 8))
-        return found
+            sums[0, j] = np.dot(users[first:], (s - eighths) * (RESOLUTION // 8) // (s // 8))
+        return sums
 
     def targets(self, candidates: FloatArray) -> IntArray:
-        """h / A in steps, shape (c,)."""
+        """Return h / A in steps, shape (c,)."""
         return np.array([in_steps(Fraction(float(h)) / Fraction(self.trade_off)) for h in candidates])
 
     def errors(
         self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
     ) -> FloatArray:
-        """Standard error with every user ``scale`` times there, up to a factor: root of (*) of `weights`."""
+        """Return the standard error with every user ``scale`` times there, up to a factor: root of (*) of `weights`."""
         losses = weights.smooth_losses(histogram, candidates)
         return np.sqrt(losses.total(self.trade_off * scale))
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-        """The threshold of least error, chosen in the clear."""
+        """Return the threshold of least error, chosen in the clear."""
         return weights.best_smooth(histogram, self.trade_off * scale).bound
 
 
@@ -118,40 +118,49 @@ class CapMean(OfMean):
     whole = True
 
     def sensitivity(self, neighbours: Neighbours) -> int:
-        """Steps: 1 user, 2 where one is replaced (one goes, one comes); rounding on top."""
-        moved = 2 if neighbours is Neighbours.REPLACE_USER else 1
-        return moved * RESOLUTION + CAP_ROUNDING
+        """Return the steps: 1 user, 2 where one is replaced (one goes, one comes); rounding on top."""
+        moves = 2 if neighbours is Neighbours.REPLACE_USER else 1
+        return moves * RESOLUTION + CAP_ROUNDING
 
     def distances(
         self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
     ) -> IntArray:
-        """Users to add or remove until the cap is best, in steps, shape (n, c); shares are rounded down."""
-        found = np.zeros((len(scales), candidates.size))
-        before = np.concatenate(([0], np.cumsum(histogram.users)))
+        """Return the users to add or remove until the cap is best, in steps, shape (n, c); shares are rounded down."""
+        distances = np.zeros((len(scales), candidates.size))
+        cumulated = np.concatenate(([0], np.cumsum(histogram.users)))
         for j, h in enumerate(candidates):
             cap = int(h)
             k = float(2 * Fraction(cap) / Fraction(self.trade_off)) * RESOLUTION
             # Users of exactly so many rows count as above the cap where it may be too high, and as below where it
             # may be too low: the limits from the left and from the right.
-            below, upto = np.searchsorted(histogram.sizes, [cap, cap + 1])
+            lighter, upto = np.searchsorted(histogram.sizes, [cap, cap + 1])
             shares = histogram.sizes[:upto] * RESOLUTION // cap
             a = np.concatenate(([0], np.cumsum(histogram.users[:upto] * shares)))
-            left, above = before[: below + 1] * RESOLUTION, (before[-1] - before[[below, upto]]) * RESOLUTION
+            users_below, users_above = (
+                cumulated[: lighter + 1] * RESOLUTION,
+                (cumulated[-1] - cumulated[[lighter, upto]]) * RESOLUTION,
+            )
             for i, scale in enumerate(scales):
-                found[i, j] = max(
-                    too_high(a[: below + 1] * scale, left * scale, shares[:below], above[0] * scale, k),
-                    too_low(a[-1] * scale, above[1] * scale, k),
+                distances[i, j] = max(
+                    too_high(
+                        a[: lighter + 1] * scale,
+                        users_below * scale,
+                        shares[:lighter],
+                        users_above[0] * scale,
+                        k,
+                    ),
+                    too_low(a[-1] * scale, users_above[1] * scale, k),
                 )
-        return np.rint(np.minimum(found, FAR)).astype(np.int64)
+        return np.rint(np.minimum(distances, FAR)).astype(np.int64)
 
     def errors(
         self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
     ) -> FloatArray:
-        """Standard error with every user ``scale`` times there, up to a factor."""
+        """Return the standard error with every user ``scale`` times there, up to a factor."""
         return np.sqrt(weights.capped_losses(histogram, candidates).total(self.trade_off * scale))
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-        """The whole cap of least error, chosen in the clear."""
+        """Return the whole cap of least error, chosen in the clear."""
         return weights.best_cap(histogram, self.trade_off * scale).bound
 
 
@@ -184,8 +193,8 @@ class RankedSum(SumsOverUsers):
         four larger tables by 0, 2, 4 and 8 % at an epsilon of 0.1, 0.3, 0.5 and 2, and that of one bound for all groups
         by 2 to 3 %; without the limit a count errs by a third more at 0.1.
         """
-        more = min(STEADY / epsilon, self.price + self.margin)
-        return replace(self, margin=min(self.margin + more, 1e12))
+        margin = min(STEADY / epsilon, self.price + self.margin)
+        return replace(self, margin=min(self.margin + margin, 1e12))
 
     def targets(self, candidates: FloatArray) -> IntArray:
         """Price and margin in steps, the same for every candidate."""
@@ -194,7 +203,7 @@ class RankedSum(SumsOverUsers):
     def errors(
         self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
     ) -> FloatArray:
-        """Bias plus mean noise over ``scale``, in rows."""
+        """Return the bias plus mean noise over ``scale``, in rows."""
         excess = Amounts.from_histogram(histogram).excess(candidates)
         return np.asarray(excess + self.price / scale * candidates)
 
@@ -227,10 +236,10 @@ class RisingPrice(SumsOverUsers):
             problems.between(-0.999, 9.0, power=self.power)
 
     def targets(self, candidates: FloatArray) -> IntArray:
-        """How many users lie above each candidate where it is best, in steps, shape (c,); without the data."""
+        """Return how many users lie above each candidate where it is best, in steps, shape (c,); without the data."""
         with np.errstate(over="ignore"):
-            wanted: FloatArray = np.minimum(self.scale * candidates**self.power, FAR / RESOLUTION)
-        return np.array([in_steps(float(one)) for one in wanted], dtype=np.int64)
+            targets: FloatArray = np.minimum(self.scale * candidates**self.power, FAR / RESOLUTION)
+        return np.array([in_steps(float(target)) for target in targets], dtype=np.int64)
 
     def errors(
         self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
@@ -241,12 +250,12 @@ class RisingPrice(SumsOverUsers):
         return np.asarray(excess + self.scale / scale * candidates**power / power)
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-        """The whole T of least error, chosen in the clear: the slope changes its sign once."""
+        """Return the whole T of least error, chosen in the clear: the slope changes its sign once."""
         low, high = 1, max(histogram.max_size, 1)
         while low < high:
-            middle = (low + high) // 2
-            ends = self.errors(histogram, np.array([middle, middle + 1.0]), scale)
-            low, high = (low, middle) if ends[0] <= ends[1] else (middle + 1, high)
+            midpoint = (low + high) // 2
+            ends = self.errors(histogram, np.array([midpoint, midpoint + 1.0]), scale)
+            low, high = (low, midpoint) if ends[0] <= ends[1] else (midpoint + 1, high)
         return float(low)
 
 
@@ -266,19 +275,22 @@ class SizeQuantile(SumsOverUsers):
         require.inside(0.0, 1.0, share=self.share)
 
     @property
-    def _below(self) -> int:
+    def _below_weight(self) -> int:
         return round(Fraction(self.share) * RESOLUTION)
 
     def sensitivity(self, neighbours: Neighbours) -> int:
-        """Steps: max(q, 1 - q) where a user comes or goes, 1 where one is replaced."""
+        """Return the steps: max(q, 1 - q) where a user comes or goes, 1 where one is replaced."""
         if neighbours is Neighbours.REPLACE_USER:
             return RESOLUTION
-        return max(self._below, RESOLUTION - self._below)
+        return max(self._below_weight, RESOLUTION - self._below_weight)
 
     def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
-        """q #{s >= t} - (1 - q) #{s < t}, and the same with > and <=, in steps, shape (2, c)."""
+        """Return q #{s >= t} - (1 - q) #{s < t}, and the same with > and <=, in steps, shape (2, c)."""
         # q above - (1 - q) (m - above) = above - (1 - q) m.
-        return super().statistics(histogram, candidates) - (RESOLUTION - self._below) * histogram.num_users
+        return (
+            super().statistics(histogram, candidates)
+            - (RESOLUTION - self._below_weight) * histogram.num_users
+        )
 
     def targets(self, candidates: FloatArray) -> IntArray:
         """0, shape ()."""
@@ -287,12 +299,12 @@ class SizeQuantile(SumsOverUsers):
     def errors(
         self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
     ) -> FloatArray:
-        """Rank error: by what share of the users t misses the quantile; 0 where it is met. Any ``scale``."""
+        """Return the rank error: by what share of the users t misses the quantile; 0 where it is met. Any ``scale``."""
         steps = self.distances(histogram, candidates)[0]
         return np.asarray(steps / float(RESOLUTION) / histogram.num_users)
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-        """The quantile itself, in the clear."""
+        """Return the quantile itself, in the clear."""
         return float(histogram.quantile(self.share * (1.0 - 1e-12)))
 
 
@@ -300,6 +312,6 @@ Condition = SmoothMean | CapMean | TableSmooth | TableCap | RankedSum | RisingPr
 
 
 def best_error(condition: Condition, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-    """The least of ``condition.errors`` over all bounds of its kind."""
+    """Return the least of ``condition.errors`` over all bounds of its kind."""
     best = np.array([condition.best_bound(histogram, scale)])
     return float(condition.errors(histogram, best, scale)[0])

@@ -96,26 +96,27 @@ class _OfTable(OfMean, SumsOverUsers):
         """g at sizes between h and `REACH` h; see the module."""
 
     def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
-        """sum_l g(s_l) / D_h in steps, shape (1, c); the shares of users are rounded down."""
+        """Return sum_l g(s_l) / D_h in steps, shape (1, c); the shares of users are rounded down."""
         sizes, users = histogram.sizes, histogram.users
-        found = np.zeros((1, candidates.size), dtype=np.int64)
+        sums = np.zeros((1, candidates.size), dtype=np.int64)
         for j, h in enumerate(candidates.tolist()):
             # Whoever has more than REACH h rows counts as having so many, where g is D_h, and adds 1. The others'
             # shares are rounded down one by one, before they are added up.
             first, full = np.searchsorted(sizes, [h, REACH * h], side="right")
-            adds = self._adds(sizes[first:full].astype(np.float64), h) / self._most(h)
+            adds = self._adds(sizes[first:full].astype(np.float64), h) / self._max_addition(h)
             steps = np.floor(np.clip(adds, 0.0, 1.0) * RESOLUTION).astype(np.int64)
-            found[0, j] = np.dot(users[first:full], steps) + RESOLUTION * int(users[full:].sum())
-        return found
+            sums[0, j] = np.dot(users[first:full], steps) + RESOLUTION * int(users[full:].sum())
+        return sums
 
-    def _most(self, h: float) -> float:
+    def _max_addition(self, h: float) -> float:
         """D_h."""
         return self.user_share * (REACH - 1.0) * h + (1.0 - self.user_share) / 2.0
 
     def targets(self, candidates: FloatArray) -> IntArray:
-        """h / (A D_h) in steps, shape (c,)."""
+        """Return h / (A D_h) in steps, shape (c,)."""
         each = (
-            Fraction(h) / (Fraction(self.trade_off) * Fraction(self._most(h))) for h in candidates.tolist()
+            Fraction(h) / (Fraction(self.trade_off) * Fraction(self._max_addition(h)))
+            for h in candidates.tolist()
         )
         return np.array([in_steps(target) for target in each])
 
@@ -145,7 +146,7 @@ class TableCap(_OfTable):
         return np.sqrt(self._model(histogram, scale).capped(candidates).error(1.0))
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-        """The whole cap of least error, chosen in the clear."""
+        """Return the whole cap of least error, chosen in the clear."""
         return self._model(histogram, scale).best_cap().bound
 
 
@@ -170,19 +171,21 @@ class TableSmooth(_OfTable):
         return np.sqrt(self._curve(histogram, scale).error(candidates))
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-        """The threshold of least error, chosen in the clear."""
+        """Return the threshold of least error, chosen in the clear."""
         return self._curve(histogram, scale).best(whole=False).bound
 
     def _curve(self, histogram: ContributionHistogram, scale: float) -> BoundCurve:
         """That of caps, but rows are not drawn: (1 - rho) sum_l k_l^2 / s_l in the place of (1 - rho) sum_l k_l."""
-        model, within = self._model(histogram, scale), self.trade_off * scale * (1.0 - self.user_share)
+        model, weight = self._model(histogram, scale), self.trade_off * scale * (1.0 - self.user_share)
 
-        def error(h: FloatArray, reached: Reached) -> FloatArray:
+        def error(h: FloatArray, sums: Reached) -> FloatArray:
             smooth = weights.smooth_losses(histogram, h).squared_weights
-            drawn = 1.0 / histogram.kept_rows(h)
-            return np.asarray(model.capped(h, reached).error(1.0) + within * (smooth - drawn))
+            noise_weight = 1.0 / histogram.kept_rows(h)
+            return np.asarray(model.capped(h, sums).error(1.0) + weight * (smooth - noise_weight))
 
-        pieces, at = model.cap_curve().pieces, histogram.pieces_at_sizes()
-        above, inverse = at.users_above[:-1], at.inverse_above[:-1]
-        turned = Pieces(pieces.constant, pieces.linear - within * above, pieces.square + within * inverse)
+        pieces, pieces_at_sizes = model.cap_curve().pieces, histogram.pieces_at_sizes()
+        users_above, inverse = pieces_at_sizes.users_above[:-1], pieces_at_sizes.inverse_above[:-1]
+        turned = Pieces(
+            pieces.constant, pieces.linear - weight * users_above, pieces.square + weight * inverse
+        )
         return BoundCurve(histogram, error, turned)

@@ -28,16 +28,16 @@ class Base(Protocol):
         """Finite points where the density changes its form, ascending."""
 
     def log_density(self, y: npt.ArrayLike) -> FloatArray:
-        """Log density at y (any shape); -inf outside the support."""
+        """Return the log density at y (any shape); -inf outside the support."""
 
     def log_mass(self, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
-        """Log probability of each interval [low, high]; ends may be infinite."""
+        """Return the log probability of each interval [low, high]; ends may be infinite."""
 
     def mean_between(self, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
-        """Mean within each interval of positive probability; 0 for the others."""
+        """Return the mean within each interval of positive probability; 0 for the others."""
 
     def draw_between(self, low: npt.ArrayLike, high: npt.ArrayLike, uniform: npt.ArrayLike) -> FloatArray:
-        """The point of each interval (of positive probability) at the share ``uniform`` of its mass."""
+        """Return the point of each interval (of positive probability) at the share ``uniform`` of its mass."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,13 +96,13 @@ class HistogramBase:
 
     @property
     def breaks(self) -> FloatArray:
-        """The bin edges."""
+        """Return the bin edges."""
         return self.edges
 
-    def _log_density_from(self, left: FloatArray) -> FloatArray:
-        """Log density of the bin that begins at or before each point."""
+    def _log_density_from(self, edges_from: FloatArray) -> FloatArray:
+        """Return the log density of the bin that begins at or before each point."""
         with np.errstate(divide="ignore"):
-            return np.log(self._densities[np.searchsorted(self.edges, left, side="right")])
+            return np.log(self._densities[np.searchsorted(self.edges, edges_from, side="right")])
 
     def log_density(self, y: npt.ArrayLike) -> FloatArray:
         """See `Base`; at an edge that of the bin to the right."""
@@ -130,7 +130,7 @@ class HistogramBase:
 
 
 def uniform_base(low: float, high: float) -> HistogramBase:
-    """The uniform distribution on [low, high].
+    """Return the uniform distribution on [low, high].
 
     Raises:
         InvalidInput: Not finite, or ``low`` not below ``high``.
@@ -167,7 +167,7 @@ class NormalBase:
 
     @property
     def breaks(self) -> FloatArray:
-        """The mean: no interval then straddles it, and tails are computed on their own side."""
+        """Return the mean: no interval then straddles it, and tails are computed on their own side."""
         return np.array([self.mean])
 
     def _standard(self, y: npt.ArrayLike) -> FloatArray:
@@ -181,10 +181,10 @@ class NormalBase:
         z = self._standard(y)
         return np.asarray(-z * z / 2.0 - math.log(self.standard_deviation * math.sqrt(2.0 * math.pi)))
 
-    def _left(
+    def _mirror(
         self, low: npt.ArrayLike, high: npt.ArrayLike
     ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:
-        """Ends in standard units, mirrored to the left of 0, and which intervals were mirrored."""
+        """Return the ends in standard units, mirrored to the left of 0, and which intervals were mirrored."""
         a, b = np.broadcast_arrays(self._standard(low), self._standard(high))
         # Right of the mean Phi is near 1, and differences of it lose their digits; left of it they do not.
         mirrored = a >= 0.0
@@ -196,26 +196,29 @@ class NormalBase:
 
     @staticmethod
     def _bend(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Middle, half length, and density over that of the middle at the nodes (last axis)."""
-        middle, half = (a + b) / 2.0, (b - a) / 2.0
-        t = half[..., None] * _NODES
-        return middle, half, np.exp(-t * (middle[..., None] + t / 2.0))
+        """Return the middle, half length, and density over that of the middle at the nodes (last axis)."""
+        midpoint, half_width = (a + b) / 2.0, (b - a) / 2.0
+        t = half_width[..., None] * _NODES
+        return midpoint, half_width, np.exp(-t * (midpoint[..., None] + t / 2.0))
 
     def log_mass(self, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
         """See `Base`."""
-        a, b, _ = self._left(low, high)
+        a, b, _ = self._mirror(low, high)
         return self._log_mass(a, b)
 
     def _log_mass(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Log probability of a <= Z <= b <= 0 for a standard normal Z."""
+        """Return the log probability of a <= Z <= b <= 0 for a standard normal Z."""
         from scipy.special import log_ndtr
 
         narrow = self._narrow(a, b)
         out = np.empty(a.shape)
-        middle, half, bend = self._bend(a[narrow], b[narrow])
+        midpoint, half_width, bend = self._bend(a[narrow], b[narrow])
         with np.errstate(divide="ignore"):
             out[narrow] = (
-                np.log(half) - middle**2 / 2.0 - math.log(2.0 * math.pi) / 2.0 + np.log(bend @ _WEIGHTS)
+                np.log(half_width)
+                - midpoint**2 / 2.0
+                - math.log(2.0 * math.pi) / 2.0
+                + np.log(bend @ _WEIGHTS)
             )
         # log(Phi(b) - Phi(a)) in logs throughout, as both may underflow. They are far enough apart here not to
         # cancel.
@@ -225,11 +228,11 @@ class NormalBase:
 
     def mean_between(self, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
         """See `Base`."""
-        a, b, mirrored = self._left(low, high)
+        a, b, mirrored = self._mirror(low, high)
         narrow = self._narrow(a, b)
         z = np.empty(a.shape)
-        middle, half, bend = self._bend(a[narrow], b[narrow])
-        z[narrow] = middle + half * ((bend * _NODES) @ _WEIGHTS) / (bend @ _WEIGHTS)
+        midpoint, half_width, bend = self._bend(a[narrow], b[narrow])
+        z[narrow] = midpoint + half_width * ((bend * _NODES) @ _WEIGHTS) / (bend @ _WEIGHTS)
         # (phi(a) - phi(b)) / mass, both sides over phi(b): the mean of a normal variable within [a, b].
         wide_a, wide_b = a[~narrow], b[~narrow]
         log_phi_b = -(wide_b**2) / 2.0 - math.log(2.0 * math.pi) / 2.0
@@ -242,7 +245,7 @@ class NormalBase:
         """See `Base`."""
         from scipy.special import log_ndtr, ndtri_exp
 
-        a, b, mirrored = self._left(low, high)
+        a, b, mirrored = self._mirror(low, high)
         # A mirrored interval runs the other way.
         u = np.where(mirrored, 1.0 - np.asarray(uniform), np.asarray(uniform, dtype=np.float64))
         with np.errstate(divide="ignore"):

@@ -19,29 +19,29 @@ from dpcore.report.csv_files import write_columns
 
 
 def weights_csv(
-    histogram: ContributionHistogram, kind: WeightKind, bound: float, disclosure: Provenance
+    histogram: ContributionHistogram, weighting: WeightKind, bound: float, disclosure: Provenance
 ) -> str:
-    """Weights per distinct size for a quantile.
+    """Return the weights per distinct size for a quantile.
 
     Columns: ``size`` (rows per user), ``users``, ``rows_kept`` (of each such user, at random),
     ``row_weight`` (of a kept row), ``label``. Over the file, the sum of users * rows_kept * row_weight is 1.
 
     Args:
         histogram: Rows per user.
-        kind: Smooth weights or a cap.
+        weighting: Smooth weights or a cap.
         bound: h in rows per user.
         disclosure: Whether the data are public, private or a release; the file names it.
 
     Source: Epasto et al. 2020, section 4 (the weights) and appendix B.
     """
     sizes = histogram.sizes
-    capped = kind is WeightKind.CAP
-    kept = np.minimum(sizes, int(bound)) if capped else sizes
+    capped = weighting is WeightKind.CAP
+    kept_rows = np.minimum(sizes, int(bound)) if capped else sizes
     weight = np.ones(sizes.shape) if capped else np.minimum(bound, sizes.astype(np.float64)) / sizes
     columns = {
         "size": sizes,
         "users": histogram.users,
-        "rows_kept": kept,
+        "rows_kept": kept_rows,
         "row_weight": weight / float(histogram.kept_rows(bound)),
     }
     return write_columns(columns, disclosure)
@@ -54,7 +54,7 @@ def choice_json(
     choices: Sequence[QuantileChoice],
     outputs: Sequence[QuantileOutput],
 ) -> str:
-    """The question and its answer as JSON, indented, with a schema version.
+    """Return the question and its answer as JSON, indented, with a schema version.
 
     Args:
         dataset: With values.
@@ -87,16 +87,16 @@ def choice_json(
         ],
         "quantiles": [
             {
-                "quantile": one.quantile,
+                "quantile": output.quantile,
                 "epsilon": parameters.epsilon_each,
-                "expected_rank_error": one.expected_rank_error,
-                "subsamples": int(one.subsample_errors.size),
-                "least_rank_error": one.least_rank_error,
-                "mean_answer": one.mean,
-                "interval_95": list(one.interval()),
-                "largest_user_weight": one.largest_user_weight,
+                "expected_rank_error": output.expected_rank_error,
+                "subsamples": int(output.subsample_errors.size),
+                "least_rank_error": output.least_rank_error,
+                "mean_answer": output.mean,
+                "interval_95": list(output.interval()),
+                "largest_user_weight": output.largest_user_weight,
             }
-            for one in outputs
+            for output in outputs
         ],
     }
     assumptions = mechanism.assumptions(parameters.neighbours)

@@ -72,12 +72,12 @@ _SLACK = 1e-12  # F - q is a difference of rounded numbers: 0.55 - 0.5 > 0.05 in
 
 
 def assumptions(neighbours: Neighbours) -> tuple[str, ...]:
-    """What the answers rest on under a relation."""
+    """Return what the answers rest on under a relation."""
     return _PROTECTED[neighbours] + _ALWAYS
 
 
 def user_reach(quantile: float, neighbours: Neighbours) -> float:
-    """How far one user of weight 1 moves the score of a quantile q: max(q, 1 - q) if they come or go, else 1."""
+    """Return how far one user of weight 1 moves the score of a quantile q: max(q, 1 - q) if they come or go, else 1."""
     return max(quantile, 1.0 - quantile) if neighbours is Neighbours.ADD_OR_REMOVE_USER else 1.0
 
 
@@ -132,7 +132,7 @@ class QuantileProblem:
 
     @cached_property
     def rows(self) -> Rows:
-        """The rows, sorted; computed once."""
+        """Return the rows, sorted; computed once."""
         count = self.values.values.size
         subsamples = (
             _affordable(_ROWS_OF_SUBSAMPLES, count, SUBSAMPLES)
@@ -143,34 +143,34 @@ class QuantileProblem:
 
     @property
     def histogram(self) -> ContributionHistogram:
-        """Rows per user; public in this setting."""
+        """Return the rows per user; public in this setting."""
         return self.rows.histogram
 
     def with_epsilon(self, epsilon: float) -> QuantileProblem:
-        """The same question at another epsilon, without sorting again."""
+        """Return the same question at another epsilon, without sorting again."""
         return _with_rows(replace(self, epsilon=epsilon), self.rows)
 
     def under(self, neighbours: Neighbours) -> QuantileProblem:
-        """The same question with another relation, without sorting again."""
+        """Return the same question with another relation, without sorting again."""
         return _with_rows(replace(self, neighbours=neighbours), self.rows)
 
     def with_quantile(self, quantile: float) -> QuantileProblem:
-        """The same question for another quantile, without sorting again."""
+        """Return the same question for another quantile, without sorting again."""
         return _with_rows(replace(self, quantile=quantile), self.rows)
 
     def with_base(self, base: Base) -> QuantileProblem:
-        """The same question and the same subsamples under another base distribution; the rows are sorted again."""
-        other = replace(self, base=base)
+        """Get the same question and the same subsamples under another base distribution; the rows are sorted again."""
+        changed = replace(self, base=base)
         # Random orders are of rows sorted by value, which no base changes.
-        return _with_rows(other, other.rows.with_draws(self.rows.draws))
+        return _with_rows(changed, changed.rows.with_draws(self.rows.draws))
 
     def with_subsamples(self, subsamples: int) -> QuantileProblem:
-        """The same question with the figures of a cap averaged over so many subsamples, without sorting again."""
+        """Get the same question with the figures of a cap averaged over so many subsamples, without sorting again."""
         rows = self.rows.with_draws(replace(self.rows.draws, count=subsamples))
         return _with_rows(replace(self, subsamples=subsamples), rows)
 
     def largest_move(self, bound: float) -> float:
-        """How far one user moves the weighted rank, counted from q, at most."""
+        """Return how far one user moves the weighted rank, counted from q, at most."""
         if self.neighbours is Neighbours.REPLACE_VALUES:
             return self.rows.largest_user_weight(bound)
         # Whoever comes may have more rows than anybody who is there: it is the bound that holds them.
@@ -178,23 +178,23 @@ class QuantileProblem:
         return bound * reach / float(self.histogram.kept_rows(bound))
 
     def thinned(self) -> QuantileProblem:
-        """The same question for weights by user, on `ThinRows`."""
+        """Return the same question for weights by user, on `ThinRows`."""
         return _with_rows(replace(self), ThinRows(self.values, self.base, self.quantile))
 
     def on_search_subsamples(self) -> QuantileProblem:
-        """The same question on the subsamples of a search, none of which is its own."""
+        """Return the same question on the subsamples of a search, none of which is its own."""
         return _with_rows(replace(self), self.rows.for_search)
 
 
 def _with_rows(problem: QuantileProblem, rows: Rows) -> QuantileProblem:
-    """The problem, its rows known: to sort them takes most of the time of a question."""
+    """Return the problem, its rows known: to sort them takes most of the time of a question."""
     object.__setattr__(problem, "rows", rows)
     return problem
 
 
-def _affordable(cells: int, rows: int, most: int) -> int:
+def _affordable(cells: int, rows: int, limit: int) -> int:
     """Subsamples to draw where rows times subsamples should stay below ``cells``; never too few for a spread."""
-    return min(max(cells // rows, FEWEST_SUBSAMPLES), most)
+    return min(max(cells // rows, FEWEST_SUBSAMPLES), limit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,31 +220,31 @@ class Draws:
 
     @cached_property
     def for_search(self) -> Draws:
-        """Others, none of which is among these, and no more than a search can afford."""
-        most = min(_affordable(_ROWS_OF_SEARCH, self.order.size, SEARCH_SUBSAMPLES), self.count)
-        return replace(self, seed=self.seed + self.count, count=most)
+        """Return other draws for the search: none is among these, and no more than a search can afford."""
+        count = min(_affordable(_ROWS_OF_SEARCH, self.order.size, SEARCH_SUBSAMPLES), self.count)
+        return replace(self, seed=self.seed + self.count, count=count)
 
-    def some(self, first: int, last: int) -> npt.NDArray[np.int32]:
+    def positions(self, first: int, stop: int) -> npt.NDArray[np.int32]:
         """Random position of each row (in value order) within its user, in each subsample, shape (last - first, n)."""
         if self.count * self.order.size > _KEPT_CELLS:
-            return self._drawn(first, last)
-        return self._all[first:last]
+            return self._sample_orders(first, stop)
+        return self._all_orders[first:stop]
 
     @cached_property
-    def _all(self) -> npt.NDArray[np.int32]:
-        return self._drawn(0, self.count)
+    def _all_orders(self) -> npt.NDArray[np.int32]:
+        return self._sample_orders(0, self.count)
 
-    def _drawn(self, first: int, last: int) -> npt.NDArray[np.int32]:
+    def _sample_orders(self, first: int, stop: int) -> npt.NDArray[np.int32]:
         user = np.repeat(np.arange(self.per_user.size), self.per_user)
-        place = np.arange(user.size) - np.repeat(self.starts, self.per_user)
-        found = np.empty((last - first, user.size), dtype=np.int32)
+        ranks = np.arange(user.size) - np.repeat(self.starts, self.per_user)
+        orders = np.empty((stop - first, user.size), dtype=np.int32)
         positions = np.empty(user.size, dtype=np.int32)
-        for k in range(first, last):
+        for k in range(first, stop):
             # 1e-6 off the draw, so that user + draw never rounds up to the next user (codes stay below 2e7).
-            drawn = np.argsort(user + np.random.default_rng(self.seed + k).random(user.size) * (1.0 - 1e-6))
-            positions[drawn] = place
-            found[k - first] = positions[self.order]
-        return found
+            order = np.argsort(user + np.random.default_rng(self.seed + k).random(user.size) * (1.0 - 1e-6))
+            positions[order] = ranks
+            orders[k - first] = positions[self.order]
+        return orders
 
 
 class Rows:
@@ -266,68 +266,68 @@ class Rows:
         self.histogram = ContributionHistogram.from_counts(per_user)
         order = np.argsort(values.values)  # Not stable, but several times as fast; equal values are one step.
         in_order = values.values[order]
-        last = np.flatnonzero(np.concatenate((np.diff(in_order) > 0, [True])))
-        distinct = in_order[last]
+        row_ends = np.flatnonzero(np.concatenate((np.diff(in_order) > 0, [True])))
+        distinct = in_order[row_ends]
         size_index = np.searchsorted(self.histogram.sizes, per_user)
         self._size_index = np.repeat(size_index, per_user)[order]
         self.draws = Draws(starts, per_user, order, subsample, subsamples)
         inner = np.union1d(distinct, base.breaks)
         self.edges = np.concatenate(([-np.inf], inner, [np.inf]))
         # Rows at or below the left end of each interval.
-        self._rows_below = np.concatenate(([0], last + 1))[
+        self._rows_below = np.concatenate(([0], row_ends + 1))[
             np.searchsorted(distinct, self.edges[:-1], side="right")
         ]
         self.log_base = base.log_mass(self.edges[:-1], self.edges[1:])
         self.share_below = self._rows_below / n
 
     def value_at(self, share: float) -> float:
-        """The least value with F(value) >= ``share``, for a share in (0, 1]: the exact quantile of the rows."""
+        """Return the least value with F(value) >= ``share``, for a share in (0, 1]: the exact quantile of the rows."""
         k = int(np.searchsorted(self.share_below, share * (1.0 - _SLACK)))
         return float(self.edges[min(k, self.edges.size - 2)])
 
     @property
     def subsamples(self) -> int:
-        """Subsamples that the figures of a cap are averaged over."""
+        """Return the number of subsamples that the figures of a cap are averaged over."""
         return self.draws.count
 
     @property
     def for_search(self) -> Rows:
-        """The same rows with other subsamples.
+        """Return the same rows with other subsamples.
 
         Among many caps one looks best by luck; it must be judged by subsamples that it was not picked on.
         """
         return self.with_draws(self.draws.for_search)
 
     def with_draws(self, draws: Draws) -> Rows:
-        """The same rows with these subsamples."""
-        other = copy.copy(self)
-        other.draws = draws
-        return other
+        """Return the same rows with these subsamples."""
+        changed = copy.copy(self)
+        changed.draws = draws
+        return changed
 
-    def subsamples_for(self, kind: WeightKind, bound: float) -> int:
-        """How many subsamples to average over: one where all rows are kept or weighted smoothly."""
-        return self.subsamples if kind is WeightKind.CAP and bound < self.histogram.max_size else 1
+    def subsamples_for(self, weighting: WeightKind, bound: float) -> int:
+        """Return how many subsamples to average over: one if all rows are kept or weighted smoothly."""
+        return self.subsamples if weighting is WeightKind.CAP and bound < self.histogram.max_size else 1
 
     def largest_user_weight(self, bound: float) -> float:
-        """W, whatever the subsample."""
+        """Return W, which is the same in every subsample."""
         return min(bound, float(self.histogram.max_size)) / float(self.histogram.kept_rows(bound))
 
-    def weighted_ranks(self, kind: WeightKind, bound: float) -> Iterator[FloatArray]:
-        """Rank on each interval for one bound, in blocks of shape (subsamples in the block, k)."""
-        sizes, subsamples = self.histogram.sizes.astype(np.float64), self.subsamples_for(kind, bound)
+    def weighted_ranks(self, weighting: WeightKind, bound: float) -> Iterator[FloatArray]:
+        """Yield the rank on each interval for one bound, in blocks of shape (subsamples in the block, k)."""
+        sizes, subsamples = self.histogram.sizes.astype(np.float64), self.subsamples_for(weighting, bound)
         count = self._size_index.size
-        if subsamples == 1 and (kind is WeightKind.SMOOTH or bound >= sizes[-1]):
+        if subsamples == 1 and (weighting is WeightKind.SMOOTH or bound >= sizes[-1]):
             weights = (np.minimum(bound, sizes) / sizes)[self._size_index]
-            below = np.concatenate(([0.0], np.cumsum(weights)))
+            cumulated = np.concatenate(([0.0], np.cumsum(weights)))
             # Divided by the last entry itself, so that the rank ends at 1 exactly.
-            yield (below[self._rows_below] / below[-1])[None, :]
+            yield (cumulated[self._rows_below] / cumulated[-1])[None, :]
             return
         block = max(1, _SUBSAMPLE_CELLS // count)
         for first in range(0, subsamples, block):
-            last = min(first + block, subsamples)
-            kept = np.zeros((last - first, count + 1), dtype=np.int32)
-            np.cumsum(self.draws.some(first, last) < bound, axis=1, out=kept[:, 1:])
-            yield np.take(kept, self._rows_below, axis=1) / kept[:, -1:]
+            stop = min(first + block, subsamples)
+            num_kept = np.zeros((stop - first, count + 1), dtype=np.int32)
+            np.cumsum(self.draws.positions(first, stop) < bound, axis=1, out=num_kept[:, 1:])
+            yield np.take(num_kept, self._rows_below, axis=1) / num_kept[:, -1:]
 
 
 class ThinRows(Rows):
@@ -346,29 +346,29 @@ class ThinRows(Rows):
         # Distances from the quantile's place that grow by 1 % or one row each: lowered to the next, no row's distance
         # changes by more. The smallest value is among them, so that every row has one at or below it.
         steps = np.unique(np.round(np.geomspace(1.0, n, math.ceil(math.log(n) / 0.01) + 1)))
-        at = quantile * n
-        places = np.clip(np.concatenate((at - steps, [0.0, at], at + steps)), 0.0, n - 1.0)
-        few = np.unique(ordered[places.astype(np.int64)])
-        of = np.searchsorted(few, values.values, side="right") - 1
+        target = quantile * n
+        positions = np.clip(np.concatenate((target - steps, [0.0, target], target + steps)), 0.0, n - 1.0)
+        few = np.unique(ordered[positions.astype(np.int64)])
+        few_index = np.searchsorted(few, values.values, side="right") - 1
         size = np.repeat(np.searchsorted(self.histogram.sizes, per_user), per_user)
-        cells, self._counts = np.unique(of * self.histogram.sizes.size + size, return_counts=True)
+        cells, self._counts = np.unique(few_index * self.histogram.sizes.size + size, return_counts=True)
         self._value_index, self._size_index = np.divmod(cells, self.histogram.sizes.size)
         inner = np.union1d(few, base.breaks)
         self.edges = np.concatenate(([-np.inf], inner, [np.inf]))
         # How many of the values lie at or below the left end of each interval.
         self._rows_below = np.searchsorted(few, self.edges[:-1], side="right")
         self.log_base = base.log_mass(self.edges[:-1], self.edges[1:])
-        up_to = np.cumsum(np.bincount(of, minlength=few.size))
+        up_to = np.cumsum(np.bincount(few_index, minlength=few.size))
         self.share_below = np.concatenate(([0.0], up_to))[self._rows_below] / n
 
-    def weighted_ranks(self, kind: WeightKind, bound: float) -> Iterator[FloatArray]:
+    def weighted_ranks(self, weighting: WeightKind, bound: float) -> Iterator[FloatArray]:
         """See `Rows`."""
-        if kind is not WeightKind.SMOOTH:
+        if weighting is not WeightKind.SMOOTH:
             raise ValueError("which rows a cap keeps is not known of rows that were counted together")
         sizes = self.histogram.sizes.astype(np.float64)
         weights = (np.minimum(bound, sizes) / sizes)[self._size_index] * self._counts
-        below = np.concatenate(([0.0], np.cumsum(np.bincount(self._value_index, weights))))
-        yield (below[self._rows_below] / below[-1])[None, :]
+        cumulated = np.concatenate(([0.0], np.cumsum(np.bincount(self._value_index, weights))))
+        yield (cumulated[self._rows_below] / cumulated[-1])[None, :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -399,12 +399,12 @@ class QuantileOutput:
 
     @cached_property
     def log_probability(self) -> FloatArray:
-        """Log probability that the answer falls in each interval, shape (k,)."""
+        """Return the log probability that the answer falls in each interval, shape (k,)."""
         return np.asarray(self.log_base + self.log_tilt)
 
     @cached_property
     def probability(self) -> FloatArray:
-        """Probability of each interval, shape (k,); underflows to 0 where it is below 1e-308."""
+        """Return the probability of each interval, shape (k,); underflows to 0 where it is below 1e-308."""
         return np.asarray(np.exp(self.log_probability))
 
     @cached_property
@@ -419,19 +419,19 @@ class QuantileOutput:
         return np.clip(np.searchsorted(self.edges, y, side="right") - 1, 0, self.edges.size - 2)
 
     def log_density(self, y: npt.ArrayLike) -> FloatArray:
-        """Log density of the answer at y, of its shape; at a value that of the interval to the right."""
-        at = np.asarray(y, dtype=np.float64)
-        return np.asarray(self.base.log_density(at) + self.log_tilt[self._interval(at)])
+        """Return the log density of the answer at y, of its shape; at a value that of the interval to the right."""
+        points = np.asarray(y, dtype=np.float64)
+        return np.asarray(self.base.log_density(points) + self.log_tilt[self._interval(points)])
 
     def cdf(self, y: npt.ArrayLike) -> FloatArray:
-        """Probability that the answer is at most y, of the shape of y."""
-        at = np.asarray(y, dtype=np.float64)
-        k = self._interval(at)
-        part = np.exp(self.base.log_mass(self.edges[k], at) + self.log_tilt[k])
-        return np.asarray(np.minimum(self._cumulative[k] + part, 1.0))
+        """Return the probability that the answer is at most y, of the shape of y."""
+        points = np.asarray(y, dtype=np.float64)
+        k = self._interval(points)
+        partial = np.exp(self.base.log_mass(self.edges[k], points) + self.log_tilt[k])
+        return np.asarray(np.minimum(self._cumulative[k] + partial, 1.0))
 
     def answer_at(self, shares: npt.ArrayLike) -> FloatArray:
-        """Quantiles of the answer's own distribution; ``shares`` in (0, 1), any shape."""
+        """Return the quantiles of the answer's own distribution; ``shares`` in (0, 1), any shape."""
         u = np.asarray(shares, dtype=np.float64)
         k = np.clip(np.searchsorted(self._cumulative, u, side="left") - 1, 0, self.probability.size - 1)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -447,28 +447,28 @@ class QuantileOutput:
 
     @cached_property
     def mean(self) -> float:
-        """Expected answer, in the values' unit."""
+        """Return the expected answer, in the values' unit."""
         return float(self.probability @ self.base.mean_between(self.edges[:-1], self.edges[1:]))
 
     @cached_property
     def expected_rank_error(self) -> float:
-        """E|F(answer) - q|, over the noise and over the subsamples."""
+        """Return E|F(answer) - q|, over the noise and over the subsamples."""
         return float(np.mean(self.subsample_errors))
 
     @cached_property
     def least_rank_error(self) -> float:
-        """The least |F(y) - q| where the base has mass: what ties alone cost, at any epsilon."""
+        """Return the least |F(y) - q| where the base has mass: what ties alone cost, at any epsilon."""
         return float(np.min(self._rank_error[self.log_base > -np.inf]))
 
     def probability_within(self, distances: npt.ArrayLike) -> FloatArray:
-        """P(|F(answer) - q| <= t), for t of any shape; t may fall short by 1e-12."""
+        """Return P(|F(answer) - q| <= t), for t of any shape; t may fall short by 1e-12."""
         order = np.argsort(self._rank_error, kind="stable")
-        reached = np.concatenate(([0.0], np.minimum(np.cumsum(self.probability[order]), 1.0)))
+        cumulated = np.concatenate(([0.0], np.minimum(np.cumsum(self.probability[order]), 1.0)))
         t = np.asarray(distances, dtype=np.float64) + _SLACK
-        return np.asarray(reached[np.searchsorted(self._rank_error[order], t, side="right")])
+        return np.asarray(cumulated[np.searchsorted(self._rank_error[order], t, side="right")])
 
     def binned_density(self, low: float, high: float, bins: int) -> tuple[FloatArray, FloatArray]:
-        """Mean density on equal bins, for drawing: (edges, density), shapes (bins + 1,) and (bins,)."""
+        """Return the mean density on equal bins, for drawing: (edges, density), shapes (bins + 1,) and (bins,)."""
         edges = np.linspace(low, high, bins + 1)
         return edges, np.diff(self.cdf(edges)) / np.diff(edges)
 
@@ -488,20 +488,20 @@ class QuantileOutput:
         logs = self.log_probability
         live = np.flatnonzero(logs > -np.inf)
         block = max(1, _CELLS // live.size)
-        chosen = np.empty(size, dtype=np.int64)
+        intervals = np.empty(size, dtype=np.int64)
         for start in range(0, size, block):
             noise = generator.gumbel(size=(min(block, size - start), live.size))
-            chosen[start : start + block] = live[np.argmax(logs[live] + noise, axis=1)]
+            intervals[start : start + block] = live[np.argmax(logs[live] + noise, axis=1)]
         share = generator.random(size)
-        return self.base.draw_between(self.edges[chosen], self.edges[chosen + 1], share)
+        return self.base.draw_between(self.edges[intervals], self.edges[intervals + 1], share)
 
 
-def output(problem: QuantileProblem, kind: WeightKind, bound: float) -> QuantileOutput:
-    """The exact distribution of the answer under a bound h.
+def output(problem: QuantileProblem, weighting: WeightKind, bound: float) -> QuantileOutput:
+    """Return the exact distribution of the answer under a bound h.
 
     Args:
         problem: The question.
-        kind: Smooth weights or a cap.
+        weighting: Smooth weights or a cap.
         bound: h > 0 in rows per user, whole for a cap. At or above the heaviest user's rows all rows weigh
             the same: no bound.
 
@@ -510,20 +510,20 @@ def output(problem: QuantileProblem, kind: WeightKind, bound: float) -> Quantile
 
     Source: Epasto et al. 2020, algorithm 4.
     """
-    return outputs([problem], kind, bound)[0]
+    return outputs([problem], weighting, bound)[0]
 
 
 def outputs(
-    problems: Sequence[QuantileProblem], kind: WeightKind, bound: float
+    problems: Sequence[QuantileProblem], weighting: WeightKind, bound: float
 ) -> tuple[QuantileOutput, ...]:
-    """`output` for questions on the same rows (see `QuantileProblem.with_quantile`), which are ranked once."""
-    checked_bound(kind, bound)
+    """Return `output` for questions on the same rows (see `QuantileProblem.with_quantile`), which are ranked once."""
+    checked_bound(weighting, bound)
     rows = problems[0].rows
-    w, subsamples = rows.largest_user_weight(bound), rows.subsamples_for(kind, bound)
+    w, subsamples = rows.largest_user_weight(bound), rows.subsamples_for(weighting, bound)
     rank = np.zeros(rows.share_below.shape)
     tilts: list[FloatArray] = []
     errors: list[list[FloatArray]] = [[] for _ in problems]
-    for ranks in rows.weighted_ranks(kind, bound):
+    for ranks in rows.weighted_ranks(weighting, bound):
         rank += ranks.sum(axis=0)
         for k, problem in enumerate(problems):
             tilt, log_total, error = _tilted(problem, ranks, problem.largest_move(bound))
@@ -551,36 +551,36 @@ def outputs(
     )
 
 
-def subsample_errors(problems: Sequence[QuantileProblem], kind: WeightKind, bound: float) -> FloatArray:
-    """E|F(answer) - q| under each subsample, mean over questions on the same rows, shape (subsamples,).
+def subsample_errors(problems: Sequence[QuantileProblem], weighting: WeightKind, bound: float) -> FloatArray:
+    """Return E|F(answer) - q| under each subsample, mean over questions on the same rows, shape (subsamples,).
 
     It computes what `outputs` does and keeps only the errors, which is what a search needs.
     """
-    checked_bound(kind, bound)
+    checked_bound(weighting, bound)
     return np.concatenate(
         [
             np.mean([_tilted(problem, ranks, problem.largest_move(bound))[2] for problem in problems], axis=0)
-            for ranks in problems[0].rows.weighted_ranks(kind, bound)
+            for ranks in problems[0].rows.weighted_ranks(weighting, bound)
         ]
     )
 
 
 def errors_over_epsilon(
-    problem: QuantileProblem, kind: WeightKind, bound: float, epsilons: FloatArray
+    problem: QuantileProblem, weighting: WeightKind, bound: float, epsilons: FloatArray
 ) -> FloatArray:
     """E|F(answer) - q| at each epsilon under one bound, the mean over subsamples, shape (k,); rows are ranked once."""
-    checked_bound(kind, bound)
+    checked_bound(weighting, bound)
     move, at_each = problem.largest_move(bound), [problem.with_epsilon(float(e)) for e in epsilons]
     sums, subsamples = np.zeros(len(at_each)), 0
-    for ranks in problem.rows.weighted_ranks(kind, bound):
+    for ranks in problem.rows.weighted_ranks(weighting, bound):
         subsamples += ranks.shape[0]
-        sums += [_tilted(one, ranks, move)[2].sum() for one in at_each]
+        sums += [_tilted(rank_problem, ranks, move)[2].sum() for rank_problem in at_each]
     return sums / subsamples
 
 
-def standard_error(errors: FloatArray, kind: WeightKind, bound: float, rows: Rows) -> float:
+def standard_error(errors: FloatArray, weighting: WeightKind, bound: float, rows: Rows) -> float:
     """Standard error of the mean of `subsample_errors`: 0 where no subsample matters, NaN with a single one."""
-    if kind is WeightKind.SMOOTH or bound >= rows.histogram.max_size:
+    if weighting is WeightKind.SMOOTH or bound >= rows.histogram.max_size:
         return 0.0
     return float(np.std(errors, ddof=1)) / math.sqrt(errors.size) if errors.size > 1 else math.nan
 
@@ -588,7 +588,7 @@ def standard_error(errors: FloatArray, kind: WeightKind, bound: float, rows: Row
 def _tilted(
     problem: QuantileProblem, ranks: FloatArray, move: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(log tilt, log of what makes it a density, expected rank error) for ranks of shape (subsamples, k)."""
+    """Return (log tilt, log of what makes it a density, expected rank error) for ranks of shape (subsamples, k)."""
     rows = problem.rows
     # Epasto et al. 2020, algorithm 4: density proportional to nu(y) exp(-epsilon |rank(y) - q| / (2 W)), W the
     # largest move. In place, since the arrays of one block are as large as the processor's cache (`_SUBSAMPLE_CELLS`).
@@ -605,10 +605,10 @@ def _tilted(
     return tilt, largest + np.log(total), errors
 
 
-def checked_bound(kind: WeightKind, bound: float) -> None:
+def checked_bound(weighting: WeightKind, bound: float) -> None:
     """Raise `InvalidInput` where a bound cannot be one of its kind."""
     with Problems() as problems:
-        if kind is WeightKind.CAP:
+        if weighting is WeightKind.CAP:
             problems.whole(1, 10**12, bound=bound)
         else:
             problems.positive(bound=bound)

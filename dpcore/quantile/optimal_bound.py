@@ -55,19 +55,19 @@ class RankErrors:
 
 def rank_errors(
     problem: QuantileProblem,
-    kind: WeightKind,
+    weighting: WeightKind,
     bounds: npt.ArrayLike,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
     quantiles: Sequence[float] | None = None,
 ) -> RankErrors:
-    """E|F(answer) - q| at each bound; each costs a pass over the rows, caps one per subsample.
+    """Compute E|F(answer) - q| at each bound; each costs a pass over the rows, caps one per subsample.
 
     Exact for smooth weights; for caps the average over the problem's subsamples, each exact, the same for all caps.
 
     Args:
         problem: The question.
-        kind: Smooth weights or a cap.
+        weighting: Smooth weights or a cap.
         bounds: h > 0 in rows per user, whole for caps, shape (k,).
         progress: Told the share done, from 0 to 1.
         should_stop: Asked before each bound; True ends with what there is.
@@ -77,16 +77,16 @@ def rank_errors(
     Raises:
         InvalidInput: A bound cannot be one of its kind.
     """
-    asked = [problem] if quantiles is None else split(problem, quantiles)
+    problems = [problem] if quantiles is None else split(problem, quantiles)
     h = np.atleast_1d(np.asarray(bounds, dtype=np.float64))
     for bound in h:
-        checked_bound(kind, float(bound))
+        checked_bound(weighting, float(bound))
     error, spread, largest = (np.full(h.shape, np.nan) for _ in range(3))
     for k, bound in enumerate(h.tolist()):
         if should_stop():
             return RankErrors(h, error, spread, largest, cancelled=True)
-        errors = subsample_errors(asked, kind, bound)
-        error[k], spread[k] = np.mean(errors), standard_error(errors, kind, bound, problem.rows)
+        errors = subsample_errors(problems, weighting, bound)
+        error[k], spread[k] = np.mean(errors), standard_error(errors, weighting, bound, problem.rows)
         largest[k] = problem.rows.largest_user_weight(bound)
         progress((k + 1) / h.size)
     return RankErrors(h, error, spread, largest, cancelled=False)
@@ -125,14 +125,14 @@ class QuantileChoice:
 
 def best_bound(
     problem: QuantileProblem,
-    kind: WeightKind,
+    weighting: WeightKind,
     points: int = 24,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
     quantiles: Sequence[float] | None = None,
     all_caps: int = ALL_CAPS,
 ) -> QuantileChoice:
-    """The bound with the least expected rank error among those tried.
+    """Find the bound with the least expected rank error among the candidates.
 
     The error has no known shape in h. All whole caps are tried where there are at most `ALL_CAPS`; otherwise
     a log-spaced grid from the lightest user's rows to the heaviest's, then a finer one between the neighbours
@@ -143,7 +143,7 @@ def best_bound(
 
     Args:
         problem: The question.
-        kind: Smooth weights or a cap.
+        weighting: Smooth weights or a cap.
         points: Points of either grid, at least 3.
         progress: Told the share done, from 0 to 1.
         should_stop: Asked before each bound; True ends with the best so far.
@@ -155,116 +155,125 @@ def best_bound(
     """
     require.whole(3, 100_000, points=points)
     low, high = problem.histogram.min_size, problem.histogram.max_size
-    searched = problem.on_search_subsamples() if kind is WeightKind.CAP else problem
-    everything = kind is WeightKind.CAP and high - low < all_caps
-    grid = np.arange(low, high + 1.0) if everything else _grid(kind, low, high, points)
+    searched = problem.on_search_subsamples() if weighting is WeightKind.CAP else problem
+    everything = weighting is WeightKind.CAP and high - low < all_caps
+    grid = np.arange(low, high + 1.0) if everything else _grid(weighting, low, high, points)
     # The unbounded case first: it is there whenever anything is.
-    part = 1.0 if everything else 0.5
+    phase = 1.0 if everything else 0.5
     first = rank_errors(
-        searched, kind, grid[::-1], lambda share: progress(part * share), should_stop, quantiles
+        searched, weighting, grid[::-1], lambda share: progress(phase * share), should_stop, quantiles
     )
-    tried = first
+    candidates = first
     # Refined once: the error may have several local minima, so more digits at one of them would prove nothing.
     if not (everything or first.cancelled or grid.size < 3):
-        at = int(np.nanargmin(first.rank_error))
+        best_index = int(np.nanargmin(first.rank_error))
         # `first` runs from the largest bound down.
-        upper, lower = first.bounds[max(at - 1, 0)], first.bounds[min(at + 1, grid.size - 1)]
-        finer = np.setdiff1d(_grid(kind, lower, upper, points), grid)
+        upper, lower = first.bounds[max(best_index - 1, 0)], first.bounds[min(best_index + 1, grid.size - 1)]
+        finer = np.setdiff1d(_grid(weighting, lower, upper, points), grid)
         if finer.size:
-            then = rank_errors(
-                searched, kind, finer, lambda share: progress(part + part * share), should_stop, quantiles
+            refined = rank_errors(
+                searched,
+                weighting,
+                finer,
+                lambda share: progress(phase + phase * share),
+                should_stop,
+                quantiles,
             )
-            tried = _ascending(first, then)
-    if np.isnan(tried.rank_error).all():  # Stopped before the first: the unbounded case is owed all the same.
-        tried = replace(rank_errors(searched, kind, grid[-1:], quantiles=quantiles), cancelled=True)
-    chosen = _chosen(kind, tried, everything, searched.rows.subsamples_for(kind, low))
-    if kind is WeightKind.SMOOTH:
-        return chosen
+            candidates = _ascending(first, refined)
+    if np.isnan(
+        candidates.rank_error
+    ).all():  # Stopped before the first: the unbounded case is owed all the same.
+        candidates = replace(rank_errors(searched, weighting, grid[-1:], quantiles=quantiles), cancelled=True)
+    choice = _build_choice(weighting, candidates, everything, searched.rows.subsamples_for(weighting, low))
+    if weighting is WeightKind.SMOOTH:
+        return choice
     # The least of many noisy averages is too low on average, so the winner is measured again on other subsamples.
-    own = rank_errors(problem, kind, chosen.bound, quantiles=quantiles)
-    subsamples = problem.rows.subsamples_for(kind, chosen.bound)
-    others = (
-        f" The error stated is the average over {subsamples:,} other subsamples." if subsamples > 1 else ""
-    )
+    winner = rank_errors(problem, weighting, choice.bound, quantiles=quantiles)
+    subsamples = problem.rows.subsamples_for(weighting, choice.bound)
+    note = f" The error stated is the average over {subsamples:,} other subsamples." if subsamples > 1 else ""
     return replace(
-        chosen,
-        rank_error=float(own.rank_error[0]),
-        standard_error=float(own.standard_error[0]),
+        choice,
+        rank_error=float(winner.rank_error[0]),
+        standard_error=float(winner.standard_error[0]),
         subsamples=subsamples,
-        ended=chosen.ended + others,
+        ended=choice.ended + note,
     )
 
 
-def _grid(kind: WeightKind, low: float, high: float, points: int) -> FloatArray:
+def _grid(weighting: WeightKind, low: float, high: float, points: int) -> FloatArray:
     grid = log_spaced(low, high, points)
-    return np.unique(np.round(grid)) if kind is WeightKind.CAP else grid
+    return np.unique(np.round(grid)) if weighting is WeightKind.CAP else grid
 
 
-def _ascending(*tried: RankErrors) -> RankErrors:
-    """All of them, by the bound."""
-    order = np.argsort(np.concatenate([part.bounds for part in tried]))
+def _ascending(*batches: RankErrors) -> RankErrors:
+    """Concatenate the errors of several searches and sort them by bound."""
+    order = np.argsort(np.concatenate([batch.bounds for batch in batches]))
     names = ("bounds", "rank_error", "standard_error", "largest_user_weight")
     bounds, error, spread, largest = (
-        np.concatenate([getattr(part, name) for part in tried])[order] for name in names
+        np.concatenate([getattr(batch, name) for batch in batches])[order] for name in names
     )
-    return RankErrors(bounds, error, spread, largest, any(part.cancelled for part in tried))
+    return RankErrors(bounds, error, spread, largest, any(batch.cancelled for batch in batches))
 
 
-def _chosen(kind: WeightKind, tried: RankErrors, everything: bool, subsamples: int) -> QuantileChoice:
-    done = ~np.isnan(tried.rank_error)
-    at = int(np.nanargmin(tried.rank_error))
-    best, error = float(tried.bounds[at]), float(tried.rank_error[at])
-    unbounded = float(tried.rank_error[int(np.argmax(tried.bounds))])
-    proved = everything and not tried.cancelled
+def _build_choice(
+    weighting: WeightKind, candidates: RankErrors, everything: bool, subsamples: int
+) -> QuantileChoice:
+    done = ~np.isnan(candidates.rank_error)
+    best_index = int(np.nanargmin(candidates.rank_error))
+    best, error = float(candidates.bounds[best_index]), float(candidates.rank_error[best_index])
+    unbounded = float(candidates.rank_error[int(np.argmax(candidates.bounds))])
+    proved = everything and not candidates.cancelled
     count = int(done.sum())
     bounds = wording.counted(count, "bound")
-    if tried.cancelled:
-        ended = f"Stopped early: the best of {bounds} tried."
+    if candidates.cancelled:
+        stop_reason = f"Stopped early: the best of {bounds} tried."
     elif proved:
-        ended = f"All {count:,} bounds were tried." if count > 1 else "Exact: there is only one bound to try."
+        stop_reason = (
+            f"All {count:,} bounds were tried." if count > 1 else "Exact: there is only one bound to try."
+        )
     else:
-        ended = f"The best of {bounds} tried; between them nothing is proved."
+        stop_reason = f"The best of {bounds} tried; between them nothing is proved."
     argument = "every bound between the lightest and the heaviest user was tried"
     if subsamples > 1:
-        ended += f" Each bound was tried on the same {subsamples:,} subsamples."
+        stop_reason += f" Each bound was tried on the same {subsamples:,} subsamples."
         argument = (
             f"on the average over the {subsamples:,} subsamples of the search, {argument}; nothing is proved for other "
             "subsamples"
         )
     certificate = Certificate(
         error,
-        float(np.nanmin(tried.rank_error)) if proved else -math.inf,
+        float(np.nanmin(candidates.rank_error)) if proved else -math.inf,
         argument if proved else "the error has no known shape in the bound, and only some bounds were tried",
     )
     return QuantileChoice(
-        kind=kind,
+        kind=weighting,
         bound=best,
         rank_error=error,
-        standard_error=float(tried.standard_error[at]),
+        standard_error=float(candidates.standard_error[best_index]),
         subsamples=subsamples,
         unbounded_rank_error=unbounded,
         certificate=certificate,
-        ended=ended,
-        cancelled=tried.cancelled,
-        tried=_ascending(tried),
+        ended=stop_reason,
+        cancelled=candidates.cancelled,
+        tried=_ascending(candidates),
     )
 
 
 def base_errors(
     problem: QuantileProblem,
     bases: Sequence[Base],
-    kind: WeightKind,
+    weighting: WeightKind,
     bound: float,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
     quantiles: Sequence[float] | None = None,
 ) -> FloatArray:
-    """E|F(answer) - q| under each of several base distributions, in place of the problem's own.
+    """Return E|F(answer) - q| under each of several base distributions, in place of the problem's own.
 
     Args:
         problem: The question.
         bases: The base distributions; each costs a sort of the rows.
-        kind: Smooth weights or a cap.
+        weighting: Smooth weights or a cap.
         bound: h > 0 in rows per user, whole for a cap.
         progress: Told the share done, from 0 to 1.
         should_stop: Asked before each; True ends with what there is.
@@ -280,13 +289,13 @@ def base_errors(
     for k, base in enumerate(bases):
         if should_stop():
             break
-        masses[k] = rank_errors(problem.with_base(base), kind, bound, quantiles=quantiles).rank_error[0]
+        masses[k] = rank_errors(problem.with_base(base), weighting, bound, quantiles=quantiles).rank_error[0]
         progress((k + 1) / len(bases))
     return masses
 
 
 def base_mass(problem: QuantileProblem, alpha: float) -> float:
-    """The beta of assumption 1 on the given values: nu{y : |F(y) - q| <= alpha}. As private as they are.
+    """Return the beta of assumption 1 on the given values: nu{y : |F(y) - q| <= alpha}. As private as they are.
 
     A base distribution that gives little mass to where the quantile lies hurts: the answer pays
     (2 W / epsilon) ln(1 / beta) in rank. With ties it can be 0.
@@ -305,7 +314,7 @@ def base_mass(problem: QuantileProblem, alpha: float) -> float:
 
 
 def trade_off_of(rows: float, epsilon: float, beta: float, gamma: float, population: bool) -> float:
-    """A of `RankBound.trade_off` for so many rows; public where ``rows`` is."""
+    """Return A of `RankBound.trade_off` for so many rows; public where ``rows`` is."""
     log_rows, log_good = math.log(2.0 * rows) - math.log(gamma), -math.log(gamma) - math.log(beta)
     weighted = epsilon**2 * log_rows / (8.0 * log_good**2)
     return 4.0 * weighted if population else weighted
@@ -358,12 +367,12 @@ class RankBound:
 
     @property
     def _log_good(self) -> float:
-        """ln(1 / (gamma beta)), above 0."""
+        """Return ln(1 / (gamma beta)), above 0."""
         return -math.log(self.gamma) - math.log(self.beta)
 
     @property
     def _log_rows(self) -> float:
-        """ln(2 n / gamma)."""
+        """Return ln(2 n / gamma)."""
         return math.log(2.0 * self.histogram.num_rows) - math.log(self.gamma)
 
     @property
@@ -376,22 +385,22 @@ class RankBound:
         rows = self.histogram.num_rows if self.public_rows is None else self.public_rows
         return trade_off_of(rows, self.epsilon, self.beta, self.gamma, self.population)
 
-    def value(self, kind: WeightKind, bounds: npt.ArrayLike) -> FloatArray:
-        """The bound at each h > 0 (any shape)."""
-        falling, rising = self.parts(kind, bounds)
+    def value(self, weighting: WeightKind, bounds: npt.ArrayLike) -> FloatArray:
+        """Return the bound at each h > 0 (any shape)."""
+        falling, rising = self.parts(weighting, bounds)
         return np.asarray(falling + rising)
 
-    def parts(self, kind: WeightKind, bounds: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def parts(self, weighting: WeightKind, bounds: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """The bound at each h > 0 in the part that never rises with h, alpha and eta, and the one that never falls."""
         h = np.asarray(bounds, dtype=np.float64)
-        if kind is WeightKind.SMOOTH:
+        if weighting is WeightKind.SMOOTH:
             losses = weights.smooth_losses(self.histogram, h)
         else:
             losses = weights.capped_losses(self.histogram, h)
         # Heaviest row: one of the lightest user's, min(h, s_1) / (s_1 n_h); under a cap every kept row.
         lightest = float(self.histogram.min_size)
         largest_row = 1.0 / self.histogram.kept_rows(h)
-        if kind is WeightKind.SMOOTH:
+        if weighting is WeightKind.SMOOTH:
             largest_row = largest_row * np.minimum(h, lightest) / lightest
         # A user with h rows or more weighs most; above s_m nobody has h rows.
         largest_user = losses.largest_weight * np.minimum(h, self.histogram.max_size) / h
@@ -400,7 +409,7 @@ class RankBound:
         rising = 2.0 * largest_user / self.epsilon * self._log_good
         return np.asarray(self.alpha + times * eta), np.asarray(rising)
 
-    def best(self, kind: WeightKind) -> weights.Optimum:
-        """The best bound for the trade-off form, exactly, with a certificate for that form."""
-        solve = weights.best_smooth if kind is WeightKind.SMOOTH else weights.best_cap
+    def best(self, weighting: WeightKind) -> weights.Optimum:
+        """Return the best bound for the trade-off form, exactly, with a certificate for that form."""
+        solve = weights.best_smooth if weighting is WeightKind.SMOOTH else weights.best_cap
         return solve(self.histogram, self.trade_off)

@@ -53,7 +53,7 @@ class BoundFrom(enum.Enum):
 
 
 def choose_defaults(data: Dataset) -> Mapping[str, Any]:
-    """What holds of these data where nobody says otherwise, by setting of `QuantileParameters`.
+    """Return what holds of these data where nobody says otherwise, by setting of `QuantileParameters`.
 
     A bound that is read off private values leaks, and so do the numbers of rows of private users: their bound comes
     from the counts, and these are protected too.
@@ -120,14 +120,14 @@ class QuantileParameters:
             problems.between(1e-12, 0.499, gamma=self.gamma)
 
     def _check_quantiles(self, problems: Problems) -> None:
-        wanted = _numbers(problems, quantiles=self.quantiles)
-        if wanted is None:
+        levels = _numbers(problems, quantiles=self.quantiles)
+        if levels is None:
             return
-        if not 1 <= len(wanted) <= MAX_QUANTILES:
-            problems.add(f"ask for 1 to {MAX_QUANTILES} quantiles; got {len(wanted)}")
-        if len(set(wanted)) < len(wanted):
+        if not 1 <= len(levels) <= MAX_QUANTILES:
+            problems.add(f"ask for 1 to {MAX_QUANTILES} quantiles; got {len(levels)}")
+        if len(set(levels)) < len(levels):
             problems.add("a quantile is asked for twice")
-        for q in wanted:
+        for q in levels:
             if not 0.0 < q < 1.0:
                 problems.add(
                     f"a quantile lies strictly between 0 and 1 (the median is 0.5); got {wording.entered(q)}"
@@ -139,15 +139,15 @@ class QuantileParameters:
             BaseKind.NORMAL: ("center", "spread"),
             BaseKind.HISTOGRAM: ("edges", "masses"),
         }
-        before = len(problems.entries)
-        for kind, names in needed.items():
+        num_problems = len(problems.entries)
+        for base, names in needed.items():
             for name in names:
                 value = getattr(self, name)
-                if kind is self.base and value is None and kind is not BaseKind.UNIFORM:
-                    problems.add(f"{name} is needed for a {kind.value} base distribution")
-                elif kind is not self.base and value is not None:
-                    problems.add(f"{name} goes only with a {kind.value} base distribution")
-        if len(problems.entries) > before:
+                if base is self.base and value is None and base is not BaseKind.UNIFORM:
+                    problems.add(f"{name} is needed for a {base.value} base distribution")
+                elif base is not self.base and value is not None:
+                    problems.add(f"{name} goes only with a {base.value} base distribution")
+        if len(problems.entries) > num_problems:
             return
         if self.base is BaseKind.HISTOGRAM:
             edges = _numbers(problems, edges=self.edges)
@@ -159,7 +159,7 @@ class QuantileParameters:
             ends = {"mean of the base": self.center}
             problems.between(1e-9, LARGEST_VALUE, spread=self.spread)
         problems.between(-LARGEST_VALUE, LARGEST_VALUE, **ends)
-        if len(problems.entries) == before:
+        if len(problems.entries) == num_problems:
             with problems.collecting():
                 self.base_distribution()
 
@@ -184,7 +184,7 @@ class QuantileParameters:
 
     @property
     def answer_range(self) -> tuple[float, float] | None:
-        """(lowest, highest) answer that can come out; None where any can."""
+        """Return (lowest, highest) answer that can come out, or None if any can."""
         if self.base is BaseKind.NORMAL:
             return None
         edges = self.base_distribution().breaks
@@ -192,17 +192,17 @@ class QuantileParameters:
 
     @property
     def asked(self) -> tuple[float, ...]:
-        """The quantiles, ascending."""
+        """Return the quantiles, ascending."""
         return tuple(sorted(_numbers(Problems(), quantiles=self.quantiles) or ()))
 
     @property
     def epsilon_each(self) -> float:
-        """The even part of epsilon that each quantile takes."""
+        """Return the even part of epsilon that each quantile takes."""
         return self.epsilon / len(self.asked)
 
     @property
     def protects_users(self) -> bool:
-        """Whether a user's presence and number of rows are protected, too."""
+        """Return True if a user's presence and number of rows are protected, too."""
         return self.neighbours is Neighbours.ADD_OR_REMOVE_USER
 
     def drawn_epsilon(self, quantile: float) -> float:
@@ -219,11 +219,11 @@ class QuantileParameters:
 
     @property
     def kind(self) -> WeightKind:
-        """What to compute with; without a bound both kinds are the same."""
+        """Return what to compute with; without a bound both kinds are the same."""
         return WeightKind.CAP if self.weighting is Weighting.CAP else WeightKind.SMOOTH
 
     def base_distribution(self, stretch: float = 1.0, shift: float = 0.0) -> Base:
-        """The base distribution nu, or a poorer one.
+        """Return the base distribution nu, or a poorer one.
 
         Args:
             stretch: How many times as wide it is made about its middle.
@@ -243,12 +243,12 @@ class QuantileParameters:
             edges = np.array(_numbers(Problems(), edges=self.edges) or ())
             masses = np.array(_numbers(Problems(), masses=self.masses) or ())
         if (stretch, shift) != (1.0, 0.0):
-            middle, width = (edges[0] + edges[-1]) / 2.0, edges[-1] - edges[0]
-            edges = middle + stretch * (edges - middle) + shift * width
+            midpoint, width = (edges[0] + edges[-1]) / 2.0, edges[-1] - edges[0]
+            edges = midpoint + stretch * (edges - midpoint) + shift * width
         return HistogramBase(edges, masses)
 
     def rank_bound(self, histogram: ContributionHistogram) -> RankBound:
-        """The paper's bound on the error of each quantile, from the numbers of rows alone."""
+        """Return the paper's bound on the error of each quantile, from the numbers of rows alone."""
         rows = PUBLIC_ROWS if self.protects_users else None
         return RankBound(
             histogram, self._least_drawn, self.alpha, self.beta, self.gamma, self.population, rows
@@ -261,13 +261,13 @@ class QuantileParameters:
 
     @property
     def public_trade_off(self) -> float:
-        """A of the best bound from counts, with `PUBLIC_ROWS` rows: no data are needed for it."""
+        """Return A of the best bound from counts, with `PUBLIC_ROWS` rows: no data are needed for it."""
         return trade_off_of(PUBLIC_ROWS, self._least_drawn, self.beta, self.gamma, self.population)
 
 
-def _numbers(problems: Problems, **named: str | None) -> list[float] | None:
+def _numbers(problems: Problems, **texts: str | None) -> list[float] | None:
     """The numbers of a text, parted by commas, semicolons or blanks; None, with the problem, where it has others."""
-    ((name, text),) = named.items()
+    ((name, text),) = texts.items()
     if text is not None and not isinstance(text, str):
         problems.add(f"{name} must be text, such as '0.25, 0.5'; got {quote(text)}")
         return None
@@ -277,7 +277,7 @@ def _numbers(problems: Problems, **named: str | None) -> list[float] | None:
     if len(text) > MAX_TEXT:
         problems.add(f"{name} has more than {MAX_TEXT} characters")
         return None
-    found = []
+    numbers = []
     for piece in re.split(r"[,;\s]+", text.strip().strip(",;")):
         try:
             number = float(piece)
@@ -286,5 +286,5 @@ def _numbers(problems: Problems, **named: str | None) -> list[float] | None:
         if not math.isfinite(number):
             problems.add(f"{name} must be finite numbers with commas between them; got {piece[:40]!r}")
             return None
-        found.append(number)
-    return found
+        numbers.append(number)
+    return numbers

@@ -35,9 +35,11 @@ class SeveralOutputs:
         Under a cap each quantile's answer has a subsample of its own. The independent answers are sorted, which costs
         no privacy, so that a larger quantile never gets a smaller answer.
         """
-        drawn = np.stack([one.sample(size, generator) for one in self.outputs], axis=1)
-        ranks = np.argsort(np.argsort([one.quantile for one in self.outputs], kind="stable"), kind="stable")
-        return np.asarray(np.sort(drawn, axis=1)[:, ranks])
+        samples = np.stack([output.sample(size, generator) for output in self.outputs], axis=1)
+        ranks = np.argsort(
+            np.argsort([output.quantile for output in self.outputs], kind="stable"), kind="stable"
+        )
+        return np.asarray(np.sort(samples, axis=1)[:, ranks])
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def sample_answers(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> SampledAnswers:
-    """`SeveralOutputs.sample` block by block.
+    """Return `SeveralOutputs.sample` block by block.
 
     Args:
         together: From `several`.
@@ -75,39 +77,39 @@ def sample_answers(
     require.whole(1, MAX_DRAWS, size=size)
     generator = np.random.default_rng(seed)
     block = max(1, _BLOCK_CELLS // together.outputs[0].probability.size)
-    drawn: list[FloatArray] = []
+    samples: list[FloatArray] = []
     for start in range(0, size, block):
         if should_stop():
             break
-        drawn.append(together.sample(min(block, size - start), generator))
+        samples.append(together.sample(min(block, size - start), generator))
         progress(min(start + block, size) / size)
-    answers = np.concatenate(drawn) if drawn else np.empty((0, len(together.outputs)))
+    answers = np.concatenate(samples) if samples else np.empty((0, len(together.outputs)))
     return SampledAnswers(answers, cancelled=answers.shape[0] < size)
 
 
 def several(
-    problem: QuantileProblem, quantiles: npt.ArrayLike, kind: WeightKind, bound: float
+    problem: QuantileProblem, quantiles: npt.ArrayLike, weighting: WeightKind, bound: float
 ) -> SeveralOutputs:
-    """Distributions of several quantiles at once, epsilon split evenly (basic composition).
+    """Return the distributions of several quantiles at once, epsilon split evenly (basic composition).
 
     Args:
         problem: The question; its own ``quantile`` does not matter, its epsilon is for all together.
         quantiles: Each strictly between 0 and 1, shape (j,), j at least 1.
-        kind: Smooth weights or a cap.
+        weighting: Smooth weights or a cap.
         bound: h as in `dpcore.quantile.output`.
 
     Raises:
         InvalidInput: A figure is out of its range.
     """
-    wanted = np.asarray(quantiles, dtype=np.float64)
-    if wanted.ndim != 1 or wanted.size == 0:
+    levels = np.asarray(quantiles, dtype=np.float64)
+    if levels.ndim != 1 or levels.size == 0:
         raise refuse("quantiles must be numbers in one dimension, at least one")
-    part = problem.epsilon / wanted.size
-    return SeveralOutputs(outputs(split(problem, wanted), kind, bound), part)
+    share = problem.epsilon / levels.size
+    return SeveralOutputs(outputs(split(problem, levels), weighting, bound), share)
 
 
 def split(problem: QuantileProblem, quantiles: npt.ArrayLike) -> list[QuantileProblem]:
-    """The questions for several quantiles of the same rows, epsilon split evenly."""
-    wanted = np.asarray(quantiles, dtype=np.float64)
-    part = problem.with_epsilon(problem.epsilon / wanted.size)
-    return [part.with_quantile(float(q)) for q in wanted]
+    """Return the questions for several quantiles of the same rows, epsilon split evenly."""
+    levels = np.asarray(quantiles, dtype=np.float64)
+    share_problem = problem.with_epsilon(problem.epsilon / levels.size)
+    return [share_problem.with_quantile(float(q)) for q in levels]

@@ -20,7 +20,7 @@ MOST_ENTRIES = 60_000
 
 
 def solve(problem: RegressionProblem, solver: str = "CLARABEL", **solver_options: object) -> LinearEstimate:
-    """The linear unbiased estimator of least total variance, by a general solver; small problems only.
+    """Return the linear unbiased estimator of least total variance, by a general solver; small problems only.
 
     Args:
         problem: The question.

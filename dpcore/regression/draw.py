@@ -39,7 +39,7 @@ class Coefficients:
 
     @property
     def facts(self) -> ReleaseFacts:
-        """What is guaranteed and how: the label of the released coefficients."""
+        """Return what is guaranteed and how: the label of the released coefficients."""
         return _facts(self.release.epsilon)
 
 
@@ -63,7 +63,7 @@ def clip_labels(problem: RegressionProblem, labels: npt.ArrayLike, low: float = 
 
 
 def _interval(problem: RegressionProblem, low: float) -> tuple[float, float]:
-    """The ends to which labels are clipped, as float64 has them."""
+    """Return the ends to which labels are clipped, as float64 has them."""
     return float(low), float(low) + float(problem.value_bound)
 
 
@@ -162,7 +162,7 @@ class Draw:
 def interval_half_widths(
     problem: RegressionProblem, estimate: LinearEstimate, confidence: float = 0.95
 ) -> FloatArray:
-    """Half widths of two-sided intervals around released coefficients, shape (num_features,).
+    """Return the half widths of two-sided intervals around released coefficients, shape (num_features,).
 
     The error of coefficient j is taken as normal with variance sigma^2 sum_i c_ji^2 plus Lap(b); that the
     sampling part is normal is an assumption (a sum of many rows' noise), and so is sigma^2.
@@ -182,7 +182,7 @@ def interval_half_widths(
 
 
 def _half_width(deviation: float, scale: float, outside: float) -> float:
-    """The x with P(|N(0, s^2) + Lap(b)| > x) = outside, from the closed form of the tail.
+    """Return the x with P(|N(0, s^2) + Lap(b)| > x) = outside, from the closed form of the tail.
 
     For x > 0 and r = s/b,
     P(N + L > x) = Phi(-x/s) + exp(r^2/2) (exp(-x/b) Phi(x/s - r) - exp(x/b) Phi(-x/s - r)) / 2.

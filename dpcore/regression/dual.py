@@ -64,17 +64,17 @@ class Priced:
 
     @property
     def best_scale(self) -> float:
-        """The s of `lower_bound`; 0 where the bound is 0."""
+        """Return the s of `lower_bound`; 0 where the bound is 0."""
         return self.reward / (2.0 * self.penalty) if self.reward > 0.0 and self.penalty > 0.0 else 0.0
 
     def candidate(self, trade_off: float) -> FloatArray:
-        """The W that minimises the Lagrangian, sign(G) max(|G| - lambda, 0) / (2 a); needs a > 0."""
+        """Return the W that minimises the Lagrangian, sign(G) max(|G| - lambda, 0) / (2 a); needs a > 0."""
         w = np.zeros(self.prices.shape)
         w.ravel()[self.entries] = self._weights(trade_off)
         return w
 
     def candidate_total(self, whitened: Whitened, trade_off: float) -> FloatArray:
-        """A^T W for that W, shape (d, d), at the cost of its non-zero entries alone."""
+        """Return a^T W for that W, shape (d, d), at the cost of its non-zero entries alone."""
         d = self.prices.shape[1]
         rows, columns = self.entries // d, self.entries % d
         weights = self._weights(trade_off)
@@ -148,7 +148,7 @@ def _multipliers_at(entries: _Sorted, theta: float) -> tuple[FloatArray, FloatAr
 
 
 def root_from_left(at: Callable[[float], tuple[float, float]], trade_off: float) -> float:
-    """The theta >= 0 with theta = a f(theta), f convex, decreasing and piecewise linear.
+    """Return the theta >= 0 with theta = a f(theta), f convex, decreasing and piecewise linear.
 
     Args:
         at: f and its derivative from the right.

@@ -40,7 +40,7 @@ class DualPoint:
 
 
 def _user_part(rows: FloatArray, owners: IntArray, signs: FloatArray, weights: FloatArray) -> FloatArray:
-    """sum_l weight_l u_l u_l^T with u_l the signed sum of the user's rows per column, d^2 long.
+    """Return sum_l weight_l u_l u_l^T with u_l the signed sum of the user's rows per column, d^2 long.
 
     Args:
         rows: Rows that any entry uses, shape (k, d), grouped by owner.

@@ -38,7 +38,7 @@ class Step:
 
     @property
     def gap(self) -> float:
-        """(variance - lower_bound) / variance, at least 0."""
+        """Return (variance - lower_bound) / variance, at least 0."""
         return max(self.variance - self.lower_bound, 0.0) / self.variance if self.variance > 0.0 else 0.0
 
 
@@ -75,12 +75,12 @@ class LinearEstimate:
 
     @property
     def variance(self) -> float:
-        """Total variance of the released coefficients, were C X = I (theorem 6)."""
+        """Return the total variance of the released coefficients, were C X = I (theorem 6)."""
         return self.sampling_variance + self.privacy_variance
 
     @cached_property
     def non_zero(self) -> int:
-        """Entries of C that are not 0."""
+        """Return the entries of C that are not 0."""
         return int(np.count_nonzero(self.matrix))
 
 
@@ -105,7 +105,7 @@ class UserWeights:
 
 
 def lower_bound(problem: RegressionProblem, dual: FloatArray) -> float:
-    """A total variance that no C with C X = I goes below, from the data and any multipliers.
+    """Return a total variance that no C with C X = I goes below, from the data and any multipliers.
 
     Args:
         problem: The question.
@@ -176,7 +176,7 @@ def evaluate(
 
 
 def coefficient_variances(problem: RegressionProblem, estimate: LinearEstimate) -> FloatArray:
-    """Variance of each released coefficient, sigma^2 sum_i c_ji^2 + 2 b^2, shape (num_features,).
+    """Return the variance of each released coefficient, sigma^2 sum_i c_ji^2 + 2 b^2, shape (num_features,).
 
     Returns:
         In (label unit / unit of that feature)^2; they add up to `LinearEstimate.variance`.
@@ -186,7 +186,7 @@ def coefficient_variances(problem: RegressionProblem, estimate: LinearEstimate) 
 
 
 def user_weights(problem: RegressionProblem, estimate: LinearEstimate) -> UserWeights:
-    """What weight each user's labels get, by direction."""
+    """Return what weight each user's labels get, by direction."""
     whitened = problem.whitened
     return UserWeights(
         user_codes=problem.user_codes[whitened.order[whitened.starts]],

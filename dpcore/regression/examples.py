@@ -85,7 +85,7 @@ class Synthetic:
 
 
 def zipf_sizes(num_rows: int, exponent: float) -> IntArray:
-    """Rows per user with the number of users having i rows in proportion to 1 / i^exponent.
+    """Return the rows per user with the number of users having i rows in proportion to 1 / i^exponent.
 
     The number of users with at most i rows is rounded, so that the tail is filled as the law asks; the
     heaviest user is the one that is cut to make the rows add up.

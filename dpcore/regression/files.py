@@ -46,7 +46,7 @@ def matrix_parquet(problem: RegressionProblem, estimate: LinearEstimate, disclos
 
 
 def user_table(problem: RegressionProblem, estimate: LinearEstimate) -> pd.DataFrame:
-    """What each user weighs, a row per user code in the order in which users first appear.
+    """Return what each user weighs, a row per user code in the order in which users first appear.
 
     Columns: ``rows``, ``weight`` (sum over coefficients and the user's rows of |C|: the largest sets the noise),
     ``share`` (of all weights).
@@ -68,7 +68,7 @@ def distinct_from(names: Sequence[str], taken: tuple[str, ...]) -> list[str]:
 
 
 def released_csv(draws: Sequence[Draw]) -> str:
-    """Every draw of the coefficients, one line per coefficient.
+    """Return every draw of the coefficients, one line per coefficient.
 
     Columns: ``draw``, ``coefficient``, ``value``, ``noise_scale``, ``half_width_95``, ``label``.
     """
@@ -95,7 +95,7 @@ def choice_json(
     estimate: LinearEstimate,
     caps: CapCurve | None,
 ) -> str:
-    """The question and its answer as JSON, indented, with a schema version.
+    """Return the question and its answer as JSON, indented, with a schema version.
 
     What the person entered stands under ``question``, what was computed from the data under ``data`` and
     ``answer``, each with its label. C itself is in the Parquet file.

@@ -28,7 +28,7 @@ class PredictionError:
 
     @property
     def total(self) -> float:
-        """Both parts together."""
+        """Return both parts together."""
         return self.fit + self.privacy
 
 
@@ -62,7 +62,7 @@ def checked_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatAr
 def prediction_error(
     problem: RegressionProblem, estimate: LinearEstimate, labels: npt.ArrayLike
 ) -> PredictionError:
-    """Mean squared error of the released model's predictions, exactly in expectation over the noise.
+    """Return the mean squared error of the released model's predictions, exactly in expectation over the noise.
 
     Args:
         problem: The question.

@@ -86,7 +86,7 @@ class RegressionProblem(ByDigest):
             )
 
     def asked(self, epsilon: float, value_bound: float, residual_variance: float) -> RegressionProblem:
-        """Another question about the same features and owners, which are neither checked nor sorted again.
+        """Return another question about the same features and owners, which are neither checked nor sorted again.
 
         Args:
             epsilon: As in `RegressionProblem`.
@@ -118,22 +118,22 @@ class RegressionProblem(ByDigest):
 
     @property
     def num_rows(self) -> int:
-        """Rows, n."""
+        """Return the rows, n."""
         return int(self.features.shape[0])
 
     @property
     def num_features(self) -> int:
-        """Columns, d."""
+        """Return the columns, d."""
         return int(self.features.shape[1])
 
     @property
     def num_users(self) -> int:
-        """Users, m, with at least one row."""
+        """Return the users, m, with at least one row."""
         return int(self.whitened.starts.size)
 
     @property
     def unit_noise(self) -> float:
-        """2 d (B / epsilon)^2: the noise in all coefficients together per unit of (largest user weight)^2."""
+        """Return 2 d (B / epsilon)^2: the noise in all coefficients together per unit of (largest user weight)^2."""
         return self.num_features * LaplaceNoise.for_release(self.value_bound, self.epsilon).variance
 
     @property
@@ -143,12 +143,12 @@ class RegressionProblem(ByDigest):
 
     @cached_property
     def whitened(self) -> Whitened:
-        """The rows sorted by user and the constraint C X = I in well-conditioned coordinates."""
+        """Return the rows sorted by user and the constraint C X = I in well-conditioned coordinates."""
         return whiten(self.features, self.user_codes)
 
     @cached_property
     def histogram(self) -> ContributionHistogram:
-        """Rows per user."""
+        """Return the rows per user."""
         return ContributionHistogram.from_counts(self.whitened.sizes)
 
     @cached_property

@@ -109,7 +109,7 @@ class CapCurve:
 
     @property
     def variance(self) -> FloatArray:
-        """Mean total variance."""
+        """Return the mean total variance."""
         return np.asarray(self.sampling_variance + self.privacy_variance)
 
     def _lowest(self, costs: FloatArray) -> int:
@@ -118,7 +118,7 @@ class CapCurve:
 
     @property
     def best(self) -> int:
-        """Position of the cap of least mean variance, of those that never lost rank."""
+        """Return the position of the cap of least mean variance, of those that never lost rank."""
         return self._lowest(self.variance)
 
     @property
@@ -128,12 +128,12 @@ class CapCurve:
 
     @property
     def max_contributions(self) -> int:
-        """The cap at `best`."""
+        """Return the cap at `best`."""
         return int(self.caps[self.best])
 
 
 def least_squares(rows: FloatArray, target: FloatArray) -> FloatArray | None:
-    """W of ordinary least squares, rows (rows^T rows)^-1 E; None where the rows are linearly dependent."""
+    """Return W of ordinary least squares, rows (rows^T rows)^-1 E, or None if the rows are linearly dependent."""
     gram = rows.T @ rows
     eigenvalues = np.linalg.eigvalsh(gram)
     if not eigenvalues[0] > DEPENDENT * eigenvalues[-1]:
@@ -142,7 +142,7 @@ def least_squares(rows: FloatArray, target: FloatArray) -> FloatArray | None:
 
 
 def random_ranks(whitened: Whitened, seed: int) -> IntArray:
-    """0, 1, 2 ... for each user's rows in a random order, shape (n,)."""
+    """Return 0, 1, 2 ... for each user's rows in a random order, shape (n,)."""
     keys = np.random.default_rng(seed).random(whitened.users.size)
     ranks = np.empty(whitened.users.size, dtype=np.int64)
     ranks[np.lexsort((keys, whitened.users))] = (
@@ -161,7 +161,7 @@ def _kept(whitened: Whitened, rows: IntArray) -> FloatArray | None:
 
 
 def draw(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> LinearEstimate:
-    """One draw of sample limiting, as an estimator.
+    """Return one draw of sample limiting, as an estimator.
 
     Args:
         problem: The question.
@@ -183,7 +183,7 @@ def draw(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> L
 
 
 def candidate_caps(problem: RegressionProblem, options: CapOptions) -> IntArray:
-    """The caps that `solve` tries: ascending, the largest user's size among them."""
+    """Return the caps that `solve` tries: ascending, the largest user's size among them."""
     largest = problem.histogram.max_size
     if not options.caps:
         return np.unique(np.round(log_spaced(1.0, float(largest), 25)).astype(np.int64))
@@ -238,7 +238,7 @@ def study(
 
 
 def curve(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
-    """What the caps of a study cost under a question on the same features and owners.
+    """Return what the caps of a study cost under a question on the same features and owners.
 
     Prediction errors are right for another epsilon or sigma^2, and for another B where no label is clipped
     otherwise than in the study.
@@ -274,7 +274,7 @@ def solve(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> CapCurve:
-    """What every cap costs in expectation over draws; `CapCurve.best` is the best.
+    """Return what every cap costs in expectation over draws; `CapCurve.best` is the best.
 
     Args:
         problem: The question.

@@ -85,7 +85,7 @@ _Point = tuple[FloatArray, int, float]
 def _point(
     problem: RegressionProblem, draws: Callable[[], CapDraws], labels: FloatArray, should_stop: ShouldStop
 ) -> _Point | None:
-    """All three methods on one question; None where it was stopped."""
+    """Return all three methods on one question, or None if it was stopped."""
     solution = working_set.solve(problem, working_set.SolverOptions(TOLERANCE), should_stop=should_stop)
     drawn = draws()
     if should_stop():
@@ -109,7 +109,7 @@ def over_epsilon(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> Sweep:
-    """The same question at several epsilons.
+    """Return the same question at several epsilons.
 
     Args:
         problem: The question; its epsilon is not used.

@@ -57,11 +57,11 @@ class Whitened:
         return float(np.add.reduceat(np.abs(w).ravel(), self.starts * w.shape[1]).max())
 
     def objective(self, w: FloatArray, trade_off: float) -> float:
-        """A sum w^2 + (largest user weight)^2, without a check that W is feasible."""
+        """Return a sum w^2 + (largest user weight)^2, without a check that W is feasible."""
         return trade_off * float(np.vdot(w, w)) + self.largest_user_weight(w) ** 2
 
     def residual(self, w: FloatArray) -> float:
-        """Largest entry of C X - I, each taken in the features' own units (root mean squares)."""
+        """Return the largest entry of C X - I, each taken in the features' own units (root mean squares)."""
         off = (self.rows.T @ w - self.target).T @ self.triangle
         return float(np.max(np.abs(off) * (self.units[:, None] / self.units[None, :])))
 
@@ -80,7 +80,7 @@ class Whitened:
         return np.ascontiguousarray(c[:, self.order].T)
 
     def repaired(self, w: FloatArray) -> FloatArray:
-        """The nearest feasible W: C + (I - C X) (X^T X)^-1 X^T.
+        """Return the nearest feasible W: C + (I - C X) (X^T X)^-1 X^T.
 
         Where little is missing it is made up on the non-zero entries alone, so that a sparse W stays sparse;
         otherwise (or where they do not suffice) over all rows.
@@ -145,7 +145,7 @@ def _root_mean_squares(features: FloatArray) -> FloatArray:
 
 
 def dependent_columns(features: FloatArray) -> list[int]:
-    """Columns that the others already span, by QR with pivoting on columns scaled to equal length."""
+    """Return the columns that the others already span, by QR with pivoting on columns scaled to equal length."""
     from scipy.linalg import qr
 
     r, pivots = qr(np.linalg.qr(features / _root_mean_squares(features), mode="r"), mode="r", pivoting=True)

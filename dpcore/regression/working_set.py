@@ -130,7 +130,7 @@ class _Search:
             tell(self.answer("The search goes on: the best so far."))
 
     def answer(self, ended: str) -> LinearEstimate:
-        """The best C so far, with what is proved of it."""
+        """Return the best C so far, with what is proved of it."""
         c = self.whitened.original(self.best_w)
         return evaluate(self.problem, c, self.best_dual, METHOD, ended, tuple(self.steps))
 
@@ -144,7 +144,7 @@ def solve(
     on_step: Callable[[Step], None] | None = None,
     on_first: Callable[[LinearEstimate], None] | None = None,
 ) -> LinearEstimate:
-    """The linear unbiased estimator of least total variance under epsilon-DP, with a certificate.
+    """Return the linear unbiased estimator of least total variance under epsilon-DP, with a certificate.
 
     Args:
         problem: The question.
@@ -268,7 +268,7 @@ def _grow(search: _Search, keys: IntArray) -> str:
 
 
 def _entering(search: _Search, prices: FloatArray, multipliers: FloatArray) -> IntArray:
-    """Entries priced above their user's multiplier, of each user the `ENTERING` highest."""
+    """Return the entries priced above their user's multiplier, of each user the `ENTERING` highest."""
     whitened = search.whitened
     d = whitened.rows.shape[1]
     sizes = np.abs(prices)

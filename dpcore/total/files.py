@@ -27,7 +27,7 @@ def total_choice_json(
     within: tuple[float, float],
     column: str,
 ) -> str:
-    """The best bound on one user's total, as JSON, indented, with a schema version.
+    """Return the best bound on one user's total, as JSON, indented, with a schema version.
 
     Args:
         dataset: The data; their label stands at every number computed from them.
@@ -65,7 +65,7 @@ def total_choice_json(
 def signed_choice_json(
     dataset: Dataset, parameters: TotalParameters, held: UserTotals, clipped: ClippedSum, entered: bool
 ) -> str:
-    """A range [L, U] for totals of both signs, as JSON.
+    """Return a range [L, U] for totals of both signs, as JSON.
 
     Args:
         dataset: The data.

@@ -74,7 +74,7 @@ class TotalProblem:
 
     @cached_property
     def unit_noise(self) -> float:
-        """Noise scale at sensitivity 1: 1 / epsilon, or the exact Gaussian standard deviation."""
+        """Return the noise scale at sensitivity 1: 1 / epsilon, or the exact Gaussian standard deviation."""
         return noise_error.compute_unit_scale(self.mechanism, self.epsilon, self.delta)
 
 
@@ -98,7 +98,7 @@ class TotalErrors:
 
     @property
     def bound(self) -> FloatArray:
-        """Bias plus mean noise: the paper's bound on the absolute error (equation 5)."""
+        """Return the bias plus mean noise: the paper's bound on the absolute error (equation 5)."""
         return np.asarray(self.bias + self.noise)
 
     def noise_by(self, measure: Measure) -> FloatArray:
@@ -108,14 +108,14 @@ class TotalErrors:
         return np.asarray(np.sqrt(np.maximum(self.rmse - self.bias, 0.0)) * np.sqrt(self.rmse + self.bias))
 
     def by(self, measure: Measure) -> FloatArray:
-        """The error by one measure."""
+        """Return the error by one measure."""
         if measure is Measure.BOUND:
             return self.bound
         return self.rmse if measure is Measure.RMSE else self.absolute_error
 
 
 def errors(problem: TotalProblem, bounds: npt.ArrayLike) -> TotalErrors:
-    """Every error curve at once.
+    """Return every error curve at once.
 
     Args:
         problem: The question; its ``measure`` does not matter here.
@@ -137,7 +137,7 @@ def errors(problem: TotalProblem, bounds: npt.ArrayLike) -> TotalErrors:
 
 
 def measured(problem: TotalProblem, bounds: npt.ArrayLike) -> FloatArray:
-    """The error by the problem's own measure; shapes as `errors`."""
+    """Return the error by the problem's own measure; shapes as `errors`."""
     t = np.asarray(bounds, dtype=np.float64)
     bias = problem.amounts.excess(t)
     return noise_error.measure_error(problem.measure, problem.mechanism, bias, problem.unit_noise * t)
@@ -172,19 +172,19 @@ class TotalChoice:
 
     @property
     def bound(self) -> float:
-        """Bias plus mean noise."""
+        """Return the bias plus mean noise."""
         return self.bias + self.noise
 
     @property
     def gain(self) -> float:
-        """Share of `error_of_nothing` that the release saves, by the problem's measure; 0 is useless."""
+        """Return the share of `error_of_nothing` that the release saves, by the problem's measure; 0 is useless."""
         if self.error_of_nothing == 0.0:
             return 0.0
         return 1.0 - self.certificate.value / self.error_of_nothing
 
 
 def critical_rank(problem: TotalProblem) -> int:
-    """The rank r >= 1 such that the bound of equation 5 is least at the r-th largest total.
+    """Return the rank r >= 1 such that the bound of equation 5 is least at the r-th largest total.
 
     It is ceil(1 / epsilon) for Laplace noise, and ceil(sigma_1 sqrt(2 / pi)) for Gaussian noise with sigma_1
     its standard deviation at sensitivity 1. A figure within 1e-12 of a whole number is that number:
@@ -198,7 +198,7 @@ def critical_rank(problem: TotalProblem) -> int:
 
 
 def best_bound(problem: TotalProblem) -> TotalChoice:
-    """The best upper bound on one user's total, exactly, with a certificate.
+    """Return the best upper bound on one user's total, exactly, with a certificate.
 
     Bias is convex and noise linear in T, and every measure is a nondecreasing jointly convex function of
     both: the error is convex in T. Bisection over the distinct totals by the sign of the slope finds the
@@ -223,7 +223,7 @@ def best_bound(problem: TotalProblem) -> TotalChoice:
 
 
 def optimal_bound(problem: TotalProblem) -> float:
-    """T of `best_bound` without its certificate: logarithmic in the number of distinct totals."""
+    """Return T of `best_bound` without its certificate: logarithmic in the number of distinct totals."""
     if problem.amounts.total == 0.0:
         return 0.0
     if problem.measure is Measure.BOUND:
@@ -238,7 +238,7 @@ def optimal_bound(problem: TotalProblem) -> float:
 
 
 def _root(problem: TotalProblem) -> float:
-    """The minimiser of an exact measure: search for the piece, then a closed form within it.
+    """Return the minimiser of an exact measure: search for the piece, then a closed form within it.
 
     Between two neighbouring totals nobody changes sides, so the bias is linear in T there, and the slope of the error
     depends on T only through the ratio of bias to noise. No tolerance is needed: the piece is found by a
@@ -278,7 +278,7 @@ def _slope(
 
 
 def certify(problem: TotalProblem, bound: float) -> Certificate:
-    """The error at T beside a lower bound for every T >= 0, by subgradients recomputed from the totals.
+    """Return the error at T beside a lower bound for every T >= 0, by subgradients recomputed from the totals.
 
     With g the slope to the left of T, no smaller bound errs less than J(T) - max(g, 0) T; with g the slope to
     its right, no larger one up to max x errs less than J(T) + min(g, 0) (max x - T), and beyond max x only
@@ -310,7 +310,7 @@ def _recomputed(problem: TotalProblem, bound: float) -> tuple[float, float, floa
 
 
 def _one_side(problem: TotalProblem, bound: float, value: float, slope: float, end: float) -> float:
-    """A lower bound on the error of every bound between T and ``end``, from the slope at T on that side."""
+    """Return a lower bound on the error of every bound between T and ``end``, from the slope at T on that side."""
     # A convex error lies above each of its tangents. The one at T alone would be a poor bound far away from it, so a
     # second tangent, taken where the error no longer falls, covers everything beyond that point.
     away = math.copysign(1.0, end - bound)
@@ -327,7 +327,7 @@ def _one_side(problem: TotalProblem, bound: float, value: float, slope: float, e
 
 
 def _second_point(problem: TotalProblem, bound: float, away: float, end: float) -> float:
-    """A point toward ``end`` from which the error no longer falls, as near to T as powers of 2 come."""
+    """Return a point toward ``end`` from which the error no longer falls, as near to T as powers of 2 come."""
     # Near T rounding of the slope decides, so the distance doubles until the slope has clearly turned. Whole bounds
     # near 2^53 are whole steps apart that float64 can hardly tell from each other, so that one step may be too few.
     for exponent in range(53):
@@ -396,7 +396,7 @@ def short_bound(problem: TotalProblem, best: float) -> float:
 
 
 def in_few_digits(best: float, error: Callable[[FloatArray], FloatArray]) -> float:
-    """The shortest decimal beside a best bound on a total; see `short_bound`.
+    """Return the shortest decimal beside a best bound on a total; see `short_bound`.
 
     Args:
         best: The best bound, at least 0.
@@ -417,7 +417,7 @@ def in_few_digits(best: float, error: Callable[[FloatArray], FloatArray]) -> flo
 
 
 def bounds_within(problem: TotalProblem, excess: float = 0.05) -> tuple[float, float]:
-    """The bounds T with an error of at most (1 + ``excess``) times the best; an interval, by convexity.
+    """Return the bounds T with an error of at most (1 + ``excess``) times the best; an interval, by convexity.
 
     Whole bounds end at the largest total: beyond it a cap on rows cuts nothing.
     """

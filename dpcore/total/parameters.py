@@ -131,7 +131,7 @@ class TotalParameters(Parameters):
                 problems.add(f"lower must not lie above upper; got {low} and {high}")
 
     def problem(self, amounts: Amounts) -> TotalProblem:
-        """The question on given totals; a bound on rows is whole."""
+        """Return the question on given totals; a bound on rows is whole."""
         whole = self.summed is Summed.ROWS
         return TotalProblem(amounts, self.epsilon, self.mechanism, self.delta, self.measure, whole)
 
@@ -154,7 +154,7 @@ class UserTotals:
 
 
 def user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
-    """What every user holds of the data set.
+    """Return what every user holds of the data set.
 
     Negative values are fine as long as no user's total is negative: only totals are bounded.
     """

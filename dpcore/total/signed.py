@@ -51,7 +51,7 @@ def clipped_sum(
     mechanism: NoiseKind = NoiseKind.LAPLACE,
     delta: float | None = None,
 ) -> ClippedSum:
-    """What clipping every total to [L, U] costs.
+    """Return what clipping every total to [L, U] costs.
 
     Args:
         totals: One total per user, of either sign, shape (num_users,).
@@ -112,7 +112,7 @@ def symmetric_errors(
     mechanism: NoiseKind = NoiseKind.LAPLACE,
     delta: float | None = None,
 ) -> nonnegative.TotalErrors:
-    """What clipping to [-T, T] costs, for many T at once.
+    """Return what clipping to [-T, T] costs, for many T at once.
 
     Args:
         totals: One total per user, of either sign, shape (num_users,).
@@ -140,7 +140,7 @@ def symmetric_errors(
 
 
 def lacking(totals: npt.ArrayLike, bounds: npt.ArrayLike) -> FloatArray:
-    """What the sum of totals clipped to [-T, T] lacks of the sum, for many T; below 0 where it is too large.
+    """Return what the sum of totals clipped to [-T, T] lacks of the sum, for many T; below 0 where it is too large.
 
     Args:
         totals: One total per user, of either sign, shape (num_users,).

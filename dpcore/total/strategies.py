@@ -37,7 +37,7 @@ class Strategy:
 
     @property
     def name(self) -> str:
-        """What a legend calls it."""
+        """Return what a legend calls it."""
         if self.share is None:
             return "best bound"
         return "median" if self.share == 0.5 else f"{wording.entered(100.0 * self.share)} % quantile"
@@ -100,7 +100,7 @@ def _checked(problem: TotalProblem, epsilons: npt.ArrayLike, strategies: Sequenc
 
 
 def _bounds(problems: Sequence[TotalProblem], strategies: Sequence[Strategy]) -> FloatArray:
-    """T of every strategy (rows) for every problem (columns); the problems differ in epsilon only."""
+    """Return T of every strategy (rows) for every problem (columns); the problems differ in epsilon only."""
     bounds = np.empty((len(strategies), len(problems)))
     for row, strategy in zip(bounds, strategies, strict=True):
         if strategy.share is None:
@@ -115,7 +115,7 @@ def strategy_curves(
     epsilons: npt.ArrayLike,
     strategies: Sequence[Strategy] = (BEST, MEDIAN, NINETY_FIVE),
 ) -> StrategyCurves:
-    """Exact relative error of each strategy against epsilon.
+    """Return the exact relative error of each strategy against epsilon.
 
     Args:
         problem: The question; its epsilon is replaced by each of ``epsilons``.

@@ -41,15 +41,15 @@ class LearningFound:
     curves: Mapping[str, FloatArray]
 
     def fraction(self, cap: float) -> float:
-        """tau_0 of a cap in rows per user; above all rows together it stays 1."""
+        """Return tau_0 of a cap in rows per user; above all rows together it stays 1."""
         return min(cap / float(self.problem.histogram.num_rows), 1.0)
 
     def parts_at(self, cap: float) -> ErrorParts:
-        """The bound in its parts at one cap, in rows per user."""
+        """Return the bound in its parts at one cap, in rows per user."""
         return optimal_cap.error_parts(self.problem, self.fraction(cap))
 
     def bound_at(self, cap: float) -> float:
-        """The bound at one cap, in rows per user."""
+        """Return the bound at one cap, in rows per user."""
         return float(self.parts_at(cap).total)
 
 
@@ -70,7 +70,7 @@ NOT_COMPARED = NOT_ABOUT_DATA
 
 
 def against_epsilon(data: Dataset, parameters: LearningParameters) -> BoundComparison:
-    """The best cap and its bound on the excess risk at any epsilon."""
+    """Return the best cap and its bound on the excess risk at any epsilon."""
     problem, rows = parameters.problem(data.histogram), float(data.histogram.num_rows)
 
     def best(epsilon: float) -> tuple[float, float]:
@@ -93,7 +93,7 @@ def against_epsilon(data: Dataset, parameters: LearningParameters) -> BoundCompa
 
 
 def rivals(problem: BiasProblem) -> dict[BiasTerm, LearningCap]:
-    """The best cap under every bound on the bias."""
+    """Return the best cap under every bound on the bias."""
     return {term: optimal_cap.best_cap(replace(problem, bias=term)) for term in BiasTerm}
 
 

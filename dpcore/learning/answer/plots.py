@@ -35,7 +35,7 @@ MARKED = (("Best bound", Style.CAP, "diamond"), ("Your own bound", Style.ENTERED
 
 
 def bound(found: LearningFound, data: Dataset, own_cap: int | None) -> Plot:
-    """The main figure: the bound over the cap, in its parts, with the best cap and the person's own."""
+    """Return the main figure: the bound over the cap, in its parts, with the best cap and the person's own."""
     best = found.choice
     items: list[Item] = [Curve("Excess risk, all three", "cap_rows", "bound", Style.TOTAL), *CURVES, NOTHING]
     if found.within[0] < found.within[1]:

@@ -118,7 +118,7 @@ def drawn_fractions(rows: int) -> FloatArray:
 
 
 def cost_columns(found: PopulationFound) -> dict[str, FloatArray]:
-    """What figure 3 draws, as columns, without the simulation."""
+    """Return what figure 3 draws, as columns, without the simulation."""
     return {
         "tau_0": found.fractions,
         "expected_kept_share": found.statistics.kept_share,
@@ -133,7 +133,7 @@ def cost_columns(found: PopulationFound) -> dict[str, FloatArray]:
 
 
 def simulated_columns(found: PopulationFound, simulated: Simulated) -> dict[str, FloatArray]:
-    """The simulated points as columns."""
+    """Return the simulated points as columns."""
     here = found.parameters.population(found.parameters.population_rows)
     parts = population.simulated_error_parts(here, simulated.fractions, simulated.draws)
     return {
@@ -145,12 +145,12 @@ def simulated_columns(found: PopulationFound, simulated: Simulated) -> dict[str,
 
 
 def no_best(choice: LearningCap, smallest: float) -> bool:
-    """Whether ever smaller caps are ever better, as far as was searched."""
+    """Return True if ever smaller caps are ever better, as far as was searched."""
     return choice.fraction <= smallest
 
 
 def best_sentence(found: PopulationFound) -> str:
-    """The optimum in words."""
+    """Return the optimum in words."""
     best, here = found.best, found.parameters.population(found.parameters.population_rows)
     if no_best(best, here.smallest_fraction):
         return (
@@ -166,7 +166,7 @@ def best_sentence(found: PopulationFound) -> str:
 
 
 def family_rows(found: PopulationFound) -> list[dict[str, str]]:
-    """Users capped at the optimum for several alpha, in the limit of many rows."""
+    """Return the users capped at the optimum for several alpha, in the limit of many rows."""
     smallest = found.parameters.population(None).smallest_fraction
     rows = []
     for alpha, own, paper in zip(FAMILY, found.family, found.family_in_paper, strict=True):
@@ -184,7 +184,7 @@ def family_rows(found: PopulationFound) -> list[dict[str, str]]:
 def cost_over_rows_columns(
     cost: population.CostOfPrivacy, parameters: learning.LearningParameters
 ) -> dict[str, FloatArray]:
-    """The smallest bias plus privacy noise at each n, as columns."""
+    """Return the smallest bias plus privacy noise at each n, as columns."""
     rows = np.asarray(cost.num_rows, dtype=np.float64)
     return {
         "num_rows": rows,
@@ -205,12 +205,12 @@ def _finite(rows: FloatArray, parameters: learning.LearningParameters) -> FloatA
 
 
 def floor_vanishes(cost: population.CostOfPrivacy, parameters: learning.LearningParameters) -> bool:
-    """Whether the floor is 0, users being alike."""
+    """Return True if the floor is 0, users being alike."""
     return cost.limit.bias == 0.0 and no_best(cost.limit, parameters.population(None).smallest_fraction)
 
 
 def cost_over_rows_sentence(cost: population.CostOfPrivacy, parameters: learning.LearningParameters) -> str:
-    """The takeaway, and why."""
+    """Return the takeaway, and why."""
     if not cost.best:
         return "Stopped before the first n was done."
     first, last = cost.best[0], cost.best[-1]

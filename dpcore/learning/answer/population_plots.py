@@ -128,7 +128,7 @@ def capped(found: PopulationFound, simulated: Simulated | None) -> Plot:
 
 
 def cost_over_rows(of: population.CostOfPrivacy, parameters: LearningParameters) -> Plot:
-    """The smallest bias plus privacy noise over n, beside what falls to zero."""
+    """Return the smallest bias plus privacy noise over n, beside what falls to zero."""
     columns = cost_over_rows_columns(of, parameters)
     curves = (
         Curve("Smallest sum: cost of privacy", "num_rows", "smallest_sum", Style.TOTAL, symbol="circle"),

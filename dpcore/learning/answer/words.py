@@ -19,12 +19,12 @@ from dpcore.learning.error_bound import ErrorParts, LearningCap
 
 
 def headline(found: LearningFound) -> str:
-    """What to do."""
+    """Say what to do."""
     return f"Keep at most {wording.counted(found.choice.max_contributions, 'row')} of each user."
 
 
 def numbers(found: LearningFound) -> tuple[Number, ...]:
-    """The best cap, the bound on the excess risk there, and what it is made of."""
+    """Return the best cap, the bound on the excess risk there, and what it is made of."""
     choice = found.choice
     cap, total, share = choice.max_contributions, choice.total, choice.fraction
     largest = f"({_largest_part(choice)})" if total > 0.0 else ""
@@ -46,7 +46,7 @@ def numbers(found: LearningFound) -> tuple[Number, ...]:
 
 
 def facts(found: LearningFound, own_cap: int | None) -> dict[str, str]:
-    """What stands behind the choice, a sentence each."""
+    """Say what stands behind the choice, a sentence each."""
     said = {
         "Half or double": _half_or_double(found),
         "Who is affected": _who(found),
@@ -88,7 +88,7 @@ def _largest_part(choice: LearningCap) -> str:
 
 
 def error_parts(found: LearningFound) -> tuple[ErrorPart, ...]:
-    """What the excess risk at the best bound consists of; the parts add up to it."""
+    """Say what the excess risk at the best bound consists of; the parts add up to it."""
     return build_error_parts(_parts(found.choice), wording.number)
 
 
@@ -99,7 +99,7 @@ LEAKS = (
 
 
 def detail(found: LearningFound, dataset: Dataset) -> str:
-    """What changes how the headline is to be read; empty where nothing does."""
+    """Say what changes how the headline is to be read; empty where nothing does."""
     choice, settings = found.choice, found.problem
     sentences = []
     if choice.total >= 1.0:
@@ -194,7 +194,7 @@ def _own_cap(found: LearningFound, cap: int) -> str:
 
 
 def what_is_used(parameters: LearningParameters) -> str:
-    """How the bias and the privacy noise are bounded, with the formulae."""
+    """Say how the bias and the privacy noise are bounded, with the formulae."""
     term, privacy = parameters.bias, parameters.privacy
     factor = privacy.constant * math.log(3.0 / parameters.failure_probability) ** privacy.log_power
     form = f"F = {wording.number(factor)} {_power(privacy.power)}"
@@ -216,7 +216,7 @@ def _power(power: float) -> str:
 def rival_rows(
     found: LearningFound, others: Mapping[BiasTerm, LearningCap], own_cap: int | None
 ) -> list[dict[str, str]]:
-    """The table of all bounds on the bias, one entry per bound, each twice as in theorem 1."""
+    """Return the table of all bounds on the bias, one entry per bound, each twice as in theorem 1."""
     at_best = optimal_cap.bias_terms(found.problem, found.choice.fraction)
     at_own = optimal_cap.bias_terms(found.problem, found.fraction(own_cap)) if own_cap is not None else {}
     rows = []
@@ -253,7 +253,7 @@ def _bound(value: float) -> str:
 
 
 def files(label: str) -> str:
-    """What the files of the curves and of the choice hold."""
+    """Say what the files of the curves and of the choice hold."""
     return (
         "**Choice** holds the question, the best bound, what each part contributes, and the proof. **Curves** hold "
         "the excess risk in its parts and every limit on the bias, twice, one line per bound; what does not apply "

@@ -26,7 +26,7 @@ from dpcore.mean.user_effects import bounded_mean
 
 
 def build_answer(data: Dataset, parameters: MeanParameters, found: MeanFound | None = None) -> Answer:
-    """The best bound on rows per user for a mean, and the best smooth weights.
+    """Return the best bound on rows per user for a mean, and the best smooth weights.
 
     Args:
         data: How many rows users have; values, where there are some, give the variance that is asked for from them.
@@ -76,7 +76,7 @@ def build_answer(data: Dataset, parameters: MeanParameters, found: MeanFound | N
 
 
 def setting(found: MeanFound, data: Dataset, parameters: MeanParameters) -> ReleaseSetting:
-    """What the release is that the bound is for, with what is known of its values."""
+    """Return what the release is that the bound is for, with what is known of its values."""
     problem, width = found.problem, parameters.value_bound
     read = found.clamped is not None and words.looks(parameters)
     around = problem.value_mean if isinstance(problem, private_counts.PrivateCountsProblem) else None
@@ -97,7 +97,7 @@ def setting(found: MeanFound, data: Dataset, parameters: MeanParameters) -> Rele
 
 
 def _weights_csv(found: MeanFound, data: Dataset) -> str:
-    """Weights per size for both choices, in the form of the setting."""
+    """Return the weights per size for both choices, in the form of the setting."""
     arguments = (found.smooth.threshold, found.cap.max_contributions, data.provenance)
     if isinstance(found.problem, private_counts.PrivateCountsProblem):
         return files.pair_weights_csv(found.problem, *arguments)
@@ -141,7 +141,7 @@ def whatever(found: MeanFound) -> Whatever | None:
 
 
 def _number_beside(found: MeanFound, most: Whatever | None) -> tuple[Number, ...]:
-    """The one number that stands beside the error."""
+    """Return the one number that stands beside the error."""
     if most is None:
         return ()
     about = "The root mean square error of the best bound is at most this, whatever the values in [L, U]. No forecast."
@@ -160,7 +160,7 @@ def _number_beside(found: MeanFound, most: Whatever | None) -> tuple[Number, ...
 
 
 def _facts_beside(found: MeanFound, most: Whatever | None) -> dict[str, str]:
-    """The same in words, and what the mean over users takes."""
+    """Return the same in words, and what the mean over users takes."""
     said = {}
     if most is not None:
         cap, smooth, least = (wording.number(error) for error in (most.cap, most.smooth, most.least))
@@ -222,7 +222,7 @@ def over_users(found: MeanFound) -> float:
 
 
 def over_users_words(found: MeanFound) -> str:
-    """What is released for the mean over users, and its error."""
+    """Return what is released for the mean over users, and its error."""
     error = wording.number(over_users(found))
     return (
         f"one value per user, the mean of the user's rows: nothing is left out, and the error is {error}, all of it "

@@ -70,28 +70,28 @@ class MeanFound:
 
     @cached_property
     def clamped(self) -> Clamped | None:
-        """The values forced into [L, U], per user; None where the data have none."""
+        """Return the values forced into [L, U], per user, or None if the data have none."""
         return None if self.read is None else self.read.clamped
 
     @cached_property
     def within(self) -> tuple[int, int]:
-        """The stretch that holds the best cap."""
+        """Return the stretch that holds the best cap."""
         low, high = holding(self.stretches, self.cap.max_contributions)
         return int(low), int(high)
 
     @cached_property
     def of_table(self) -> bool:
-        """Whether the error is that about the mean of this very table."""
+        """Return True if the error is that about the mean of this very table."""
         return self.problem.target is mean.Target.TABLE
 
     @cached_property
     def private_counts(self) -> bool:
-        """Whether contribution counts are private too; all errors are then delta-method approximations."""
+        """Return True if contribution counts are private too; all errors are then delta-method approximations."""
         return self.usual is not None
 
     @cached_property
     def error_name(self) -> str:
-        """What the error is called within a sentence: a standard error covers no shift."""
+        """Return what the error is called within a sentence: a standard error covers no shift."""
         return "error" if self.of_table else "standard error"
 
     def standard_errors(self, caps: Sequence[float]) -> list[float]:
@@ -100,7 +100,7 @@ class MeanFound:
 
 
 def read_values(data: Dataset, parameters: mean.MeanParameters) -> ReadValues | None:
-    """What the values say, forced into [L, U]; None where the data have none."""
+    """Return what the values say, forced into [L, U], or None if the data have none."""
     return ReadValues.of(data, parameters.lower, parameters.upper)
 
 
@@ -145,7 +145,7 @@ NOT_COMPARED = ("own_cap",)
 
 
 def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> BoundComparison:
-    """The best cap and its error at any epsilon."""
+    """Return the best cap and its error at any epsilon."""
     values = read_values(data, parameters)
     problem = parameters.problem(data.histogram, read=values)
 
@@ -170,13 +170,13 @@ def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> BoundComp
 
 
 def bound_limits(histogram: ContributionHistogram) -> tuple[float, float]:
-    """(from, to) of the bound's axis: the smallest and the largest size."""
+    """Return (from, to) of the bound's axis: the smallest and the largest size."""
     low, high = float(histogram.min_size), float(histogram.max_size)
     return low, max(high, 2.0 * low)
 
 
 def offered_errors(histogram: ContributionHistogram, value_bound: float) -> tuple[float, float]:
-    """(from, to) that the error's axis offers: no best point at any epsilon and sigma^2 lies outside."""
+    """Return (from, to) that the error's axis offers: no best point at any epsilon and sigma^2 lies outside."""
     least_epsilon, most_epsilon = EPSILON_RANGE
     # Without sampling error every user weighs the same, and noise is all there is.
     low = math.sqrt(2.0) * value_bound / (most_epsilon * histogram.num_users)
@@ -184,7 +184,7 @@ def offered_errors(histogram: ContributionHistogram, value_bound: float) -> tupl
 
 
 def _unbounded(histogram: ContributionHistogram, value_bound: float, epsilon: float) -> float:
-    """The standard error where all rows are kept and values vary as much as they can: claim 2 of the paper."""
+    """Return the standard error where all rows are kept and values vary as much as they can: claim 2 of the paper."""
     weight = histogram.max_size / histogram.num_rows
     return math.hypot(
         value_bound / 2.0 / math.sqrt(histogram.num_rows), math.sqrt(2.0) * value_bound / epsilon * weight
@@ -192,6 +192,6 @@ def _unbounded(histogram: ContributionHistogram, value_bound: float, epsilon: fl
 
 
 def weight_limits(histogram: ContributionHistogram) -> tuple[float, float]:
-    """(from, to) of the axis of row weights, relative to 1 / n: no bound in [s_1, s_m] leads outside."""
+    """Return (from, to) of the axis of row weights, relative to 1 / n: no bound in [s_1, s_m] leads outside."""
     mean_size = histogram.num_rows / histogram.num_users
     return mean_size / histogram.max_size / 1.5, 1.5 * mean_size / histogram.min_size

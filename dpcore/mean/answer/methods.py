@@ -11,7 +11,7 @@ from dpcore.mean.answer.found import MeanFound
 
 
 def methods(found: MeanFound, data: Dataset, parameters: mean.MeanParameters) -> Methods:
-    """The best cap and its standard error."""
+    """Return the best cap and its standard error."""
     private = found.private_counts
     relation = Neighbours.ADD_OR_REMOVE_USER if private else Neighbours.REPLACE_VALUES
     interval = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}]"

@@ -24,7 +24,7 @@ from dpcore.mean.user_effects import Clamped, bounded_mean
 
 
 def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
-    """The main figure: error against the bound, both methods, each split into its parts."""
+    """Return the main figure: error against the bound, both methods, each split into its parts."""
     h, cap, smooth = found.bounds, found.cap, found.smooth
     whole = found.error_name
     columns: dict[str, FloatArray] = {}
@@ -94,7 +94,7 @@ REACH = 5.0
 
 
 def _parts(found: MeanFound) -> tuple[PartColumn, ...]:
-    """What the error of a bound consists of."""
+    """Return what the error of a bound consists of."""
     columns = {SAMPLING: "cap_sampling_error", NOISE: "cap_privacy_noise"}
     if found.problem.table is not None:
         columns = {BIAS: "cap_shift"} | columns
@@ -102,7 +102,7 @@ def _parts(found: MeanFound) -> tuple[PartColumn, ...]:
 
 
 def _handle(found: MeanFound, own_cap: int | None, of_cap: tuple[PartColumn, ...]) -> Handle:
-    """The bound by hand: whose rows it cuts, and what releases it gives, by the model of the error alone."""
+    """Return the bound by hand: whose rows it cuts, and what releases it gives, by the model of the error alone."""
     histogram = found.problem.histogram
     return Handle(
         "Bound",
@@ -126,7 +126,7 @@ def _handle(found: MeanFound, own_cap: int | None, of_cap: tuple[PartColumn, ...
 
 
 def weights(found: MeanFound, data: Dataset) -> Plot:
-    """How much a row counts, depending on how many rows its user has, relative to an unbounded mean's 1 / n."""
+    """Return how much a row counts, depending on how many rows its user has, relative to an unbounded mean's 1 / n."""
     histogram, h = found.problem.histogram, found.cap.max_contributions
     sizes, equal = choose_curve_bounds(histogram), 1.0 / histogram.num_rows
     kept_share = np.minimum(sizes, h) / sizes / float(histogram.kept_rows(h))
@@ -152,7 +152,7 @@ def weights(found: MeanFound, data: Dataset) -> Plot:
 
 
 def shift(found: MeanFound, data: Dataset, clamped: Clamped) -> Plot:
-    """How far the bound moves the mean itself, because users differ, beside the standard error."""
+    """Return how far the bound moves the mean itself, because users differ, beside the standard error."""
     histogram, value_bound = found.problem.histogram, found.problem.value_bound
     read = found.problem.table is not None
     moved = bounded_mean(clamped, found.bounds) - clamped.mean
@@ -185,7 +185,7 @@ def shift(found: MeanFound, data: Dataset, clamped: Clamped) -> Plot:
 
 
 def on_same_bounds(plot: Plot, main: Plot) -> Plot:
-    """A plot over the bound on the horizontal axis that the main figure has just now."""
+    """Return a plot over the bound on the horizontal axis that the main figure has just now."""
     return replace(plot, x=replace(plot.x, limits=main.x.limits))
 
 
@@ -195,12 +195,12 @@ def _bounds(found: MeanFound) -> tuple[float, float]:
 
 
 def _bands(found: MeanFound) -> list[tuple[int, int]]:
-    """The stretches that are drawn: those of more than one bound, the best one's first, and not too many."""
+    """Return the stretches that are drawn: those of more than one bound, the best one's first, and not too many."""
     wide = [one for one in found.stretches if one[0] < one[1]]
     return sorted(wide, key=lambda one: one != found.within)[:MOST_STRETCHES]
 
 
 def labelled(columns: Mapping[str, npt.ArrayLike], private_counts: bool) -> dict[str, npt.ArrayLike]:
-    """The columns with one more that says which setting the numbers are for."""
+    """Return the columns with one more that says which setting the numbers are for."""
     words = "private too" if private_counts else "public"
     return {**columns, "contribution_counts": np.full(len(np.asarray(next(iter(columns.values())))), words)}

@@ -60,18 +60,18 @@ class Ranges:
 
     @property
     def now(self) -> RangeParts:
-        """The error of the range in use, in its parts."""
+        """Return the error of the range in use, in its parts."""
         return self.of.parts(self.lower, self.upper)
 
     @property
     def users_beyond(self) -> float:
-        """How many users at the bound weigh as much as the rows above the U of the best range."""
+        """Return how many users at the bound weigh as much as the rows above the U of the best range."""
         largest = self.of.noise * self.of.problem.epsilon / math.sqrt(2.0)
         return self.of.weight_above(self.both.upper - self.of.problem.mean) / largest
 
 
 def offered(data: Dataset) -> bool:
-    """Whether there are values, not all the same, whose squares are numbers."""
+    """Return True if there are values, not all the same, whose squares are numbers."""
     if data.values is None:
         return False
     low, high = float(data.values.values.min()), float(data.values.values.max())
@@ -79,7 +79,7 @@ def offered(data: Dataset) -> bool:
 
 
 def ranges(data: Dataset, found: MeanFound, parameters: MeanParameters) -> Ranges:
-    """The best ranges at the bound of the best smooth weights, for data on which they are `offered`."""
+    """Return the best ranges at the bound of the best smooth weights, for data on which they are `offered`."""
     assert data.values is not None
     problem = ValueRangeProblem(data.values, parameters.epsilon)
     of, known = Weighted(problem, max(found.smooth.threshold, 1.0)), None
@@ -110,7 +110,7 @@ def usable(problem: ValueRangeProblem, choice: RangeChoice) -> bool:
 
 
 def rounded(choice: RangeChoice) -> tuple[float, float]:
-    """The range with ends rounded outward, to a hundredth of its width or somewhat more."""
+    """Return the range with ends rounded outward, to a hundredth of its width or somewhat more."""
     step = 10.0 ** math.floor(math.log10(choice.upper - choice.lower) - 2.0)
     low, high = math.floor(choice.lower / step) * step, math.ceil(choice.upper / step) * step
     # A multiple of 0.01 has digits behind the second only by rounding.
@@ -119,7 +119,7 @@ def rounded(choice: RangeChoice) -> tuple[float, float]:
 
 
 def over_upper(found: Ranges, data: Dataset) -> Plot:
-    """The error over U at the L in use."""
+    """Return the error over U at the L in use."""
     least = max(found.lower, float(np.median(found.of.problem.values.values)))
     most = max(float(found.of.problem.values.values.max()), found.upper)
     most = max(most, found.lower + 1e-9 * max(abs(found.lower), 1.0))
@@ -137,7 +137,7 @@ def over_upper(found: Ranges, data: Dataset) -> Plot:
 
 
 def over_lower(found: Ranges, data: Dataset) -> Plot:
-    """The error over L at the U in use."""
+    """Return the error over L at the U in use."""
     of = found.of.problem.values.values
     # The same seen from above: distances from U.
     most = max(found.upper - min(float(of.min()), found.lower), 1e-9 * max(abs(found.upper), 1.0))
@@ -215,7 +215,7 @@ def _limits(ends: FloatArray) -> tuple[float, float]:
 
 
 def table(found: Ranges, joint: RangeChoice | None) -> dict[str, list[object]]:
-    """The range in use beside the best ones, a line each."""
+    """Return the range in use beside the best ones, a line each."""
     now = found.now
     entered = RangeChoice(
         found.lower,
@@ -248,7 +248,7 @@ def table(found: Ranges, joint: RangeChoice | None) -> dict[str, list[object]]:
 
 
 def words(found: Ranges, joint: RangeChoice | None) -> list[str]:
-    """What the range costs, the rule of equal tails, and what is proved; a sentence or two each."""
+    """Return what the range costs, the rule of equal tails, and what is proved; a sentence or two each."""
     of, number = found.of, wording.number
     now = found.now
     said = [

@@ -19,7 +19,7 @@ from dpcore.mean.user_effects import bounded_mean
 
 
 def headline(found: MeanFound) -> str:
-    """What to do."""
+    """Say what to do."""
     return f"Keep at most {wording.counted(found.cap.max_contributions, 'row')} of each user."
 
 
@@ -28,7 +28,7 @@ CLEAR_SLOPE = 3.0
 
 
 def numbers(found: MeanFound) -> tuple[Number, ...]:
-    """Both choices, each with its error."""
+    """Return both choices, each with its error."""
     cap, smooth, name = found.cap, found.smooth, found.error_name
     about = _STANDARD_ERROR
     if found.of_table:
@@ -54,7 +54,7 @@ SMOOTH_BOUND = "Bound of the smooth weights"
 
 
 def error_parts(found: MeanFound) -> tuple[ErrorPart, ...]:
-    """What the error of the best bound consists of; the squares of the parts add up to its square."""
+    """Say what the error of the best bound consists of; the squares of the parts add up to its square."""
     cap = found.cap
     drawn, added = math.sqrt(cap.sampling_variance), math.sqrt(cap.privacy_variance)
     shift = {BIAS: abs(cap.shift)} if found.problem.table is not None else {}
@@ -63,7 +63,7 @@ def error_parts(found: MeanFound) -> tuple[ErrorPart, ...]:
 
 
 def facts(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) -> dict[str, str]:
-    """What stands behind the choice, a sentence each."""
+    """Say what stands behind the choice, a sentence each."""
     cap, histogram = found.cap, found.problem.histogram
     h = cap.max_contributions
     affected = histogram.users_above(h)
@@ -134,7 +134,7 @@ PRIVATE_COUNTS = "Counts are **private too**."
 
 
 def _noise_share(found: MeanFound) -> float:
-    """The larger noise on the sum of weights, of both choices; only where counts are private."""
+    """Return the larger noise on the sum of weights, of both choices; only where counts are private."""
     assert isinstance(found.problem, private_counts.PrivateCountsProblem)
     return max(
         found.problem.noise_share(found.cap.max_contributions),
@@ -154,7 +154,7 @@ def _against_usual(found: MeanFound, usual: UsualRoute) -> str:
 
 
 def detail(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) -> str:
-    """What changes how the headline is to be read, most important first; empty where nothing does."""
+    """Say what changes how the headline is to be read, most important first; empty where nothing does."""
     said, clamped = [], found.clamped
     if clamped is not None:
         values = OutsideCounts(clamped.num_below, clamped.num_above, found.problem.histogram.num_rows)
@@ -186,13 +186,13 @@ def detail(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) 
 
 
 def looks(parameters: mean.MeanParameters) -> bool:
-    """Whether anything is read off the values, where there are some."""
+    """Return True if anything is read off the values, where there are some."""
     wanted = parameters.variance_source is mean.VarianceSource.FROM_VALUES
     return wanted or parameters.likeness is mean.Likeness.FROM_VALUES
 
 
 def _without_the_look(found: MeanFound, parameters: mean.MeanParameters) -> list[str]:
-    """The best bound where counts are private and no values are looked at; nothing where it is so."""
+    """Return the best bound where counts are private and no values are looked at; nothing where it is so."""
     read = looks(parameters) and found.clamped is not None
     if found.private_counts and not read:
         return []
@@ -241,7 +241,7 @@ def _which_mean(found: MeanFound, parameters: mean.MeanParameters) -> list[str]:
 
 
 def _about_users(found: MeanFound, parameters: mean.MeanParameters) -> dict[str, str]:
-    """What is known or assumed of users, by name."""
+    """Say what is known or assumed of users, by name."""
     said: dict[str, str] = {}
     problem, read = found.problem, found.read
     if read is not None and problem.table is not None:
@@ -265,7 +265,7 @@ def _about_users(found: MeanFound, parameters: mean.MeanParameters) -> dict[str,
 
 
 def share_sentence(read: ReadValues) -> str:
-    """How much of the variance lies between users, with its interval."""
+    """Say how much of the variance lies between users, with its interval."""
     share = read.share
     if math.isnan(share.estimate):
         return "How much users differ cannot be told: nobody has two rows, or there is only one user."
@@ -279,7 +279,7 @@ def share_sentence(read: ReadValues) -> str:
 
 
 def _stretches(found: MeanFound) -> str:
-    """All stretches of good bounds, or how many there are beside the one of the best."""
+    """Return all stretches of good bounds, or how many there are beside the one of the best."""
     if len(found.stretches) > MOST_STRETCHES:
         several = wording.number(len(found.stretches))
         return f"{several} stretches of bounds stay within 5{wording.PERCENT} of the best error"
@@ -340,7 +340,7 @@ def _half_or_double(found: MeanFound) -> str:
 
 
 def hidden(found: MeanFound, read: ReadValues) -> tuple[str, ...]:
-    """What the values say of users who differ, and how far the bounds move the mean, in words."""
+    """Say what the values say of users who differ, and how far the bounds move the mean, in words."""
     plain, shifts = read.clamped.mean, []
     for name, bound, choice in (
         ("bounded", float(found.cap.max_contributions), found.cap),
@@ -361,7 +361,7 @@ def hidden(found: MeanFound, read: ReadValues) -> tuple[str, ...]:
 
 
 def files(found: MeanFound) -> str:
-    """What the files of weights and of the choice hold."""
+    """Say what the files of weights and of the choice hold."""
     counts = "private too" if found.private_counts else "public"
     if found.private_counts:
         sums = (

@@ -24,7 +24,7 @@ RELEASED = {
 
 
 def of_found(found: PerGroupFound, data: Dataset) -> CodeChoice | None:
-    """The best pair first, as the card says it; then the bounds on whole vectors."""
+    """Return the best pair first, as the card says it; then the bounds on whole vectors."""
     asked = found.parameters
     if asked.selection.private:  # The programs release every group of a public list.
         return None
@@ -68,7 +68,7 @@ def _pair(asked: PerGroupParameters, max_groups: int, amount: float) -> Form:
 
 
 def _vectors(found: PerGroupFound) -> list[Form]:
-    """One level and scaling, the better first."""
+    """Return one level and scaling, the better first."""
     chosen = sorted((x for x in (found.cap, found.radial) if x is not None), key=lambda x: x.error)
     released = RELEASED[found.parameters.statistic]
     return [

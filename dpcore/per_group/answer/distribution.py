@@ -42,12 +42,12 @@ class DistributionFound:
 
     @property
     def parameters(self) -> PerGroupParameters:
-        """What was asked."""
+        """Return what was asked."""
         return self.problem.parameters
 
     @property
     def bounded(self) -> Bounded:
-        """What the bounds cut. A user of k groups has k pairs."""
+        """Return what the bounds cut. A user of k groups has k pairs."""
         sizes = self.problem.sizes
         pairs = sizes.pairs.astype(np.float64)
         return Bounded(
@@ -57,7 +57,7 @@ class DistributionFound:
 
     @property
     def pair_error(self) -> float:
-        """Error of the pair, or of releasing nothing where that is better."""
+        """Return the error of the pair, or of releasing nothing where that is better."""
         return self.choice.error
 
 
@@ -90,7 +90,7 @@ def find(data: Dataset, parameters: PerGroupParameters) -> DistributionFound:
 
 
 def headline(of: DistributionFound) -> str:
-    """What to do."""
+    """Return what to do."""
     asked, choice = of.parameters, of.choice
     epsilon, groups = wording.entered(asked.epsilon), wording.counted(choice.max_groups, "group")
     if of.pair is None:
@@ -102,7 +102,7 @@ def headline(of: DistributionFound) -> str:
 
 
 def detail(of: DistributionFound) -> str:
-    """What is not known, and between which numbers the error is."""
+    """Return what is not known, and between which numbers the error is."""
     choice, known = of.choice, "**Only how pairs are distributed is known**, not which lie in which group."
     if choice.lower is None or choice.upper is None or of.pair is None:
         return known
@@ -111,7 +111,7 @@ def detail(of: DistributionFound) -> str:
 
 
 def numbers(of: DistributionFound) -> tuple[Number, ...]:
-    """The pair and its error."""
+    """Return the pair and its error."""
     asked, choice = of.parameters, of.choice
     return (
         Number(
@@ -124,12 +124,12 @@ def numbers(of: DistributionFound) -> tuple[Number, ...]:
 
 
 def facts(of: DistributionFound) -> dict[str, str]:
-    """What is approximate, and how the pair was found."""
+    """Return what is approximate, and how the pair was found."""
     return {"What is approximate": APPROXIMATE, "How it was found": of.choice.ended.split(". ")[0] + "."}
 
 
 def what_is_used(of: DistributionFound) -> str:
-    """What the answer was computed from."""
+    """Return what the answer was computed from."""
     pairs = wording.counted(int(of.problem.sizes.pairs.sum()), "pair")
     groups = wording.counted(of.problem.num_groups, "group")
     return f"{pairs} of a user and a group; {groups} of {wording.plain(of.label)} released."

@@ -82,7 +82,7 @@ class Bounded:
 
 
 def bounded(problem: PerGroupProblem) -> Bounded:
-    """What the bounds of a question on pairs cut."""
+    """Return what the bounds of a question on pairs cut."""
     groups, users = np.unique(problem.pairs.groups_per_user, return_counts=True)
     sizes = problem.pairs.rows if problem.parameters.statistic is Statistic.MEAN else problem.amounts
     amounts, pairs = np.unique(np.abs(sizes), return_counts=True)
@@ -94,31 +94,31 @@ class Mapped(Protocol):
 
     @property
     def parameters(self) -> PerGroupParameters:
-        """What was asked."""
+        """Return what was asked."""
 
     @property
     def map(self) -> ErrorMap:
-        """The error over both bounds."""
+        """Return the error over both bounds."""
 
     @property
     def pair(self) -> Pair | None:
-        """The best pair."""
+        """Return the best pair."""
 
     @property
     def tuner(self) -> Pair | None:
-        """The pair of PipelineDP's rule."""
+        """Return the pair of PipelineDP's rule."""
 
     @property
     def own(self) -> Pair | None:
-        """The person's own pair."""
+        """Return the person's own pair."""
 
     @property
     def pair_error(self) -> float:
-        """Error of the best pair, or of releasing nothing."""
+        """Return the error of the best pair, or of releasing nothing."""
 
     @property
     def bounded(self) -> Bounded:
-        """What the bounds cut."""
+        """Return what the bounds cut."""
 
 
 def _numbers(most: int, count: int, extra: list[int]) -> FloatArray:
@@ -130,7 +130,7 @@ def _numbers(most: int, count: int, extra: list[int]) -> FloatArray:
 def axes(
     problem: PerGroupProblem, pair: Pair | None, columns: int, rows: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Both bounds over their ranges, those of the pair among them."""
+    """Return both bounds over their ranges, those of the pair among them."""
     most, largest = int(problem.pairs.groups_per_user.max()), float(np.abs(problem.amounts).max())
     if problem.pairs.num_pairs > LARGE:
         rows //= 3
@@ -151,7 +151,7 @@ def row_by_row(
     pair: Pair | None,
     should_stop: ShouldStop,
 ) -> ErrorMap:
-    """The map row by row, that of the pair first; where it is stopped, as many as there are.
+    """Return the map row by row, that of the pair first; where it is stopped, as many as there are.
 
     ``row`` gives the errors, shape (columns,), or these with what sampling and noise add, shape (3, columns).
     """

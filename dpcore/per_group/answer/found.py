@@ -100,44 +100,44 @@ class PerGroupFound:
 
     @property
     def parameters(self) -> PerGroupParameters:
-        """What was asked."""
+        """Return what was asked."""
         return self.problem.parameters
 
     @property
     def num_groups(self) -> int:
-        """Groups of the public list, those without rows included."""
+        """Return the groups of the public list, those without rows included."""
         return self.problem.pairs.num_groups
 
     @property
     def is_mean(self) -> bool:
-        """Whether means are released."""
+        """Return True if means are released."""
         return self.parameters.statistic is Statistic.MEAN
 
     @property
     def scaled(self) -> VectorChoice | None:
-        """The better of cap and radial clip, where the theorem covers the statistic."""
+        """Return the better of cap and radial clip, where the theorem covers the statistic."""
         if self.cap is None or self.radial is None:
             return None
         return self.radial if self.radial.error < self.cap.error else self.cap
 
     @cached_property
     def bounded(self) -> Bounded:
-        """What the bounds cut."""
+        """Return what the bounds cut."""
         return error_map.bounded(self.problem)
 
     @cached_property
     def norm_curves(self) -> NormCurves:
-        """The error against the bound on whole vectors, where the theorem covers the statistic."""
+        """Return the error against the bound on whole vectors, where the theorem covers the statistic."""
         return norm_curves(self)
 
     @property
     def pair_error(self) -> float:
-        """Error of the best pair, or of releasing nothing where that is better."""
+        """Return the error of the best pair, or of releasing nothing where that is better."""
         return self.choice.error_of_nothing if self.pair is None else self.pair.error
 
     @property
     def saved(self) -> float:
-        """Share of the best pair's error that bounding whole vectors saves; 0 where it is not looked at."""
+        """Return the share of the best pair's error that bounding whole vectors saves; 0 where it is not looked at."""
         vector = self.scaled if self.selected is None else self.selected.vector
         return (
             0.0
@@ -146,7 +146,7 @@ class PerGroupFound:
         )
 
     def useful_from(self, errors: FloatArray) -> float | None:
-        """Least size from which every group's error is below 10 % of it; None where the largest is not."""
+        """Return the least size from which every group's error is below 10 % of it, or None if the largest is not."""
         order = np.argsort(-np.abs(self.sizes), kind="stable")
         size = np.abs(self.sizes)[order]
         good = (errors[order] < USEFUL * size) & (size > 0.0)
@@ -156,7 +156,7 @@ class PerGroupFound:
         return float(above[-1]) if above.size else None
 
     def useless(self, errors: FloatArray) -> int:
-        """Groups whose error is at least their size: publishing 0 would be as good."""
+        """Return the groups whose error is at least their size: publishing 0 would be as good."""
         return int(self.problem.pairs.times[errors >= np.abs(self.sizes)].sum())
 
 
@@ -178,7 +178,7 @@ NOT_COMPARED = ("own_groups", "own_amount")
 
 
 def against_epsilon(data: Dataset, parameters: PerGroupParameters) -> BoundComparison | str:
-    """The groups per user of the best pair, and its error, at any epsilon.
+    """Return the groups per user of the best pair, and its error, at any epsilon.
 
     Where groups are selected privately the page has curves over epsilon of its own, which tell what selection costs.
     """
@@ -323,7 +323,7 @@ def _errors_scaled(problem: PerGroupProblem, choice: VectorChoice) -> FloatArray
 def _find_selected(
     facet: Pairs, problem: PerGroupProblem, progress: Progress, should_stop: ShouldStop
 ) -> PerGroupFound:
-    """The same where groups are selected privately."""
+    """Return the same where groups are selected privately."""
     selection, asked = Selection(problem), problem.parameters
     num_pairs = problem.pairs.num_pairs
     most = int(min(max(SEARCHED // num_pairs, 60), 1_500))
@@ -396,7 +396,7 @@ class NormCurves:
 
 
 def norm_curves(view: PerGroupFound) -> NormCurves:
-    """Error against the bound on the norm, around the best ones."""
+    """Return the error against the bound on the norm, around the best ones."""
     assert view.cap is not None
     assert view.radial is not None
     problem = view.problem

@@ -87,7 +87,7 @@ def _dots(of: Mapped, parted: bool) -> Dots:
 
 
 def _magnitude(noise: NoiseKind) -> float:
-    """Mean magnitude of noise of standard deviation 1."""
+    """Return the mean magnitude of noise of standard deviation 1."""
     return noise.mean_magnitude / math.sqrt(noise.unit_variance)
 
 

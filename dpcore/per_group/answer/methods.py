@@ -24,7 +24,7 @@ STATISTICS = {
 
 
 def methods(view: PerGroupFound, data: Dataset) -> Methods:
-    """What the headline says: the best pair of bounds, or a bound on users' whole vectors, with its error."""
+    """Say what the headline says: the best pair of bounds, or a bound on users' whole vectors, with its error."""
     rule = (
         f"The bound was chosen to minimise the {OBJECTIVES[view.parameters.objective]}, averaged over the noise and "
         "the random choice of a user's groups."

@@ -35,7 +35,7 @@ SURVIVAL = (
 
 
 def over_both(of: Mapped, kind: Provenance, title: str = "Error over both bounds") -> Plot:
-    """The main figure: the error over both bounds with the marked pairs, or over the only one that there is."""
+    """Return the main figure: the error over both bounds with the marked pairs, or over the only one that there is."""
     whole, errors = of.map, of.map.errors
     marked = [
         (name, pair, look, symbol)
@@ -112,7 +112,7 @@ def _amount_unit(parameters: PerGroupParameters) -> str:
 
 
 def _across(name: str, unit: str, values: FloatArray, *more: float) -> Axis:
-    """An axis that holds all values."""
+    """Return an axis that holds all values."""
     low, high = min(float(values.min()), *more, np.inf), max(float(values.max()), *more, 0.0)
     number = "," if name in (L0, USERS) else ",.3~g"
     return Axis(name, unit, (low, max(high, low * 1.5)), number_format=number)
@@ -129,7 +129,7 @@ def _alt(of: Mapped) -> str:
 
 
 def over_norm(of: PerGroupFound, kind: Provenance) -> Plot:
-    """The error against the bound on the norm, for one level and for scaling, with the best pair as a line."""
+    """Return the error against the bound on the norm, for one level and for scaling, with the best pair as a line."""
     curves, scaled = of.norm_curves, of.scaled
     assert scaled is not None
     errors = np.r_[curves.cap, curves.radial, of.pair_error]
@@ -174,7 +174,7 @@ def _drawn(sizes: FloatArray | IntArray) -> IntArray:
 
 
 def of_groups(of: PerGroupFound, kind: Provenance) -> Plot:
-    """Every group's error against its size; below the line of 100 % a number says more than 0 does."""
+    """Return every group's error against its size; below the line of 100 % a number says more than 0 does."""
     shown = _drawn(np.abs(of.sizes))
     size = np.abs(of.sizes)[shown]
     by = np.ones(size.size) if of.is_mean else size
@@ -223,7 +223,7 @@ def of_groups(of: PerGroupFound, kind: Provenance) -> Plot:
 
 
 def survival(of: PerGroupFound, kind: Provenance) -> Plot:
-    """The probability that a group is released, against its users."""
+    """Return the probability that a group is released, against its users."""
     selected = of.selected
     assert selected is not None
     order = _drawn(selected.users)
@@ -251,7 +251,7 @@ def survival(of: PerGroupFound, kind: Provenance) -> Plot:
 
 
 def over_epsilon(of: PerGroupFound, kind: Provenance) -> tuple[Plot, Plot]:
-    """Groups released and the parts of the error, against epsilon."""
+    """Return the groups released and the parts of the error, against epsilon."""
     curves, columns = _budgets(of), dict[str, FloatArray]()
     released, parts = list[Item](), list[Item]()
     for name, short, curve, look, dash in curves:

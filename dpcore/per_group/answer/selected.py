@@ -95,7 +95,7 @@ def find(
 
 
 def _of_vector(selection: Selection, vector: SelectedVector, epsilon: float) -> SelectedGroups:
-    """What every group is worth where whole vectors are bounded, at some budget."""
+    """Return what every group is worth where whole vectors are bounded, at some budget."""
     problem = selection.problem
     missing = problem.per_group(problem.amounts - kept(problem, vector.rule, vector.max_norm))
     asked = selection.at(epsilon)
@@ -115,7 +115,7 @@ def _curve(problem: PerGroupProblem, epsilons: FloatArray, found: list[SelectedG
 
 
 def parts_of(problem: PerGroupProblem, groups: SelectedGroups) -> tuple[float, float]:
-    """What groups that are released, and those that are not, add to the error: both add up to it."""
+    """Return what groups that are released, and those that are not, add to the error: both add up to it."""
     squares = groups.mean_squares
     # The error is sum w s / d, with d the root of each group's s, or of all of them together.
     root = np.sqrt(squares) if problem.parameters.objective.rooted else problem.error(squares)

@@ -11,7 +11,7 @@ from dpcore.per_group.words import error_words
 
 
 def released(found: SelectedFound, groups: int) -> str:
-    """How many groups are released on average, a sentence; empty where none is."""
+    """Return how many groups are released on average, a sentence; empty where none is."""
     shown = [
         (name, wording.number(of.expected_groups))
         for name, of in (("the pair", found.pair), ("scaling", found.of_vector))
@@ -24,7 +24,7 @@ def released(found: SelectedFound, groups: int) -> str:
 
 
 def _budget(parameters: PerGroupParameters) -> str:
-    """How epsilon and delta are split, a sentence."""
+    """Say how epsilon and delta are split, a sentence."""
     noise = f"ε = {wording.entered(parameters.amount_epsilon)}"
     if parameters.delta is not None:
         noise += f" and δ = {wording.entered(parameters.delta)}"
@@ -36,7 +36,7 @@ def _budget(parameters: PerGroupParameters) -> str:
 
 
 def facts(view: PerGroupFound, found: SelectedFound) -> dict[str, str]:
-    """How the budget is split, what the error consists of, and what other ways keep, by name."""
+    """Say how the budget is split, what the error consists of, and what other ways keep, by name."""
     facts = {"Budget": _budget(view.parameters)}
     if found.pair is not None:
         kept, lost = parts_of(view.problem, found.pair)
@@ -63,7 +63,7 @@ def facts(view: PerGroupFound, found: SelectedFound) -> dict[str, str]:
 
 
 def survival_sentences(view: PerGroupFound) -> list[str]:
-    """How many groups are released, and which, in words."""
+    """Return how many groups are released, and which, in words."""
     assert view.selected is not None
     selected = view.selected
     ways = (

@@ -29,17 +29,17 @@ GROUPS_LEAK = (
 
 
 def amount(view: PerGroupFound, value: float) -> str:
-    """A bound on an amount with its unit."""
+    """Return a bound on an amount with its unit."""
     return words.amount_words(view.parameters, value)
 
 
 def error(view: PerGroupFound, value: float) -> str:
-    """An error with its unit."""
+    """Return an error with its unit."""
     return words.error_words(view.parameters, value)
 
 
 def pair_words(view: PerGroupFound) -> str:
-    """What the best pair does, an imperative."""
+    """Say what the best pair does, an imperative."""
     assert view.pair is not None
     groups = wording.counted(view.pair.max_groups, "group")
     if view.parameters.statistic is Statistic.USERS:
@@ -51,7 +51,7 @@ def pair_words(view: PerGroupFound) -> str:
 
 
 def headline(view: PerGroupFound) -> str:
-    """What to do, one sentence: the pair that libraries ask for, wherever there is one."""
+    """Say what to do, one sentence: the pair that libraries ask for, wherever there is one."""
     epsilon = wording.entered(view.parameters.epsilon)
     if view.pair is not None:
         return f"{pair_words(view)}."
@@ -68,7 +68,7 @@ def headline(view: PerGroupFound) -> str:
 
 
 def numbers(view: PerGroupFound) -> tuple[Number, ...]:
-    """The pair with its error, what is released of private groups, and what bounding whole vectors does."""
+    """Return the pair with its error, what is released of private groups, and what bounding whole vectors does."""
     pair, found = view.pair, []
     what = OBJECTIVES[view.parameters.objective]
     if pair is not None:
@@ -131,7 +131,7 @@ _NORM = (
 
 
 def error_parts(view: PerGroupFound) -> tuple[ErrorPart, ...]:
-    """What the error of the best pair consists of; the squares of the parts add up to its square."""
+    """Say what the error of the best pair consists of; the squares of the parts add up to its square."""
     if view.parts is None:
         return ()
     of = view.parts
@@ -141,7 +141,7 @@ def error_parts(view: PerGroupFound) -> tuple[ErrorPart, ...]:
 
 
 def detail(view: PerGroupFound, data: Dataset) -> str:
-    """What changes how the headline is to be read; empty where nothing does."""
+    """Say what changes how the headline is to be read; empty where nothing does."""
     said = []
     outside = _values_outside(view, data)
     if outside is not None and outside.exceeds_warning:
@@ -178,7 +178,7 @@ def _values_outside(view: PerGroupFound, data: Dataset) -> OutsideCounts | None:
 
 
 def _scaling(view: PerGroupFound) -> str:
-    """What bounding whole vectors would gain."""
+    """Say what bounding whole vectors would gain."""
     selected = None if view.selected is None else view.selected.vector
     scaled = view.scaled if selected is None else selected
     assert scaled is not None
@@ -202,7 +202,7 @@ def good_enough(view: PerGroupFound) -> str:
 
 
 def facts(view: PerGroupFound, data: Dataset) -> dict[str, str]:
-    """What stands behind the pair, by name."""
+    """Say what stands behind the pair, by name."""
     facts = {} if view.selected is None else selected_words.facts(view, view.selected)
     if view.parts is not None:
         parts, whole = view.parts, view.parts.total
@@ -251,7 +251,7 @@ def facts(view: PerGroupFound, data: Dataset) -> dict[str, str]:
 
 
 def chosen_privately(view: PerGroupFound, data: Dataset) -> str:
-    """What *Choose privately* has for this question, and what it has not."""
+    """Say what *Choose privately* has for this question, and what it has not."""
     asked = view.parameters
     if asked.statistic not in COVERED or asked.selection.private:
         return "no pair: one is drawn for counts and for sums of amounts of at least 0, on a public list of groups."
@@ -277,7 +277,7 @@ def chosen_privately(view: PerGroupFound, data: Dataset) -> str:
 
 
 def proofs(view: PerGroupFound) -> tuple[Proof, ...]:
-    """What is proved to be best."""
+    """Say what is proved to be best."""
     said = []
     if view.choice.certificate is not None:
         said.append(("Pair", view.choice.certificate, view.choice.ended))
@@ -289,7 +289,7 @@ def proofs(view: PerGroupFound) -> tuple[Proof, ...]:
 
 
 def what_is_used(view: PerGroupFound, data: Dataset) -> str:
-    """What the answer was computed from, and what is not proved."""
+    """Say what the answer was computed from, and what is not proved."""
     pairs = view.problem.pairs
     told = [
         f"{wording.counted(pairs.num_pairs, 'pair')} of a user and a group; "
@@ -337,7 +337,7 @@ def group_sentences(view: PerGroupFound) -> list[str]:
 
 
 def _users_who_differ(view: PerGroupFound) -> str:
-    """What is assumed of users, and what a group's mean as an estimate would need."""
+    """Say what is assumed of users, and what a group's mean as an estimate would need."""
     said = "nothing is assumed of them: the errors are those on these very data."
     if not view.is_mean:
         return said

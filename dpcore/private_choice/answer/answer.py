@@ -12,7 +12,7 @@ from dpcore.private_choice.parameters import PrivateParameters
 
 
 def build_answer(data: Dataset, parameters: PrivateParameters, found: PrivateFound | None = None) -> Answer:
-    """What it costs to choose a bound with an epsilon of its own, directly or on a private copy.
+    """Return what it costs to choose a bound with an epsilon of its own, directly or on a private copy.
 
     Nothing is drawn: `dpcore.private_choice.choice.choose` and `private_histogram.release_histogram` do that.
 
@@ -30,24 +30,24 @@ def build_answer(data: Dataset, parameters: PrivateParameters, found: PrivateFou
     Source: McSherry and Talwar 2007 for the draw; Epasto et al. 2020, section 3, and Amin et al. 2019, section 3, for
         what it aims at.
     """
-    of = find(data, parameters) if found is None else found
+    solution = find(data, parameters) if found is None else found
     return Answer(
-        headline=words.headline(of),
-        detail=words.detail(of),
-        numbers=words.numbers(of),
+        headline=words.headline(solution),
+        detail=words.detail(solution),
+        numbers=words.numbers(solution),
         assumptions=words.assumptions(data.disclosure, parameters),
         disclosure=data.provenance,
-        facts=words.facts(of),
+        facts=words.facts(solution),
         parameters=parameters,
-        solution=of,
+        solution=solution,
         plots={
-            "private-cost-epsilon": lambda: plots.over_epsilon(of),
+            "private-cost-epsilon": lambda: plots.over_epsilon(solution),
             "private-cost-users": lambda: plots.over_users(
-                of, comparison.direct_over_users(parameters, data.histogram), of.copies
+                solution, comparison.direct_over_users(parameters, data.histogram), solution.copies
             ),
             "private-leak": lambda: plots.leak(leak(data.histogram, parameters), data),
         },
-        make_methods=lambda: methods(of),
+        make_methods=lambda: methods(solution),
         setting=parameters.setting,
         # The number itself is drawn, and costs; here it is only said what that would cost.
         bound=lambda: None,

@@ -30,7 +30,7 @@ from dpcore.private_choice.release_bounds import Bounded
 
 
 def of_private(
-    drawn: PrivateChoice,
+    choice: PrivateChoice,
     wanted: Wanted | Bounded,
     epsilon: float,
     dataset: Dataset,
@@ -39,12 +39,12 @@ def of_private(
     range_drawn: ReleaseFacts | None = None,
     delta: float | None = None,
 ) -> CodeChoice | None:
-    """A number that was chosen privately; None where it has no program here.
+    """Return a number that was chosen privately, or None if it has no program here.
 
     That is a quantile of sizes, which bounds no release of its own, and the bound of a quantile (`redrawn`).
 
     Args:
-        drawn: The number with its label.
+        choice: The number with its label.
         wanted: What it is for.
         epsilon: Of the release that will use it.
         dataset: Gives the names of file and columns.
@@ -53,57 +53,57 @@ def of_private(
         range_drawn: What the draw of both guarantees, where they were drawn.
         delta: Of a sum or a count with Gaussian noise; None for Laplace noise.
     """
-    base = of_data(dataset) | {"disclosure": drawn.facts, "neighbours": drawn.facts.neighbours}
+    base = of_data(dataset) | {"disclosure": choice.facts, "neighbours": choice.facts.neighbours}
     ends = {"lower": lower, "upper": upper, "range_drawn": range_drawn}
     if wanted is Wanted.SMOOTH:
-        fields = {"threshold": drawn.value, **ends}
-        return forms(epsilon, base, [(smooth_form(drawn.value), Released.MEAN, fields)])
-    rows = {"max_rows": int(drawn.value)}
+        fields = {"threshold": choice.value, **ends}
+        return forms(epsilon, base, [(smooth_form(choice.value), Released.MEAN, fields)])
+    rows = {"max_rows": int(choice.value)}
     if wanted is Wanted.CAP:
-        form = (cap_form(drawn.value), Released.MEAN, {**rows, **ends})
+        form = (cap_form(choice.value), Released.MEAN, {**rows, **ends})
         return forms(epsilon, base, [form])
     if wanted is Bounded.MODEL:
-        return forms(epsilon, base, [(cap_form(drawn.value), Released.MODEL, rows)])
+        return forms(epsilon, base, [(cap_form(choice.value), Released.MODEL, rows)])
     if wanted not in (Wanted.SUM, Bounded.TOTAL):
         return None
     if delta is not None:
         base |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
-    if column := drawn.column or summed_column(dataset):
-        total = {"max_total": drawn.value, "value_column": column} | ROWS_OF_THE_FILE
+    if column := choice.column or summed_column(dataset):
+        total = {"max_total": choice.value, "value_column": column} | ROWS_OF_THE_FILE
         return forms(epsilon, base, [("Clamp", Released.SUM, total)])
-    return forms(epsilon, base, [(cap_form(drawn.value), Released.COUNT, rows)])
+    return forms(epsilon, base, [(cap_form(choice.value), Released.COUNT, rows)])
 
 
-def redrawn(own: CodeChoice, drawn: PrivateChoice, wanted: Bounded) -> CodeChoice:
-    """The first program of a quantile's card with the drawn bound in place of its own."""
-    _, program = own.forms[0]
+def redrawn(first_program: CodeChoice, choice: PrivateChoice, wanted: Bounded) -> CodeChoice:
+    """Return the first program of a quantile's card with the drawn bound in place of its own."""
+    _, program = first_program.forms[0]
     assert isinstance(program, Choice)
     if wanted is Bounded.QUANTILE_CAP:
-        rows = int(drawn.value)
-        name, written = cap_form(rows), replace(program, max_rows=rows, disclosure=drawn.facts)
+        rows = int(choice.value)
+        name, new_program = cap_form(rows), replace(program, max_rows=rows, disclosure=choice.facts)
     else:
-        name = smooth_form(drawn.value)
-        written = replace(program, threshold=drawn.value, disclosure=drawn.facts)
-    return CodeChoice(((name, written),))
+        name = smooth_form(choice.value)
+        new_program = replace(program, threshold=choice.value, disclosure=choice.facts)
+    return CodeChoice(((name, new_program),))
 
 
-def several_json(drawn: PrivatePair | PrivateRange) -> str:
-    """A pair or a range with its guarantee; nothing in it depends on the data but what was drawn."""
-    pair, problem = isinstance(drawn, PrivatePair), drawn.problem
-    asked = to_values(problem)
-    if isinstance(drawn, PrivatePair):
-        asked["parameters"] = to_values(drawn.problem.parameters)
-        found = {"max_groups": drawn.max_groups, "max_amount": drawn.max_amount}
+def several_json(choice: PrivatePair | PrivateRange) -> str:
+    """Return a pair or a range with its guarantee; nothing in it depends on the data but what was drawn."""
+    pair, problem = isinstance(choice, PrivatePair), choice.problem
+    problem_values = to_values(problem)
+    if isinstance(choice, PrivatePair):
+        problem_values["parameters"] = to_values(choice.problem.parameters)
+        bounds = {"max_groups": choice.max_groups, "max_amount": choice.max_amount}
     else:
-        found = {"lower": drawn.lower, "upper": drawn.upper}
+        bounds = {"lower": choice.lower, "upper": choice.upper}
     return write_document(
         CHOICE_SCHEMA,
         question={
             "label": "public input",
             "number": NUMBER_NAMES[Several.PAIR if pair else Several.RANGE],
-            **asked,
+            **problem_values,
         },
-        answer={"label": drawn.facts.label, **found, **_guarantee(drawn.facts)},
+        answer={"label": choice.facts.label, **bounds, **_guarantee(choice.facts)},
     )
 
 
@@ -117,7 +117,7 @@ def _guarantee(facts: ReleaseFacts) -> dict[str, Any]:
 
 
 def choice_json(choice: PrivateChoice, wanted: Wanted | Bounded) -> str:
-    """The chosen number with its guarantee; nothing in it depends on the data but the number drawn."""
+    """Return the chosen number with its guarantee; nothing in it depends on the data but the number drawn."""
     problem = choice.problem
     return write_document(
         CHOICE_SCHEMA,

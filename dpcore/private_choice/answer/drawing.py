@@ -118,13 +118,13 @@ class Beside:
                     problems.between(1e-12, 1e15, **{name: value})
 
 
-def asked_for(card: Answer, data: Dataset, beside: Beside) -> Asked | Lacking | None:
-    """The question of the draw of an answer's bound.
+def asked_for(card: Answer, data: Dataset, context: Beside) -> Asked | Lacking | None:
+    """Return the question of the draw of an answer's bound.
 
     Args:
         card: The answer.
         data: What it is about.
-        beside: What the draw takes besides.
+        context: What the draw takes besides.
 
     Returns:
         The question; what it lacks; None where nothing is to be hidden, or nothing is released under the bound.
@@ -135,38 +135,40 @@ def asked_for(card: Answer, data: Dataset, beside: Beside) -> Asked | Lacking | 
     question, release = card.parameters, card.setting
     if isinstance(question, PrivateParameters):
         # The same object where it may be: a page knows its own question by that.
-        same = beside.epsilon == question.epsilon_choice
-        return question if same else replace(question, epsilon_choice=beside.epsilon)
+        same = context.epsilon == question.epsilon_choice
+        return question if same else replace(question, epsilon_choice=context.epsilon)
     if isinstance(question, PerGroupParameters):
-        return pair_asked_for(question, beside)
+        return pair_asked_for(question, context)
     if release is None:
         return None
     # Where the contributions are a column's total, a row is a unit of it, and its sum is a count of them.
     if release.statistic is Released.SUM and data.contribution is Contribution.TOTAL:
         release = replace(release, statistic=Released.COUNT)
-    found: Asked | None
+    draw_problem: Asked | None
     if isinstance(question, QuantileParameters):
-        found = release_bounds.of_quantile(question, release, beside.epsilon, beside.largest)
+        draw_problem = release_bounds.of_quantile(question, release, context.epsilon, context.largest)
     elif isinstance(question, LearningParameters):
         if question.public_rows is None:
             return Lacking(ROWS_MISSING, ("public_rows",))
-        found = release_bounds.of_learner(
-            question, release, question.public_rows, beside.epsilon, beside.largest
+        draw_problem = release_bounds.of_learner(
+            question, release, question.public_rows, context.epsilon, context.largest
         )
     elif isinstance(question, TotalParameters) and release.statistic is Released.SUM:
         if not has_totals(data):
             return Lacking(BINS.format(wording.plain(release.column)))
         if question.highest_total is None:
             return Lacking(HIGHEST_MISSING, ("highest_total",))
-        found = release_bounds.of_total(release, question.highest_total, beside.epsilon, beside.margin)
+        draw_problem = release_bounds.of_total(
+            release, question.highest_total, context.epsilon, context.margin
+        )
     else:
-        of = {"epsilon_choice": beside.epsilon, "largest": beside.largest, "margin": beside.margin}
-        found = PrivateParameters.of_release(release, **of)
-    return _no_draw(release) if found is None else found
+        setting = {"epsilon_choice": context.epsilon, "largest": context.largest, "margin": context.margin}
+        draw_problem = PrivateParameters.of_release(release, **setting)
+    return _no_draw(release) if draw_problem is None else draw_problem
 
 
 def _no_draw(release: ReleaseSetting) -> Lacking | None:
-    """What to do where no draw aims at a bound that was read off private data; None where it leaks nothing.
+    """Return what to do where no draw aims at a bound that was read off private data, or None if it leaks nothing.
 
     A mean and a quantile whose counts are taken as public have nothing to hide in a bound that is read off them.
     """
@@ -177,7 +179,7 @@ def _no_draw(release: ReleaseSetting) -> Lacking | None:
     return Lacking(NO_DRAW)
 
 
-def pair_asked_for(parameters: PerGroupParameters, beside: Beside) -> PrivatePairProblem | Lacking:
+def pair_asked_for(parameters: PerGroupParameters, context: Beside) -> PrivatePairProblem | Lacking:
     """Return the question of a draw of a pair per group, or what it lacks.
 
     Raises:
@@ -188,10 +190,10 @@ def pair_asked_for(parameters: PerGroupParameters, beside: Beside) -> PrivatePai
     if parameters.num_groups is None:
         return Lacking(LIST_MISSING, ("num_groups",))
     of_sum = parameters.statistic is Statistic.SUM
-    if of_sum and (beside.unit is None or beside.highest_amount is None):
+    if of_sum and (context.unit is None or context.highest_amount is None):
         return Lacking(UNIT_MISSING, ("unit", "highest_amount"))
-    unit = float(beside.unit or 0.0) if of_sum else 1.0
-    most = float(beside.highest_amount or 0.0) if of_sum else float(beside.largest)
+    unit = float(context.unit or 0.0) if of_sum else 1.0
+    limit = float(context.highest_amount or 0.0) if of_sum else float(context.largest)
     # What the choice does not depend on is left out, so that a pair drawn before is known again.
     release = PerGroupParameters(
         parameters.epsilon,
@@ -201,17 +203,17 @@ def pair_asked_for(parameters: PerGroupParameters, beside: Beside) -> PrivatePai
         parameters.neighbours,
         num_groups=parameters.num_groups,
     )
-    whole = int(min(most / unit, private_pair.MAX_AMOUNT)) if unit > 0.0 else 1
-    return PrivatePairProblem(release, beside.epsilon, whole, unit)
+    units = int(min(limit / unit, private_pair.MAX_AMOUNT)) if unit > 0.0 else 1
+    return PrivatePairProblem(release, context.epsilon, units, unit)
 
 
 def draw(
-    asked: Asked, data: Dataset, charge: Charge | None = None, amounts: UserAmounts | None = None
+    draw_problem: Asked, data: Dataset, charge: Charge | None = None, amounts: UserAmounts | None = None
 ) -> PrivateChoice | PrivatePair:
     """Select the bound: a DP release, fresh at every call.
 
     Args:
-        asked: The question.
+        draw_problem: The question.
         data: Give the names of the columns.
         charge: Told what the selection guarantees before anything is drawn.
         amounts: What is selected from, private; by default the amounts of ``data``.
@@ -221,20 +223,20 @@ def draw(
             nothing was drawn.
     """
     amounts = amounts_of(data) if amounts is None else amounts
-    column = column_of(asked, data)
-    if isinstance(asked, PrivatePairProblem):
-        return private_pair.choose(asked, _pairs_of(asked, amounts), charge, column)
-    if isinstance(asked, BoundDraw) and asked.wanted is Bounded.TOTAL:
+    column = column_of(draw_problem, data)
+    if isinstance(draw_problem, PrivatePairProblem):
+        return private_pair.choose(draw_problem, _pairs_of(draw_problem, amounts), charge, column)
+    if isinstance(draw_problem, BoundDraw) and draw_problem.wanted is Bounded.TOTAL:
         if amounts.totals is None:
             raise refuse("there is no total for each user to draw a bound from")
-        units = release_bounds.in_units(amounts.totals, asked.unit, asked.largest)
-        return choice.choose(asked.choice, units, charge, column)
-    return choice.choose(asked.choice, amounts.histogram, charge)
+        units = release_bounds.in_units(amounts.totals, draw_problem.unit, draw_problem.largest)
+        return choice.choose(draw_problem.choice, units, charge, column)
+    return choice.choose(draw_problem.choice, amounts.histogram, charge)
 
 
-def _pairs_of(asked: PrivatePairProblem, amounts: UserAmounts) -> UserGroupPairs | PairSizes | None:
+def _pairs_of(pair_problem: PrivatePairProblem, amounts: UserAmounts) -> UserGroupPairs | PairSizes | None:
     """Return the pairs with made-up codes of groups: a selection asks only how many groups each user is in."""
-    of_sum = asked.parameters.statistic is Statistic.SUM
+    of_sum = pair_problem.parameters.statistic is Statistic.SUM
     if of_sum and amounts.sums is None:
         raise refuse("the pairs hold no sums", remedy="Choose rows or distinct users, or add a column up")
     users = amounts.user_codes
@@ -247,32 +249,32 @@ def _pairs_of(asked: PrivatePairProblem, amounts: UserAmounts) -> UserGroupPairs
     )
 
 
-def dropped_cells(asked: Asked, counts: Mapping[str, int]) -> dict[str, int]:
+def dropped_cells(draw_problem: Asked, counts: Mapping[str, int]) -> dict[str, int]:
     """Return what a selection leaves out or counts as 0; as private as the data, and for their owner alone.
 
     Args:
-        asked: The question.
+        draw_problem: The question.
         counts: `UserAmounts.dropped`.
     """
-    of_pairs = isinstance(asked, PrivatePairProblem)
-    found = {"rows without a user": counts.get("rows without a user", 0)}
-    if of_pairs and asked.parameters.statistic is Statistic.SUM:  # type: ignore[union-attr]
-        found["cells without a number"] = counts.get("cells without a number", 0)
-        found["amounts below 0"] = counts.get("amounts below 0", 0)
-    elif isinstance(asked, BoundDraw) and asked.wanted is Bounded.TOTAL:
-        found["cells without a number"] = counts.get("cells without a number", 0)
-        found["totals below 0"] = counts.get("totals below 0", 0)
+    of_pairs = isinstance(draw_problem, PrivatePairProblem)
+    dropped = {"rows without a user": counts.get("rows without a user", 0)}
+    if of_pairs and draw_problem.parameters.statistic is Statistic.SUM:  # type: ignore[union-attr]
+        dropped["cells without a number"] = counts.get("cells without a number", 0)
+        dropped["amounts below 0"] = counts.get("amounts below 0", 0)
+    elif isinstance(draw_problem, BoundDraw) and draw_problem.wanted is Bounded.TOTAL:
+        dropped["cells without a number"] = counts.get("cells without a number", 0)
+        dropped["totals below 0"] = counts.get("totals below 0", 0)
     if of_pairs:
-        found["groups beyond the list"] = max(counts.get("groups", 0) - asked.num_groups, 0)  # type: ignore[union-attr]
-    return found
+        dropped["groups beyond the list"] = max(counts.get("groups", 0) - draw_problem.num_groups, 0)  # type: ignore[union-attr]
+    return dropped
 
 
-def column_of(asked: Asked, data: Dataset) -> str:
+def column_of(draw_problem: Asked, data: Dataset) -> str:
     """Return what groups are of, or whose totals are bounded; empty for rows."""
-    if isinstance(asked, PrivatePairProblem):
+    if isinstance(draw_problem, PrivatePairProblem):
         facet: Pairs | PairSizes | None = data.pairs or data.pair_sizes
         return "" if facet is None else facet.label
-    if not isinstance(asked, BoundDraw) or asked.wanted is not Bounded.TOTAL:
+    if not isinstance(draw_problem, BoundDraw) or draw_problem.wanted is not Bounded.TOTAL:
         return ""
     if data.totals is not None and data.totals.column:
         return data.totals.column
@@ -281,18 +283,18 @@ def column_of(asked: Asked, data: Dataset) -> str:
 
 def build_answer(
     card: Answer,
-    drawn: PrivateChoice | PrivatePair,
-    asked: Asked,
+    selection: PrivateChoice | PrivatePair,
+    draw_problem: Asked,
     data: Dataset,
     ends: Ends | None = None,
     range_drawn: ReleaseFacts | None = None,
 ) -> Answer:
-    """What was drawn in place of a bound that is read off private data: nothing else of the data is in it.
+    """Return what was drawn in place of a bound that is read off private data: nothing else of the data is in it.
 
     Args:
         card: The answer whose bound was drawn; its settings and its program are taken up.
-        drawn: What was drawn.
-        asked: The question of the draw.
+        selection: What was drawn.
+        draw_problem: The question of the draw.
         data: Give the names of file and columns.
         ends: The range of the release, where the answer does not say it.
         range_drawn: What the draw of the range guarantees, where that was drawn, too.
@@ -301,124 +303,134 @@ def build_answer(
         An answer that may be published under the label that it carries. It has no figures, and not the setting of the
         release, which has numbers that were read off private values.
     """
-    if isinstance(drawn, PrivatePair):
-        headline, number, bound = _of_pair(drawn)
-        written = pair_code.of_private(drawn, data)
+    if isinstance(selection, PrivatePair):
+        headline, number, bound = _of_pair(selection)
+        program = pair_code.of_private(selection, data)
     else:
-        assert not isinstance(asked, PrivatePairProblem)
+        assert not isinstance(draw_problem, PrivatePairProblem)
         headline, number = (
-            _of_bound(drawn, asked) if isinstance(asked, BoundDraw) else _of_choice(drawn, asked, data)
+            _of_bound(selection, draw_problem)
+            if isinstance(draw_problem, BoundDraw)
+            else _of_choice(selection, draw_problem, data)
         )
         bound = None
-        written = _code(card, drawn, asked, data, ends or ends_of(card, asked), range_drawn)
+        program = _code(card, selection, draw_problem, data, ends or ends_of(card, draw_problem), range_drawn)
     return Answer(
         headline=headline,
-        detail=spent(drawn, asked, range_drawn),
+        detail=spent(selection, draw_problem, range_drawn),
         numbers=(number,),
         assumptions=(
-            f"Neighbouring data sets differ thus: {drawn.facts.neighbours.value}",
+            f"Neighbouring data sets differ thus: {selection.facts.neighbours.value}",
             "The settings of the draw are public: none was read off these data",
             "ε of the draw and ε of the release add up",
         ),
-        disclosure=drawn.facts,
+        disclosure=selection.facts,
         parameters=card.parameters,
-        code=written,
-        choice=lambda: _as_json(drawn, asked),
+        code=program,
+        choice=lambda: _as_json(selection, draw_problem),
         bound=bound,
     )
 
 
-def _as_json(drawn: PrivateChoice | PrivatePair, asked: Asked) -> str:
-    if isinstance(drawn, PrivatePair):
-        return code.several_json(drawn)
-    assert not isinstance(asked, PrivatePairProblem)
-    return code.choice_json(drawn, asked.wanted)
+def _as_json(selection: PrivateChoice | PrivatePair, draw_problem: Asked) -> str:
+    if isinstance(selection, PrivatePair):
+        return code.several_json(selection)
+    assert not isinstance(draw_problem, PrivatePairProblem)
+    return code.choice_json(selection, draw_problem.wanted)
 
 
-def spent(drawn: PrivateChoice | PrivatePair, asked: Asked, range_drawn: ReleaseFacts | None = None) -> str:
-    """What was spent on the bound, and on the range where that was drawn, and what it is with the release."""
-    release = asked.parameters if isinstance(asked, PrivatePairProblem) else asked
+def spent(
+    selection: PrivateChoice | PrivatePair, draw_problem: Asked, range_drawn: ReleaseFacts | None = None
+) -> str:
+    """Return what was spent on the bound, and on the range where that was drawn, and what it is with the release."""
+    release = draw_problem.parameters if isinstance(draw_problem, PrivatePairProblem) else draw_problem
     epsilon = release.epsilon
     of_release = release.delta if isinstance(release, PerGroupParameters) else release.release_delta
     on_range = 0.0 if range_drawn is None else range_drawn.epsilon
-    total = format_rounded_up(drawn.facts.epsilon + epsilon + on_range)
-    said = f"The draw has spent ε = {format_rounded_up(drawn.facts.epsilon)}"
+    total = format_rounded_up(selection.facts.epsilon + epsilon + on_range)
+    sentence = f"The draw has spent ε = {format_rounded_up(selection.facts.epsilon)}"
     if range_drawn is not None:
-        said += f", that of the range ε = {format_rounded_up(on_range)}"
+        sentence += f", that of the range ε = {format_rounded_up(on_range)}"
     delta = f", δ = {format_rounded_up(of_release)}" if of_release is not None else ""
-    return f"{said}; the release adds ε = {format_rounded_up(epsilon)}{delta}: ε = {total}{delta} in all."
+    return f"{sentence}; the release adds ε = {format_rounded_up(epsilon)}{delta}: ε = {total}{delta} in all."
 
 
-def _of_pair(drawn: PrivatePair) -> tuple[str, Number, Any]:
-    asked = drawn.problem.parameters
-    alone = asked.statistic is Statistic.USERS
-    each = "" if alone else f", and at most {amount_words(asked, drawn.max_amount)} in each"
-    groups = wording.counted(drawn.max_groups, "group")
+def _of_pair(selection: PrivatePair) -> tuple[str, Number, Any]:
+    parameters = selection.problem.parameters
+    counts_users = parameters.statistic is Statistic.USERS
+    each = "" if counts_users else f", and at most {amount_words(parameters, selection.max_amount)} in each"
+    groups = wording.counted(selection.max_groups, "group")
     headline = (
-        f"Count each user in at most {groups}." if alone else f"Keep at most {groups} of each user{each}."
+        f"Count each user in at most {groups}."
+        if counts_users
+        else f"Keep at most {groups} of each user{each}."
     )
     number = Number(
-        "Bound, drawn privately" if alone else "Pair, drawn privately",
-        pair_words(asked, drawn.max_groups, drawn.max_amount),
-        clipboard_text=f"{drawn.max_groups}" if alone else f"{drawn.max_groups}, {drawn.max_amount:.12g}",
+        "Bound, drawn privately" if counts_users else "Pair, drawn privately",
+        pair_words(parameters, selection.max_groups, selection.max_amount),
+        clipboard_text=f"{selection.max_groups}"
+        if counts_users
+        else f"{selection.max_groups}, {selection.max_amount:.12g}",
     )
-    return headline, number, drawn
+    return headline, number, selection
 
 
-def _of_bound(drawn: PrivateChoice, asked: BoundDraw) -> tuple[str, Number]:
+def _of_bound(selection: PrivateChoice, draw_problem: BoundDraw) -> tuple[str, Number]:
     """Headline and number of a bound that was drawn for a quantile, a learner or a column's sum."""
-    name, text = "Bound, drawn privately", choice.shown(drawn)
-    if asked.wanted is Bounded.TOTAL:
-        said = f"Clamp each user's total of {wording.plain(drawn.column)} at {text}."
-        return said, Number(name, text, "", value=drawn.value, unit=f"{drawn.column} per user")
-    text = wording.counted(drawn.value, "row")
-    smooth = asked.wanted is Bounded.QUANTILE_SMOOTH
-    said = f"Let no user weigh more than {text}." if smooth else f"Keep at most {text} of each user."
-    return said, Number(name, text, "per user", value=drawn.value, unit="rows per user")
+    name, text = "Bound, drawn privately", choice.shown(selection)
+    if draw_problem.wanted is Bounded.TOTAL:
+        sentence = f"Clamp each user's total of {wording.plain(selection.column)} at {text}."
+        return sentence, Number(name, text, "", value=selection.value, unit=f"{selection.column} per user")
+    text = wording.counted(selection.value, "row")
+    smooth = draw_problem.wanted is Bounded.QUANTILE_SMOOTH
+    sentence = f"Let no user weigh more than {text}." if smooth else f"Keep at most {text} of each user."
+    return sentence, Number(name, text, "per user", value=selection.value, unit="rows per user")
 
 
-def _of_choice(drawn: PrivateChoice, asked: PrivateParameters, data: Dataset) -> tuple[str, Number]:
-    rows = asked.wanted in (Wanted.CAP, Wanted.SUM)
-    text = wording.counted(int(drawn.value), "row") if rows else choice.shown(drawn)
-    name = words.NUMBER_NAMES[asked.wanted]
+def _of_choice(selection: PrivateChoice, parameters: PrivateParameters, data: Dataset) -> tuple[str, Number]:
+    rows = parameters.wanted in (Wanted.CAP, Wanted.SUM)
+    text = wording.counted(int(selection.value), "row") if rows else choice.shown(selection)
+    name = words.NUMBER_NAMES[parameters.wanted]
     headline = f"Keep at most {text} of each user." if rows else f"Take {text} as the {name}."
     unit = "rows per user"
-    if asked.wanted is Wanted.SUM and (column := summed_column(data)):
-        text, unit = wording.number(drawn.value, 12), f"{column} per user"
+    if parameters.wanted is Wanted.SUM and (column := summed_column(data)):
+        text, unit = wording.number(selection.value, 12), f"{column} per user"
         headline = f"Clamp each user's total of {wording.plain(column)} at {text}."
     return headline, Number(
         "Bound, drawn privately" if rows else f"{wording.capital(name)}, drawn privately",
         text,
         "per user" if rows else "",
-        value=int(drawn.value) if rows else drawn.value,
+        value=int(selection.value) if rows else selection.value,
         unit=unit,
     )
 
 
-def ends_of(card: Answer, asked: PrivateParameters | BoundDraw) -> Ends:
-    """The range of the release that an answer is about; nothing where it has none, or does not say it."""
+def ends_of(card: Answer, draw_problem: PrivateParameters | BoundDraw) -> Ends:
+    """Return the range of the release that an answer is about; nothing where it has none, or does not say it."""
     question = card.parameters
     if isinstance(question, MeanParameters):
         return question.lower, question.upper
-    if asked.wanted in (Bounded.QUANTILE_SMOOTH, Bounded.QUANTILE_CAP) and card.setting is not None:
+    if draw_problem.wanted in (Bounded.QUANTILE_SMOOTH, Bounded.QUANTILE_CAP) and card.setting is not None:
         return card.setting.lower, card.setting.upper
     return None, None
 
 
 def _code(
     card: Answer,
-    drawn: PrivateChoice,
-    asked: PrivateParameters | BoundDraw,
+    selection: PrivateChoice,
+    draw_problem: PrivateParameters | BoundDraw,
     data: Dataset,
     ends: Ends,
     range_drawn: ReleaseFacts | None,
 ) -> CodeChoice | None:
-    """The drawn number as a program; None where a mean has no range yet, and for a quantile of rows per user."""
-    if asked.wanted is Wanted.QUANTILE:
+    """Return the drawn number as a program, or None if a mean has no range yet, and for a quantile of rows per user."""
+    if draw_problem.wanted is Wanted.QUANTILE:
         return None
-    if asked.wanted in (Bounded.QUANTILE_SMOOTH, Bounded.QUANTILE_CAP):
-        return None if card.code is None else code.redrawn(card.code, drawn, asked.wanted)
-    if asked.wanted in (Wanted.CAP, Wanted.SMOOTH) and None in ends:
+    if draw_problem.wanted in (Bounded.QUANTILE_SMOOTH, Bounded.QUANTILE_CAP):
+        return None if card.code is None else code.redrawn(card.code, selection, draw_problem.wanted)
+    if draw_problem.wanted in (Wanted.CAP, Wanted.SMOOTH) and None in ends:
         return None
-    delta = asked.release_delta
-    return code.of_private(drawn, asked.wanted, asked.epsilon, data, *ends, range_drawn, delta)
+    delta = draw_problem.release_delta
+    return code.of_private(
+        selection, draw_problem.wanted, draw_problem.epsilon, data, *ends, range_drawn, delta
+    )

@@ -65,7 +65,7 @@ class PrivateFound:
 
     @property
     def ranks(self) -> bool:
-        """Whether costs are rank errors, not relative errors."""
+        """Return True if costs are rank errors, not relative errors."""
         return self.parameters.wanted is Wanted.QUANTILE
 
 
@@ -87,7 +87,7 @@ class Leak:
 
 
 def without_budget(parameters: PrivateParameters) -> PrivateParameters:
-    """The question with the budget of the choice set to one value: what curves over that budget depend on."""
+    """Return the question with the budget of the choice set to one value: what curves over that budget depend on."""
     return replace(parameters, epsilon_choice=PrivateParameters(1.0).epsilon_choice)
 
 
@@ -106,21 +106,21 @@ def compute(data: Dataset, parameters: PrivateParameters, over_epsilon: ChoiceRe
 
 
 def find(data: Dataset, parameters: PrivateParameters) -> PrivateFound:
-    """What either way costs, copies simulated.
+    """Return what either way costs, copies simulated.
 
     Raises:
         InvalidInput: The data have more users than the mechanisms can hold.
     """
     checked_users(data.histogram)
-    over = comparison.direct_over_epsilon(without_budget(parameters), data.histogram)
-    return replace(compute(data, parameters, over), copies=simulate(data.histogram, parameters))
+    over_epsilon = comparison.direct_over_epsilon(without_budget(parameters), data.histogram)
+    return replace(compute(data, parameters, over_epsilon), copies=simulate(data.histogram, parameters))
 
 
 NOT_COMPARED = ("noise", "delta")
 
 
 def against_epsilon(data: Dataset, parameters: PrivateParameters) -> BoundComparison | str:
-    """The number chosen in the clear at any epsilon of the release, and what choosing it privately costs there."""
+    """Get the number chosen in the clear at any epsilon of the release, and what choosing it privately costs there."""
     if parameters.wanted is Wanted.QUANTILE:
         return (
             "A quantile of the rows per user is the same at every ε of a release. What its choice costs over the ε of "
@@ -128,18 +128,18 @@ def against_epsilon(data: Dataset, parameters: PrivateParameters) -> BoundCompar
         )
     histogram = data.histogram
 
-    def at(epsilon: float) -> PrivateParameters:
+    def at_epsilon(epsilon: float) -> PrivateParameters:
         return replace(parameters, epsilon=epsilon)
 
     def best(epsilon: float) -> tuple[float, float]:
-        asked = at(epsilon)
-        extra = choice_regret.regret(asked.choice, histogram).mean
-        return asked.condition.best_bound(histogram), float(extra[0, 0])
+        at_budget = at_epsilon(epsilon)
+        extra = choice_regret.regret(at_budget.choice, histogram).mean
+        return at_budget.condition.best_bound(histogram), float(extra[0, 0])
 
     def error(epsilon: float, bounds: FloatArray) -> FloatArray:
-        condition = at(epsilon).condition
-        least = scores.best_error(condition, histogram)
-        return np.asarray(condition.errors(histogram, np.asarray(bounds, dtype=np.float64)) / least)
+        condition = at_epsilon(epsilon).condition
+        least_error = scores.best_error(condition, histogram)
+        return np.asarray(condition.errors(histogram, np.asarray(bounds, dtype=np.float64)) / least_error)
 
     return BoundComparison(
         "Number chosen in the clear (rows per user)",
@@ -158,25 +158,25 @@ def against_epsilon(data: Dataset, parameters: PrivateParameters) -> BoundCompar
 
 
 def leak(histogram: ContributionHistogram, parameters: PrivateParameters) -> Leak:
-    """How one user more moves the number."""
-    shown = parameters
-    added, moved, without = comparison.bound_with_one_more(parameters, histogram)
-    if moved.min() == moved.max() == without:
-        shown = PrivateParameters(parameters.epsilon, Wanted.SUM, largest=parameters.largest)
-        added, moved, without = comparison.bound_with_one_more(shown, histogram)
-    return Leak(added, moved, without, shown.wanted)
+    """Return how one user more moves the number."""
+    example = parameters
+    added, with_user, without = comparison.bound_with_one_more(parameters, histogram)
+    if with_user.min() == with_user.max() == without:
+        example = PrivateParameters(parameters.epsilon, Wanted.SUM, largest=parameters.largest)
+        added, with_user, without = comparison.bound_with_one_more(example, histogram)
+    return Leak(added, with_user, without, example.wanted)
 
 
 def simulate(
     histogram: ContributionHistogram,
     parameters: PrivateParameters,
-    known: Copied = (),
+    known_curve: Copied = (),
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> Copies:
-    """Costs of copies at and over budgets of the choice; ``known``: the curve, where it was simulated before."""
-    at = comparison.copy_cost(parameters, histogram)
-    if known:
-        return Copies(at, known)
-    found = comparison.copy_curves(parameters, histogram, progress, should_stop, scales=())
-    return Copies(at, found.over_epsilon, cancelled=found.cancelled)
+    """Costs of copies at and over budgets of the choice; ``known_curve``: the curve, where it was simulated before."""
+    cost = comparison.copy_cost(parameters, histogram)
+    if known_curve:
+        return Copies(cost, known_curve)
+    curves = comparison.copy_curves(parameters, histogram, progress, should_stop, scales=())
+    return Copies(cost, curves.over_epsilon, cancelled=curves.cancelled)

@@ -16,48 +16,50 @@ from dpcore.private_choice.parameters import Wanted
 
 
 def methods(
-    found: PrivateFound, drawn: Sequence[tuple[Wanted, PrivateChoice]] = (), ledger: Ledger | None = None
+    solution: PrivateFound,
+    selections: Sequence[tuple[Wanted, PrivateChoice]] = (),
+    ledger: Ledger | None = None,
 ) -> Methods | None:
     """The latest number that was drawn for this question, which may be printed, or the best one on a release in use.
 
     None where neither is there: the best number on private data is no choice of this page.
 
     Args:
-        found: What was found.
-        drawn: Numbers drawn so far from the data behind it, oldest first.
+        solution: What was found.
+        selections: Numbers drawn so far from the data behind it, oldest first.
         ledger: What all draws on these cost.
     """
-    wanted = found.parameters.wanted
-    latest = next((one for of, one in reversed(drawn) if of is wanted), None)
+    wanted = solution.parameters.wanted
+    latest = next((choice for statistic, choice in reversed(selections) if statistic is wanted), None)
     if latest is not None:
-        return _drawn(NUMBER_NAMES[wanted], latest, _rule(found), ledger or Ledger())
-    if found.data.release is None:
+        return _describe_draw(NUMBER_NAMES[wanted], latest, _rule(solution), ledger or Ledger())
+    if solution.data.release is None:
         return None
     number = NUMBER_NAMES[wanted]
     return Methods(
         guarantee=f"The {number} was taken from a differentially private release of how many users have how many "
-        f"rows. It is meant for a release at ε = {wording.entered(found.parameters.epsilon)}.",
-        sentences=f"The {number} is {wording.number(found.best, 6)}.",
+        f"rows. It is meant for a release at ε = {wording.entered(solution.parameters.epsilon)}.",
+        sentences=f"The {number} is {wording.number(solution.best, 6)}.",
         public_sentences="",
-        disclosure=found.data.provenance,
-        rule=f"It {_rule(found)}",
+        disclosure=solution.data.provenance,
+        rule=f"It {_rule(solution)}",
         subject="The number",
     )
 
 
-def _drawn(number: str, latest: PrivateChoice, rule: str, ledger: Ledger) -> Methods:
-    facts, spent = latest.facts, ""
+def _describe_draw(number: str, latest: PrivateChoice, rule: str, ledger: Ledger) -> Methods:
+    facts, ledger_text = latest.facts, ""
     if ledger.total is not None and len(ledger.releases) > 1:
         delta = f" and δ = {format_rounded_up(ledger.total.delta)}" if ledger.total.delta else ""
         all_of_it = f"ε = {format_rounded_up(ledger.total.epsilon)}{delta}"
-        spent = f" All that was drawn from these data so far spent {all_of_it} together."
+        ledger_text = f" All that was drawn from these data so far spent {all_of_it} together."
     return Methods(
         guarantee=f"The {number} was itself chosen with user-level ε-differential privacy at "
         f"ε = {format_rounded_up(facts.epsilon)}. Two data sets are neighbours {NEIGHBOUR_TEXTS[facts.neighbours]}.",
         sentences=f"The {number} is {choice.shown(latest)}. It was drawn by the exponential mechanism "
         "[@mcsherry2007] of "
         f"the [@opendp] from public candidates of at most {wording.number(latest.problem.largest)} rows. By basic "
-        f"composition [@dwork2014] its budget and that of the release that uses it add up.{spent}",
+        f"composition [@dwork2014] its budget and that of the release that uses it add up.{ledger_text}",
         public_sentences="",
         disclosure=facts,
         rule=f"The exact optimum, which the choice aims at, {rule}",
@@ -66,15 +68,15 @@ def _drawn(number: str, latest: PrivateChoice, rule: str, ledger: Ledger) -> Met
     )
 
 
-def _rule(found: PrivateFound) -> str:
-    asked = found.parameters
-    if asked.user_share and asked.wanted in (Wanted.SMOOTH, Wanted.CAP):
-        under = "plain smooth weights" if asked.wanted is Wanted.SMOOTH else "a bound on rows"
+def _rule(solution: PrivateFound) -> str:
+    parameters = solution.parameters
+    if parameters.user_share and parameters.wanted in (Wanted.SMOOTH, Wanted.CAP):
+        weights = "plain smooth weights" if parameters.wanted is Wanted.SMOOTH else "a bound on rows"
         return (
-            f"minimises the expected squared error of a release under {under} about the mean of the rows at hand, "
-            f"where a share of {wording.entered(asked.user_share)} of the variance lies between users."
+            f"minimises the expected squared error of a release under {weights} about the mean of the rows at hand, "
+            f"where a share of {wording.entered(parameters.user_share)} of the variance lies between users."
         )
-    return RULES[asked.wanted]
+    return RULES[parameters.wanted]
 
 
 RULES = {

@@ -28,27 +28,27 @@ EARLIER = 0.4
 DIRECT, COPY = "direct choice, exact", "private copy, simulated"
 
 
-def over_epsilon(found: PrivateFound) -> Plot:
-    """What either way costs over the budget of the choice."""
-    curve, copies = found.over_epsilon, found.copies
+def over_epsilon(solution: PrivateFound) -> Plot:
+    """Return what either way costs over the budget of the choice."""
+    curve, copies = solution.over_epsilon, solution.copies
     return _costs(
-        found,
+        solution,
         "private-cost-epsilon",
         "Cost over ε of the choice",
         "the larger the budget of the choice",
         ("epsilon_choice", Axis("ε of the choice", "", (EPSILONS[0], EPSILONS[-1]))),
         (curve.epsilons, curve.median[0], curve.percentile_95[0]),
         copies.over_epsilon,
-        (found.parameters.epsilon_choice, "ε as chosen"),
+        (solution.parameters.epsilon_choice, "ε as chosen"),
         copies.earlier,
     )
 
 
-def over_users(found: PrivateFound, curve: ChoiceRegret, copies: Copies) -> Plot:
-    """What either way costs over the number of users, each of them taken so many times."""
-    users = float(found.num_users)
+def over_users(solution: PrivateFound, curve: ChoiceRegret, copies: Copies) -> Plot:
+    """Return what either way costs over the number of users, each of them taken so many times."""
+    users = float(solution.num_users)
     return _costs(
-        found,
+        solution,
         "private-cost-users",
         "Cost over the number of users, each taken so many times",
         "the more users there are",
@@ -60,41 +60,48 @@ def over_users(found: PrivateFound, curve: ChoiceRegret, copies: Copies) -> Plot
 
 
 def _costs(
-    found: PrivateFound,
+    solution: PrivateFound,
     key: str,
     title: str,
     varied: str,
     across: tuple[str, Axis],
     direct: tuple[FloatArray, FloatArray, FloatArray],
     copied: Copied,
-    now: tuple[float, str],
+    current: tuple[float, str],
     earlier: bool = False,
 ) -> Plot:
-    """Costs over a column with its axis; ``direct``: its places, median and 95th percentile."""
+    """Return the costs over a column with its axis; ``direct``: its places, median and 95th percentile."""
     x, median, high = direct
     name, axis = across
     columns: dict[str, npt.ArrayLike] = {
         "way": [DIRECT] * len(x) + [COPY] * len(copied),
-        name: [*x, *(at for at, _ in copied)],
+        name: [*x, *(position for position, _ in copied)],
         "median": [*median, *(cost.median for _, cost in copied)],
         "percentile_95": [*high, *(cost.percentile_95 for _, cost in copied)],
     }
     items: list[Item] = []
-    for way, said, look in ((DIRECT, "Direct choice", Style.CAP), (COPY, "Private copy", Style.SMOOTH)):
+    for way, name_shown, style in (
+        (DIRECT, "Direct choice", Style.CAP),
+        (COPY, "Private copy", Style.SMOOTH),
+    ):
         if way == COPY and not copied:
             continue
-        of: dict[str, Any] = {"style": look, "filter": ("way", way)}
+        options: dict[str, Any] = {"style": style, "filter": ("way", way)}
         if way == COPY:
-            of |= {"symbol": "circle", "opacity": EARLIER if earlier else 1.0}
-        items.append(Curve(f"{said}, median", name, "median_drawn", **of))
+            options |= {"symbol": "circle", "opacity": EARLIER if earlier else 1.0}
+        items.append(Curve(f"{name_shown}, median", name, "median_drawn", **options))
         dotted: dict[str, Any] = {"dash": "dot", "width": 1.5}
-        items.append(Curve(f"{said}, 95th percentile", name, "percentile_95_drawn", **dotted, **of))
-    if axis.contains(now[0]):
-        items.append(Level(now[1], now[0], is_vertical=True, dash="longdash"))
-    drawn = {f"{of}_drawn": _shown(columns[of]) for of in ("median", "percentile_95")}
-    fitted = fit_limits(np.concatenate([*drawn.values()]))
-    ends = max(fitted[0], FLOOR), min(fitted[1], 1.0 if found.ranks else CEILING)
-    what = "rank error, share of users" if found.ranks else f"extra {error_name(found.parameters)}"
+        items.append(
+            Curve(f"{name_shown}, 95th percentile", name, "percentile_95_drawn", **dotted, **options)
+        )
+    if axis.contains(current[0]):
+        items.append(Level(current[1], current[0], is_vertical=True, dash="longdash"))
+    columns_drawn = {
+        f"{options}_drawn": _visible(columns[options]) for options in ("median", "percentile_95")
+    }
+    fitted = fit_limits(np.concatenate([*columns_drawn.values()]))
+    ends = max(fitted[0], FLOOR), min(fitted[1], 1.0 if solution.ranks else CEILING)
+    cost_name = "rank error, share of users" if solution.ranks else f"extra {error_name(solution.parameters)}"
     decades = range(math.ceil(math.log10(ends[0])), math.floor(math.log10(ends[1])) + 1)
     return Plot(
         key,
@@ -102,31 +109,37 @@ def _costs(
         f"Choosing privately costs less {varied}: median and 95th percentile of the cost, exact for the direct choice "
         f"and simulated for a private copy, {comparison.RUNS} copies at each point.",
         axis,
-        Axis(what, "", ends, number_format=".2%", named_ticks=tuple((10.0**k, _percent(k)) for k in decades)),
+        Axis(
+            cost_name,
+            "",
+            ends,
+            number_format=".2%",
+            named_ticks=tuple((10.0**k, _percent(k)) for k in decades),
+        ),
         columns,
         tuple(items),
-        found.data.provenance,
-        guides=drawn,
+        solution.data.provenance,
+        guides=columns_drawn,
         is_main=True,
     )
 
 
 def _percent(decade: int) -> str:
-    """A power of ten in per cent: ``0.1%``."""
+    """Return a power of ten in per cent: ``0.1%``."""
     return f"{10.0 ** (decade + 2):,.{max(-decade - 2, 0)}f}%"
 
 
-def _shown(costs: npt.ArrayLike) -> FloatArray:
+def _visible(costs: npt.ArrayLike) -> FloatArray:
     """Costs that the axis can show; what is infinite is left out."""
-    found = np.asarray(costs, dtype=np.float64)
-    return np.where(np.isfinite(found), np.clip(found, FLOOR, None), np.nan)
+    visible = np.asarray(costs, dtype=np.float64)
+    return np.where(np.isfinite(visible), np.clip(visible, FLOOR, None), np.nan)
 
 
-def leak(found: Leak, data: Dataset) -> Plot:
-    """The number chosen in the clear, with one more user."""
-    low, high = (float(f(np.append(found.moved, found.without))) for f in (np.min, np.max))
+def leak(effect: Leak, data: Dataset) -> Plot:
+    """Return the number chosen in the clear, with one more user."""
+    low, high = (float(f(np.append(effect.moved, effect.without))) for f in (np.min, np.max))
     margin = 0.15 * (high - low) or 0.5
-    number = NUMBER_NAMES[found.shown]
+    number = NUMBER_NAMES[effect.shown]
     alt = (
         f"The {number} chosen in the clear moves when one user is added, and by how much depends on how many rows that "
         "user has: whoever sees the number learns of them."
@@ -140,19 +153,21 @@ def leak(found: Leak, data: Dataset) -> Plot:
         "private-leak",
         "The number with one more user",
         alt,
-        Axis("rows of the user who is added", "", (1.0, max(float(found.added[-1]), 2.0)), number_format=","),
         Axis(
-            SHORT_NAMES[found.shown],
+            "rows of the user who is added", "", (1.0, max(float(effect.added[-1]), 2.0)), number_format=","
+        ),
+        Axis(
+            SHORT_NAMES[effect.shown],
             "rows per user",
             (low - margin, high + margin),
             Scale.LINEAR,
             number_format=",.4g",
         ),
-        {"rows_of_added_user": found.added, "chosen_with": found.moved},
+        {"rows_of_added_user": effect.added, "chosen_with": effect.moved},
         (
             Curve("Without that user", "rows_of_added_user", "without", Style.ENTERED),
             Curve("With that user", "rows_of_added_user", "chosen_with", Style.CAP),
         ),
         data.provenance,
-        guides={"without": np.full(found.added.size, found.without)},
+        guides={"without": np.full(effect.added.size, effect.without)},
     )

@@ -39,13 +39,13 @@ NUMBER_NAMES: dict[Kind, str] = {
 }
 
 
-def error_name(asked: PrivateParameters) -> str:
-    """What is counted, within a sentence; only for independent rows it is a standard error."""
-    if asked.wanted is Wanted.SUM:
+def error_name(parameters: PrivateParameters) -> str:
+    """Say what is counted, within a sentence; only for independent rows it is a standard error."""
+    if parameters.wanted is Wanted.SUM:
         return "bias plus mean noise of the sum"
-    if asked.wanted is Wanted.QUANTILE:
+    if parameters.wanted is Wanted.QUANTILE:
         return "rank error"
-    return "error of this table's mean" if asked.user_share else "standard error of the mean"
+    return "error of this table's mean" if parameters.user_share else "standard error of the mean"
 
 
 WHOSE_COSTS = {
@@ -61,13 +61,13 @@ WHOSE_COSTS = {
 """What the costs are computed from, and what reading them gives away."""
 
 
-def shown(drawn: Drawn) -> str:
-    """What was drawn, for a person: ``12``, ``3 groups × 2 rows``, ``0 to 96.4``."""
-    if isinstance(drawn, PrivatePair):
-        return pair_words(drawn.problem.parameters, drawn.max_groups, drawn.max_amount)
-    if isinstance(drawn, PrivateRange):
-        return f"{wording.entered(drawn.lower)} to {wording.entered(drawn.upper)}"
-    return choice.shown(drawn)
+def shown(selection: Drawn) -> str:
+    """Say what was drawn, for a person: ``12``, ``3 groups × 2 rows``, ``0 to 96.4``."""
+    if isinstance(selection, PrivatePair):
+        return pair_words(selection.problem.parameters, selection.max_groups, selection.max_amount)
+    if isinstance(selection, PrivateRange):
+        return f"{wording.entered(selection.lower)} to {wording.entered(selection.upper)}"
+    return choice.shown(selection)
 
 
 PAIR_AIM = (
@@ -77,7 +77,7 @@ PAIR_AIM = (
 
 
 def usual_cost(problem: PrivatePairProblem) -> str:
-    """What a draw of a pair usually costs, from public figures alone."""
+    """Say what a draw of a pair usually costs, from public figures alone."""
     share, groups = expected_of_pair(problem), wording.counted(problem.num_groups, "group")
     if share is None:
         return (
@@ -104,45 +104,45 @@ def range_costs(problem: RangeProblem) -> str:
         together = "Where a user is replaced, both ends cost twice: each is drawn with half of ε. "
     if problem.users is None or problem.heard is None:
         return f"{together}Enter about how many users there are to be told whether a draw is of use."
-    about = f"with about {wording.counted(problem.users, 'user')}"
+    scope = f"with about {wording.counted(problem.users, 'user')}"
     if problem.max_contributions > 1:
         rows = wording.counted(problem.max_contributions, "row")
-        about += f" of at least {rows}, the bound that is public or was drawn,"
+        scope += f" of at least {rows}, the bound that is public or was drawn,"
     if problem.heard < 1.0:
         needed = wording.number(float(f"{problem.users_needed:.2g}"))
         return (
-            f"{together}**Not recommended:** {about} a draw is of no use. What helps: about {needed} users, a larger ε "
+            f"{together}**Not recommended:** {scope} a draw is of no use. What helps: about {needed} users, a larger ε "
             "of the range, a smallest and a largest distance that are closer, or a range from what you know, which is "
             "free."
         )
-    return f"{together}{wording.capital(about)} a draw typically errs up to 2 or 3 times as much as the best range."
+    return f"{together}{wording.capital(scope)} a draw typically errs up to 2 or 3 times as much as the best range."
 
 
-def ways(found: RangeWays) -> str:
-    """What ways to a range cost on public samples of so many users, a table in Markdown."""
+def ways(costs: RangeWays) -> str:
+    """Say what ways to a range cost on public samples of so many users, a table in Markdown."""
 
     def times(ratio: float) -> str:
         return f"{wording.number(ratio, 2)} times" if ratio < 1e4 else "over 10,000 times"
 
     rows = (
-        ("**This draw**", found.draw),
-        (f"Two DP quantiles, around 99{wording.PERCENT} of the rows", found.quantiles),
-        ("Noisy counts in bins of doubling width", found.bins),
-        ("From what you know, without any ε: twice as wide as the best", found.twice),
-        ("Ten times as wide", found.ten_times),
+        ("**This draw**", costs.draw),
+        (f"Two DP quantiles, around 99{wording.PERCENT} of the rows", costs.quantiles),
+        ("Noisy counts in bins of doubling width", costs.bins),
+        ("From what you know, without any ε: twice as wide as the best", costs.twice),
+        ("Ten times as wide", costs.ten_times),
     )
-    told = "\n".join(f"| {name} | {times(ratio)} |" for name, ratio in rows)
-    return f"| Way, on public samples with so many users | Mean error, as that of the best range |\n|---|---|\n{told}"
+    table = "\n".join(f"| {name} | {times(ratio)} |" for name, ratio in rows)
+    return f"| Way, on public samples with so many users | Mean error, as that of the best range |\n|---|---|\n{table}"
 
 
-def assumptions(kind: Disclosure, parameters: PrivateParameters) -> tuple[str, ...]:
-    """What is assumed, on data of this kind."""
+def assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> tuple[str, ...]:
+    """Say what is assumed, on data of this kind."""
     return (
         *_of_users(parameters),
         "Who is in the data and how many rows each user has counts as private; ε of the release, the maximum and "
         "what is entered about values are public and do not come from these data",
         "ε of the choice and ε of the release add up, whichever way the number is chosen",
-        WHOSE_COSTS[kind],
+        WHOSE_COSTS[disclosure],
         "The direct choice's costs are exact; those of a private copy are simulated with NumPy's noise, "
         f"{RUNS} copies at each point",
     )
@@ -163,86 +163,88 @@ def _of_users(parameters: PrivateParameters) -> tuple[str, ...]:
 
 
 def cost(share: float) -> str:
-    """A cost in words; 0 and tiny ones are less than 0.01 %."""
+    """Return a cost in words; 0 and tiny ones are less than 0.01 %."""
     if 0.0 <= share < 1e-4:
         return f"less than 0.01{wording.PERCENT}"
     return wording.percent(share)
 
 
 def brief(share: float) -> str:
-    """The same for a metric."""
+    """Return the cost for a metric."""
     return cost(share).replace("less than ", "<\N{NO-BREAK SPACE}")
 
 
 def expected(forecasts: Sequence[Forecast], rows: int | None = None) -> str:
-    """What a draw typically costs, from public samples; where that is much, what does better.
+    """Say what a draw typically costs, from public samples; where that is much, what does better.
 
     Args:
         forecasts: One for each number of users.
         rows: Of a learner, whose one forecast is for so many rows.
     """
     if rows is not None:
-        added = max(one.extra for one in forecasts)
+        added = max(forecast.extra for forecast in forecasts)
         if added > 1.0:
             much = f"makes rows cut and privacy noise together up to {wording.number(1.0 + added, 2)} times the least"
         else:
             much = f"adds up to {cost(added)} to rows cut and privacy noise together"
         return f"On public samples with about so many rows a draw {much}, on average."
-    if any(one.extra > 1.0 for one in forecasts):
-        times = [(wording.number(1.0 + one.extra, 2), f"{one.users:,}") for one in forecasts]
-        said = [f"{times[0][0]} times the least with {times[0][1]} users"]
-        said += [f"{larger} times with {users}" for larger, users in times[1:]]
+    if any(forecast.extra > 1.0 for forecast in forecasts):
+        times = [(wording.number(1.0 + forecast.extra, 2), f"{forecast.users:,}") for forecast in forecasts]
+        sentences = [f"{times[0][0]} times the least with {times[0][1]} users"]
+        sentences += [f"{larger} times with {users}" for larger, users in times[1:]]
         return (
-            f"On public samples the error after a draw is, on average, up to {', '.join(said)}. "
+            f"On public samples the error after a draw is, on average, up to {', '.join(sentences)}. "
             "A larger ε for the draw or a bound that you know does better."
         )
-    first, *others = [(f"{one.users:,}", cost(one.extra)) for one in forecasts]
-    said = [
+    first, *later = [(f"{forecast.users:,}", cost(forecast.extra)) for forecast in forecasts]
+    sentences = [
         f"{first[1]} to the error with {first[0]} users",
-        *(f"{extra} with {users}" for users, extra in others),
+        *(f"{extra} with {users}" for users, extra in later),
     ]
-    return f"On public samples a draw adds, on average, up to {', '.join(said)}."
+    return f"On public samples a draw adds, on average, up to {', '.join(sentences)}."
 
 
-def is_direct(found: PrivateFound) -> bool:
-    """Whether the direct choice costs less at its 95th percentile; so it is said until copies are simulated."""
-    copy = found.copies.at
-    return copy is None or found.direct.percentile_95 <= copy.percentile_95
+def is_direct(solution: PrivateFound) -> bool:
+    """Return True if the direct choice costs less at its 95th percentile; so it is said until copies are simulated."""
+    copy = solution.copies.at
+    return copy is None or solution.direct.percentile_95 <= copy.percentile_95
 
 
-def headline(found: PrivateFound) -> str:
+def headline(solution: PrivateFound) -> str:
     """Which way to take; on a release, the number itself."""
-    if found.data.release is not None:
-        name = NUMBER_NAMES[found.parameters.wanted]
-        return f"Take {wording.number(found.best)} as the {name}; it may be published."
+    if solution.data.release is not None:
+        name = NUMBER_NAMES[solution.parameters.wanted]
+        return f"Take {wording.number(solution.best)} as the {name}; it may be published."
     # One line, before copies are simulated and after: what the answer goes by stands in the detail.
-    return "Choose the number directly." if is_direct(found) else "Choose on a private copy."
+    return "Choose the number directly." if is_direct(solution) else "Choose on a private copy."
 
 
-def detail(found: PrivateFound) -> str:
-    """What its cost is counted in, and what the other way costs where it matters: the headline goes by that."""
-    if found.data.release is not None:
+def detail(solution: PrivateFound) -> str:
+    """Say what its cost is counted in, and what the other way costs where it matters: the headline goes by that."""
+    if solution.data.release is not None:
         return (
             "Choosing on a release spends nothing more. The costs here take the release for the data: an estimate, "
             "safe to show, of what a draw costs."
         )
-    if found.ranks:
+    if solution.ranks:
         return "The cost is the share of users by which the number misses the quantile."
     # Two lines beside the figure, whatever the numbers.
-    said = f"Extra {error_name(found.parameters)} against choosing in the clear."
-    other, copy = (
-        ("a private copy", found.copies.at) if is_direct(found) else ("a direct choice", found.direct)
+    sentence = f"Extra {error_name(solution.parameters)} against choosing in the clear."
+    alternative, copy = (
+        ("a private copy", solution.copies.at)
+        if is_direct(solution)
+        else ("a direct choice", solution.direct)
     )
     if copy is None:
-        return said
-    return f"{said} 1 in 20 of {other}: {brief(copy.percentile_95)} or more."
+        return sentence
+    return f"{sentence} 1 in 20 of {alternative}: {brief(copy.percentile_95)} or more."
 
 
-def numbers(found: PrivateFound) -> tuple[Number, ...]:
-    """What either way costs, the cheaper one first; on a release, the number itself before them."""
+def numbers(solution: PrivateFound) -> tuple[Number, ...]:
+    """Say what either way costs, the cheaper one first; on a release, the number itself before them."""
     costs = [
         Number(
-            f"{way}, {what}",
+            f"{way}, {label}",
             brief(share),
             note,
             ONE_IN_20 if note == OR_MORE else "",
@@ -250,16 +252,19 @@ def numbers(found: PrivateFound) -> tuple[Number, ...]:
             share if math.isfinite(share) else None,
             clipboard_text=f"{share:.2g}",
         )
-        for way, of in (("Direct choice", found.direct), ("Private copy", found.copies.at))
-        if of is not None
-        for what, share, note in (("median cost", of.median, ""), ("1 in 20", of.percentile_95, OR_MORE))
+        for way, method_costs in (("Direct choice", solution.direct), ("Private copy", solution.copies.at))
+        if method_costs is not None
+        for label, share, note in (
+            ("median cost", method_costs.median, ""),
+            ("1 in 20", method_costs.percentile_95, OR_MORE),
+        )
     ]
-    if not is_direct(found):
+    if not is_direct(solution):
         costs = [*costs[2:], *costs[:2]]
-    if found.data.release is not None:
-        rows = wording.agreeing(found.best, "row per user", "rows per user")
+    if solution.data.release is not None:
+        rows = wording.agreeing(solution.best, "row per user", "rows per user")
         costs.insert(
-            0, Number("Best number on these data", wording.number(found.best), rows, value=found.best)
+            0, Number("Best number on these data", wording.number(solution.best), rows, value=solution.best)
         )
     return tuple(costs)
 
@@ -268,9 +273,9 @@ OR_MORE = "or more"
 ONE_IN_20 = "In 1 draw of 20 it is this or more."
 
 
-def facts(found: PrivateFound) -> dict[str, str]:
-    """What stands behind the answer."""
-    p, data, copy = found.parameters, found.data, found.copies.at
+def facts(solution: PrivateFound) -> dict[str, str]:
+    """Say what stands behind the answer."""
+    p, data, copy = solution.parameters, solution.data, solution.copies.at
     budget = format_rounded_up(p.epsilon_choice)
     delta = f", with δ = {format_rounded_up(p.delta)} for a copy" if p.delta is not None else ""
     if p.release_delta is not None:
@@ -285,78 +290,85 @@ def facts(found: PrivateFound) -> dict[str, str]:
     clear = data.release is None
     return {
         "In the clear" if clear else "On the release": (
-            f"the {NUMBER_NAMES[p.wanted]} {'would be' if clear else 'is'} {wording.number(found.best)}."
+            f"the {NUMBER_NAMES[p.wanted]} {'would be' if clear else 'is'} {wording.number(solution.best)}."
         ),
-        **_above(found),
-        "Nine draws in ten": _ranges(found, copy),
+        **_warn_maximum(solution),
+        "Nine draws in ten": _ranges(solution, copy),
         "In all": (
             f"ε = {format_rounded_up(p.epsilon)} for the release and ε = {budget} for the choice: "
             f"ε = {format_rounded_up(p.epsilon + p.epsilon_choice)}{delta}, where the release too is made for "
             "neighbours "
             f"that {p.relation.neighbours.short}.{twice}"
         ),
-        **_what_helps(found),
+        **_what_helps(solution),
     }
 
 
-def _above(found: PrivateFound) -> dict[str, str]:
+def _warn_maximum(solution: PrivateFound) -> dict[str, str]:
     """That the public maximum lies below what users have."""
-    if not found.num_above:
+    if not solution.num_above:
         return {}
-    users = wording.counted(found.num_above, "user")
+    users = wording.counted(solution.num_above, "user")
     return {
         "Over the maximum": (
-            f"{users} {wording.agreeing(found.num_above, 'has', 'have')} more than the "
-            f"{wording.counted(found.parameters.largest, 'row')} of the public maximum; no number above it is chosen, "
+            f"{users} {wording.agreeing(solution.num_above, 'has', 'have')} more than the "
+            f"{wording.counted(solution.parameters.largest, 'row')} of the public maximum; no number above it "
+            "is chosen, "
             "and a copy cuts them there. Raise it only for reasons outside these data."
         )
     }
 
 
-def _ranges(found: PrivateFound, copy: CopyCost | None) -> str:
-    def between(low: float, high: float) -> str:
-        return f"{wording.number(low)} to {wording.number(high)}"
+def _ranges(solution: PrivateFound, copy: CopyCost | None) -> str:
+    def between(lower: float, high: float) -> str:
+        return f"{wording.number(lower)} to {wording.number(high)}"
 
-    said = f"directly {between(found.direct.low, found.direct.high)}"
+    text = f"directly {between(solution.direct.low, solution.direct.high)}"
     if copy is None:
-        return f"{said}; on a copy: being simulated."
+        return f"{text}; on a copy: being simulated."
     # Not a number where every simulated copy was empty.
     copied = "nothing" if copy.low != copy.low else between(copy.low, copy.high)
     empty = f" In {wording.percent(copy.empty_share)} of copies no user is left." if copy.empty_share else ""
-    return f"{said}; on a copy {copied}.{empty}"
+    return f"{text}; on a copy {copied}.{empty}"
 
 
-def _what_helps(found: PrivateFound) -> dict[str, str]:
-    if found.direct.median <= 0.05 or found.ranks:
+def _what_helps(solution: PrivateFound) -> dict[str, str]:
+    if solution.direct.median <= 0.05 or solution.ranks:
         return {}
     words = "a larger ε for the choice, or a public guess of the number (*More settings*)"
-    if found.parameters.wanted is not Wanted.SUM:
+    if solution.parameters.wanted is not Wanted.SUM:
         return {"What helps": f"{words}; more users."}
-    price = found.parameters.price
+    price = solution.parameters.price
     users = wording.counted(price, "user")
-    above = "1/ε =" if found.parameters.release_delta is None else "about"
+    scale_text = "1/ε =" if solution.parameters.release_delta is None else "about"
     return {
         "Why so much": (
-            f"the best bound has only {above} {users} above it, and the noise hides so few users. "
+            f"the best bound has only {scale_text} {users} above it, and the noise hides so few users. "
             f"What helps: {words}, a maximum closer to what is possible, a margin, or a copy instead."
         )
     }
 
 
-def leak_sentence(found: PrivateFound, leak: Leak, released: bool) -> str:
-    """What the picture of one added user shows; ``released``: the data in use are a DP release."""
+def leak_sentence(solution: PrivateFound, leak: Leak, is_release: bool) -> str:
+    """Say what the picture of one added user shows; ``released``: the data in use are a DP release."""
     number = NUMBER_NAMES[leak.shown]
     far = max((float(m) for m in leak.moved), key=lambda m: abs(m - leak.without))
-    before, after = wording.apart(leak.without, far)
-    moved = f"one more user can move the {number} from {before} to {after}"
+    old, new = wording.apart(leak.without, far)
+    sentence = f"one more user can move the {number} from {old} to {new}"
     if far == leak.without:
-        moved = (
-            f"one more user with at most {wording.counted(found.parameters.largest, 'row')}, the public maximum, does "
+        sentence = (
+            f"one more user with at most {wording.counted(solution.parameters.largest, 'row')}, the public "
+            "maximum, does "
             f"not move the {number} of these data, but to know that one must look at them"
         )
-    elif leak.shown is not found.parameters.wanted:
-        moved = (
-            f"one more user does not move the {NUMBER_NAMES[found.parameters.wanted]} of these data, but to know that "
-            f"one must look at them. For a sum: {moved}"
+    elif leak.shown is not solution.parameters.wanted:
+        sentence = (
+            f"one more user does not move the {NUMBER_NAMES[solution.parameters.wanted]} of these data, but to "
+            "know that "
+            f"one must look at them. For a sum: {sentence}"
         )
-    return f"Were the release the data themselves: {moved}." if released else f"{wording.capital(moved)}."
+    return (
+        f"Were the release the data themselves: {sentence}."
+        if is_release
+        else f"{wording.capital(sentence)}."
+    )

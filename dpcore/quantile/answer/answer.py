@@ -22,7 +22,7 @@ def build_answer(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> Answer:
-    """How much one user's rows may weigh in private quantiles, and how close the answers come.
+    """Return how much one user's rows may weigh in private quantiles, and how close the answers come.
 
     Args:
         data: With values.
@@ -39,31 +39,31 @@ def build_answer(
 
     Source: Epasto et al. 2020, section 4 and appendix B.
     """
-    of = find(data, parameters, progress, should_stop) if found is None else found
-    smooth, cap = of.choices.smooth, of.choices.cap
+    solution = find(data, parameters, progress, should_stop) if found is None else found
+    smooth, cap = solution.choices.smooth, solution.choices.cap
     return Answer(
-        headline=words.headline(of),
-        detail=words.detail(of, data),
-        numbers=words.numbers(of),
+        headline=words.headline(solution),
+        detail=words.detail(solution, data),
+        numbers=words.numbers(solution),
         assumptions=assumptions(parameters.neighbours),
         disclosure=data.provenance,
-        facts=words.facts(of),
-        proofs=words.proofs(of),
-        code=of_quantile(of, data),
-        near_optimal=words.good_enough(of),
+        facts=words.facts(solution),
+        proofs=words.proofs(solution),
+        code=of_quantile(solution, data),
+        near_optimal=words.good_enough(solution),
         parameters=parameters,
-        solution=of,
+        solution=solution,
         plots={
-            "quantile-error": lambda: plots.errors(of, data),
-            "quantile-density": lambda: plots.density(of, data),
-            "quantile-near": lambda: plots.near(of, data),
-            "quantile-paper": lambda: plots.paper(of, data),
+            "quantile-error": lambda: plots.errors(solution, data),
+            "quantile-density": lambda: plots.density(solution, data),
+            "quantile-near": lambda: plots.near(solution, data),
+            "quantile-paper": lambda: plots.paper(solution, data),
         },
-        make_methods=lambda: methods(of, data),
-        choice=lambda: files.choice_json(data, parameters, of.bound, (smooth, cap), of.outputs),
+        make_methods=lambda: methods(solution, data),
+        choice=lambda: files.choice_json(data, parameters, solution.bound, (smooth, cap), solution.outputs),
         files={
             "quantile_weights.csv": lambda: files.weights_csv(
-                of.problem.histogram, of.kind, of.bound, data.provenance
+                solution.problem.histogram, solution.kind, solution.bound, data.provenance
             )
         },
         setting=ReleaseSetting(

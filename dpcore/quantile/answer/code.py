@@ -13,29 +13,29 @@ from dpcore.quantile.answer.found import QuantileFound
 from dpcore.quantile.parameters import Weighting
 
 
-def of_quantile(found: QuantileFound, dataset: Dataset) -> CodeChoice | None:
-    """The bound in use first, then the best of the other kind, then the person's own."""
-    p = found.parameters
-    low, high = _ends(found)
+def of_quantile(solution: QuantileFound, dataset: Dataset) -> CodeChoice | None:
+    """Return the bound in use first, then the best of the other kind, then the person's own."""
+    p = solution.parameters
+    low, high = _ends(solution)
     base = of_data(dataset) | {"lower": low, "upper": high, "quantiles": p.asked, "neighbours": p.neighbours}
-    other = WeightKind.CAP if found.kind is WeightKind.SMOOTH else WeightKind.SMOOTH
+    alternative = WeightKind.CAP if solution.kind is WeightKind.SMOOTH else WeightKind.SMOOTH
     none = p.weighting is Weighting.NONE
     bounds: list[tuple[WeightKind, float, dict[str, Any]]] = [
-        (found.kind, found.choices.of(found.kind).bound if none else found.bound, {}),
-        (other, found.choices.of(other).bound, {}),
+        (solution.kind, solution.choices.of(solution.kind).bound if none else solution.bound, {}),
+        (alternative, solution.choices.of(alternative).bound, {}),
     ]
     if p.own_bound is not None:
-        bounds.append((found.kind, p.own_bound, {"disclosure": Disclosure.PUBLIC}))
+        bounds.append((solution.kind, p.own_bound, {"disclosure": Disclosure.PUBLIC}))
     programs: list[Form] = []
-    for kind, bound, whose in bounds:
-        if kind is WeightKind.CAP:
+    for weighting, bound, whose in bounds:
+        if weighting is WeightKind.CAP:
             programs.append((cap_form(bound), Released.QUANTILE, {"max_rows": bound, **whose}))
         else:
             programs.append((smooth_form(bound), Released.QUANTILE, {"threshold": bound, **whose}))
     return forms(p.epsilon, base, programs)
 
 
-def _ends(found: QuantileFound) -> tuple[float, float]:
+def _ends(solution: QuantileFound) -> tuple[float, float]:
     """Between which values the answer is looked for: the base's ends, or where a normal base has all its mass."""
-    breaks, spread = found.problem.base.breaks, 4.0 * (found.parameters.spread or 0.0)
+    breaks, spread = solution.problem.base.breaks, 4.0 * (solution.parameters.spread or 0.0)
     return float(breaks[0]) - spread, float(breaks[-1]) + spread

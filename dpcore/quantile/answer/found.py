@@ -38,19 +38,19 @@ class Choices:
     smooth: QuantileChoice
     cap: QuantileChoice
 
-    def of(self, kind: WeightKind) -> QuantileChoice:
-        """The choice of one kind."""
-        return self.smooth if kind is WeightKind.SMOOTH else self.cap
+    def of(self, weighting: WeightKind) -> QuantileChoice:
+        """Return the choice of one kind."""
+        return self.smooth if weighting is WeightKind.SMOOTH else self.cap
 
     @property
     def tried(self) -> tuple[int, int]:
-        """How many bounds were tried, smooth and cap."""
-        smooth, cap = (int(np.sum(~np.isnan(one.tried.rank_error))) for one in (self.smooth, self.cap))
+        """Return how many bounds were tried, smooth and cap."""
+        smooth, cap = (int(np.sum(~np.isnan(choice.tried.rank_error))) for choice in (self.smooth, self.cap))
         return smooth, cap
 
     @property
     def cancelled(self) -> bool:
-        """Whether either search was stopped."""
+        """Return True if either search was stopped."""
         return self.smooth.cancelled or self.cap.cancelled
 
 
@@ -60,14 +60,16 @@ def search(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> Choices:
-    """The best bound of both kinds."""
+    """Return the best bound of both kinds."""
 
-    def part(begin: float) -> Progress:
-        return lambda share: progress(begin + share / 2.0)
+    def subprogress(start: float) -> Progress:
+        return lambda share: progress(start + share / 2.0)
 
     smooth, cap = (
-        optimal_bound.best_bound(problem, kind, SEARCH_POINTS, part(begin), should_stop, quantiles)
-        for kind, begin in ((WeightKind.SMOOTH, 0.0), (WeightKind.CAP, 0.5))
+        optimal_bound.best_bound(
+            problem, weighting, SEARCH_POINTS, subprogress(begin), should_stop, quantiles
+        )
+        for weighting, begin in ((WeightKind.SMOOTH, 0.0), (WeightKind.CAP, 0.5))
     )
     return Choices(smooth, cap)
 
@@ -76,7 +78,7 @@ NOT_COMPARED = ("own_bound",)
 
 
 def against_epsilon(data: Dataset, parameters: QuantileParameters) -> BoundComparison | str:
-    """The bound of the answer and its rank error at any epsilon: that from counts, where the answer takes that."""
+    """Get the bound of the answer and its rank error at any epsilon: that from counts, where the answer takes that."""
     if data.values is None:
         return "A quantile needs values, and these data have none."
     if parameters.weighting is Weighting.NONE:
@@ -85,16 +87,16 @@ def against_epsilon(data: Dataset, parameters: QuantileParameters) -> BoundCompa
     problem = QuantileProblem(
         data.values, 0.5, 1.0, parameters.base_distribution(), neighbours=parameters.neighbours
     )
-    kind = parameters.kind
+    weighting = parameters.kind
 
     def best(epsilon: float) -> tuple[float, float]:
         _ = problem.rows
-        asked = problem.with_epsilon(epsilon)
+        scaled = problem.with_epsilon(epsilon)
         if parameters.bound_from is BoundFrom.COUNTS:
-            bound = replace(parameters, epsilon=epsilon).rank_bound(problem.histogram).best(kind).bound
-            at = optimal_bound.rank_errors(asked, kind, bound, quantiles=parameters.asked)
-            return bound, float(at.rank_error[0])
-        choice = optimal_bound.best_bound(asked, kind, SEARCH_POINTS, quantiles=parameters.asked)
+            bound = replace(parameters, epsilon=epsilon).rank_bound(problem.histogram).best(weighting).bound
+            errors = optimal_bound.rank_errors(scaled, weighting, bound, quantiles=parameters.asked)
+            return bound, float(errors.rank_error[0])
+        choice = optimal_bound.best_bound(scaled, weighting, SEARCH_POINTS, quantiles=parameters.asked)
         return choice.bound, choice.rank_error
 
     counts = parameters.bound_from is BoundFrom.COUNTS
@@ -139,27 +141,27 @@ class QuantileFound:
 
     @property
     def outputs(self) -> tuple[QuantileOutput, ...]:
-        """The answers' distributions."""
+        """Return the answers' distributions."""
         return self.together.outputs
 
     @property
     def rank_error(self) -> float:
-        """Expected rank error at the bound in use, mean over the quantiles and the subsamples."""
+        """Return the expected rank error at the bound in use, mean over the quantiles and the subsamples."""
         return mean_error(self.together)
 
     @property
     def subsample_errors(self) -> FloatArray:
-        """The same under each subsample; one entry where none matters."""
-        return np.asarray(np.mean([one.subsample_errors for one in self.outputs], axis=0))
+        """Return the same under each subsample; one entry where none matters."""
+        return np.asarray(np.mean([output.subsample_errors for output in self.outputs], axis=0))
 
     @property
     def standard_error(self) -> float:
-        """Standard error of ``rank_error`` over the subsamples; 0 where none matters."""
+        """Return the standard error of ``rank_error`` over the subsamples; 0 where none matters."""
         return standard_error(self.subsample_errors, self.kind, self.bound, self.problem.rows)
 
     @property
     def unbounded_error(self) -> float:
-        """The same without a bound."""
+        """Return the same without a bound."""
         return mean_error(self.unbounded)
 
     @property
@@ -168,61 +170,63 @@ class QuantileFound:
 
         Under a cap these are averages over the subsamples of the search.
         """
-        tried = self.choices.of(self.kind).tried
-        done = ~np.isnan(tried.rank_error)
-        bounds, errors = tried.bounds[done], tried.rank_error[done]
+        candidates = self.choices.of(self.kind).tried
+        done = ~np.isnan(candidates.rank_error)
+        bounds, errors = candidates.bounds[done], candidates.rank_error[done]
         best = int(np.argmin(errors))
         worse = np.flatnonzero(errors > GOOD_ENOUGH * errors[best])
-        left, right = worse[worse < best], worse[worse > best]
-        first = int(left[-1]) + 1 if left.size else 0
-        last = int(right[0]) - 1 if right.size else bounds.size - 1
-        return float(bounds[first]), float(bounds[last])
+        lower, upper = worse[worse < best], worse[worse > best]
+        first = int(lower[-1]) + 1 if lower.size else 0
+        last_index = int(upper[0]) - 1 if upper.size else bounds.size - 1
+        return float(bounds[first]), float(bounds[last_index])
 
     @property
     def least_error(self) -> float:
-        """What ties alone cost, mean over the quantiles."""
-        return float(np.mean([one.least_rank_error for one in self.outputs]))
+        """Return what ties alone cost, mean over the quantiles."""
+        return float(np.mean([output.least_rank_error for output in self.outputs]))
 
     @property
     def ties(self) -> bool:
-        """Whether no answer can come as close as one row: values tie, or the base has no mass there."""
+        """Return True if no answer can come as close as one row: values tie, or the base has no mass there."""
         return self.least_error > 1.0 / self.problem.histogram.num_rows
 
     @property
     def exact(self) -> tuple[float, ...]:
-        """The exact quantiles of the values."""
+        """Return the exact quantiles of the values."""
         return tuple(self.problem.rows.value_at(q) for q in self.parameters.asked)
 
 
 def mean_error(together: SeveralOutputs) -> float:
-    """Expected rank error, mean over the quantiles and the subsamples."""
-    return float(np.mean([one.expected_rank_error for one in together.outputs]))
+    """Return the expected rank error, mean over the quantiles and the subsamples."""
+    return float(np.mean([output.expected_rank_error for output in together.outputs]))
 
 
 def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: Choices) -> QuantileFound:
     """Evaluate at the bound in use."""
-    asked, kind, histogram = parameters.asked, parameters.kind, problem.histogram
+    quantiles, weighting, histogram = parameters.asked, parameters.kind, problem.histogram
     everything = float(histogram.max_size)
-    paper = parameters.rank_bound(histogram).best(kind)
+    paper = parameters.rank_bound(histogram).best(weighting)
     if parameters.weighting is Weighting.NONE:
         bound = everything
     elif parameters.bound_from is BoundFrom.COUNTS:
         bound = paper.bound
     else:
-        bound = choices.of(kind).bound
-    at_counts = optimal_bound.rank_errors(problem, kind, paper.bound, quantiles=asked)
+        bound = choices.of(weighting).bound
+    at_counts = optimal_bound.rank_errors(problem, weighting, paper.bound, quantiles=quantiles)
     return QuantileFound(
         parameters=parameters,
         problem=problem,
         choices=choices,
         bound=bound,
-        together=several(problem, asked, kind, bound),
-        unbounded=several(problem, asked, WeightKind.SMOOTH, everything),
+        together=several(problem, quantiles, weighting, bound),
+        unbounded=several(problem, quantiles, WeightKind.SMOOTH, everything),
         counts_bound=paper.bound,
         counts_error=float(at_counts.rank_error[0]),
         counts_standard_error=float(at_counts.standard_error[0]),
         counts_certificate=paper.certificate,
-        own=None if parameters.own_bound is None else several(problem, asked, kind, parameters.own_bound),
+        own=None
+        if parameters.own_bound is None
+        else several(problem, quantiles, weighting, parameters.own_bound),
     )
 
 
@@ -245,33 +249,33 @@ def find(
     return compute(parameters, problem, search(problem, parameters.asked, progress, should_stop))
 
 
-def bound_limits(found: QuantileFound) -> tuple[float, float]:
-    """(from, to) of the bound's axis."""
-    ends = choose_curve_bounds(found.problem.histogram)
+def bound_limits(solution: QuantileFound) -> tuple[float, float]:
+    """Return (from, to) of the bound's axis."""
+    ends = choose_curve_bounds(solution.problem.histogram)
     return float(ends[0]), float(ends[-1])
 
 
-def window(found: QuantileFound) -> tuple[tuple[float, float], tuple[float, float]]:
-    """(from, to) on the values' axis: what to show first, and the widest range that is offered.
+def window(solution: QuantileFound) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return (from, to) on the values' axis: what to show first, and the widest range that is offered.
 
     Both depend on values, quantiles and base only, so that they do not move with epsilon or the bound.
     """
-    rows, p = found.problem.rows, found.parameters
+    rows, p = solution.problem.rows, solution.parameters
     low = rows.value_at(max(p.asked[0] - WINDOW, 1e-9))
     high = rows.value_at(min(p.asked[-1] + WINDOW, 1.0))
-    breaks = found.problem.base.breaks
+    breaks = solution.problem.base.breaks
     spread = 4.0 * (p.spread or 0.0)
-    first, last = float(breaks[0]) - spread, float(breaks[-1]) + spread
+    first, last_value = float(breaks[0]) - spread, float(breaks[-1]) + spread
     low, high = (min(max(end, -FARTHEST), FARTHEST) for end in (low, high))
     # Ties, or values so close that a plot could not tell them apart.
-    if high - low <= 1e-9 * max(abs(low), abs(high), last - first):
-        margin = 0.05 * (max(last, high) - min(first, low))
+    if high - low <= 1e-9 * max(abs(low), abs(high), last_value - first):
+        margin = 0.05 * (max(last_value, high) - min(first, low))
         low, high = low - margin, high + margin
-    return (low, high), (min(first, low), max(last, high))
+    return (low, high), (min(first, low), max(last_value, high))
 
 
 def near_grid() -> FloatArray:
-    """Distances in rank to show, log-spaced."""
+    """Return the distances in rank to show, log-spaced."""
     return np.geomspace(1e-4, 0.5, 160)
 
 
@@ -283,7 +287,7 @@ class Poorer(enum.Enum):
 
 
 def poorer_bases(parameters: QuantileParameters, how: Poorer) -> tuple[FloatArray, list[Base]]:
-    """How far the base is moved or how many times as wide it is, and the bases."""
+    """Return how far the base is moved or how many times as wide it is, and the bases."""
     if how is Poorer.WIDER:
         return np.array(STRETCHES), [parameters.base_distribution(stretch=x) for x in STRETCHES]
     return np.array(SHIFTS), [parameters.base_distribution(shift=x) for x in SHIFTS]

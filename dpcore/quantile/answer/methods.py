@@ -9,40 +9,42 @@ from dpcore.quantile.answer.found import QuantileFound
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
 
 
-def methods(found: QuantileFound, data: Dataset) -> Methods:
-    """The bound in use and its rank error; of rows without a bound that error alone."""
-    p = found.parameters
-    drawn = (
+def methods(solution: QuantileFound, data: Dataset) -> Methods:
+    """Describe the bound in use and its rank error; of rows without a bound that error alone."""
+    p = solution.parameters
+    text = (
         "The answer was drawn with a density proportional to the public base distribution times exp(−ε d / "
         "(2W)), with d its distance in weighted rank from the quantile asked for and W the largest weight of "
         "a user [@epasto2020, appendix B]."
     )
     if p.protects_users:
-        drawn += (
+        text += (
             " The score is not divided by the number of rows, and a user who is added or removed moves it by at most "
             "max(q, 1 − q) times their weight, which takes the place of W."
         )
     if len(p.asked) > 1:
-        drawn += f" Each of the {len(p.asked)} quantiles took an even part of ε."
-    bound = wording.number(found.bound, 6)
+        text += f" Each of the {len(p.asked)} quantiles took an even part of ε."
+    bound = wording.number(solution.bound, 6)
     if p.weighting is Weighting.NONE:
         limited = without = "All rows had the same weight, and rows per user were not bounded."
     elif p.weighting is Weighting.CAP:
-        limited = f"At most {wording.counted(found.bound, 'row')} of each user, drawn at random, were kept."
+        limited = (
+            f"At most {wording.counted(solution.bound, 'row')} of each user, drawn at random, were kept."
+        )
         without = "At most a fixed number of rows of each user, drawn at random, were kept."
     else:
-        rows = f"{bound} {wording.agreeing(found.bound, 'row', 'rows')}"
+        rows = f"{bound} {wording.agreeing(solution.bound, 'row', 'rows')}"
         limited = f"Rows were weighted such that no user weighs more than {rows}."
         without = "Rows were weighted such that no user weighs more than a fixed number of rows."
     error = (
         "The expected rank error, |F(answer) − q| with F the empirical distribution of the rows, is "
-        f"{wording.percent(found.rank_error)} of the rows."
+        f"{wording.percent(solution.rank_error)} of the rows."
     )
     unbounded = p.weighting is Weighting.NONE
     return Methods(
-        guarantee=write_guarantee(_released(p), p.epsilon, p.neighbours),
-        sentences=f"{limited} {drawn} {error}",
-        public_sentences=f"{without} {drawn}",
+        guarantee=write_guarantee(_describe_release(p), p.epsilon, p.neighbours),
+        sentences=f"{limited} {text} {error}",
+        public_sentences=f"{without} {text}",
         disclosure=data.provenance,
         rule=_rule(p),
         subject="The error" if unbounded else "The bound",
@@ -50,10 +52,10 @@ def methods(found: QuantileFound, data: Dataset) -> Methods:
     )
 
 
-def _released(p: QuantileParameters) -> str:
+def _describe_release(p: QuantileParameters) -> str:
     if len(p.asked) > 1:
-        named = [wording.entered(q) for q in p.asked]
-        return f"The {', '.join(named[:-1])} and {named[-1]} quantiles were released"
+        levels = [wording.entered(q) for q in p.asked]
+        return f"The {', '.join(levels[:-1])} and {levels[-1]} quantiles were released"
     return (
         "The median was released"
         if p.asked[0] == 0.5

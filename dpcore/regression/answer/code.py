@@ -9,7 +9,7 @@ from dpcore.regression.answer.found import RegressionFound
 
 
 def of_regression(found: RegressionFound) -> CodeChoice | None:
-    """The best weights; only plain Python has them."""
+    """Return the best weights; only plain Python has them."""
     base = of_data(found.data) | {
         **ROWS_OF_THE_FILE,
         "lower": found.parameters.lower,

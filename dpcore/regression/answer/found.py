@@ -98,7 +98,7 @@ class RegressionFound:
 
     @property
     def has_caps(self) -> bool:
-        """Whether there is a cap at which every draw gave an estimate."""
+        """Return True if there is a cap at which every draw gave an estimate."""
         caps = self.caps
         return caps is not None and bool(np.any((caps.rank_deficient == 0) & (caps.used > 0)))
 
@@ -118,11 +118,11 @@ class RegressionFound:
 
     @property
     def variance_is_private(self) -> bool:
-        """Whether sigma^2 was read from private labels."""
+        """Return True if sigma^2 was read from private labels."""
         return self.parameters.variance_source is ResidualVarianceSource.ORDINARY and self.data.is_private
 
     def weights(self, method: str) -> UserWeights | None:
-        """What each user's labels weigh under ``ours``, ``no cap`` or one draw of the ``best cap``."""
+        """Return what each user's labels weigh under ``ours``, ``no cap`` or one draw of the ``best cap``."""
         if method == "ours":
             return user_weights(self.problem, self.ours)
         if method == "no bound":
@@ -133,7 +133,7 @@ class RegressionFound:
 
 
 def table_of(data: Dataset) -> LabelledRows:
-    """Labels, features and owners.
+    """Return the labels, features and owners.
 
     Raises:
         InvalidInput: The data have none.
@@ -150,7 +150,7 @@ def against_epsilon(data: Dataset, parameters: RegressionParameters) -> str:
 
 
 def options(problem: RegressionProblem) -> CapOptions:
-    """How caps are tried."""
+    """Return how caps are tried."""
     return CapOptions(draws=DRAWS if problem.num_rows <= MANY_ROWS else DRAWS_OF_MANY_ROWS)
 
 

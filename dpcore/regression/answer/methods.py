@@ -16,7 +16,7 @@ NEIGHBOURS = (
 
 
 def methods(found: RegressionFound) -> Methods:
-    """The best weights with their noise, and the error of the coefficients."""
+    """Return the best weights with their noise, and the error of the coefficients."""
     p, ours = found.parameters, found.ours
     clipped = (
         f"Labels were clipped to [{wording.entered(p.lower)}, {wording.entered(p.upper)}], which is treated as "

@@ -33,7 +33,7 @@ OURS = "Best weights"
 
 
 def error_axis(unit: str, of: ErrorOf, limits: Limits = FIT) -> Axis:
-    """An axis of errors; its unit is named after the labels' column."""
+    """Return an axis of errors; its unit is named after the labels' column."""
     # The unit stands in the title alone: a control is named after the axis, and a column's name may be Markdown.
     if of is ErrorOf.COEFFICIENTS:
         name = "standard error, all coefficients"
@@ -46,7 +46,7 @@ def error_axis(unit: str, of: ErrorOf, limits: Limits = FIT) -> Axis:
 
 
 def _cap_columns(found: RegressionFound, of: ErrorOf, ours: float) -> dict[str, FloatArray]:
-    """What `caps` draws, as columns; NaN where a draw lost rank."""
+    """Return what `caps` draws, as columns; NaN where a draw lost rank."""
     caps = found.caps
     if caps is None:
         return {"cap": np.empty(0), "cap_error": np.empty(0), "ours_error": np.empty(0)}
@@ -72,7 +72,7 @@ def _best(caps: CapCurve, of: ErrorOf) -> int:
 
 
 def errors(found: RegressionFound, of: ErrorOf) -> Plot:
-    """The main figure: the error of every method, of coefficients with the parts that it is made of."""
+    """Return the main figure: the error of every method, of coefficients with the parts that it is made of."""
     coefficients = of is ErrorOf.COEFFICIENTS
     error = {method: method.coefficients if coefficients else method.predictions for method in found.methods}
     shown = [method for method in found.methods if 0.0 < error[method] < math.inf]
@@ -118,7 +118,7 @@ def errors(found: RegressionFound, of: ErrorOf) -> Plot:
 
 
 def _in_two_lines(method: Method) -> str:
-    """A method's name, with its bound below it."""
+    """Return a method's name, with its bound below it."""
     if method.note.startswith("at most "):
         return f"{method.name}<br>{method.note.removeprefix('at most ').removesuffix(' per user')}"
     first, _, rest = method.name.partition(" ")
@@ -126,7 +126,7 @@ def _in_two_lines(method: Method) -> str:
 
 
 def caps(found: RegressionFound, of: ErrorOf) -> Plot:
-    """Error against the cap, in its parts, with ours as a level and both ends marked."""
+    """Return the error against the cap, in its parts, with ours as a level and both ends marked."""
     ours = math.sqrt(found.ours.variance if of is ErrorOf.COEFFICIENTS else found.predicted.total)
     columns, x = _cap_columns(found, of, ours), (1.0, max(float(found.problem.histogram.max_size), 2.0))
     parts = [column for name, column in columns.items() if name.startswith("cap_")]
@@ -242,7 +242,7 @@ def swept(sweep: Sweep, varied: Varied, of: ErrorOf) -> Plot:
 
 
 def gap(steps: Sequence[Step], kind: Provenance) -> Plot:
-    """Relative gap between the best C so far and what none can go below, by iteration."""
+    """Return the relative gap between the best C so far and what none can go below, by iteration."""
     last, gaps = steps[-1], np.array([step.gap for step in steps])
     number = np.arange(1, gaps.size + 1, dtype=np.float64)
     return Plot(
@@ -284,7 +284,7 @@ METHODS = {
 
 
 def offered(found: RegressionFound) -> dict[str, UserWeights]:
-    """What users weigh, by method; without the best cap where there is none."""
+    """Return what users weigh, by method; without the best cap where there is none."""
     return {name: weights for name in METHODS if (weights := found.weights(name)) is not None}
 
 
@@ -316,7 +316,7 @@ def _weight_of(method: str) -> str:
 
 
 def weights(found: RegressionFound) -> Plot:
-    """How much a user's labels weigh, against the user's rows; the heaviest user sets the noise."""
+    """Return how much a user's labels weigh, against the user's rows; the heaviest user sets the noise."""
     of = offered(found)
     columns = weights_columns(of)
     low, high = fit_limits(np.concatenate([columns[_weight_of(name)] for name in of]))
@@ -340,7 +340,7 @@ def weights(found: RegressionFound) -> Plot:
 
 
 def direction_columns(of: UserWeights, names: Sequence[str]) -> dict[str, Any]:
-    """Share of each direction's weight that users of each size class hold; one line per class."""
+    """Return the share of each direction's weight that users of each size class hold; one line per class."""
     lows = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000, 1_000_000]
     lows = [low for low in lows if low <= int(of.sizes.max())]
     group = np.searchsorted(lows, of.sizes, side="right") - 1
@@ -394,7 +394,7 @@ EXAMPLES = {
 
 
 def example(sweep: ExampleSweep, number: int) -> Plot:
-    """Total variance of ours and of the best cap against g, beside what is known of both."""
+    """Return the total variance of ours and of the best cap against g, beside what is known of both."""
     g = sweep.g.astype(np.float64)
     known, claimed = EXAMPLES[number]
     ratio = sweep.cap / sweep.ours

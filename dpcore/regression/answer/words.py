@@ -17,7 +17,7 @@ _TOGETHER = (
 
 
 def numbers(found: RegressionFound) -> tuple[Number, ...]:
-    """The error of the best weights and their noise, and the error of the best cap and of none."""
+    """Return the error of the best weights and their noise, and the error of the best cap and of none."""
     ours = found.ours
     figures = [
         _error("Standard error, total", math.sqrt(ours.variance), ""),
@@ -56,7 +56,7 @@ def _times(other: float, ours: float) -> str:
 
 
 def _against(found: RegressionFound) -> str:
-    """What a cap would cost instead."""
+    """Say what a cap would cost instead."""
     ours, none = math.sqrt(found.ours.variance), math.sqrt(found.no_cap.variance)
     if found.caps is None or not found.has_caps:
         return f"With no bound and equal weights the error is {_times(none, ours)} as large."
@@ -86,7 +86,7 @@ def _share(estimate: LinearEstimate) -> str:
 
 
 def predicting_worse(found: RegressionFound) -> bool:
-    """Whether a cap predicts better than ours, which is best for coefficients only."""
+    """Return True if a cap predicts better than ours, which is best for coefficients only."""
     if found.caps is None or not found.has_caps:
         return False
     return float(found.caps.prediction_error[found.caps.best_prediction]) < found.predicted.total
@@ -99,7 +99,7 @@ FIT = (
 
 
 def detail(found: RegressionFound) -> str:
-    """What the best weights gain, and what changes how that is to be read."""
+    """Say what the best weights gain, and what changes how that is to be read."""
     said = [_against(found)]
     if found.stage is Stage.EARLIER:
         said.insert(0, "**This is the answer for the settings before.**")
@@ -131,7 +131,7 @@ def _who(some: int, everybody: int) -> str:
 
 
 def facts(found: RegressionFound) -> dict[str, str]:
-    """Sentences by name."""
+    """Return the sentences by name."""
     ours, unit = found.ours, wording.plain(found.unit, 20)
     largest_plain = found.no_cap.largest_user_weight / ours.largest_user_weight
     said = {

@@ -11,7 +11,7 @@ from dpcore.total.parameters import TotalParameters
 
 
 def of_total(found: TotalFound, dataset: Dataset) -> CodeChoice | None:
-    """The best bound for a count of rows or a sum."""
+    """Return the best bound for a count of rows or a sum."""
     problem, bound = found.problem, found.bound
     base = of_data(dataset) | {"noise": problem.mechanism, "delta": problem.delta}
     if column := found.unit.column or summed_column(dataset):
@@ -21,7 +21,7 @@ def of_total(found: TotalFound, dataset: Dataset) -> CodeChoice | None:
 
 
 def of_signed(found: SignedFound, dataset: Dataset, parameters: TotalParameters) -> CodeChoice | None:
-    """The range for totals of both signs; one that the person entered is a public input."""
+    """Return the range for totals of both signs; one that the person entered is a public input."""
     fields = {
         "max_total": found.clipped.high,
         "min_total": found.clipped.low,

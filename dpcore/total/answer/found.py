@@ -40,21 +40,21 @@ class Unit:
 
     @property
     def axis(self) -> str:
-        """The unit, as the title of an axis names it."""
+        """Return the unit, as the title of an axis names it."""
         return "unit of the column" if self.column else "rows"
 
     @property
     def per_user(self) -> str:
-        """The unit of a bound."""
+        """Return the unit of a bound."""
         return "unit of the column, per user" if self.column else "rows per user"
 
     @property
     def result(self) -> str:
-        """What is released."""
+        """Return what is released."""
         return "sum" if self.column else "count"
 
     def amount(self, value: float, digits: int = 3) -> str:
-        """``12 rows``; a bare number for totals of a column."""
+        """Return ``12 rows``; a bare number for totals of a column."""
         number = wording.number(value, digits)
         return number if self.column else f"{number} {'row' if value == 1 else 'rows'}"
 
@@ -87,27 +87,27 @@ class TotalFound:
 
     @property
     def unit(self) -> Unit:
-        """How amounts are written."""
+        """Return how amounts are written."""
         return Unit(self.held.column)
 
     @property
     def rounded(self) -> bool:
-        """Whether ``bound`` is not the very best bound, which the certificate is about."""
+        """Return True if ``bound`` is not the very best bound, which the certificate is about."""
         return self.bound != self.choice.max_total
 
     def error(self, bound: float) -> float:
-        """Error at a bound, by the problem's measure."""
+        """Return the error at a bound, by the problem's measure."""
         return float(total.measured(self.problem, bound))
 
     @cached_property
     def others(self) -> dict[Measure, float]:
-        """The best bound by each measure, in few digits as ``bound`` is."""
+        """Return the best bound by each measure, in few digits as ``bound`` is."""
         each = {measure: replace(self.problem, measure=measure) for measure in Measure}
         return {measure: total.short_bound(p, total.optimal_bound(p)) for measure, p in each.items()}
 
     @cached_property
     def noises(self) -> NoiseComparison:
-        """The best bound under either noise; Gaussian noise is taken at `delta`."""
+        """Return the best bound under either noise; Gaussian noise is taken at `delta`."""
         return compare_noises(self.problem, self.delta)
 
     @property
@@ -138,17 +138,17 @@ class SignedFound:
 
     @property
     def unit(self) -> Unit:
-        """How amounts are written."""
+        """Return how amounts are written."""
         return Unit(self.held.column)
 
     @property
     def totals(self) -> FloatArray:
-        """One per user, shape (num_users,)."""
+        """Return one per user, shape (num_users,)."""
         assert self.held.signed is not None
         return self.held.signed
 
     def own_error(self, parameters: TotalParameters) -> float | None:
-        """Error at the person's own bound on either side, by ``measure``; None for none."""
+        """Return the error at the person's own bound on either side, by ``measure``; None for none."""
         if not parameters.own_bound:
             return None
         how = (parameters.epsilon, parameters.mechanism, parameters.delta)
@@ -156,12 +156,12 @@ class SignedFound:
 
     @property
     def error(self) -> float:
-        """Error of the clipped sum, by ``measure``."""
+        """Return the error of the clipped sum, by ``measure``."""
         return self.clipped.rmse if self.measure is Measure.RMSE else self.clipped.absolute_error
 
     @property
     def limits(self) -> Limits:
-        """(from, to) of the bound's axis and of the error's axis; they depend on the data alone."""
+        """Return (from, to) of the bound's axis and of the error's axis; they depend on the data alone."""
         sizes = np.abs(self.totals)
         most = float(sizes.sum())
         return (float(self.bounds[0]), float(sizes.max())), (most / 1e3, most * 1.5)
@@ -213,7 +213,7 @@ def find(
 
 
 def _clipped(held: UserTotals, parameters: TotalParameters) -> SignedFound:
-    """The range entered, or the proposal."""
+    """Return the range entered, or the proposal."""
     assert held.signed is not None
     how = (parameters.epsilon, parameters.mechanism, parameters.delta)
     low, high = parameters.lower, parameters.upper
@@ -237,7 +237,7 @@ NOT_COMPARED = fields_beside_data(TotalParameters)
 
 
 def against_epsilon(data: Dataset, parameters: TotalParameters) -> BoundComparison | str:
-    """The best bound and its error at any epsilon."""
+    """Return the best bound and its error at any epsilon."""
     held = user_totals(data, parameters.summed)
     if held.amounts is None:
         return "Over ε only sums of one non-negative total per user are compared. These data have none."
@@ -270,7 +270,7 @@ _MEASURED = {
 
 
 def bound_limits(amounts: Amounts) -> tuple[float, float]:
-    """(from, to) of the bound's axis: from the smallest positive total to the largest.
+    """Return (from, to) of the bound's axis: from the smallest positive total to the largest.
 
     Where all totals are large it begins at a hundredth of the largest, or at 1: with few users, or at a small epsilon,
     the best bound lies below them all.
@@ -288,7 +288,7 @@ def curve_bounds(amounts: Amounts) -> FloatArray:
 
 
 def error_limits(amounts: Amounts) -> tuple[float, float]:
-    """(from, to) of the error's axis; they depend on the data alone.
+    """Return (from, to) of the error's axis; they depend on the data alone.
 
     From below what the best bound costs at epsilon = 10 to above what publishing 0 costs.
     """
@@ -298,7 +298,7 @@ def error_limits(amounts: Amounts) -> tuple[float, float]:
 
 
 def largest_ratio(noise: NoiseKind) -> float:
-    """The largest (a + E|noise|) / E|a + noise| over all a >= 0; it depends on a / scale alone."""
+    """Return the largest (a + E|noise|) / E|a + noise| over all a >= 0; it depends on a / scale alone."""
     from scipy.optimize import minimize_scalar
 
     def negative(r: float) -> float:

@@ -26,7 +26,7 @@ def _guarantee(parameters: TotalParameters, released: str) -> str:
 
 
 def methods(found: TotalFound, data: Dataset, parameters: TotalParameters) -> Methods:
-    """The best bound on what a user adds, and its error."""
+    """Return the best bound on what a user adds, and its error."""
     # By what was entered, and not by the view's column: that there is one is part of the question.
     result = "count of rows" if parameters.summed is Summed.ROWS else "sum"
     kind, measure = cite_noise(parameters.mechanism.value), MEASURES[found.problem.measure]
@@ -63,7 +63,7 @@ def methods(found: TotalFound, data: Dataset, parameters: TotalParameters) -> Me
 
 
 def signed_methods(found: SignedFound, data: Dataset, parameters: TotalParameters) -> Methods:
-    """The range of totals of both signs, and its error."""
+    """Return the range of totals of both signs, and its error."""
     kind, clipped = cite_noise(parameters.mechanism.value), found.clipped
     interval = f"[{wording.number(clipped.low, 6)}, {wording.number(clipped.high, 6)}]"
     entered = found.entered

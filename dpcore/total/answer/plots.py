@@ -41,7 +41,7 @@ REACH = 5.0
 
 
 def errors(found: TotalFound, data: Dataset, own_bound: float | None) -> Plot:
-    """The main figure: error against T by the chosen measure, with its two parts."""
+    """Return the main figure: error against T by the chosen measure, with its two parts."""
     chosen = CURVES[found.problem.measure]
     items: list[Item] = [
         *_curves(BIAS, found.problem.measure),
@@ -58,7 +58,7 @@ def errors(found: TotalFound, data: Dataset, own_bound: float | None) -> Plot:
 
 
 def _handle(found: TotalFound, own_bound: float | None) -> Handle:
-    """The bound by hand: whose totals it cuts, and what releases it gives."""
+    """Return the bound by hand: whose totals it cuts, and what releases it gives."""
     problem, unit = found.problem, found.unit
     best = float(found.errors.by(problem.measure).min())
     spread = Spread.ROOT_MEAN_SQUARE if problem.measure is Measure.RMSE else Spread.MEAN
@@ -87,7 +87,7 @@ def _handle(found: TotalFound, own_bound: float | None) -> Handle:
 
 
 def measures(found: TotalFound, data: Dataset) -> Plot:
-    """Error against T by each measure, each with its own best T, as far as the curves go."""
+    """Return the error against T by each measure, each with its own best T, as far as the curves go."""
     items: list[Item] = []
     # The chosen one last, so that it lies on top.
     for measure in sorted(Measure, key=lambda one: one is found.problem.measure):
@@ -104,7 +104,7 @@ def measures(found: TotalFound, data: Dataset) -> Plot:
 
 
 def signed(found: SignedFound, data: Dataset, parameters: TotalParameters) -> Plot:
-    """The main figure where totals have both signs: error against T when they are clipped to [-T, T]."""
+    """Return the main figure where totals have both signs: error against T when they are clipped to [-T, T]."""
     chosen, clipped = CURVES[found.measure], found.clipped
     items: list[Item] = [*_curves("Size of the bias", found.measure), replace(chosen, width=CHOSEN_WIDTH)]
     if clipped.sensitivity > 0.0:
@@ -131,7 +131,7 @@ def signed(found: SignedFound, data: Dataset, parameters: TotalParameters) -> Pl
 
 
 def _signed_handle(found: SignedFound, parameters: TotalParameters) -> Handle:
-    """The bound on either side by hand: whose totals it cuts, and what releases it gives."""
+    """Return the bound on either side by hand: whose totals it cuts, and what releases it gives."""
     sizes, users = np.unique(np.abs(found.totals), return_counts=True)
     return Handle(
         "Bound on either side",

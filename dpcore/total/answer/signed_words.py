@@ -16,7 +16,7 @@ from dpcore.total.parameters import TotalParameters
 
 
 def headline(found: SignedFound) -> str:
-    """What to do."""
+    """Say what to do."""
     return f"Clip each user's total of {wording.plain(found.held.column)} to {_interval(found)}."
 
 
@@ -25,7 +25,7 @@ def _interval(found: SignedFound) -> str:
 
 
 def numbers(found: SignedFound) -> tuple[Number, ...]:
-    """The range with its error, and the parts of that."""
+    """Return the range with its error, and the parts of that."""
     c, unit, noise, size = found.clipped, found.unit.axis, found.clipped.noise, "mean size"
     if found.measure is Measure.RMSE:
         noise, size = (
@@ -61,7 +61,7 @@ def numbers(found: SignedFound) -> tuple[Number, ...]:
 
 
 def facts(found: SignedFound, parameters: TotalParameters) -> dict[str, str]:
-    """What stands behind the range, a sentence each."""
+    """Say what stands behind the range, a sentence each."""
     c, users = found.clipped, found.totals.size
     cut = c.users_below + c.users_above
     own = {}

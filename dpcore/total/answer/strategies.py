@@ -26,18 +26,18 @@ LINES = (
 
 
 def strategies(share: float) -> tuple[Strategy, ...]:
-    """The paper's three ways to choose T, and a quantile of the person's own."""
+    """Return the paper's three ways to choose T, and a quantile of the person's own."""
     return BEST, MEDIAN, NINETY_FIVE, Strategy(share)
 
 
 def epsilon_limits(amounts: Amounts) -> tuple[float, float]:
-    """(from, to) of the axis of epsilon: from where hardly anything can be released, by the number of users."""
+    """Return (from, to) of the axis of epsilon: from where hardly anything can be released, by the number of users."""
     low = 10.0 ** math.floor(math.log10(0.5 / amounts.num_users))
     return min(max(low, 1e-6), 1e-3), 10.0
 
 
 def curves(problem: TotalProblem, share: float) -> StrategyCurves:
-    """Exact relative errors over the axis of epsilon; they do not depend on the problem's own."""
+    """Return the exact relative errors over the axis of epsilon; they do not depend on the problem's own."""
     low, high = epsilon_limits(problem.amounts)
     points = 1 + 16 * round(math.log10(high / low))
     return total_strategies.strategy_curves(problem, np.geomspace(low, high, points), strategies(share))
@@ -50,14 +50,14 @@ def simulated_epsilons(amounts: Amounts) -> FloatArray:
 
 
 def near_best(of: StrategyCurves, row: int) -> tuple[float, float] | None:
-    """(from, to): the epsilons at which a strategy's error is at most 1.1 times the best bound's."""
+    """Return (from, to): the epsilons at which a strategy's error is at most 1.1 times the best bound's."""
     close = of.relative_error[row] <= 1.1 * of.relative_error[0]
     epsilons = of.epsilons[close]
     return (float(epsilons[0]), float(epsilons[-1])) if epsilons.size else None
 
 
 def plot(of: StrategyCurves, data: Dataset, epsilon: float, points: StrategyPoints | None = None) -> Plot:
-    """Relative error against epsilon for four ways to choose T (Amin et al. 2019, figure 1).
+    """Return the relative error against epsilon for four ways to choose T (Amin et al. 2019, figure 1).
 
     Args:
         of: The curves.
@@ -131,7 +131,7 @@ def _stem(strategy: Strategy, row: int) -> str:
 
 
 def point_columns(points: StrategyPoints) -> dict[str, FloatArray]:
-    """The simulated points; their standard errors beside them."""
+    """Return the simulated points; their standard errors beside them."""
     columns = {"epsilon": points.epsilons}
     for row, strategy in enumerate(points.strategies):
         stem = _stem(strategy, row)

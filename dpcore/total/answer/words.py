@@ -28,7 +28,7 @@ LEAKS = (
 
 
 def numbers(found: TotalFound) -> tuple[Number, ...]:
-    """The bound with its error, and the two parts of that."""
+    """Return the bound with its error, and the two parts of that."""
     unit, measure = found.unit, found.problem.measure
 
     def said(label: str, value: float, explained: str, key: str) -> Number:
@@ -69,7 +69,7 @@ _ERROR_HELP = {
 
 
 def headline(found: TotalFound) -> str:
-    """What to do."""
+    """Say what to do."""
     unit = found.unit
     if found.choice.max_total == 0.0:
         epsilon = wording.entered(found.problem.epsilon)
@@ -91,7 +91,7 @@ def good_enough(found: TotalFound) -> str:
 
 
 def detail(found: TotalFound, dataset: Dataset) -> str:
-    """What changes how the headline is to be read, most important first; empty where nothing does."""
+    """Say what changes how the headline is to be read, most important first; empty where nothing does."""
     choice, said = found.choice, []
     if choice.gain < OF_LITTLE_USE and choice.max_total > 0.0:
         said.append(
@@ -114,7 +114,7 @@ def _times(ratio: float) -> str:
 
 
 def facts(found: TotalFound, own_bound: float | None) -> dict[str, str]:
-    """What stands behind the choice, a sentence each, beside a bound of the person's own."""
+    """Say what stands behind the choice, a sentence each, beside a bound of the person's own."""
     choice, unit, problem = found.choice, found.unit, found.problem
     affected = int(problem.amounts.users_above(found.bound))
     said = {"Rounded": _rounded(found)} if found.rounded else {}
@@ -136,7 +136,7 @@ def facts(found: TotalFound, own_bound: float | None) -> dict[str, str]:
 
 
 def _rounded(found: TotalFound) -> str:
-    """What rounding costs, why it is done, and which answers are about the exact bound."""
+    """Say what rounding costs, why it is done, and which answers are about the exact bound."""
     cost = wording.change(found.error(found.bound), found.choice.certificate.value)
     costs = "next to nothing" if cost == "the same" else f"{cost} in error"
     return (
@@ -165,7 +165,7 @@ def _half_or_double(found: TotalFound) -> str:
 
 
 def measures_table(found: TotalFound) -> str:
-    """The three measures side by side, as a Markdown table."""
+    """Return the three measures side by side, as a Markdown table."""
     rows = ["| measure of the error | at the best bound | its own best bound |", "|---|---|---|"]
     for measure, said in MEASURE_NAMES.items():
         name = said.capitalize()
@@ -176,7 +176,7 @@ def measures_table(found: TotalFound) -> str:
 
 
 def bound_sentence(found: TotalFound) -> str:
-    """How far the paper's bound lies above the truth."""
+    """Say how far the paper's bound lies above the truth."""
     ratio = float(found.at_bound.bound / found.at_bound.absolute_error)
     kind = found.problem.mechanism
     return (
@@ -196,7 +196,7 @@ def noises(found: TotalFound, entered: bool) -> str:
 
 
 def summed(held: UserTotals, dataset: Dataset) -> str:
-    """What is added up, in figures."""
+    """Say what is added up, in figures."""
     users = wording.counted(dataset.histogram.num_users, "user")
     if held.amounts is None or not held.column:
         return f"{users} with {wording.counted(dataset.histogram.num_rows, 'row')}."
@@ -204,7 +204,7 @@ def summed(held: UserTotals, dataset: Dataset) -> str:
 
 
 def files(data: Dataset, signed: bool) -> str:
-    """What the file of the choice holds."""
+    """Say what the file of the choice holds."""
     if signed:
         return (
             f"**Choice** holds the question, the range and what it costs. Label: *{data.provenance.label}*."

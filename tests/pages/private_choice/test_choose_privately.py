@@ -533,7 +533,7 @@ def test_what_the_costs_are_computed_from_is_said_of_these_data():
 
 def test_a_number_that_one_user_cannot_move_is_not_said_to_move():
     view = view_of(wanted=Wanted.SUM, largest=3)  # Everybody's T is far above what a user may have.
-    text = words.leak_sentence(view, core.leak(SAMPLE.histogram, view.parameters), released=False).lower()
+    text = words.leak_sentence(view, core.leak(SAMPLE.histogram, view.parameters), is_release=False).lower()
     assert "one more user with at most 3 rows, the public maximum, does not move" in text
     assert "can move" not in text
 
