@@ -51,7 +51,7 @@ def draw(of: Question, now: Tour) -> None:
 
 
 def words(of: Question, here: Question, step: tour.Step, now: Tour, found: str) -> str:
-    """What the bar says.
+    """Return what the bar says.
 
     Args:
         of: The question whose page it stands on.

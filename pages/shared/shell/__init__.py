@@ -27,7 +27,7 @@ DATA_LABELS = {
 
 
 def data_label(data: Dataset) -> str:
-    """What the data in use are, in the sidebar."""
+    """Return what the data in use are, in the sidebar."""
     words = DATA_LABELS[data.disclosure]
     return f"{words}, ε = {format_rounded_up(data.release.epsilon)}" if data.release is not None else words
 
