@@ -18,6 +18,6 @@ def _found(
 
 
 def owners_found(parameters: OwnersParameters, data: Dataset, own: Dataset | None) -> OwnersSolution:
-    """What is found for data owners; of owners who are entered the data matter for the label alone."""
+    """Return what is found for data owners; of owners who are entered the data matter for the label alone."""
     digest = data.digest if parameters.source is OwnersSource.DATA else ""
     return _found(digest, parameters.without_training, disclosure_of(parameters, data, own), data)

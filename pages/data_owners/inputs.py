@@ -34,13 +34,13 @@ def read(places: layout.Places) -> OwnersParameters | None:
 
 
 def training_source() -> Records:
-    """What is trained on."""
+    """Return what is trained on."""
     found: Records = fields.draw(QUESTION, "train_on")
     return found
 
 
 def training(given_owners: bool) -> bool:
-    """The fields of the training and its button; returns whether it was pressed.
+    """Return the fields of the training and its button; returns whether it was pressed.
 
     Args:
         given_owners: Whether the records have owners, so that their number is no choice.

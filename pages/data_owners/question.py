@@ -24,7 +24,7 @@ QUESTION = Question(
 
 
 def disclosure_of(parameters: OwnersParameters, data: Dataset, own: Dataset | None = None) -> Provenance:
-    """What the answer rests on.
+    """Return what the answer rests on.
 
     Owners that are entered beside private data may have been read off them: what such a field does not hold from the
     start is as private as they are. A private copy empties these fields (see `pages.shared.base.question.From`).

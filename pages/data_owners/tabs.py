@@ -63,7 +63,7 @@ def show_unequal(answer: Answer) -> None:
 
 
 def content(answer: Answer, source: Source, trained: TrainingCard | None = None) -> ReportContent:
-    """What the page contributes to its report, with what training has found, if any."""
+    """Return what the page contributes to its report, with what training has found, if any."""
 
     def entered(code: Code, source: Source, public_only: bool) -> str:
         kind = code.write(answer.disclosure)

@@ -90,7 +90,7 @@ def _results(found: StudyResult, running: bool, disclosure: Provenance, paper: b
 
 
 def finished() -> TrainingCard | None:
-    """The training that this session has run last; None while one runs, or where nothing was found."""
+    """Return the training that this session has run last; None while one runs, or where nothing was found."""
     done = jobs.result_of(QUESTION.key("training_job"))
     if done is None or done[1].share_done == 0.0:
         return None

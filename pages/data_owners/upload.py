@@ -55,13 +55,13 @@ UPLOAD = TableUpload(
 
 
 def in_use() -> OwnersTable | None:
-    """The table that the page has for itself; None where there is none."""
+    """Return the table that the page has for itself; None where there is none."""
     found: OwnersTable | None = st.session_state.get(QUESTION.key("loaded"))
     return found
 
 
 def loaded() -> OwnersTable | None:
-    """The table in use, and the way to another; None, with the uploader, where there is none."""
+    """Return the table in use, and the way to another; None, with the uploader, where there is none."""
     found = in_use()
     UPLOAD.show_uploader()
     UPLOAD.show_choices()

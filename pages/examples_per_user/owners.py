@@ -80,7 +80,7 @@ def show(parameters: ExamplesParameters, data: Dataset) -> None:
 
 
 def _kept(data: Dataset, bound: float | None) -> RecordSelection | None:
-    """What is kept, once it is found.
+    """Return what is kept, once it is found.
 
     Raises:
         InvalidInput: No bound, or too many pairs.

@@ -21,7 +21,7 @@ def _quick(digest: str, parameters: ExamplesParameters, _data: Dataset) -> Examp
 
 
 def find(data: Dataset, parameters: ExamplesParameters) -> ExamplesSolution:
-    """What is known now; the search of the exact noise is begun where it was not.
+    """Return what is known now; the search of the exact noise is begun where it was not.
 
     Raises:
         InvalidInput: The expected batch is more than all examples.

@@ -17,7 +17,7 @@ def _table(key: str, _parameters: FactorisationParameters, _data: Dataset) -> co
 
 
 def table(parameters: FactorisationParameters, data: Dataset) -> core.RatingsInUse | None:
-    """The ratings; ``None`` where the data hold none."""
+    """Return the ratings; ``None`` where the data hold none."""
     return _table(core.make_table_key(parameters, data), parameters, data)
 
 

@@ -65,7 +65,9 @@ def show(found: FactorisationSolution) -> None:
 
 
 def _question(found: FactorisationSolution) -> tuple[Provenance, *tuple[object, ...]]:
-    """What a training answers: the ratings, their provenance first, and what is run, without the page's epsilon."""
+    """Return what a training answers: the ratings, their provenance first, and what is run, without the
+    page's epsilon.
+    """
     parameters = found.parameters
     study = replace(parameters.implicit_study, epsilons=(1.0,))
     return found.table.disclosure, found.table.key, study, parameters.train_epsilons, parameters.chosen_from

@@ -20,7 +20,7 @@ SERVED_REPEATS = 3
 
 
 def has_ratings(data: Dataset) -> bool:
-    """Whether the data hold a value for pairs of users and items."""
+    """Return whether the data hold a value for pairs of users and items."""
     return data.pairs is not None and data.pairs.sums is not None
 
 
@@ -82,7 +82,7 @@ def _beside(*names: str) -> None:
 
 
 def _fits_here(parameters: FactorisationParameters) -> bool:
-    """Whether a public demo may train this; says what is too large where it may not."""
+    """Return whether a public demo may train this; says what is too large where it may not."""
     if not demo.is_served():
         return True
     problems = Problems()

@@ -17,7 +17,7 @@ RANGE = ("lowest", "highest")
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
-    """The ratings of the data where they hold some; otherwise generated ones.
+    """Return the ratings of the data where they hold some; otherwise generated ones.
 
     The range of public ratings is read off them. That of private ones must come from what a rating is.
     """

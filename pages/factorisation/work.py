@@ -23,7 +23,7 @@ LARGE_COST = "about 0.8 GB of memory, and half a minute on a free processor"
 
 
 def question(table: RatingsInUse, parameters: FactorisationParameters) -> tuple[object, ...]:
-    """What a training answers: the ratings and what is run, without the page's own epsilon."""
+    """Return what a training answers: the ratings and what is run, without the page's own epsilon."""
     study = replace(parameters.study, epsilons=(1.0,))
     return table.key, study
 
@@ -40,7 +40,9 @@ def start(table: RatingsInUse, parameters: FactorisationParameters) -> None:
 
 
 def found(table: RatingsInUse, parameters: FactorisationParameters) -> tuple[StudyResult | None, bool]:
-    """What was trained for this question as far as it is, here or before it was stored, and whether that is all."""
+    """Return what was trained for this question as far as it is, here or before it was stored, and whether
+    that is all.
+    """
     asked = question(table, parameters)
     earlier = st.session_state.get(EARLIER)
     earlier = earlier[1] if earlier is not None and earlier[0] == asked else None
@@ -55,7 +57,7 @@ def found(table: RatingsInUse, parameters: FactorisationParameters) -> tuple[Stu
 
 
 def show_progress(table: RatingsInUse, parameters: FactorisationParameters) -> bool:
-    """How far the training is, with Stop. Returns whether it runs."""
+    """Return how far the training is, with Stop. Returns whether it runs."""
     job: jobs.Job | None = st.session_state.get(TRAIN)
     if job is not None and job.running and job.question != question(table, parameters):
         job.stop()  # Nobody waits for the answer to another question.

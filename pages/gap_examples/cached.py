@@ -18,7 +18,9 @@ def _found(digest: str, asked: mean.MeanParameters, _data: Dataset) -> GapSoluti
 
 
 def gap_answer(data: Dataset, parameters: GapParameters, ends: ValueRange | None) -> Answer:
-    """The answer on the person's data; what is entered in the steps on instances is no part of what is kept."""
+    """Return the answer on the person's data; what is entered in the steps on instances is no part of what is
+    kept.
+    """
     return build_answer(data, parameters, _found(data.digest, parameters.mean_parameters(), data), ends)
 
 
@@ -30,11 +32,11 @@ def gap_comparison(problem: mean.MeanProblem) -> Comparison:
 
 @cached_for_all(max_entries=4)
 def gap_growth(example: int) -> examples.Growth:
-    """How the gap of a regression example grows; it depends on no data."""
+    """Return how the gap of a regression example grows; it depends on no data."""
     return examples.compute_growth(example)
 
 
 @cached_for_all(max_entries=32)
 def gap_regression(example: int, g: int) -> examples.RegressionStep:
-    """A regression example at one g; it depends on no data."""
+    """Return a regression example at one g; it depends on no data."""
     return examples.solve_regression_step(example, g)

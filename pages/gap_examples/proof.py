@@ -145,7 +145,7 @@ $$
 
 
 def _cap_terms(p: float) -> str:
-    """The formula at some caps, as a table."""
+    """Return the formula at some caps, as a table."""
     q, caps = 1.0 - p, (1, 2, 3)
     terms = [f"{1.0 / (p + q * x) + q * x * x / (p + q * x) ** 2:.4f}" for x in caps]
     head = " | ".join(str(x) for x in caps)

@@ -19,7 +19,9 @@ def _found(digest: str, parameters: LearningParameters, _data: Dataset) -> Learn
 
 
 def learning_answer(data: Dataset, parameters: LearningParameters) -> Answer:
-    """The answer; what does not change it, a cap of the person's own say, is no part of what is kept."""
+    """Return the answer; what does not change it, a cap of the person's own say, is no part of what is
+    kept.
+    """
     return build_answer(data, parameters, _found(data.digest, parameters.about_data, data))
 
 
@@ -27,7 +29,7 @@ def learning_answer(data: Dataset, parameters: LearningParameters) -> Answer:
 def learning_rivals(
     digest: str, parameters: LearningParameters, _data: Dataset
 ) -> Mapping[BiasTerm, LearningCap]:
-    """The best cap under every bound on the bias; ``parameters`` without what does not change it."""
+    """Return the best cap under every bound on the bias; ``parameters`` without what does not change it."""
     return rivals(parameters.problem(_data.histogram))
 
 

@@ -13,12 +13,12 @@ from pages.shared.session.tour import Step
 
 
 def best(data: Dataset, asked: LearningParameters) -> LearningCap:
-    """The best cap."""
+    """Return the best cap."""
     return optimal_cap.best_cap(asked.problem(data.histogram))
 
 
 def answer(data: Dataset, asked: LearningParameters) -> str:
-    """The best cap where users differ as is set, and where they are alike."""
+    """Return the best cap where users differ as is set, and where they are alike."""
     now, first = best(data, asked), best(data, replace(asked, loss_variance=_BEGIN.loss_variance))
     change = now.max_contributions - first.max_contributions
     rises = "It rises" if change > 0 else "It falls" if change < 0 else "It stays"

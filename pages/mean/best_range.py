@@ -39,7 +39,7 @@ def show(answer: Answer, data: Dataset) -> None:
     """The tab."""
     if not ranges.offered(data):
         if data.values is None:
-            stand_ins.say(data, "values, one per row", "Bring data with values")
+            stand_ins.show_stand_in(data, "values, one per row", "Bring data with values")
         else:
             st.markdown("All values are the same, or too large to square: no range is better than another.")
         return

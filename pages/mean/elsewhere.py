@@ -19,7 +19,7 @@ from pages.shared.fields import fields, setting
 
 
 def parameters(epsilon: float = 1.0) -> MeanParameters | None:
-    """What *Mean* asks, as its fields stand; None where they do not fit together."""
+    """Return what *Mean* asks, as its fields stand; None where they do not fit together."""
     fields.start(QUESTION, shares=False)
     state = st.session_state
     source = state[QUESTION.key("variance_source")]
@@ -35,7 +35,7 @@ def parameters(epsilon: float = 1.0) -> MeanParameters | None:
 
 
 def build_answer(data: Dataset, epsilon: float = 1.0) -> Answer | None:
-    """What *Mean* answers on these data; None where its fields do not fit together."""
+    """Return what *Mean* answers on these data; None where its fields do not fit together."""
     asked = parameters(epsilon)
     return None if asked is None else inputs.mean_answer(data, asked)
 

@@ -71,7 +71,7 @@ def _as_in_paper() -> None:
 
 
 def what_is_used(answer: Answer) -> str:
-    """The quantities that the answer is computed with, and where they come from."""
+    """Return the quantities that the answer is computed with, and where they come from."""
     parameters, problem, clamped = answer.parameters, answer.solution.problem, answer.solution.clamped
     said = [
         f"B = {wording.number(parameters.value_bound)}, σ² = {wording.number(problem.value_variance)}"
@@ -102,7 +102,7 @@ def what_is_used(answer: Answer) -> str:
 
 
 def formula(answer: Answer) -> str:
-    """The file that says how this is computed."""
+    """Return the file that says how this is computed."""
     found = answer.solution
     if found.problem.table is not None:
         name = "formula_table"
@@ -127,6 +127,6 @@ def _found(digest: str, parameters: mean.MeanParameters, _data: Dataset) -> Mean
 
 
 def mean_answer(data: Dataset, parameters: mean.MeanParameters) -> Answer:
-    """The answer; a cap of the person's own moves one mark and is no part of what is kept."""
+    """Return the answer; a cap of the person's own moves one mark and is no part of what is kept."""
     asked = parameters if parameters.own_cap is None else replace(parameters, own_cap=None)
     return build_answer(data, parameters, _found(data.digest, asked, data))

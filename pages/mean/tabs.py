@@ -26,7 +26,7 @@ def show_hidden(data: Dataset, answer: Answer, main: Plot) -> None:
     """What the assumption of independent rows hides."""
     read = answer.solution.read
     if read is None:
-        stand_ins.say(data, "values, one per row", "Bring data with values")
+        stand_ins.show_stand_in(data, "values, one per row", "Bring data with values")
         return
     st.markdown("\n".join(f"- {sentence}" for sentence in words.hidden(answer.solution, read)))
     plots.show(on_same_bounds(answer.plots["mean-shift"](), main), y_only=True)

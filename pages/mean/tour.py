@@ -17,7 +17,9 @@ from pages.shared.session.tour import Step
 
 
 def saved(data: Dataset, asked: MeanParameters) -> tuple[str, str]:
-    """How much less than the best cap the best smooth weights err, and how many of the rows the cap cuts."""
+    """Return how much less than the best cap the best smooth weights err, and how many of the rows the cap
+    cuts.
+    """
     problem = asked.problem(data.histogram)
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
     kept = float(data.histogram.kept_rows(cap.max_contributions)) / data.histogram.num_rows
@@ -25,7 +27,7 @@ def saved(data: Dataset, asked: MeanParameters) -> tuple[str, str]:
 
 
 def answer(data: Dataset, asked: MeanParameters) -> str:
-    """What weights save at the epsilon that is set, and at the first one."""
+    """Return what weights save at the epsilon that is set, and at the first one."""
     (now, cut), (first, cut_first) = (
         saved(data, replace(asked, epsilon=epsilon)) for epsilon in (asked.epsilon, _BEGIN.epsilon)
     )

@@ -23,7 +23,7 @@ def go(page: str, tab: str) -> None:
 
 
 def column(name: str, places: Sequence[Place | None]) -> Any:
-    """A column of buttons for a table, one for each place; ``name`` sets two tables apart."""
+    """Return a column of buttons for a table, one for each place; ``name`` sets two tables apart."""
     key = QUESTION.key(f"open_{name}")
     return st.column_config.ButtonColumn(
         "Open", type="tertiary", alignment="left", key=key, on_click=_pressed, args=(key, tuple(places))
@@ -31,7 +31,7 @@ def column(name: str, places: Sequence[Place | None]) -> Any:
 
 
 def labels(places: Sequence[Place | None]) -> list[str | None]:
-    """What the buttons say; None for no button."""
+    """Return what the buttons say; None for no button."""
     return [None if place is None else ", ".join(filter(None, place)) for place in places]
 
 

@@ -10,5 +10,5 @@ from pages.shared.base.cache import cached
 
 @cached(max_entries=8)
 def found(digest: str, parameters: PerGroupParameters, _data: Dataset) -> PerGroupFound | DistributionFound:
-    """What is found for a question on pairs, or on how these are distributed."""
+    """Return what is found for a question on pairs, or on how these are distributed."""
     return distribution.find(_data, parameters) if _data.pairs is None else find(_data, parameters)

@@ -15,7 +15,7 @@ from pages.shared.session import session, stand_ins
 
 
 def offered(data: Dataset) -> list[Statistic]:
-    """The statistics that the data have what is needed for."""
+    """Return the statistics that the data have what is needed for."""
     pairs = data.pairs
     if pairs is None and data.pair_sizes is not None:
         return [Statistic.ROWS, Statistic.USERS]

@@ -26,7 +26,7 @@ from pages.shared.base.round_numbers import rounded_out
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
-    """The range of public values, for a mean; of others it is asked for. What a person entered stays.
+    """Return the range of public values, for a mean; of others it is asked for. What a person entered stays.
 
     A release proposes nothing.
     """

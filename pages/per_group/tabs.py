@@ -80,7 +80,9 @@ def show_files(answer: Answer, data: Dataset) -> None:
 
 
 def data_cell(code: Code, source: Source, public_only: bool) -> str:
-    """The cell that reads the distribution's file into ``data``; its name holds nothing of the person's."""
+    """Return the cell that reads the distribution's file into ``data``; its name holds nothing of the
+    person's.
+    """
     code.import_name("pair_distribution", "dpcore.data")
     name = f"{figures.write_file_name('pair_distribution', source.dataset.provenance)}.json"
     code.import_name("Path", "pathlib")

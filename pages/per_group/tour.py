@@ -14,13 +14,13 @@ from pages.shared.session.tour import Step
 
 
 def best(data: Dataset, asked: PerGroupParameters) -> PairChoice:
-    """The best pair of bounds."""
+    """Return the best pair of bounds."""
     assert data.pairs is not None
     return best_pair(PerGroupProblem(UserGroupPairs.from_facet(data.pairs), asked))
 
 
 def answer(data: Dataset, asked: PerGroupParameters) -> str:
-    """The best pair at the epsilon that is set, and at the first one."""
+    """Return the best pair at the epsilon that is set, and at the first one."""
     now, first = best(data, asked), best(data, replace(asked, epsilon=_BEGIN.epsilon))
     if now.releases_nothing:
         return f"At ε = {wording.entered(asked.epsilon)} no pair is worth its noise: publishing 0 everywhere errs less."

@@ -19,7 +19,7 @@ HEAVY = 1_000_000
 
 
 def is_long(data: Dataset, parameters: PerGroupParameters) -> bool:
-    """Whether the search is done beside the page."""
+    """Return whether the search is done beside the page."""
     if data.pairs is None:
         return False
     most = SHORT_MEAN if parameters.statistic is Statistic.MEAN else SHORT
@@ -27,7 +27,7 @@ def is_long(data: Dataset, parameters: PerGroupParameters) -> bool:
 
 
 def found_for(data: Dataset, parameters: PerGroupParameters) -> Found[PerGroupFound | DistributionFound]:
-    """What is found, or what was for an earlier question on these data while the search runs.
+    """Return what is found, or what was for an earlier question on these data while the search runs.
 
     Raises:
         InvalidInput: The data do not fit the question.

@@ -27,7 +27,7 @@ def _found(digest: str, asked: PlanParameters, _data: Dataset) -> PlanSolution:
 
 
 def plan_answer(data: Dataset, asked: PlanParameters) -> Answer:
-    """The answer.
+    """Return the answer.
 
     Raises:
         InvalidInput: The data lack what a line needs, or no epsilon is enough for all wanted errors.
@@ -37,7 +37,7 @@ def plan_answer(data: Dataset, asked: PlanParameters) -> Answer:
 
 @cached(max_entries=8)
 def one_truncation(digest: str, asked: PlanParameters, _found: PlanSolution, _data: Dataset) -> OneTruncation:
-    """The best single bound on rows for all lines.
+    """Return the best single bound on rows for all lines.
 
     Raises:
         InvalidInput: A line whose error under a common truncation is not known.
@@ -47,5 +47,5 @@ def one_truncation(digest: str, asked: PlanParameters, _found: PlanSolution, _da
 
 @cached(max_entries=8)
 def both_noises(digest: str, asked: PlanParameters, _found: PlanSolution, _data: Dataset) -> NoiseComparison:
-    """The plan beside the best one with the other noise."""
+    """Return the plan beside the best one with the other noise."""
     return compare_noises(_data, asked, _found)

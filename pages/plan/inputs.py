@@ -89,7 +89,9 @@ def _editor() -> None:
 
 
 def frame_of(text: str) -> pd.DataFrame:
-    """The table of lines; one that cannot be read stands there as it is, so that nothing that was entered is lost."""
+    """Return the table of lines; one that cannot be read stands there as it is, so that nothing that was
+    entered is lost.
+    """
     rows = [
         (what, q, wanted or None, None if weight == 1.0 else weight)
         for what, q, wanted, weight in lines.tabulate_lines(text)
@@ -99,7 +101,9 @@ def frame_of(text: str) -> pd.DataFrame:
 
 
 def text_of(frame: pd.DataFrame) -> str:
-    """The lines of a table as text; rows without a release are left out, and what else is wrong stays for the check."""
+    """Return the lines of a table as text; rows without a release are left out, and what else is wrong stays
+    for the check.
+    """
     found = []
     for row in frame.to_dict("records"):
         kind = row[RELEASE]

@@ -33,7 +33,7 @@ NOT_HELD = {Written.GROUP_MEANS: "A plan has no means per group: their sums and 
 
 
 def texts_of(card: Answer) -> tuple[str, ...]:
-    """The lines that release the same; empty where there are none."""
+    """Return the lines that release the same; empty where there are none."""
     if card.setting is None:
         return ()
     if card.setting.statistic is Written.QUANTILE:
@@ -54,7 +54,7 @@ def _there(text: str) -> frozenset[str]:
 
 
 def otherwise(card: Answer) -> tuple[str, ...]:
-    """What a plan takes otherwise than the page does, sentences."""
+    """Return what a plan takes otherwise than the page does, sentences."""
     said = []
     if card.setting is not None and card.setting.neighbours is not NEIGHBOURS:
         said.append("There a user comes or goes with all their rows, whatever is protected here.")

@@ -91,7 +91,7 @@ def show_files(data: Dataset, answer: Answer) -> None:
 
 
 def settings_of(data: Dataset, answer: Answer) -> str:
-    """What was entered, as a file for the command."""
+    """Return what was entered, as a file for the command."""
     call = questions.call_with(QUESTION.name, answer.parameters)
     assert call is not None
     name, settings = call

@@ -11,7 +11,9 @@ from pages.shared.session.tour import Step
 
 
 def answer(data: Dataset, asked: PlanParameters) -> str:
-    """How many numbers have their wanted error at the epsilon that is set, and which one needs most of the budget."""
+    """Return how many numbers have their wanted error at the epsilon that is set, and which one needs most of
+    the budget.
+    """
     found = solve(data, asked)
     name = found.planned[found.most_expensive].line.label
     return (

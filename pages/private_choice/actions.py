@@ -50,7 +50,7 @@ Choices = tuple[tuple[Kind, Drawn], ...]
 
 
 def choices() -> Choices:
-    """What was drawn in this session from the data behind what is in use, oldest first."""
+    """Return what was drawn in this session from the data behind what is in use, oldest first."""
     kept: dict[str, Choices] = st.session_state.get(QUESTION.key("choices"), {})
     return kept.get(session.original().dataset.histogram.digest, ())
 
@@ -89,7 +89,7 @@ def dropped(asked: drawing.Asked) -> str:
 
 
 def beside() -> Beside:
-    """What a draw takes besides the settings of the release: as on this page."""
+    """Return what a draw takes besides the settings of the release: as on this page."""
 
     def held(name: str) -> float | None:
         value = st.session_state.get(QUESTION.key(name))
@@ -100,7 +100,7 @@ def beside() -> Beside:
 
 
 def with_drawn(card: Answer, drawn: Answer, what: str = "bound") -> Answer:
-    """The card of a page on private data with what was drawn in place of its own number."""
+    """Return the card of a page on private data with what was drawn in place of its own number."""
     return replace(
         card,
         headline=drawn.headline,
@@ -174,7 +174,9 @@ def back() -> None:
 
 
 def spending(parameters: PrivateParameters | BoundDraw, copy: bool, alone: bool = False) -> str:
-    """What a draw now would spend, and what it would come to with everything before unless it is said ``alone``."""
+    """Return what a draw now would spend, and what it would come to with everything before unless it is said
+    ``alone``.
+    """
     delta = parameters.delta if copy and parameters.delta is not None else 0.0
     return would_spend(
         ReleaseFacts(parameters.epsilon_choice, delta, parameters.relation.neighbours, "not yet drawn"),
@@ -183,7 +185,7 @@ def spending(parameters: PrivateParameters | BoundDraw, copy: bool, alone: bool 
 
 
 def would_spend(facts: ReleaseFacts, alone: bool = False) -> str:
-    """What a draw with this guarantee would spend, and what it would come to with everything before.
+    """Return what a draw with this guarantee would spend, and what it would come to with everything before.
 
     Args:
         facts: Of the draw.
@@ -213,7 +215,7 @@ COPY_IS = (
 
 
 def choice_is(wanted: Wanted) -> str:
-    """What the direct choice does."""
+    """Return what the direct choice does."""
     return (
         f"Draw one number, the {NUMBER_NAMES[wanted]} for this question and these settings. The data in use stay as "
         "they are."
@@ -279,13 +281,13 @@ def _buttons(parameters: PrivateParameters, data: Dataset) -> None:
 
 
 def _copy_was_empty() -> bool:
-    """Whether no user was left in the last copy of these data."""
+    """Return whether no user was left in the last copy of these data."""
     empty: str | None = st.session_state.get(QUESTION.key("empty_copy"))
     return empty == session.original().dataset.histogram.digest
 
 
 def _latest_first() -> list[tuple[int, tuple[Kind, Drawn]]]:
-    """What was drawn, each with its place in the order of draws."""
+    """Return what was drawn, each with its place in the order of draws."""
     return list(reversed(list(enumerate(choices()))))
 
 
@@ -333,13 +335,13 @@ def _as_file(kind: Kind, drawn: Drawn) -> str:
 
 
 def range_in_use(lower: float | None, upper: float | None) -> PrivateRange | None:
-    """The draw that a range in use is, on the data behind what is in use; None where it is entered."""
+    """Return the draw that a range in use is, on the data behind what is in use; None where it is entered."""
     found = [one for _, one in choices() if isinstance(one, PrivateRange)]
     return next((one for one in reversed(found) if (one.lower, one.upper) == (lower, upper)), None)
 
 
 def range_drawn(lower: float | None, upper: float | None) -> ReleaseFacts | None:
-    """What that draw guarantees."""
+    """Return what that draw guarantees."""
     drawn = range_in_use(lower, upper)
     return None if drawn is None else drawn.facts
 

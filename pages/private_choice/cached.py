@@ -22,7 +22,7 @@ def over_epsilon(digest: str, without_budget: PrivateParameters, _dataset: Datas
 
 @cached(max_entries=16)
 def found(digest: str, parameters: PrivateParameters, _dataset: Dataset) -> core.PrivateFound:
-    """What is found without simulation."""
+    """Return what is found without simulation."""
     return core.compute(_dataset, parameters, over_epsilon(digest, core.without_budget(parameters), _dataset))
 
 
@@ -34,19 +34,19 @@ def over_users(digest: str, parameters: PrivateParameters, _dataset: Dataset) ->
 
 @cached(max_entries=16)
 def leak(digest: str, without_budget: PrivateParameters, _dataset: Dataset) -> core.Leak:
-    """How one user more moves the number chosen in the clear."""
+    """Return how one user more moves the number chosen in the clear."""
     return core.leak(_dataset.histogram, without_budget)
 
 
 @cached(max_entries=16)
 def forecasts(parameters: PrivateParameters | BoundDraw) -> tuple[public_forecast.Forecast, ...]:
-    """What a draw costs on public samples."""
+    """Return what a draw costs on public samples."""
     return public_forecast.forecast(parameters)
 
 
 @cached(max_entries=16)
 def range_ways(problem: RangeProblem, users: float) -> range_cost.RangeWays:
-    """What ways to a range cost on public samples."""
+    """Return what ways to a range cost on public samples."""
     return range_cost.ways(problem, users)
 
 

@@ -76,7 +76,7 @@ class PageParameters(PrivateParameters):
 
     @property
     def question(self) -> PrivateParameters:
-        """The question alone, on which the answer depends."""
+        """Return the question alone, on which the answer depends."""
         return PrivateParameters(**{f.name: getattr(self, f.name) for f in fields(PrivateParameters)})
 
 

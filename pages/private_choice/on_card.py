@@ -62,7 +62,7 @@ class Way:
 
     @property
     def name(self) -> str:
-        """What the button says."""
+        """Return what the button says."""
         assert self.asked is not None
         of_pair = isinstance(self.asked, PrivatePairProblem)
         epsilon = self.asked.epsilon if of_pair else self.asked.epsilon_choice  # type: ignore[union-attr]
@@ -70,7 +70,7 @@ class Way:
 
     @property
     def help(self) -> str:
-        """What a press does and spends."""
+        """Return what a press does and spends."""
         asked = self.asked
         assert asked is not None
         if isinstance(asked, PrivatePairProblem):
@@ -85,7 +85,7 @@ class Way:
 
     @property
     def cost(self) -> str:
-        """What it usually costs, from public figures: these data are not looked at before the draw."""
+        """Return what it usually costs, from public figures: these data are not looked at before the draw."""
         if self.asked is None:
             return ""
         if isinstance(self.asked, PrivatePairProblem):
@@ -95,12 +95,14 @@ class Way:
 
     @property
     def dropped(self) -> str:
-        """What a draw leaves out or counts as 0, for the owner of the data alone."""
+        """Return what a draw leaves out or counts as 0, for the owner of the data alone."""
         return "" if self.asked is None else actions.dropped(self.asked)
 
     @property
     def selection(self) -> tuple[float | dict[str, float], str]:
-        """What was drawn, a pair by the columns of its figure, and the curve that the bound of a quantile stands on."""
+        """Return what was drawn, a pair by the columns of its figure, and the curve that the bound of a
+        quantile stands on.
+        """
         assert self.drawn is not None
         if isinstance(pair := self.drawn.bound, PrivatePair):
             return {"max_groups": float(pair.max_groups), "max_amount": float(pair.max_amount)}, ""
@@ -182,7 +184,9 @@ def _lacking(card: Answer, lacking: Lacking, beside: tuple[Question, tuple[str, 
 
 
 def _aim(card: Answer, asked: PrivateParameters | BoundDraw) -> str:
-    """What the draw takes otherwise than the card's own bound, where both are for one release on purpose."""
+    """Return what the draw takes otherwise than the card's own bound, where both are for one release on
+    purpose.
+    """
     if isinstance(asked, BoundDraw):
         return _aim_of_bound(card, asked)
     if card.setting is None or asked.setting is None:
@@ -204,7 +208,7 @@ def _aim_of_bound(card: Answer, asked: BoundDraw) -> str:
 
 
 def _card(card: Answer, drawn: PrivateChoice | PrivatePair, asked: Asked, data: Dataset) -> Answer:
-    """The card with what was drawn in place of what was read off the data."""
+    """Return the card with what was drawn in place of what was read off the data."""
     if isinstance(asked, PrivatePairProblem):
         return actions.with_drawn(card, drawing.build_answer(card, drawn, asked, data), "pair")
     ends = drawing.ends_of(card, asked)
@@ -214,13 +218,15 @@ def _card(card: Answer, drawn: PrivateChoice | PrivatePair, asked: Asked, data: 
 
 
 def range_facts(ends: Ends) -> ReleaseFacts | None:
-    """What the draw of a range guarantees; None where it is entered."""
+    """Return what the draw of a range guarantees; None where it is entered."""
     of_range = on_range.in_use(*ends)
     return None if of_range is None else of_range.facts
 
 
 def with_range(card: Answer) -> Answer:
-    """The card of a release whose range was drawn: its programs say so, and its detail what it comes to in all."""
+    """Return the card of a release whose range was drawn: its programs say so, and its detail what it comes
+    to in all.
+    """
     release = card.setting
     drawn = None if release is None else actions.range_in_use(release.lower, release.upper)
     if drawn is None or release is None or not session.dataset().is_private:

@@ -46,7 +46,7 @@ def _dialog(data: Dataset) -> None:
 
 
 def form(data: Dataset) -> bool:
-    """What is known, what a draw costs, and its button. Returns whether it was pressed just now."""
+    """Return what is known, what a draw costs, and its button. Returns whether it was pressed just now."""
     if data.values is None:
         st.info("A range is drawn from values, and the data in use have none.")
         return False
@@ -89,7 +89,7 @@ def draw(asked: RangeProblem, data: Dataset) -> None:
 
 
 def in_use(lower: float | None, upper: float | None) -> PrivateRange | None:
-    """The draw that a range in use is; None where it is entered."""
+    """Return the draw that a range in use is; None where it is entered."""
     return actions.range_in_use(lower, upper)
 
 

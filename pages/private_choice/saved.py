@@ -60,7 +60,9 @@ _READ_SOMETIMES: dict[str, Reader] = {
 
 
 def to_json(held: Mapping[str, Choices]) -> dict[str, Any]:
-    """The numbers by digest of the data behind them, the latest `MOST` of each; all of it public or released."""
+    """Return the numbers by digest of the data behind them, the latest `MOST` of each; all of it public or
+    released.
+    """
     return {digest: [_written(*one) for one in drawn[-MOST:]] for digest, drawn in held.items() if drawn}
 
 
@@ -83,7 +85,7 @@ def _written(wanted: Kind, one: Drawn) -> dict[str, Any]:
 
 
 def from_json(part: JsonValue, accounts: Mapping[str, Ledger]) -> dict[str, Choices]:
-    """The numbers of a file; problems are noted.
+    """Return the numbers of a file; problems are noted.
 
     Args:
         part: What `to_json` wrote.
@@ -158,7 +160,9 @@ def _read(part: JsonValue) -> tuple[Kind, Drawn] | None:
 
 
 def joined(now: Mapping[str, Choices], more: Mapping[str, Choices]) -> dict[str, Choices]:
-    """All numbers of both; those that both hold once, and as often as the one that holds them more often."""
+    """Return all numbers of both; those that both hold once, and as often as the one that holds them more
+    often.
+    """
     found = dict(now)
     for digest, drawn in more.items():
         kept, rest = list(found.get(digest, ())), list(found.get(digest, ()))

@@ -47,7 +47,7 @@ _OF: dict[Several, dict[str, Reader]] = {
 
 
 def written(one: PrivatePair | PrivateRange) -> dict[str, Any]:
-    """All of it is public or released."""
+    """Return all of it is public or released."""
     if isinstance(one, PrivateRange):
         of = one.problem
         values: tuple[Any, ...] = (
@@ -64,13 +64,15 @@ def written(one: PrivatePair | PrivateRange) -> dict[str, Any]:
 
 
 def is_one(part: JsonValue) -> bool:
-    """Whether an entry says that it is a pair or a range."""
+    """Return whether an entry says that it is a pair or a range."""
     kinds = [kind.value for kind in Several]  # No set: what stands there may be a list.
     return isinstance(part.value, dict) and part.value.get("number") in kinds
 
 
 def read(part: JsonValue) -> tuple[Several, PrivatePair | PrivateRange] | None:
-    """What the file has written; None, with the problems noted, where nobody could have drawn it so."""
+    """Return what the file has written; None, with the problems noted, where nobody could have drawn it
+    so.
+    """
     asked = Several(part.value["number"])
     given = part.read_members({**_OF[asked], **FACTS})
     facts = facts_of(part, given)

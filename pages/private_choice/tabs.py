@@ -95,7 +95,7 @@ def files(found: PrivateFound) -> None:
 
 
 def _asked(parameters: PrivateParameters) -> dict[str, str]:
-    """What was asked, in words; of the fields for one kind of number those that apply."""
+    """Return what was asked, in words; of the fields for one kind of number those that apply."""
     asked = QUESTION.asked(
         "wanted",
         "epsilon_choice",
@@ -111,7 +111,9 @@ def _asked(parameters: PrivateParameters) -> dict[str, str]:
 
 
 def _released(drawn: Sequence[tuple[words.Kind, words.Drawn]], ledger: Ledger) -> tuple[Line, ...]:
-    """What was drawn, and what everything drawn cost: the person's own doing, which tells nothing of the data."""
+    """Return what was drawn, and what everything drawn cost: the person's own doing, which tells nothing of
+    the data.
+    """
     return (*(_line(kind, one) for kind, one in drawn), *spent_lines(ledger))
 
 
@@ -163,7 +165,7 @@ def pair() -> None:
 
 
 def per_group_setting() -> PerGroupParameters | str:
-    """The release that *Per group* is set to, or why it is none."""
+    """Return the release that *Per group* is set to, or why it is none."""
     fields.start(PER_GROUP, shares=False)
     state, key = st.session_state, PER_GROUP.key
     statistic, noise = state[key("statistic")], state[key("noise")]

@@ -16,12 +16,12 @@ from pages.shared.session.tour import Step
 
 
 def direct(data: Dataset, asked: PrivateParameters) -> DirectCost:
-    """What the direct choice costs."""
+    """Return what the direct choice costs."""
     return comparison.direct_cost(asked.choice, data.histogram)
 
 
 def answer(data: Dataset, asked: PrivateParameters) -> str:
-    """What the private choice costs at its epsilon, and what that of a sum would."""
+    """Return what the private choice costs at its epsilon, and what that of a sum would."""
     now = direct(data, asked)
     of_sum = replace(asked, wanted=Wanted.SUM)
     heaviest = of_sum.condition.best_bound(data.histogram)

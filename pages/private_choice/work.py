@@ -38,7 +38,7 @@ def over_epsilon(data: Dataset, parameters: PrivateParameters) -> Copies:
 
 
 def over_users(data: Dataset, parameters: PrivateParameters) -> Copies:
-    """The same over numbers of users."""
+    """Return the same over numbers of users."""
     histogram = data.histogram
 
     def simulate(tell: jobs.Tell, stop: ShouldStop) -> CopyCurves:

@@ -17,14 +17,16 @@ FIRST_SUBSAMPLES, FIRST_CAPS = 8, 6
 def quantile_rows(
     digest: str, base: tuple[object, ...], _parameters: QuantileParameters, _values: Values
 ) -> tuple[QuantileProblem, QuantileProblem | None]:
-    """A question with its rows sorted, and the one for a first answer; ``base`` is all that the rows depend on."""
+    """Return a question with its rows sorted, and the one for a first answer; ``base`` is all that the rows
+    depend on.
+    """
     problem = QuantileProblem(_values, 0.5, 1.0, _parameters.base_distribution())
     _ = problem.rows
     return problem, with_few_subsamples(problem)
 
 
 def with_few_subsamples(problem: QuantileProblem) -> QuantileProblem | None:
-    """The question for a first answer; None where there are too many rows for one."""
+    """Return the question for a first answer; None where there are too many rows for one."""
     rows = problem.values.values.size
     if rows > FIRST_ROWS:
         return None
@@ -39,12 +41,16 @@ def first_answer(
     _few: QuantileProblem,
     _choices: Choices | None,
 ) -> QuantileFound:
-    """What is shown until the exact answer is there; ``searched``: whether the best bounds are known."""
+    """Return what is shown until the exact answer is there; ``searched``: whether the best bounds are
+    known.
+    """
     return compute(parameters, _few, _choices or first_search(_few, parameters.asked))
 
 
 def first_search(few: QuantileProblem, quantiles: tuple[float, ...]) -> Choices:
-    """The best bounds of a first answer: among fewer bounds where there are many rows, and among few caps."""
+    """Return the best bounds of a first answer: among fewer bounds where there are many rows, and among few
+    caps.
+    """
     rows = few.values.values.size
     points, caps = (
         min(max(FIRST_CELLS // (2 * rows * times), 3), most)

@@ -105,7 +105,7 @@ def _warn(data: Dataset, parameters: QuantileParameters) -> None:
 
 
 def what_is_used(data: Dataset, parameters: QuantileParameters) -> str:
-    """The values and the part of epsilon that the answer is computed with."""
+    """Return the values and the part of epsilon that the answer is computed with."""
     assert data.values is not None
     words = [
         f"Column {wording.plain(data.values.column)}: {wording.counted(data.values.values.size, 'value')}."

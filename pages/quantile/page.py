@@ -50,7 +50,7 @@ def body(places: layout.Places) -> None:
 
 
 def shown_answer(found: QuantileFound) -> Answer:
-    """The answer; about invented data it says so first."""
+    """Return the answer; about invented data it says so first."""
     answer = build_answer(data, found.parameters, found)
     if not demonstration:
         return answer

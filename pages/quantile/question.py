@@ -28,7 +28,8 @@ _UNIT = f"In the values' unit. {NOT_FROM_DATA}"
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
-    """The range of public values, where the bound comes from, and whom ε protects; what the person chose stays.
+    """Return the range of public values, where the bound comes from, and whom ε protects; what the person
+    chose stays.
 
     Of private values there is no range, for which the page asks, and the bound is taken from the counts, which are
     private too: one read off the values leaks. That it may be, or that counts are public, was said of other data, and

@@ -36,14 +36,15 @@ DOING = {
 
 
 def search_question(parameters: QuantileParameters) -> QuantileParameters:
-    """The parameters with all that the search does not depend on set to one value."""
+    """Return the parameters with all that the search does not depend on set to one value."""
     default = QuantileParameters(1.0)
     same = ("weighting", "bound_from", "own_bound", "alpha", "beta", "gamma", "population")
     return replace(parameters, **{name: getattr(default, name) for name in same})
 
 
 def find(data: Dataset, parameters: QuantileParameters, for_all: bool) -> Found[QuantileFound]:
-    """The exact answer where it is known or quickly found. Otherwise a job looks for it, and another stands in.
+    """Return the exact answer where it is known or quickly found. Otherwise a job looks for it, and another
+    stands in.
 
     That is a first answer where the rows are few enough to compute one, else the answer for the settings before.
     ``for_all``: whether the data are a sample or generated, so that what one session finds serves all.

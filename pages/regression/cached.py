@@ -45,5 +45,5 @@ def regression_found(
     _ours: LinearEstimate,
     _draws: CapDraws,
 ) -> RegressionFound:
-    """What the page shows; ``known`` names the data and what the searches have found."""
+    """Return what the page shows; ``known`` names the data and what the searches have found."""
     return compute(_data, parameters, _problem, _ours, _draws, stage)

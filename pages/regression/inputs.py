@@ -84,7 +84,7 @@ ERROR_NAMES = {ErrorOf.COEFFICIENTS: "Coefficients", ErrorOf.PREDICTIONS: "Predi
 
 
 def _error_control() -> ErrorOf:
-    """Which error the figures show."""
+    """Return which error the figures show."""
     key = QUESTION.key("error")
     st.session_state.setdefault(key, ErrorOf.COEFFICIENTS)
     of: ErrorOf = fields.choice("Figures show the error of", ERROR_NAMES, key, FIT)
@@ -128,7 +128,7 @@ def _warn(loaded: RegressionData, parameters: RegressionParameters) -> None:
 
 
 def what_is_used(found: RegressionFound) -> str:
-    """The quantities that the answer is computed with, and where they come from."""
+    """Return the quantities that the answer is computed with, and where they come from."""
     data, problem = found.data, found.problem
     clipped = _clipped(data, found.parameters)
     return (

@@ -29,7 +29,9 @@ REPEATS = 3
 
 
 def _result(key: str, question: Any, work: jobs.Work, doing: str, button: str) -> Any | None:
-    """The result for this question: a button starts the work (with no ``button``, it starts by itself)."""
+    """Return the result for this question: a button starts the work (with no ``button``, it starts by
+    itself).
+    """
     job: jobs.Job | None = st.session_state.get(key)
     asked = job is not None and job.question == question
     if not asked and not button:

@@ -132,7 +132,9 @@ def _show_live_gap(found: RegressionFound) -> None:
 
 
 def content(answer: Answer, loaded: RegressionData, made: Sequence[Draw], ledger: Ledger) -> ReportContent:
-    """What the page contributes to its report, with the latest of ``made``, if any, and all that was spent."""
+    """Return what the page contributes to its report, with the latest of ``made``, if any, and all that was
+    spent.
+    """
 
     def cell(code: Code, source: Source, public_only: bool) -> str:
         if is_generated:
@@ -148,7 +150,7 @@ def content(answer: Answer, loaded: RegressionData, made: Sequence[Draw], ledger
 
 
 def _released(made: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
-    """The latest draw, and all that was spent: releases that ended in an error, too."""
+    """Return the latest draw, and all that was spent: releases that ended in an error, too."""
     spent = spent_lines(ledger, lost_sentence(ledger, len(made), "these labels"))
     if not made:
         return spent

@@ -43,7 +43,8 @@ Shown = tuple[RegressionData, RegressionFound]
 
 
 def find(loaded: RegressionData, parameters: RegressionParameters) -> Shown | None:
-    """What is found so far; of before where nothing is yet. None where that is nothing, or a search failed, said here.
+    """Return what is found so far; of before where nothing is yet. None where that is nothing, or a search
+    failed, said here.
 
     With it come the data that it is for, which are those of before, too, where that is.
     """

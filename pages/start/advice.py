@@ -22,7 +22,7 @@ KINDS = {"Numbers": "Choose a bound", "A model": "Models"}
 
 
 def releases(kind: str | None = None) -> list[str]:
-    """What can be released, as far as there is a page for it; of one kind where it is given."""
+    """Return what can be released, as far as there is a page for it; of one kind where it is given."""
     return [
         spec.release
         for spec in catalogue.PAGES
@@ -31,5 +31,5 @@ def releases(kind: str | None = None) -> list[str]:
 
 
 def page_for(release: str | None) -> Question | None:
-    """The page that answers what is released."""
+    """Return the page that answers what is released."""
     return next((spec for spec in catalogue.PAGES if spec.release and spec.release == release), None)

@@ -10,5 +10,5 @@ from pages.shared.base.cache import cached
 
 @cached(max_entries=16)
 def found(digest: str, epsilon: float, _data: Dataset) -> Tradeoff:
-    """The Start page's curves and their sweet spot; the bound that is set moves marks only."""
+    """Return the Start page's curves and their sweet spot; the bound that is set moves marks only."""
     return solve(_data, StartParameters(epsilon))

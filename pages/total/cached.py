@@ -17,7 +17,7 @@ from pages.shared.compare.comparisons import plain_question
 
 @cached(max_entries=8)
 def held_totals(digest: str, summed: Summed, _data: Dataset) -> UserTotals:
-    """What every user adds to the sum."""
+    """Return what every user adds to the sum."""
     return user_totals(_data, summed)
 
 
@@ -27,7 +27,9 @@ def _found(digest: str, parameters: TotalParameters, _data: Dataset) -> TotalFou
 
 
 def total_answer(data: Dataset, asked: TotalParameters) -> Answer:
-    """The answer; a bound of the person's own, say, moves a mark only and is no part of what is kept."""
+    """Return the answer; a bound of the person's own, say, moves a mark only and is no part of what is
+    kept.
+    """
     found = _found(data.digest, plain_question(asked, core, asked.epsilon), data)
     return core.build_answer(data, asked, found)
 

@@ -11,7 +11,9 @@ from pages.shared.base.question import Facet, From, Question
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
-    """Where the contributions are a column's total, that is what is added up; what the person chose stays."""
+    """Return where the contributions are a column's total, that is what is added up; what the person chose
+    stays.
+    """
     if now["summed"] is not (now["summed_proposed"] or Summed.ROWS):
         return {}
     summed = Summed.VALUES if data.contribution is Contribution.TOTAL else Summed.ROWS

@@ -14,14 +14,14 @@ from pages.shared.session.tour import Step
 
 
 def best(data: Dataset, asked: TotalParameters) -> total.TotalChoice:
-    """The best bound on rows."""
+    """Return the best bound on rows."""
     amounts = user_totals(data, asked.summed).amounts
     assert amounts is not None  # Rows are never negative.
     return total.best_bound(asked.problem(amounts))
 
 
 def answer(data: Dataset, asked: TotalParameters) -> str:
-    """The best bound at the epsilon that is set, with the users above it, and at the first one."""
+    """Return the best bound at the epsilon that is set, with the users above it, and at the first one."""
     now, first = best(data, asked), best(data, replace(asked, epsilon=_BEGIN.epsilon))
     return (
         f"**{wording.counted(now.users_affected, 'user')}**: it falls from {wording.number(first.max_total)} to "

@@ -16,7 +16,7 @@ from pages.shared.base.cache import cached, cached_for_all
 
 @cached_for_all(max_entries=1)
 def sample() -> TrainingData:
-    """The sample."""
+    """Return the sample."""
     return training_data.load_sample()
 
 
@@ -36,7 +36,7 @@ def rows(digest: str, positive_above: float, _data: TrainingData) -> ClassifierR
 def experiment(
     digest: str, parameters: TrainingParameters, most_runs: int, _rows: ClassifierRows
 ) -> Experiment:
-    """The question that a table answers; the rows are split once for it."""
+    """Return the question that a table answers; the rows are split once for it."""
     return parameters.make_experiment(_rows, most_runs)
 
 
@@ -48,5 +48,5 @@ def found(
     _parameters: TrainingParameters,
     _runs: Runs,
 ) -> TrainingSolution:
-    """What the page shows; ``known`` names the question and how many runs are done."""
+    """Return what the page shows; ``known`` names the question and how many runs are done."""
     return build_solution(_data, _parameters, _runs, stage)

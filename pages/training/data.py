@@ -79,7 +79,9 @@ def _range_key(end: str, column: str) -> str:
 
 
 def _with_ranges(loaded: TrainingData) -> TrainingData | None:
-    """The data with the ranges that stand in the fields; None, with sentences, where one is missing or empty."""
+    """Return the data with the ranges that stand in the fields; None, with sentences, where one is missing or
+    empty.
+    """
     _propose(loaded)
     state = st.session_state
     if loaded.numbers:

@@ -38,7 +38,7 @@ def read(places: layout.Places) -> tuple[TrainingParameters | None, Measure, Sco
 
 
 def _shown() -> tuple[Measure, ScoreUnit]:
-    """What the main figure shows."""
+    """Return what the main figure shows."""
     for name, first in (("measure", Measure.LOSS), ("over", ScoreUnit.ROWS)):
         st.session_state.setdefault(QUESTION.key(name), first)
     with fields.row():
@@ -53,7 +53,7 @@ def _shown() -> tuple[Measure, ScoreUnit]:
 
 
 def what_is_used(found: TrainingSolution) -> str:
-    """The quantities that the answer is computed with, and where they come from."""
+    """Return the quantities that the answer is computed with, and where they come from."""
     experiment = found.table.experiment
     positive = float((experiment.train.signs > 0).mean())
     return (

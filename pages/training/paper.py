@@ -95,7 +95,7 @@ def _start(found: TrainingSolution, epsilon: float, step_size: StepSize) -> None
 
 
 def lines(found: TrainingSolution, table: PaperTable) -> Mapping[str, list[object]]:
-    """One line per column of the paper's table that is done."""
+    """Return one line per column of the paper's table that is done."""
     done = table.finished_cells.tolist()
     largest = float(found.table.experiment.train.sizes.max())
     unbounded = [table.cells[at].bound == largest and at == len(table.cells) - 1 for at in done]

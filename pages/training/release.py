@@ -52,7 +52,7 @@ class _Stopped:
 
 
 def asked(found: TrainingSolution) -> object:
-    """What a release would answer now."""
+    """Return what a release would answer now."""
     return (found.data.dataset.digest, found.data.scaling, found.parameters.positive_above,
             mechanism_of(found), found.parameters.release_cell)  # fmt: skip
 
@@ -109,7 +109,7 @@ def releases(found: TrainingSolution) -> Releases:
 
 
 def latest(found: TrainingSolution) -> Model | None:
-    """The last model that was released for what is asked now; None where there is none."""
+    """Return the last model that was released for what is asked now; None where there is none."""
     made = [draw.model for draw in releases(found).made if draw.question == asked(found)]
     return made[-1] if made else None
 

@@ -56,7 +56,7 @@ def show_behind(answer: Answer) -> None:
 
 
 def methods_table(found: TrainingSolution) -> pd.DataFrame:
-    """One line per method and bound."""
+    """Return one line per method and bound."""
     cells = found.table.experiment.cells
     losses, users = (
         found.summarise(Measure.LOSS, ScoreUnit.ROWS),
@@ -122,7 +122,7 @@ def show_theory(found: TrainingSolution) -> None:
 
 
 def content(answer: Answer, made: Sequence[ReleaseRecord], ledger: Ledger) -> ReportContent:
-    """What the page contributes to its report, with the latest of the releases ``made``, if any."""
+    """Return what the page contributes to its report, with the latest of the releases ``made``, if any."""
 
     def cell(code: Code, source: Source, public_only: bool) -> str:
         if entered is not DataSource.UPLOAD:
@@ -145,7 +145,7 @@ def content(answer: Answer, made: Sequence[ReleaseRecord], ledger: Ledger) -> Re
 
 
 def _released(made: Sequence[ReleaseRecord], ledger: Ledger) -> tuple[Line, ...]:
-    """The latest release, and all that was spent: releases that ended in an error, too."""
+    """Return the latest release, and all that was spent: releases that ended in an error, too."""
     spent = spent_lines(ledger, lost_sentence(ledger, len(made), "these rows"))
     if not made:
         return spent

@@ -38,7 +38,9 @@ SHOWN, FOUND = QUESTION.key("shown"), QUESTION.key("found")
 
 
 def find(data: TrainingData, parameters: TrainingParameters) -> TrainingSolution | None:
-    """What is found so far, or was before; None where that is nothing, or the work failed, which is said here."""
+    """Return what is found so far, or was before; None where that is nothing, or the work failed, which is
+    said here.
+    """
     rows = cached.rows(data.digest, parameters.positive_above, data)
     question = cached.experiment(rows.digest, parameters, sources.most_runs(), rows)
     sources.say_served_runs(parameters.runs)
@@ -69,7 +71,9 @@ def find(data: TrainingData, parameters: TrainingParameters) -> TrainingSolution
 
 
 def _found(question: Experiment, of_sample: bool) -> Runs | None:
-    """What is known of this question; its runs are started where they were not, and no run of them is stopped."""
+    """Return what is known of this question; its runs are started where they were not, and no run of them is
+    stopped.
+    """
     own: cache.Answers[Runs] = st.session_state.setdefault(FOUND, cache.Answers(KEPT))
     if not RUNS.asks(question.key):
         if (stopped := own.known(question.key)) is not None:
@@ -96,7 +100,7 @@ def _found(question: Experiment, of_sample: bool) -> Runs | None:
 
 
 def _is_open(known: Runs) -> bool:
-    """Whether more runs are to decide, and are not made."""
+    """Return whether more runs are to decide, and are not made."""
     return known.close_table is None and experiment.plan_close_call(known.table) is not None
 
 
@@ -145,7 +149,7 @@ def start(question: Experiment, found: Runs | None, of_sample: bool) -> None:
 
 
 def _first_look(question: Experiment, tell: jobs.Tell, should_stop: ShouldStop) -> Runs | None:
-    """A table of many rows on some of its users first; None where it has few, or nothing was done."""
+    """Return a table of many rows on some of its users first; None where it has few, or nothing was done."""
     asked = experiment.make_first_look(question)
     known = None if asked is None else experiment.compute_references(asked, should_stop)
     if asked is None or known is None:
@@ -160,7 +164,7 @@ def _first_look(question: Experiment, tell: jobs.Tell, should_stop: ShouldStop) 
 
 
 def _made(found: Runs | None) -> int:
-    """How many runs there are."""
+    """Return how many runs there are."""
     return 0 if found is None or found.user_share < 1.0 else int(found.table.runs_done.sum())
 
 

@@ -23,7 +23,7 @@ class Offer:
 
 
 def of_data(data: Dataset) -> list[Offer]:
-    """Every page that the data can answer, once, under the column that it needs."""
+    """Return every page that the data can answer, once, under the column that it needs."""
     columns = {}
     if data.values is not None:
         columns[Facet.VALUES] = data.values.column

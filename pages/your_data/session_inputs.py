@@ -31,7 +31,7 @@ class _Opened:
     """
 
     refused: tuple[InputProblem, ...]
-    found: session_file.Found | None
+    found: session_file.FileContent | None
 
 
 def panel() -> None:

@@ -20,12 +20,12 @@ from pages.your_data.upload_roles import PUBLIC
 
 
 def among(files: Sequence[str | counting.Held]) -> bool:
-    """Whether one of these files, by path or in memory, says that it is such a distribution."""
+    """Return whether one of these files, by path or in memory, says that it is such a distribution."""
     return any(pair_distribution.is_one(_content(file, 2_000)) for file in files)
 
 
 def read(files: Sequence[str | counting.Held], names: Sequence[str]) -> Dataset:
-    """The data of the one file, taken for private until the person says otherwise.
+    """Return the data of the one file, taken for private until the person says otherwise.
 
     Raises:
         InvalidInput: It is not one file, or what it says no data can have.
@@ -37,7 +37,7 @@ def read(files: Sequence[str | counting.Held], names: Sequence[str]) -> Dataset:
 
 
 def _content(file: str | counting.Held, most: int) -> bytes:
-    """The first bytes of a file; none of what is no plain file."""
+    """Return the first bytes of a file; none of what is no plain file."""
     if isinstance(file, counting.Held):
         return file.content[:most]
     if not os.path.isfile(file):
@@ -47,7 +47,9 @@ def _content(file: str | counting.Held, most: int) -> bytes:
 
 
 def choose(found: Dataset, discard: Callable[[], None]) -> Dataset | None:
-    """What the file says, whether it is public, and the buttons. Returns the data once they are to be used."""
+    """Return what the file says, whether it is public, and the buttons. Returns the data once they are to be
+    used.
+    """
     sizes = found.pair_sizes
     assert sizes is not None
     st.markdown(

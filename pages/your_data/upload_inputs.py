@@ -34,12 +34,14 @@ LOOK_SECONDS = 3.0
 
 
 def is_local() -> bool:
-    """Whether the app was started on the person's own computer (``make app``), so that it may read paths."""
+    """Return whether the app was started on the person's own computer (``make app``), so that it may read
+    paths.
+    """
     return os.environ.get(LOCAL) == "1" and not demo.is_served()
 
 
 def waits() -> bool:
-    """Whether a file was brought, and is read, counted, or waits for *Use these data*."""
+    """Return whether a file was brought, and is read, counted, or waits for *Use these data*."""
     held = ("upload_table", "upload_pairs", "look_job", "upload_job")
     return any(st.session_state.get(QUESTION.key(name)) is not None for name in held)
 

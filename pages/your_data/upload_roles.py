@@ -78,7 +78,7 @@ def propose(roles: Roles) -> None:
 
 
 def stated_release(source: counting.Source, roles: Roles) -> ReleaseFacts | None:
-    """Which DP release the files say they are, read as ``roles`` has it; None where they say none."""
+    """Return which DP release the files say they are, read as ``roles`` has it; None where they say none."""
     return source.stated_release if roles.kind is TableKind.HISTOGRAM else None
 
 
@@ -208,7 +208,7 @@ def _further(name: str, options: list[str], label: str, help: str) -> None:
 
 
 def chosen_roles(kind: TableKind) -> Roles:
-    """What the widgets say."""
+    """Return what the widgets say."""
     state = st.session_state
     chosen: dict[str, Any] = {
         role: None

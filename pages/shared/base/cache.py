@@ -65,7 +65,7 @@ class Answers(Generic[R]):
         self._most, self._kept = most, dict[Hashable, R]()
 
     def known(self, question: Hashable) -> R | None:
-        """The answer; None where it is not known."""
+        """Return the answer; None where it is not known."""
         with self._lock:
             if question not in self._kept:
                 return None
@@ -73,7 +73,9 @@ class Answers(Generic[R]):
             return answer
 
     def found(self, question: Hashable, search: Callable[[], R], whole: Callable[[R], bool]) -> R:
-        """The answer, searched for where it is not known; kept where it is ``whole``, not stopped early."""
+        """Return the answer, searched for where it is not known; kept where it is ``whole``, not stopped
+        early.
+        """
         if (known := self.known(question)) is not None:
             return known
         if whole(answer := search()):
@@ -90,7 +92,7 @@ class Answers(Generic[R]):
 
 
 def answers(of: str, for_all: bool, most: int = 32) -> Answers[Any]:
-    """What searches of one name have found; questions are to hold the digest of the data.
+    """Return what searches of one name have found; questions are to hold the digest of the data.
 
     Args:
         of: The name, of a page or of one of its searches.

@@ -30,7 +30,7 @@ ORDER = (
 
 
 def read(order: Iterable[str]) -> tuple[Question, ...]:
-    """What the questions in these folders declare of themselves.
+    """Return what the questions in these folders declare of themselves.
 
     Raises:
         ValueError: One calls itself otherwise than its folder.
@@ -52,10 +52,10 @@ PLANNING = next((spec for spec in PAGES if spec.plans), None)
 
 
 def named(name: str) -> Question | None:
-    """The question with this folder; None where there is none."""
+    """Return the question with this folder; None where there is none."""
     return next((spec for spec in PAGES if spec.name == name), None)
 
 
 def page(title: str) -> Question:
-    """The page with this title."""
+    """Return the page with this title."""
     return next(spec for spec in PAGES if spec.title == title)

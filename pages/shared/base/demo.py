@@ -17,12 +17,12 @@ class SettingsError(ValueError):
 
 
 def is_served(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether the app is a public demo, where no data are to be brought."""
+    """Return whether the app is a public demo, where no data are to be brought."""
     return environment.get(SERVED, "").strip() not in {"", "0"}
 
 
 def public_origins(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
-    """The addresses under which browsers reach the public demo, as they write them in ``Origin``.
+    """Return the addresses under which browsers reach the public demo, as they write them in ``Origin``.
 
     Raises:
         SettingsError: Where there are such addresses and no demo, or one that is no origin.

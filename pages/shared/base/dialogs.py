@@ -33,12 +33,12 @@ def open_asked() -> None:
 
 
 def is_asked() -> bool:
-    """Whether a dialog waits to be opened."""
+    """Return whether a dialog waits to be opened."""
     return keys.DIALOG_ASKED in st.session_state
 
 
 def in_sight() -> bool:
-    """Whether one is open, or about to be."""
+    """Return whether one is open, or about to be."""
     return is_asked() or bool(st.session_state.get(keys.DIALOG_OPEN))
 
 

@@ -66,7 +66,9 @@ class Drawn:
     answered: Any = None
 
     def with_tabs(self, own: Mapping[str, Any]) -> dict[str, Any]:
-        """The page's tabs with those of the machinery, which a page that has one of that name keeps as its own."""
+        """Return the page's tabs with those of the machinery, which a page that has one of that name keeps as
+        its own.
+        """
         added = {name: draw for name, draw in self.tabs.items() if name not in own}
         self.tabs = {}
         names = list(own)
@@ -75,7 +77,7 @@ class Drawn:
 
 
 def is_presented() -> bool:
-    """Whether this session shows the app on a projector, with larger type and no sidebar.
+    """Return whether this session shows the app on a projector, with larger type and no sidebar.
 
     ``?present=1`` in the address, or a button, sets it. To be asked first by the script: navigation takes the mark out
     of the address. What comes later in the run finds it under `keys.PRESENTING`.
@@ -94,7 +96,7 @@ def begin(run: Drawn | None) -> None:
 
 
 def now() -> Drawn | None:
-    """The run of the page that is drawn now; None outside of pages."""
+    """Return the run of the page that is drawn now; None outside of pages."""
     return _NOW.get()
 
 

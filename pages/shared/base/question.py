@@ -140,7 +140,8 @@ class Question:
 
     @functools.cached_property
     def own_account(self) -> str:
-        """What the session holds, by name, of what was released of the page's own data; empty for none.
+        """Return what the session holds, by name, of what was released of the page's own data; empty for
+        none.
 
         A ledger per set of data, which session files carry: it is called ``spent`` on every page with data of its own.
         """
@@ -148,12 +149,12 @@ class Question:
 
     @functools.cached_property
     def account_key(self) -> str:
-        """The session key of `own_account`; empty for none."""
+        """Return the session key of `own_account`; empty for none."""
         return self.key(self.own_account) if self.own_account else ""
 
     @functools.cached_property
     def file_key(self) -> str:
-        """The session key of the page's own file, ``own_file``; empty for none."""
+        """Return the session key of the page's own file, ``own_file``; empty for none."""
         return self.key(self.own_file) if self.own_file else ""
 
     @functools.cached_property
@@ -165,7 +166,8 @@ class Question:
         return file.origin
 
     def as_now(self, held: Mapping[str, T], made: Callable[[Any], T]) -> dict[str, T]:
-        """What a link or a session file of before holds, by today's names; what it says by them itself stays.
+        """Return what a link or a session file of before holds, by today's names; what it says by them itself
+        stays.
 
         Args:
             held: By the names of then. A field that came to nothing stays among them: that it is not followed is said.
@@ -182,7 +184,8 @@ class Question:
         return found
 
     def came_later(self, held: Iterable[str]) -> dict[str, Any]:
-        """What fields meant that a session file of before does not have, as they came later: their defaults.
+        """Return what fields meant that a session file of before does not have, as they came later: their
+        defaults.
 
         Args:
             held: Names of the fields that the file has. A page that was seen has all of its time; of one that nobody
@@ -200,7 +203,8 @@ class Question:
 
     @functools.cached_property
     def key(self) -> Callable[[str], str]:
-        """The session key of a field, or of what else the page keeps, by its name; KeyError where it declares none.
+        """Return the session key of a field, or of what else the page keeps, by its name; KeyError where it
+        declares none.
 
         Made once: a run of a page asks some fifty times.
         """
@@ -214,34 +218,36 @@ class Question:
 
     @functools.cached_property
     def declared(self) -> dict[str, Field]:
-        """The declaration of every field of the parameters object, the shared epsilon among them."""
+        """Return the declaration of every field of the parameters object, the shared epsilon among them."""
         return {"epsilon": EPSILON, **self.fields}
 
     @functools.cached_property
     def called(self) -> dict[str, str]:
-        """How sentences name the fields, those that may stay empty among them."""
+        """Return how sentences name the fields, those that may stay empty among them."""
         return {name: self.declared[name].subject for name in self.widgets}
 
     def field(self, name: str) -> Field:
-        """The declaration of a field."""
+        """Return the declaration of a field."""
         return self.declared[name]
 
     def formula(self, room: str = "formula") -> str:
-        """How the page computes, in Markdown with LaTeX and its sources: a file of its folder."""
+        """Return how the page computes, in Markdown with LaTeX and its sources: a file of its folder."""
         declared = find_spec(f"pages.{self.name}.question")
         assert declared is not None
         assert declared.origin is not None
         return _text(Path(declared.origin).with_name(f"{room}.md"))
 
     def asked(self, *names: str) -> dict[str, str]:
-        """What fields are called in a report, by name: of those named, or of all; the shared epsilon first."""
+        """Return what fields are called in a report, by name: of those named, or of all; the shared epsilon
+        first.
+        """
         chosen = names or (*self.fields,)
         return {
             name: self.field(name).report_label or self.field(name).label for name in ("epsilon", *chosen)
         }
 
     def comes_from(self, name: str) -> From:
-        """Where what stands under this name may have come from.
+        """Return where what stands under this name may have come from.
 
         A name with more behind it, set off by an underscore, goes by its beginning: a widget of each round, say. What
         is declared nowhere is treated as read off the data.
@@ -254,11 +260,12 @@ class Question:
         return self.also[max(declared, key=len)] if declared else From.DATA
 
     def first(self, name: str) -> Any:
-        """What a field begins with."""
+        """Return what a field begins with."""
         return self.declared[name].initial
 
     def forgotten(self, name: str) -> Any:
-        """What a field holds after its content was set aside: what it begins with, and nothing if it is about values.
+        """Return what a field holds after its content was set aside: what it begins with, and nothing if it
+        is about values.
 
         A default range of values would look like a choice that somebody made.
         """

@@ -114,7 +114,7 @@ class Line:
         self._waiting: list[Place] = []
 
     def place(self, before: Place | None = None) -> Place:
-        """A new place: at the end, or that of the work before where it is still in the line."""
+        """Return a new place: at the end, or that of the work before where it is still in the line."""
         with self._changed:
             return Place(before.since if before is not None and before.waiting else self._clock())
 

@@ -25,7 +25,9 @@ BADGES = {
 
 
 def badge(disclosure: Provenance, text: str = "") -> str:
-    """The badge that says what kind of numbers these are, as Markdown; ``text`` replaces its words, not its colour."""
+    """Return the badge that says what kind of numbers these are, as Markdown; ``text`` replaces its words,
+    not its colour.
+    """
     words, color, icon = BADGES[classify(disclosure)]
     # Not `st.badge`, which is cut where it does not fit: "do not publish" stands at its end.
     return f":small[:{color}-background[:{color}[{icon} {text or words}]]]"
@@ -113,7 +115,8 @@ def private_way(card: Answer) -> Any | None:
 
 
 def _drawing() -> Any | None:
-    """What the question that draws bounds privately has for a card; None where there is no such question.
+    """Return what the question that draws bounds privately has for a card; None where there is no such
+    question.
 
     Its ``way(card)`` is the ``Way`` in which the card's bound can be drawn, None where it cannot; its ``waits_for`` is
     the label of the field that is to be filled before. ``with_range(card)`` is the card with what the draw of its range

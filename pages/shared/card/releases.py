@@ -37,13 +37,13 @@ class Releases:
 
     @property
     def made(self) -> list[Any]:
-        """What was drawn in this session, oldest first."""
+        """Return what was drawn in this session, oldest first."""
         accounts: dict[str, list[Any]] = st.session_state.setdefault(self.question.key("draws"), {})
         return accounts.setdefault(self.account, [])
 
     @property
     def ledger(self) -> Ledger:
-        """What was spent in this session, releases included that ended in an error."""
+        """Return what was spent in this session, releases included that ended in an error."""
         return self._ledgers.get(self.account, Ledger())
 
     @property

@@ -123,7 +123,7 @@ def show_curves(
 
 
 def _worked_out(of: Question, question: tuple[str, Any], compared: BoundComparison) -> BoundCurves | None:
-    """The curves of work beside the page, which a button starts; None until there are some."""
+    """Return the curves of work beside the page, which a button starts; None until there are some."""
     key = f"{of.name}_against_job"
     if jobs.watch(key, "Looking for the best bound at each ε"):
         return None

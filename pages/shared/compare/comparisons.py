@@ -21,14 +21,14 @@ Compared = BoundComparison | MethodComparison | str
 
 
 def declared_by(of: Question) -> Callable[[Any, Any], Compared] | None:
-    """The function ``against_epsilon`` of the question's answer; None where it declares none."""
+    """Return the function ``against_epsilon`` of the question's answer; None where it declares none."""
     module = _answers(of.name)
     against: Callable[[Any, Any], Compared] | None = getattr(module, "against_epsilon", None)
     return against
 
 
 def _answers(name: str) -> Any:
-    """The module that answers a question: in the core, or beside its page; None without one."""
+    """Return the module that answers a question: in the core, or beside its page; None without one."""
     places = (f"dpcore.{name}.answer", f"pages.{name}.answer")
     # Asked of the folder first: `find_spec` raises where that is not there.
     known = (at for at in places if find_spec(at.rpartition(".")[0]) and find_spec(at))
@@ -36,7 +36,8 @@ def _answers(name: str) -> Any:
 
 
 def asked(of: Question, parameters: Any) -> Any:
-    """The question without what nothing that is compared depends on, and at one ε: the key of what is kept.
+    """Return the question without what nothing that is compared depends on, and at one ε: the key of what is
+    kept.
 
     Raises:
         InvalidInput: It cannot be asked at that ε.
@@ -52,7 +53,7 @@ def plain_question(parameters: Any, module: Any, epsilon: float) -> Any:
 
 
 def compared(of: Question, parameters: Any, data: Any) -> Compared:
-    """What the question compares on these data, kept for every ε; in words, why it does not.
+    """Return what the question compares on these data, kept for every ε; in words, why it does not.
 
     Args:
         of: The question.

@@ -37,7 +37,7 @@ HALF_OR_DOUBLE = "Half or double"
 
 
 def offered(run: page_run.Drawn, data: Dataset, parameters: Any | None) -> Pin | None:
-    """The answer that a page shows, as a pin; None where it shows none.
+    """Return the answer that a page shows, as a pin; None where it shows none.
 
     Args:
         run: What the page drew.
@@ -69,7 +69,7 @@ def offered(run: page_run.Drawn, data: Dataset, parameters: Any | None) -> Pin |
 
 
 def answers_from(of: Question, data: Dataset) -> bool:
-    """Whether the data have what the question answers from; else its page shows something invented."""
+    """Return whether the data have what the question answers from; else its page shows something invented."""
     held = {
         Facet.ROWS: True,
         Facet.VALUES: data.values is not None,
@@ -131,7 +131,7 @@ def show(of: Question) -> None:
 
 
 def as_csv(held: tuple[Pin, ...]) -> str:
-    """The table as a file; the last column is the label of all of it."""
+    """Return the table as a file; the last column is the label of all of it."""
     rows = [pins.said(pin) for pin in held]
     columns: Mapping[str, npt.ArrayLike] = {
         name: np.array([row[name] for row in rows], dtype=object) for name in rows[0]

@@ -24,7 +24,8 @@ ENTRIES = From.DATA.each(*(f"{PREFIX}{name}" for name in ("file_", "round", "pro
 
 
 def names_of(data: Dataset, noun: str = "item") -> tuple[str, ...]:
-    """What a page calls each task of the data, in the order of codes; empty where the data have no names for them.
+    """Return what a page calls each task of the data, in the order of codes; empty where the data have no
+    names for them.
 
     A name that stands in private rows alone is not shown: it has a number behind the noun.
     """

@@ -58,7 +58,7 @@ def read(
 
 
 def uploaded(upload: TableUpload) -> Any | None:
-    """The page's own table; None, with the way to one, where there is none."""
+    """Return the page's own table; None, with the way to one, where there is none."""
     loaded = st.session_state.get(upload.of.key("loaded"))
     if loaded is None:
         upload.show_uploader()
@@ -75,7 +75,7 @@ def uploaded(upload: TableUpload) -> Any | None:
 
 
 def state_line(place: DeltaGenerator, of: Question) -> DeltaGenerator:
-    """The place in which the page says how far its work is, as high with a button as without."""
+    """Return the place in which the page says how far its work is, as high with a button as without."""
     return place.container(
         horizontal=True,
         vertical_alignment="center",

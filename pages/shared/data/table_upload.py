@@ -94,7 +94,7 @@ class TableUpload:
 
     @property
     def entry(self) -> uploads.Entry:
-        """Where the file is given."""
+        """Return where the file is given."""
         return uploads.Entry(self.of)
 
     @property
@@ -139,7 +139,7 @@ class TableUpload:
         )
 
     def waits(self) -> bool:
-        """Whether a file was read and is not used yet."""
+        """Return whether a file was read and is not used yet."""
         return st.session_state.get(self.of.key("table")) is not None
 
     def show_choices(self) -> None:

@@ -82,7 +82,7 @@ class Entry:
 
     @property
     def problems(self) -> Sequence[InputProblem]:
-        """What was wrong with the last files."""
+        """Return what was wrong with the last files."""
         problems: Sequence[InputProblem] = st.session_state.get(self._key("problems"), ())
         return problems
 
@@ -113,5 +113,5 @@ PREVIEW_ROWS = 3
 
 
 def preview(head: Table) -> pd.DataFrame:
-    """The first rows. The table can be downloaded from the page, so no cell may be a formula."""
+    """Return the first rows. The table can be downloaded from the page, so no cell may be a formula."""
     return head.frame.head(PREVIEW_ROWS).map(harmless).rename(columns=lambda name: harmless(str(name)))

@@ -32,7 +32,9 @@ Width = int | typing.Literal["stretch"]
 
 
 def wide(width: Width) -> Width:
-    """The width of a field in pixels, wider on a projector: `page_run.is_presented` came first in this run."""
+    """Return the width of a field in pixels, wider on a projector: `page_run.is_presented` came first in this
+    run.
+    """
     if isinstance(width, int) and st.session_state.get(keys.PRESENTING):
         return width * page_run.TYPE_SIZE // page_run.USUAL_SIZE
     return width
@@ -48,7 +50,7 @@ def number(
     placeholder: str = "",
     width: Width = "stretch",
 ) -> float | None:
-    """A field for a number, with what is wrong with it below where the page goes on without it.
+    """Return a field for a number, with what is wrong with it below where the page goes on without it.
 
     Args:
         label: Its label.
@@ -79,7 +81,7 @@ def number(
 def draw(
     of: Question, name: str, label: str = "", options: Collection[Any] | None = None, disabled: bool = False
 ) -> Any:
-    """The widget of a declared field; which one follows from what is declared.
+    """Return the widget of a declared field; which one follows from what is declared.
 
     Args:
         of: The question.
@@ -205,7 +207,9 @@ def pick(
     help: str = "",
     width: Width = "stretch",
 ) -> Any:
-    """A list of which one entry is picked; ``names`` says how they are written, and `choice` why it has an index."""
+    """Return a list of which one entry is picked; ``names`` says how they are written, and `choice` why it
+    has an index.
+    """
     held, options = st.session_state.get(key), list(names)
     return st.selectbox(
         label,
@@ -227,7 +231,9 @@ def radio(
     horizontal: bool = False,
     captions: Mapping[Any, str] | None = None,
 ) -> Any:
-    """A list of which one entry is marked; ``names`` says how they are written, ``captions`` what follows from each."""
+    """Return a list of which one entry is marked; ``names`` says how they are written, ``captions`` what
+    follows from each.
+    """
     return st.radio(
         label,
         list(names),
@@ -250,7 +256,9 @@ def row() -> DeltaGenerator:
 
 
 def main_button() -> typing.Literal["primary", "secondary"]:
-    """The type of a page's main button: filled. `pages/shared/screen/address.js` gives it a label that can be read."""
+    """Return the type of a page's main button: filled. `pages/shared/screen/address.js` gives it a label that
+    can be read.
+    """
     return "primary"
 
 
@@ -263,7 +271,7 @@ def button(
     main: bool = False,
     **more: Any,
 ) -> bool:
-    """A button with an icon; returns whether it was pressed.
+    """Return a button with an icon; returns whether it was pressed.
 
     Args:
         label: Its label.
@@ -295,7 +303,8 @@ def build(
     instead: Mapping[str, Any] | None = None,
     aside: Collection[str] = (),
 ) -> Any | None:
-    """The parameters object of a page from the session. None, with all sentences on the page, where it is refused.
+    """Return the parameters object of a page from the session. None, with all sentences on the page, where it
+    is refused.
 
     Args:
         of: The question; its declarations say which field has which session key, and which must not be empty.
@@ -347,7 +356,7 @@ def made(
     onto: P | None = None,
     names: Mapping[str, str] | None = None,
 ) -> tuple[P | None, list[InputProblem]]:
-    """The parameters object, or None and every problem: empty fields and refused ones at once.
+    """Return the parameters object, or None and every problem: empty fields and refused ones at once.
 
     Args:
         kind: Its class.
@@ -375,7 +384,8 @@ def made(
 
 
 def _named(problem: InputProblem, labels: Mapping[str, str]) -> InputProblem:
-    """The problem with the field's name on the page in the place of its name in Python, where it begins with that.
+    """Return the problem with the field's name on the page in the place of its name in Python, where it
+    begins with that.
 
     So too a second field, of one that must lie below another, or that is taken from it.
     """
@@ -392,18 +402,20 @@ def _named(problem: InputProblem, labels: Mapping[str, str]) -> InputProblem:
 
 
 def _inside(label: str) -> str:
-    """A name within a sentence."""
+    """Return a name within a sentence."""
     return f"{label[0].lower()}{label[1:]}" if label[1:2].islower() else label
 
 
 def _typed(hint: Any, value: Any) -> Any:
-    """A whole float as int where the field holds an int."""
+    """Return a whole float as int where the field holds an int."""
     takes_int = hint is int or int in typing.get_args(hint)
     return int(value) if takes_int and isinstance(value, float) and value.is_integer() else value
 
 
 def whole_number(label: str, key: str, low: int, high: int, step: int, help: str = "") -> int | None:
-    """A field for a whole number that belongs to no parameters object; None, with a sentence, where it is none."""
+    """Return a field for a whole number that belongs to no parameters object; None, with a sentence, where it
+    is none.
+    """
     value = number(label, key, help, step=float(step))
     problems = Problems()
     if value is None:
@@ -415,7 +427,7 @@ def whole_number(label: str, key: str, low: int, high: int, step: int, help: str
 
 
 def epsilon_problems(epsilon: float | None) -> list[InputProblem]:
-    """What is wrong with the shared epsilon; empty where nothing is."""
+    """Return what is wrong with the shared epsilon; empty where nothing is."""
     problems = Problems()
     if epsilon is None:
         problems.add("the field of ε is empty", remedy="Enter a number")

@@ -83,17 +83,17 @@ class Job:
 
     @property
     def running(self) -> bool:
-        """Whether it still works."""
+        """Return whether it still works."""
         return not self._done.is_set()
 
     @property
     def waiting(self) -> bool:
-        """Whether it waits for other work now."""
+        """Return whether it waits for other work now."""
         return self._in_queue or self._place.waiting
 
     @property
     def failed(self) -> bool:
-        """Whether it ended in an error, and has no result."""
+        """Return whether it ended in an error, and has no result."""
         return not self.running and bool(self.problems)
 
     def stop(self) -> None:
@@ -293,7 +293,7 @@ def outcome(
     live: bool = False,
     fits: Callable[[Any], bool] = lambda _question: True,
 ) -> tuple[Any, Any] | None:
-    """What work under a key found, with what is to be said of it.
+    """Return what work under a key found, with what is to be said of it.
 
     Args:
         key: In the session.
@@ -318,7 +318,7 @@ def outcome(
 
 
 def working(*keys: str) -> list[Job]:
-    """The work under these keys that runs."""
+    """Return the work under these keys that runs."""
     work = [st.session_state.get(key) for key in keys]
     return [job for job in work if job is not None and job.running]
 
@@ -335,7 +335,9 @@ def rerun_if_ended(key: str) -> None:
 
 
 def say_failure(key: str) -> bool:
-    """Where the work under this key failed: why, and a button to start it again. Returns whether it did."""
+    """Return where the work under this key failed: why, and a button to start it again. Returns whether it
+    did.
+    """
     job: Job | None = st.session_state.get(key)
     if job is None or not job.failed:
         return False

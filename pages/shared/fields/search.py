@@ -48,21 +48,25 @@ class Search(Generic[R]):
 
     @property
     def job(self) -> jobs.Job | None:
-        """Its work; None before it was first asked, and after `forget`."""
+        """Return its work; None before it was first asked, and after `forget`."""
         job: jobs.Job | None = st.session_state.get(self.key)
         return job
 
     @property
     def running(self) -> bool:
-        """Whether it is at work."""
+        """Return whether it is at work."""
         return self.job is not None and self.job.running
 
     def asks(self, question: Hashable) -> bool:
-        """Whether this is what it was asked last. A search that a lost connection cut off begins anew."""
+        """Return whether this is what it was asked last. A search that a lost connection cut off begins
+        anew.
+        """
         return self.job is not None and self.job.question == question and not self.job.cut_off
 
     def answers(self, for_all: bool) -> cache.Answers[R]:
-        """What it has found until now, in this session or, where data are the same for everybody, in all sessions."""
+        """Return what it has found until now, in this session or, where data are the same for everybody, in
+        all sessions.
+        """
         return cache.answers(self.key, for_all, self._kept)
 
     def ask(
@@ -102,7 +106,7 @@ class Search(Generic[R]):
     def found(
         self, same: Callable[[Any], bool] | None = None, first: Callable[[], R | None] = lambda: None
     ) -> Found[R]:
-        """What there is to show for what was asked last.
+        """Return what there is to show for what was asked last.
 
         Args:
             same: Whether the answer to an earlier question may stand in: mostly, whether it is about the same data.

@@ -77,7 +77,7 @@ def enter(pieces: Mapping[str, Any]) -> None:
 
 
 def held(of: Question, name: str) -> Any:
-    """What a field holds, or will hold once its page is shown: for other pages that need it."""
+    """Return what a field holds, or will hold once its page is shown: for other pages that need it."""
     piece, key = of.fields[name].shared, of.widgets[name]
     value = st.session_state.get(key)
     changed = _held(SEEN).get(key, _NEVER) not in (value, _NEVER)
@@ -89,7 +89,7 @@ def _pieces(of: Question) -> dict[str, str]:
 
 
 def _fits(of: Question, piece: str, value: Any) -> bool:
-    """Whether the page's field takes this: its list may have fewer choices."""
+    """Return whether the page's field takes this: its list may have fewer choices."""
     options = next(field.options for field in of.fields.values() if field.shared == piece)
     return options is None or value in options
 

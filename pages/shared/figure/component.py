@@ -125,7 +125,7 @@ def message(
     channel: str = "",
     handle: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """What the browser is told of a figure: JSON whose ``figure`` is Plotly's own, arrays as base64.
+    """Return what the browser is told of a figure: JSON whose ``figure`` is Plotly's own, arrays as base64.
 
     ``key`` is the figure's and ``channel`` the session's token, by which later messages come ahead; the other
     arguments are those of `draw`.

@@ -118,7 +118,7 @@ def show(
 
 
 def _is_main(run: page_run.Drawn) -> bool:
-    """Whether what is drawn now is the main figure of a question that is asked."""
+    """Return whether what is drawn now is the main figure of a question that is asked."""
     return run.in_main and run.figure is None and run.question.parameters is not None
 
 
@@ -138,7 +138,7 @@ def _pin_button(question: str) -> None:
 
 
 def question_notes() -> list[str]:
-    """What the question is that the page answers, a line per public input, for the top of a file.
+    """Return what the question is that the page answers, a line per public input, for the top of a file.
 
     It holds what a link holds, and hence no number computed from private data.
     """
@@ -146,7 +146,9 @@ def question_notes() -> list[str]:
 
 
 def _asked(run: page_run.Drawn | None) -> Any:
-    """The parameters object of the answer in sight; to be asked while the page is drawn. None where there is none."""
+    """Return the parameters object of the answer in sight; to be asked while the page is drawn. None where
+    there is none.
+    """
     answered = None if run is None else run.answered
     return answered or st.session_state.get(keys.PAGE_PARAMETERS)
 
@@ -156,7 +158,7 @@ def _notes(parameters: Any) -> list[str]:
 
 
 def axis_notes(fig: go.Figure) -> list[str]:
-    """What the axes say, units included, a line each."""
+    """Return what the axes say, units included, a line each."""
     axes = [name for name in fig.layout.to_plotly_json() if name.startswith(("xaxis", "yaxis"))]
     titles = {f"axis {name.replace('axis', '')}": fig.layout[name].title.text for name in axes}
     return [f"{name}: {title}" for name, title in titles.items() if title]
@@ -171,7 +173,9 @@ BEYOND = 1e300
 
 
 def handle_told(plot: Plot, handle: Handle) -> Mapping[str, Any]:
-    """What the browser is told of a handle, as JSON: the columns that it looks up while a person moves it."""
+    """Return what the browser is told of a handle, as JSON: the columns that it looks up while a person moves
+    it.
+    """
     bounds = plot.all_columns[handle.bound]
     words: dict[str, Any] = {
         "name": handle.name,
@@ -203,13 +207,15 @@ def handle_told(plot: Plot, handle: Handle) -> Mapping[str, Any]:
 
 
 def handle_moves(handle: Handle, key: Callable[[str], str]) -> tuple[str, ...]:
-    """The session's keys of the fields that hold what is moved, in the order in which the browser sends it."""
+    """Return the session's keys of the fields that hold what is moved, in the order in which the browser
+    sends it.
+    """
     fields = (handle.field, *(() if handle.second is None else (handle.second.field,)))
     return tuple(key(field) for field in fields)
 
 
 def _along(bounds: npt.ArrayLike, second: SecondBound, plot: Plot) -> npt.ArrayLike:
-    """The first bound's values; over a grid each of them once."""
+    """Return the first bound's values; over a grid each of them once."""
     return bounds if np.unique(plot.all_columns[second.column]).size == 1 else np.unique(bounds)
 
 

@@ -49,13 +49,13 @@ class Pin:
 
 
 def all_pins() -> tuple[Pin, ...]:
-    """Every pin of the session, oldest first."""
+    """Return every pin of the session, oldest first."""
     pinned: tuple[Pin, ...] = st.session_state.get(keys.PINS, ())
     return pinned
 
 
 def of(question: str) -> tuple[Pin, ...]:
-    """The pins of a question."""
+    """Return the pins of a question."""
     return tuple(pin for pin in all_pins() if pin.question == question)
 
 
@@ -65,14 +65,16 @@ def keep(pins: Iterable[Pin]) -> None:
 
 
 def parted(held: Iterable[object]) -> tuple[tuple[Pin, ...], tuple[Pin, ...]]:
-    """The pins of private data, and the others."""
+    """Return the pins of private data, and the others."""
     pins = [pin for pin in held if isinstance(pin, Pin)]
     private = tuple(pin for pin in pins if pin.disclosure is Disclosure.PRIVATE)
     return private, tuple(pin for pin in pins if pin not in private)
 
 
 def joined(first: Iterable[Pin], more: Iterable[Pin]) -> tuple[Pin, ...]:
-    """All pins of both; one that both have stands once, under its first name. Names are unique within a question."""
+    """Return all pins of both; one that both have stands once, under its first name. Names are unique within
+    a question.
+    """
     together = list(first)
     known = {_what(pin) for pin in together}
     for pin in more:
@@ -84,7 +86,7 @@ def joined(first: Iterable[Pin], more: Iterable[Pin]) -> tuple[Pin, ...]:
 
 
 def _what(pin: Pin) -> tuple[str, ...]:
-    """What a pin says, whatever it is called."""
+    """Return what a pin says, whatever it is called."""
     return (pin.question, *(text for heading, text in said(pin).items() if heading != "Pin"))
 
 
@@ -99,7 +101,9 @@ def pin(question: str) -> None:
 
 
 def _name(pin: Pin) -> str:
-    """Its own name; where another pin has it, with the first setting that differs from that one, or a number."""
+    """Return its own name; where another pin has it, with the first setting that differs from that one, or a
+    number.
+    """
     taken = {other.name: other for other in of(pin.question)}
     if pin.name not in taken:
         return pin.name
@@ -109,7 +113,7 @@ def _name(pin: Pin) -> str:
 
 
 def free_name(question: str, wanted: str) -> str:
-    """The name; with a number where another pin of the question has it."""
+    """Return the name; with a number where another pin of the question has it."""
     return _free(wanted, {pin.name for pin in of(question)})
 
 
@@ -121,7 +125,7 @@ def _free(wanted: str, taken: Collection[str]) -> str:
 
 
 def said(pin: Pin) -> dict[str, str]:
-    """A pin as a row of a table, by heading."""
+    """Return a pin as a row of a table, by heading."""
     return {
         "Pin": pin.name,
         "ε": "" if pin.epsilon is None else wording.entered(pin.epsilon),

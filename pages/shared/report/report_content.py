@@ -55,7 +55,7 @@ class ReportContent:
 
     @property
     def disclosure(self) -> Provenance:
-        """The label of the data behind the answer."""
+        """Return the label of the data behind the answer."""
         return self.source.shown_disclosure
 
 
@@ -68,7 +68,8 @@ def of_answer(
     label: str = "",
     summary: tuple[Line, ...] | None = None,
 ) -> ReportContent:
-    """What a page contributes whose answer holds everything: its plots, its choice, and how its data are distributed.
+    """Return what a page contributes whose answer holds everything: its plots, its choice, and how its data
+    are distributed.
 
     Args:
         question: The page.
@@ -95,7 +96,7 @@ def of_answer(
 
 
 def make(of: ReportContent, made: datetime, public_only: bool) -> Report:
-    """The report, without what was computed from private data where ``public_only``."""
+    """Return the report, without what was computed from private data where ``public_only``."""
     # The digits of the answer are not asked for where they would be left out.
     choice = None if of.choice is None or public_only else json.loads(of.choice())
     report = Report(
@@ -123,7 +124,7 @@ def make(of: ReportContent, made: datetime, public_only: bool) -> Report:
 
 
 def script_text(of: ReportContent, made: datetime, public_only: bool) -> str:
-    """The script."""
+    """Return the script."""
     return script.write_script(
         of.question.title,
         of.parameters,
@@ -136,7 +137,7 @@ def script_text(of: ReportContent, made: datetime, public_only: bool) -> str:
 
 
 def distribution(data: Dataset) -> Picture:
-    """How many users have how many rows."""
+    """Return how many users have how many rows."""
     return replace(plots.picture(plot_counts(data)), key="distribution")
 
 

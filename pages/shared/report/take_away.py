@@ -30,7 +30,7 @@ KILOBYTES = 30
 
 
 def source(rows: bool = False, disclosure: Provenance | None = None) -> Source:
-    """Where a script gets the session's data from; arguments as in `Source`."""
+    """Return where a script gets the session's data from; arguments as in `Source`."""
     loaded = session.loaded()
     kind, fields = loaded.origin.kind, loaded.origin.fields
     sample = kind if kind in samples.SAMPLES else ""
@@ -150,7 +150,7 @@ def _buttons(
 
 
 def html(of: ReportContent, made: datetime, public_only: bool) -> str:
-    """The report as HTML."""
+    """Return the report as HTML."""
     report = report_content.make(of, made, public_only)
     kept = {figure.key for figure in report.figures}
     return report_html.write_report_html(report, {p.key: p.draw() for p in of.pictures if p.key in kept})

@@ -76,7 +76,7 @@ READ_OFF = (
 
 
 def _drawn_instead(answer: Answer) -> bool:
-    """Whether the card shows a bound that was drawn in place of that of the answer."""
+    """Return whether the card shows a bound that was drawn in place of that of the answer."""
     run = page_run.now()
     shown = None if run is None or run.card is not answer else run.shown
     return (
@@ -122,7 +122,7 @@ def _draw(contents: Mapping[str, Any], key: str) -> None:
 
 
 def _inner(key: str, name: str) -> str:
-    """Where the session keeps which tab within the tab ``name`` is open."""
+    """Return where the session keeps which tab within the tab ``name`` is open."""
     return f"{key}_{re.sub('[^a-z]+', '_', name.lower())}"
 
 

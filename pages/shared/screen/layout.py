@@ -66,7 +66,8 @@ class Places:
     intro: DeltaGenerator | None = None
 
     def more(self, key: str) -> DeltaGenerator:
-        """A place for all other inputs, folded up at the end of the line; to be asked for after the main ones.
+        """Return a place for all other inputs, folded up at the end of the line; to be asked for after the
+        main ones.
 
         Args:
             key: Unique on the page.
@@ -190,7 +191,7 @@ def _slider_moved() -> None:
 
 
 def nearest_step(epsilon: float) -> float:
-    """The slider position nearest to epsilon on the log scale; whatever was typed has one."""
+    """Return the slider position nearest to epsilon on the log scale; whatever was typed has one."""
     inside = min(max(epsilon, EPSILON_RANGE[0]), EPSILON_RANGE[1])
     return min(EPSILON_STEPS, key=lambda step: abs(math.log(step / inside)))
 

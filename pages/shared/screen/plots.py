@@ -25,7 +25,8 @@ Keys = Callable[[str], str]
 
 
 def picture(plot: Plot, label: str = "", moves: Keys | None = None) -> figures.Picture:
-    """A plot as a figure of a page and of its report; a ``label`` stands above it and begins what it shows.
+    """Return a plot as a figure of a page and of its report; a ``label`` stands above it and begins what it
+    shows.
 
     ``moves`` gives the session's keys of the fields that the plot's handle moves; without it there is no handle.
     """
@@ -100,7 +101,7 @@ def show(
 
 
 def ends(axis: Axis, key: str) -> tuple[float, float]:
-    """The ends that the person has chosen; with other data an axis begins anew."""
+    """Return the ends that the person has chosen; with other data an axis begins anew."""
     unit = f", {axis.unit}" if axis.unit else ""
     label = f"{wording.capital(axis.name)}{unit}"
     version = session.data_version()
@@ -158,7 +159,7 @@ def range_control(
     reach: tuple[float, float] | None = None,
     kept: str = "",
 ) -> tuple[float, float]:
-    """A from/to control for a log axis.
+    """Return a from/to control for a log axis.
 
     Args:
         label: What the axis shows, with unit.

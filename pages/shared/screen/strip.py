@@ -128,7 +128,7 @@ def _nothing() -> None:
 
 
 def steps(of: Question, run: page_run.Drawn) -> tuple[Step, ...]:
-    """The steps, as the page stands."""
+    """Return the steps, as the page stands."""
     data, card = session.dataset(), run.shown
     name = "invented" if run.invented else data.name
     if len(name) > LONGEST_NAME:
@@ -155,7 +155,9 @@ def steps(of: Question, run: page_run.Drawn) -> tuple[Step, ...]:
 
 
 def _release(of: Question, card: Answer | None) -> str:
-    """What is released; before an answer, the page's word for it, with fields in braces as they are chosen."""
+    """Return what is released; before an answer, the page's word for it, with fields in braces as they are
+    chosen.
+    """
     if card is not None and card.setting is not None:
         kind, column = card.setting.statistic.value, card.setting.column
         return f"{kind} of {column}" if column else kind
@@ -169,7 +171,7 @@ def _release(of: Question, card: Answer | None) -> str:
 
 
 def _bound(of: Question, card: Answer) -> str:
-    """The bound of the card; where the page draws it, what the card says before the draw is a cost."""
+    """Return the bound of the card; where the page draws it, what the card says before the draw is a cost."""
     if of.draws and not isinstance(card.disclosure, ReleaseFacts):
         return "not drawn"
     return card.numbers[0].text
@@ -198,7 +200,7 @@ def _range(of: Question, card: Answer | None) -> Step:
 
 
 def _range_elsewhere(title: str) -> Step:
-    """The step on a page that takes its range from another page."""
+    """Return the step on a page that takes its range from another page."""
     if not title:
         return Step("Range", "not needed")
     there = catalogue.page(title)
@@ -209,7 +211,7 @@ def _range_elsewhere(title: str) -> Step:
 
 
 def _ends(low: Any, high: Any) -> str:
-    """The range, and what it cost where it was drawn."""
+    """Return the range, and what it cost where it was drawn."""
     # What was drawn is on the account.
     drawing = catalogue.DRAWING if session.ledger().releases else None
     drawn = drawing and importlib.import_module(f"pages.{drawing.name}.on_range").in_use(low, high)

@@ -51,7 +51,7 @@ def draw(of: Question, now: Tour) -> None:
 
 
 def words(of: Question, here: Question, step: tour.Step, now: Tour, found: str) -> str:
-    """What the bar says.
+    """Return what the bar says.
 
     Args:
         of: The question whose page it stands on.
@@ -61,10 +61,10 @@ def words(of: Question, here: Question, step: tour.Step, now: Tour, found: str) 
         found: The answer; empty while it is not shown.
     """
     place = f":blue-badge[Tour, step {now.number} of {len(tour.stops())}]"
-    name = f"**{wording.plain(_name(now.before.loaded.dataset))}**"
+    name = f"**{wording.plain(_name(now.saved_state.loaded.dataset))}**"
     mine = (
         f"*End* goes on with {name}."
-        if now.before.named_only
+        if now.saved_state.named_only
         else f"*End* brings {name} back, and your settings."
     )
     if of is not here:

@@ -61,6 +61,6 @@ def warn(data: Dataset, outside: OutsideCounts | None, consequence: str) -> None
 
 @cached(max_entries=8)
 def values_outside(digest: str, lower: float, upper: float, _values: Values) -> OutsideCounts:
-    """How many values lie outside [lower, upper]."""
+    """Return how many values lie outside [lower, upper]."""
     values = _values.values
     return OutsideCounts(int((values < lower).sum()), int((values > upper).sum()), values.size)

@@ -111,7 +111,7 @@ def refusal(scope: Scope, public: frozenset[str], served: bool) -> str:
 
 
 def _as_own(scope: Scope) -> Scope:
-    """The websocket as one from this computer's own page.
+    """Return the websocket as one from this computer's own page.
 
     Streamlit judges again, and its judgement ends at its first comparison where ``Origin`` and ``Host`` agree. Those
     after it would ask the internet, which origins of a public demo would reach.
@@ -121,7 +121,9 @@ def _as_own(scope: Scope) -> Scope:
 
 
 def _is_health_check(scope: Scope) -> bool:
-    """Whether what watches over servers asks: a load balancer or orchestrator, which names the server as it likes."""
+    """Return whether what watches over servers asks: a load balancer or orchestrator, which names the server
+    as it likes.
+    """
     asked = scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and scope["path"] == HEALTH
     return asked and not Headers(scope=scope).getlist("origin")
 

@@ -60,7 +60,7 @@ ROUTES: list[BaseRoute] = [*serving.ROUTES, figure_socket.SESSION_CHECK, *speed.
 
 
 def middleware() -> list[Middleware]:
-    """What every request passes, the outermost first; all are outside Streamlit's own.
+    """Return what every request passes, the outermost first; all are outside Streamlit's own.
 
     Ends the process with a sentence where the settings of a public demo are wrong.
     """

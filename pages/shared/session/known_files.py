@@ -45,7 +45,7 @@ class KnownFile:
 
 
 def take() -> tuple[KnownFile, ...]:
-    """All that are known, the last one first."""
+    """Return all that are known, the last one first."""
     files: tuple[KnownFile, ...] = st.session_state.get(keys.KNOWN_FILES, ())
     return files
 
@@ -59,7 +59,7 @@ def keep(files: Sequence[KnownFile]) -> None:
 
 
 def with_columns(columns: Sequence[str]) -> KnownFile | None:
-    """The file with these columns; None where none is known."""
+    """Return the file with these columns; None where none is known."""
     return next((file for file in take() if file.columns == tuple(columns)), None)
 
 
@@ -78,31 +78,31 @@ def to_json(files: Sequence[KnownFile]) -> list[dict[str, Any]]:
     ]
 
 
-def from_json(part: JsonValue) -> tuple[KnownFile, ...]:
-    """What a session file says; what is wrong with it is said to ``part``."""
-    read = [_file(entry) for entry in part.get_entries(MOST) or ()]
-    return tuple(file for file in read if file is not None)
+def from_json(node: JsonValue) -> tuple[KnownFile, ...]:
+    """Return what a session file says; what is wrong with it is said to ``node``."""
+    files = [_file(entry) for entry in node.get_entries(MOST) or ()]
+    return tuple(file for file in files if file is not None)
 
 
-def _file(part: JsonValue) -> KnownFile | None:
-    given = part.read_members(
+def _file(node: JsonValue) -> KnownFile | None:
+    members = node.read_members(
         {
             "name": read_text(NAME),
             "columns": read_texts(MOST_COLUMNS, NAME),
             "label": lambda label: label.choose(_LABELS),
-            **{of: read_enum(members) for of, members in _ENUMS.items()},
+            **{field_name: read_enum(options) for field_name, options in _ENUMS.items()},
             **dict.fromkeys(SEVERAL, read_texts(MOST_COLUMNS, NAME)),
         },
         dict.fromkeys(SINGLE, read_text(NAME)),
     )
-    if given is None:
+    if members is None:
         return None
-    name, columns, label = (given.pop(one) for one in ("name", "columns", "label"))
-    named = [
-        *(given[of] for of in SINGLE if of in given),
-        *(column for of in SEVERAL for column in given[of]),
+    name, columns, label = (members.pop(field) for field in ("name", "columns", "label"))
+    used_columns = [
+        *(members[field_name] for field_name in SINGLE if field_name in members),
+        *(column for field_name in SEVERAL for column in members[field_name]),
     ]
-    if missing := [column for column in named if column not in columns]:
-        part.refuse(f"the file has no column {missing[0]}")
+    if missing := [column for column in used_columns if column not in columns]:
+        node.refuse(f"the file has no column {missing[0]}")
         return None
-    return KnownFile(name, columns, Roles(**given), label)
+    return KnownFile(name, columns, Roles(**members), label)

@@ -35,32 +35,34 @@ def _saved_by(name: str) -> Any | None:
 
 
 def _pages() -> list[tuple[Question, Any]]:
-    return [(of, saved) for of in catalogue.PAGES if (saved := _saved_by(of.name)) is not None]
+    return [(page, saved) for page in catalogue.PAGES if (saved := _saved_by(page.name)) is not None]
 
 
 def take(state: Mapping[Any, Any]) -> dict[str, Any]:
-    """What a session of this state holds, by name of the page."""
-    return {of.name: held for of, saved in _pages() if (held := state.get(of.key(saved.ENTRY)))}
+    """Return what a session of this state holds, by name of the page."""
+    return {page.name: releases for page, saved in _pages() if (releases := state.get(page.key(saved.ENTRY)))}
 
 
-def to_json(held: Mapping[str, Any]) -> dict[str, Any]:
+def to_json(releases: Mapping[str, Any]) -> dict[str, Any]:
     """As a file holds it, by name of the page."""
-    return {of.name: saved.to_json(held[of.name]) for of, saved in _pages() if of.name in held}
+    return {
+        page.name: saved.to_json(releases[page.name]) for page, saved in _pages() if page.name in releases
+    }
 
 
-def from_json(part: JsonValue, accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
-    """What a file holds, by name of the page; problems are noted."""
-    pages = {of.name: (of, saved) for of, saved in _pages()}
-    found = {}
-    for name, entry in (part.get_members((), tuple(pages)) or {}).items():
-        of, saved = pages[name]
-        found[name] = saved.from_json(entry, accounts.get(name if of.own_account else "", {}))
-    return {name: held for name, held in found.items() if held}
+def from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
+    """Return what a file holds, by name of the page; problems are noted."""
+    pages = {page.name: (page, saved) for page, saved in _pages()}
+    releases = {}
+    for name, entry in (node.get_members((), tuple(pages)) or {}).items():
+        page, saved = pages[name]
+        releases[name] = saved.from_json(entry, accounts.get(name if page.own_account else "", {}))
+    return {name: release for name, release in releases.items() if release}
 
 
-def apply(held: Mapping[str, Any]) -> None:
+def apply(releases: Mapping[str, Any]) -> None:
     """Put what a file holds beside what the session holds."""
-    for of, saved in _pages():
-        if of.name in held:
-            key = of.key(saved.ENTRY)
-            st.session_state[key] = saved.joined(st.session_state.get(key, {}), held[of.name])
+    for page, saved in _pages():
+        if page.name in releases:
+            key = page.key(saved.ENTRY)
+            st.session_state[key] = saved.joined(st.session_state.get(key, {}), releases[page.name])

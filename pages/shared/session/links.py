@@ -50,7 +50,7 @@ STAND_INS = {"epsilon": setting.DEFAULT_EPSILON, "lower": 0.0, "upper": 1.0}
 def link(
     address: str, url_path: str, origin: session.Origin, parameters: Any | None, epsilon: float | None
 ) -> str:
-    """The permanent link of a page.
+    """Return the permanent link of a page.
 
     Args:
         address: Any address of this app; only its scheme and host are used.
@@ -59,7 +59,7 @@ def link(
         parameters: The page's parameters object; None for pages without.
         epsilon: The shared epsilon, for pages without a parameters object; None where its field is empty.
     """
-    return _address(address, url_path, _about(origin) | _asked(parameters, epsilon))
+    return _address(address, url_path, _origin_fields(origin) | _parameter_fields(parameters, epsilon))
 
 
 def _address(address: str, url_path: str, fields: Mapping[str, str]) -> str:
@@ -67,13 +67,13 @@ def _address(address: str, url_path: str, fields: Mapping[str, str]) -> str:
     return urlunsplit((scheme, host, "/" + url_path, urlencode(fields), ""))
 
 
-def _about(origin: session.Origin) -> dict[str, str]:
-    """The fields of a link that say where the data come from."""
+def _origin_fields(origin: session.Origin) -> dict[str, str]:
+    """Return the fields of a link that say where the data come from."""
     generator = {GENERATOR_PREFIX + name: text for name, text in origin.fields.items()}
     return {VERSION_FIELD: VERSION, DATA_FIELD: origin.kind, **generator}
 
 
-def _asked(parameters: Any | None, epsilon: float | None) -> dict[str, str]:
+def _parameter_fields(parameters: Any | None, epsilon: float | None) -> dict[str, str]:
     """Those that say what is asked."""
     if parameters is not None:
         return to_fields(parameters)
@@ -95,7 +95,7 @@ class _OnlyEpsilon:
 def read(
     fields: Mapping[str, str], spec: Question
 ) -> tuple[session.Origin, dict[str, Any], list[InputProblem]]:
-    """What a link says.
+    """Return what a link says.
 
     Args:
         fields: Its query fields.
@@ -114,22 +114,22 @@ def read(
     if len(fields) > MAX_FIELDS:
         problems.add(f"a link has at most {MAX_FIELDS} fields; this one has {len(fields)}")
     if (length := sum(len(name) + len(text) for name, text in fields.items())) > MAX_CHARACTERS:
-        what = f"this link has {length:,} characters; at most {MAX_CHARACTERS:,} are read"
-        problems.add(what, remedy="It may have been damaged; ask for it again")
+        message = f"this link has {length:,} characters; at most {MAX_CHARACTERS:,} are read"
+        problems.add(message, remedy="It may have been damaged; ask for it again")
     problems.raise_if_any()
     generator = {
         name.removeprefix(GENERATOR_PREFIX): text
         for name, text in fields.items()
         if name.startswith(GENERATOR_PREFIX)
     }
-    own = {
+    page_fields = {
         name: text
         for name, text in fields.items()
         if name not in (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK, KEPT_MARK, SPENT_MARK, page_run.PRESENT_MARK)
         and not name.startswith(GENERATOR_PREFIX)
         and not tour.is_mark(name)
     }
-    own = spec.as_now(own, to_text)
+    page_fields = spec.as_now(page_fields, to_text)
     origin = session.Origin(fields.get(DATA_FIELD, session.DEFAULT_SAMPLE), generator)
     silent: dict[str, str] = {}
     if UPLOAD_MARK in fields:
@@ -137,29 +137,35 @@ def read(
         if origin.kind in (session.UPLOADED, session.RELEASED):
             origin = session.Origin(session.DEFAULT_SAMPLE)
         if spec.parameters is not None:
-            known = {f.name for f in dataclasses.fields(spec.parameters)}
-            silent = {n: str(v) for n, v in STAND_INS.items() if n in known and n not in own}
-    kind, widgets = spec.parameters, spec.widgets
-    if kind is None:
-        kind, widgets = _OnlyEpsilon, {"epsilon": keys.EPSILON}
-        silent = {} if "epsilon" in own else {"epsilon": str(setting.DEFAULT_EPSILON)}
-    values, problems_of_fields = _widgets(kind, widgets, silent | own)
+            field_names = {f.name for f in dataclasses.fields(spec.parameters)}
+            silent = {n: str(v) for n, v in STAND_INS.items() if n in field_names and n not in page_fields}
+    parameters_type, widgets = spec.parameters, spec.widgets
+    if parameters_type is None:
+        parameters_type, widgets = _OnlyEpsilon, {"epsilon": keys.EPSILON}
+        silent = {} if "epsilon" in page_fields else {"epsilon": str(setting.DEFAULT_EPSILON)}
+    values, problems_of_fields = _widgets(parameters_type, widgets, silent | page_fields)
     nobodys = {widgets[name] for name in silent}
     return origin, {key: value for key, value in values.items() if key not in nobodys}, problems_of_fields
 
 
 def _widgets(
-    kind: type[Any], widgets: Mapping[str, str], own: Mapping[str, str]
+    parameters_type: type[Any], widgets: Mapping[str, str], page_fields: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[InputProblem]]:
-    found, bad, problems = read_good_fields(kind, own, STAND_INS)
+    parameters, bad, problems = read_good_fields(parameters_type, page_fields, STAND_INS)
     if bad:
-        rest = "all else is as it says" if len(bad) < len(own) else "the app's own settings are shown"
-        problems.append(InputProblem(f"not followed: {', '.join(bad)}; {rest}"))
+        consequence = (
+            "all else is as it says" if len(bad) < len(page_fields) else "the app's own settings are shown"
+        )
+        problems.append(InputProblem(f"not followed: {', '.join(bad)}; {consequence}"))
     # A stand-in is nobody's setting: the page goes on with its own, and with both ends of a range.
-    left = {f.name for f in dataclasses.fields(kind) if f.default is dataclasses.MISSING and f.name in bad}
-    if left & {"lower", "upper"}:
-        left |= {"lower", "upper"}
-    return {key: getattr(found, name) for name, key in widgets.items() if name not in left}, problems
+    missing = {
+        f.name
+        for f in dataclasses.fields(parameters_type)
+        if f.default is dataclasses.MISSING and f.name in bad
+    }
+    if missing & {"lower", "upper"}:
+        missing |= {"lower", "upper"}
+    return {key: getattr(parameters, name) for name, key in widgets.items() if name not in missing}, problems
 
 
 def apply_once(spec: Question) -> None:
@@ -202,14 +208,14 @@ def _follow(fields: Mapping[str, str], spec: Question, problems: Problems) -> No
     problems.extend(refused_fields)
     for key, value in values.items():
         st.session_state[key] = value
-    listed = {spec.key(name) for name, field in spec.fields.items() if field.options is not None}
+    choice_keys = {spec.key(name) for name, field in spec.fields.items() if field.options is not None}
     if origin.kind in (session.UPLOADED, session.RELEASED) or UPLOAD_MARK in fields or spec.own_data:
         st.session_state[keys.AWAITED] = values
-    st.session_state[keys.LINK_SAID] = {key: value for key, value in values.items() if key in listed}
+    st.session_state[keys.LINK_SAID] = {key: value for key, value in values.items() if key in choice_keys}
 
 
 def current(spec: Question) -> tuple[str, str]:
-    """The permanent link of the page as it stands, and the query of the browser's address.
+    """Return the permanent link of the page as it stands, and the query of the browser's address.
 
     A reload of the page comes back to that query. Nobody chooses to share an address, but it is seen and kept by
     browsers. So of private data, and of releases, it holds only fields that are declared public, and the ends of a
@@ -217,43 +223,45 @@ def current(spec: Question) -> tuple[str, str]:
     was some. While a file of the page's own is in use, whatever was entered may have been read off it; a page with data
     of its own goes by those alone.
     """
-    data, asked, state = session.loaded(), _asked(*_state(spec)), st.session_state
+    data, parameter_fields, state = session.loaded(), _parameter_fields(*_state(spec)), st.session_state
     guarded = bool(spec.file_key) and spec.file_key in state
     if not spec.own_data:
         guarded = guarded or (data.made_of or data).dataset.is_private
-    own = any(q.file_key and q.file_key in state for q in catalogue.PAGES)
+    has_own_table = any(q.file_key and q.file_key in state for q in catalogue.PAGES)
     touring: shelf.Tour | None = state.get(keys.TOUR)
-    kept: session.Loaded = data if touring is None else touring.before.loaded
-    marks = {UPLOAD_MARK: "1"} if own or session.is_file(kept.made_of or kept) else {}
+    loaded: session.Loaded = data if touring is None else touring.saved_state.loaded
+    marks = {UPLOAD_MARK: "1"} if has_own_table or session.is_file(loaded.made_of or loaded) else {}
     if touring is not None:
         marks |= tour.marks(touring)
-    if state.get(keys.PINS) or (touring is not None and touring.before.pinned):
+    if state.get(keys.PINS) or (touring is not None and touring.saved_state.pinned):
         marks[KEPT_MARK] = "1"
     if _has_spent():
         marks[SPENT_MARK] = "1"
     if state.get(keys.PRESENTING):
         marks[page_run.PRESENT_MARK] = "1"
-    about, shown = _about(data.origin), asked
+    origin_fields, shown_fields = _origin_fields(data.origin), parameter_fields
     if guarded:
         secret = {
             name
             for name, field in spec.fields.items()
             if field.origin is not From.PUBLIC and not field.published
         }
-        shown = {name: text for name, text in asked.items() if name not in secret}
-    link_of = _address(st.context.url or "http://127.0.0.1:8501", spec.url_path, about | asked)
-    return link_of, urlencode(about | shown | marks)
+        shown_fields = {name: text for name, text in parameter_fields.items() if name not in secret}
+    link_of = _address(
+        st.context.url or "http://127.0.0.1:8501", spec.url_path, origin_fields | parameter_fields
+    )
+    return link_of, urlencode(origin_fields | shown_fields | marks)
 
 
 def _has_spent() -> bool:
-    """Whether anything was released in this session, from the data in use or a page's own."""
-    own = [q.account_key for q in catalogue.PAGES if q.account_key]
-    accounts = [st.session_state.get(key) or {} for key in (keys.LEDGERS, *own)]
+    """Return whether anything was released in this session, from the data in use or a page's own."""
+    account_keys = [q.account_key for q in catalogue.PAGES if q.account_key]
+    accounts = [st.session_state.get(key) or {} for key in (keys.LEDGERS, *account_keys)]
     return any(ledger.releases for account in accounts for ledger in account.values())
 
 
 def _state(spec: Question) -> tuple[Any | None, float | None]:
-    """The page's parameters object; where it has none, the shared epsilon if that is a good one."""
+    """Return the page's parameters object; where it has none, the shared epsilon if that is a good one."""
     if (parameters := st.session_state.get(keys.PAGE_PARAMETERS)) is not None:
         return parameters, None
     epsilon = st.session_state.get(keys.EPSILON)

@@ -34,45 +34,45 @@ class OwnTable:
     """A table in use on one page.
 
     Attributes:
-        used: What the page keeps.
-        entered: What was entered about its columns, by what the session calls it under the page's name.
+        table: What the page keeps.
+        entries: What was entered about its columns, by what the session calls it under the page's name.
     """
 
-    used: Any
-    entered: Mapping[str, float] = field(default_factory=dict)
+    table: Any
+    entries: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def dataset(self) -> Dataset:
-        """The data, with the facet `table`."""
-        dataset: Dataset = self.used.dataset
+        """Return the data, with the facet `table`."""
+        dataset: Dataset = self.table.dataset
         return dataset
 
 
-def upload_of(of: Question) -> TableUpload | None:
-    """The page's upload; None where it has none."""
-    if not of.own_file:
+def upload_of(question: Question) -> TableUpload | None:
+    """Return the page's upload; None where it has none."""
+    if not question.own_file:
         return None
-    upload: TableUpload = importlib.import_module(f"pages.{of.name}.upload").UPLOAD
+    upload: TableUpload = importlib.import_module(f"pages.{question.name}.upload").UPLOAD
     return upload
 
 
 def take(state: Mapping[Any, Any]) -> dict[str, OwnTable]:
-    """The tables in use in a session of this state, by name of the page."""
+    """Return the tables in use in a session of this state, by name of the page."""
     tables: dict[str, OwnTable] = {}
-    for of in catalogue.PAGES:
-        used = state.get(of.file_key) if of.file_key else None
-        upload = upload_of(of) if used is not None else None
+    for question in catalogue.PAGES:
+        table = state.get(question.file_key) if question.file_key else None
+        upload = upload_of(question) if table is not None else None
         if upload is not None:
-            tables[of.name] = OwnTable(used, _entered(of, upload, state))
+            tables[question.name] = OwnTable(table, _read_entries(question, upload, state))
     return tables
 
 
-def _entered(of: Question, upload: TableUpload, state: Mapping[Any, Any]) -> dict[str, float]:
+def _read_entries(question: Question, upload: TableUpload, state: Mapping[Any, Any]) -> dict[str, float]:
     if not upload.about_columns:
         return {}
-    start = of.key(upload.about_columns)
+    start = question.key(upload.about_columns)
     return {
-        key.removeprefix(f"{of.name}."): float(value)
+        key.removeprefix(f"{question.name}."): float(value)
         for key, value in list(state.items())
         if str(key).startswith(start) and isinstance(value, int | float)
     }
@@ -81,50 +81,52 @@ def _entered(of: Question, upload: TableUpload, state: Mapping[Any, Any]) -> dic
 def apply(tables: Mapping[str, OwnTable]) -> None:
     """Put tables in use on their pages, in place of those that are in use there."""
     for name, table in tables.items():
-        of = catalogue.named(name)
-        upload = None if of is None else upload_of(of)
-        if of is None or upload is None:
+        question = catalogue.named(name)
+        upload = None if question is None else upload_of(question)
+        if question is None or upload is None:
             continue
-        entries = {of.own_file: table.used, **upload.beside(table.used)}
+        entries = {question.own_file: table.table, **upload.beside(table.table)}
         for entry, value in entries.items():
-            st.session_state[of.key(entry)] = value
-        for entry, value in table.entered.items():
-            st.session_state[f"{of.name}.{entry}"] = value
+            st.session_state[question.key(entry)] = value
+        for entry, value in table.entries.items():
+            st.session_state[f"{question.name}.{entry}"] = value
 
 
 # --- Writing ----------------------------------------------------------------------------------------------------------
 
 
 def to_json(tables: Mapping[str, OwnTable], room: int) -> tuple[dict[str, Any], list[str]]:
-    """The tables as far as there is room, and what is left out, a sentence each.
+    """Return the tables as far as there is room, and what is left out, a sentence each.
 
     Args:
         tables: By name of the page.
         room: Bytes that their arrays may take.
     """
-    written: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     left_out: list[str] = []
     for name, table in tables.items():
         saved = saved_dataset.to_json(table.dataset, room)
         if saved.content is None or "table" not in saved.content["facets"]:
-            of = catalogue.named(name)
-            left_out.append(f"{name if of is None else of.title}: its own table is too large for a file")
+            question = catalogue.named(name)
+            left_out.append(
+                f"{name if question is None else question.title}: its own table is too large for a file"
+            )
             continue
         room = saved.room
         left_out += saved.left_out
-        design = getattr(table.used, "design", None)
-        written[name] = table_to_json(saved.content, table.used.account, design, table.entered)
-    return written, left_out
+        design = getattr(table.table, "design", None)
+        entries[name] = table_to_json(saved.content, table.table.account, design, table.entries)
+    return entries, left_out
 
 
 # --- Reading ----------------------------------------------------------------------------------------------------------
 
 
-def from_json(part: JsonValue) -> dict[str, OwnTable]:
-    """The tables that `to_json` wrote, by name of the page; problems are noted."""
-    pages = {of.name: of for of in catalogue.PAGES if of.own_file}
+def from_json(node: JsonValue) -> dict[str, OwnTable]:
+    """Return the tables that `to_json` wrote, by name of the page; problems are noted."""
+    pages = {page.name: page for page in catalogue.PAGES if page.own_file}
     tables: dict[str, OwnTable] = {}
-    for name, entry in (part.get_members((), tuple(pages)) or {}).items():
+    for name, entry in (node.get_members((), tuple(pages)) or {}).items():
         upload = upload_of(pages[name])
         assert upload is not None
         table = _table(entry, pages[name], upload)
@@ -133,42 +135,42 @@ def from_json(part: JsonValue) -> dict[str, OwnTable]:
     return tables
 
 
-def _table(part: JsonValue, of: Question, upload: TableUpload) -> OwnTable | None:
-    given = part.read_members(
+def _table(node: JsonValue, question: Question, upload: TableUpload) -> OwnTable | None:
+    members = node.read_members(
         {
             "content": saved_dataset.from_json,
             "account": read_text(DIGEST),
             "design": read_optional(lambda design: (design.value, _design(design))),
-            "entered": lambda entered: _entered_of(entered, of, upload),
+            "entered": lambda entry: _entries_from_json(entry, question, upload),
             "seal": read_text(DIGEST),
         }
     )
-    if given is None:
+    if members is None:
         return None
-    dataset, (written, design) = given["content"], given["design"] or (None, None)
-    if given["seal"] != seal_of(given["account"], dataset.digest, written):
-        part.refuse("this is not the account of these data: the file was changed or damaged")
+    dataset, (description, design) = members["content"], members["design"] or (None, None)
+    if members["seal"] != seal_of(members["account"], dataset.digest, description):
+        node.refuse("this is not the account of these data: the file was changed or damaged")
     elif dataset.table is None or dataset.disclosure is Disclosure.DP_RELEASE:
-        part.refuse("a table of a page's own holds features and labels, and is no release")
+        node.refuse("a table of a page's own holds features and labels, and is no release")
     elif design is not None and any(
-        one.kind is FeatureKind.NUMERIC and one.column not in dataset.table.feature_names
-        for one in design.features
+        feature.kind is FeatureKind.NUMERIC and feature.column not in dataset.table.feature_names
+        for feature in design.features
     ):
-        part.refuse("there is no such feature in the table")
+        node.refuse("there is no such feature in the table")
     else:
-        return part.build(_used, upload, dataset, given["account"], design, given["entered"])
+        return node.build(_rebuild_table, upload, dataset, members["account"], design, members["entered"])
     return None
 
 
-def _used(
-    upload: TableUpload, data: Dataset, account: str, design: Design | None, entered: Mapping[str, float]
+def _rebuild_table(
+    upload: TableUpload, data: Dataset, account: str, design: Design | None, entries: Mapping[str, float]
 ) -> OwnTable:
     upload.check(data)
-    return OwnTable(upload.used(data, account, design), entered)
+    return OwnTable(upload.used(data, account, design), entries)
 
 
-def _design(part: JsonValue) -> Design | None:
-    given = part.read_members(
+def _design(node: JsonValue) -> Design | None:
+    members = node.read_members(
         {
             "label": read_text(saved_dataset.NAME),
             "user": read_text(saved_dataset.NAME),
@@ -177,37 +179,42 @@ def _design(part: JsonValue) -> Design | None:
         },
         {"positive": read_text(saved_dataset.NAME)},
     )
-    if given is None:
+    if members is None:
         return None
-    if len({one.column for one in given["features"]}) < len(given["features"]):
-        part.refuse("a column stands at two features")
+    if len({feature.column for feature in members["features"]}) < len(members["features"]):
+        node.refuse("a column stands at two features")
         return None
-    return Design(**given)
+    return Design(**members)
 
 
-def _feature(part: JsonValue) -> Feature | None:
-    parts = part.get_entries(3 + MAX_LEVELS) or []
-    if len(parts) < 3:
-        part.refuse("a feature is a column, its kind, a reference level and the levels that are listed")
+def _feature(node: JsonValue) -> Feature | None:
+    entries = node.get_entries(3 + MAX_LEVELS) or []
+    if len(entries) < 3:
+        node.refuse("a feature is a column, its kind, a reference level and the levels that are listed")
         return None
-    column, reference, *levels = (one.get_text(saved_dataset.NAME) or "" for one in (parts[0], *parts[2:]))
-    of = read_enum(FeatureKind)(parts[1])
-    return None if of is None else Feature(column, of, reference, tuple(levels))
+    column, reference, *levels = (
+        entry.get_text(saved_dataset.NAME) or "" for entry in (entries[0], *entries[2:])
+    )
+    kind_of_feature = read_enum(FeatureKind)(entries[1])
+    return None if kind_of_feature is None else Feature(column, kind_of_feature, reference, tuple(levels))
 
 
-def _yes_or_no(part: JsonValue) -> bool:
-    if not isinstance(part.value, bool):
-        part.must_be("true or false")
-    return bool(part.value)
+def _yes_or_no(node: JsonValue) -> bool:
+    if not isinstance(node.value, bool):
+        node.must_be("true or false")
+    return bool(node.value)
 
 
-def _entered_of(part: JsonValue, of: Question, upload: TableUpload) -> dict[str, float]:
+def _entries_from_json(node: JsonValue, question: Question, upload: TableUpload) -> dict[str, float]:
     numbers: dict[str, float] = {}
-    for name, entry in (part.get_named(MOST_ENTRIES) or {}).items():
+    for name, entry in (node.get_named(MOST_ENTRIES) or {}).items():
         number = entry.get_number()
-        known = bool(upload.about_columns) and name.startswith(upload.about_columns)
-        if not known or JsonValue(name, entry.location, entry.problems).get_text(saved_dataset.NAME) is None:
-            entry.refuse(f"there is no such field on the page {of.title}")
+        is_about_column = bool(upload.about_columns) and name.startswith(upload.about_columns)
+        if (
+            not is_about_column
+            or JsonValue(name, entry.location, entry.problems).get_text(saved_dataset.NAME) is None
+        ):
+            entry.refuse(f"there is no such field on the page {question.title}")
         elif number is not None and not math.isfinite(number * 2.0):
             entry.refuse("this number is beyond what a range can hold")
         elif number is not None:

@@ -31,14 +31,14 @@ def to_json(pin: Pin) -> dict[str, Any]:
     return entry
 
 
-def from_json(part: JsonValue) -> tuple[Pin, ...]:
-    """The pins of a file; those of questions that are not there are left out. Problems are noted."""
-    pins = [_pin(entry) for entry in part.get_entries(MOST) or ()]
+def from_json(node: JsonValue) -> tuple[Pin, ...]:
+    """Return the pins of a file; those of questions that are not there are left out. Problems are noted."""
+    pins = [_pin(entry) for entry in node.get_entries(MOST) or ()]
     return tuple(pin for pin in pins if pin is not None)
 
 
-def _pin(part: JsonValue) -> Pin | None:
-    given = part.read_members(
+def _pin(node: JsonValue) -> Pin | None:
+    members = node.read_members(
         {
             **dict.fromkeys(_TEXTS, read_text(TEXT)),
             **{name: functools.partial(_number, *ends) for name, ends in _NUMBERS.items()},
@@ -50,28 +50,30 @@ def _pin(part: JsonValue) -> Pin | None:
         },
         {"curve": lambda _: None},  # Pins of before had a curve, which no figure shows any more.
     )
-    if given is None or catalogue.named(given["question"]) is None:
+    if members is None or catalogue.named(members["question"]) is None:
         return None
-    given.pop("curve", None)
-    return Pin(**given)
+    members.pop("curve", None)
+    return Pin(**members)
 
 
-def _number(low: float, high: float, part: JsonValue) -> float | None:
-    number = None if part.value is None else part.get_number()
+def _number(low: float, high: float, node: JsonValue) -> float | None:
+    number = None if node.value is None else node.get_number()
     if number is not None and not low <= number <= high:
-        part.refuse(f"this must lie between {low:g} and {high:g}")
+        node.refuse(f"this must lie between {low:g} and {high:g}")
     return number
 
 
-def _texts(length: int, part: JsonValue) -> tuple[str, ...] | None:
-    entries = part.get_entries(length) or []
+def _texts(length: int, node: JsonValue) -> tuple[str, ...] | None:
+    entries = node.get_entries(length) or []
     if len(entries) != length:
-        part.refuse(f"this must be a list of {length} texts")
+        node.refuse(f"this must be a list of {length} texts")
         return None
     return tuple(entry.get_text(TEXT) or "" for entry in entries)
 
 
-def _disclosure(part: JsonValue) -> Provenance | None:
-    if isinstance(part.value, dict):
-        return read_facts(part)
-    return part.choose({kind.value: kind for kind in (Disclosure.PUBLIC, Disclosure.PRIVATE)})
+def _disclosure(node: JsonValue) -> Provenance | None:
+    if isinstance(node.value, dict):
+        return read_facts(node)
+    return node.choose(
+        {disclosure.value: disclosure for disclosure in (Disclosure.PUBLIC, Disclosure.PRIVATE)}
+    )

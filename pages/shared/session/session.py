@@ -39,7 +39,7 @@ class Origin:
     fields: Mapping[str, str] = field(default_factory=dict)
 
     def load(self) -> Dataset:
-        """The data set that it names.
+        """Return the data set that it names.
 
         Raises:
             InvalidInput: No such sample or generator, bad parameters, an upload or a release.
@@ -81,7 +81,7 @@ class Loaded:
 
 
 def loaded() -> Loaded:
-    """The session's data; the default sample before anything was chosen."""
+    """Return the session's data; the default sample before anything was chosen."""
     if keys.LOADED not in st.session_state:
         use(Origin(DEFAULT_SAMPLE).load(), Origin(DEFAULT_SAMPLE))
     in_use: Loaded = st.session_state[keys.LOADED]
@@ -89,7 +89,7 @@ def loaded() -> Loaded:
 
 
 def dataset() -> Dataset:
-    """The session's data set."""
+    """Return the session's data set."""
     return loaded().dataset
 
 
@@ -102,7 +102,7 @@ def use(
     """
     if (tour := shelf.tour()) is not None:
         del st.session_state[keys.TOUR]
-        shelf.put_back(tour.before)
+        shelf.put_back(tour.saved_state)
     put_in_use(data, origin, made_of, set_aside)
 
 
@@ -111,10 +111,10 @@ def end_tour() -> bool:
     tour = shelf.tour()
     if tour is None:
         return False
-    behind: Loaded = tour.before.loaded
+    behind: Loaded = tour.saved_state.loaded
     del st.session_state[keys.TOUR]
     put_in_use(behind.dataset, behind.origin, behind.made_of, behind.set_aside)
-    shelf.put_back(tour.before)  # Last: new data renew fields.
+    shelf.put_back(tour.saved_state)  # Last: new data renew fields.
     return True
 
 
@@ -150,8 +150,10 @@ def put_in_use(
             if declared.renewed and not same_rows and declared.origin is not From.OWN_DATA:
                 state[question.key(name)] = question.first(name)
         if question.propose is not None:
-            now = {name: state.get(question.key(name)) for name in (*question.fields, *question.also)}
-            for name, value in question.propose(data, now).items():
+            current_values = {
+                name: state.get(question.key(name)) for name in (*question.fields, *question.also)
+            }
+            for name, value in question.propose(data, current_values).items():
                 changed += _link_said_otherwise(question, name, value)
                 state[question.key(name)] = value
     state[keys.LINK_PROBLEMS] = tuple(changed)
@@ -182,17 +184,17 @@ def clear_settings(awaited: Mapping[str, Any]) -> None:
     setting.forget(pieces)
 
 
-def _link_said_otherwise(of: Question, name: str, value: Any) -> list[InputProblem]:
+def _link_said_otherwise(question: Question, name: str, value: Any) -> list[InputProblem]:
     """That a choice of the link that was followed does not hold for data that came after it; empty where it does."""
-    key, said = of.key(name), st.session_state.get(keys.LINK_SAID, {})
-    if key not in said or said[key] != st.session_state.get(key) or said[key] == value:
+    key, link_values = question.key(name), st.session_state.get(keys.LINK_SAID, {})
+    if key not in link_values or link_values[key] != st.session_state.get(key) or link_values[key] == value:
         return []
-    field = of.fields[name]
+    field = question.fields[name]
     assert field.options is not None
     return [
         InputProblem(
-            f"of {field.report_label or field.label} the link says *{field.options[said[key]]}*, of data that it did "
-            f"not bring; for these {of.title} begins with *{field.options.get(value, value)}*",
+            f"of {field.report_label or field.label} the link says *{field.options[link_values[key]]}*, of data "
+            f"that it did not bring; for these {question.title} begins with *{field.options.get(value, value)}*",
             remedy="Choose it there again if it holds for these data, too",
         )
     ]
@@ -205,36 +207,38 @@ def use_generator(generator: object) -> None:
 
 
 def original() -> Loaded:
-    """What releases are made of: the data behind the release in use, else the data in use."""
-    now = loaded()
-    return now.made_of or now
+    """Return what releases are made of: the data behind the release in use, else the data in use."""
+    current = loaded()
+    return current.made_of or current
 
 
 def is_file(data: Loaded | None = None) -> bool:
-    """Whether data, by default those in use, came from a file: an upload, or a release that was loaded again."""
+    """Return whether data, by default those in use, came from a file: an upload, or a release that was loaded
+    again.
+    """
     data = data or loaded()
     return data.origin.kind in (UPLOADED, RELEASED) and data.made_of is None
 
 
 def same_for_all() -> bool:
-    """Whether the data in use are the same for everybody by themselves: a sample, or generated."""
+    """Return whether the data in use are the same for everybody by themselves: a sample, or generated."""
     return loaded().origin.kind not in (UPLOADED, RELEASED)
 
 
 def cleared(key: str) -> bool:
-    """Whether a field is empty since a release of data with values or totals came into use."""
-    now = loaded()
-    return key in now.set_aside and _held_values(now) and st.session_state.get(key) is None
+    """Return whether a field is empty since a release of data with values or totals came into use."""
+    current = loaded()
+    return key in current.set_aside and _held_values(current) and st.session_state.get(key) is None
 
 
-def _held_values(of: Loaded) -> bool:
-    """Whether the data behind a release had values or totals that a person may have seen."""
-    behind = of.made_of
+def _held_values(loaded: Loaded) -> bool:
+    """Return whether the data behind a release had values or totals that a person may have seen."""
+    behind = loaded.made_of
     return behind is not None and (behind.dataset.values is not None or behind.dataset.totals is not None)
 
 
 def ledger() -> Ledger:
-    """What was released in this session of the data behind what is in use; empty for other data.
+    """Return what was released in this session of the data behind what is in use; empty for other data.
 
     Data are told apart by how many users have how many rows: the same file loaded again keeps its ledger.
     """
@@ -244,8 +248,8 @@ def ledger() -> Ledger:
 
 def record(facts: ReleaseFacts) -> None:
     """Note one more release of the original data: the ``charge`` of whatever draws from them."""
-    of = original().dataset.histogram.digest
-    st.session_state[keys.LEDGERS] = {**st.session_state.get(keys.LEDGERS, {}), of: ledger().add(facts)}
+    digest = original().dataset.histogram.digest
+    st.session_state[keys.LEDGERS] = {**st.session_state.get(keys.LEDGERS, {}), digest: ledger().add(facts)}
 
 
 def use_release(data: Dataset) -> None:
@@ -256,17 +260,17 @@ def use_release(data: Dataset) -> None:
     Args:
         data: The release.
     """
-    behind, before = original(), loaded().set_aside
+    behind, set_aside = original(), loaded().set_aside
     forgotten = _forget(with_values=_held_values(Loaded(data, Origin(RELEASED), behind)))
     # After a second release what stood beside the original still returns, not what was entered beside the first.
-    aside = {**forgotten, **before, keys.PINS: _pins_of(before, forgotten)}
+    aside = {**forgotten, **set_aside, keys.PINS: _pins_of(set_aside, forgotten)}
     stayed = _fields_held()
     put_in_use(
         data, Origin(RELEASED), behind, aside, same_rows=True
     )  # Last: the run may be cut short anywhere before.
-    moved = {key: value for key, value in stayed.items() if st.session_state.get(key) != value}
-    if moved:  # Fields for which a release proposes something else, such as private counts, return too.
-        st.session_state[keys.LOADED] = replace(loaded(), set_aside={**moved, **aside})
+    changed = {key: value for key, value in stayed.items() if st.session_state.get(key) != value}
+    if changed:  # Fields for which a release proposes something else, such as private counts, return too.
+        st.session_state[keys.LOADED] = replace(loaded(), set_aside={**changed, **aside})
 
 
 def use_original() -> None:
@@ -282,7 +286,7 @@ def use_original() -> None:
 
 
 def _fields_held() -> dict[str, Any]:
-    """What the fields hold that are public, by session key."""
+    """Return what the fields hold that are public, by session key."""
     state = st.session_state
     return {
         key: state[key]
@@ -293,10 +297,10 @@ def _fields_held() -> dict[str, Any]:
 
 
 def _pins_of(*aside: Mapping[str, Any]) -> tuple[pins.Pin, ...]:
-    """The pins among what was set aside, at one time and another."""
+    """Return the pins among what was set aside, at one time and another."""
     together: tuple[pins.Pin, ...] = ()
-    for held in aside:
-        together = pins.joined(together, held.get(keys.PINS, ()))
+    for values in aside:
+        together = pins.joined(together, values.get(keys.PINS, ()))
     return together
 
 
@@ -320,33 +324,34 @@ def _forget(with_values: bool) -> dict[str, Any]:
         comes_from = From.DATA if question is None else question.comes_from(entry)
         if comes_from in (From.PUBLIC, From.OWN_DATA) or (comes_from is From.VALUES and not with_values):
             continue
-        held = state[key]
+        value = state[key]
         if key == keys.PINS:
             # Those of private data are read off data; what the others show may be seen beside a release.
-            aside[key], state[key] = pins.parted(held)
+            aside[key], state[key] = pins.parted(value)
             continue
         if question is not None and entry in question.fields:
-            aside[key] = held
+            aside[key] = value
             state[key] = question.forgotten(entry)
             continue
-        if isinstance(held, jobs.Job):
-            held.stop()
-        elif question is not None and entry in question.also and _can_return(held):
-            aside[key] = held
+        if isinstance(value, jobs.Job):
+            value.stop()
+        elif question is not None and entry in question.also and _can_return(value):
+            aside[key] = value
         del state[key]
     return aside
 
 
-def _can_return(held: Any) -> bool:
-    """Whether what a page keeps beside its fields was typed or picked by a person: a number field holds a float.
+def _can_return(value: Any) -> bool:
+    """Return whether what a page keeps beside its fields was typed or picked by a person: a number field
+    holds a float.
 
     The rest is counted or made by the page itself, and Streamlit lets nobody set a button or an editor of a table.
     """
-    return isinstance(held, float | str)
+    return isinstance(value, float | str)
 
 
 def data_version() -> int:
-    """How many times data were loaded in this session."""
+    """Return how many times data were loaded in this session."""
     return int(st.session_state.get(keys.DATA_VERSION, 0))
 
 

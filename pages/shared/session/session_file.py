@@ -59,8 +59,8 @@ class Content:
         settings: Session key to what the field holds, of every declared field that holds something.
         accounts: What was released: by question, empty for the session's data; then a ledger by digest of the data.
         pins: What was pinned, those among it that are set aside beside a release.
-        own: Tables that pages have for themselves, by name of the page.
-        drawn: What pages have drawn with noise, by name of the page.
+        own_tables: Tables that pages have for themselves, by name of the page.
+        releases: What pages have drawn with noise, by name of the page.
         files: Which files were put to use, and what their columns were taken for.
         left_out: What the session holds besides, and no file, a sentence each.
     """
@@ -70,28 +70,30 @@ class Content:
     settings: Mapping[str, Any] = field(default_factory=dict)
     accounts: Mapping[str, Mapping[str, Ledger]] = field(default_factory=dict)
     pins: tuple[Pin, ...] = ()
-    own: Mapping[str, OwnTable] = field(default_factory=dict)
-    drawn: Mapping[str, Any] = field(default_factory=dict)
+    own_tables: Mapping[str, OwnTable] = field(default_factory=dict)
+    releases: Mapping[str, Any] = field(default_factory=dict)
     files: tuple[KnownFile, ...] = ()
     left_out: tuple[str, ...] = ()
 
     @property
     def disclosure(self) -> Provenance:
-        """The label of the file: private where anything in it is."""
+        """Return the label of the file: private where anything in it is."""
         loaded = self.loaded
-        held = (
+        datasets = (
             [] if loaded is None else [loaded.dataset, *([loaded.made_of.dataset] if loaded.made_of else [])]
         )
-        held += [table.dataset for table in self.own.values()]
+        datasets += [table.dataset for table in self.own_tables.values()]
         private = [
-            *(data.is_private for data in held),
+            *(data.is_private for data in datasets),
             # The names of a private file's columns are not for everybody either.
             *(f.disclosure is Disclosure.PRIVATE for f in self.files),
         ]
         # An account names its data by a digest, which is as private as they are.
         if any(private) or any(self.accounts.values()):
             return Disclosure.PRIVATE
-        return find_strictest([*(data.provenance for data in held), *(pin.disclosure for pin in self.pins)])
+        return find_strictest(
+            [*(data.provenance for data in datasets), *(pin.disclosure for pin in self.pins)]
+        )
 
 
 @dataclass
@@ -102,12 +104,12 @@ class Holder:
 
     @property
     def content(self) -> Content:
-        """What the session held when the page was drawn last."""
+        """Return what the session held when the page was drawn last."""
         return take(self.state)
 
     @property
     def disclosure(self) -> Provenance:
-        """The label of the file that would hold it."""
+        """Return the label of the file that would hold it."""
         return _without_draws(self.state).disclosure
 
 
@@ -121,18 +123,18 @@ def leave() -> Holder:
 
 
 def take(state: Mapping[Any, Any] | None = None) -> Content:
-    """What a session holds, during the tour what returns at its end.
+    """Return what a session holds, during the tour what returns at its end.
 
     Args:
         state: Its state as a dict, of which each look costs a fifteenth of one into Streamlit's own; by default that of
             this session now.
     """
     state = st.session_state.to_dict() if state is None else state
-    return replace(_without_draws(state), drawn=last_releases.take(state), left_out=tuple(_models(state)))
+    return replace(_without_draws(state), releases=last_releases.take(state), left_out=tuple(_models(state)))
 
 
 def _without_draws(state: Mapping[Any, Any]) -> Content:
-    """The same without what pages have drawn, on which its label does not depend."""
+    """Return the same without what pages have drawn, on which its label does not depend."""
     settings = {
         key: state[key]
         for q in catalogue.PAGES
@@ -145,30 +147,33 @@ def _without_draws(state: Mapping[Any, Any]) -> Content:
             accounts[question.name] = state.get(question.account_key, {})
     tour: shelf.Tour | None = state.get(keys.TOUR)
     if tour is None:
-        before = shelf.Before(state[keys.LOADED], state.get(keys.EPSILON), settings)
+        saved_state = shelf.Before(state[keys.LOADED], state.get(keys.EPSILON), settings)
     else:
-        before = tour.before
-        mine = {key for q in catalogue.PAGES for key in shelf.entered(q, state)}
-        settings = {key: value for key, value in settings.items() if key not in mine} | {
-            key: value for key, value in before.entered.items() if _is_field(key)
+        saved_state = tour.saved_state
+        tour_keys = {key for q in catalogue.PAGES for key in shelf.list_entered_keys(q, state)}
+        settings = {key: value for key, value in settings.items() if key not in tour_keys} | {
+            key: value for key, value in saved_state.settings.items() if _is_field(key)
         }
-    loaded: session.Loaded = before.loaded
-    now, aside = state.get(keys.PINS, ()), loaded.set_aside.get(keys.PINS, ())
-    pinned = (*aside, *(pins.joined(before.pinned, now) if before.pinned or now else ()))
-    used = any(q.file_key and q.file_key in state for q in catalogue.PAGES)
-    own, files = own_tables.take(state) if used else {}, state.get(keys.KNOWN_FILES, ())
-    return Content(loaded, before.epsilon, settings, accounts, pinned, own, files=files)
+    loaded: session.Loaded = saved_state.loaded
+    pinned_now, aside = state.get(keys.PINS, ()), loaded.set_aside.get(keys.PINS, ())
+    pinned = (
+        *aside,
+        *(pins.joined(saved_state.pinned, pinned_now) if saved_state.pinned or pinned_now else ()),
+    )
+    has_tables = any(q.file_key and q.file_key in state for q in catalogue.PAGES)
+    tables, files = own_tables.take(state) if has_tables else {}, state.get(keys.KNOWN_FILES, ())
+    return Content(loaded, saved_state.epsilon, settings, accounts, pinned, tables, files=files)
 
 
 def _models(state: Mapping[Any, Any]) -> Iterator[str]:
-    """What pages with an account of their own have released, of which a file holds the cost alone."""
+    """Yield what pages with an account of their own have released, of which a file holds the cost alone."""
     for question in catalogue.PAGES:
         if question.own_account and "draws" in question.also:
-            made = sum(map(len, state.get(question.key("draws"), {}).values()))
-            if made:
+            num_releases = sum(map(len, state.get(question.key("draws"), {}).values()))
+            if num_releases:
                 yield (
-                    f"{question.title}: {wording.counted(made, 'release')} that the page drew, to be downloaded there; "
-                    "the cost is on the account"
+                    f"{question.title}: {wording.counted(num_releases, 'release')} that the page drew, "
+                    "to be downloaded there; the cost is on the account"
                 )
 
 
@@ -181,34 +186,34 @@ def _is_field(key: str) -> bool:
 # --- Writing ----------------------------------------------------------------------------------------------------------
 
 
-def text(content: Content, made: datetime | None = None) -> str:
-    """The file.
+def text(content: Content, saved_at: datetime | None = None) -> str:
+    """Return the file.
 
     Args:
         content: What the session holds.
-        made: When; now by default.
+        saved_at: When; now by default.
     """
     data, left_out, room = _data(content.loaded, saved_dataset.ROOM)
-    own, further = own_tables.to_json(content.own, room)
+    tables, further = own_tables.to_json(content.own_tables, room)
     left_out += [*further, *content.left_out]
     return write_document(
         SCHEMA,
         label=content.disclosure.label,
-        saved=(made or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
+        saved=(saved_at or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
         left_out=left_out,
         data=data,
-        epsilon=written(content.epsilon),
+        epsilon=to_json_value(content.epsilon),
         settings=_by_question(content.settings),
         accounts=_accounts(content.accounts),
         pins=[pins_json.to_json(pin) for pin in content.pins[-pins.MOST :]],
-        own=own,
-        drawn=last_releases.to_json(content.drawn),
+        own=tables,
+        drawn=last_releases.to_json(content.releases),
         files=known_files.to_json(content.files),
     )
 
 
 def _data(loaded: session.Loaded | None, room: int) -> tuple[dict[str, Any] | None, list[str], int]:
-    """The data, what is left out of them, and the bytes that are left for more."""
+    """Return the data, what is left out of them, and the bytes that are left for more."""
     if loaded is None:
         return None, [], room
     entry: dict[str, Any] = {"origin": loaded.origin.kind, "generator": dict(loaded.origin.fields)}
@@ -221,8 +226,8 @@ def _data(loaded: session.Loaded | None, room: int) -> tuple[dict[str, Any] | No
     room = saved.room
     entry["content"] = saved.content
     if loaded.made_of is not None:
-        behind, more, room = _data(loaded.made_of, room)
-        left_out += more
+        behind, omissions, room = _data(loaded.made_of, room)
+        left_out += omissions
         if behind is not None:
             entry |= {"made_of": behind, "set_aside": _by_question(loaded.set_aside)}
     return entry, left_out, room
@@ -233,7 +238,7 @@ def _by_question(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     for key, value in settings.items():
         if _is_field(key):
             name, _, entry = key.partition(".")
-            by_question.setdefault(name, {})[entry] = written(value)
+            by_question.setdefault(name, {})[entry] = to_json_value(value)
     return by_question
 
 
@@ -251,13 +256,13 @@ def _accounts(accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
     }
 
 
-def _say_second_is_gone(second: JsonValue, aside: Problems) -> None:
+def _note_second_dataset(node: JsonValue, aside: Problems) -> None:
     """Note that a file of before holds a second data set, which no page shows any more."""
-    if second.value is not None:
+    if node.value is not None:
         aside.add("the second data set of this file is left out: pages show one data set at a time")
 
 
-def written(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """Return what a field holds as a session file has it."""
     if isinstance(value, enum.Enum):
         return value.value
@@ -270,7 +275,7 @@ def written(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Found:
+class FileContent:
     """What a file holds.
 
     Attributes:
@@ -286,8 +291,8 @@ class Found:
     saved: str
 
 
-def read(content: bytes) -> Found:
-    """What a file holds; it changes nothing.
+def read(content: bytes) -> FileContent:
+    """Return what a file holds; it changes nothing.
 
     Args:
         content: The file.
@@ -296,63 +301,63 @@ def read(content: bytes) -> Found:
         InvalidInput: It is no session file of this version, or what it is made of was changed or damaged; all problems
             at once.
     """
-    whole = load_json(content, MOST_BYTES, CALLED)
-    if not isinstance(whole.value, dict) or whole.value.get("schema") != SCHEMA:
-        whole.refuse(f"this is no session file of this version: its schema is not {SCHEMA}")
-        whole.problems.raise_if_any()
+    document = load_json(content, MOST_BYTES, CALLED)
+    if not isinstance(document.value, dict) or document.value.get("schema") != SCHEMA:
+        document.refuse(f"this is no session file of this version: its schema is not {SCHEMA}")
+        document.problems.raise_if_any()
     aside = Problems()  # Of settings: they are said, and the rest is followed.
-    given = whole.read_members(
+    members = document.read_members(
         {
             **dict.fromkeys(("schema", "made_with", "label", "saved"), text_of(saved_dataset.SENTENCE)),
             "left_out": read_texts(100, saved_dataset.SENTENCE),
-            "data": read_optional(functools.partial(_loaded, aside)),
+            "data": read_optional(functools.partial(_read_dataset, aside)),
             "epsilon": functools.partial(_epsilon, aside),
             "settings": lambda settings: _settings(settings, aside),
             "accounts": _read_accounts,
             "pins": pins_json.from_json,
         },
         {
-            "second": lambda second: _say_second_is_gone(second, aside),
+            "second": lambda node: _note_second_dataset(node, aside),
             # Files of before have none.
             "own": own_tables.from_json,
-            "drawn": lambda drawn: drawn,
+            "drawn": lambda releases: releases,
             "files": known_files.from_json,
             "page": lambda page: page,
         },
     )
-    whole.problems.raise_if_any()
-    assert given is not None
-    drawn = last_releases.from_json(given["drawn"], given["accounts"]) if "drawn" in given else {}
-    whole.problems.raise_if_any()
-    held = Content(
-        loaded=given["data"],
-        drawn=drawn,
-        own=given.get("own", {}),
-        files=given.get("files", ()),
-        **{name: given[name] for name in ("epsilon", "settings", "accounts", "pins")},
+    document.problems.raise_if_any()
+    assert members is not None
+    releases = last_releases.from_json(members["drawn"], members["accounts"]) if "drawn" in members else {}
+    document.problems.raise_if_any()
+    session_content = Content(
+        loaded=members["data"],
+        releases=releases,
+        own_tables=members.get("own", {}),
+        files=members.get("files", ()),
+        **{name: members[name] for name in ("epsilon", "settings", "accounts", "pins")},
     )
-    return Found(held, tuple(aside.entries), given["left_out"], given["saved"])
+    return FileContent(session_content, tuple(aside.entries), members["left_out"], members["saved"])
 
 
-def _epsilon(aside: Problems, part: JsonValue) -> float | None:
-    if part.value is None:
+def _epsilon(aside: Problems, node: JsonValue) -> float | None:
+    if node.value is None:
         return None
-    number = JsonValue(part.value, part.location, aside).get_number()
+    number = JsonValue(node.value, node.location, aside).get_number()
     problems = [] if number is None else fields.epsilon_problems(number)
     aside.extend(problems)
     return None if problems else number
 
 
-def _loaded(aside: Problems, part: JsonValue, behind: bool = False) -> session.Loaded | None:
+def _read_dataset(aside: Problems, node: JsonValue, behind: bool = False) -> session.Loaded | None:
     """Data with their origin; ``behind``: whether they are not in use, as those that a release was made of."""
 
     def made_of(its: JsonValue) -> session.Loaded | None:
         if behind:  # At once: it could be made of others without end.
             its.refuse(MADE_OF)
             return None
-        return _loaded(aside, its, behind=True)
+        return _read_dataset(aside, its, behind=True)
 
-    given = part.read_members(
+    members = node.read_members(
         {"origin": text_of(40), "generator": lambda generator: generator.get_named(links.MAX_FIELDS)},
         {
             "content": saved_dataset.from_json,
@@ -360,35 +365,37 @@ def _loaded(aside: Problems, part: JsonValue, behind: bool = False) -> session.L
             "set_aside": lambda settings: _settings(settings, aside, of_all=False),
         },
     )
-    if given is None:
+    if members is None:
         return None
-    kind = given["origin"]
-    texts = {name: entry.get_text(MAX_TEXT) for name, entry in given["generator"].items()}
-    if kind not in (session.UPLOADED, session.RELEASED):
-        if set(given) != {"origin", "generator"} or None in texts.values():
-            part.refuse("a sample or a generator has nothing beside its name and its parameters")
+    origin_kind = members["origin"]
+    texts = {name: entry.get_text(MAX_TEXT) for name, entry in members["generator"].items()}
+    if origin_kind not in (session.UPLOADED, session.RELEASED):
+        if set(members) != {"origin", "generator"} or None in texts.values():
+            node.refuse("a sample or a generator has nothing beside its name and its parameters")
             return None
-        origin = session.Origin(kind, texts)
-        dataset = part.build(origin.load)
+        origin = session.Origin(origin_kind, texts)
+        dataset = node.build(origin.load)
         return None if dataset is None else session.Loaded(dataset, origin)
-    if "content" not in given or texts:
-        part.refuse("uploaded data and releases are their content, and have no parameters")
-    elif (given["content"].release is not None) != (kind == session.RELEASED):
-        part.refuse("data are a release exactly where they say what it guarantees")
-    elif "made_of" in given and kind != session.RELEASED:
-        part.refuse(MADE_OF)
+    if "content" not in members or texts:
+        node.refuse("uploaded data and releases are their content, and have no parameters")
+    elif (members["content"].release is not None) != (origin_kind == session.RELEASED):
+        node.refuse("data are a release exactly where they say what it guarantees")
+    elif "made_of" in members and origin_kind != session.RELEASED:
+        node.refuse(MADE_OF)
     else:
-        before, set_aside = given.get("made_of"), given.get("set_aside", {})
-        return session.Loaded(given["content"], session.Origin(kind), before, set_aside if before else {})
+        original, set_aside = members.get("made_of"), members.get("set_aside", {})
+        return session.Loaded(
+            members["content"], session.Origin(origin_kind), original, set_aside if original else {}
+        )
     return None
 
 
-def _read_accounts(part: JsonValue) -> dict[str, dict[str, Ledger]]:
-    known = {"": None} | {q.name: q for q in catalogue.PAGES if q.own_account}
+def _read_accounts(node: JsonValue) -> dict[str, dict[str, Ledger]]:
+    pages = {"": None} | {q.name: q for q in catalogue.PAGES if q.own_account}
     accounts: dict[str, dict[str, Ledger]] = {}
-    for name, of in (part.get_members((), tuple(known)) or {}).items():
-        for digest, entries in (of.get_named(MOST_DATASETS) or {}).items():
-            if JsonValue(digest, of.location, of.problems).get_text(DIGEST) is None:
+    for name, question in (node.get_members((), tuple(pages)) or {}).items():
+        for digest, entries in (question.get_named(MOST_DATASETS) or {}).items():
+            if JsonValue(digest, question.location, question.problems).get_text(DIGEST) is None:
                 continue
             ledger = _ledger(entries)
             if ledger is not None:
@@ -396,33 +403,33 @@ def _read_accounts(part: JsonValue) -> dict[str, dict[str, Ledger]]:
     return accounts
 
 
-def _ledger(part: JsonValue) -> Ledger | None:
+def _ledger(node: JsonValue) -> Ledger | None:
     releases, marks = [], []
-    for entry in part.get_entries(MOST_RELEASES) or ():
-        given = entry.read_members({**FACTS, "mark": text_of(40)})
-        facts = facts_of(entry, given)
-        if given is None or facts is None:
+    for entry in node.get_entries(MOST_RELEASES) or ():
+        members = entry.read_members({**FACTS, "mark": text_of(40)})
+        facts = facts_of(entry, members)
+        if members is None or facts is None:
             return None
         releases.append(facts)
-        marks.append(given["mark"])
+        marks.append(members["mark"])
     if len(set(marks)) < len(marks):
-        part.refuse("a mark stands at two releases")
+        node.refuse("a mark stands at two releases")
         return None
     return Ledger(tuple(releases), tuple(marks))
 
 
-def _settings(part: JsonValue, aside: Problems, of_all: bool = True) -> dict[str, Any]:
+def _settings(node: JsonValue, aside: Problems, of_all: bool = True) -> dict[str, Any]:
     """Session key to value of what is good; ``of_all``: whether all fields of a page that was seen are there."""
     settings: dict[str, Any] = {}
-    for name, held in (JsonValue(part.value, part.location, aside).get_named(200) or {}).items():
+    for name, page_node in (JsonValue(node.value, node.location, aside).get_named(200) or {}).items():
         question = catalogue.named(name)
         if question is None or question.parameters is None:
-            held.refuse("there is no such question here")
+            page_node.refuse("there is no such question here")
             continue
-        place = held.location
+        location = page_node.location
         by_name = question.as_now(
-            held.get_named(200) or {},
-            lambda value, place=place: JsonValue(written(value), place, aside),  # type: ignore[misc]
+            page_node.get_named(200) or {},
+            lambda value, location=location: JsonValue(to_json_value(value), location, aside),  # type: ignore[misc]
         )
         if of_all:
             settings |= {question.key(n): value for n, value in question.came_later(by_name).items()}
@@ -430,66 +437,71 @@ def _settings(part: JsonValue, aside: Problems, of_all: bool = True) -> dict[str
     return settings
 
 
-def _fields(of: Question, held: Mapping[str, JsonValue], aside: Problems) -> dict[str, Any]:
+def _fields(question: Question, nodes: Mapping[str, JsonValue], aside: Problems) -> dict[str, Any]:
     """Session key to value of those fields of a question that its parameters object takes."""
-    assert of.parameters is not None
-    hints, longest = list_field_types(of.parameters), list_text_limits(of.parameters)
+    assert question.parameters is not None
+    hints, longest = list_field_types(question.parameters), list_text_limits(question.parameters)
     values: dict[str, Any] = {}
-    for name, part in held.items():
-        if name not in of.fields:
-            part.refuse("there is no such field here")
-        elif part.value is None:
-            if of.fields[name].options is None and hints[name] is not bool:
+    for name, node in nodes.items():
+        if name not in question.fields:
+            node.refuse("there is no such field here")
+        elif node.value is None:
+            if question.fields[name].options is None and hints[name] is not bool:
                 values[name] = None
         else:
             try:
-                values[name] = _typed(hints[name], part, longest.get(name, MAX_TEXT))
+                values[name] = _typed(hints[name], node, longest.get(name, MAX_TEXT))
             except ValueError:
-                part.refuse(f"this is not what the field {of.fields[name].label or name} holds")
+                node.refuse(f"this is not what the field {question.fields[name].label or name} holds")
     empty = {name for name, value in values.items() if value is None}
-    good = _accepted(of, {name: value for name, value in values.items() if name not in empty}, empty)
+    good = _accepted(question, {name: value for name, value in values.items() if name not in empty}, empty)
     for name in values:
         if name not in good and name not in empty:
-            held[name].refuse(f"{of.fields[name].label or name} cannot be this: {to_text(values[name])[:40]}")
-    return {of.key(name): value for name, value in values.items() if name in good or name in empty}
+            nodes[name].refuse(
+                f"{question.fields[name].label or name} cannot be this: {to_text(values[name])[:40]}"
+            )
+    return {question.key(name): value for name, value in values.items() if name in good or name in empty}
 
 
-def _typed(hint: Any, part: JsonValue, longest: int) -> Any:
-    """The value as a widget holds it.
+def _typed(hint: Any, node: JsonValue, longest: int) -> Any:
+    """Return the value as a widget holds it.
 
     Raises:
         ValueError: It is of another type.
     """
-    kinds = [kind for kind in (typing.get_args(hint) or (hint,)) if kind is not type(None)]
-    value = part.value
-    for kind in kinds:
-        if isinstance(kind, type) and issubclass(kind, enum.Enum):
-            return kind(value)
-        if kind is bool and isinstance(value, bool):
+    kinds = [
+        option_type for option_type in (typing.get_args(hint) or (hint,)) if option_type is not type(None)
+    ]
+    value = node.value
+    for option_type in kinds:
+        if isinstance(option_type, type) and issubclass(option_type, enum.Enum):
+            return option_type(value)
+        if option_type is bool and isinstance(value, bool):
             return value
-        if kind is str and isinstance(value, str) and len(value) <= longest:
+        if option_type is str and isinstance(value, str) and len(value) <= longest:
             value.encode()  # A UnicodeEncodeError is a ValueError.
             return value
-        if kind in (int, float) and type(value) in (int, float) and abs(value) < 1e300:
-            return int(value) if kind is int and value == int(value) else float(value)
+        if option_type in (int, float) and type(value) in (int, float) and abs(value) < 1e300:
+            return int(value) if option_type is int and value == int(value) else float(value)
     raise ValueError
 
 
-def _accepted(of: Question, values: Mapping[str, Any], empty: Collection[str]) -> set[str]:
-    """The fields that the parameters object takes: with the others, or alone under some choice of a list.
+def _accepted(question: Question, values: Mapping[str, Any], empty: Collection[str]) -> set[str]:
+    """Return the fields that the parameters object takes: with the others, or alone under some choice of a
+    list.
 
     What does not apply now, the variance beside *Worst case*, say, is kept as it stands in its field.
     """
-    assert of.parameters is not None
-    known = {f.name for f in dataclasses.fields(of.parameters) if f.init}
-    stand_ins = {name: value for name, value in links.STAND_INS.items() if name in known}
+    assert question.parameters is not None
+    field_names = {f.name for f in dataclasses.fields(question.parameters) if f.init}
+    stand_ins = {name: value for name, value in links.STAND_INS.items() if name in field_names}
     texts = {name: to_text(value) for name, value in values.items()}
     silent = {name: str(value) for name, value in stand_ins.items() if name not in texts}
-    _, bad, _ = read_good_fields(of.parameters, silent | texts, stand_ins)
+    _, bad, _ = read_good_fields(question.parameters, silent | texts, stand_ins)
     choices: list[dict[str, Any]] = [{}]
     choices += [
         {name: option}
-        for name, declared in of.fields.items()
+        for name, declared in question.fields.items()
         for option in (declared.options or ())
     ]
     # Nothing is compared with what is empty, nor with an end of a range that nobody entered.
@@ -498,15 +510,18 @@ def _accepted(of: Question, values: Mapping[str, Any], empty: Collection[str]) -
     return {
         name
         for name, value in values.items()
-        if (of.fields[name].options is None or value in of.fields[name].options)  # type: ignore[operator]
-        and (name not in bad or any(_taken(of, base | choice | {name: value}) for choice in choices))
+        if (question.fields[name].options is None or value in question.fields[name].options)  # type: ignore[operator]
+        and (
+            name not in bad
+            or any(_is_accepted(question, base | choice | {name: value}) for choice in choices)
+        )
     }
 
 
-def _taken(of: Question, values: Mapping[str, Any]) -> bool:
-    assert of.parameters is not None
+def _is_accepted(question: Question, values: Mapping[str, Any]) -> bool:
+    assert question.parameters is not None
     try:
-        of.parameters(**values)
+        question.parameters(**values)
     except InvalidInput as refused:
         return all(problem.message.endswith("got nan") for problem in refused.problems)
     except (TypeError, ValueError):  # A field that may not be empty is.
@@ -525,9 +540,9 @@ def apply(content: Content) -> None:
     for name, ledgers in content.accounts.items():
         question = catalogue.named(name)
         key = keys.LEDGERS if question is None else question.key(question.own_account)
-        now: dict[str, Ledger] = state.get(key, {})
-        state[key] = now | {
-            digest: now.get(digest, Ledger()).merge(ledger) for digest, ledger in ledgers.items()
+        ledgers_now: dict[str, Ledger] = state.get(key, {})
+        state[key] = ledgers_now | {
+            digest: ledgers_now.get(digest, Ledger()).merge(ledger) for digest, ledger in ledgers.items()
         }
     pinned = content.pins
     if (loaded := content.loaded) is not None:
@@ -537,15 +552,15 @@ def apply(content: Content) -> None:
             set_aside[keys.PINS], pinned = pins.parted(pinned)
         session.use(loaded.dataset, loaded.origin, loaded.made_of, set_aside)
     known_files.keep(content.files)
-    last_releases.apply(content.drawn)
-    own_tables.apply(content.own)
+    last_releases.apply(content.releases)
+    own_tables.apply(content.own_tables)
     pins.keep(pins.joined(pins.all_pins(), pinned))
     for key, value in content.settings.items():
         state[key] = value
     state[keys.AWAITED] = {
         key: value
         for key, value in content.settings.items()
-        if content.loaded is None or ((of := catalogue.named(key.partition(".")[0])) and of.own_data)
+        if content.loaded is None or ((page := catalogue.named(key.partition(".")[0])) and page.own_data)
     }
     if content.epsilon is not None:
         state[keys.EPSILON] = content.epsilon

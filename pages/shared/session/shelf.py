@@ -25,14 +25,14 @@ class Before:
     Attributes:
         loaded: The data in use, a `pages.shared.session.session.Loaded`.
         epsilon: The shared epsilon; None where its field was empty.
-        entered: What fields held, and what was chosen beside them, by session key.
+        settings: What fields held, and what was chosen beside them, by session key.
         pinned: What was pinned.
         named_only: Whether an address named the data: the settings from before, and data of a file, are gone.
     """
 
     loaded: Any
     epsilon: float | None
-    entered: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
     pinned: tuple[pins.Pin, ...] = ()
     named_only: bool = False
 
@@ -43,17 +43,17 @@ class Tour:
 
     Attributes:
         number: Of its step, from 1.
-        before: What returns at its end.
-        asked: Whether the answer was asked for, in place of moving what the question is about.
+        saved_state: What returns at its end.
+        is_answer_requested: Whether the answer was asked for, in place of moving what the question is about.
     """
 
     number: int
-    before: Before
-    asked: bool = False
+    saved_state: Before
+    is_answer_requested: bool = False
 
 
 def tour() -> Tour | None:
-    """The tour that is on; None without one."""
+    """Return the tour that is on; None without one."""
     touring: Tour | None = st.session_state.get(keys.TOUR)
     return touring
 
@@ -65,41 +65,41 @@ def take(loaded: Any) -> Before:
         loaded: The data in use.
     """
     state = st.session_state
-    before = Before(
+    saved_state = Before(
         loaded,
         state.get(keys.EPSILON),
         {
             setting.ENTERED: state.get(setting.ENTERED, {}),
-            **{key: state[key] for question in catalogue.PAGES for key in entered(question, state)},
+            **{key: state[key] for question in catalogue.PAGES for key in list_entered_keys(question, state)},
         },
         pins.all_pins(),
     )
     _clear_all()
     pins.keep(())
-    return before
+    return saved_state
 
 
-def put_back(before: Before) -> None:
+def put_back(saved_state: Before) -> None:
     """Everything but the data in use as it was before; what was pinned meanwhile stays, too.
 
     To be called before any widget that it sets.
     """
     state = st.session_state
     _clear_all()
-    for key, value in before.entered.items():
+    for key, value in saved_state.settings.items():
         state[key] = value
     setting.begin()
-    state[keys.EPSILON] = before.epsilon
+    state[keys.EPSILON] = saved_state.epsilon
     state[keys.EPSILON_PAGE] = None  # The widgets of the page where ε stood last take it up, too.
-    pins.keep(pins.joined(before.pinned, pins.all_pins()))
+    pins.keep(pins.joined(saved_state.pinned, pins.all_pins()))
 
 
-def clear(of: Question) -> None:
+def clear(question: Question) -> None:
     """Let a question begin as in a new session."""
-    for key in list(entered(of, st.session_state)):
+    for key in list(list_entered_keys(question, st.session_state)):
         name = key.partition(".")[2]
-        if name in of.fields:
-            st.session_state[key] = of.first(name)
+        if name in question.fields:
+            st.session_state[key] = question.first(name)
         else:
             del st.session_state[key]
 
@@ -110,17 +110,17 @@ def _clear_all() -> None:
         clear(question)
 
 
-def entered(of: Question, state: Mapping[Any, Any]) -> Iterator[str]:
+def list_entered_keys(question: Question, state: Mapping[Any, Any]) -> Iterator[str]:
     """Session keys, of those that hold something, of what a person entered or chose, and of what was proposed to them.
 
     Not of what belongs to data or a file that the page has for itself, which no tour touches, nor of work beside the
     page, which knows the data that it is about.
     """
-    if of.own_data or of.parameters is None:
+    if question.own_data or question.parameters is None:
         return
-    for name in (*of.fields, *of.also):
-        key = of.key(name)
-        if key not in state or of.comes_from(name) is From.OWN_DATA:
+    for name in (*question.fields, *question.also):
+        key = question.key(name)
+        if key not in state or question.comes_from(name) is From.OWN_DATA:
             continue
-        if name in of.fields or isinstance(state[key], str | float | tuple | enum.Enum):
+        if name in question.fields or isinstance(state[key], str | float | tuple | enum.Enum):
             yield key

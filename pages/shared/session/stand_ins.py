@@ -22,17 +22,17 @@ def demonstration() -> Dataset:
     return samples.load(SAMPLE_WITH_EVERYTHING)
 
 
-def sentence(data: Dataset, needed: str, what: str = "This") -> str:
-    """Why ``needed`` (a plural noun phrase), which ``what`` needs, is not there."""
+def sentence(data: Dataset, needed: str, subject: str = "This") -> str:
+    """Why ``needed`` (a plural noun phrase), which ``subject`` needs, is not there."""
     if data.release is not None:
         return (
-            f"{what} needs {needed}. A DP release holds only how many users have how many rows; everything else was "
+            f"{subject} needs {needed}. A DP release holds only how many users have how many rows; everything else was "
             "left behind, so that nothing of it can be shown."
         )
-    return f"{what} needs {needed}. The data in use hold only how many rows each user has."
+    return f"{subject} needs {needed}. The data in use hold only how many rows each user has."
 
 
-def say(data: Dataset, needed: str, remedy: str) -> None:
+def show_stand_in(data: Dataset, needed: str, remedy: str) -> None:
     """The sentence, and a way to Your data."""
     st.info(sentence(data, needed), icon=":material/info:")
     bring(remedy)
@@ -51,10 +51,10 @@ def say_cleared(fields: Mapping[str, str]) -> None:
     """
     empty = [name for key, name in fields.items() if session.cleared(key)]
     if empty:
-        one = len(empty) == 1
+        is_single = len(empty) == 1
         names = " and ".join(filter(None, (", ".join(empty[:-1]), empty[-1])))
         st.caption(
-            f"{names} {'is' if one else 'are'} empty because the release in use holds no values, and "
+            f"{names} {'is' if is_single else 'are'} empty because the release in use holds no values, and "
             f"what was entered while the values were in sight may have been read off them. Enter "
-            f"{'it' if one else 'them'} anew from what the quantity is, not from the data."
+            f"{'it' if is_single else 'them'} anew from what the quantity is, not from the data."
         )

@@ -55,18 +55,18 @@ class Step:
     answer: Callable[[Dataset, Any], str]
     tab: str = ""
 
-    def at(self, value: Any) -> Any:
-        """The parameters object with the field at a value."""
+    def parameters_at(self, value: Any) -> Any:
+        """Return the parameters object with the field at a value."""
         return replace(self.parameters, **{self.field: value})
 
 
 def stops() -> tuple[Question, ...]:
-    """The questions that the tour visits, in order."""
+    """Return the questions that the tour visits, in order."""
     return tuple(q for q in catalogue.PAGES if find_spec(f"pages.{q.name}.tour") is not None)
 
 
 def step_of(question: Question) -> Step:
-    """The step that a question declares."""
+    """Return the step that a question declares."""
     step: Step = importlib.import_module(f"pages.{question.name}.tour").STEP
     return step
 
@@ -80,10 +80,10 @@ def go(number: int) -> None:
     """To a step, as it begins."""
     tour = shelf.tour()
     if tour is not None:  # It may have ended in another run of the page.
-        enter(number, tour.before)
+        enter(number, tour.saved_state)
 
 
-def enter(number: int, before: Before) -> None:
+def enter(number: int, saved_state: Before) -> None:
     """Show a step. To be called before any widget that it sets, from a callback say."""
     state, question = st.session_state, stops()[number - 1]
     step = step_of(question)
@@ -96,7 +96,7 @@ def enter(number: int, before: Before) -> None:
     state[keys.EPSILON_PAGE] = None
     if step.tab:
         state[question.key("tabs")] = step.tab
-    state[keys.TOUR] = Tour(number, before)
+    state[keys.TOUR] = Tour(number, saved_state)
     state[keys.TOUR_GOES_TO] = question.path
 
 
@@ -104,7 +104,7 @@ def ask() -> None:
     """Show the answer without moving anything."""
     tour = shelf.tour()
     if tour is not None:
-        st.session_state[keys.TOUR] = replace(tour, asked=True)
+        st.session_state[keys.TOUR] = replace(tour, is_answer_requested=True)
 
 
 def end() -> None:
@@ -121,12 +121,12 @@ def follow() -> None:
 
 
 def as_declared(step: Step) -> bool:
-    """Whether the step's own data are in use: others have other answers."""
+    """Return whether the step's own data are in use: others have other answers."""
     return session.loaded().origin == step.origin
 
 
 def answer_now(step: Step, tour: Tour, parameters: Any | None) -> str:
-    """The answer to the step's question; empty before anybody moved what it is about, or asked.
+    """Return the answer to the step's question; empty before anybody moved what it is about, or asked.
 
     Args:
         step: The step.
@@ -136,37 +136,39 @@ def answer_now(step: Step, tour: Tour, parameters: Any | None) -> str:
     if not as_declared(step):
         return ""
     value = None if parameters is None else getattr(parameters, step.field)
-    moved = value is not None and step.enough(value)
-    if not moved and not tour.asked:
+    is_moved = value is not None and step.enough(value)
+    if not is_moved and not tour.is_answer_requested:
         return ""
-    data, asked = session.dataset(), step.at(value if moved else step.goal)
-    answer = _answer(stops()[tour.number - 1].name, data.digest, asked, data)
-    return f"{answer} {OTHERWISE}" if moved and parameters != asked else answer
+    data, parameters_shown = session.dataset(), step.parameters_at(value if is_moved else step.goal)
+    answer = _answer(stops()[tour.number - 1].name, data.digest, parameters_shown, data)
+    return f"{answer} {OTHERWISE}" if is_moved and parameters != parameters_shown else answer
 
 
 OTHERWISE = "(This is with the step's other settings.)"
 
 
 @cached(max_entries=16)
-def _answer(name: str, digest: str, asked: Any, _data: Dataset) -> str:
-    """The answer of a question's step, kept: the page is drawn at every movement."""
+def _answer(name: str, digest: str, parameters: Any, _data: Dataset) -> str:
+    """Return the answer of a question's step, kept: the page is drawn at every movement."""
     question = catalogue.named(name)
     assert question is not None
-    return step_of(question).answer(_data, asked)
+    return step_of(question).answer(_data, parameters)
 
 
 # --- The address ------------------------------------------------------------------------------------------------------
 
 
 def marks(tour: Tour) -> dict[str, str]:
-    """What the address holds of the tour, so that a page that is loaded anew comes back to the step."""
-    origin: session.Origin = tour.before.loaded.origin
-    named = {MARK: str(tour.number), BEFORE: origin.kind}
-    return named | {f"{BEFORE}.{name}": text for name, text in origin.fields.items()}
+    """Return what the address holds of the tour, so that a page that is loaded anew comes back to the
+    step.
+    """
+    origin: session.Origin = tour.saved_state.loaded.origin
+    address_fields = {MARK: str(tour.number), BEFORE: origin.kind}
+    return address_fields | {f"{BEFORE}.{name}": text for name, text in origin.fields.items()}
 
 
 def is_mark(name: str) -> bool:
-    """Whether a field of an address is one of these."""
+    """Return whether a field of an address is one of these."""
     return name in (MARK, BEFORE) or name.startswith(BEFORE + ".")
 
 
@@ -180,27 +182,29 @@ def resume(fields: Mapping[str, str], followed: bool, problems: Problems) -> Non
     """
     if MARK not in fields:
         return
-    wanted, last = fields[MARK], len(stops())
-    if wanted not in {str(number) for number in range(1, last + 1)}:
+    step_text, num_steps = fields[MARK], len(stops())
+    if step_text not in {str(number) for number in range(1, num_steps + 1)}:
         problems.add(
-            f"the tour has {last} steps, and none is called {wanted[:20]!r}", remedy="Begin it on Start"
+            f"the tour has {num_steps} steps, and none is called {step_text[:20]!r}",
+            remedy="Begin it on Start",
         )
         return
-    before = Before(_before(fields), setting.DEFAULT_EPSILON, named_only=True)
+    saved_state = Before(_origin_before(fields), setting.DEFAULT_EPSILON, named_only=True)
     if followed:
-        st.session_state[keys.TOUR] = Tour(int(wanted), before)
+        st.session_state[keys.TOUR] = Tour(int(step_text), saved_state)
     else:
-        enter(int(wanted), before)
+        enter(int(step_text), saved_state)
 
 
-def _before(fields: Mapping[str, str]) -> session.Loaded:
-    """The data from before; the default sample where an address cannot name them."""
-    named = {name.removeprefix(BEFORE + "."): text for name, text in fields.items() if is_mark(name)}
+def _origin_before(fields: Mapping[str, str]) -> session.Loaded:
+    """Return the data from before; the default sample where an address cannot name them."""
+    address_fields = {name.removeprefix(BEFORE + "."): text for name, text in fields.items() if is_mark(name)}
     origin = session.Origin(
-        named.pop(BEFORE, session.DEFAULT_SAMPLE), {n: t for n, t in named.items() if n != MARK}
+        address_fields.pop(BEFORE, session.DEFAULT_SAMPLE),
+        {n: t for n, t in address_fields.items() if n != MARK},
     )
     try:
         return session.Loaded(origin.load(), origin)
     except InvalidInput:
-        usual = session.Origin(session.DEFAULT_SAMPLE)
-        return session.Loaded(usual.load(), usual)
+        default_origin = session.Origin(session.DEFAULT_SAMPLE)
+        return session.Loaded(default_origin.load(), default_origin)

@@ -27,7 +27,7 @@ DATA_LABELS = {
 
 
 def data_label(data: Dataset) -> str:
-    """What the data in use are, in the sidebar."""
+    """Return what the data in use are, in the sidebar."""
     words = DATA_LABELS[data.disclosure]
     return f"{words}, ε = {format_rounded_up(data.release.epsilon)}" if data.release is not None else words
 
@@ -63,7 +63,7 @@ def show(spec: Question) -> None:
         touring: shelf.Tour | None = st.session_state.get(keys.TOUR)
         if touring is not None:
             st.caption(
-                f"For the tour. *End* brings back: {wording.plain(touring.before.loaded.dataset.name)}"
+                f"For the tour. *End* brings back: {wording.plain(touring.saved_state.loaded.dataset.name)}"
             )
         if session.is_file():
             st.caption("Here until this page is closed or loaded anew. *Save session* keeps them as a file.")

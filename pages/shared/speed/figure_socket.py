@@ -119,7 +119,7 @@ _of_session: WeakValueDictionary[str, Channel] = WeakValueDictionary()
 
 
 def channel() -> Channel:
-    """The session's."""
+    """Return the session's."""
     channel: Channel | None = st.session_state.get(keys.FIGURES_AHEAD)
     if channel is None:
         channel = st.session_state[keys.FIGURES_AHEAD] = Channel()
@@ -169,7 +169,7 @@ async def _serve(socket: WebSocket) -> None:
 
 
 def is_connected(token: str) -> bool:
-    """Whether the session of this token is one that a browser is connected to.
+    """Return whether the session of this token is one that a browser is connected to.
 
     After a connection was lost, a browser may have been given another session: the server was started anew, or has let
     go of the old one. That one may still be in memory, so Streamlit is asked which sessions it knows.

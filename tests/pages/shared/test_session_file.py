@@ -123,18 +123,18 @@ def file(content: Content) -> Any:
     return json.loads(session_file.text(content))
 
 
-def read(content: Any) -> session_file.Found:
+def read(content: Any) -> session_file.FileContent:
     return session_file.read(json.dumps(content).encode())
 
 
 def test_everything_comes_back() -> None:
     found = session_file.read(session_file.text(whole()).encode())
-    assert replace(found.content, pins=(), own={}) == replace(whole(), pins=(), own={})
+    assert replace(found.content, pins=(), own_tables={}) == replace(whole(), pins=(), own_tables={})
     for name, table in tables().items():
-        back = found.content.own[name]
-        assert type(back.used) is type(table.used)
-        assert (back.dataset, back.used.account, back.used.design) == (TABLE, ACCOUNT, DESIGN)
-        assert back.entered == table.entered
+        back = found.content.own_tables[name]
+        assert type(back.table) is type(table.table)
+        assert (back.dataset, back.table.account, back.table.design) == (TABLE, ACCOUNT, DESIGN)
+        assert back.entries == table.entries
     assert [pins_json.to_json(pin) for pin in found.content.pins] == [pins_json.to_json(PIN)]
     assert found.content.accounts[""][SECRET.histogram.digest].marks == ("aa", "bb", "cc")
     assert (found.not_followed, found.left_out) == ((), ())
@@ -154,24 +154,24 @@ def test_the_label_of_the_file_is_the_most_private_of_what_it_holds() -> None:
     assert Content(session.Loaded(RELEASE, session.Origin(session.RELEASED))).disclosure == FACTS
     private = Content(session.Loaded(SECRET, session.Origin(session.UPLOADED)))
     accounts = Content(public.loaded, accounts={"": {"0" * 64: LEDGER}})
-    own = Content(public.loaded, own=tables())
+    own = Content(public.loaded, own_tables=tables())
     for content in (whole(), private, accounts, own, Content(public.loaded, files=FILES)):
         assert content.disclosure is Disclosure.PRIVATE
         assert file(content)["label"] == Disclosure.PRIVATE.label
     assert Content(public.loaded, files=FILES[1:]).disclosure is Disclosure.PUBLIC
-    of_all = replace(tables()["regression"].used, dataset=replace(TABLE, disclosure=Disclosure.PUBLIC))
-    assert Content(public.loaded, own={"regression": OwnTable(of_all)}).disclosure is Disclosure.PUBLIC
+    of_all = replace(tables()["regression"].table, dataset=replace(TABLE, disclosure=Disclosure.PUBLIC))
+    assert Content(public.loaded, own_tables={"regression": OwnTable(of_all)}).disclosure is Disclosure.PUBLIC
 
 
 def test_a_table_that_is_too_large_is_named_and_the_other_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    content = file(Content(None, own=tables()))
+    content = file(Content(None, own_tables=tables()))
     assert (sorted(content["own"]), content["left_out"]) == (["regression", "training"], [])
     # Room for one of them: four rows of two features, a label and a code, and two sizes.
     monkeypatch.setattr(session_file.saved_dataset, "ROOM", 4 * 4 * 8 + 2 * 16 + 8)
-    content = file(Content(None, own=tables()))
+    content = file(Content(None, own_tables=tables()))
     assert list(content["own"]) == ["regression"]
     assert content["left_out"] == ["Training: its own table is too large for a file"]
-    assert session_file.read(json.dumps(content).encode()).content.own["regression"].dataset == TABLE
+    assert session_file.read(json.dumps(content).encode()).content.own_tables["regression"].dataset == TABLE
 
 
 # --- Fields -----------------------------------------------------------------------------------------------------------
@@ -343,11 +343,11 @@ def test_whatever_is_changed_a_file_is_refused_or_harmless(content: bytes) -> No
         return
     if found.content.loaded is not None:  # The data are whole, or another sample that the file names.
         assert found.content.loaded.dataset.digest == RELEASE.digest
-    for table in found.content.own.values():
-        assert (table.dataset.digest, table.used.account) == (TABLE.digest, ACCOUNT)
+    for table in found.content.own_tables.values():
+        assert (table.dataset.digest, table.table.account) == (TABLE.digest, ACCOUNT)
     digest = SECRET.histogram.digest
     # A number drawn comes back only where the file says what it cost.
-    for held in found.content.drawn.get("private_choice", {}).values():
+    for held in found.content.releases.get("private_choice", {}).values():
         for _, one in held:
             assert one.facts in found.content.accounts[""][digest].releases
     with pytest.MonkeyPatch.context() as patch:
@@ -364,14 +364,16 @@ def test_whatever_is_changed_a_file_is_refused_or_harmless(content: bytes) -> No
 def test_a_table_of_a_pages_own_stands_there_with_its_ranges() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {})
-        session_file.apply(session_file.read(session_file.text(Content(None, own=tables())).encode()).content)
+        session_file.apply(
+            session_file.read(session_file.text(Content(None, own_tables=tables())).encode()).content
+        )
         assert state["training.loaded"].dataset == state["regression.loaded"].dataset == TABLE
         # Not to be proposed once more, in place of what was entered.
         assert state["training.proposed"] == ACCOUNT
         assert (state["training.range_low_age"], state["training.range_high_age"]) == (0.0, 120.0)
         again = own_tables.take(state)
-        assert {name: table.entered for name, table in again.items()} == {
-            name: table.entered for name, table in tables().items()
+        assert {name: table.entries for name, table in again.items()} == {
+            name: table.entries for name, table in tables().items()
         }
 
 
@@ -415,11 +417,11 @@ def test_whatever_was_drawn_and_entered_of_a_table_comes_back(
         ledger = ledger.add(facts)
     table = OwnTable(TrainingData(replace(TABLE, name=name), ACCOUNT, DESIGN), {"range_low_" + name: 1.5})
     held = {"private_choice": {"0" * 64: tuple(drawn)}}
-    content = Content(None, accounts={"": {"0" * 64: ledger}}, own={"training": table}, drawn=held)
+    content = Content(None, accounts={"": {"0" * 64: ledger}}, own_tables={"training": table}, releases=held)
     found = session_file.read(session_file.text(content).encode()).content
-    assert found.drawn == held
-    assert found.own["training"].entered == table.entered
-    assert found.own["training"].dataset == table.dataset
+    assert found.releases == held
+    assert found.own_tables["training"].entries == table.entries
+    assert found.own_tables["training"].dataset == table.dataset
 
 
 # --- In the app -------------------------------------------------------------------------------------------------------

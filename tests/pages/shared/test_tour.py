@@ -51,7 +51,7 @@ def answer_at(name: str, value: Any = None) -> str:
     """The answer of a step at a value of its field, by default where its question leads."""
     (question,) = [q for q in STOPS if q.name == name]
     step = tour.step_of(question)
-    return step.answer(step.origin.load(), step.at(step.goal if value is None else value))
+    return step.answer(step.origin.load(), step.parameters_at(step.goal if value is None else value))
 
 
 # --- Steps ------------------------------------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ def test_a_step_is_what_a_link_can_carry_and_its_question_is_open_at_first(quest
     assert values == {key: getattr(step.parameters, name) for name, key in question.widgets.items()}
     assert not step.enough(getattr(step.parameters, step.field))
     assert step.enough(step.goal)
-    assert step.at(step.goal) != step.parameters
+    assert step.parameters_at(step.goal) != step.parameters
     # Two lines each beside the buttons: the figure stays whole on the first screen.
     assert len(step.question) <= 115
     assert len(answer_at(question.name).replace("*", "")) <= 178
@@ -399,12 +399,12 @@ def test_the_bar_says_where_the_tour_is(state: dict[str, Any]) -> None:
     assert step.question in asked
     assert tour_bar.HINT in asked
     assert "brings **secret.csv** back, and your settings" in asked.replace("\\", "")
-    named_only = replace(now, before=replace(now.before, named_only=True))
+    named_only = replace(now, saved_state=replace(now.saved_state, named_only=True))
     assert "goes on with **secret.csv**" in tour_bar.words(start, start, step, named_only, "").replace(
         "\\", ""
     )
-    long = replace(now.before.loaded, dataset=replace(SECRET, name="x" * 200))
-    of_long = replace(now, before=replace(now.before, loaded=long))
+    long = replace(now.saved_state.loaded, dataset=replace(SECRET, name="x" * 200))
+    of_long = replace(now, saved_state=replace(now.saved_state, loaded=long))
     assert len(tour_bar.words(start, start, step, of_long, "")) < len(asked) + 20
     assert tour_bar.words(start, start, step, now, "Because.").endswith("Because.")
     away = tour_bar.words(mean, start, step, now, "")
