@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any
 from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InputProblem, InvalidInput, refuse
-from dpcore.common.parameters import Parameters, describe
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import list_field_types
 
@@ -400,6 +399,9 @@ _OF_COLUMNS = {
 
 def _docstring(asked: Question, kind: Any, build_answer: Any) -> str:
     told = _attributes(inspect.getdoc(kind) or "")
+    # Here, as NumPy comes with them, and help on all commands needs none.
+    from dpcore.common.parameters import Parameters, describe
+
     if issubclass(kind, Parameters):
         told = _attributes(inspect.getdoc(Parameters) or "") | describe(kind)
     types_of = list_field_types(kind)

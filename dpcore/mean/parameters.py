@@ -11,7 +11,16 @@ from typing import Any
 from dpcore.common import wording
 from dpcore.common.alike import ASSUMED_SHARE
 from dpcore.common.checks import VALUE_BOUND_RANGE, Problems
-from dpcore.common.parameters import LINE, Option, Parameters, of_data, of_values, own_bound, public, range_end
+from dpcore.common.parameters import (
+    LINE,
+    Option,
+    Parameters,
+    of_data,
+    of_values,
+    own_bound,
+    public,
+    range_end,
+)
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.dataset import Dataset

@@ -23,7 +23,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Pairs
 from dpcore.multitask.budget import PrivacyTarget, compute_exact_budget
 from dpcore.multitask.descent import DescentSettings, compute_isotropic_rates, fit_descent
-from dpcore.multitask.examples import Examples, EvaluationExamples
+from dpcore.multitask.examples import EvaluationExamples, Examples
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import TaskProblem
 from dpcore.multitask.ridge import RidgeSettings, RidgeSums, compute_weighted_sums, perturb, solve_sums

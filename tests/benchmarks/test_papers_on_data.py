@@ -168,7 +168,9 @@ def test_a_recommender_is_trained_on_ratings(tmp_path: Path) -> None:
     rows = [(u, f, rng.integers(1, 6)) for u in range(80) for f in rng.choice(40, 12, replace=False)]
     (tmp_path / "ratings.dat").write_text("\n".join(f"{u}::{f}::{r}::0" for u, f, r in rows))
     runs = {
-        key: build(key, tmp_path).run_once for key, build in on_data.BUILDERS.items() if key.startswith("krichene")
+        key: build(key, tmp_path).run_once
+        for key, build in on_data.BUILDERS.items()
+        if key.startswith("krichene")
     }
     over_epsilon = runs["krichene-figure-1"](20.0, 0)
     # Ratings from 1 to 5 drawn at random have a spread of √2, and no model of such noise errs by more than the range.

@@ -17,7 +17,7 @@ from dpcore.report.csv_files import list_public_inputs, write_columns
 
 
 def build_answer(data: Dataset, parameters: LearningParameters, found: LearningFound | None = None) -> Answer:
-    """Return the best bound on rows per user for a private learner.
+    """Find the best bound on rows per user for a private learner.
 
     Args:
         data: How many rows users have.

@@ -26,7 +26,7 @@ from dpcore.mean.user_effects import bounded_mean
 
 
 def build_answer(data: Dataset, parameters: MeanParameters, found: MeanFound | None = None) -> Answer:
-    """Return the best bound on rows per user for a mean, and the best smooth weights.
+    """Find the best bound on rows per user for a mean, and the best smooth weights.
 
     Args:
         data: How many rows users have; values, where there are some, give the variance that is asked for from them.

@@ -17,7 +17,7 @@ from dpcore.per_group.parameters import PerGroupParameters, Statistic
 def build_answer(
     data: Dataset, parameters: PerGroupParameters, found: PerGroupFound | DistributionFound | None = None
 ) -> Answer:
-    """Return the best pair of bounds for a release per group, and the best bound on a user's whole vector.
+    """Find the best pair of bounds for a release per group, and the best bound on a user's whole vector.
 
     Args:
         data: Pairs of users and groups, or how these are distributed.

@@ -12,7 +12,7 @@ from dpcore.private_choice.parameters import PrivateParameters
 
 
 def build_answer(data: Dataset, parameters: PrivateParameters, found: PrivateFound | None = None) -> Answer:
-    """Return what it costs to choose a bound with an epsilon of its own, directly or on a private copy.
+    """Compute what it costs to choose a bound with an epsilon of its own, directly or on a private copy.
 
     Nothing is drawn: `dpcore.private_choice.choice.choose` and `private_histogram.release_histogram` do that.
 

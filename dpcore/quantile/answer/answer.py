@@ -22,7 +22,7 @@ def build_answer(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> Answer:
-    """Return how much one user's rows may weigh in private quantiles, and how close the answers come.
+    """Find how much one user's rows may weigh in private quantiles, and how close the answers come.
 
     Args:
         data: With values.

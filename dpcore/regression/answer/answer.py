@@ -15,7 +15,7 @@ from dpcore.regression.parameters import ASSUMPTIONS, RegressionParameters
 def build_answer(
     data: Dataset | None, parameters: RegressionParameters, found: RegressionFound | None = None
 ) -> Answer:
-    """Return how much each row should weigh in a linear regression of private labels on public features.
+    """Find how much each row should weigh in a linear regression of private labels on public features.
 
     Args:
         data: Labels, features and owners, as `dpcore.regression.design_matrix.build` makes them of a table; None where

@@ -17,7 +17,7 @@ from dpcore.total.parameters import ASSUMPTIONS, ASSUMPTIONS_ON_RELEASE, SIGNED_
 def build_answer(
     data: Dataset, parameters: TotalParameters, found: TotalFound | SignedFound | None = None
 ) -> Answer:
-    """Return the best bound on what one user adds to a sum or a count; where totals have both signs, a range.
+    """Find the best bound on what one user adds to a sum or a count; where totals have both signs, a range.
 
     Args:
         data: How many rows users have; where a column is added up, its total per user.

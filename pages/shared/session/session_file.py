@@ -500,9 +500,7 @@ def _accepted(question: Question, values: Mapping[str, Any], empty: Collection[s
     _, bad, _ = read_good_fields(question.parameters, silent | texts, stand_ins)
     choices: list[dict[str, Any]] = [{}]
     choices += [
-        {name: option}
-        for name, declared in question.fields.items()
-        for option in (declared.options or ())
+        {name: option} for name, declared in question.fields.items() for option in (declared.options or ())
     ]
     # Nothing is compared with what is empty, nor with an end of a range that nobody entered.
     base = {name: value if name == "epsilon" else math.nan for name, value in stand_ins.items()}

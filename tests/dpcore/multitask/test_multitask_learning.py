@@ -18,7 +18,7 @@ from dpcore.multitask.descent import (
     compute_strongly_convex_rates,
     fit_descent,
 )
-from dpcore.multitask.examples import Examples, EvaluationExamples, clip_rows
+from dpcore.multitask.examples import EvaluationExamples, Examples, clip_rows
 from dpcore.multitask.problem import TaskProblem
 from dpcore.multitask.ridge import RidgeSettings, compute_weighted_sums, fit_ridge, perturb, solve_sums
 

@@ -292,7 +292,10 @@ def test_a_sum_of_a_column_takes_the_file_as_it_is_also_where_totals_are_counted
         for library in Library:
             assert "A row is here" not in program("total_card", library)
         names: dict[str, Any] = {}
-        exec(compile(program("total_card", Library.PYTHON), "program", "exec"), names)
+        text = program("total_card", Library.PYTHON)
+        # Between semicolons the person writes the mark.
+        assert text.count('DECIMAL = ""\n') == 1
+        exec(compile(text.replace('DECIMAL = ""\n', 'DECIMAL = ","\n'), "program", "exec"), names)
         clamped = sum(min(total, names["HIGH"]) for total in per_user)
         # Laplace noise of scale HIGH / epsilon stays within 20.8 of them with probability 1 - 1e-9.
         assert abs(names["total"] - clamped) <= 20.8 * names["HIGH"] / names["EPSILON"]
