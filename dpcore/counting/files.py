@@ -360,6 +360,10 @@ def _width(head: bytes) -> int:
     return 2 if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in head[:64] else 1
 
 
+_GROUP_BYTES = 1_000_000
+"""Bytes of a group of rows in a Parquet file that need no rows: headers of pages and dictionaries."""
+
+
 def _parquet(path: File, name: str, small_cells: int) -> tuple[Part, Table]:
     """Return a Parquet file and its first rows; all rows where they are few."""
     import duckdb
@@ -373,6 +377,7 @@ def _parquet(path: File, name: str, small_cells: int) -> tuple[Part, Table]:
         with path.open("rb") as opened, pq.ParquetFile(opened) as file:
             columns = tuple(str(field.name) for field in file.schema_arrow)
             rows = file.metadata.num_rows
+            groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
             times = arrow_times(file.schema_arrow)
             # DuckDB reads these as floating-point numbers.
             wide = [field for field in file.schema_arrow if pa.types.is_decimal256(field.type)]
@@ -382,6 +387,10 @@ def _parquet(path: File, name: str, small_cells: int) -> tuple[Part, Table]:
     if not columns:
         raise refuse("the Parquet file has no columns", remedy="Choose another file")
     refuse_many_columns(len(columns))
+    # A kilobyte can hold hundreds of megabytes of one cell; lines of text are held to the same size.
+    if any(group.total_byte_size > MAX_LINE_BYTES * group.num_rows + _GROUP_BYTES for group in groups):
+        what = f"rows of the Parquet file have more than {MAX_LINE_BYTES:,} bytes"
+        raise refuse(what, remedy="Leave out columns of long texts or pictures")
     complete = rows * len(columns) <= small_cells
     with nullcontext(None) if isinstance(path, Held) else closing(Workspace()) as workspace:
         safe = path if workspace is None else safe_path(path, workspace)

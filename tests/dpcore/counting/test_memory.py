@@ -7,12 +7,14 @@ import tracemalloc
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dpcore import counting
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
-from dpcore.counting import reduce_files, small, text
+from dpcore.counting import files, reduce_files, small, text
 from dpcore.data.column_roles import Roles, TableKind
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -166,3 +168,18 @@ def test_values_and_pairs_take_little_more_than_they_hold(parquet) -> None:
     np.testing.assert_array_equal(np.sort(data.pairs.sums), np.sort(np.bincount(which, values)))
     assert data.pairs.value_range == (0.0, 8.0)
     assert peak < 1.5 * held, (peak, held)
+
+
+def test_a_huge_cell_of_a_small_parquet_file_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    parquet_file, text = tmp_path / "huge.parquet", pa.array(["x" * 40_000_000, "1"])
+    pq.write_table(pa.table({"user": ["a", "b"], "value": text}), parquet_file, compression="zstd")
+    assert parquet_file.stat().st_size < 100_000
+    monkeypatch.setattr(files, "Duck", None)  # What reads the cells is not reached.
+    with pytest.raises(InvalidInput, match="more than 120,000 bytes"):
+        counting.open_files([parquet_file])
+
+
+def test_long_cells_below_the_limit_are_read(tmp_path):
+    parquet_file = tmp_path / "long.parquet"
+    pq.write_table(pa.table({"user": ["a", "b"], "value": ["x" * 100_000, "1"]}), parquet_file)
+    assert counting.open_files([parquet_file]).columns == ("user", "value")
