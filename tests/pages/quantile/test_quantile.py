@@ -170,8 +170,8 @@ def test_good_enough_is_where_all_bounds_tried_cost_little():
 
 
 def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_their_average():
-    # One subsample, picked with the cap that is luckiest on it, says 1.07 %: below smooth weights, at 1.28 %.
-    one = QuantileProblem(SHOP.values, 0.5, 1.0, BASE, subsamples=1)
+    # One subsample, picked with the cap that is luckiest on it, can say 1.13 %: below smooth weights, at 1.28 %.
+    one = QuantileProblem(SHOP.values, 0.5, 1.0, BASE, subsample=29, subsamples=1)
     found = asked(weighting=Weighting.CAP)
     smooth, best = found.solution.choices.smooth, found.solution.choices.cap
     assert optimal_bound.best_bound(one, WeightKind.CAP).rank_error < 0.9 * smooth.rank_error
