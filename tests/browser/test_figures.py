@@ -297,7 +297,7 @@ def test_a_script_that_does_not_arrive_leaves_a_sentence_and_figures_come_withou
 ) -> None:
     expected_problems.append("Failed to load resource")
     page.route("**/assets/plotly-*", lambda route: route.abort())
-    # Nothing takes this back while the window stands: this test is the last of those that listen to the socket.
+    # Playwright has no way to take this back, so this test closes the page at its end.
     page.route_web_socket(f"**{AHEAD}", lambda socket: socket.close())
     ahead = heard_ahead(page)
     # Of few and short sizes the axis is short: there Plotly has written errors to the console.
@@ -317,3 +317,4 @@ def test_a_script_that_does_not_arrive_leaves_a_sentence_and_figures_come_withou
     step(page, plot, "ArrowRight")
     assert not ahead
     number_and_figure_agree(page)
+    page.close()
