@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from dpcore.answer import Axis, Scale, Style
+from dpcore.answer import Axis, Style, share_axis
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.labelled import LabelledRecords, split_records
@@ -157,7 +157,7 @@ class AccuracyStudy:
 
 
 OWNERS_LINE = "joint_owner"
-ACCURACY = Axis("test accuracy", "", (0.0, 1.0), Scale.PERCENT, number_format=".1%")
+ACCURACY = share_axis("test accuracy", (0.0, 1.0), number_format=".1%")
 
 
 def _label_ticks(values: tuple[float, ...]) -> tuple[tuple[float, str], ...]:

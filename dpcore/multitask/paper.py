@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.answer import Axis, Scale, Style
+from dpcore.answer import Axis, Style, linear_axis
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.multitask import experiment
 from dpcore.multitask.experiment import Algorithm, Experiment
@@ -26,7 +26,7 @@ def _run_figure_6(exponent: float, seed: int) -> dict[str, float]:
     }
 
 
-EXPONENT = Axis("exponent μ", "", (-0.03, 1.03), Scale.LINEAR)
+EXPONENT = linear_axis("exponent μ", (-0.03, 1.03))
 
 FIGURES = (
     PaperFigure(

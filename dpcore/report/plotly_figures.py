@@ -85,15 +85,13 @@ def _draw_items(plot: Plot) -> charts.Sketch:
     height = plot.height or default_height
     fig = charts.Sketch(_build_axis(plot.x), _build_axis(plot.y), height)
     shared_entries: dict[str, dict[str, Any]] = {}
-    # Several items read the same grid, and finding it takes longer than drawing them.
-    grid = functools.cache(lambda x, y: regions.Grid.from_columns(plot.all_columns[x], plot.all_columns[y]))
     for item in plot.items:
         if shared_entries and not getattr(item, "legend", ""):
             _add_shared_entries(fig, shared_entries)
         match item:
             case Curve():
                 if item.is_shaded:
-                    _add_shading(fig, plot, item)
+                    _add_shading(fig, item)
                 fig.add_trace(_build_curve(plot, item))
                 if item.legend:
                     dash = {"dash": item.dash} if item.dash else {}
@@ -103,28 +101,21 @@ def _draw_items(plot: Plot) -> charts.Sketch:
                     }
             case Points():
                 fig.add_trace(_build_points(plot, item))
-                if item.legend:
-                    shared_entries[item.legend] = {
-                        "mode": "markers",
-                        "marker": {"color": charts.NEUTRAL, "size": item.size},
-                    }
             case Bars():
                 fig.add_trace(_build_bars(plot, item))
                 fig.layout |= {"bargap": item.gap, "barmode": "overlay" if item.is_overlaid else "group"}
             case Cells():
-                for trace in _build_cells(plot, item, grid(item.x, item.y)):
+                for trace in _build_cells(plot, item):
                     fig.add_trace(trace)
             case Shares():
                 fig.add_trace(_build_shares(plot, item))
             case Regions():
-                _add_regions(fig, plot, item, grid(item.x, item.y))
+                _add_regions(fig, plot, item)
             case Hatching():
-                regions.add_hatching(
-                    fig, grid(item.x, item.y), plot.all_columns[item.column], item.name, item.pattern
-                )
+                regions.add_hatching(fig, item)
             case Border():
                 line = {"color": LINE_STYLES[item.style]["color"], "dash": item.dash, "width": 2.5}
-                regions.add_border(fig, grid(item.x, item.y), plot.all_columns[item.column], item.name, line)
+                regions.add_border(fig, item, line)
             case Mark():
                 hover_text = write_hover(plot, item.name) + (
                     f"<br>{item.hover_text}" if item.hover_text else ""
@@ -226,9 +217,6 @@ def _write_coordinate(axis: Axis, coordinate: str) -> str:
 
 
 def _build_axis(axis: Axis) -> dict[str, object]:
-    if not axis.shows_ticks:
-        hidden_options = {"showticklabels": False, "showgrid": False}
-        return {"title": {"text": axis.heading}, "range": list(axis.limits), **hidden_options}
     if axis.scale is Scale.NAMES:
         return {"title": {"text": axis.heading}, "type": "category", "tickangle": 0, "tickfont": {"size": 11}}
     if axis.scale is Scale.LOG:
@@ -254,17 +242,9 @@ def _build_curve(plot: Plot, curve: Curve) -> dict[str, Any]:
         line["dash"] = curve.dash
     if curve.width is not None:
         line["width"] = curve.width
-    if curve.is_step:
-        line["shape"] = "hv"
-    if curve.is_backward_step:
-        line["shape"] = "vh"
-    if curve.is_binned:
-        line["shape"] = "hvh"
-    rows = _select_rows(plot, curve)
-    x_values, y_values = (
-        np.asarray(plot.all_columns[curve.x])[rows],
-        _read_y_column(plot, curve.y)[rows] * curve.factor,
-    )
+    if curve.steps:
+        line["shape"] = curve.steps
+    y_values = _read_heights(plot, curve)
     options: dict[str, Any] = {"showlegend": False} if curve.legend or curve.is_unnamed else {}
     if curve.legend:
         options["legendgroup"] = curve.legend
@@ -273,24 +253,23 @@ def _build_curve(plot: Plot, curve: Curve) -> dict[str, Any]:
     if curve.opacity < 1.0:
         options["opacity"] = curve.opacity
     hover_text = write_hover(plot, curve.name)
-    if curve.hover_column is not None:
-        hover_text += f"<br>{curve.hover_column[0]}: %{{customdata:.3g}}"
-        options["customdata"] = np.asarray(plot.all_columns[curve.hover_column[1]])[rows]
+    if curve.hover is not None:
+        hover_text += f"<br>{curve.hover[0]}: %{{customdata:.3g}}"
+        options["customdata"] = np.asarray(curve.hover[1])
     if curve.is_shaded:
         options["legendgroup"] = curve.name
     else:
-        options |= _build_error_bars(plot, curve, y_values, "y")
+        options |= _build_error_bars(curve, y_values, "y")
+    x_values = np.asarray(curve.x)
     return charts.build_curve(
         curve.name, x_values, y_values, line, hover_text, symbol=curve.symbol, **options
     )
 
 
-def _add_shading(fig: charts.Sketch, plot: Plot, curve: Curve) -> None:
+def _add_shading(fig: charts.Sketch, curve: Curve) -> None:
     """Fill between an item's ends; a missing end is replaced by the curve itself."""
-    rows = _select_rows(plot, curve)
     x_values, y_values, low, high = (
-        np.asarray(plot.all_columns[name], dtype=np.float64)[rows]
-        for name in (curve.x, curve.y, curve.low, curve.high)
+        np.asarray(values, dtype=np.float64) for values in (curve.x, curve.y, curve.low, curve.high)
     )
     low, high = (np.where(np.isnan(end), y_values, end) for end in (low, high))
     color = _make_transparent(LINE_STYLES[curve.color_style or curve.style]["color"], 0.16)
@@ -304,78 +283,62 @@ def _make_transparent(color: str, opacity: float) -> str:
 
 
 def _build_error_bars(
-    plot: Plot, item: Curve | Points | Bars, centers: npt.NDArray[Any], axis_letter: str
+    item: Curve | Points | Bars, centers: npt.NDArray[Any], axis_letter: str
 ) -> dict[str, Any]:
     """Build the error bars of an item, as Plotly has them; empty if it has none."""
-    if not (item.low and item.high):
+    if item.low is None or item.high is None:
         return {}
-    low, high = (
-        np.asarray(plot.all_columns[name], dtype=np.float64)[_select_rows(plot, item)]
-        for name in (item.low, item.high)
-    )
+    low, high = (np.asarray(ends, dtype=np.float64) for ends in (item.low, item.high))
     # Each has its own colour: Streamlit's theme draws all others in one.
     color = charts.NEUTRAL if isinstance(item, Bars) else LINE_STYLES[item.style]["color"]
     return {f"error_{axis_letter}": charts.build_error_bars(high - centers, centers - low, color=color)}
 
 
 def _build_bars(plot: Plot, bars: Bars) -> dict[str, Any]:
-    rows, is_horizontal = _select_rows(plot, bars), plot.y.scale is Scale.NAMES
-    names, values = (
-        np.asarray(plot.all_columns[name])[rows]
-        for name in ((bars.y, bars.x) if is_horizontal else (bars.x, bars.y))
-    )
-    extra_columns = [np.asarray(plot.all_columns[column])[rows] for _, column in bars.hover_columns]
+    is_horizontal = plot.y.scale is Scale.NAMES
+    names, values = map(np.asarray, (bars.y, bars.x) if is_horizontal else (bars.x, bars.y))
     axis_letter, axis = ("x", plot.x) if is_horizontal else ("y", plot.y)
     # For a bar that does not begin at 0, Plotly says how long it is.
     hover_text = write_hover(plot, bars.name).replace(
         f"%{{{axis_letter}:{axis.number_format}}}", f"%{{customdata[0]:{axis.number_format}}}"
     )
     hover_text += "".join(
-        f"<br>{label}: %{{customdata[{position}]:.3~g}}"
-        for position, (label, _) in enumerate(bars.hover_columns, 1)
+        f"<br>{label}: %{{customdata[{position}]:.3~g}}" for position, (label, _) in enumerate(bars.hover, 1)
     )
     return dict(
         type="bar",
         **{axis_letter: values - bars.base, "y" if is_horizontal else "x": names},
-        **_build_error_bars(plot, bars, values, axis_letter),
+        **_build_error_bars(bars, values, axis_letter),
         orientation="h" if is_horizontal else "v",
         base=bars.base,
         name=bars.name,
-        customdata=np.column_stack((values, *extra_columns)),
+        customdata=np.column_stack([values, *(np.asarray(numbers) for _, numbers in bars.hover)]),
         marker={"color": LINE_STYLES[bars.style]["color"], "opacity": bars.opacity},
         showlegend=not bars.is_unnamed,
         hovertemplate=f"{hover_text}<extra></extra>",
     )
 
 
-def _select_rows(plot: Plot, item: Curve | Points | Bars) -> npt.NDArray[np.bool_] | slice:
-    """Select the rows of the columns that belong to an item."""
-    return (
-        slice(None) if item.filter is None else np.asarray(plot.all_columns[item.filter[0]]) == item.filter[1]
-    )
-
-
-def _read_y_column(plot: Plot, name: str) -> npt.NDArray[np.float64]:
-    """Read a column of the vertical axis, with gaps where a log scale has no place for it: at 0 and at infinity."""
-    values = np.asarray(plot.all_columns[name], dtype=np.float64)
+def _read_heights(plot: Plot, item: Curve | Points) -> npt.NDArray[np.float64]:
+    """Return an item's heights, with gaps where a log scale has no place for them: at 0 and at infinity."""
+    values = np.asarray(item.y, dtype=np.float64)
     if plot.y.scale is not Scale.LOG:
         return values
     return np.where(np.isfinite(values) & (values > 0.0), values, np.nan)
 
 
-def _add_regions(fig: charts.Drawing, plot: Plot, item: Regions, grid: regions.Grid) -> None:
-    label, column = item.hover_column
+def _add_regions(fig: charts.Drawing, plot: Plot, item: Regions) -> None:
+    label, _ = item.hover
     hover_text = f"{write_hover(plot, '').removeprefix('<br>')}<br>{label}: %{{customdata:.3~g}}"
     region_styles = [(name, LINE_STYLES[style]["color"]) for name, style in item.region_styles]
-    hatched_columns = [plot.all_columns[item.column] for item in plot.items if isinstance(item, Hatching)]
-    values = plot.all_columns[item.column], plot.all_columns[column]
-    regions.add_regions(fig, grid, values, region_styles, hover_text, hatched_columns)
+    hatchings = [item.values for item in plot.items if isinstance(item, Hatching)]
+    regions.add_regions(fig, item, region_styles, hover_text, hatchings)
 
 
-def _build_cells(plot: Plot, cells: Cells, grid: regions.Grid) -> list[go.Heatmap | go.Contour]:
+def _build_cells(plot: Plot, cells: Cells) -> list[go.Heatmap | go.Contour]:
     """Build the cells, and the line around those near the least; ratios are drawn on a log scale, the lightest is 1."""
-    x, y, values = grid.x, grid.y, grid.to_matrix(plot.all_columns[cells.column])
-    ratios, max_tick = values / max(cells.smallest_value, np.finfo(np.float64).tiny), cells.ticks[-1]
+    x, y = (np.asarray(values, dtype=np.float64) for values in (cells.x, cells.y))
+    ratios, max_tick = cells.values / max(cells.smallest_value, np.finfo(np.float64).tiny), cells.ticks[-1]
     scale = {
         "title": {"text": cells.scale, "side": "right"},
         "tickvals": np.log10(cells.ticks),
@@ -389,7 +352,7 @@ def _build_cells(plot: Plot, cells: Cells, grid: regions.Grid) -> list[go.Heatma
             x=x,
             y=y,
             z=np.log10(np.clip(ratios, 1.0, max_tick)),
-            customdata=values,
+            customdata=cells.values,
             # Readable without colours: it goes from light to dark.
             colorscale="Cividis_r",
             zmin=0.0,
@@ -412,9 +375,9 @@ def _build_shares(plot: Plot, item: Shares) -> dict[str, Any]:
     color = LINE_STYLES[item.style]["color"]
     return {
         "type": "heatmap",
-        "x": plot.all_columns[item.x],
-        "y": np.arange(len(item.columns)),
-        "z": np.array([plot.all_columns[name] for name in item.columns], dtype=np.float64),
+        "x": item.x,
+        "y": np.arange(len(item.rows)),
+        "z": np.array([np.asarray(row) for row in item.rows], dtype=np.float64),
         "zmin": 0.0,
         "zmax": 1.0,
         # From next to nothing, so that it lies well on a light and on a dark page.
@@ -425,12 +388,9 @@ def _build_shares(plot: Plot, item: Shares) -> dict[str, Any]:
 
 
 def _build_points(plot: Plot, points: Points) -> dict[str, Any]:
-    rows = _select_rows(plot, points)
-    y_values = _read_y_column(plot, points.y)[rows]
-    trace_options: dict[str, Any] = {"showlegend": False} if points.legend or points.is_unnamed else {}
-    if points.legend:
-        trace_options["legendgroup"] = points.legend
-    trace_options |= _build_error_bars(plot, points, y_values, "y")
+    y_values = _read_heights(plot, points)
+    trace_options: dict[str, Any] = {"showlegend": False} if points.is_unnamed else {}
+    trace_options |= _build_error_bars(points, y_values, "y")
     marker = {
         "color": LINE_STYLES[points.style]["color"],
         "size": points.size,
@@ -438,11 +398,5 @@ def _build_points(plot: Plot, points: Points) -> dict[str, Any]:
     }
     if points.opacity < 1.0:
         marker["opacity"] = points.opacity
-    x_values, hover_text = np.asarray(plot.all_columns[points.x])[rows], write_hover(plot, points.name)
-    if points.nudge != 1.0:
-        hover_text, trace_options["customdata"] = hover_text.replace("%{x:", "%{customdata:"), x_values
-        x_values = x_values * points.nudge
-    if points.hover_column:
-        hover_text = f"{points.name}<br>{points.hover_column}: %{{customdata:,}}"
-        trace_options["customdata"] = np.asarray(plot.all_columns[points.hover_column])[rows]
+    x_values, hover_text = np.asarray(points.x), write_hover(plot, points.name)
     return charts.build_points(points.name, x_values, y_values, marker, hover_text, **trace_options)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.multitask.answer import MultitaskSolution, details, tab_words
+from dpcore.multitask.answer import MultitaskSolution, tab_words
+from dpcore.multitask.answer import plots as core_plots
 from pages.multitask import cached, inputs
 from pages.shared.card import cards, number_elements
 from pages.shared.screen import plots
@@ -37,6 +38,6 @@ def show_counts(of: MultitaskSolution) -> None:
             number_elements.single("Slack s", wording.counted(counts.slack, "user"), uncounted)
         st.markdown(tab_words.describe_counts(of.comparison, found))
     with right:
-        plots.draw(details.plot_counts(of.tasks, counts))
+        plots.draw(core_plots.plot_counts(of.tasks, counts))
     st.badge("simulation: not a release", color="violet", icon=":material/casino:")
     cards.label(of.tasks.disclosure)

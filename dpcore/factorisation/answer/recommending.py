@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Curve, Item, Plot, Scale, Style
+from dpcore.answer import Plot, Style, linear_axis
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.factorisation.answer.found import MIN_SEEDS
+from dpcore.factorisation.answer.plots import build_epsilon_axis, build_model_curve
 from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitResult, Recommender
 from dpcore.factorisation.measures import RECALL_SIZE
 
@@ -30,35 +31,23 @@ BASELINE, FACTORISATION = Recommender.PRIVATE_POPULAR, Recommender.ADAPTIVE
 def plot_recall(result: ImplicitResult, disclosure: Provenance) -> Plot:
     """Plot recall over epsilon, private models with intervals, and models without privacy as levels."""
     epsilons = np.array(result.study.epsilons)
-    limits = float(epsilons.min()) / 1.5, float(epsilons.max()) * 1.5
     columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
-    guides: dict[str, npt.ArrayLike] = {"across": list(limits)}
-    items: list[Item] = []
+    curves = []
     for model in RECOMMENDERS:
-        summary_over_seeds = result.summarise(model)
-        mean, half_width = summary_over_seeds.mean[:, 0], np.nan_to_num(summary_over_seeds.half_width[:, 0])
-        name = model.name.lower()
-        if not np.isfinite(mean).any():
-            continue
-        columns |= {f"recall_{name}": mean, f"half_interval_{name}": summary_over_seeds.half_width[:, 0]}
-        if model.is_private:
-            guides |= {f"low_{name}": mean - half_width, f"high_{name}": mean + half_width}
-            interval: dict[str, Any] = {"low": f"low_{name}", "high": f"high_{name}"}
-            items.append(Curve(model.value, "epsilon", f"recall_{name}", **MODEL_STYLES[model], **interval))
-        else:
-            guides[f"level_{name}"] = [float(mean[0])] * 2
-            items.append(Curve(model.value, "across", f"level_{name}", **MODEL_STYLES[model]))
-    ticks = tuple((float(epsilon), wording.entered(float(epsilon))) for epsilon in epsilons)
+        summary, name = result.summarise(model), model.name.lower()
+        mean, half_width = summary.mean[:, 0], summary.half_width[:, 0]
+        if np.isfinite(mean).any():
+            columns |= {f"recall_{name}": mean, f"half_interval_{name}": half_width}
+            curves.append(build_model_curve(model, epsilons, mean, half_width, **MODEL_STYLES[model]))
     return Plot(
         "factorisation-recall",
         f"Recall at {RECALL_SIZE} over ε",
         write_sentence(result, float(epsilons[-1])).replace("**", ""),
-        Axis("privacy budget ε", "", limits, named_ticks=ticks),
-        Axis(f"recall at {RECALL_SIZE}", scale=Scale.LINEAR, number_format=".3f"),
-        columns,
-        tuple(items),
+        build_epsilon_axis(epsilons),
+        linear_axis(f"recall at {RECALL_SIZE}", number_format=".3f"),
+        curves,
         disclosure,
-        guides=guides,
+        columns,
     )
 
 

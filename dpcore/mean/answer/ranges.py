@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcore.answer import Axis, Curve, Item, Mark, Plot, Scale, Style
 from dpcore.common import wording
@@ -18,7 +17,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean import value_range
 from dpcore.mean.answer.found import MeanFound
-from dpcore.mean.answer.plots import labelled
+from dpcore.mean.answer.plots import add_setting
 from dpcore.mean.answer.words import UNIT
 from dpcore.mean.parameters import MeanParameters
 from dpcore.mean.value_range import RangeChoice, RangeParts, ValueRangeProblem, Weighted
@@ -118,8 +117,8 @@ def rounded(choice: RangeChoice) -> tuple[float, float]:
     return round(low, digits), round(high, digits)
 
 
-def over_upper(found: Ranges, data: Dataset) -> Plot:
-    """Return the error over U at the L in use."""
+def plot_upper(found: Ranges, data: Dataset) -> Plot:
+    """Plot the error over U at the L in use."""
     least = max(found.lower, float(np.median(found.of.problem.values.values)))
     most = max(float(found.of.problem.values.values.max()), found.upper)
     most = max(most, found.lower + 1e-9 * max(abs(found.lower), 1.0))
@@ -130,14 +129,11 @@ def over_upper(found: Ranges, data: Dataset) -> Plot:
         if found.upper_only is not None and usable(found.of.problem, found.upper_only)
         else None
     )
-    marks = [] if best is None else [("Best U", best.upper, best.error, Style.TOTAL, "diamond")]
-    return _curve(
-        "mean-range-upper", "Error over U", "U", "upper", ends, parts, found, data, found.upper, marks, best
-    )
+    return _plot("upper", ends, parts, found, data, best)
 
 
-def over_lower(found: Ranges, data: Dataset) -> Plot:
-    """Return the error over L at the U in use."""
+def plot_lower(found: Ranges, data: Dataset) -> Plot:
+    """Plot the error over L at the U in use."""
     of = found.of.problem.values.values
     # The same seen from above: distances from U.
     most = max(found.upper - min(float(of.min()), found.lower), 1e-9 * max(abs(found.upper), 1.0))
@@ -145,9 +141,7 @@ def over_lower(found: Ranges, data: Dataset) -> Plot:
     ends = _ends(-found.upper, -found.upper + least, -found.upper + most, -found.lower, None)
     ends = 0.0 - ends[::-1]  # No −0.
     parts = found.of.parts(ends, found.upper)
-    return _curve(
-        "mean-range-lower", "Error over L", "L", "lower", ends, parts, found, data, found.lower, [], None
-    )
+    return _plot("lower", ends, parts, found, data, None)
 
 
 def _ends(fixed: float, least: float, most: float, now: float, best: RangeChoice | None) -> FloatArray:
@@ -159,21 +153,13 @@ def _ends(fixed: float, least: float, most: float, now: float, best: RangeChoice
     return np.unique(ends[ends > fixed])
 
 
-def _curve(
-    key: str,
-    title: str,
-    end: str,
-    column: str,
-    ends: FloatArray,
-    parts: RangeParts,
-    found: Ranges,
-    data: Dataset,
-    now: float,
-    marks: list[tuple[str, float, float, Style, str]],
-    best: RangeChoice | None,
+def _plot(
+    side: str, ends: FloatArray, parts: RangeParts, found: Ranges, data: Dataset, best: RangeChoice | None
 ) -> Plot:
-    columns: dict[str, npt.ArrayLike] = {
-        column: ends,
+    """Plot the error over one end of the range; ``side`` is upper or lower."""
+    end, other, now = ("U", "L", found.upper) if side == "upper" else ("L", "U", found.lower)
+    columns = {
+        side: ends,
         "error": parts.error,
         "clamping": parts.clamping,
         "bounding": parts.bounding,
@@ -181,16 +167,15 @@ def _curve(
     }
     error = float(found.now.error)
     items: list[Item] = [
-        Curve("Together", column, "error", Style.TOTAL),
-        Curve("Clamping", column, "clamping", Style.BIAS),
-        Curve("Bounding", column, "bounding", Style.SAMPLING),
-        Curve("Noise", column, "noise", Style.PRIVACY),
+        Curve("Together", ends, parts.error, Style.TOTAL),
+        Curve("Clamping", ends, parts.clamping, Style.BIAS),
+        Curve("Bounding", ends, parts.bounding, Style.SAMPLING),
+        Curve("Noise", ends, parts.noise, Style.PRIVACY),
         Mark(f"{end} in use", now, error, Style.ENTERED, "square"),
-        *(Mark(*mark) for mark in marks),
     ]
-    other = "L" if end == "U" else "U"
     said = f"The error over {end}, with {other} as entered and the bound of the best smooth weights."
     if best is not None:
+        items.append(Mark("Best U", best.upper, best.error, Style.TOTAL))
         said = (
             f"With L as entered the error is least at U = {wording.number(best.upper)}, {wording.number(best.error)}; "
             f"in use it is {wording.number(error)}. {best.certificate.sentence}"
@@ -198,14 +183,14 @@ def _curve(
     most = 1.5 * max(float(parts.error.max()), error)
     scale = Scale.LOG if ends[0] > 0.0 and ends[-1] > 20.0 * ends[0] else Scale.LINEAR
     return Plot(
-        key,
-        title,
+        f"mean-range-{side}",
+        f"Error over {end}",
         f"{said} {SEPARATE}",
         Axis(end, UNIT, _limits(ends), scale, number_format=",.3~g"),
         Axis("error without cancelling", UNIT, (most / 1e4, most)),
-        labelled(columns, found.private_counts),
-        tuple(items),
+        items,
         data.provenance,
+        add_setting(columns, found.private_counts),
     )
 
 

@@ -51,8 +51,8 @@ def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Ans
         parameters=parameters,
         solution=of,
         plots={
-            "total-error": lambda: plots.errors(of, data, parameters.own_bound),
-            "total-measures": lambda: plots.measures(of, data),
+            "total-error": lambda: plots.plot_errors(of, data, parameters.own_bound),
+            "total-measures": lambda: plots.plot_measures(of, data),
             "total-strategies": lambda: strategies.plot(
                 strategies.curves(of.problem, parameters.own_share), data, parameters.epsilon
             ),
@@ -99,7 +99,7 @@ def _signed(data: Dataset, parameters: TotalParameters, of: SignedFound) -> Answ
         code=code.of_signed(of, data, parameters),
         parameters=parameters,
         solution=of,
-        plots={"total-signed": lambda: plots.signed(of, data, parameters)},
+        plots={"total-signed": lambda: plots.plot_signed(of, data, parameters)},
         make_methods=lambda: methods.signed_methods(of, data, parameters),
         choice=lambda: files.signed_choice_json(data, parameters, of.held, of.clipped, of.entered),
         setting=_setting(parameters, of.unit.column),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +18,11 @@ from dpcore.total import strategies as total_strategies
 from dpcore.total.strategies import BEST, MEDIAN, NINETY_FIVE, Strategy, StrategyCurves, StrategyPoints
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up")
-LINES = (
-    Curve("", "epsilon", "", Style.TOTAL),
-    Curve("", "epsilon", "", Style.SAMPLING, width=2.0),
-    Curve("", "epsilon", "", Style.SMOOTH, dash="dash", width=2.0),
-    Curve("", "epsilon", "", Style.PRIVACY, dash="dashdot", width=2.0),
+LINES: tuple[dict[str, Any], ...] = (
+    {"style": Style.TOTAL},
+    {"style": Style.SAMPLING, "width": 2.0},
+    {"style": Style.SMOOTH, "dash": "dash", "width": 2.0},
+    {"style": Style.PRIVACY, "dash": "dashdot", "width": 2.0},
 )
 
 
@@ -66,47 +67,31 @@ def plot(of: StrategyCurves, data: Dataset, epsilon: float, points: StrategyPoin
         points: Simulated errors, drawn with twice their standard errors; None for none.
     """
     columns: dict[str, npt.ArrayLike] = {"epsilon": of.epsilons}
-    guides: dict[str, npt.ArrayLike] = {} if points is None else {"simulated at": points.epsilons}
     items: list[Item] = []
     for row, strategy in enumerate(of.strategies):
         stem, name, line = _stem(strategy, row), _name(of, row), LINES[row]
         columns[f"{stem}_bound"] = of.bounds[row]
         columns[f"{stem}_relative_error"] = of.relative_error[row]
-        items.append(
-            Curve(name, line.x, f"{stem}_relative_error", line.style, dash=line.dash, width=line.width)
-        )
+        items.append(Curve(name, of.epsilons, of.relative_error[row], **line))
         if points is not None and strategy in points.strategies:
-            middle, off = points.relative_error[row], 2.0 * points.standard_error[row]
-            at, low, high = (f"{stem} {what}" for what in ("simulated", "from", "to"))
-            guides |= {at: middle, low: middle - off, high: middle + off}
+            errors, margin = points.relative_error[row], 2.0 * points.standard_error[row]
+            ends = errors - margin, errors + margin
+            options: dict[str, Any] = {"symbol": SYMBOLS[row], "size": 7, "is_unnamed": True}
             name = f"{name}, simulated"
-            items.append(
-                Points(
-                    name,
-                    "simulated at",
-                    at,
-                    line.style,
-                    low,
-                    high,
-                    symbol=SYMBOLS[row],
-                    size=7,
-                    is_unnamed=True,
-                )
-            )
-    across = Axis("privacy budget ε", "", (float(of.epsilons[0]), float(of.epsilons[-1])))
-    if across.contains(epsilon):
+            items.append(Points(name, points.epsilons, errors, line["style"], *ends, **options))
+    epsilon_axis = Axis("privacy budget ε", "", (float(of.epsilons[0]), float(of.epsilons[-1])))
+    if epsilon_axis.contains(epsilon):
         items.append(Level("Your ε", epsilon, is_vertical=True))
     near = [f"{of.strategies[row].name} {_where(of, row)}" for row in range(1, len(of.strategies))]
     return Plot(
         "total-strategies",
         "Relative error against ε for four ways to choose a bound",
         f"Within 10 % of the best bound's error: {'; '.join(near)}.",
-        across,
+        epsilon_axis,
         Axis("relative error of the release", "1 = 100 %", (float(of.relative_error[0].min()) / 2.0, 10.0)),
-        columns,
-        tuple(items),
+        items,
         data.provenance,
-        guides,
+        columns,
         height=460,
     )
 
