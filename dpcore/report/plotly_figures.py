@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import functools
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from dpcore.answer.plot import (
 )
 from dpcore.common.privacy import Disclosure
 from dpcore.report import charts, regions
+from dpcore.report.charts import LINE_STYLES as LINE_STYLES
 
 HEIGHT = 380
 """Height in pixels of a figure that is not the main one."""
@@ -39,16 +39,6 @@ HANDLE_HEIGHT = 400
 """Height in pixels of a main figure with a handle: it is seen whole with what stands below it while it moves."""
 TYPED_ARRAY_NAMES = {np.dtype(name): name for name in ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8")}
 """Each NumPy type with its name in Plotly's script."""
-LINE_STYLES: dict[Style, Mapping[str, Any]] = {
-    Style.CAP: charts.CAP,
-    Style.SMOOTH: charts.SMOOTH,
-    Style.SAMPLING: charts.SAMPLING,
-    Style.PRIVACY: charts.PRIVACY,
-    Style.BIAS: charts.BIAS,
-    Style.ENTERED: charts.OWN_LINE,
-    Style.CUSTOMARY: charts.USUAL_LINE,
-    Style.TOTAL: charts.TOTAL,
-}
 
 
 def draw(plot: Plot) -> go.Figure:
@@ -117,22 +107,16 @@ def _draw_items(plot: Plot) -> charts.Sketch:
                 line = {"color": LINE_STYLES[item.style]["color"], "dash": item.dash, "width": 2.5}
                 regions.add_border(fig, item, line)
             case Mark():
-                hover_text = write_hover(plot, item.name) + (
-                    f"<br>{item.hover_text}" if item.hover_text else ""
-                )
-                point = charts.build_marker(
-                    item.name, item.x, item.y, LINE_STYLES[item.style], item.symbol, hover_text
-                )
-                fig.add_trace(point | {"showlegend": False} if item.is_unnamed else point)
+                fig.add_trace(_build_mark(plot, item))
             case Band():
                 charts.add_band(fig, item.low, item.high, item.name)
             case Level(is_vertical=True):
                 line = {"color": LINE_STYLES[item.style]["color"], "dash": item.dash, "width": 1.5}
                 hover_text = f"{item.name}<br>{plot.x.label}: %{{x:{plot.x.number_format}}}"
                 group_options = {"showlegend": False, "legendgroup": item.legend} if item.legend else {}
-                charts.add_curve(
-                    fig, item.name, [item.value, item.value], plot.y.limits, line, hover_text, **group_options
-                )
+                options = {"line": line, "opacity": 1.0, "mode": "lines", **group_options}
+                ends = [item.value, item.value]
+                fig.add_trace(charts.build_trace(item.name, ends, plot.y.limits, hover_text, **options))
                 if item.legend:
                     shared_entries[item.legend] = {"mode": "lines", "line": {**line, "color": charts.NEUTRAL}}
             case Level():
@@ -245,13 +229,13 @@ def _build_curve(plot: Plot, curve: Curve) -> dict[str, Any]:
     if curve.steps:
         line["shape"] = curve.steps
     y_values = _read_heights(plot, curve)
-    options: dict[str, Any] = {"showlegend": False} if curve.legend or curve.is_unnamed else {}
+    options: dict[str, Any] = {"opacity": curve.opacity}
+    if curve.legend or curve.is_unnamed:
+        options["showlegend"] = False
     if curve.legend:
         options["legendgroup"] = curve.legend
     if curve.is_first:
         options["legendrank"] = 1
-    if curve.opacity < 1.0:
-        options["opacity"] = curve.opacity
     hover_text = write_hover(plot, curve.name)
     if curve.hover is not None:
         hover_text += f"<br>{curve.hover[0]}: %{{customdata:.3g}}"
@@ -260,9 +244,10 @@ def _build_curve(plot: Plot, curve: Curve) -> dict[str, Any]:
         options["legendgroup"] = curve.name
     else:
         options |= _build_error_bars(curve, y_values, "y")
-    x_values = np.asarray(curve.x)
-    return charts.build_curve(
-        curve.name, x_values, y_values, line, hover_text, symbol=curve.symbol, **options
+    if curve.symbol:
+        options |= {"mode": "lines+markers", "marker": {"size": 8, "symbol": curve.symbol}}
+    return charts.build_trace(
+        curve.name, np.asarray(curve.x), y_values, hover_text, **{"line": line, "mode": "lines", **options}
     )
 
 
@@ -291,7 +276,8 @@ def _build_error_bars(
     low, high = (np.asarray(ends, dtype=np.float64) for ends in (item.low, item.high))
     # Each has its own colour: Streamlit's theme draws all others in one.
     color = charts.NEUTRAL if isinstance(item, Bars) else LINE_STYLES[item.style]["color"]
-    return {f"error_{axis_letter}": charts.build_error_bars(high - centers, centers - low, color=color)}
+    lengths = {"array": high - centers, "symmetric": False, "arrayminus": centers - low}
+    return {f"error_{axis_letter}": {"type": "data", **lengths, "thickness": 1.2, "width": 4, "color": color}}
 
 
 def _build_bars(plot: Plot, bars: Bars) -> dict[str, Any]:
@@ -327,7 +313,7 @@ def _read_heights(plot: Plot, item: Curve | Points) -> npt.NDArray[np.float64]:
     return np.where(np.isfinite(values) & (values > 0.0), values, np.nan)
 
 
-def _add_regions(fig: charts.Drawing, plot: Plot, item: Regions) -> None:
+def _add_regions(fig: charts.Sketch, plot: Plot, item: Regions) -> None:
     label, _ = item.hover
     hover_text = f"{write_hover(plot, '').removeprefix('<br>')}<br>{label}: %{{customdata:.3~g}}"
     region_styles = [(name, LINE_STYLES[style]["color"]) for name, style in item.region_styles]
@@ -364,7 +350,7 @@ def _build_cells(plot: Plot, cells: Cells) -> list[go.Heatmap | go.Contour]:
     ]
     if cells.contour is not None:
         name, level = cells.contour
-        line = {"color": charts.SMOOTH["color"], "width": 2, "dash": "dash"}
+        line = {"color": LINE_STYLES[Style.SMOOTH]["color"], "width": 2, "dash": "dash"}
         contour_options = {"type": "constraint", "operation": "=", "value": level}
         trace_options = {"name": name, "showlegend": True, "hoverinfo": "skip"}
         traces.append(go.Contour(x=x, y=y, z=ratios, contours=contour_options, line=line, **trace_options))
@@ -389,14 +375,20 @@ def _build_shares(plot: Plot, item: Shares) -> dict[str, Any]:
 
 def _build_points(plot: Plot, points: Points) -> dict[str, Any]:
     y_values = _read_heights(plot, points)
-    trace_options: dict[str, Any] = {"showlegend": False} if points.is_unnamed else {}
-    trace_options |= _build_error_bars(points, y_values, "y")
-    marker = {
-        "color": LINE_STYLES[points.style]["color"],
-        "size": points.size,
-        **({"symbol": points.symbol} if points.symbol else {}),
-    }
+    options: dict[str, Any] = {"showlegend": False} if points.is_unnamed else {}
+    marker: dict[str, Any] = {"color": LINE_STYLES[points.style]["color"], "size": points.size}
+    if points.symbol:
+        marker["symbol"] = points.symbol
     if points.opacity < 1.0:
         marker["opacity"] = points.opacity
-    x_values, hover_text = np.asarray(points.x), write_hover(plot, points.name)
-    return charts.build_points(points.name, x_values, y_values, marker, hover_text, **trace_options)
+    options |= {"mode": "markers", "marker": marker, **_build_error_bars(points, y_values, "y")}
+    hover_text = write_hover(plot, points.name)
+    return charts.build_trace(points.name, np.asarray(points.x), y_values, hover_text, **options)
+
+
+def _build_mark(plot: Plot, mark: Mark) -> dict[str, Any]:
+    outline, color = {"color": "white", "width": 1.5}, LINE_STYLES[mark.style]["color"]
+    marker = {"color": color, "size": 13, "symbol": mark.symbol, "line": outline}
+    options = {"mode": "markers", "marker": marker, **({"showlegend": False} if mark.is_unnamed else {})}
+    hover_text = write_hover(plot, mark.name) + (f"<br>{mark.hover_text}" if mark.hover_text else "")
+    return charts.build_trace(mark.name, [mark.x], [mark.y], hover_text, **options)

@@ -22,7 +22,7 @@ Cell = tuple[int, int]
 
 
 def add_regions(
-    fig: charts.Drawing,
+    fig: charts.Sketch,
     item: Regions,
     region_styles: Sequence[tuple[str, str]],
     hover: str,
@@ -86,7 +86,7 @@ def add_regions(
             )
 
 
-def add_hatching(fig: charts.Drawing, item: Hatching) -> None:
+def add_hatching(fig: charts.Sketch, item: Hatching) -> None:
     """Hatch the cells where the values are not 0."""
     xs: list[float] = []
     ys: list[float] = []
@@ -120,7 +120,7 @@ def add_hatching(fig: charts.Drawing, item: Hatching) -> None:
     )
 
 
-def add_border(fig: charts.Drawing, item: Border, line: Mapping[str, Any]) -> None:
+def add_border(fig: charts.Sketch, item: Border, line: Mapping[str, Any]) -> None:
     """Draw a line where the values pass through 0."""
     if np.nanmin(item.values) >= 0.0 or np.nanmax(item.values) <= 0.0:
         return
