@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from dpcore.answer.plot import Axis, Bars, Curve, Limits, Plot, Points, Style, names_axis, share_axis
+from dpcore.answer.axes import choose_bound_limits
+from dpcore.answer.plot import Axis, Bars, Curve, Plot, Points, Style, names_axis, share_axis
 from dpcore.common import wording
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.dataset import Dataset
@@ -146,7 +147,7 @@ DISTRIBUTIONS = {"counts": plot_counts, "tail": plot_tail, "shares": plot_shares
 
 
 def _build_rows_axis(histogram: ContributionHistogram) -> Axis:
-    limits: Limits = (float(histogram.min_size), float(max(histogram.max_size, 2 * histogram.min_size)))
+    limits = choose_bound_limits(histogram)
     return Axis("rows", "per user", limits, title="Rows per user", limits_range=limits, number_format=",.3~r")
 
 

@@ -53,8 +53,8 @@ def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Ans
         plots={
             "total-error": lambda: plots.plot_errors(of, data, parameters.own_bound),
             "total-measures": lambda: plots.plot_measures(of, data),
-            "total-strategies": lambda: strategies.plot(
-                strategies.curves(of.problem, parameters.own_share), data, parameters.epsilon
+            "total-strategies": lambda: strategies.plot_strategies(
+                strategies.compute_curves(of.problem, parameters.own_share), data, parameters.epsilon
             ),
         },
         make_methods=lambda: methods.methods(of, data, parameters),
