@@ -107,7 +107,7 @@ def names_axis(name: str, title: str = "", unit: str = "") -> Axis:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """Values that stand in the file behind a figure, under a name. NumPy takes it for an array of its values."""
+    """Values that stand in the file behind a figure, under a name; NumPy reads it as an array of the values."""
 
     name: str
     values: npt.ArrayLike
@@ -119,7 +119,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """What curves, points and bars have in common.
+    """The attributes that curves, points and bars share.
 
     Attributes:
         name: Shown at the pointer and in the legend.
@@ -152,8 +152,8 @@ class Curve(Series):
         dash: A dash pattern of its own; empty for that of its style.
         width: In pixels, where that is not its style's.
         is_first: True if it begins the legend, wherever it lies.
-        steps: "hv" if it keeps the value of each point up to the next one, "vh" if it has it from the one before on,
-            "hvh" if its points are the middles of bins; empty for a straight line from point to point.
+        steps: Empty for straight lines from point to point. "hv": it keeps the value of each point up to the next one.
+            "vh": it has the value of each point from the one before on. "hvh": its points are the middles of bins.
         symbol: Shape of its points; empty for a line without.
         hover: (words, values) of one more number at the pointer.
         is_shaded: True if the area between ``low`` and ``high`` is shaded, in place of whiskers.
@@ -369,11 +369,12 @@ class Plot:
         y: The vertical one.
         items: What is drawn, from back to front.
         disclosure: Of the data behind it.
-        columns: What its file holds, by name, all of one length: those given here, then the items' columns.
+        columns: The columns of its file, by name, all of one length. Columns of the items are added at the end, each
+            name once.
         is_main: True if it is the answer's main figure, which is drawn higher.
         height: In pixels, where that of its kind does not fit.
-        lower_plot: A smaller one on the same horizontal axis, drawn beneath it; of its names the legend has those of
-            levels. What has a name of the upper one goes with that.
+        lower_plot: A smaller one on the same horizontal axis, drawn beneath it, without a file. The legend names its
+            levels only; a curve of the same name as one above is hidden with that.
         lower_share: Of the height, for that.
         note: Words in the middle of it; empty for none.
         handle: What a person may move by hand on a page; None for nothing.
@@ -468,7 +469,12 @@ class Plot:
 
 def _list_columns(item: Item) -> list[Column]:
     """List the columns that an item draws, in the order of its attributes."""
+    columns: list[Column] = []
     entries = [getattr(item, attribute.name) for attribute in fields(item)]
-    values = [part for entry in entries for part in (entry if isinstance(entry, tuple) else (entry,))]
-    values = [part for value in values for part in (value if isinstance(value, tuple) else (value,))]
-    return [value for value in values if isinstance(value, Column)]
+    while entries:
+        entry = entries.pop(0)
+        if isinstance(entry, Column):
+            columns.append(entry)
+        elif isinstance(entry, tuple):
+            entries = [*entry, *entries]
+    return columns
