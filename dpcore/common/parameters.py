@@ -26,7 +26,7 @@ from typing import Any, Self, TypeVar
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems, quote
 from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
-from dpcore.common.text_fields import LONGEST, list_field_types
+from dpcore.common.text_fields import LONGEST, MAX_TEXT, list_field_types
 
 P = TypeVar("P", bound="Parameters")
 
@@ -101,7 +101,8 @@ class Field:
         slider: (from, to, step) of a field that is set by a slider.
         stops: The values of a slider that has no others.
         format: How the slider writes its number; Streamlit's own way if empty.
-        max_length: Largest number of characters of a text.
+        max_length: Largest number of characters that the widget of a text takes. Links and session files may hold
+            more: `dpcore.common.text_fields.MAX_TEXT`.
         value_type: bool or str; float for all numbers.
         is_integer: True if the buttons beside the field count by 1.
         step: Step of these buttons if it is not 1.
@@ -196,7 +197,8 @@ def _declare(default: Any, label: str, name: str = "", unit: str = "", **more: A
         report_label=f"{reported}, {unit}" if unit else reported,
         **more,
     )
-    longest = {LONGEST: declared.max_length} if declared.max_length else {}
+    # A link or a session file may hold a longer text than the widget takes.
+    longest = {LONGEST: declared.max_length} if (declared.max_length or 0) > MAX_TEXT else {}
     return field(default=default, metadata={DECLARATION: declared, **longest})
 
 

@@ -98,7 +98,12 @@ def test_links_and_keys_of_answers():
     assert fields_beside_data(Order) == ("note",)
     assert order.about_data == Order(0.5, count=2, shape=Shape.OWN, edges=5)
     with pytest.raises(InvalidInput, match="Note cannot be read"):
-        from_fields(Order, {"epsilon": "1", "note": "longer"})
+        from_fields(Order, {"epsilon": "1", "note": "x" * 201})
+
+
+def test_a_link_may_hold_a_longer_text_than_the_widget_takes():
+    # Earlier versions wrote texts of up to 200 characters, whatever the widget took.
+    assert from_fields(Order, {"epsilon": "1", "note": "x" * 200}).note == "x" * 200
 
 
 def test_the_help_of_a_call_has_the_ranges():
