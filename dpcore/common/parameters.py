@@ -348,6 +348,12 @@ class Parameters:
         return replace(self, **defaults)
 
     @property
+    def unused(self) -> tuple[str, ...]:
+        """The fields that do not go with the choices."""
+        declared = declared_fields(type(self)).items()
+        return tuple(name for name, field in declared if not applies(field.only_with, self.__getattribute__))
+
+    @property
     def about_data(self: P) -> P:
         """The parameters without what does not change the answer for the data."""
         return self.without(*fields_beside_data(type(self)))
