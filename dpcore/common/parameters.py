@@ -32,6 +32,8 @@ P = TypeVar("P", bound="Parameters")
 
 UNSET = object()
 """Stands for a missing value where None is a value."""
+REQUIRED: Any = MISSING
+"""The default of a field that has none."""
 DECLARATION = "declaration"
 """Key of a `Field` in the metadata of a dataclass field."""
 
@@ -74,9 +76,10 @@ class Place(enum.Enum):
     OWN = "under the answer, for a bound of the user's own"
     CARD = "in the answer's private selection"
     TAB = "in a tab"
+    SOURCE = "beside the data that the page has for itself"
 
 
-LINE, MORE, OWN, CARD, TAB = Place
+LINE, MORE, OWN, CARD, TAB, SOURCE = Place
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,7 @@ class Field:
         placeholder: Text shown while the field is empty.
         width: Width in pixels; None for all the room there is.
         limits: Smallest and largest number; None if the class checks the value itself.
-        place: Where the page draws the field; the answer for the data depends on fields in LINE and MORE only.
+        place: Where the page draws the field; the answer for the data depends on fields in LINE, MORE and SOURCE only.
         only_with: (other field, values): the field applies only while the other has one of these values. A field
             that is None by default must be None otherwise.
         enabled_with: The same, for a field that can only be read otherwise.
@@ -218,7 +221,7 @@ class Declarer:
         """Declare a number; it is whole if the annotation says int.
 
         Args:
-            default: The default; None for a field that may be empty.
+            default: The default; None for a field that may be empty, `REQUIRED` for one that has none.
             label: Label of the widget.
             limits: Smallest and largest value; None if the class checks the value itself.
             **more: Name in sentences, unit, and further attributes of `Field`.
@@ -372,9 +375,17 @@ def _misplaced(declared: Field, others: Mapping[str, Field]) -> str:
     return f"{declared.name} goes only with {wanted} as {other.name}"
 
 
+def check_shared(problems: Problems, kind: Any, settings: Any) -> None:
+    """Check the fields that an object shares with a parameters class as that class declares them."""
+    hints = list_field_types(kind)
+    for name, declared in declared_fields(kind).items():
+        if hasattr(settings, name):
+            declared.check(problems, getattr(settings, name), hints[name])
+
+
 def fields_beside_data(kind: Any) -> tuple[str, ...]:
     """Return the fields that do not change the answer for the data."""
-    inside = (Place.LINE, Place.MORE)
+    inside = (LINE, MORE, SOURCE)
     return tuple(name for name, declared in declared_fields(kind).items() if declared.place not in inside)
 
 
