@@ -331,19 +331,22 @@ class Parameters:
         hints = list_field_types(type(self))
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+            has_wrong_kinds = False
             for name, declared in declared_fields(type(self)).items():
                 value = getattr(self, name)
                 is_enum = isinstance(hints[name], type) and issubclass(hints[name], enum.Enum)
                 if is_enum and not problems.of_kind(hints[name], **{name: value}):
+                    has_wrong_kinds = True
                     continue
                 if applies(declared.only_with, self.__getattribute__):
                     declared.check(problems, value, hints[name])
                 elif value is not None and fields_by_name(self)[name].default is None:
                     problems.add(_misplaced(declared, declared_fields(type(self))))
-            self._check_together(problems)
+            if not has_wrong_kinds:
+                self._check_together(problems)
 
     def _check_together(self, problems: Problems) -> None:
-        """Record what is wrong with several fields together."""
+        """Record what is wrong with several fields together; each choice is of its class."""
 
     def without(self: P, *names: str) -> P:
         """Return the parameters with the defaults of these fields, as the key of an answer that ignores them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -18,7 +18,7 @@ def read(
     question: Question,
     places: layout.Places,
     *,
-    options: Mapping[str, tuple[Any, ...]] | None = None,
+    options: Mapping[str, Sequence[Any]] | None = None,
     hidden: Callable[[str], bool] = lambda name: False,
     widgets: Mapping[str, Callable[[], object]] | None = None,
     more: Callable[[], object] = lambda: None,
@@ -38,12 +38,8 @@ def read(
         shares: False if the page shows other data than those in use, so that it does not take up their settings.
     """
     assert question.parameters is not None
-    fields.start(question, shares)
     options, widgets = options or {}, widgets or {}
-    for name, choices in options.items():
-        if _value(question, name) not in choices:
-            st.session_state[question.key(name)] = choices[0]
-    unused = start(question, shares)
+    unused = start(question, options, shares)
 
     def draw(place: Place) -> None:
         for name in question.placed(place):
@@ -74,13 +70,19 @@ def read(
         return fields.build(question, unused=unused, aside=aside)
 
 
-def start(question: Question, shares: bool = True) -> list[str]:
+def start(
+    question: Question, options: Mapping[str, Sequence[Any]] | None = None, shares: bool = True
+) -> list[str]:
     """Set what the fields begin with; return those that do not go with the present choices.
 
     Fields that a link of another choice left empty are filled, and so are sliders, which cannot be empty. What may have
-    been read off values stays empty: a default would look like a choice that somebody made.
+    been read off values stays empty: a default would look like a choice that somebody made. The arguments are those of
+    `read`.
     """
     fields.start(question, shares)
+    for name, choices in (options or {}).items():
+        if _value(question, name) not in choices:
+            st.session_state[question.key(name)] = choices[0]
     unused = unused_fields(question)
     for name, field in question.fields.items():
         if (name in unused or field.slider) and field.origin is not FieldOrigin.VALUES:
@@ -89,8 +91,14 @@ def start(question: Question, shares: bool = True) -> list[str]:
 
 
 def unused_fields(question: Question) -> list[str]:
-    """Return the fields that do not go with the present choices."""
-    return [name for name, field in question.fields.items() if not _applies(question, field.only_with)]
+    """Return the fields that do not go with the present choices; a choice that is unused itself has its default."""
+
+    def choice(name: str) -> Any:
+        if applies(question.declared[name].only_with, choice):
+            return _value(question, name)
+        return question.first(name)
+
+    return [name for name, field in question.fields.items() if not applies(field.only_with, choice)]
 
 
 def _value(question: Question, name: str) -> Any:
