@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dpcore.common.parameters import Parameters, of_data
 from dpcore.common.privacy import Disclosure
 from pages.shared.base import catalogue, keys
-from pages.shared.base.question import Field, From, Question
+from pages.shared.base.question import From, Question
 from pages.shared.fields import jobs, setting
 from tests.pages.driving import (
     ROOT,
@@ -202,16 +203,15 @@ def test_a_variance_entered_beside_private_data_is_in_neither_session_nor_link()
 
 
 @dataclass(frozen=True)
-class Asked:
+class Asked(Parameters):
     """A question's parameters."""
 
-    epsilon: float
-    size: float | None = None
+    size: float | None = of_data.number(None, "Size")
 
 
 def test_what_is_not_declared_public_counts_as_read_off_the_data() -> None:
     question = Question(
-        "toy", "Toy", "", "toy", "", "?", parameters=Asked, fields={"size": Field()},
+        "toy", "Toy", "", "toy", "", "?", parameters=Asked,
         also={"tabs": From.PUBLIC, "file_": From.OWN_DATA, "file_names": From.DATA},
     )  # fmt: skip
     assert question.comes_from("size") is From.DATA
