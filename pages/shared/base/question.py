@@ -8,12 +8,11 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
 from dpcore.common.parameters import EPSILON, FieldOrigin, Parameters, Place, declared_fields
 from dpcore.common.parameters import Field as Field
 from dpcore.common.text_fields import list_field_types
@@ -33,29 +32,11 @@ class Facet(enum.Enum):
 
 public = functools.partial(Field, origin=From.PUBLIC)
 """A field that is never read off data."""
-of_values = functools.partial(Field, origin=From.VALUES)
-"""A field that may have been read off values."""
-range_end = functools.partial(of_values, published=True)
-"""One end of the range that values are clamped to."""
-NOT_FROM_DATA = "Public: from what the quantity is, not from data."
 DELTA = public(
     "δ",
     "At most this much probability that ε does not hold. Well below 1 / (number of users).",
     name="δ",
     width=110,
-)
-SHARED_DELTA = replace(DELTA, initial=DEFAULT_DELTA, shared="delta")
-NOISE = public(
-    "Noise",
-    "Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs.",
-    options={kind: kind.value for kind in NoiseKind},
-    shared="noise",
-)
-LOWEST = range_end(
-    "Lowest, L", name="Lowest value L", report_label="Lowest value, L", width=102, shared="lower"
-)
-HIGHEST = range_end(
-    "Highest, U", name="Highest value U", report_label="Highest value, U", width=102, shared="upper"
 )
 
 
@@ -82,7 +63,6 @@ class Question:
         also: What else the page keeps in the session, by name: tabs, runs, work beside the page.
         propose: What its fields hold for new data, by name, given the data and what they hold now.
         proposed: Fields that ``propose`` may set: before anybody has seen the page, it holds these and no others.
-        own: Fields for a bound of the person's own, which stand under the answer; as declared for `Parameters`.
         draws: Whether its folder has ``on_card.py``, which draws the bounds of other questions' cards privately.
         plans: Whether its folder has ``on_card.py``, which takes the releases of other cards into a plan.
         range_on: Title of the page on which the range of a value is entered, given the parameters; empty where none
@@ -109,7 +89,6 @@ class Question:
     also: Mapping[str, From] = field(default_factory=dict)
     propose: Callable[[Dataset, Mapping[str, Any]], Mapping[str, Any]] | None = None
     proposed: tuple[str, ...] = ()
-    own: tuple[str, ...] = ()
     draws: bool = False
     plans: bool = False
     range_on: Callable[[Any], str] | None = None
@@ -118,8 +97,6 @@ class Question:
     def __post_init__(self) -> None:
         if self.parameters is not None:
             object.__setattr__(self, "fields", self._complete_fields(self.parameters))
-        if not self.own:
-            object.__setattr__(self, "own", tuple(self.placed(Place.OWN)))
         if set(self.fields) & set(self.also):
             raise ValueError(f"{self.name} declares twice: {sorted(set(self.fields) & set(self.also))}")
 
@@ -137,6 +114,11 @@ class Question:
     def placed(self, *places: Place) -> list[str]:
         """Return the names of the fields that stand in these places."""
         return [name for name, field in self.fields.items() if field.place in places]
+
+    @functools.cached_property
+    def own(self) -> tuple[str, ...]:
+        """The fields for a bound of the user's own, which stand under the answer."""
+        return tuple(self.placed(Place.OWN))
 
     @functools.cached_property
     def own_account(self) -> str:
