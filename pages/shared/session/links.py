@@ -16,6 +16,7 @@ import streamlit as st
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.parameters import Parameters
 from dpcore.common.text_fields import read_good_fields, to_fields, to_text
 from pages.shared.base import catalogue, keys, page_run
 from pages.shared.base.question import From, Question
@@ -74,9 +75,10 @@ def _origin_fields(origin: session.Origin) -> dict[str, str]:
 
 
 def _parameter_fields(parameters: Any | None, epsilon: float | None) -> dict[str, str]:
-    """Those that say what is asked."""
+    """Return the fields of a link that carry the settings; those that do not go with the choices are left out."""
     if parameters is not None:
-        return to_fields(parameters)
+        unused = parameters.unused if isinstance(parameters, Parameters) else ()
+        return {name: text for name, text in to_fields(parameters).items() if name not in unused}
     return {} if epsilon is None else {"epsilon": str(epsilon).removesuffix(".0")}
 
 
