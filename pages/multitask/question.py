@@ -7,7 +7,7 @@ from typing import Any
 
 from dpcore.dataset import Dataset
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
-from pages.shared.base.question import Facet, From, Question
+from pages.shared.base.question import Facet, FieldOrigin, Question
 from pages.shared.data import item_list
 
 
@@ -31,8 +31,8 @@ QUESTION = Question(
     answers_from=(Facet.GROUPS,),
     parameters=MultitaskParameters,
     also=item_list.ENTRIES
-    | From.PUBLIC.each("tabs", "relative")
-    | From.DATA.each("optimum_job", "cvxpy_job", "experiment_job", "download"),
+    | FieldOrigin.PUBLIC.each("tabs", "relative")
+    | FieldOrigin.DATA.each("optimum_job", "cvxpy_job", "experiment_job", "download"),
     propose=propose,
     proposed=("source",),
 )

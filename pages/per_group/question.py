@@ -7,7 +7,7 @@ from typing import Any
 
 from dpcore.dataset import Dataset
 from dpcore.per_group.parameters import PerGroupParameters
-from pages.shared.base.question import Facet, From, Question
+from pages.shared.base.question import Facet, FieldOrigin, Question
 from pages.shared.base.round_numbers import rounded_out
 
 
@@ -38,7 +38,7 @@ QUESTION = Question(
     release="A count, sum or mean per group (GROUP BY)",
     answers_from=(Facet.GROUPS,),
     parameters=PerGroupParameters,
-    also=From.PUBLIC.each("proposed", "tabs") | From.DATA.each("job", "job_earlier"),
+    also=FieldOrigin.PUBLIC.each("proposed", "tabs") | FieldOrigin.DATA.each("job", "job_earlier"),
     propose=propose,
     proposed=("lower", "upper"),
 )

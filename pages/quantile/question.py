@@ -7,7 +7,7 @@ from typing import Any
 
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import QuantileParameters, choose_defaults
-from pages.shared.base.question import Facet, From, Question
+from pages.shared.base.question import Facet, FieldOrigin, Question
 from pages.shared.base.round_numbers import rounded_out
 
 
@@ -42,8 +42,8 @@ QUESTION = Question(
     release="A quantile or median",
     answers_from=(Facet.VALUES,),
     parameters=QuantileParameters,
-    also=From.PUBLIC.each("proposed", "bound_from_proposed", "neighbours_proposed", "tabs")
-    | From.DATA.each("search_job", "search_job_earlier", "poorer", "poorer_job", "draws", "draws_job"),
+    also=FieldOrigin.PUBLIC.each("proposed", "bound_from_proposed", "neighbours_proposed", "tabs")
+    | FieldOrigin.DATA.each("search_job", "search_job_earlier", "poorer", "poorer_job", "draws", "draws_job"),
     propose=propose,
     proposed=("bound_from", "neighbours", "low", "high"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.common.parameters import SOURCE
 from dpcore.regression.parameters import RegressionParameters
-from pages.shared.base.question import From, Question
+from pages.shared.base.question import FieldOrigin, Question
 from pages.shared.data import table_upload
 
 # All settings belong to data that this page has for itself, and none is read off the session's data. So new data in
@@ -24,7 +24,7 @@ QUESTION = Question(
     own_file="loaded",
     parameters=RegressionParameters,
     also=table_upload.ENTRIES
-    | From.OWN_DATA.each(
+    | FieldOrigin.OWN_DATA.each(
         "generator_",
         "proposed",
         "error",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.start.parameters import StartParameters
-from pages.shared.base.question import From, Question
+from pages.shared.base.question import FieldOrigin, Question
 
 QUESTION = Question(
     name="start",
@@ -16,5 +16,5 @@ QUESTION = Question(
     heading="How much may one user contribute?",
     sentence="What is this about, and which page answers my question?",
     parameters=StartParameters,
-    also=From.PUBLIC.each("of", "several", "kind", "release"),
+    also=FieldOrigin.PUBLIC.each("of", "several", "kind", "release"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpcore.training.mechanism import Pace
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.weighting import Method
-from pages.shared.base.question import From, Question
+from pages.shared.base.question import FieldOrigin, Question
 from pages.shared.data import table_upload
 
 # As on Regression, all settings belong to data that this page has for itself.
@@ -23,7 +23,7 @@ QUESTION = Question(
     own_file="loaded",
     parameters=TrainingParameters,
     also=table_upload.ENTRIES
-    | From.OWN_DATA.each(
+    | FieldOrigin.OWN_DATA.each(
         "range_",
         "proposed",
         "runs_job",
@@ -35,7 +35,7 @@ QUESTION = Question(
         "spent",
         "refused",
     )
-    | From.PUBLIC.each("measure", "over", "tabs", "paper_epsilon", "paper_steps"),
+    | FieldOrigin.PUBLIC.each("measure", "over", "tabs", "paper_epsilon", "paper_steps"),
     # Until a release could be bounded in several ways, it was by smooth weights, with steps as entered, on one split.
     formerly={"others": {"bounded_by": Method.SMOOTH, "pace": Pace.ENTERED, "splits": 1}},
 )

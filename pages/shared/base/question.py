@@ -13,8 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dpcore.common.parameters import EPSILON, FieldOrigin, Parameters, Place, declared_fields
+from dpcore.common.parameters import EPSILON, Parameters, Place, declared_fields
 from dpcore.common.parameters import Field as Field
+from dpcore.common.parameters import FieldOrigin as FieldOrigin
 from dpcore.common.text_fields import list_field_types
 from dpcore.dataset import Dataset
 
@@ -30,7 +31,7 @@ class Facet(enum.Enum):
     GROUPS = "a group, product or task in each row"
 
 
-public = functools.partial(Field, origin=From.PUBLIC)
+public = functools.partial(Field, origin=FieldOrigin.PUBLIC)
 """A field that is never read off data."""
 DELTA = public(
     "δ",
@@ -86,7 +87,7 @@ class Question:
     own_file: str = ""
     parameters: type[Any] | None = None
     fields: Mapping[str, Field] = field(default_factory=dict)
-    also: Mapping[str, From] = field(default_factory=dict)
+    also: Mapping[str, FieldOrigin] = field(default_factory=dict)
     propose: Callable[[Dataset, Mapping[str, Any]], Mapping[str, Any]] | None = None
     proposed: tuple[str, ...] = ()
     draws: bool = False
@@ -228,7 +229,7 @@ class Question:
             name: self.field(name).report_label or self.field(name).label for name in ("epsilon", *chosen)
         }
 
-    def comes_from(self, name: str) -> From:
+    def comes_from(self, name: str) -> FieldOrigin:
         """Return where what stands under this name may have come from.
 
         A name with more behind it, set off by an underscore, goes by its beginning: a widget of each round, say. What
@@ -239,7 +240,7 @@ class Question:
         declared = [
             known for known in self.also if name == known or name.startswith(known.removesuffix("_") + "_")
         ]
-        return self.also[max(declared, key=len)] if declared else From.DATA
+        return self.also[max(declared, key=len)] if declared else FieldOrigin.DATA
 
     def first(self, name: str) -> Any:
         """Return what a field begins with."""
@@ -251,7 +252,7 @@ class Question:
 
         A default range of values would look like a choice that somebody made.
         """
-        return None if self.field(name).origin is From.VALUES else self.first(name)
+        return None if self.field(name).origin is FieldOrigin.VALUES else self.first(name)
 
 
 class _Keys(dict[str, str]):

@@ -19,7 +19,7 @@ from dpcore.common.errors import InputProblem, InvalidInput
 from dpcore.common.parameters import Parameters
 from dpcore.common.text_fields import read_good_fields, to_fields, to_text
 from pages.shared.base import catalogue, keys, page_run
-from pages.shared.base.question import From, Question
+from pages.shared.base.question import FieldOrigin, Question
 from pages.shared.fields import setting
 from pages.shared.fields.fields import epsilon_problems
 from pages.shared.session import session, shelf, tour
@@ -246,7 +246,7 @@ def current(spec: Question) -> tuple[str, str]:
         secret = {
             name
             for name, field in spec.fields.items()
-            if field.origin is not From.PUBLIC and not field.published
+            if field.origin is not FieldOrigin.PUBLIC and not field.published
         }
         shown_fields = {name: text for name, text in parameter_fields.items() if name not in secret}
     link_of = _address(

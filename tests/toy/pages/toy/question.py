@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.toy.parameters import ToyParameters
-from pages.shared.base.question import From, Question
+from pages.shared.base.question import FieldOrigin, Question
 
 QUESTION = Question(
     name="toy",
@@ -15,5 +15,5 @@ QUESTION = Question(
     sentence="I release how many users have many rows: how far off is the count?",
     release="A count of heavy users",
     parameters=ToyParameters,
-    also={"job": From.DATA, "tabs": From.PUBLIC},
+    also={"job": FieldOrigin.DATA, "tabs": FieldOrigin.PUBLIC},
 )
