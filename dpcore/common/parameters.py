@@ -39,7 +39,7 @@ DECLARATION = "declaration"
 
 
 class FieldOrigin(enum.Enum):
-    """Where the value of a field may have come from, which decides what happens to it when the data change.
+    """The possible origin of the value of a field, which decides what happens to it when the data change.
 
     A value that was entered for one file or column is no answer for another. A private copy replaces the data that it
     was drawn from; a value that may have been read off those data could then reach a link or a release. So a field
@@ -69,7 +69,7 @@ class Option(enum.Enum):
 
 
 class Place(enum.Enum):
-    """Where a page draws a field."""
+    """The place of a field on its page."""
 
     LINE = "in the line above the figure"
     MORE = "under More settings"
@@ -316,7 +316,7 @@ def _field_docstrings(kind: Any) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Parameters:
-    """What a user enters for a question, everything but the data.
+    """The settings of a question: everything that a user enters but the data.
 
     Attributes:
         epsilon: Privacy budget, in `dpcore.common.checks.EPSILON_RANGE`.

@@ -241,8 +241,8 @@ class PerGroupParameters(Parameters):
     def _replaced(self) -> float:
         """Return the sensitivity under these neighbours over that of adding or removing one user.
 
-        One vector of non-negative amounts goes and another comes. They differ most where they share no group: then
-        L1 norms add up (factor 2), squares of L2 norms add up (factor sqrt 2); in a shared group the change is
+        One vector of non-negative amounts goes and another comes. They differ most if they share no group: then
+        L1 norms add up (factor 2), and squares of L2 norms add up (factor sqrt 2). In a shared group the change is
         the difference of two amounts, no more than the larger. Amounts of any sign differ most in shared groups, by
         twice the larger each: then both norms double.
         """

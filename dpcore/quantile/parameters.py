@@ -1,4 +1,4 @@
-"""What a person chooses for a private quantile, as one validated object: everything but the data."""
+"""The settings of a private quantile, as one validated object: everything but the data."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ class QuantileParameters(Parameters):
     rows per user, chosen at random. Without a bound, all rows count the same."""
     bound_from: BoundFrom = public.choice(BoundFrom.VALUES, "Bound from", name="the source of the bound")
     """The best bound for the values has the smallest expected error on these values. It leaks unless they are public.
-    The bound from counts is the best for the paper's bound, which uses only the number of rows of each user (public
-    here) and α, β, γ from the tab *The paper's bound*."""
+    The bound from counts is the best for the paper's bound. That bound uses only the number of rows of each user
+    (public here) and α, β, γ from the tab *The paper's bound*."""
     base: BaseKind = public.choice(BaseKind.UNIFORM, "Base distribution ν", name="the base distribution")
     """The distribution of the answer before the data are looked at. Choose it without looking at the values. An answer
     outside it is impossible. The more of it lies far from the quantile, the larger the error."""

@@ -75,9 +75,9 @@ def start(
 ) -> list[str]:
     """Set what the fields begin with; return those that do not go with the present choices.
 
-    Fields that a link of another choice left empty are filled, and so are sliders, which cannot be empty. What may have
-    been read off values stays empty: a default would look like a choice that somebody made. The arguments are those of
-    `read`.
+    Fields that a link of another choice left empty are filled, and so are sliders, which cannot be empty. A value
+    that may have been read off values stays empty: a default would look like a choice that somebody made. The arguments
+    are those of `read`.
     """
     fields.start(question, shares)
     for name, choices in (options or {}).items():
