@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
-from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.checks import Problems
 from dpcore.common.errors import InputProblem, InvalidInput
 from dpcore.common.parameters import Parameters
 from dpcore.common.text_fields import read_good_fields, to_fields, to_text
@@ -82,18 +82,6 @@ def _parameter_fields(parameters: Any | None, epsilon: float | None) -> dict[str
     return {} if epsilon is None else {"epsilon": str(epsilon).removesuffix(".0")}
 
 
-@dataclasses.dataclass(frozen=True)
-class _OnlyEpsilon:
-    """What a page without parameters of its own takes from a link."""
-
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-        problems.raise_if_any()
-
-
 def read(
     fields: Mapping[str, str], spec: Question
 ) -> tuple[session.Origin, dict[str, Any], list[InputProblem]]:
@@ -141,9 +129,9 @@ def read(
         if spec.parameters is not None:
             field_names = {f.name for f in dataclasses.fields(spec.parameters)}
             silent = {n: str(v) for n, v in STAND_INS.items() if n in field_names and n not in page_fields}
-    parameters_type, widgets = spec.parameters, spec.widgets
-    if parameters_type is None:
-        parameters_type, widgets = _OnlyEpsilon, {"epsilon": keys.EPSILON}
+    parameters_type, widgets = spec.parameters or Parameters, spec.widgets
+    if spec.parameters is None:
+        widgets = {"epsilon": keys.EPSILON}
         silent = {} if "epsilon" in page_fields else {"epsilon": str(setting.DEFAULT_EPSILON)}
     values, problems_of_fields = _widgets(parameters_type, widgets, silent | page_fields)
     nobodys = {widgets[name] for name in silent}
