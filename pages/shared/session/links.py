@@ -1,4 +1,4 @@
-"""Permanent links: a version, where the data come from, and every field of the page's parameters object.
+"""Permanent links: a version, where the data come from, and the settings of the page that go with its choices.
 
 A link never contains a number computed from private data: uploads and DP releases are named only as such, and
 sigma^2 taken from values is carried as the word "values", not as its figure. A link is read once, before any widget
