@@ -18,7 +18,7 @@ from dpcore.dataset import Dataset
 from dpcore.report import content, script
 from dpcore.report.content import PRIVATE_SETTING_LABEL, FigureData, Line, Report
 from dpcore.report.markup import escape_markdown
-from pages.shared.base.question import From, Question
+from pages.shared.base.question import FieldOrigin, Question
 from pages.shared.figures.figures import Picture
 from pages.shared.screen import plots
 
@@ -152,7 +152,7 @@ def beside_private(of: ReportContent) -> tuple[str, ...]:
     return tuple(
         name
         for name, field in of.question.fields.items()
-        if field.origin is not From.PUBLIC
+        if field.origin is not FieldOrigin.PUBLIC
         and (value := getattr(of.parameters, name)) is not None
         and value != of.question.forgotten(name)
     )
