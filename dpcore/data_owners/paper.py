@@ -181,8 +181,10 @@ FIGURES = (
         (
             Line(OWNERS_LINE, "Joint privacy of a whole owner", Style.CAP, "diamond", "dash"),
             *(
-                Line(form.value, name, look, symbol, paper_values=TABLE_1[form], paper_spreads=SPREAD_1[form])
-                for form, (name, look, symbol) in FORM_STYLES.items()
+                Line(
+                    form.value, name, style, symbol, paper_values=TABLE_1[form], paper_spreads=SPREAD_1[form]
+                )
+                for form, (name, style, symbol) in FORM_STYLES.items()
             ),
         ),
         GENERATED.run_table_1,
@@ -204,11 +206,11 @@ FIGURES = (
             Line(
                 form.value,
                 name,
-                look,
+                style,
                 symbol,
                 paper_values=(TABLE_1[form][OWNERS.index(FIGURE_OWNERS)], None, None, None, None),
             )
-            for form, (name, look, symbol) in FORM_STYLES.items()
+            for form, (name, style, symbol) in FORM_STYLES.items()
         ),
         GENERATED.run_figure_1,
         ROUNDS,

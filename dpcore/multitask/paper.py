@@ -46,11 +46,11 @@ FIGURES = (
             Line(
                 f"{key}_{power:g}",
                 f"{name}, a = {power:g}",
-                look,
+                style,
                 symbol,
                 "solid" if power == 1.0 else "dash",
             )
-            for key, name, look, symbol in ALGORITHMS.values()
+            for key, name, style, symbol in ALGORITHMS.values()
             for power in (1.0, 2.0)
         ),
         _run_figure_6,

@@ -139,8 +139,8 @@ FIGURES = (
         ERROR,
         tuple(map(float, study.ROWS)),
         tuple(
-            Line(f"{key}_{epsilon:g}", f"{name}, ε = {epsilon:g}", look, symbol, DASHES[epsilon])
-            for key, name, look, symbol in METHODS
+            Line(f"{key}_{epsilon:g}", f"{name}, ε = {epsilon:g}", style, symbol, DASHES[epsilon])
+            for key, name, style, symbol in METHODS
             for epsilon in EPSILONS
         ),
         _by_epsilon,

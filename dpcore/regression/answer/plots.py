@@ -48,14 +48,10 @@ OURS = "Best weights"
 def build_error_axis(unit: str, target: ErrorOf, limits: Limits = FIT) -> Axis:
     """Build the axis of errors; its unit is named after the labels' column."""
     # The unit stands in the title alone: a control is named after the axis, and a column's name may be Markdown.
-    if target is ErrorOf.COEFFICIENTS:
-        name, title = (
-            "standard error, all coefficients",
-            f"Standard error, all coefficients ({unit} per unit)",
-        )
-    else:
-        name, title = "root mean squared prediction error", f"Root mean squared prediction error ({unit})"
-    return Axis(name, "", limits, title=title)
+    is_coefficients = target is ErrorOf.COEFFICIENTS
+    name = "standard error, all coefficients" if is_coefficients else "root mean squared prediction error"
+    title_unit = f"{unit} per unit" if is_coefficients else unit
+    return Axis(name, "", limits, title=f"{wording.capital(name)} ({title_unit})")
 
 
 # --- against the cap ----------------------------------------------------------------------------------------

@@ -163,14 +163,11 @@ def _widen_limits(
     limits: tuple[float, float], means: FloatArray, without_privacy: float, guessing: float
 ) -> tuple[float, float]:
     """Widen the limits to fit curves, unless these are far worse than guessing."""
-    finite_means = means[np.isfinite(means)]
-    max_distance = 2.0 * max(abs(guessing - without_privacy), 0.02)
-    low, high = (
-        float(extreme(finite_means)) if finite_means.size else guessing for extreme in (np.min, np.max)
+    finite_means, reach = means[np.isfinite(means)], 2.0 * max(abs(guessing - without_privacy), 0.02)
+    visible_means = np.clip(
+        finite_means if finite_means.size else [guessing], guessing - reach, guessing + reach
     )
-    return min(limits[0], max(low, guessing - max_distance)), max(
-        limits[1], min(high, guessing + max_distance)
-    )
+    return min(limits[0], float(visible_means.min())), max(limits[1], float(visible_means.max()))
 
 
 def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -> Plot:
