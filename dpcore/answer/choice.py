@@ -13,7 +13,7 @@ from dpcore.dataset import Dataset
 
 def add_choice(
     answer: Answer,
-    dataset: Dataset,
+    dataset: Dataset | None,
     release: str,
     details: Callable[[], Mapping[str, object]],
     *,
@@ -27,7 +27,7 @@ def add_choice(
 
     Args:
         answer: Its parameters and assumptions go into the file.
-        dataset: The data; their label stands at every number computed from them.
+        dataset: The data; None if the settings are all of the input.
         release: What is released, a phrase.
         details: Makes the numbers of the file, by key, when the file is written.
         number_keys: Numbers of the answer that stand before them, by key.
@@ -38,25 +38,29 @@ def add_choice(
     """
 
     def write() -> str:
-        label = dataset.provenance.label
-        parameters = {
-            name: value for name, value in to_values(answer.parameters).items() if name not in left_out
-        }
+        label, parameters = answer.disclosure.label, to_values(answer.parameters)
         numbers = {number.key: number.value for number in answer.numbers if number.key in number_keys}
-        return write_document(
-            schema,
-            question={"release": release, "label": "public input", **parameters, **(question or {})},
-            data={
-                "label": label,
-                "name": dataset.name,
-                "source": dataset.source,
-                "contribution": dataset.contribution.value,
-                "num_users": dataset.histogram.num_users,
-                "num_rows": dataset.histogram.num_rows,
-                **(data or {}),
+        sections = {
+            "question": {
+                "release": release,
+                "label": label if dataset is None else "public input",
+                **{name: value for name, value in parameters.items() if name not in left_out},
+                **(question or {}),
             },
-            answer={"label": label, **numbers, **details()},
-            assumptions=list(answer.assumptions),
-        )
+            "data": {} if dataset is None else {"label": label, **_summarise(dataset), **(data or {})},
+            "answer": {"label": label, **numbers, **details()},
+            "assumptions": list(answer.assumptions),
+        }
+        return write_document(schema, **{name: section for name, section in sections.items() if section})
 
     return replace(answer, choice=write)
+
+
+def _summarise(dataset: Dataset) -> dict[str, object]:
+    return {
+        "name": dataset.name,
+        "source": dataset.source,
+        "contribution": dataset.contribution.value,
+        "num_users": dataset.histogram.num_users,
+        "num_rows": dataset.histogram.num_rows,
+    }
