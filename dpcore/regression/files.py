@@ -1,4 +1,4 @@
-"""Files to take away: C as Parquet, released coefficients as CSV, the choice as JSON. Each carries its label."""
+"""Files to take away: C as Parquet, released coefficients as CSV. Each carries its label."""
 
 from __future__ import annotations
 
@@ -8,18 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from dpcore.common.documents import MADE_WITH, certificate_fields, write_choice_document
+from dpcore.common.documents import MADE_WITH
 from dpcore.common.privacy import Provenance
-from dpcore.common.text_fields import to_values
 from dpcore.data.column_names import harmless
-from dpcore.dataset import Dataset
 from dpcore.regression.draw import Draw
-from dpcore.regression.estimate import LinearEstimate, coefficient_variances, user_weights
-from dpcore.regression.parameters import ASSUMPTIONS, RegressionParameters, ResidualVarianceSource
+from dpcore.regression.estimate import LinearEstimate, user_weights
 from dpcore.regression.problem import RegressionProblem
-from dpcore.regression.sample_limiting import CapCurve
-
-CHOICE_SCHEMA = "sweetspot/regression/1"
 
 
 def matrix_parquet(problem: RegressionProblem, estimate: LinearEstimate, disclosure: Provenance) -> bytes:
@@ -86,44 +80,3 @@ def released_csv(draws: Sequence[Draw]) -> str:
         for number, draw in enumerate(draws, 1)
     ]
     return pd.concat(frames).to_csv(index=False, lineterminator="\n")
-
-
-def choice_json(
-    dataset: Dataset,
-    parameters: RegressionParameters,
-    problem: RegressionProblem,
-    estimate: LinearEstimate,
-    caps: CapCurve | None,
-) -> str:
-    """Return the question and its answer as JSON, indented, with a schema version.
-
-    What the person entered stands under ``question``, what was computed from the data under ``data`` and
-    ``answer``, each with its label. C itself is in the Parquet file.
-    """
-    entered = parameters.variance_source is ResidualVarianceSource.ENTERED
-    variances = coefficient_variances(problem, estimate)
-    question = {
-        **to_values(parameters),
-        "data_source": parameters.source.value,  # ``source`` is the work that the method is from, in every choice.
-        "mechanism": "Laplace",
-        "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 5",
-    }
-    data = {
-        "feature_names": list(problem.feature_names),
-        "residual_variance": problem.residual_variance,
-        "residual_variance_label": "public input" if entered else dataset.provenance.label,
-    }
-    answer = {
-        "total_variance": estimate.variance,
-        "sampling_variance": estimate.sampling_variance,
-        "privacy_variance": estimate.privacy_variance,
-        "laplace_scale": estimate.noise.scale,
-        "largest_user_weight": estimate.largest_user_weight,
-        "standard_errors": np.sqrt(variances).tolist(),
-        **certificate_fields(estimate.certificate),
-        "ended": estimate.ended,
-        "max_contributions": None if caps is None else caps.max_contributions,
-        "best_cap_total_variance": None if caps is None else float(caps.variance[caps.best]),
-    }
-    release = "linear regression with private labels"
-    return write_choice_document(dataset, release, question, data, answer, ASSUMPTIONS, CHOICE_SCHEMA)
