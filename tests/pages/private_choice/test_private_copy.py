@@ -16,7 +16,7 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset, Values
-from dpcore.mean import files as mean_files
+from dpcore.mean.answer import build_answer
 from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters, fitted
 from dpcore.report import csv_files
 from dpcore.report.document import write_report_json
@@ -113,16 +113,7 @@ def test_mean_on_the_copy_carries_the_label_everywhere() -> None:
     found = data(at)
     rows = list(csv.DictReader(io.StringIO(csv_files.write_columns({"x": [1.0]}, found.provenance))))
     assert rows[0]["label"] == label
-    problem = mean.MeanProblem(found.histogram, 1.0, 100.0, 2500.0)
-    choice = json.loads(
-        mean_files.mean_choice_json(
-            found,
-            mean.MeanParameters(1.0, 0.0, 100.0),
-            problem,
-            mean.best_cap(problem),
-            mean.best_smooth(problem),
-        )
-    )
+    choice = json.loads(build_answer(found, mean.MeanParameters(1.0, 0.0, 100.0)).choice())
     assert choice["data"]["label"] == choice["answer"]["label"] == label
 
 
