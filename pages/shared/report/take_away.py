@@ -32,13 +32,13 @@ KILOBYTES = 30
 
 def source(rows: bool = False, disclosure: Provenance | None = None) -> Source:
     """Return where a script gets the session's data from; arguments as in `Source`."""
-    loaded = session.loaded()
-    kind, fields = loaded.origin.kind, loaded.origin.fields
-    sample = kind if kind in samples.SAMPLES else ""
+    session_data = session.loaded()
+    name = session_data.origin.kind
     generator = None
-    if kind in generators.GENERATORS:
-        generator = from_fields(generators.GENERATORS[kind], fields)
-    return Source(loaded.dataset, sample, generator, needs_rows=rows, disclosure=disclosure)
+    if name in generators.GENERATORS:
+        generator = from_fields(generators.GENERATORS[name], session_data.origin.fields)
+    sample = name if name in samples.SAMPLES else ""
+    return Source(session_data.dataset, sample, generator, needs_rows=rows, disclosure=disclosure)
 
 
 def source_of(data: Dataset) -> Source:
@@ -106,14 +106,14 @@ def _files(stem: str, disclosure: Provenance, content: Callable[[], Report]) -> 
         )
         _buttons(stem, disclosure, content, public_only=False)
         return
-    whole, public = st.columns(2, gap="large")
-    with whole:
+    private_column, public_column = st.columns(2, gap="large")
+    with private_column:
         st.markdown(
             "**Everything, for yourself.** The choice, its figures and every number computed from your private data, "
             f"each labelled so. About {MEGABYTES} MB; the files' names say *PRIVATE-do-not-publish*."
         )
         _buttons(stem, disclosure, content, public_only=False)
-    with public:
+    with public_column:
         st.markdown(
             "**Only what may be published.** Question, assumptions, formulae and DP releases, and what was left out: "
             "**neither the choice nor its figures**, which are computed from private data. Less than "
@@ -125,9 +125,9 @@ def _files(stem: str, disclosure: Provenance, content: Callable[[], Report]) -> 
 
 def _buttons(stem: str, disclosure: Provenance, content: Callable[[], Report], public_only: bool) -> None:
     """Report, JSON and script; the report that holds the answer is the main button."""
-    kept = Disclosure.PUBLIC if public_only else disclosure
+    report_disclosure = Disclosure.PUBLIC if public_only else disclosure
     public = "_public" if public_only else ""
-    report = figures.write_file_name(f"{stem}_report{public}", kept)
+    report = figures.write_file_name(f"{stem}_report{public}", report_disclosure)
     script = figures.write_file_name(f"{stem}_script{public}", Disclosure.PUBLIC)
     with st.container(horizontal=True):
         for label, ending, mime, name, make in (

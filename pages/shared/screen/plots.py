@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.answer import Answer, Axis, Plot, Scale
@@ -24,35 +23,36 @@ Keys = Callable[[str], str]
 """From a field of the parameters object to the session's key of it: `Question.key`."""
 
 
-def picture(plot: Plot, label: str = "", moves: Keys | None = None) -> figures.Picture:
-    """Return a plot as a figure of a page and of its report; a ``label`` stands above it and begins what it
-    shows.
-
-    ``moves`` gives the session's keys of the fields that the plot's handle moves; without it there is no handle.
-    """
-
-    def draw() -> go.Figure:
-        drawn = plotly_figures.draw(plot)
-        return charts.add_label(drawn, label) if label else drawn
-
-    alt = f"{label}. {plot.alt}" if label else plot.alt
-    made = plot.key, plot.title, draw, alt, plot.columns, plot.disclosure
-    if moves is None or plot.handle is None:
-        return figures.Picture(*made)
-    return figures.Picture(
-        *made, figures.handle_told(plot, plot.handle), figures.handle_moves(plot.handle, moves)
-    )
-
-
 def main_plot(answer: Answer, key: str) -> Plot:
     """Return the main figure of an answer; a bound that was drawn privately is marked in it."""
     plot, way = answer.plots[key](), cards.private_way(answer)
     return plot if way is None or way.drawn is None else plot.with_selection(*way.selection)
 
 
-def draw(plot: Plot, label: str = "", moves: Keys | None = None) -> None:
-    """Draw a plot with a button for its data; ``label`` and ``moves`` as of `picture`."""
-    figures.show_picture(picture(plot, label, moves))
+def draw(
+    plot: Plot,
+    label: str = "",
+    moves: Keys | None = None,
+    below: DeltaGenerator | None = None,
+    place: DeltaGenerator | None = None,
+) -> None:
+    """Draw a plot with a button for its data.
+
+    Args:
+        plot: The plot.
+        label: What stands above it and begins its description; empty for nothing.
+        moves: The session's keys of the fields that the plot's handle moves; None for no handle.
+        below: The place of the button, as in `figures.show`.
+        place: The place of the figure, likewise.
+    """
+    fig, alt = plotly_figures.draw(plot), plot.alt
+    if label:
+        fig, alt = charts.add_label(fig, label), f"{label}. {alt}"
+    handle = None
+    if moves is not None and plot.handle is not None:
+        handle = (figures.handle_told(plot, plot.handle), figures.handle_moves(plot.handle, moves))
+    key = plot.key.replace("-", "_")
+    figures.show(fig, key, alt, plot.columns, plot.disclosure, below, place, handle)
 
 
 def draw_titled(plot: Plot) -> None:
@@ -76,7 +76,7 @@ def show(
     Args:
         plot: What is drawn. Controls have those of its axes that are logarithmic.
         y_only: Whether the horizontal axis follows that of another figure.
-        label: As of `picture`.
+        label: As of `draw`.
         moves: Likewise.
         x_only: Whether the vertical axis stays as it is.
     """
@@ -84,13 +84,13 @@ def show(
     movable = ({} if y_only else {"x": plot.x}) | ({} if x_only else {"y": plot.y})
     movable = {name: axis for name, axis in movable.items() if axis.scale is Scale.LOG}
     if not movable:
-        figures.show_picture(picture(plot, label, moves))
+        draw(plot, label, moves)
         return plot
     name, note = ("Axis ranges", STAY_PUT) if len(movable) > 1 else ("Axis range", "")
     with under_figure(f"{key}_ranges", name, note) as (chart, below):
         chosen = {name: ends(axis, f"{key}_{name}") for name, axis in movable.items()}
     drawn_as = plot.with_limits(**chosen)
-    figures.show_picture(picture(drawn_as, label, moves), below, chart)
+    draw(drawn_as, label, moves, below, chart)
     if outside := drawn_as.hidden_marks:
         said = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in outside)
         # An axis without a control of its own stays as it is.
