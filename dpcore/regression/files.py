@@ -17,10 +17,11 @@ from dpcore.regression.problem import RegressionProblem
 
 
 def matrix_parquet(problem: RegressionProblem, estimate: LinearEstimate, disclosure: Provenance) -> bytes:
-    """C, one line per row of the data: ``row`` (from 0, complete rows only), ``user_code``, one column a coefficient.
+    """Write C as Parquet, one line per row of the data.
 
-    The released coefficients are the sums over rows of these numbers times the clipped label, plus noise. The
-    label and the noise's scale stand in the file's metadata.
+    Columns: ``row`` (from 0, complete rows only), ``user_code``, and one per coefficient. The released coefficients
+    are the sums over rows of these numbers times the clipped label, plus noise. The label and the noise's scale stand
+    in the file's metadata.
     """
     frame = pd.DataFrame({"row": np.arange(problem.num_rows), "user_code": problem.user_codes})
     for j, name in enumerate(distinct_from(problem.feature_names, ("row", "user_code"))):
@@ -45,20 +46,20 @@ def user_table(problem: RegressionProblem, estimate: LinearEstimate) -> pd.DataF
     Columns: ``rows``, ``weight`` (sum over coefficients and the user's rows of |C|: the largest sets the noise),
     ``share`` (of all weights).
     """
-    of = user_weights(problem, estimate)
-    columns = {"rows": of.sizes, "weight": of.total, "share": of.total / of.total.sum()}
-    return pd.DataFrame(columns, index=pd.Index(of.user_codes, name="user"))
+    weights = user_weights(problem, estimate)
+    columns = {"rows": weights.sizes, "weight": weights.total, "share": weights.total / weights.total.sum()}
+    return pd.DataFrame(columns, index=pd.Index(weights.user_codes, name="user"))
 
 
 def distinct_from(names: Sequence[str], taken: tuple[str, ...]) -> list[str]:
-    """The names of coefficients, a word behind those that are taken: as often as it takes to be like no other name."""
-    found = []
+    """Return the names of coefficients, with a word after those that are taken, repeated until all names differ."""
+    distinct_names = []
     for name in names:
-        shown = name
-        while shown in taken or (shown != name and shown in names):
-            shown = f"{shown} (coefficient)"
-        found.append(shown)
-    return found
+        new_name = name
+        while new_name in taken or (new_name != name and new_name in names):
+            new_name = f"{new_name} (coefficient)"
+        distinct_names.append(new_name)
+    return distinct_names
 
 
 def released_csv(draws: Sequence[Draw]) -> str:

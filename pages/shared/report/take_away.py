@@ -31,7 +31,7 @@ KILOBYTES = 30
 
 
 def source(rows: bool = False, disclosure: Provenance | None = None) -> Source:
-    """Return where a script gets the session's data from; arguments as in `Source`."""
+    """Return the source of a script on the session's data; arguments as in `Source`."""
     session_data = session.loaded()
     name = session_data.origin.kind
     generator = None
@@ -42,9 +42,9 @@ def source(rows: bool = False, disclosure: Provenance | None = None) -> Source:
 
 
 def source_of(data: Dataset) -> Source:
-    """As `source` with rows, for a page that shows invented data where those in use lack what it needs.
+    """Return the source of a script on the data that a page shows, with rows.
 
-    A script of these reads the invented data, not those in use.
+    Where the data in use lack what the page needs, it shows invented data, and the script reads these.
     """
     if data.digest == session.dataset().digest:
         return source(rows=True)
@@ -64,18 +64,17 @@ def draw(
     parts: Sequence[Part] = (),
     of_parts: Provenance | None = None,
 ) -> None:
-    """The buttons; of private data two sets beside each other, one for oneself and one that may be published.
+    """Draw the buttons: for private data two sets, one for oneself and one that may be published.
 
     Args:
-        stem: Of the files' names; also part of the widgets' keys.
-        disclosure: Of the data behind the answer.
-        content: What the page contributes; called on a click, in a thread that knows nothing of the session, so
-            it must not look at the session or at caches of it.
-        methods: What the page has to say in a methods section; it stands below the buttons, and in the report. None
-            where nothing was chosen yet.
-        holds: What the parts hold, for those that are files of their own; empty for none.
-        parts: These, but the page's own JSON, which is the last.
-        of_parts: Of the data behind the parts, where these differ.
+        stem: Start of the files' names; also part of the widgets' keys.
+        disclosure: The disclosure of the data behind the answer.
+        content: Makes the report; called on a click, in a thread that knows nothing of the session, so that it must
+            not look at the session or at caches of it.
+        methods: Sentences for a methods section, below the buttons and in the report; None if nothing was chosen yet.
+        holds: What the parts hold, if they are files of their own; empty for none.
+        parts: The parts, except the page's own JSON, which is the last.
+        of_parts: The disclosure of the data behind the parts, if it differs.
     """
 
     def with_methods() -> Report:
@@ -124,7 +123,7 @@ def _files(stem: str, disclosure: Provenance, content: Callable[[], Report]) -> 
 
 
 def _buttons(stem: str, disclosure: Provenance, content: Callable[[], Report], public_only: bool) -> None:
-    """Report, JSON and script; the report that holds the answer is the main button."""
+    """Draw the buttons of report, JSON and script; the report that holds the answer is the main one."""
     report_disclosure = Disclosure.PUBLIC if public_only else disclosure
     public = "_public" if public_only else ""
     report = figures.write_file_name(f"{stem}_report{public}", report_disclosure)
