@@ -127,10 +127,10 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
         curve, value, unit = TotalCurve(amounts, variance, is_integer=True), amounts.total, "rows"
     elif statistic is LineStatistic.SUM:
         curve, value = _make_sum_curve(dataset, variance)
-        unit = _name_value_column(dataset)
+        unit = dataset.value_column
     elif statistic is LineStatistic.MEAN:
         curve, value, assumptions = _make_mean_curve(dataset, parameters)
-        unit = _name_value_column(dataset)
+        unit = dataset.value_column
     elif statistic is LineStatistic.QUANTILE:
         (curve, quantile_problem), value, unit = (
             _make_quantile_curve(dataset, parameters, line),
@@ -152,13 +152,6 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
             )
         target_error *= abs(value)
     return PlannedLine(line, curve, value, unit, target_error, has_all_bounds, assumptions, quantile_problem)
-
-
-def _name_value_column(dataset: Dataset) -> str:
-    """Name the column of values."""
-    if dataset.values is not None:
-        return dataset.values.column
-    return dataset.totals.column if dataset.totals is not None else ""
 
 
 def _make_sum_curve(dataset: Dataset, variance: float) -> tuple[Curve, float]:
