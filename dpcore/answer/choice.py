@@ -27,7 +27,8 @@ def add_choice(
 
     Args:
         answer: Its parameters and assumptions go into the file.
-        dataset: The data; None if the settings are all of the input.
+        dataset: The data, whose label stands at every number computed from them; None if the settings are all of
+            the input, and the answer's label stands there.
         release: What is released, a phrase.
         details: Makes the numbers of the file, by key, when the file is written.
         number_keys: Numbers of the answer that stand before them, by key.
@@ -38,7 +39,8 @@ def add_choice(
     """
 
     def write() -> str:
-        label, parameters = answer.disclosure.label, to_values(answer.parameters)
+        label = (answer.disclosure if dataset is None else dataset.provenance).label
+        parameters = to_values(answer.parameters)
         numbers = {number.key: number.value for number in answer.numbers if number.key in number_keys}
         sections = {
             "question": {
