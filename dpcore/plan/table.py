@@ -129,10 +129,10 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
         curve, value, unit = TotalCurve(amounts, variance, is_integer=True), amounts.total, "rows"
     elif statistic is LineStatistic.SUM:
         curve, value = _make_sum_curve(dataset, variance)
-        unit = _name_value_column(dataset)
+        unit = dataset.value_column
     elif statistic is LineStatistic.MEAN:
         curve, value, assumptions = _make_mean_curve(dataset, parameters)
-        unit = _name_value_column(dataset)
+        unit = dataset.value_column
     elif statistic is LineStatistic.QUANTILE:
         (curve, quantile_problem), value, unit = (
             _make_quantile_curve(dataset, parameters, line),
@@ -165,13 +165,6 @@ def check_magnitude(label: str, amount: float) -> None:
             f"{label} has values that are too {size} for a plan",
             remedy="Multiply the values by a constant first",
         )
-
-
-def _name_value_column(dataset: Dataset) -> str:
-    """Name the column of values."""
-    if dataset.values is not None:
-        return dataset.values.column
-    return dataset.totals.column if dataset.totals is not None else ""
 
 
 def _make_sum_curve(dataset: Dataset, variance: float) -> tuple[Curve, float]:

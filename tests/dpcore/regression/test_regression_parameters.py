@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,8 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.regression import files, naive, sample_limiting, working_set
+from dpcore.regression.answer import build_answer
+from dpcore.regression.answer.found import compute
 from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths
 from dpcore.regression.parameters import (
     DataSource,
@@ -135,8 +138,12 @@ def test_names_of_coefficients_are_no_formulas():
 
 @pytest.mark.parametrize("with_caps", [True, False])
 def test_the_choice_separates_what_was_entered_from_what_was_computed(with_caps):
-    caps = sample_limiting.solve(PROBLEM, sample_limiting.CapOptions(draws=2)) if with_caps else None
-    said = json.loads(files.choice_json(DATA, PARAMETERS, PROBLEM, OURS, caps))
+    draws = sample_limiting.study(
+        PROBLEM, sample_limiting.CapOptions(draws=2), PARAMETERS.clipped(DATA.table)
+    )
+    solution = compute(DATA, PARAMETERS, PROBLEM, OURS, draws)
+    solution = solution if with_caps else replace(solution, caps=None)
+    said = json.loads(build_answer(DATA, PARAMETERS, solution).choice())
     assert said["question"]["epsilon"] == 1.5
     assert said["question"]["data_source"] == PARAMETERS.source.value
     assert "Epasto" in said["question"]["source"]

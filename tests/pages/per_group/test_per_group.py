@@ -426,16 +426,16 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
     of = report_content.of_answer(
         QUESTION, card(view, private), Source(private, needs_rows=True, write_cell=tabs.data_cell)
     )
-    (figure, *_), told = of.pictures, card(view, private)
+    (figure, *_), told = of.figures, card(view, private)
     assert figure.columns["error"].tolist() == view.map.errors.ravel().tolist()
-    whole = take_away.html(of, MADE, False)
+    whole = take_away.write_html(of, MADE, False)
     assert told.numbers[0].text in whole
     assert "Only how pairs are distributed is known" in whole
-    assert told.numbers[0].text not in take_away.html(of, MADE, True)
+    assert told.numbers[0].text not in take_away.write_html(of, MADE, True)
     shown = on_data(private, "Per group")
     assert_script_has_what_the_page_has(shown, of, answer_of_script(of, tmp_path))
     for public_only in (False, True):
-        printed = run(report_content.script_text(of, MADE, public_only), tmp_path)
+        printed = run(take_away.write_script(of, MADE, public_only), tmp_path)
         for number in told.numbers:
             assert f"{number.label}: {number.text}" in printed
 
