@@ -42,12 +42,16 @@ from dpcore.per_group import private_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePairProblem
-from dpcore.private_choice import choice, range_cost, regret
-from dpcore.private_choice.bins import PublicBins
+from dpcore.private_choice import choice, comparison, range_cost
 from dpcore.private_choice.choice import ChoiceProblem, Prior, SmallFirst
-from dpcore.private_choice.consistency import Fit, consistent_users
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
-from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters
+from dpcore.private_choice.private_histogram import (
+    CopyNoise,
+    Fit,
+    PrivateCopyParameters,
+    PublicBins,
+    consistent_users,
+)
 from dpcore.private_choice.private_range import RangeProblem
 from dpcore.private_choice.scores import Condition, RankedSum, SizeQuantile
 
@@ -89,7 +93,7 @@ def fits(epsilon: float, bins: PublicBins) -> None:
         for fit in Fit:
             users, rows = moments(histogram, parameters, fit)
             began = time.perf_counter()
-            found = regret.simulate(questions(histogram), parameters, RUNS, seed=1, fit=fit)
+            found = comparison.simulate(questions(histogram), parameters, RUNS, seed=1, fit=fit)
             seconds = time.perf_counter() - began
             words = "   ".join(f"{one.median:8.3%} /{one.high:8.3%}" for one in found)
             print(
@@ -103,22 +107,22 @@ def moments(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Users and rows of copies, as shares of the true numbers."""
     generator, counts = np.random.default_rng(2), parameters.bins.counts(histogram)
-    noise = regret.simulated_noise(parameters.noise, parameters.scale, (RUNS, counts.size), generator)
+    noise = comparison.simulated_noise(parameters.noise, parameters.scale, (RUNS, counts.size), generator)
     shape = parameters.noise_shape
     copies = [consistent_users(counts + row, shape, parameters.bins.lower, fit) for row in noise]
     rows = np.array([copy @ parameters.bins.representative for copy in copies])
     return np.sum(copies, axis=1) / histogram.num_users, rows / histogram.num_rows
 
 
-def questions(histogram: ContributionHistogram) -> list[regret.Question]:
+def questions(histogram: ContributionHistogram) -> list[comparison.Question]:
     """Mean and Sum at epsilon = 1, values in [0, 1] of worst-case variance."""
     problem = mean.MeanProblem(histogram, epsilon=1.0, value_bound=1.0, value_variance=0.25)
     counted = total.TotalProblem(Amounts.from_histogram(histogram), 1.0, measure=Measure.ABSOLUTE)
     return [
-        regret.smooth_question(problem),
-        regret.cap_question(problem),
-        regret.total_question(counted, histogram),
-        regret.total_question(replace(counted, epsilon=0.01), histogram),
+        comparison.smooth_question(problem),
+        comparison.cap_question(problem),
+        comparison.total_question(counted, histogram),
+        comparison.total_question(replace(counted, epsilon=0.01), histogram),
     ]
 
 
@@ -131,7 +135,7 @@ def gaussian() -> None:
         histogram = samples.load(key).histogram
         for noise, delta in ((CopyNoise.LAPLACE, None), (CopyNoise.GAUSSIAN, 1e-6)):
             parameters = PrivateCopyParameters(0.1, noise=noise, delta=delta)
-            found = regret.simulate(questions(histogram), parameters, RUNS, seed=1)
+            found = comparison.simulate(questions(histogram), parameters, RUNS, seed=1)
             words = "   ".join(f"{one.median:8.3%} /{one.high:8.3%}" for one in found)
             print(f"  {key:36s} {noise.value:18s} scale {parameters.scale:6.2f}  {words}")
 

@@ -6,10 +6,13 @@ there it is the rank error, the share of users by which the chosen size misses t
 from private data.
 
 The number of users is varied by taking every user ``scale`` times: shares stay, noise matters less.
+
+`forecast` says the same before anything was drawn: from public samples, and never from the data.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,12 +20,17 @@ import numpy.typing as npt
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
+from dpcore.data import samples
 from dpcore.private_choice import scores
 from dpcore.private_choice.choice import ChoiceProblem, distances_over, log_softmax, logits
 from dpcore.private_choice.fixed_point import checked_users
 from dpcore.private_choice.scores import SizeQuantile
 
 SCALE_RANGE = (1e-6, 1e6)
+USERS = (100, 1_000, 10_000)
+"""Numbers of users that it is said for: of these everyone knows the one that is nearest to theirs."""
+SAMPLES = ("shop-events", "online-retail-lines", "requests-commits")
+"""Public samples whose users differ as people's do: a few have most of the rows."""
 
 
 @dataclass(frozen=True)
@@ -115,3 +123,47 @@ def _at_scale(
 def _first(cumulated: FloatArray, chance: float) -> npt.NDArray[np.intp]:
     """Index of the first entry of each row that reaches ``chance``; a sum may fall short of 1 by rounding."""
     return np.asarray(np.argmax(cumulated >= min(chance, 1.0 - 1e-12), axis=1))
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a draw costs on public samples.
+
+    Attributes:
+        users: How many users they are scaled to; 0 where they are scaled to a number of rows.
+        extra: What a draw adds to the error on average, as a share of the error of the best bound; the largest over
+            the samples. For a quantile of the rows per user: the rank error, as a share of the users.
+    """
+
+    users: int
+    extra: float
+
+
+def forecast(
+    problem: ChoiceProblem, rows: int | None = None, users: Sequence[int] = USERS
+) -> tuple[Forecast, ...]:
+    """Return what a selection costs if nothing is known but roughly how many users there are.
+
+    It reads public samples alone, so that it says nothing of private data.
+
+    Args:
+        problem: The selection; its variance of a value is the worst case, or known from elsewhere.
+        rows: Of a learner, the public number of rows; None for other bounds.
+        users: Numbers of users; of a learner they are as many as its rows take.
+
+    Returns:
+        One forecast for each of them. Average costs are exact, by the probabilities of the exponential mechanism.
+
+    Raises:
+        InvalidInput: A number of users is beyond what samples are scaled to.
+    """
+    costs = []
+    for key in SAMPLES:
+        histogram = samples.load(key).histogram
+        scales = np.asarray(users, dtype=np.float64) / histogram.num_users
+        if rows is not None:
+            # Beyond what samples are scaled to, nothing changes any more.
+            scales = np.clip([rows / histogram.num_rows], *SCALE_RANGE)
+        costs.append(regret(problem, histogram, None, scales).mean[:, 0])
+    worst = np.max(costs, axis=0)
+    return tuple(Forecast(n, float(extra)) for n, extra in zip((0,) if rows else users, worst, strict=True))

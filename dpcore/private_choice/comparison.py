@@ -1,4 +1,9 @@
-"""Private copy and direct choice side by side: what either costs against choosing in the clear.
+"""What choosing a bound on a private copy costs against choosing it in the clear, over simulated copies.
+
+The noise is NumPy's and seeded: a simulation for looking at, not a release. What it gives is computed from the
+private data, and as private as they are.
+
+Private copy and direct choice side by side: what either costs against choosing in the clear.
 
 The direct choice's figures are exact; the copy's are simulated, with NumPy's noise and a fixed seed. All of it is
 computed from the data in use, and as private as they are.
@@ -8,18 +13,250 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
+from dpcore import mean, total
+from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop, never, silent
-from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
-from dpcore.private_choice import choice_regret, regret
+from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced
+from dpcore.data.totals_per_user import Amounts
+from dpcore.private_choice import choice_regret
 from dpcore.private_choice.choice import ChoiceProblem, probabilities
 from dpcore.private_choice.choice_regret import ChoiceRegret
 from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.private_choice.private_histogram import (
+    CopyNoise,
+    Fit,
+    PrivateCopyParameters,
+    consistent_users,
+    fitted,
+)
+
+MAX_RUNS = 100_000
+_BLOCK = 25
+
+
+@dataclass(frozen=True)
+class Question:
+    """A bound that is wanted: how it is chosen on a histogram, and what it costs on the true one.
+
+    Attributes:
+        name: In words.
+        truth: Rows per user, private.
+        choose: Histogram to the best bound on it.
+        errors: Bounds to their errors on the true histogram, of the same shape: root mean squared error for a
+            mean, the problem's own measure for a sum.
+    """
+
+    name: str
+    truth: ContributionHistogram
+    choose: Callable[[ContributionHistogram], float]
+    errors: Callable[[FloatArray], FloatArray]
+
+
+def smooth_question(problem: mean.MeanProblem) -> Question:
+    """Return the threshold of the best smooth weights for a mean (also with private counts)."""
+    return Question(
+        "Mean, smooth weights",
+        problem.histogram,
+        lambda copy: mean.best_smooth(replace(problem, histogram=copy)).threshold,
+        lambda bounds: np.sqrt(mean.smooth_variance(problem, bounds)),
+    )
+
+
+def cap_question(problem: mean.MeanProblem) -> Question:
+    """Return the best cap for a mean (also with private counts)."""
+    return Question(
+        "Mean",
+        problem.histogram,
+        lambda copy: float(mean.best_cap(replace(problem, histogram=copy)).max_contributions),
+        lambda bounds: np.sqrt(mean.capped_variance(problem, bounds)),
+    )
+
+
+def total_question(problem: total.TotalProblem, histogram: ContributionHistogram) -> Question:
+    """Return the best bound for a count of rows.
+
+    Args:
+        problem: Its amounts are replaced by rows per user.
+        histogram: Rows per user.
+    """
+    own_problem = replace(problem, amounts=Amounts.from_histogram(histogram))
+    return Question(
+        "Sum",
+        histogram,
+        lambda copy: total.optimal_bound(replace(own_problem, amounts=Amounts.from_histogram(copy))),
+        lambda bounds: total.measured(own_problem, bounds),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class RegretDistribution:
+    """Regrets of one question over simulated copies.
+
+    Attributes:
+        name: Of the question.
+        regrets: error(bound chosen on the copy) / error(bound chosen in the clear) - 1, both on the true data;
+            ascending, shape (runs,), infinite where the copy was empty.
+        bounds: The bounds chosen, ascending, shape (runs,); NaN where the copy was empty.
+        best: The bound chosen in the clear.
+        cancelled: Whether the simulation was stopped early.
+    """
+
+    name: str
+    regrets: FloatArray
+    bounds: FloatArray
+    best: float
+    cancelled: bool
+
+    @property
+    def runs(self) -> int:
+        """Return the copies that were made."""
+        return int(self.regrets.size)
+
+    @property
+    def empty_share(self) -> float:
+        """Return the share of copies in which no user was left."""
+        return float(np.mean(np.isinf(self.regrets))) if self.runs else math.nan
+
+    @property
+    def median(self) -> float:
+        """Median regret."""
+        return self.quantile(0.5)
+
+    @property
+    def high(self) -> float:
+        """Return the 95th percentile of regret."""
+        return self.quantile(0.95)
+
+    def quantile(self, share: float) -> float:
+        """Return the smallest regret that at least this share of copies do not exceed; NaN without copies."""
+        if not self.runs:
+            return math.nan
+        # 0.95 * 20 is a rounding below 19: it must not become 18, nor 19.000000000000004 become 20.
+        rank = math.ceil(share * self.runs * (1.0 - 2.0**-50))
+        return float(self.regrets[min(max(rank, 1), self.runs) - 1])
+
+    def interval(self, share: float, confidence: float = 0.95) -> tuple[float, float]:
+        """Interval for the quantile over all possible copies, from order statistics: no distribution is assumed.
+
+        Returns:
+            (low, high) that holds it with probability at least ``confidence``; the ends are 0 and infinity
+            where there are too few copies to tell.
+
+        Source: David, Nagaraja 2003, Order Statistics, section 7.1: the number of draws below a quantile is
+            binomial.
+        """
+        from scipy.stats import binom
+
+        if not self.runs:
+            return 0.0, math.inf
+        outside = (1.0 - confidence) / 2.0
+        low = int(binom.ppf(outside, self.runs, share))
+        high = int(binom.ppf(1.0 - outside, self.runs, share)) + 1
+        return (
+            float(self.regrets[low - 1]) if low >= 1 else 0.0,
+            float(self.regrets[high - 1]) if high <= self.runs else math.inf,
+        )
+
+
+def simulate(
+    questions: Sequence[Question],
+    parameters: PrivateCopyParameters,
+    runs: int = 300,
+    seed: int = 0,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
+    fit: Fit = Fit.EXTENDED,
+) -> tuple[RegretDistribution, ...]:
+    """Make copies, choose on each, and compare on the true data.
+
+    Args:
+        questions: All on one histogram; the same copies serve all.
+        parameters: Of the copies.
+        runs: 1 to `MAX_RUNS`; 300 take about 0.3 seconds on 4,372 users for a mean's two bounds.
+        seed: Seed of NumPy's generator.
+        progress: Told the share done, from 0 to 1.
+        should_stop: Asked between blocks; True ends it with what there is.
+        fit: Post-processing, to compare; releases use the default.
+
+    Returns:
+        One distribution per question.
+
+    Raises:
+        InvalidInput: No question, questions on different histograms, or runs out of range.
+    """
+    _check(questions, runs)
+    counts = parameters.bins.counts(questions[0].truth)
+    shape, generator = parameters.noise_shape, np.random.default_rng(seed)
+    bounds = np.full((len(questions), runs), math.nan)
+    done, cancelled = 0, False
+    while done < runs and not cancelled:
+        size = min(_BLOCK, runs - done)
+        noise = simulated_noise(parameters.noise, parameters.scale, (size, counts.size), generator)
+        for k in range(size):
+            copy = fitted(
+                consistent_users(counts + noise[k], shape, parameters.bins.lower, fit), parameters.bins
+            )
+            if copy is not None:
+                bounds[:, done + k] = [question.choose(copy) for question in questions]
+        done += size
+        progress(done / runs)
+        cancelled = done < runs and should_stop()
+    return tuple(_distribution(item, bounds[k, :done], cancelled) for k, item in enumerate(questions))
+
+
+def _check(questions: Sequence[Question], runs: int) -> None:
+    with Problems() as problems:
+        if not questions:
+            problems.add("there is no question to simulate")
+        elif any(question.truth != questions[0].truth for question in questions):
+            problems.add("all questions must be about one histogram")
+        problems.whole(1, MAX_RUNS, runs=runs)
+
+
+def _distribution(question: Question, bounds: FloatArray, cancelled: bool) -> RegretDistribution:
+    best = question.choose(question.truth)
+    least_error = float(question.errors(np.array([best]))[0])
+    regrets = np.full(bounds.shape, math.inf)
+    finite = np.isfinite(bounds)
+    if np.any(finite):
+        regrets[finite] = relative_regret(question.errors(bounds[finite]), least_error)
+    return RegretDistribution(question.name, np.sort(regrets), np.sort(bounds), best, cancelled)
+
+
+def relative_regret(errors: npt.ArrayLike, best: float) -> FloatArray:
+    """Return errors / best - 1; where the best error is 0, 0 for errors that are 0 too and infinity for others."""
+    regrets = np.asarray(errors, dtype=np.float64)
+    if best > 0.0:
+        return np.asarray(regrets / best - 1.0)
+    return np.where(regrets > 0.0, math.inf, 0.0)
+
+
+def simulated_noise(
+    noise: CopyNoise, scale: float, shape: tuple[int, ...], generator: np.random.Generator
+) -> IntArray:
+    """Whole noise from NumPy, for simulation only.
+
+    Discrete Laplace is the difference of two geometric numbers. Discrete Gaussian is drawn by inverting its
+    distribution within 12 sigma (beyond lie 1e-32); above sigma = 10,000 a rounded normal number stands in.
+    """
+    if noise is CopyNoise.LAPLACE:
+        p = -math.expm1(-1.0 / scale)
+        return np.asarray(generator.geometric(p, shape) - generator.geometric(p, shape), dtype=np.int64)
+    if scale > 1e4:
+        return np.rint(generator.normal(0.0, scale, shape)).astype(np.int64)
+    reach = math.ceil(12.0 * scale) + 1
+    support = np.arange(-reach, reach + 1)
+    cumulative = np.cumsum(np.exp(-0.5 * (support / scale) ** 2))
+    index = np.searchsorted(cumulative, generator.random(shape) * cumulative[-1], side="right")
+    return np.asarray(support[np.minimum(index, support.size - 1)], dtype=np.int64)
+
 
 RUNS = 200
 """Simulated copies behind one figure: the median is then good to about 4 percentage points of rank."""
@@ -97,10 +334,10 @@ def direct_over_users(parameters: PrivateParameters, histogram: ContributionHist
     return choice_regret.regret(parameters.choice, histogram, None, scales)
 
 
-def question(parameters: PrivateParameters, truth: ContributionHistogram) -> regret.Question:
+def question(parameters: PrivateParameters, truth: ContributionHistogram) -> Question:
     """Return the same number, chosen on a histogram; with the same errors as the direct choice."""
     condition = parameters.condition
-    return regret.Question(
+    return Question(
         parameters.wanted.value,
         truth,
         lambda copy: condition.best_bound(copy),
@@ -117,7 +354,7 @@ def copy_cost(
     """Return the simulated cost of choosing on a private copy, at the parameters' budget or another."""
     copy_question = question(parameters, truth)
     budget = parameters.epsilon_choice if epsilon_choice is None else epsilon_choice
-    (regrets,) = regret.simulate([copy_question], parameters.copy_at(budget), runs)
+    (regrets,) = simulate([copy_question], parameters.copy_at(budget), runs)
     finite = regrets.bounds[np.isfinite(regrets.bounds)]
     costs = regrets.regrets
     if parameters.wanted is Wanted.QUANTILE:  # A rank error, as it is: nothing to divide by.

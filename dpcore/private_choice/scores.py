@@ -1,4 +1,10 @@
-"""Questions whose best bound is where a monotone query meets a target, and how far each candidate is from it.
+"""How many users would have to come or go until a cap is the best one for a mean, in closed form.
+
+A user at or below a cap h adds s / h to a, one above it adds 1 to q, and h is best where k a = q (a + q) with
+k = 2 h / A (`dpcore.private_choice.scores`). The distance to that curve, by adding and removing users, is the larger
+of `too_high` and `too_low`; everything is in steps of `dpcore.private_choice.fixed_point`.
+
+Questions whose best bound is where a monotone query meets a target, and how far each candidate is from it.
 
 One user comes or goes, or is replaced. A bound is chosen by an exponential mechanism (`dpcore.private_choice.choice`)
 over a public grid of candidates; this module gives the score of each candidate: minus the number of users that
@@ -20,7 +26,7 @@ alone, or the private part of it has moved to the side of the query:
   which a user at or below h adds s / h in (0, 1], and q, to which a user above adds 1, the best h has
   k a = q (a + q), k = 2 h / A. That is no sum over users, so the score is the *number of users* that would have
   to be added or removed until it holds. A distance to a set moves by at most 1 when one user comes or goes,
-  whatever the set; `dpcore.private_choice.cap_distance` has it in closed form.
+  whatever the set; `too_high` and `too_low` have it in closed form.
 - A sum of x_l, Amin et al. 2019, equation 6: #{x_l > T} = 1 / epsilon at the best T.
 - A learner under a cap T: Amin et al. 2019, theorem 1, whose bound (`dpcore.learning.error_bound`) is, for N rows,
   2 * (rows cut) / N  +  sqrt(v / (rows kept))  +  C (T / (rows kept) / epsilon)^p, v and C without T. Its totals
@@ -50,15 +56,70 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.common import weights
 from dpcore.common.checks import Problems, require
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.totals_per_user import Amounts
-from dpcore.private_choice.cap_distance import too_high, too_low
 from dpcore.private_choice.fixed_point import FAR, RESOLUTION, SumsOverUsers, in_steps
 from dpcore.private_choice.table_scores import OfMean, TableCap, TableSmooth
+
+
+def on_curve(a: npt.ArrayLike, k: float) -> FloatArray:
+    """Get q* with k a = q* (a + q*): (sqrt(a^2 + 4 k a) - a) / 2 without its cancellation. Rising and concave in a."""
+    a = np.asarray(a, dtype=np.float64)
+    root = np.sqrt(a) * np.sqrt(a + 4.0 * k)
+    return np.asarray(2.0 * k * np.divide(a, a + root, out=np.zeros_like(a), where=a > 0.0))
+
+
+def too_high(
+    a: npt.NDArray[np.generic], users: npt.NDArray[np.generic], shares: IntArray, q: float, k: float
+) -> float:
+    """Return the steps until q >= q*(a), by adding users above the cap or removing users below it, the largest first.
+
+    Args:
+        a: What users of the first j sizes add to a, shape (j + 1,), ascending from 0, in steps.
+        users: Those users, same shape, in steps.
+        shares: What each user of a size adds to a, shape (j,), in steps.
+        q: Users above the cap, in steps.
+        k: 2 h / A, in steps.
+
+    Between sizes the sum of both is concave in the number removed, so the least is where all users of some sizes
+    are gone, or where removing alone is just enough.
+    """
+    remaining, gone = a.astype(np.float64), users[-1] - users.astype(np.float64)
+    lacking = np.maximum(on_curve(remaining, k) - q, 0.0)
+    # The last entry has everybody there: nobody need come or go.
+    if lacking[-1] == 0.0:
+        return 0.0
+    best = float(np.min(gone + lacking))
+    # q*(a) = q there. What remains is at most its largest share times its users, and q and users are exact (39 bits
+    # times 2^20), so that rounding stays below 2^9 steps even after the division by a tiny share.
+    enough = q / (k - q) * q if q < k else math.inf
+    j = int(np.searchsorted(remaining, enough, side="right"))
+    if 0 < j < remaining.size:
+        best = min(best, float(gone[j] + (remaining[j] - enough) / float(shares[j - 1]) * RESOLUTION))
+    return best
+
+
+def too_low(a: float, q: float, k: float) -> float:
+    """Return the steps until q <= q*(a), by removing users above the cap or adding users at it.
+
+    a' >= a costs (a' - a) + (q - q*(a')), convex, least where q* has slope 1: at a' = k (sqrt(4.5) - 2), where
+    q* = (k - a') / 3. Adding alone is enough at a' = q^2 / (k - q).
+    """
+    excess = q - float(on_curve(a, k))
+    turn = k * (math.sqrt(4.5) - 2.0)
+    if excess <= 0.0 or a >= turn:
+        return max(excess, 0.0)
+    height = (k - turn) / 3.0
+    if q >= height:
+        return (turn - a) + (q - height)
+    # Here q < (k - turn) / 3 < k, so that the quotient is positive.
+    return max(q / (k - q) * q - a, 0.0)
+
 
 CAP_ROUNDING = 2**12
 """Steps that a user may move the distance of a cap beyond 1: float64 holds 2^60 steps to 2^7, a formula to 2^10."""

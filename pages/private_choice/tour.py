@@ -10,7 +10,7 @@ from dpcore.private_choice import comparison
 from dpcore.private_choice.answer.words import cost
 from dpcore.private_choice.comparison import DirectCost
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
-from pages.private_choice.forms import PageParameters
+from pages.private_choice.question import PageParameters
 from pages.shared.session import session
 from pages.shared.session.tour import Step
 

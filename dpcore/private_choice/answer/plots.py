@@ -13,7 +13,7 @@ from dpcore.answer.axes import fit_limits
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison
-from dpcore.private_choice.answer.found import Copied, Copies, Leak, PrivateFound
+from dpcore.private_choice.answer.solution import Copied, Copies, Leak, PrivateFound
 from dpcore.private_choice.answer.words import NUMBER_NAMES, error_name
 from dpcore.private_choice.choice_regret import ChoiceRegret
 from dpcore.private_choice.comparison import EPSILONS, SCALES

@@ -12,20 +12,20 @@ from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.per_group.private_pair import expected as expected_of_pair
 from dpcore.per_group.words import pair_words
 from dpcore.private_choice import choice
-from dpcore.private_choice.answer.found import Leak, PrivateFound
+from dpcore.private_choice.answer.solution import Leak, PrivateFound
 from dpcore.private_choice.choice import PrivateChoice
+from dpcore.private_choice.choice_regret import Forecast
 from dpcore.private_choice.comparison import RUNS, CopyCost
-from dpcore.private_choice.forecast import Forecast
-from dpcore.private_choice.parameters import PrivateParameters, Relation, Several, Wanted
+from dpcore.private_choice.parameters import Bounded, PrivateParameters, Relation, Several, Wanted
+from dpcore.private_choice.parameters import Number as NumberKind
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 from dpcore.private_choice.range_cost import RangeWays
-from dpcore.private_choice.release_bounds import Bounded
 from dpcore.private_choice.table_scores import REACH
 
-Drawn = PrivateChoice | PrivatePair | PrivateRange
-Kind = Wanted | Several | Bounded
+Selection = PrivateChoice | PrivatePair | PrivateRange
+"""What was selected privately: the value or values, with the guarantee and the problem."""
 
-NUMBER_NAMES: dict[Kind, str] = {
+NUMBER_NAMES: dict[NumberKind, str] = {
     Bounded.QUANTILE_SMOOTH: "bound of a quantile's smooth weights",
     Bounded.QUANTILE_CAP: "bound on rows per user for a quantile",
     Bounded.MODEL: "bound on rows per user for a learner",
@@ -61,7 +61,7 @@ WHOSE_COSTS = {
 """What the costs are computed from, and what reading them gives away."""
 
 
-def shown(selection: Drawn) -> str:
+def shown(selection: Selection) -> str:
     """Say what was drawn, for a person: ``12``, ``3 groups × 2 rows``, ``0 to 96.4``."""
     if isinstance(selection, PrivatePair):
         return pair_words(selection.problem.parameters, selection.max_groups, selection.max_amount)

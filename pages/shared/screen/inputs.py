@@ -67,7 +67,13 @@ def read(
         unused += [
             f.name for f in dataclasses.fields(question.parameters) if f.default is None and hidden(f.name)
         ]
-        return fields.build(question, unused=unused, aside=aside)
+        # Not the default, which may be another value than the field begins with.
+        instead = {
+            f.name: question.first(f.name)
+            for f in dataclasses.fields(question.parameters)
+            if f.name in unused and f.default is not None
+        }
+        return fields.build(question, unused=unused, instead=instead, aside=aside)
 
 
 def start(question: Question) -> list[str]:

@@ -17,8 +17,7 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import MAX_USERS, ContributionHistogram
 from dpcore.private_choice import choice, private_histogram
-from dpcore.private_choice.bins import PublicBins
-from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters
+from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters, PublicBins
 from dpcore.private_choice.scores import SmoothMean
 from dpcore.regression import draw, naive
 from dpcore.regression.problem import RegressionProblem

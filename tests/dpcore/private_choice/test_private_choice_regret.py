@@ -14,7 +14,7 @@ from dpcore.common.noise_error import Measure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
-from dpcore.private_choice import choice, choice_regret, forecast
+from dpcore.private_choice import choice, choice_regret
 from dpcore.private_choice.choice import ChoiceProblem, Prior, SmallFirst
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.private_choice.scores import CapMean, RankedSum, SizeQuantile, SmoothMean
@@ -159,19 +159,19 @@ def test_small_bounds_first_keep_a_sum_from_costing_many_times_as_much(key: str)
 def test_what_a_draw_costs_is_said_from_public_samples_alone() -> None:
     """A scale is a table in which every user is there so many times; the largest cost over the samples counts."""
     asked = PrivateParameters(1.0, Wanted.CAP, epsilon_choice=0.5)
-    users = [samples.load(key).histogram.num_users for key in forecast.SAMPLES]
+    users = [samples.load(key).histogram.num_users for key in choice_regret.SAMPLES]
     costs = []
-    for key, own in zip(forecast.SAMPLES, users, strict=True):
+    for key, own in zip(choice_regret.SAMPLES, users, strict=True):
         histogram = samples.load(key).histogram
         times = 20 * users[0] / own
         if times == int(times):
             histogram = ContributionHistogram(sizes=histogram.sizes, users=histogram.users * int(times))
             costs.append(float(choice_regret.regret(asked.choice, histogram).mean[0, 0]))
     assert costs
-    (found,) = forecast.forecast(asked, [20 * users[0]])
+    (found,) = choice_regret.forecast(asked.choice, users=[20 * users[0]])
     assert found.users == 20 * users[0]
     assert found.extra >= max(costs) * (1 - 1e-9)
-    few, many = forecast.forecast(asked, [200, 20_000])
+    few, many = choice_regret.forecast(asked.choice, users=[200, 20_000])
     assert few.extra > many.extra > 0.0
 
 

@@ -20,22 +20,20 @@ from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution, Dataset, TaskSizes
 from dpcore.mean import private_counts
 from dpcore.mean.private_counts import PrivateCountsProblem
-from dpcore.private_choice import regret
-from dpcore.private_choice.bins import PublicBins
-from dpcore.private_choice.consistency import (
+from dpcore.private_choice import comparison
+from dpcore.private_choice.private_histogram import (
+    CopyNoise,
     Fit,
     NoiseShape,
+    PrivateCopyParameters,
+    PublicBins,
     believable,
     consistent_users,
     falling,
-    tail_sums,
-)
-from dpcore.private_choice.private_histogram import (
-    CopyNoise,
-    PrivateCopyParameters,
     fitted,
     noise_shape,
     release_histogram,
+    tail_sums,
 )
 
 FACTS = ReleaseFacts(0.1, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace")
@@ -159,7 +157,7 @@ def test_simplex_is_the_projection():
 def test_believable_covers_the_noise_of_a_tail():
     # By simulation: tails of 1, 5 and 40 Laplace counts exceed it in at most 5 % of cases.
     parameters = PrivateCopyParameters(0.1)
-    noise = regret.simulated_noise(
+    noise = comparison.simulated_noise(
         CopyNoise.LAPLACE, parameters.scale, (20_000, 40), np.random.default_rng(5)
     )
     tails = np.cumsum(noise[:, ::-1], axis=1)[:, ::-1]
@@ -173,7 +171,7 @@ def test_no_phantom_users_where_there_are_none():
     counts = np.zeros(bins.lower.size, dtype=np.int64)
     counts[0] = 2000
     parameters, rng = PrivateCopyParameters(0.1), np.random.default_rng(6)
-    noise = regret.simulated_noise(CopyNoise.LAPLACE, parameters.scale, (300, counts.size), rng)
+    noise = comparison.simulated_noise(CopyNoise.LAPLACE, parameters.scale, (300, counts.size), rng)
     rows = {
         fit: np.median(
             [
@@ -322,8 +320,8 @@ def problem_of(key="online-retail-lines", epsilon=1.0):
 )
 def test_the_target_of_one_and_five_percent(key):
     problem = problem_of(key)
-    questions = [regret.smooth_question(problem), regret.cap_question(problem)]
-    for found in regret.simulate(questions, PrivateCopyParameters(0.1), runs=300):
+    questions = [comparison.smooth_question(problem), comparison.cap_question(problem)]
+    for found in comparison.simulate(questions, PrivateCopyParameters(0.1), runs=300):
         assert found.interval(0.5)[1] < 0.01
         assert found.interval(0.95)[1] < 0.05
         assert found.regrets[0] >= -1e-9
@@ -333,8 +331,8 @@ def test_regret_is_what_a_release_really_costs():
     # The same distribution by the other route: OpenDP's noise, release by release.
     problem = problem_of("online-retail-invoices")
     parameters = PrivateCopyParameters(0.05)
-    question = regret.smooth_question(problem)
-    (simulated,) = regret.simulate([question], parameters, runs=1000, seed=2)
+    question = comparison.smooth_question(problem)
+    (simulated,) = comparison.simulate([question], parameters, runs=1000, seed=2)
     best = mean.best_smooth(problem).standard_error
     real = []
     for _ in range(300):
@@ -352,11 +350,11 @@ def test_without_noise_only_binning_is_regretted():
     exact = PublicBins(exact_up_to=8000, largest=8000)
     counted = total.TotalProblem(Amounts.from_histogram(problem.histogram), 1.0)
     questions = [
-        regret.smooth_question(problem),
-        regret.cap_question(problem),
-        regret.total_question(counted, problem.histogram),
+        comparison.smooth_question(problem),
+        comparison.cap_question(problem),
+        comparison.total_question(counted, problem.histogram),
     ]
-    for found in regret.simulate(questions, PrivateCopyParameters(1000.0, exact), runs=2):
+    for found in comparison.simulate(questions, PrivateCopyParameters(1000.0, exact), runs=2):
         assert found.regrets == pytest.approx(0.0, abs=1e-12)
 
 
@@ -364,7 +362,7 @@ def test_order_statistics_interval_covers():
     # 400 samples of 200 uniform numbers: the interval for the 0.9 quantile holds 0.9 in at least 95 % of them.
     rng, hits = np.random.default_rng(8), 0
     for _ in range(400):
-        found = regret.RegretDistribution("x", np.sort(rng.random(200)), np.zeros(200), 1.0, False)
+        found = comparison.RegretDistribution("x", np.sort(rng.random(200)), np.zeros(200), 1.0, False)
         low, high = found.interval(0.9)
         hits += low <= 0.9 <= high
     assert binom.cdf(hits, 400, 0.95) > 1e-4
@@ -373,7 +371,9 @@ def test_order_statistics_interval_covers():
 def test_empty_copies_are_infinite_regret():
     histogram = ContributionHistogram([1, 2], [2, 1])
     problem = mean.MeanProblem(histogram, 1.0, 1.0, 0.25)
-    (found,) = regret.simulate([regret.smooth_question(problem)], PrivateCopyParameters(0.001), runs=40)
+    (found,) = comparison.simulate(
+        [comparison.smooth_question(problem)], PrivateCopyParameters(0.001), runs=40
+    )
     assert found.empty_share > 0.5
     assert math.isinf(found.high)
 
@@ -381,8 +381,8 @@ def test_empty_copies_are_infinite_regret():
 def test_stopping_keeps_what_there_is():
     told = []
     problem = problem_of()
-    (found,) = regret.simulate(
-        [regret.smooth_question(problem)],
+    (found,) = comparison.simulate(
+        [comparison.smooth_question(problem)],
         PrivateCopyParameters(0.1),
         runs=100,
         progress=told.append,
@@ -395,8 +395,11 @@ def test_stopping_keeps_what_there_is():
 
 def test_questions_on_different_data_are_refused():
     with pytest.raises(InvalidInput, match="one histogram"):
-        regret.simulate(
-            [regret.smooth_question(problem_of()), regret.smooth_question(problem_of("requests-commits"))],
+        comparison.simulate(
+            [
+                comparison.smooth_question(problem_of()),
+                comparison.smooth_question(problem_of("requests-commits")),
+            ],
             PrivateCopyParameters(0.1),
         )
 
@@ -415,14 +418,18 @@ def test_private_counts_are_a_question_too():
     # The factor on the privacy variance is 1 at most and 1/2 at least: the bound moves, and so does its regret.
     histogram = samples.load("online-retail-lines").histogram
     problem = PrivateCountsProblem(histogram, 1.0, 1.0, 0.25, 0.5)
-    smooth, cap = regret.simulate(
-        [regret.smooth_question(problem), regret.cap_question(problem)], PrivateCopyParameters(0.1), runs=100
+    smooth, cap = comparison.simulate(
+        [comparison.smooth_question(problem), comparison.cap_question(problem)],
+        PrivateCopyParameters(0.1),
+        runs=100,
     )
     assert smooth.best == pytest.approx(private_counts.best_smooth(problem).threshold, rel=1e-12)
     assert cap.best == private_counts.best_cap(problem).max_contributions
     assert (
         smooth.best
-        != regret.simulate([regret.smooth_question(problem_of())], PrivateCopyParameters(0.1), runs=1)[0].best
+        != comparison.simulate(
+            [comparison.smooth_question(problem_of())], PrivateCopyParameters(0.1), runs=1
+        )[0].best
     )
     assert smooth.high < 0.05
     assert smooth.regrets[0] >= -1e-9

@@ -120,6 +120,13 @@ def test_an_answer_draws_nothing(monkeypatch):
 def test_all_problems_at_once():
     with pytest.raises(InvalidInput) as refused:
         PrivateParameters(
-            0.0, epsilon_choice=-1.0, noise=CopyNoise.GAUSSIAN, largest=0, share=1.0, guess=0.0, margin=-1.0
+            0.0,
+            Wanted.SUM,
+            epsilon_choice=-1.0,
+            noise=CopyNoise.GAUSSIAN,
+            largest=0,
+            share=1.0,
+            guess=0.0,
+            margin=-1.0,
         )
     assert len(refused.value.problems) == 8

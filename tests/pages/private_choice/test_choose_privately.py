@@ -20,8 +20,8 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, choice_regret, comparison
-from dpcore.private_choice.answer import PrivateFound, build_answer, code, words
-from dpcore.private_choice.answer import found as core
+from dpcore.private_choice.answer import PrivateFound, build_answer, selection, words
+from dpcore.private_choice.answer import solution as core
 from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS
 from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
 from dpcore.private_choice.scores import SmoothMean
@@ -166,11 +166,11 @@ def test_copies_are_simulated_beside_it(all_copies):
     x, y = trace(chart(at, "private_cost_epsilon"), "Private copy, median")
     assert list(x) == [epsilon for epsilon, _ in found.over_epsilon]
     # The same copies through the other module's own distribution of regrets.
-    from dpcore.private_choice import regret
+    from dpcore.private_choice import comparison
 
     p = PrivateParameters(1.0)
     problem = mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)
-    (own,) = regret.simulate([regret.smooth_question(problem)], p.copy_at(0.1), comparison.RUNS, 0)
+    (own,) = comparison.simulate([comparison.smooth_question(problem)], p.copy_at(0.1), comparison.RUNS, 0)
     assert y[list(x).index(0.1)] == pytest.approx(max(own.median, 1e-5), rel=1e-6)
     assert found.at.median == pytest.approx(own.median)
     assert f"Private copy, median cost {words.brief(found.at.median)}" in shown_texts(at)
@@ -272,7 +272,7 @@ def test_a_direct_choice_leaves_the_data_and_stands_in_the_account():
 def test_code_applies_the_chosen_number_under_its_label():
     for wanted in (Wanted.SMOOTH, Wanted.CAP, Wanted.SUM):
         drawn = choice.choose(PrivateParameters(1.0, wanted).choice, SECRET)
-        found = code.of_private(drawn, wanted, 1.0, secret_data(), 0.0, 1.0)
+        found = selection.build_code(drawn, wanted, secret_data(), 1.0, ends=(0.0, 1.0))
         ((_, carried),) = found.forms
         text = write(carried, Library.OPENDP).text or write(carried, Library.PYTHON).text
         assert f"{drawn.value:g}" in text
@@ -280,7 +280,7 @@ def test_code_applies_the_chosen_number_under_its_label():
         assert "private data (do not publish)" not in text.lower()
     # A quantile of sizes bounds no release of its own.
     drawn = choice.choose(PrivateParameters(1.0, Wanted.QUANTILE).choice, SECRET)
-    assert code.of_private(drawn, Wanted.QUANTILE, 1.0, secret_data(), 0.0, 1.0) is None
+    assert selection.build_code(drawn, Wanted.QUANTILE, secret_data(), 1.0, ends=(0.0, 1.0)) is None
 
 
 def one_line(code: str) -> str:
@@ -391,7 +391,7 @@ def test_an_empty_field_gives_a_sentence_and_nothing_can_be_released():
     at = opened()
     for key, name in [
         ("private_choice.epsilon_choice", "ε of the choice is empty"),
-        ("private_choice.largest", "the public maximum is empty"),
+        ("private_choice.largest", "the public maximum of rows per user is empty"),
         ("private_choice.variance_share", "the variance of a value is empty"),
         (keys.EPSILON, "ε is empty"),
     ]:
@@ -406,13 +406,13 @@ def test_an_empty_field_gives_a_sentence_and_nothing_can_be_released():
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"epsilon_choice": "nan"}, "Epsilon_choice must lie between"),
-        ({"epsilon_choice": "1e9"}, "Epsilon_choice must lie between"),
-        ({"largest": "0"}, "Largest must be a whole number"),
-        ({"largest": "9" * 60}, "Largest must be a whole number"),
+        ({"epsilon_choice": "nan"}, "ε of the choice must lie between"),
+        ({"epsilon_choice": "1e9"}, "ε of the choice must lie between"),
+        ({"largest": "0"}, "The public maximum of rows per user must be a whole number"),
+        ({"largest": "9" * 60}, "The public maximum of rows per user must be a whole number"),
         ({"wanted": "everything"}, "Wanted cannot be read"),
-        ({"delta": "0.1"}, "Delta goes with Gaussian noise"),
-        ({"variance_share": "0.5"}, "Variance_share must lie between"),
+        ({"delta": "0.1"}, 'δ of a private copy goes only with "Gaussian"'),
+        ({"variance_share": "0.5"}, "The variance of a value must lie between"),
         ({"guess": "5"}, "A guess goes with a factor"),
         ({"relation": "<script>"}, "Relation cannot be read"),
     ],
@@ -454,13 +454,13 @@ def test_a_draw_that_ends_in_an_error_is_in_the_account(monkeypatch, button):
 def test_the_file_of_a_choice_holds_nothing_private():
     parameters = PrivateParameters(1.0, Wanted.CAP, epsilon_choice=0.3)
     drawn = choice.choose(parameters.choice, SAMPLE.histogram)
-    document = json.loads(code.choice_json(drawn, Wanted.CAP))
+    document = json.loads(selection.write_json(drawn, Wanted.CAP))
     assert document["answer"]["value"] == drawn.value
     assert document["answer"]["label"] == drawn.facts.label
     assert document["question"]["label"] == "public input"
     # Two draws of one question differ in the number alone, whatever the data.
     other = choice.choose(parameters.choice, ContributionHistogram(sizes=[1, 9], users=[5, 6]))
-    second = json.loads(code.choice_json(other, Wanted.CAP))
+    second = json.loads(selection.write_json(other, Wanted.CAP))
     second["answer"]["value"] = document["answer"]["value"]
     assert second == document
 
@@ -473,7 +473,7 @@ def test_a_choice_under_replacement_does_not_pretend_to_cover_presence():
     # A release for users added or removed takes two steps to replace one: 2 + 0.1.
     assert "counts up to twice: ε = 2.1." in shown_texts(at)
     drawn = choice.choose(PrivateParameters(1.0, relation=Relation.REPLACE).choice, SECRET)
-    ((_, carried),) = code.of_private(drawn, Wanted.SMOOTH, 1.0, secret_data(), 0.0, 1.0).forms
+    ((_, carried),) = selection.build_code(drawn, Wanted.SMOOTH, secret_data(), 1.0, ends=(0.0, 1.0)).forms
     text = one_line(write(carried, Library.PYTHON).text)
     assert "Together they protect against replacing one user only" in text
     assert "up to twice its epsilon" in text

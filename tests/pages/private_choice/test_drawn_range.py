@@ -19,7 +19,7 @@ from dpcore.private_choice.answer import words
 from dpcore.private_choice.parameters import Several, Wanted
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 from pages.private_choice import saved
-from pages.private_choice.forms import Known
+from pages.private_choice.question import Known
 from pages.shared.base import keys
 from pages.shared.session import session_file
 from tests.pages.driving import fine, go, link_of, new_app, open_app, shown_texts, with_data

@@ -13,7 +13,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.private_choice.answer import Copies
-from dpcore.private_choice.answer import found as core
+from dpcore.private_choice.answer import solution as core
 from dpcore.private_choice.comparison import CopyCost
 from pages.private_choice import work
 from pages.shared.base import cache

@@ -46,7 +46,7 @@ from dpcore.total.parameters import Summed, TotalParameters
 from dpcore.training import parameters as training
 from dpcore.training.losses import LossKind as RowLoss
 from dpcore.training.mechanism import Average, Pace
-from pages.private_choice.forms import Known, PageParameters
+from pages.private_choice.question import Known, PageParameters
 from pages.shared.base import catalogue, keys
 from pages.shared.fields import setting
 from pages.shared.session import links, session

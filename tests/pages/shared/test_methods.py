@@ -31,8 +31,8 @@ from dpcore.per_group.answer import build_answer as groups_answered
 from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.private_choice import comparison
-from dpcore.private_choice.answer import found as private_found
-from dpcore.private_choice.answer.methods import methods as private_methods
+from dpcore.private_choice.answer import solution as private_found
+from dpcore.private_choice.answer.answer import methods as private_methods
 from dpcore.private_choice.choice import PrivateChoice, choose, shown
 from dpcore.private_choice.parameters import PrivateParameters
 from dpcore.quantile import QuantileProblem
@@ -227,5 +227,9 @@ def test_where_nothing_is_to_be_released_that_is_what_is_said() -> None:
 
 
 def test_every_question_that_gives_a_bound_has_sentences() -> None:
-    there = {path.parents[1].name for path in (PAGES.parent / "dpcore").glob("*/answer/methods.py")}
+    there = {
+        path.parents[1].name
+        for path in (PAGES.parent / "dpcore").glob("*/answer/*.py")
+        if "Methods(" in path.read_text(encoding="utf-8")
+    }
     assert there == set(catalogue.ORDER) - set(WITHOUT)
