@@ -93,9 +93,8 @@ def fits(epsilon: float, bins: PublicBins) -> None:
         for fit in Fit:
             users, rows = moments(histogram, parameters, fit)
             began = time.perf_counter()
-            found = comparison.simulate(questions(histogram), parameters, RUNS, seed=1, fit=fit)
+            words = regret_texts(histogram, parameters, fit)
             seconds = time.perf_counter() - began
-            words = "   ".join(f"{one.median:8.3%} /{one.high:8.3%}" for one in found)
             print(
                 f"    {fit.name:9s} users {np.mean(users) - 1.0:+7.2%}  rows {np.mean(rows) - 1.0:+9.1%} "
                 f"(rmse {np.sqrt(np.mean((rows - 1.0) ** 2)):9.1%})  {words}  {seconds:.2f} s"
@@ -107,23 +106,52 @@ def moments(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Users and rows of copies, as shares of the true numbers."""
     generator, counts = np.random.default_rng(2), parameters.bins.counts(histogram)
-    noise = comparison.simulated_noise(parameters.noise, parameters.scale, (RUNS, counts.size), generator)
+    noise = comparison.simulate_noise(parameters.noise, parameters.scale, (RUNS, counts.size), generator)
     shape = parameters.noise_shape
     copies = [consistent_users(counts + row, shape, parameters.bins.lower, fit) for row in noise]
     rows = np.array([copy @ parameters.bins.representative for copy in copies])
     return np.sum(copies, axis=1) / histogram.num_users, rows / histogram.num_rows
 
 
-def questions(histogram: ContributionHistogram) -> list[comparison.Question]:
-    """Mean and Sum at epsilon = 1, values in [0, 1] of worst-case variance."""
+def regret_texts(
+    histogram: ContributionHistogram, parameters: PrivateCopyParameters, fit: Fit = Fit.EXTENDED
+) -> str:
+    """Median and 95th percentile of regret: smooth weights, cap, sum at epsilon = 1 and 0.01.
+
+    Values lie in [0, 1], of worst-case variance. The copies are the same for all, by their seed.
+    """
     problem = mean.MeanProblem(histogram, epsilon=1.0, value_bound=1.0, value_variance=0.25)
     counted = total.TotalProblem(Amounts.from_histogram(histogram), 1.0, measure=Measure.ABSOLUTE)
-    return [
-        comparison.smooth_question(problem),
-        comparison.cap_question(problem),
-        comparison.total_question(counted, histogram),
-        comparison.total_question(replace(counted, epsilon=0.01), histogram),
+    little = replace(counted, epsilon=0.01)
+
+    def counts(question: total.TotalProblem, copy: ContributionHistogram) -> total.TotalProblem:
+        return replace(question, amounts=Amounts.from_histogram(copy))
+
+    questions: list[tuple[Callable[[ContributionHistogram], float], Callable[[np.ndarray], np.ndarray]]] = [
+        (
+            lambda copy: mean.best_smooth(replace(problem, histogram=copy)).threshold,
+            lambda bounds: np.sqrt(mean.smooth_variance(problem, bounds)),
+        ),
+        (
+            lambda copy: float(mean.best_cap(replace(problem, histogram=copy)).max_contributions),
+            lambda bounds: np.sqrt(mean.capped_variance(problem, bounds)),
+        ),
+        (
+            lambda copy: total.optimal_bound(counts(counted, copy)),
+            lambda bounds: total.measured(counted, bounds),
+        ),
+        (
+            lambda copy: total.optimal_bound(counts(little, copy)),
+            lambda bounds: total.measured(little, bounds),
+        ),
     ]
+    texts = []
+    for choose, errors in questions:
+        bounds = comparison.simulate_bounds(histogram, choose, parameters, RUNS, seed=1, fit=fit)
+        best = float(errors(np.array([choose(histogram)]))[0])
+        regrets = np.sort(np.nan_to_num(errors(bounds) / best - 1.0, nan=np.inf))
+        texts.append("{:8.3%} /{:8.3%}".format(*(comparison.rank_value(regrets, q) for q in (0.5, 0.95))))
+    return "   ".join(texts)
 
 
 def gaussian() -> None:
@@ -135,8 +163,7 @@ def gaussian() -> None:
         histogram = samples.load(key).histogram
         for noise, delta in ((CopyNoise.LAPLACE, None), (CopyNoise.GAUSSIAN, 1e-6)):
             parameters = PrivateCopyParameters(0.1, noise=noise, delta=delta)
-            found = comparison.simulate(questions(histogram), parameters, RUNS, seed=1)
-            words = "   ".join(f"{one.median:8.3%} /{one.high:8.3%}" for one in found)
+            words = regret_texts(histogram, parameters)
             print(f"  {key:36s} {noise.value:18s} scale {parameters.scale:6.2f}  {words}")
 
 

@@ -24,7 +24,7 @@ from dpcore.data import samples
 from dpcore.private_choice import scores
 from dpcore.private_choice.choice import ChoiceProblem, distances_over, log_softmax, logits
 from dpcore.private_choice.fixed_point import checked_users
-from dpcore.private_choice.scores import SizeQuantile
+from dpcore.private_choice.scores import Condition, SizeQuantile
 
 SCALE_RANGE = (1e-6, 1e6)
 USERS = (100, 1_000, 10_000)
@@ -54,12 +54,11 @@ class ChoiceRegret:
     least: FloatArray
 
 
-def candidate_regrets(
-    problem: ChoiceProblem, histogram: ContributionHistogram, scale: float = 1.0
+def bound_regrets(
+    condition: Condition, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0
 ) -> FloatArray:
-    """Regret of every candidate, shape (c,)."""
-    condition = problem.condition
-    errors = condition.errors(histogram, problem.candidates, scale)
+    """Return the regret of every bound, shape (c,)."""
+    errors = condition.errors(histogram, bounds, scale)
     if isinstance(condition, SizeQuantile):
         return errors
     best = scores.best_error(condition, histogram, scale)
@@ -107,7 +106,7 @@ def _at_scale(
     epsilons: FloatArray,
     scale: float,
 ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    costs = candidate_regrets(problem, histogram, scale)
+    costs = bound_regrets(problem.condition, histogram, problem.candidates, scale)
     chances = np.exp(log_softmax(logits(problem, distances, epsilons)))
     # In the order of what candidates cost, their chances add up to the law of the regret.
     order = np.argsort(costs)

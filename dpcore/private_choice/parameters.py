@@ -9,11 +9,11 @@ from typing import Any
 
 from dpcore.answer.setting import WORST_SHARE, ReleaseSetting
 from dpcore.code.choice import Released
-from dpcore.common import privacy
 from dpcore.common.alike import ASSUMED_SHARE
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.noise_error import DEFAULT_DELTA, Measure, NoiseKind, compute_unit_scale
 from dpcore.common.parameters import LINE, Option, Parameters, of_data, public
+from dpcore.common.privacy import Neighbours
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Dataset
 from dpcore.private_choice.choice import FACTOR_RANGE, ChoiceProblem, Prior, SmallFirst
@@ -65,11 +65,9 @@ class Relation(Option):
     REPLACE = "replace", "Replace one user"
 
     @property
-    def neighbours(self) -> privacy.Neighbours:
+    def neighbours(self) -> Neighbours:
         """Return the relation itself."""
-        if self is Relation.REPLACE:
-            return privacy.Neighbours.REPLACE_USER
-        return privacy.Neighbours.ADD_OR_REMOVE_USER
+        return Neighbours.REPLACE_USER if self is Relation.REPLACE else Neighbours.ADD_OR_REMOVE_USER
 
 
 def choose_defaults(data: Dataset) -> Mapping[str, Any]:
@@ -78,6 +76,7 @@ def choose_defaults(data: Dataset) -> Mapping[str, Any]:
 
 
 OF_MEAN = (Wanted.SMOOTH, Wanted.CAP)
+FOR_MEAN, FOR_SUM = ("wanted", OF_MEAN), ("wanted", (Wanted.SUM,))
 COPY_NOISES = {CopyNoise.LAPLACE: "Laplace", CopyNoise.GAUSSIAN: "Gaussian"}
 
 
@@ -114,7 +113,7 @@ class PrivateParameters(Parameters):
         (0.0, WORST_SHARE),
         name="the variance of a value",
         unit="share of (U − L)²",
-        only_with=("wanted", OF_MEAN),
+        only_with=FOR_MEAN,
     )
     """The best bound depends on the values through this number alone. The worst case is 0.25: half of the values at
     either end. Take it from what the quantity is, not from the data."""
@@ -126,7 +125,7 @@ class PrivateParameters(Parameters):
         unit="assumed",
         initial=ASSUMED_SHARE,
         step=0.05,
-        only_with=("wanted", OF_MEAN),
+        only_with=FOR_MEAN,
     )
     """How alike rows of one user are, for the mean of this table. An assumption, as on *Mean*; not read off private
     data. 0: rows are independent, as in the paper."""
@@ -136,7 +135,7 @@ class PrivateParameters(Parameters):
         (0.0, 1e12),
         name="the margin",
         unit="users",
-        only_with=("wanted", (Wanted.SUM,)),
+        only_with=FOR_SUM,
     )
     """The best bound has 1/ε users above it. These are few: a draw easily lands above them all, where more noise is
     all that it brings. Aiming at this many users more costs a little bias instead. A draw adds 2/ε users by itself, at
@@ -148,7 +147,7 @@ class PrivateParameters(Parameters):
         name="δ of a release with Gaussian noise",
         is_required=False,
         placeholder="Laplace",
-        only_with=("wanted", (Wanted.SUM,)),
+        only_with=FOR_SUM,
     )
     """Empty for a count with Laplace noise. With Gaussian noise another bound is best, by its δ."""
     share: float = public.number(
@@ -221,42 +220,27 @@ class PrivateParameters(Parameters):
     @property
     def condition(self) -> Condition:
         """Return what makes a number the best one."""
-        if self.wanted is Wanted.SMOOTH:
-            return (
-                TableSmooth(self.trade_off, self.user_share)
-                if self.user_share
-                else SmoothMean(self.trade_off)
-            )
-        if self.wanted is Wanted.CAP:
-            return TableCap(self.trade_off, self.user_share) if self.user_share else CapMean(self.trade_off)
         if self.wanted is Wanted.SUM:
             return RankedSum(self.price, self.margin)
-        return SizeQuantile(self.share)
+        if self.wanted is Wanted.QUANTILE:
+            return SizeQuantile(self.share)
+        smooth = self.wanted is Wanted.SMOOTH
+        if self.user_share:
+            return (TableSmooth if smooth else TableCap)(self.trade_off, self.user_share)
+        return (SmoothMean if smooth else CapMean)(self.trade_off)
 
     @property
     def setting(self) -> ReleaseSetting | None:
         """What the release is that the number is for; None for a quantile of rows per user, which bounds nothing."""
-        relation = self.relation.neighbours
-        if self.wanted is Wanted.SUM:
-            measure = Measure.BOUND
-            return ReleaseSetting(
-                Released.COUNT,
-                self.epsilon,
-                relation,
-                noise=self.release_noise,
-                delta=self.release_delta,
-                measure=measure,
-                margin=self.margin,
-            )
+        relation, rho = self.relation.neighbours, self.user_share
         if self.wanted is Wanted.QUANTILE:
             return None
+        if self.wanted in OF_MEAN:
+            values = {"variance_share": self.variance_share, "is_table_mean": rho > 0.0, "user_share": rho}
+            return ReleaseSetting(Released.MEAN, self.epsilon, relation, **values)
+        noise: dict[str, Any] = {"noise": self.release_noise, "delta": self.release_delta}
         return ReleaseSetting(
-            Released.MEAN,
-            self.epsilon,
-            relation,
-            variance_share=self.variance_share,
-            is_table_mean=self.user_share > 0.0,
-            user_share=self.user_share,
+            Released.COUNT, self.epsilon, relation, **noise, measure=Measure.BOUND, margin=self.margin
         )
 
     @classmethod
@@ -277,12 +261,13 @@ class PrivateParameters(Parameters):
             return cls(setting.epsilon, Wanted.SUM, release_delta=setting.delta, **of_the_choice)
         if setting.statistic is not Released.MEAN or setting.noise is not NoiseKind.LAPLACE:
             return None
-        variance_share = None if setting.uses_values else setting.variance_share
-        user_share = 0.0
-        if setting.is_table_mean:
-            user_share = ASSUMED_SHARE if setting.uses_values else setting.user_share
-        share = WORST_SHARE if variance_share is None else variance_share
-        return cls(setting.epsilon, Wanted.CAP, variance_share=share, user_share=user_share, **of_the_choice)
+        share, user_share = setting.variance_share, setting.user_share
+        if setting.uses_values or share is None:
+            share = WORST_SHARE
+        if setting.uses_values:
+            user_share = ASSUMED_SHARE
+        rho = user_share if setting.is_table_mean else 0.0
+        return cls(setting.epsilon, Wanted.CAP, variance_share=share, user_share=rho, **of_the_choice)
 
     @property
     def choice(self) -> ChoiceProblem:
@@ -292,11 +277,10 @@ class PrivateParameters(Parameters):
             prior = Prior(self.guess, self.factor)
         elif self.wanted is not Wanted.QUANTILE:
             # A quantile too high misses by as many users as one too low, and needs no such prior.
-            of_users = self.user_share and self.wanted in (Wanted.SMOOTH, Wanted.CAP)
+            of_users = self.user_share and self.wanted in OF_MEAN
             prior = SmallFirst(TABLE_POWER) if of_users else SmallFirst()
-        return ChoiceProblem(
-            self.condition, self.epsilon_choice, int(self.largest), self.relation.neighbours, prior
-        )
+        largest, neighbours = int(self.largest), self.relation.neighbours
+        return ChoiceProblem(self.condition, self.epsilon_choice, largest, neighbours, prior)
 
     @property
     def copy(self) -> PrivateCopyParameters:

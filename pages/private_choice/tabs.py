@@ -13,7 +13,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.parameters import Place, applies
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.private_choice import comparison
-from dpcore.private_choice.answer import Copies, PrivateFound, build_answer, plots, words
+from dpcore.private_choice.answer import Copies, PrivateSolution, build_answer, plots, words
 from dpcore.private_choice.answer import selection as selections
 from dpcore.private_choice.answer import solution as core
 from dpcore.private_choice.answer.answer import methods
@@ -43,7 +43,7 @@ def behind(answer: Answer) -> None:
     cards.behind(answer)
 
 
-def leak(solution: PrivateFound) -> None:
+def leak(solution: PrivateSolution) -> None:
     """Draw why a bound chosen in the clear leaks."""
     data = solution.data
     effect = work.leak(data.digest, core.without_budget(solution.parameters), data)
@@ -55,7 +55,7 @@ def leak(solution: PrivateFound) -> None:
     cards.label(data.provenance)
 
 
-def over_users(solution: PrivateFound) -> None:
+def over_users(solution: PrivateSolution) -> None:
     """Draw what either way would cost with fewer users or more."""
     st.markdown("Every user is taken so many times: shares stay, noise matters less.")
     data, parameters = solution.data, solution.parameters
@@ -73,7 +73,7 @@ def show_progress(key: str, copies: Copies) -> None:
             st.caption("The simulation of private copies was stopped early.")
 
 
-def files(solution: PrivateFound) -> None:
+def files(solution: PrivateSolution) -> None:
     """Draw the downloads of the whole answer, with what was selected."""
     choices, ledger, source = actions.choices(), session.ledger(), take_away.source()
     parameters, copies, data = solution.parameters, solution.copies, solution.data

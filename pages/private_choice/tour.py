@@ -8,14 +8,14 @@ from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison
 from dpcore.private_choice.answer.words import cost
-from dpcore.private_choice.comparison import DirectCost
+from dpcore.private_choice.comparison import ChoiceCost
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from pages.private_choice.question import PageParameters
 from pages.shared.session import session
 from pages.shared.session.tour import Step
 
 
-def direct(data: Dataset, asked: PrivateParameters) -> DirectCost:
+def direct(data: Dataset, asked: PrivateParameters) -> ChoiceCost:
     """Return what the direct choice costs."""
     return comparison.direct_cost(asked.choice, data.histogram)
 

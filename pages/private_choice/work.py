@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
 
 from dpcore.answer.stage import Stage
 from dpcore.common.progress import ShouldStop
@@ -15,9 +14,8 @@ from dpcore.data.user_amounts import amounts_of
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice_regret, comparison, range_cost
 from dpcore.private_choice.answer import solution as core
-from dpcore.private_choice.answer.solution import Copies
 from dpcore.private_choice.choice_regret import ChoiceRegret
-from dpcore.private_choice.comparison import CopyCurves
+from dpcore.private_choice.comparison import Copies, Leak
 from dpcore.private_choice.parameters import PrivateParameters
 from pages.private_choice.question import QUESTION
 from pages.shared.base.cache import cached
@@ -25,8 +23,7 @@ from pages.shared.fields import jobs
 from pages.shared.fields.search import Search
 from pages.shared.session import session
 
-Simulated = TypeVar("Simulated", Copies, CopyCurves)
-CURVES, USERS = Search[Copies](QUESTION.key("curves_job")), Search[CopyCurves](QUESTION.key("users_job"))
+CURVES, USERS = Search[Copies](QUESTION.key("curves_job")), Search[Copies](QUESTION.key("users_job"))
 
 forecasts = cached(max_entries=16)(choice_regret.forecast)
 range_costs = cached(max_entries=16)(range_cost.ways)
@@ -38,7 +35,7 @@ def _direct_over_epsilon(digest: str, without_budget: PrivateParameters, _datase
 
 
 @cached(max_entries=16)
-def solve(digest: str, parameters: PrivateParameters, _dataset: Dataset) -> core.PrivateFound:
+def solve(digest: str, parameters: PrivateParameters, _dataset: Dataset) -> core.PrivateSolution:
     """Return the solution without simulation."""
     curve = _direct_over_epsilon(digest, core.without_budget(parameters), _dataset)
     return core.compute(_dataset, parameters, curve)
@@ -51,9 +48,9 @@ def direct_over_users(digest: str, parameters: PrivateParameters, _dataset: Data
 
 
 @cached(max_entries=16)
-def leak(digest: str, without_budget: PrivateParameters, _dataset: Dataset) -> core.Leak:
+def leak(digest: str, without_budget: PrivateParameters, _dataset: Dataset) -> Leak:
     """Return how one more user moves the number chosen in the clear."""
-    return core.leak(_dataset.histogram, without_budget)
+    return comparison.leak(_dataset.histogram, without_budget)
 
 
 @cached(max_entries=16)
@@ -82,19 +79,18 @@ def copies_over_users(data: Dataset, parameters: PrivateParameters) -> Copies:
     """Return the costs of copies over numbers of users."""
     histogram = data.histogram
 
-    def simulate(tell: jobs.Tell, stop: ShouldStop) -> CopyCurves:
+    def simulate(tell: jobs.Tell, stop: ShouldStop) -> Copies:
         return comparison.copy_curves(parameters, histogram, tell, stop, epsilons=())
 
     _simulate(USERS, data, parameters, simulate)
-    curves = USERS.found().value
-    return Copies() if curves is None else Copies(over_users=curves.over_users, cancelled=curves.cancelled)
+    return USERS.found().value or Copies()
 
 
 def _simulate(
-    search: Search[Simulated],
+    search: Search[Copies],
     data: Dataset,
     parameters: PrivateParameters,
-    simulate: Callable[[jobs.Tell, ShouldStop], Simulated],
+    simulate: Callable[[jobs.Tell, ShouldStop], Copies],
 ) -> None:
     """Simulate beside the page, unless it was done before."""
     key, for_all = (data.digest, parameters), session.same_for_all()

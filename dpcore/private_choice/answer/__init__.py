@@ -1,4 +1,10 @@
 """Choosing privately, the answer as data. It imports the mathematics of `dpcore.private_choice`, which knows it not."""
 
 from dpcore.private_choice.answer.answer import build_answer
-from dpcore.private_choice.answer.solution import NOT_COMPARED, Copies, PrivateFound, against_epsilon, find
+from dpcore.private_choice.answer.solution import (
+    NOT_COMPARED,
+    Copies,
+    PrivateSolution,
+    against_epsilon,
+    solve,
+)

@@ -15,14 +15,14 @@ from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.answer import plots, words
-from dpcore.private_choice.answer.solution import PrivateFound, find, leak
+from dpcore.private_choice.answer.solution import PrivateSolution, solve
 from dpcore.private_choice.answer.words import NUMBER_NAMES
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 
 
 def methods(
-    solution: PrivateFound,
+    solution: PrivateSolution,
     selections: Sequence[tuple[Wanted, PrivateChoice]] = (),
     ledger: Ledger | None = None,
 ) -> Methods | None:
@@ -74,7 +74,7 @@ def _describe_draw(number: str, latest: PrivateChoice, rule: str, ledger: Ledger
     )
 
 
-def _rule(solution: PrivateFound) -> str:
+def _rule(solution: PrivateSolution) -> str:
     parameters = solution.parameters
     if parameters.user_share and parameters.wanted in (Wanted.SMOOTH, Wanted.CAP):
         weights = "plain smooth weights" if parameters.wanted is Wanted.SMOOTH else "a bound on rows"
@@ -94,7 +94,9 @@ RULES = {
 }
 
 
-def build_answer(data: Dataset, parameters: PrivateParameters, found: PrivateFound | None = None) -> Answer:
+def build_answer(
+    data: Dataset, parameters: PrivateParameters, solution: PrivateSolution | None = None
+) -> Answer:
     """Compute what it costs to choose a bound with an epsilon of its own, directly or on a private copy.
 
     Nothing is drawn: `dpcore.private_choice.choice.choose` and `private_histogram.release_histogram` do that.
@@ -102,10 +104,10 @@ def build_answer(data: Dataset, parameters: PrivateParameters, found: PrivateFou
     Args:
         data: How many users have how many rows.
         parameters: The question.
-        found: What `find` found for both; searched for here by default.
+        solution: What `solve` returns for both; computed here by default.
 
     Returns:
-        The answer; its ``found`` is a `PrivateFound`. Plots are computed when they are asked for.
+        The answer; its ``solution`` is a `PrivateSolution`. Plots are computed when they are asked for.
 
     Raises:
         InvalidInput: The data have more users than the mechanisms can hold.
@@ -113,7 +115,7 @@ def build_answer(data: Dataset, parameters: PrivateParameters, found: PrivateFou
     Source: McSherry and Talwar 2007 for the draw; Epasto et al. 2020, section 3, and Amin et al. 2019, section 3, for
         what it aims at.
     """
-    solution = find(data, parameters) if found is None else found
+    solution = solve(data, parameters) if solution is None else solution
     return Answer(
         headline=words.headline(solution),
         detail=words.detail(solution),
@@ -128,7 +130,7 @@ def build_answer(data: Dataset, parameters: PrivateParameters, found: PrivateFou
             "private-cost-users": lambda: plots.over_users(
                 solution, comparison.direct_over_users(parameters, data.histogram), solution.copies
             ),
-            "private-leak": lambda: plots.leak(leak(data.histogram, parameters), data),
+            "private-leak": lambda: plots.leak(comparison.leak(data.histogram, parameters), data),
         },
         make_methods=lambda: methods(solution),
         setting=parameters.setting,

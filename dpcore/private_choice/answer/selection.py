@@ -225,10 +225,7 @@ def build_pair_request(
 
 
 def select(
-    request: SelectionRequest,
-    data: Dataset,
-    charge: Charge | None = None,
-    amounts: UserAmounts | None = None,
+    request: SelectionRequest, data: Dataset, charge: Charge | None = None, amounts: UserAmounts | None = None
 ) -> Selection:
     """Select privately: a DP release, fresh at every call.
 

@@ -12,35 +12,13 @@ from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice_regret, comparison, scores
 from dpcore.private_choice.choice_regret import ChoiceRegret
-from dpcore.private_choice.comparison import CopyCost, DirectCost
+from dpcore.private_choice.comparison import NO_COPIES, ChoiceCost, Copies, CostCurve
 from dpcore.private_choice.fixed_point import checked_users
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 
-Copied = tuple[tuple[float, CopyCost], ...]
-"""Simulated costs of a copy, each with where on the axis it stands."""
-
-
-@dataclass(frozen=True)
-class Copies:
-    """What private copies cost, simulated; the work of a job.
-
-    Attributes:
-        at: At the budget of the choice; None where that is not known yet.
-        over_epsilon: Over budgets of the choice.
-        over_users: Over how many times every user is there.
-        cancelled: Whether the simulation was stopped early.
-        earlier: Whether the curve is that of the settings before.
-    """
-
-    at: CopyCost | None = None
-    over_epsilon: Copied = ()
-    over_users: Copied = ()
-    cancelled: bool = False
-    earlier: bool = False
-
 
 @dataclass(frozen=True, eq=False)
-class PrivateFound:
+class PrivateSolution:
     """Everything that words and plots are made of.
 
     Attributes:
@@ -56,34 +34,17 @@ class PrivateFound:
 
     parameters: PrivateParameters
     best: float
-    direct: DirectCost
+    direct: ChoiceCost
     over_epsilon: ChoiceRegret
     num_users: int
     num_above: int
     data: Dataset
-    copies: Copies = Copies()
+    copies: Copies = NO_COPIES
 
     @property
-    def ranks(self) -> bool:
+    def is_rank_error(self) -> bool:
         """Return True if costs are rank errors, not relative errors."""
         return self.parameters.wanted is Wanted.QUANTILE
-
-
-@dataclass(frozen=True, eq=False)
-class Leak:
-    """How one user more moves the number chosen in the clear.
-
-    Attributes:
-        added: Rows of that user.
-        moved: The number with that user.
-        without: The number without.
-        shown: Whose number that is: where one user does not move the number asked for, that of a sum.
-    """
-
-    added: FloatArray
-    moved: FloatArray
-    without: float
-    shown: Wanted
 
 
 def without_budget(parameters: PrivateParameters) -> PrivateParameters:
@@ -91,10 +52,10 @@ def without_budget(parameters: PrivateParameters) -> PrivateParameters:
     return replace(parameters, epsilon_choice=PrivateParameters(1.0).epsilon_choice)
 
 
-def compute(data: Dataset, parameters: PrivateParameters, over_epsilon: ChoiceRegret) -> PrivateFound:
+def compute(data: Dataset, parameters: PrivateParameters, over_epsilon: ChoiceRegret) -> PrivateSolution:
     """Solve, and evaluate at the budget of the choice; ``over_epsilon`` from `comparison.direct_over_epsilon`."""
     histogram = data.histogram
-    return PrivateFound(
+    return PrivateSolution(
         parameters=parameters,
         best=parameters.condition.best_bound(histogram),
         direct=comparison.direct_cost(parameters.choice, histogram),
@@ -105,7 +66,7 @@ def compute(data: Dataset, parameters: PrivateParameters, over_epsilon: ChoiceRe
     )
 
 
-def find(data: Dataset, parameters: PrivateParameters) -> PrivateFound:
+def solve(data: Dataset, parameters: PrivateParameters) -> PrivateSolution:
     """Return what either way costs, copies simulated.
 
     Raises:
@@ -157,20 +118,10 @@ def against_epsilon(data: Dataset, parameters: PrivateParameters) -> BoundCompar
     )
 
 
-def leak(histogram: ContributionHistogram, parameters: PrivateParameters) -> Leak:
-    """Return how one user more moves the number."""
-    example = parameters
-    added, with_user, without = comparison.bound_with_one_more(parameters, histogram)
-    if with_user.min() == with_user.max() == without:
-        example = PrivateParameters(parameters.epsilon, Wanted.SUM, largest=parameters.largest)
-        added, with_user, without = comparison.bound_with_one_more(example, histogram)
-    return Leak(added, with_user, without, example.wanted)
-
-
 def simulate(
     histogram: ContributionHistogram,
     parameters: PrivateParameters,
-    known_curve: Copied = (),
+    known_curve: CostCurve = (),
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> Copies:
@@ -178,5 +129,4 @@ def simulate(
     cost = comparison.copy_cost(parameters, histogram)
     if known_curve:
         return Copies(cost, known_curve)
-    curves = comparison.copy_curves(parameters, histogram, progress, should_stop, scales=())
-    return Copies(cost, curves.over_epsilon, cancelled=curves.cancelled)
+    return replace(comparison.copy_curves(parameters, histogram, progress, should_stop, scales=()), at=cost)

@@ -12,10 +12,10 @@ from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.per_group.private_pair import expected as expected_of_pair
 from dpcore.per_group.words import pair_words
 from dpcore.private_choice import choice
-from dpcore.private_choice.answer.solution import Leak, PrivateFound
+from dpcore.private_choice.answer.solution import PrivateSolution
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.choice_regret import Forecast
-from dpcore.private_choice.comparison import RUNS, CopyCost
+from dpcore.private_choice.comparison import RUNS, Leak
 from dpcore.private_choice.parameters import Bounded, PrivateParameters, Relation, Several, Wanted
 from dpcore.private_choice.parameters import Number as NumberKind
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
@@ -204,13 +204,13 @@ def expected(forecasts: Sequence[Forecast], rows: int | None = None) -> str:
     return f"On public samples a draw adds, on average, up to {', '.join(sentences)}."
 
 
-def is_direct(solution: PrivateFound) -> bool:
+def is_direct(solution: PrivateSolution) -> bool:
     """Return True if the direct choice costs less at its 95th percentile; so it is said until copies are simulated."""
     copy = solution.copies.at
     return copy is None or solution.direct.percentile_95 <= copy.percentile_95
 
 
-def headline(solution: PrivateFound) -> str:
+def headline(solution: PrivateSolution) -> str:
     """Which way to take; on a release, the number itself."""
     if solution.data.release is not None:
         name = NUMBER_NAMES[solution.parameters.wanted]
@@ -219,14 +219,14 @@ def headline(solution: PrivateFound) -> str:
     return "Choose the number directly." if is_direct(solution) else "Choose on a private copy."
 
 
-def detail(solution: PrivateFound) -> str:
+def detail(solution: PrivateSolution) -> str:
     """Say what its cost is counted in, and what the other way costs where it matters: the headline goes by that."""
     if solution.data.release is not None:
         return (
             "Choosing on a release spends nothing more. The costs here take the release for the data: an estimate, "
             "safe to show, of what a draw costs."
         )
-    if solution.ranks:
+    if solution.is_rank_error:
         return "The cost is the share of users by which the number misses the quantile."
     # Two lines beside the figure, whatever the numbers.
     sentence = f"Extra {error_name(solution.parameters)} against choosing in the clear."
@@ -240,133 +240,118 @@ def detail(solution: PrivateFound) -> str:
     return f"{sentence} 1 in 20 of {alternative}: {brief(copy.percentile_95)} or more."
 
 
-def numbers(solution: PrivateFound) -> tuple[Number, ...]:
+def numbers(solution: PrivateSolution) -> tuple[Number, ...]:
     """Say what either way costs, the cheaper one first; on a release, the number itself before them."""
+    ways = [("Direct choice", solution.direct), ("Private copy", solution.copies.at)]
     costs = [
         Number(
             f"{way}, {label}",
             brief(share),
             note,
-            ONE_IN_20 if note == OR_MORE else "",
+            "In 1 draw of 20 it is this or more." if note else "",
             # Where every simulated copy was empty it is infinite, which JSON cannot say.
             share if math.isfinite(share) else None,
             clipboard_text=f"{share:.2g}",
         )
-        for way, method_costs in (("Direct choice", solution.direct), ("Private copy", solution.copies.at))
-        if method_costs is not None
+        for way, cost in (ways if is_direct(solution) else ways[::-1])
+        if cost is not None
         for label, share, note in (
-            ("median cost", method_costs.median, ""),
-            ("1 in 20", method_costs.percentile_95, OR_MORE),
+            ("median cost", cost.median, ""),
+            ("1 in 20", cost.percentile_95, "or more"),
         )
     ]
-    if not is_direct(solution):
-        costs = [*costs[2:], *costs[:2]]
     if solution.data.release is not None:
         rows = wording.agreeing(solution.best, "row per user", "rows per user")
-        costs.insert(
-            0, Number("Best number on these data", wording.number(solution.best), rows, value=solution.best)
-        )
+        best = wording.number(solution.best)
+        costs.insert(0, Number("Best number on these data", best, rows, value=solution.best))
     return tuple(costs)
 
 
-OR_MORE = "or more"
-ONE_IN_20 = "In 1 draw of 20 it is this or more."
-
-
-def facts(solution: PrivateFound) -> dict[str, str]:
+def facts(solution: PrivateSolution) -> dict[str, str]:
     """Say what stands behind the answer."""
-    p, data, copy = solution.parameters, solution.data, solution.copies.at
-    budget = format_rounded_up(p.epsilon_choice)
+    p = solution.parameters
+    total = format_rounded_up(p.epsilon + p.epsilon_choice)
     delta = f", with δ = {format_rounded_up(p.delta)} for a copy" if p.delta is not None else ""
     if p.release_delta is not None:
         delta += f", with δ = {format_rounded_up(p.release_delta)} for the release"
     # As `dpcore.common.ledger` counts it; the libraries that the code is for know no other release.
     twice = ""
     if p.relation is Relation.REPLACE:
-        twice = (
-            " One for neighbours that add or remove one user counts up to twice: "
-            f"ε = {format_rounded_up(2.0 * p.epsilon + p.epsilon_choice)}."
-        )
-    clear = data.release is None
+        doubled = format_rounded_up(2.0 * p.epsilon + p.epsilon_choice)
+        twice = f" One for neighbours that add or remove one user counts up to twice: ε = {doubled}."
+    name, verb = ("In the clear", "would be") if solution.data.release is None else ("On the release", "is")
     return {
-        "In the clear" if clear else "On the release": (
-            f"the {NUMBER_NAMES[p.wanted]} {'would be' if clear else 'is'} {wording.number(solution.best)}."
-        ),
+        name: f"the {NUMBER_NAMES[p.wanted]} {verb} {wording.number(solution.best)}.",
         **_warn_maximum(solution),
-        "Nine draws in ten": _ranges(solution, copy),
+        "Nine draws in ten": _ranges(solution),
         "In all": (
-            f"ε = {format_rounded_up(p.epsilon)} for the release and ε = {budget} for the choice: "
-            f"ε = {format_rounded_up(p.epsilon + p.epsilon_choice)}{delta}, where the release too is made for "
-            "neighbours "
-            f"that {p.relation.neighbours.short}.{twice}"
+            f"ε = {format_rounded_up(p.epsilon)} for the release and ε = {format_rounded_up(p.epsilon_choice)} for the "
+            f"choice: ε = {total}{delta}, where the release too is made for neighbours that "
+            f"{p.relation.neighbours.short}.{twice}"
         ),
         **_what_helps(solution),
     }
 
 
-def _warn_maximum(solution: PrivateFound) -> dict[str, str]:
-    """That the public maximum lies below what users have."""
+def _warn_maximum(solution: PrivateSolution) -> dict[str, str]:
+    """Say that users have more than the public maximum; nothing if none has."""
     if not solution.num_above:
         return {}
     users = wording.counted(solution.num_above, "user")
+    have = wording.agreeing(solution.num_above, "has", "have")
+    rows = wording.counted(solution.parameters.largest, "row")
     return {
         "Over the maximum": (
-            f"{users} {wording.agreeing(solution.num_above, 'has', 'have')} more than the "
-            f"{wording.counted(solution.parameters.largest, 'row')} of the public maximum; no number above it "
-            "is chosen, "
-            "and a copy cuts them there. Raise it only for reasons outside these data."
+            f"{users} {have} more than the {rows} of the public maximum; no number above it is chosen, and a copy cuts "
+            "them there. Raise it only for reasons outside these data."
         )
     }
 
 
-def _ranges(solution: PrivateFound, copy: CopyCost | None) -> str:
-    def between(lower: float, high: float) -> str:
-        return f"{wording.number(lower)} to {wording.number(high)}"
-
-    text = f"directly {between(solution.direct.low, solution.direct.high)}"
+def _ranges(solution: PrivateSolution) -> str:
+    """Say between which numbers nine draws in ten lie."""
+    direct, copy = solution.direct, solution.copies.at
+    text = f"directly {wording.number(direct.low)} to {wording.number(direct.high)}"
     if copy is None:
         return f"{text}; on a copy: being simulated."
-    # Not a number where every simulated copy was empty.
-    copied = "nothing" if copy.low != copy.low else between(copy.low, copy.high)
+    copied = f"{wording.number(copy.low)} to {wording.number(copy.high)}"
+    if math.isnan(copy.low):  # Every simulated copy was empty.
+        copied = "nothing"
     empty = f" In {wording.percent(copy.empty_share)} of copies no user is left." if copy.empty_share else ""
     return f"{text}; on a copy {copied}.{empty}"
 
 
-def _what_helps(solution: PrivateFound) -> dict[str, str]:
-    if solution.direct.median <= 0.05 or solution.ranks:
+def _what_helps(solution: PrivateSolution) -> dict[str, str]:
+    p = solution.parameters
+    if solution.direct.median <= 0.05 or solution.is_rank_error:
         return {}
-    words = "a larger ε for the choice, or a public guess of the number (*More settings*)"
-    if solution.parameters.wanted is not Wanted.SUM:
-        return {"What helps": f"{words}; more users."}
-    price = solution.parameters.price
-    users = wording.counted(price, "user")
-    scale_text = "1/ε =" if solution.parameters.release_delta is None else "about"
+    help_text = "a larger ε for the choice, or a public guess of the number (*More settings*)"
+    if p.wanted is not Wanted.SUM:
+        return {"What helps": f"{help_text}; more users."}
+    scale = "1/ε =" if p.release_delta is None else "about"
     return {
         "Why so much": (
-            f"the best bound has only {scale_text} {users} above it, and the noise hides so few users. "
-            f"What helps: {words}, a maximum closer to what is possible, a margin, or a copy instead."
+            f"the best bound has only {scale} {wording.counted(p.price, 'user')} above it, and the noise hides so few "
+            f"users. What helps: {help_text}, a maximum closer to what is possible, a margin, or a copy instead."
         )
     }
 
 
-def leak_sentence(solution: PrivateFound, leak: Leak, is_release: bool) -> str:
-    """Say what the picture of one added user shows; ``released``: the data in use are a DP release."""
-    number = NUMBER_NAMES[leak.shown]
-    far = max((float(m) for m in leak.moved), key=lambda m: abs(m - leak.without))
-    old, new = wording.apart(leak.without, far)
+def leak_sentence(solution: PrivateSolution, effect: Leak, is_release: bool) -> str:
+    """Say what one more user does to the number; ``is_release``: the data in use are a DP release."""
+    wanted, number, rows = (
+        NUMBER_NAMES[solution.parameters.wanted],
+        NUMBER_NAMES[effect.number],
+        wording.counted(solution.parameters.largest, "row"),
+    )
+    farthest = max((float(m) for m in effect.moved), key=lambda m: abs(m - effect.without))
+    old, new = wording.apart(effect.without, farthest)
     sentence = f"one more user can move the {number} from {old} to {new}"
-    if far == leak.without:
-        sentence = (
-            f"one more user with at most {wording.counted(solution.parameters.largest, 'row')}, the public "
-            "maximum, does "
-            f"not move the {number} of these data, but to know that one must look at them"
-        )
-    elif leak.shown is not solution.parameters.wanted:
-        sentence = (
-            f"one more user does not move the {NUMBER_NAMES[solution.parameters.wanted]} of these data, but to "
-            "know that "
-            f"one must look at them. For a sum: {sentence}"
-        )
+    look = "of these data, but to know that one must look at them"
+    if farthest == effect.without:
+        sentence = f"one more user with at most {rows}, the public maximum, does not move the {number} {look}"
+    elif effect.number is not solution.parameters.wanted:
+        sentence = f"one more user does not move the {wanted} {look}. For a sum: {sentence}"
     return (
         f"Were the release the data themselves: {sentence}."
         if is_release

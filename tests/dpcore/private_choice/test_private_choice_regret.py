@@ -56,7 +56,13 @@ def test_regret_by_enumeration() -> None:
 def test_regret_by_real_draws() -> None:
     problem = ChoiceProblem(SmoothMean(0.4), 0.2, 200)
     exact = choice_regret.regret(problem, HISTOGRAM)
-    costs = dict(zip(problem.candidates, choice_regret.candidate_regrets(problem, HISTOGRAM), strict=True))
+    costs = dict(
+        zip(
+            problem.candidates,
+            choice_regret.bound_regrets(problem.condition, HISTOGRAM, problem.candidates),
+            strict=True,
+        )
+    )
     runs = 2000
     draw = mechanisms.make_selection(problem.scores(HISTOGRAM), 2.0 * problem.sensitivity / problem.epsilon)
     drawn = np.sort([costs[problem.candidates[draw()]] for _ in range(runs)])
@@ -195,7 +201,7 @@ def test_a_draw_of_a_sum_aims_a_little_lower_by_its_own_epsilon() -> None:
         alone = choice.probabilities(dataclasses.replace(problem, epsilon=epsilon), HISTOGRAM)
         np.testing.assert_allclose(law, alone, rtol=1e-9)
         found = choice_regret.regret(problem, HISTOGRAM, [epsilon, 1.0]).mean[0, 0]
-        costs = choice_regret.candidate_regrets(problem, HISTOGRAM)
+        costs = choice_regret.bound_regrets(problem.condition, HISTOGRAM, problem.candidates)
         assert found == pytest.approx(float(alone @ costs), rel=1e-9)
 
 

@@ -18,9 +18,8 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution, Dataset, TaskSizes
-from dpcore.mean import private_counts
-from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.private_choice import comparison
+from dpcore.private_choice.parameters import PrivateParameters
 from dpcore.private_choice.private_histogram import (
     CopyNoise,
     Fit,
@@ -157,7 +156,7 @@ def test_simplex_is_the_projection():
 def test_believable_covers_the_noise_of_a_tail():
     # By simulation: tails of 1, 5 and 40 Laplace counts exceed it in at most 5 % of cases.
     parameters = PrivateCopyParameters(0.1)
-    noise = comparison.simulated_noise(
+    noise = comparison.simulate_noise(
         CopyNoise.LAPLACE, parameters.scale, (20_000, 40), np.random.default_rng(5)
     )
     tails = np.cumsum(noise[:, ::-1], axis=1)[:, ::-1]
@@ -171,7 +170,7 @@ def test_no_phantom_users_where_there_are_none():
     counts = np.zeros(bins.lower.size, dtype=np.int64)
     counts[0] = 2000
     parameters, rng = PrivateCopyParameters(0.1), np.random.default_rng(6)
-    noise = comparison.simulated_noise(CopyNoise.LAPLACE, parameters.scale, (300, counts.size), rng)
+    noise = comparison.simulate_noise(CopyNoise.LAPLACE, parameters.scale, (300, counts.size), rng)
     rows = {
         fit: np.median(
             [
@@ -315,31 +314,48 @@ def problem_of(key="online-retail-lines", epsilon=1.0):
     return mean.MeanProblem(samples.load(key).histogram, epsilon, value_bound=1.0, value_variance=0.25)
 
 
+def regrets_of(problem, bound, variance, parameters, runs, seed=0):
+    """Regrets of the bounds chosen on copies, ascending: by the page *Mean*, not by the conditions of a draw."""
+    choose = lambda copy: bound(dataclasses.replace(problem, histogram=copy))  # noqa: E731
+    bounds = comparison.simulate_bounds(problem.histogram, choose, parameters, runs, seed)
+    return np.sort(np.sqrt(variance(problem, bounds) / variance(problem, bound(problem))) - 1.0)
+
+
+def smooth_regrets(problem, parameters, runs, seed=0):
+    bound = lambda problem: mean.best_smooth(problem).threshold  # noqa: E731
+    return regrets_of(problem, bound, mean.smooth_variance, parameters, runs, seed)
+
+
+def cap_regrets(problem, parameters, runs):
+    bound = lambda problem: float(mean.best_cap(problem).max_contributions)  # noqa: E731
+    return regrets_of(problem, bound, mean.capped_variance, parameters, runs)
+
+
 @pytest.mark.parametrize(
     "key", ["online-retail-lines", "online-retail-invoices", "online-retail-customers-per-product"]
 )
 def test_the_target_of_one_and_five_percent(key):
-    problem = problem_of(key)
-    questions = [comparison.smooth_question(problem), comparison.cap_question(problem)]
-    for found in comparison.simulate(questions, PrivateCopyParameters(0.1), runs=300):
-        assert found.interval(0.5)[1] < 0.01
-        assert found.interval(0.95)[1] < 0.05
-        assert found.regrets[0] >= -1e-9
+    for regrets_in in (smooth_regrets, cap_regrets):
+        found = regrets_in(problem_of(key), PrivateCopyParameters(0.1), 300)
+        # With 97.5 % confidence: so many of 300 copies lie below a quantile by chance.
+        assert found[int(binom.ppf(0.975, 300, 0.5))] < 0.01
+        assert found[int(binom.ppf(0.975, 300, 0.95))] < 0.05
+        assert found[0] >= -1e-9
 
 
 def test_regret_is_what_a_release_really_costs():
     # The same distribution by the other route: OpenDP's noise, release by release.
     problem = problem_of("online-retail-invoices")
     parameters = PrivateCopyParameters(0.05)
-    question = comparison.smooth_question(problem)
-    (simulated,) = comparison.simulate([question], parameters, runs=1000, seed=2)
+    simulated = smooth_regrets(problem, parameters, 1000, seed=2)
     best = mean.best_smooth(problem).standard_error
     real = []
     for _ in range(300):
         copy = release_histogram(problem.histogram, parameters)
         chosen = mean.best_smooth(dataclasses.replace(problem, histogram=copy.histogram)).threshold
         real.append(math.sqrt(float(mean.smooth_variance(problem, chosen))) / best - 1.0)
-    low, high = simulated.interval(0.5, confidence=0.9999)
+    # An interval for the median by order statistics.
+    low, high = simulated[binom.ppf([0.5e-4, 1.0 - 0.5e-4], 1000, 0.5).astype(int) - [1, 0]]
     # Of 300 real ones, as many lie below the simulated median's interval ends as chance allows (1e-6).
     assert binom.cdf(np.sum(np.array(real) <= high), 300, 0.5) > 1e-6
     assert binom.sf(np.sum(np.array(real) < low) - 1, 300, 0.5) > 1e-6
@@ -347,61 +363,25 @@ def test_regret_is_what_a_release_really_costs():
 
 def test_without_noise_only_binning_is_regretted():
     problem = problem_of()
-    exact = PublicBins(exact_up_to=8000, largest=8000)
+    parameters = PrivateCopyParameters(1000.0, PublicBins(exact_up_to=8000, largest=8000))
+    for regrets_in in (smooth_regrets, cap_regrets):
+        assert regrets_in(problem, parameters, 2) == pytest.approx(0.0, abs=1e-12)
     counted = total.TotalProblem(Amounts.from_histogram(problem.histogram), 1.0)
-    questions = [
-        comparison.smooth_question(problem),
-        comparison.cap_question(problem),
-        comparison.total_question(counted, problem.histogram),
-    ]
-    for found in comparison.simulate(questions, PrivateCopyParameters(1000.0, exact), runs=2):
-        assert found.regrets == pytest.approx(0.0, abs=1e-12)
+    choose = lambda copy: total.optimal_bound(  # noqa: E731
+        dataclasses.replace(counted, amounts=Amounts.from_histogram(copy))
+    )
+    bounds = comparison.simulate_bounds(problem.histogram, choose, parameters, 2)
+    best = total.measured(counted, [total.optimal_bound(counted)])
+    assert total.measured(counted, bounds) == pytest.approx(np.repeat(best, 2), rel=1e-12)
 
 
-def test_order_statistics_interval_covers():
-    # 400 samples of 200 uniform numbers: the interval for the 0.9 quantile holds 0.9 in at least 95 % of them.
-    rng, hits = np.random.default_rng(8), 0
-    for _ in range(400):
-        found = comparison.RegretDistribution("x", np.sort(rng.random(200)), np.zeros(200), 1.0, False)
-        low, high = found.interval(0.9)
-        hits += low <= 0.9 <= high
-    assert binom.cdf(hits, 400, 0.95) > 1e-4
-
-
-def test_empty_copies_are_infinite_regret():
+def test_empty_copies_have_no_bound_and_infinite_costs():
     histogram = ContributionHistogram([1, 2], [2, 1])
-    problem = mean.MeanProblem(histogram, 1.0, 1.0, 0.25)
-    (found,) = comparison.simulate(
-        [comparison.smooth_question(problem)], PrivateCopyParameters(0.001), runs=40
-    )
-    assert found.empty_share > 0.5
-    assert math.isinf(found.high)
-
-
-def test_stopping_keeps_what_there_is():
-    told = []
-    problem = problem_of()
-    (found,) = comparison.simulate(
-        [comparison.smooth_question(problem)],
-        PrivateCopyParameters(0.1),
-        runs=100,
-        progress=told.append,
-        should_stop=lambda: len(told) >= 2,
-    )
-    assert found.cancelled
-    assert found.runs == 50
-    assert told == [0.25, 0.5]
-
-
-def test_questions_on_different_data_are_refused():
-    with pytest.raises(InvalidInput, match="one histogram"):
-        comparison.simulate(
-            [
-                comparison.smooth_question(problem_of()),
-                comparison.smooth_question(problem_of("requests-commits")),
-            ],
-            PrivateCopyParameters(0.1),
-        )
+    parameters = PrivateParameters(1.0, epsilon_choice=0.001)
+    bounds = comparison.simulate_bounds(histogram, parameters.condition.best_bound, parameters.copy, 40)
+    found = comparison.copy_cost(parameters, histogram, runs=40)
+    assert found.empty_share == np.mean(np.isnan(bounds)) > 0.5
+    assert math.isinf(found.percentile_95)
 
 
 @settings(max_examples=30, deadline=None)
@@ -412,27 +392,6 @@ def test_fitted_keeps_users(counts):
     assume(histogram.num_users > 0)
     found = fitted(bins.counts(histogram), bins)
     assert found.num_users == histogram.num_users
-
-
-def test_private_counts_are_a_question_too():
-    # The factor on the privacy variance is 1 at most and 1/2 at least: the bound moves, and so does its regret.
-    histogram = samples.load("online-retail-lines").histogram
-    problem = PrivateCountsProblem(histogram, 1.0, 1.0, 0.25, 0.5)
-    smooth, cap = comparison.simulate(
-        [comparison.smooth_question(problem), comparison.cap_question(problem)],
-        PrivateCopyParameters(0.1),
-        runs=100,
-    )
-    assert smooth.best == pytest.approx(private_counts.best_smooth(problem).threshold, rel=1e-12)
-    assert cap.best == private_counts.best_cap(problem).max_contributions
-    assert (
-        smooth.best
-        != comparison.simulate(
-            [comparison.smooth_question(problem_of())], PrivateCopyParameters(0.1), runs=1
-        )[0].best
-    )
-    assert smooth.high < 0.05
-    assert smooth.regrets[0] >= -1e-9
 
 
 def test_a_sums_error_on_a_copy_is_not_that_of_the_data_but_a_means_is():

@@ -20,7 +20,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, choice_regret, comparison
-from dpcore.private_choice.answer import PrivateFound, build_answer, selection, words
+from dpcore.private_choice.answer import PrivateSolution, build_answer, selection, words
 from dpcore.private_choice.answer import solution as core
 from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS
 from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
@@ -81,13 +81,13 @@ def copies(at: AppTest, name: str = "private_choice.curves_job"):
     return at.session_state[name].result
 
 
-def view_of(histogram: ContributionHistogram = SAMPLE.histogram, **given) -> PrivateFound:
+def view_of(histogram: ContributionHistogram = SAMPLE.histogram, **given) -> PrivateSolution:
     parameters = PrivateParameters(**{"epsilon": 1.0, **given})
     data = dataclasses.replace(SAMPLE, histogram=histogram)
     return core.compute(data, parameters, comparison.direct_over_epsilon(parameters, histogram))
 
 
-def said(found: PrivateFound, copy: comparison.CopyCost | None) -> Answer:
+def said(found: PrivateSolution, copy: comparison.ChoiceCost | None) -> Answer:
     """The answer with this cost of a copy."""
     return build_answer(SAMPLE, found.parameters, dataclasses.replace(found, copies=core.Copies(copy)))
 
@@ -165,14 +165,17 @@ def test_copies_are_simulated_beside_it(all_copies):
     assert not found.cancelled
     x, y = trace(chart(at, "private_cost_epsilon"), "Private copy, median")
     assert list(x) == [epsilon for epsilon, _ in found.over_epsilon]
-    # The same copies through the other module's own distribution of regrets.
-    from dpcore.private_choice import comparison
-
-    p = PrivateParameters(1.0)
+    # The same copies, with the bound and the error of *Mean*.
     problem = mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)
-    (own,) = comparison.simulate([comparison.smooth_question(problem)], p.copy_at(0.1), comparison.RUNS, 0)
-    assert y[list(x).index(0.1)] == pytest.approx(max(own.median, 1e-5), rel=1e-6)
-    assert found.at.median == pytest.approx(own.median)
+    bounds = comparison.simulate_bounds(
+        SAMPLE.histogram,
+        lambda copy: mean.best_smooth(dataclasses.replace(problem, histogram=copy)).threshold,
+        PrivateParameters(1.0).copy_at(0.1),
+    )
+    errors = np.sort(np.sqrt(mean.smooth_variance(problem, bounds)))
+    median = errors[errors.size // 2 - 1] / mean.best_smooth(problem).standard_error - 1.0
+    assert y[list(x).index(0.1)] == pytest.approx(max(median, 1e-5), rel=1e-6)
+    assert found.at.median == pytest.approx(median)
     assert f"Private copy, median cost {words.brief(found.at.median)}" in shown_texts(at)
 
 
@@ -533,7 +536,9 @@ def test_what_the_costs_are_computed_from_is_said_of_these_data():
 
 def test_a_number_that_one_user_cannot_move_is_not_said_to_move():
     view = view_of(wanted=Wanted.SUM, largest=3)  # Everybody's T is far above what a user may have.
-    text = words.leak_sentence(view, core.leak(SAMPLE.histogram, view.parameters), is_release=False).lower()
+    text = words.leak_sentence(
+        view, comparison.leak(SAMPLE.histogram, view.parameters), is_release=False
+    ).lower()
     assert "one more user with at most 3 rows, the public maximum, does not move" in text
     assert "can move" not in text
 

@@ -14,14 +14,14 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.private_choice.answer import Copies
 from dpcore.private_choice.answer import solution as core
-from dpcore.private_choice.comparison import CopyCost
+from dpcore.private_choice.comparison import ChoiceCost
 from pages.private_choice import work
 from pages.shared.base import cache
 from pages.shared.session import session
 from tests.pages.driving import finished, on_data
 
 SMALL = Dataset("small", "", Disclosure.PUBLIC, ContributionHistogram([1, 3, 9], [200, 40, 5]))
-COST = CopyCost(median=0.1, percentile_95=0.2, empty_share=0.0, low=1.0, high=9.0, runs=200)
+COST = ChoiceCost(median=0.1, percentile_95=0.2, low=1.0, high=9.0)
 
 
 def test_an_answer_is_searched_for_once_and_the_one_used_longest_ago_is_dropped() -> None:
