@@ -18,6 +18,7 @@ Noise is NumPy's, seeded: a simulation.
 from __future__ import annotations
 
 import argparse
+import enum
 import functools
 import math
 import os
@@ -34,7 +35,7 @@ import pandas as pd
 
 from dpcore import mean, total
 from dpcore.common.noise_error import Measure
-from dpcore.contributions import ContributionHistogram
+from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Values
@@ -47,10 +48,14 @@ from dpcore.private_choice.choice import ChoiceProblem, Prior, SmallFirst
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.private_choice.private_histogram import (
     CopyNoise,
-    Fit,
+    NoiseShape,
     PrivateCopyParameters,
     PublicBins,
+    believable,
     consistent_users,
+    falling,
+    tail_sums,
+    users_of_tails,
 )
 from dpcore.private_choice.private_range import RangeProblem
 from dpcore.private_choice.scores import Condition, RankedSum, SizeQuantile
@@ -77,6 +82,45 @@ def rows_without_noise() -> None:
             geometric, arithmetic = counts @ bins.representative / rows - 1.0, counts @ middle / rows - 1.0
             cells.append(f"{geometric:+7.2%} /{arithmetic:+7.2%}")
         print(f"  growth {growth:<4g} {bins.lower.size:3d} bins   " + "   ".join(cells))
+
+
+class Fit(enum.Enum):
+    """How noisy counts become a histogram."""
+
+    CLIP = "counts below 0 become 0"
+    SIMPLEX = "the nearest non-negative counts with the same sum"
+    ISOTONIC = "the nearest falling tail counts"
+    TRUNCATED = "the nearest falling tail counts, none beyond the last that stands out from the noise"
+    EXTENDED = "the nearest falling tail counts, a power law beyond the last that stands out from the noise"
+
+
+def fit_users(noisy: IntArray, noise: NoiseShape, lower: IntArray, fit: Fit) -> IntArray:
+    """Whole, non-negative users per bin; releases take the last way."""
+    if fit is Fit.EXTENDED:
+        return consistent_users(noisy, noise, lower)
+    counts = np.asarray(noisy, dtype=np.float64)
+    if fit is Fit.CLIP:
+        return users_of_tails(tail_sums(np.maximum(counts, 0.0)))
+    if fit is Fit.SIMPLEX:
+        return users_of_tails(tail_sums(on_simplex(counts)))
+    tails = tail_sums(counts)
+    if fit is Fit.TRUNCATED:
+        stands_out = np.flatnonzero(tails > believable(counts.size, noise))
+        tails[int(stands_out[-1]) + 1 if stands_out.size else 0 :] = 0.0
+    return users_of_tails(falling(tails))
+
+
+def on_simplex(counts: FloatArray) -> FloatArray:
+    """Return max(count - shift, 0) with the shift that keeps the sum; all 0 where the sum is not positive."""
+    total = math.fsum(counts)
+    if total <= 0.0:
+        return np.zeros_like(counts)
+    # By the conditions of Karush, Kuhn and Tucker all counts that stay positive fall by one shift: sorted, the last
+    # that stays above the shift of those before it decides (Duchi et al. 2008, section 3).
+    descending = np.sort(counts)[::-1]
+    shifts = (np.cumsum(descending) - total) / np.arange(1, counts.size + 1)
+    last_index = int(np.flatnonzero(descending > shifts)[-1])
+    return np.asarray(np.maximum(counts - shifts[last_index], 0.0))
 
 
 def fits(epsilon: float, bins: PublicBins) -> None:
@@ -108,7 +152,7 @@ def moments(
     generator, counts = np.random.default_rng(2), parameters.bins.counts(histogram)
     noise = comparison.simulate_noise(parameters.noise, parameters.scale, (RUNS, counts.size), generator)
     shape = parameters.noise_shape
-    copies = [consistent_users(counts + row, shape, parameters.bins.lower, fit) for row in noise]
+    copies = [fit_users(counts + row, shape, parameters.bins.lower, fit) for row in noise]
     rows = np.array([copy @ parameters.bins.representative for copy in copies])
     return np.sum(copies, axis=1) / histogram.num_users, rows / histogram.num_rows
 
@@ -147,7 +191,9 @@ def regret_texts(
     ]
     texts = []
     for choose, errors in questions:
-        bounds = comparison.simulate_bounds(histogram, choose, parameters, RUNS, seed=1, fit=fit)
+        bounds = comparison.simulate_bounds(
+            histogram, choose, parameters, RUNS, 1, functools.partial(fit_users, fit=fit)
+        )
         best = float(errors(np.array([choose(histogram)]))[0])
         regrets = np.sort(np.nan_to_num(errors(bounds) / best - 1.0, nan=np.inf))
         texts.append("{:8.3%} /{:8.3%}".format(*(comparison.rank_value(regrets, q) for q in (0.5, 0.95))))

@@ -9,24 +9,19 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpcore.answer.against import BoundComparison
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced
-from dpcore.private_choice import choice_regret
-from dpcore.private_choice.choice import ChoiceProblem, probabilities
-from dpcore.private_choice.choice_regret import ChoiceRegret, bound_regrets
-from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS
+from dpcore.dataset import Dataset
+from dpcore.private_choice import private_histogram, scores
+from dpcore.private_choice.choice import ChoiceProblem, ChoiceRegret, bound_regrets, probabilities, regret
+from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS, checked_users
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
-from dpcore.private_choice.private_histogram import (
-    CopyNoise,
-    Fit,
-    PrivateCopyParameters,
-    consistent_users,
-    fitted,
-)
+from dpcore.private_choice.private_histogram import CopyNoise, NoiseShape, PrivateCopyParameters
 
 _BLOCK = 25
 """Copies whose noise is drawn at once."""
@@ -38,7 +33,7 @@ SCALES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
 @dataclass(frozen=True)
 class ChoiceCost:
-    """What a way of choosing costs, as shares; of copies infinite or NaN if none had users.
+    """The cost of a way of choosing, in shares; for copies infinite or NaN if none had users.
 
     Attributes:
         median: Median regret (rank error for a quantile).
@@ -61,17 +56,17 @@ CostCurve = tuple[tuple[float, ChoiceCost], ...]
 
 @dataclass(frozen=True)
 class Copies:
-    """What private copies cost, simulated; the work of a job.
+    """The simulated costs of private copies; the work of a job.
 
     Attributes:
-        at: At the budget of the choice; None if that is not known yet.
+        at_budget: At the budget of the choice; None if that is not known yet.
         over_epsilon: Over budgets of the choice.
         over_users: Over how many times every user is there.
         cancelled: True if the simulation was stopped early; the curves then end where it was.
         earlier: True if the curve is that of the settings before.
     """
 
-    at: ChoiceCost | None = None
+    at_budget: ChoiceCost | None = None
     over_epsilon: CostCurve = ()
     over_users: CostCurve = ()
     cancelled: bool = False
@@ -83,11 +78,11 @@ NO_COPIES = Copies()
 
 def direct_cost(problem: ChoiceProblem, histogram: ContributionHistogram) -> ChoiceCost:
     """Return the exact cost of the direct choice, and the range of what is drawn."""
-    costs = choice_regret.regret(problem, histogram)
+    costs = regret(problem, histogram)
     cumulated = np.cumsum(probabilities(problem, histogram))
     low, high = np.minimum(np.searchsorted(cumulated, (0.05, 0.95)), cumulated.size - 1)
-    drawn = float(problem.candidates[low]), float(problem.candidates[high])
-    return ChoiceCost(float(costs.median[0, 0]), float(costs.percentile_95[0, 0]), *drawn)
+    range_drawn = float(problem.candidates[low]), float(problem.candidates[high])
+    return ChoiceCost(float(costs.median[0, 0]), float(costs.percentile_95[0, 0]), *range_drawn)
 
 
 def scales_for(histogram: ContributionHistogram) -> tuple[float, ...]:
@@ -98,13 +93,13 @@ def scales_for(histogram: ContributionHistogram) -> tuple[float, ...]:
 
 def direct_over_epsilon(parameters: PrivateParameters, histogram: ContributionHistogram) -> ChoiceRegret:
     """Return the exact regret over budgets of the choice, whatever the budget of ``parameters`` is."""
-    return choice_regret.regret(parameters.choice, histogram, log_spaced(EPSILONS[0], EPSILONS[-1], 61))
+    return regret(parameters.choice, histogram, log_spaced(EPSILONS[0], EPSILONS[-1], 61))
 
 
 def direct_over_users(parameters: PrivateParameters, histogram: ContributionHistogram) -> ChoiceRegret:
     """Return the exact regret over numbers of users: each is taken so many times."""
     scales = log_spaced(SCALES[0], scales_for(histogram)[-1], 19, extra=[1.0])
-    return choice_regret.regret(parameters.choice, histogram, None, scales)
+    return regret(parameters.choice, histogram, None, scales)
 
 
 def simulate_bounds(
@@ -113,7 +108,7 @@ def simulate_bounds(
     parameters: PrivateCopyParameters,
     runs: int = RUNS,
     seed: int = 0,
-    fit: Fit = Fit.EXTENDED,
+    post_process: Callable[[IntArray, NoiseShape, IntArray], IntArray] = private_histogram.consistent_users,
 ) -> FloatArray:
     """Simulate private copies, and choose on each.
 
@@ -123,7 +118,7 @@ def simulate_bounds(
         parameters: Of the copies.
         runs: Number of copies; 300 take about 0.3 seconds on 4,372 users for a mean's two bounds.
         seed: Seed of NumPy's generator.
-        fit: Post-processing, to compare; releases use the default.
+        post_process: Returns the users per bin, given noisy counts, their noise and the bins; releases use the default.
 
     Returns:
         The bounds, ascending, shape (runs,); NaN, at the end, for copies without users.
@@ -135,7 +130,7 @@ def simulate_bounds(
         size = min(_BLOCK, runs - first), counts.size
         noise = simulate_noise(parameters.noise, parameters.scale, size, generator)
         for run, row in enumerate(noise, first):
-            copy = fitted(consistent_users(counts + row, shape, bins.lower, fit), bins)
+            copy = private_histogram.fitted(post_process(counts + row, shape, bins.lower), bins)
             if copy is not None:
                 bounds[run] = choose(copy)
     return np.sort(bounds)
@@ -237,13 +232,13 @@ class Leak:
 
     Attributes:
         added: Rows of that user.
-        moved: The number with that user, in rows per user.
+        with_user: The number with that user, in rows per user.
         without: The number without.
         number: What that number is: if one user does not move the number asked for, that of a sum.
     """
 
     added: FloatArray
-    moved: FloatArray
+    with_user: FloatArray
     without: float
     number: Wanted
 
@@ -254,8 +249,109 @@ def leak(histogram: ContributionHistogram, parameters: PrivateParameters) -> Lea
     rows = np.unique(np.rint(log_spaced(1.0, float(max(parameters.largest, 2)), 61)))
     users = np.append(histogram.users, 1)
     larger = (ContributionHistogram.from_table(np.append(histogram.sizes, np.int64(s)), users) for s in rows)
-    moved = np.array([condition.best_bound(table) for table in larger])
+    with_user = np.array([condition.best_bound(table) for table in larger])
     without = condition.best_bound(histogram)
-    if np.all(moved == without) and parameters.wanted is not Wanted.SUM:
+    if np.all(with_user == without) and parameters.wanted is not Wanted.SUM:
         return leak(histogram, PrivateParameters(parameters.epsilon, Wanted.SUM, largest=parameters.largest))
-    return Leak(rows, moved, without, parameters.wanted)
+    return Leak(rows, with_user, without, parameters.wanted)
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateSolution:
+    """Everything that words and plots are made of.
+
+    Attributes:
+        parameters: The question.
+        best: The number chosen in the clear, in rows per user.
+        direct: Exact cost of the direct choice.
+        over_epsilon: The same over budgets of the choice.
+        data: What it is computed from.
+        copies: What private copies cost; the others are exact, and without simulation.
+    """
+
+    parameters: PrivateParameters
+    best: float
+    direct: ChoiceCost
+    over_epsilon: ChoiceRegret
+    data: Dataset
+    copies: Copies = NO_COPIES
+
+    @property
+    def is_rank_error(self) -> bool:
+        """Return True if costs are rank errors, not relative errors."""
+        return self.parameters.wanted is Wanted.QUANTILE
+
+
+def without_budget(parameters: PrivateParameters) -> PrivateParameters:
+    """Return the question with the budget of the choice set to one value: what curves over that budget depend on."""
+    return replace(parameters, epsilon_choice=PrivateParameters(1.0).epsilon_choice)
+
+
+def compute(data: Dataset, parameters: PrivateParameters, over_epsilon: ChoiceRegret) -> PrivateSolution:
+    """Solve, and evaluate at the budget of the choice; ``over_epsilon`` from `direct_over_epsilon`."""
+    best = parameters.condition.best_bound(data.histogram)
+    direct = direct_cost(parameters.choice, data.histogram)
+    return PrivateSolution(parameters, best, direct, over_epsilon, data)
+
+
+def solve(data: Dataset, parameters: PrivateParameters) -> PrivateSolution:
+    """Return what either way costs, copies simulated.
+
+    Raises:
+        InvalidInput: The data have more users than the mechanisms can hold.
+    """
+    checked_users(data.histogram)
+    over_epsilon = direct_over_epsilon(without_budget(parameters), data.histogram)
+    return replace(compute(data, parameters, over_epsilon), copies=simulate(data.histogram, parameters))
+
+
+NOT_COMPARED = ("noise", "delta")
+
+
+def against_epsilon(data: Dataset, parameters: PrivateParameters) -> BoundComparison | str:
+    """Get the number chosen in the clear at any epsilon of the release, and what choosing it privately costs there."""
+    if parameters.wanted is Wanted.QUANTILE:
+        return (
+            "A quantile of the rows per user is the same at every ε of a release. What its choice costs over the ε of "
+            "the choice is the main figure."
+        )
+    histogram = data.histogram
+
+    def compute_best(epsilon: float) -> tuple[float, float]:
+        at_epsilon = replace(parameters, epsilon=epsilon)
+        extra = regret(at_epsilon.choice, histogram).mean
+        return at_epsilon.condition.best_bound(histogram), float(extra[0, 0])
+
+    def compute_error(epsilon: float, bounds: FloatArray) -> FloatArray:
+        condition = replace(parameters, epsilon=epsilon).condition
+        least_error = scores.best_error(condition, histogram)
+        return np.asarray(condition.errors(histogram, np.asarray(bounds, dtype=np.float64)) / least_error)
+
+    return BoundComparison(
+        "Number chosen in the clear (rows per user)",
+        "Expected extra error (share)",
+        compute_best,
+        compute_error,
+        histogram.sizes,
+        histogram.users,
+        is_integer=parameters.wanted is not Wanted.SMOOTH,
+        caption="The second curve is what the direct choice adds on average to the error of choosing in the clear, "
+        "over the ε of the release and with the ε of the choice as entered: exact. The table has what a bound costs "
+        "that is taken without a look at these data, which spends nothing; the one called best is chosen in the "
+        "clear, and leaks.",
+        candidate_error_note="Error (1 = chosen in the clear)",
+    )
+
+
+def simulate(
+    histogram: ContributionHistogram,
+    parameters: PrivateParameters,
+    known_curve: CostCurve = (),
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
+) -> Copies:
+    """Costs of copies at and over budgets of the choice; ``known_curve``: the curve, where it was simulated before."""
+    cost = copy_cost(parameters, histogram)
+    if known_curve:
+        return Copies(cost, known_curve)
+    return replace(copy_curves(parameters, histogram, progress, should_stop, scales=()), at_budget=cost)

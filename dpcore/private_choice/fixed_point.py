@@ -9,8 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.common.errors import refuse
 from dpcore.common.privacy import Neighbours
@@ -55,6 +57,11 @@ def scaled(statistics: IntArray, scales: Sequence[float]) -> IntArray:
     return np.stack([statistics if k == 1.0 else np.rint(statistics * k).astype(np.int64) for k in scales])
 
 
+def interval_distance(lower: IntArray, upper: IntArray, target: IntArray | float) -> npt.NDArray[Any]:
+    """Return the distance of a target from [lower, upper]; it moves by no more than these ends do."""
+    return np.asarray(np.maximum(np.maximum(lower - target, target - upper), 0))
+
+
 class SumsOverUsers(ABC):
     """A condition on sums over users, which a candidate meets where they reach a public target."""
 
@@ -75,11 +82,8 @@ class SumsOverUsers(ABC):
 
     def far(self, statistics: IntArray, candidates: FloatArray) -> IntArray:
         """Distances of the targets from [without, with], given `statistics` of shape (..., 2, c): shape (..., c)."""
-        targets = self.targets(candidates)
-        # One user moves both ends by at most 1, and a distance from an interval moves by no more than its ends.
         # Where the sum jumps nowhere, the one row there is stands for both.
-        shortfall, beyond = targets - statistics[..., 0, :], statistics[..., -1, :] - targets
-        return np.asarray(np.maximum(np.maximum(shortfall, beyond), 0))
+        return interval_distance(statistics[..., -1, :], statistics[..., 0, :], self.targets(candidates))
 
     def distances(
         self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)

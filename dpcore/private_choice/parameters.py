@@ -1,4 +1,4 @@
-"""What a person chooses on the page Choose privately: everything but the data, all of it public."""
+"""The fields of the page Choose privately: everything but the data, all of it public."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Several(enum.Enum):
     RANGE = "range"
 
 
-Number = Wanted | Bounded | Several
+NumberKind = Wanted | Bounded | Several
 """What can be selected privately."""
 
 
@@ -203,7 +203,7 @@ class PrivateParameters(Parameters):
 
     @property
     def trade_off(self) -> float:
-        """A = sigma^2 / (2 (B / epsilon)^2); with private counts at the mean where the error is worst."""
+        """Return A = sigma^2 / (2 (B / epsilon)^2); with private counts at the mean where the error is worst."""
         return self.variance_share * self.epsilon**2 / 2.0
 
     @property
@@ -231,12 +231,16 @@ class PrivateParameters(Parameters):
 
     @property
     def setting(self) -> ReleaseSetting | None:
-        """What the release is that the number is for; None for a quantile of rows per user, which bounds nothing."""
+        """Return the release that the number is for; None for a quantile of rows per user, which bounds nothing."""
         relation, rho = self.relation.neighbours, self.user_share
         if self.wanted is Wanted.QUANTILE:
             return None
         if self.wanted in OF_MEAN:
-            values = {"variance_share": self.variance_share, "is_table_mean": rho > 0.0, "user_share": rho}
+            values: dict[str, Any] = {
+                "variance_share": self.variance_share,
+                "is_table_mean": rho > 0.0,
+                "user_share": rho,
+            }
             return ReleaseSetting(Released.MEAN, self.epsilon, relation, **values)
         noise: dict[str, Any] = {"noise": self.release_noise, "delta": self.release_delta}
         return ReleaseSetting(
@@ -247,9 +251,9 @@ class PrivateParameters(Parameters):
     def of_release(cls, setting: ReleaseSetting, **of_the_choice: Any) -> PrivateParameters | None:
         """Return the question of a draw of the bound of a release, or None if no draw aims at that bound.
 
-        What was read off values does not enter: the worst case of their variance takes its place, and what is usually
-        assumed of users. Users who differ count for the mean of a table, not for that of a population. Where counts are
-        public a bound needs no draw.
+        Numbers that were read off values do not enter: the worst case of their variance takes their place, and what is
+        usually assumed of users. Users who differ count for the mean of a table, not for that of a population. If
+        counts are public, a bound needs no draw.
 
         Args:
             setting: Of the release.

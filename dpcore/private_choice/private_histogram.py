@@ -1,14 +1,11 @@
-"""Public bins of rows per user: exact sizes up to a limit, then geometric up to a public maximum.
+"""A private copy of the contribution histogram: one DP release, after which everything may be explored.
 
-Post-processing of noisy bin counts to whole, non-negative users, without phantom heavy users.
+Every user sits in one public bin: exact sizes up to a limit, then geometric up to a public maximum.
+Adding or removing a user moves one count by 1: L1 and squared L2 sensitivity 1. Replacing one by another moves at most
+two counts by 1 each: 2 and 2. Noise goes on every bin, empty ones too: leaving those out would show which are empty.
 
-It looks at nothing but released numbers and public bins, so it costs no privacy.
-
-A private copy of the contribution histogram: one DP release, after which everything may be explored.
-
-Every user sits in one public bin. Adding or removing a user moves one count by 1: L1 and squared L2 sensitivity
-1. Replacing one by another moves at most two counts by 1 each: 2 and 2. Noise goes on every bin, empty ones too:
-leaving those out would show which are empty.
+The noisy counts become whole, non-negative users without phantom heavy ones. This post-processing looks at nothing but
+released numbers and public bins, so it costs no privacy.
 """
 
 from __future__ import annotations
@@ -121,19 +118,9 @@ class PublicBins:
         )
 
 
-class Fit(enum.Enum):
-    """How noisy counts become a histogram."""
-
-    CLIP = "counts below 0 become 0"
-    SIMPLEX = "the nearest non-negative counts with the same sum"
-    ISOTONIC = "the nearest falling tail counts"
-    TRUNCATED = "the nearest falling tail counts, none beyond the last that stands out from the noise"
-    EXTENDED = "the nearest falling tail counts, a power law beyond the last that stands out from the noise"
-
-
 @dataclass(frozen=True)
 class NoiseShape:
-    """What is known of the noise on one count.
+    """The law of the noise on one count.
 
     Attributes:
         variance: Above 0.
@@ -153,12 +140,11 @@ EXPONENTS = (1.5, 5.0)
 law: a / (a - 1)); measured, an exponent of 1 overstated rows."""
 
 
-def consistent_users(
-    noisy: npt.ArrayLike, noise: NoiseShape, lower: IntArray, fit: Fit = Fit.EXTENDED
-) -> IntArray:
-    """Whole, non-negative users per bin, from light to heavy.
+def consistent_users(noisy: npt.ArrayLike, noise: NoiseShape, lower: IntArray) -> IntArray:
+    """Return whole, non-negative users per bin, from light to heavy.
 
-    Measured on Online Retail's lines / invoices / customers per product, default bins, 400 simulated copies
+    The nearest falling tail counts, and a power law beyond the last that stands out from the noise. Measured beside
+    four others on Online Retail's lines / invoices / customers per product, default bins, 400 simulated copies
     (`benchmarks/private.py`). Error in rows is relative, root mean square; regret is that of the standard error of
     Mean's best smooth weights at epsilon = 1:
 
@@ -169,43 +155,39 @@ def consistent_users(
     SIMPLEX     50 % / 869 % / 80 %    0.06 % / 2.2 % / 0.09 %    0.8 % / 34 % / 1.1 %
     ISOTONIC    40 % / 667 % / 58 %    0.06 % / 1.2 % / 0.08 %    0.7 % / 8.1 % / 0.8 %
     TRUNCATED   18 % / 100 % / 13 %    0.06 % / 1.0 % / 0.07 %    3.5 % / 24 % / 4.5 %
-    EXTENDED    18 % / 160 % / 27 %    0.06 % / 0.6 % / 0.07 %    0.6 % / 0.4 % / 1.4 %
+    this one    18 % / 160 % / 27 %    0.06 % / 0.6 % / 0.07 %    0.6 % / 0.4 % / 1.4 %
     ==========  =====================  =========================  =======================
 
     A few phantom users of 10,000 rows outweigh everybody: the first three fill the tail with them. Truncating
     lets no phantom in but takes true heavy users out, which a sum and a small epsilon do not forgive (lines, sum at
-    epsilon = 1, median regret at epsilon_choice 0.1: TRUNCATED 796 %, EXTENDED 11 %). Hence the last is the default.
-    All keep the number of users within 0.2 % at epsilon 0.1, but for CLIP: 0.8 to 2.1 % too many.
+    epsilon = 1, median regret at epsilon_choice 0.1: TRUNCATED 796 %, this one 11 %). All keep the number of users
+    within 0.2 % at epsilon 0.1, but for CLIP: 0.8 to 2.1 % too many.
 
     Args:
         noisy: Released counts, one per bin in ascending order of size, shape (k,).
         noise: On each of them.
         lower: Smallest size of each bin, shape (k,).
-        fit: How.
 
     Returns:
         Users per bin, shape (k,).
     """
-    counts = np.asarray(noisy, dtype=np.float64)
-    if fit is Fit.CLIP:
-        tails = tail_sums(np.maximum(counts, 0.0))
-    elif fit is Fit.SIMPLEX:
-        tails = tail_sums(_on_simplex(counts))
-    else:
-        tails = tail_sums(counts)
-        last_bin = counts.size - 1
-        if fit in (Fit.TRUNCATED, Fit.EXTENDED):
-            noisy_tails = believable(counts.size, noise)
-            stands_out = np.flatnonzero(tails > noisy_tails)
-            last_bin = int(stands_out[-1]) if stands_out.size else -1
-            tails[last_bin + 1 :] = 0.0
-        tails = falling(tails)
-        if fit is Fit.EXTENDED and 0 <= last_bin < counts.size - 1:
-            # No more than the noise can hide: more would have stood out.
-            beyond = _power_law(tails, lower.astype(np.float64), last_bin)
-            tails[last_bin + 1 :] = np.minimum(beyond, noisy_tails[last_bin + 1 :])
-    rounded = np.rint(np.maximum(tails, 0.0)).astype(np.int64)
+    tails = tail_sums(np.asarray(noisy, dtype=np.float64))
+    noisy_tails = believable(tails.size, noise)
+    stands_out = np.flatnonzero(tails > noisy_tails)
+    last_bin = int(stands_out[-1]) if stands_out.size else -1
+    tails[last_bin + 1 :] = 0.0
+    tails = falling(tails)
+    if 0 <= last_bin < tails.size - 1:
+        # No more than the noise can hide: more would have stood out.
+        beyond = _power_law(tails, lower.astype(np.float64), last_bin)
+        tails[last_bin + 1 :] = np.minimum(beyond, noisy_tails[last_bin + 1 :])
+    return users_of_tails(tails)
+
+
+def users_of_tails(tails: FloatArray) -> IntArray:
+    """Return whole users per bin of tail counts, at least 0."""
     # Rounding the tails, not the counts: half users do not add up over a hundred bins.
+    rounded = np.rint(np.maximum(tails, 0.0)).astype(np.int64)
     return np.asarray(rounded - np.append(rounded[1:], 0))
 
 
@@ -251,19 +233,6 @@ def _power_law(tails: FloatArray, lower: FloatArray, last_bin: int) -> FloatArra
     return np.asarray(tails[last_bin] * (lower[last_bin] / lower[last_bin + 1 :]) ** exponent)
 
 
-def _on_simplex(counts: FloatArray) -> FloatArray:
-    """Return max(count - shift, 0) with the shift that keeps the sum; all 0 where the sum is not positive."""
-    total = math.fsum(counts)
-    if total <= 0.0:
-        return np.zeros_like(counts)
-    # By the conditions of Karush, Kuhn and Tucker all counts that stay positive fall by one shift: sorted, the last
-    # that stays above the shift of those before it decides (Duchi et al. 2008, section 3).
-    descending = np.sort(counts)[::-1]
-    shifts = (np.cumsum(descending) - total) / np.arange(1, counts.size + 1)
-    last_index = int(np.flatnonzero(descending > shifts)[-1])
-    return np.asarray(np.maximum(counts - shifts[last_index], 0.0))
-
-
 NOTHING_LEFT = (
     "No users are left in the copy: there are too few of them for this much noise. Choose with a larger epsilon, "
     "with fewer bins, or without these data"
@@ -285,7 +254,7 @@ class CopyNoise(enum.Enum):
 
 @dataclass(frozen=True)
 class PrivateCopyParameters:
-    """What is asked of a private copy. Every field is public.
+    """The settings of a private copy, all of them public.
 
     Attributes:
         epsilon_choice: Privacy budget of the copy, in `dpcore.common.checks.EPSILON_RANGE`.
@@ -428,33 +397,23 @@ def release_histogram(
     counts = parameters.bins.counts(histogram)
     if np.any(counts > MAX_USERS):
         raise InvalidInput([TOO_MANY])
-    noise = draw(
-        counts, parameters, None if charge is None else lambda epsilon, delta: charge(facts(epsilon, delta))
-    )
+    note = None if charge is None else lambda epsilon, delta: charge(facts(epsilon, delta))
+    noise = draw(counts, parameters, note)
     # Of released counts, public bins and the law of the noise alone: from here on nothing costs privacy.
     users = consistent_users(noise.values, noise_shape(parameters.noise, noise.scale), parameters.bins.lower)
-    return PrivateCopy(
-        parameters,
-        facts(noise.epsilon, noise.delta),
-        read_only(noise.values),
-        read_only(users),
-        fitted(users, parameters.bins),
-        noise.scale,
-    )
+    label, copy = facts(noise.epsilon, noise.delta), fitted(users, parameters.bins)
+    return PrivateCopy(parameters, label, read_only(noise.values), read_only(users), copy, noise.scale)
 
 
 def draw(
     counts: IntArray, parameters: PrivateCopyParameters, charge: mechanisms.Charge | None = None
 ) -> mechanisms.IntegerRelease:
     """Return the noise on every count, by OpenDP."""
+    sensitivity, epsilon, delta = parameters.sensitivity, parameters.epsilon_choice, parameters.delta
     if parameters.noise is CopyNoise.LAPLACE:
-        return mechanisms.release_discrete_laplace(
-            counts, parameters.sensitivity, parameters.epsilon_choice, charge
-        )
-    assert parameters.delta is not None
-    return mechanisms.release_discrete_gaussian(
-        counts, parameters.sensitivity, parameters.epsilon_choice, parameters.delta, charge
-    )
+        return mechanisms.release_discrete_laplace(counts, sensitivity, epsilon, charge)
+    assert delta is not None
+    return mechanisms.release_discrete_gaussian(counts, sensitivity, epsilon, delta, charge)
 
 
 def fitted(users: IntArray, bins: PublicBins) -> ContributionHistogram | None:

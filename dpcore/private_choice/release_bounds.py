@@ -1,13 +1,13 @@
 """Bounds that are drawn for releases of other pages: of a quantile, of a learner, and of a column's sum, row by row.
 
-Each is one `dpcore.private_choice.choice.ChoiceProblem`, so that one mechanism draws them all. What is proved here is
+Each is one `dpcore.private_choice.choice.ChoiceProblem`, so that one mechanism draws them all. The proofs here say
 that a question's best bound is where a public target meets a query that one user moves by a known number of users.
 
 A quantile of values whose counts are private. Its best bound h from counts minimises, of the paper's bound on the
 rank error (`dpcore.quantile.optimal_bound.RankBound`), W^2 + A sum c_i^2 with W = h / n_h: (*) of
 `dpcore.common.weights`, and hence with the conditions of a mean (`dpcore.private_choice.scores`). A = e^2 ln(2 n /
 gamma) / (8 ln^2(1 / (gamma beta))), four times that for the population's quantile, where e is epsilon of one quantile
-over max(q, 1 - q). Of all that, n alone is private: it is a public number instead
+over max(q, 1 - q). Only n is private: it is a public number instead
 (`dpcore.quantile.parameters.PUBLIC_ROWS`), for the page's own bound too. So A is public. As 2 A / epsilon^2 it is .49
 for a median, of which a mean has at most .25.
 - *Smooth weights.* h is best where sum_l (1 - h / s_l)_+ = h / A. With A public only the left side depends on the
@@ -16,8 +16,8 @@ for a median, of which a mean has at most .25.
 - *A cap.* h is best where k a = q (a + q), k = 2 h / A: a set of states (a, q) that does not depend on the data. The
   score is how many users must come or go, parts of users allowed, until the state is in it. Let D' be D with one user
   more. From D' one can go to D at the cost of 1, and from there on: d(D') <= 1 + d(D), and likewise d(D) <= 1 +
-  d(D'). Replacing is going and coming: 2. Both hold for every set, whatever A; what a user may have of rows does not
-  enter.
+  d(D'). Replacing is going and coming: 2. These two hold for every set, whatever A; the number of rows
+  of a user does not enter.
 
 A learner. See *A learner under a cap* in `dpcore.private_choice.scores`: #{s_l > T} against a target of T and public
 numbers alone, N among them. A user adds 0 or 1: 1 under either relation.
@@ -47,7 +47,7 @@ from dpcore.learning import LearningParameters
 from dpcore.learning.error_bound import THEOREM_FACTOR
 from dpcore.per_group.private_pair import PrivatePairProblem
 from dpcore.private_choice.choice import MECHANISM, ChoiceProblem, SmallFirst
-from dpcore.private_choice.parameters import DEFAULT_LARGEST, Bounded, Number, PrivateParameters, Several
+from dpcore.private_choice.parameters import DEFAULT_LARGEST, Bounded, NumberKind, PrivateParameters, Several
 from dpcore.private_choice.private_range import RangeProblem
 from dpcore.private_choice.scores import CapMean, Condition, RankedSum, RisingPrice, SmoothMean
 from dpcore.quantile import WeightKind
@@ -70,7 +70,7 @@ class SelectionRequest:
         rows: Of a learner, the public number of rows, N.
     """
 
-    number: Number
+    number: NumberKind
     problem: ChoiceProblem | PrivatePairProblem | RangeProblem
     epsilon: float
     delta: float | None = None
@@ -114,7 +114,7 @@ def of_quantile(
     epsilon_choice: float,
     largest: int = DEFAULT_LARGEST,
 ) -> SelectionRequest | None:
-    """The draw of a quantile's bound, by what is best from counts; None where counts are public, and need no draw.
+    """Return the request for a quantile's bound, by what is best from counts; None for public counts, which need none.
 
     Raises:
         InvalidInput: A parameter is out of its range, or one row per user is best whatever the data.
@@ -122,9 +122,9 @@ def of_quantile(
     if not parameters.protects_users:
         return None
     smooth, trade_off = parameters.kind is WeightKind.SMOOTH, parameters.public_trade_off
-    wanted = Bounded.QUANTILE_SMOOTH if smooth else Bounded.QUANTILE_CAP
+    number = Bounded.QUANTILE_SMOOTH if smooth else Bounded.QUANTILE_CAP
     condition = SmoothMean(trade_off) if smooth else CapMean(trade_off)
-    return _request(wanted, setting, condition, epsilon_choice, largest)
+    return _request(number, setting, condition, epsilon_choice, largest)
 
 
 def of_learner(
@@ -188,7 +188,7 @@ def of_total(
 
 
 def in_units(totals: FloatArray, unit: float, largest: int) -> ContributionHistogram:
-    """Each total as a whole number of units, rounded up by itself: at least 1, and one more than ``largest`` above it.
+    """Return each total in units, rounded up by itself: at least 1, and one more than ``largest`` if it is larger.
 
     0.3 is three units of 0.1, whatever float64 says of it. Totals of 0 or less cost nothing to any bound, nor does 1.
     """

@@ -1,17 +1,11 @@
-"""How many users would have to come or go until a cap is the best one for a mean, in closed form.
-
-A user at or below a cap h adds s / h to a, one above it adds 1 to q, and h is best where k a = q (a + q) with
-k = 2 h / A (`dpcore.private_choice.scores`). The distance to that curve, by adding and removing users, is the larger
-of `too_high` and `too_low`; everything is in steps of `dpcore.private_choice.fixed_point`.
-
-Questions whose best bound is where a monotone query meets a target, and how far each candidate is from it.
+"""Questions whose best bound is where a monotone query meets a target, and how far each candidate is from it.
 
 One user comes or goes, or is replaced. A bound is chosen by an exponential mechanism (`dpcore.private_choice.choice`)
 over a public grid of candidates; this module gives the score of each candidate: minus the number of users that
 would have to be other than they are for the candidate to be best. Everything is computed in the whole steps of
 `dpcore.private_choice.fixed_point`, and so the declared sensitivity is exact.
 
-Which quantities are private. The neighbouring relation covers who is in the data and how many rows they have,
+Private and public quantities. The neighbouring relation covers who is in the data and how many rows they have,
 so the histogram is private, and with it m, n = sum s_l and n_h. Public are epsilon, B, sigma^2 and q, which the
 person enters. The optimality conditions below are written so that every target depends on public quantities
 alone, or the private part of it has moved to the side of the query:
@@ -24,7 +18,7 @@ alone, or the private part of it has moved to the side of the query:
   A = sigma^2 / (2 (B / epsilon)^2) is public. A user adds (1 - h / s)_+ in [0, 1] to the left side.
 - A cap for a mean. F(h) = (h / n_h)^2 + A / n_h has F' of the sign of 2 h S - A q n_h. With a = S / h, to
   which a user at or below h adds s / h in (0, 1], and q, to which a user above adds 1, the best h has
-  k a = q (a + q), k = 2 h / A. That is no sum over users, so the score is the *number of users* that would have
+  k a = q (a + q), k = 2 h / A. This is no sum over users, so the score is the *number of users* that would have
   to be added or removed until it holds. A distance to a set moves by at most 1 when one user comes or goes,
   whatever the set; `too_high` and `too_low` have it in closed form.
 - A sum of x_l, Amin et al. 2019, equation 6: #{x_l > T} = 1 / epsilon at the best T.
@@ -40,7 +34,7 @@ alone, or the private part of it has moved to the side of the query:
 - A quantile of the sizes: #{s_l <= t} = q m. m is private, so the query is
   q #{s_l > t} - (1 - q) #{s_l <= t} against 0: a user adds q or q - 1.
 
-Where a query jumps at a candidate (users with exactly so many rows), the candidate is best as soon as the
+If a query jumps at a candidate (users with exactly so many rows), the candidate is best as soon as the
 target lies between the limits from the left and from the right; the distance is that to this interval. A
 maximum of functions that one user moves by at most 1 moves by at most 1, so that costs nothing.
 
@@ -137,7 +131,7 @@ class SmoothMean(OfMean, SumsOverUsers):
         trade_off: A = sigma^2 / (2 (B / epsilon)^2), in `table_scores.TRADE_OFF_RANGE`; public.
     """
 
-    whole = False
+    is_integer = False
 
     def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
         """Return sum_l (1 - h / s_l)_+ in steps, shape (1, c); the shares of users are rounded down."""
@@ -176,7 +170,7 @@ class CapMean(OfMean):
         trade_off: A, as for `SmoothMean`.
     """
 
-    whole = True
+    is_integer = True
 
     def sensitivity(self, neighbours: Neighbours) -> int:
         """Return the steps: 1 user, 2 where one is replaced (one goes, one comes); rounding on top."""
@@ -197,21 +191,12 @@ class CapMean(OfMean):
             lighter, upto = np.searchsorted(histogram.sizes, [cap, cap + 1])
             shares = histogram.sizes[:upto] * RESOLUTION // cap
             a = np.concatenate(([0], np.cumsum(histogram.users[:upto] * shares)))
-            users_below, users_above = (
-                cumulated[: lighter + 1] * RESOLUTION,
-                (cumulated[-1] - cumulated[[lighter, upto]]) * RESOLUTION,
-            )
+            users_below = cumulated[: lighter + 1] * RESOLUTION
+            users_above = (cumulated[-1] - cumulated[[lighter, upto]]) * RESOLUTION
             for i, scale in enumerate(scales):
-                distances[i, j] = max(
-                    too_high(
-                        a[: lighter + 1] * scale,
-                        users_below * scale,
-                        shares[:lighter],
-                        users_above[0] * scale,
-                        k,
-                    ),
-                    too_low(a[-1] * scale, users_above[1] * scale, k),
-                )
+                a_below, q = a[: lighter + 1] * scale, users_above * scale
+                high = too_high(a_below, users_below * scale, shares[:lighter], q[0], k)
+                distances[i, j] = max(high, too_low(a[-1] * scale, q[1], k))
         return np.rint(np.minimum(distances, FAR)).astype(np.int64)
 
     def errors(
@@ -240,7 +225,7 @@ class RankedSum(SumsOverUsers):
     price: float
     margin: float = 0.0
 
-    whole = True
+    is_integer = True
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -248,11 +233,12 @@ class RankedSum(SumsOverUsers):
             problems.between(0.0, 1e12, margin=self.margin)
 
     def steadied(self, epsilon: float) -> RankedSum:
-        """The same with a further margin that a draw at ``epsilon`` takes: `STEADY` / epsilon users, or as many again.
+        """Return the condition with the further margin that a draw at ``epsilon`` takes.
 
-        With p = 3/2 of `dpcore.private_choice.choice.SmallFirst` it lowers the mean error of a count on the samples and
-        four larger tables by 0, 2, 4 and 8 % at an epsilon of 0.1, 0.3, 0.5 and 2, and that of one bound for all groups
-        by 2 to 3 %; without the limit a count errs by a third more at 0.1.
+        That is `STEADY` / epsilon users, or as many again. With p = 3/2 of `dpcore.private_choice.choice.SmallFirst` it
+        lowers the mean error of a count on the samples and four larger tables by 0, 2, 4 and 8 % at an epsilon of 0.1,
+        0.3, 0.5 and 2, and that of one bound for all groups by 2 to 3 %; without the limit a count errs by a third more
+        at 0.1.
         """
         margin = min(STEADY / epsilon, self.price + self.margin)
         return replace(self, margin=min(self.margin + margin, 1e12))
@@ -289,7 +275,7 @@ class RisingPrice(SumsOverUsers):
     scale: float
     power: float
 
-    whole = True
+    is_integer = True
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -330,7 +316,7 @@ class SizeQuantile(SumsOverUsers):
 
     share: float
 
-    whole = True
+    is_integer = True
 
     def __post_init__(self) -> None:
         require.inside(0.0, 1.0, share=self.share)
@@ -348,10 +334,8 @@ class SizeQuantile(SumsOverUsers):
     def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
         """Return q #{s >= t} - (1 - q) #{s < t}, and the same with > and <=, in steps, shape (2, c)."""
         # q above - (1 - q) (m - above) = above - (1 - q) m.
-        return (
-            super().statistics(histogram, candidates)
-            - (RESOLUTION - self._below_weight) * histogram.num_users
-        )
+        below_sum = (RESOLUTION - self._below_weight) * histogram.num_users
+        return super().statistics(histogram, candidates) - below_sum
 
     def targets(self, candidates: FloatArray) -> IntArray:
         """0, shape ()."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -12,17 +13,13 @@ from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import ReleaseFacts, format_rounded_up
 from dpcore.dataset import Dataset
+from dpcore.private_choice import private_histogram
 from dpcore.private_choice.answer import selection as selections
 from dpcore.private_choice.answer.selection import SelectionSettings
-from dpcore.private_choice.answer.words import NUMBER_NAMES, Selection, shown
+from dpcore.private_choice.answer.words import NUMBER_NAMES, Selection, format_selection
 from dpcore.private_choice.choice import PrivateChoice
-from dpcore.private_choice.parameters import OF_MEAN, Number, PrivateParameters, Several, Wanted
-from dpcore.private_choice.private_histogram import (
-    NOTHING_LEFT,
-    PrivateCopy,
-    PrivateCopyParameters,
-    release_histogram,
-)
+from dpcore.private_choice.parameters import OF_MEAN, NumberKind, PrivateParameters, Several, Wanted
+from dpcore.private_choice.private_histogram import PrivateCopy, PrivateCopyParameters
 from dpcore.private_choice.private_range import PrivateRange
 from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.report import csv_files
@@ -42,7 +39,7 @@ FROM_FILE = (
     "under its label."
 )
 
-Choices = tuple[tuple[Number, Selection], ...]
+Choices = tuple[tuple[NumberKind, Selection], ...]
 
 
 def choices() -> Choices:
@@ -98,27 +95,22 @@ def describe_dropped(request: SelectionRequest) -> str:
 def selection_settings() -> SelectionSettings:
     """Return the settings of a selection beside those of the release, as on this page."""
 
-    def read(name: str) -> float | None:
+    def read_field(name: str) -> float | None:
         value = st.session_state.get(QUESTION.key(name))
         return QUESTION.first(name) if value is None else float(value)
 
-    epsilon, largest, margin = (read(name) or 0.0 for name in ("epsilon_choice", "largest", "margin"))
-    return SelectionSettings(epsilon, int(largest), margin, read("pair_unit"), read("pair_largest"))
-
-
-def with_selection(card: Answer, released: Answer, subject: str = "bound") -> Answer:
-    """Return the card of a page on private data with what was selected in place of its own number."""
-    return replace(
-        card,
-        headline=released.headline,
-        numbers=released.numbers,
-        error_parts=(),
-        near_optimal="",
-        detail=f"{released.detail} This {subject} may be published. The figure may not: it shows private data.",
-        disclosure=released.disclosure,
-        code=released.code,
-        bound=released.bound,
+    epsilon, largest, margin = (read_field(name) or 0.0 for name in ("epsilon_choice", "largest", "margin"))
+    return SelectionSettings(
+        epsilon, int(largest), margin, read_field("pair_unit"), read_field("pair_largest")
     )
+
+
+def with_selection(card: Answer, released_answer: Answer, subject: str = "bound") -> Answer:
+    """Return the card of a page on private data with what was selected in place of its own number."""
+    detail = f"{released_answer.detail} This {subject} may be published. The figure may not: it shows private data."
+    names = "headline", "numbers", "disclosure", "code", "bound"
+    changes: dict[str, Any] = {name: getattr(released_answer, name) for name in names}
+    return replace(card, **changes, detail=detail, error_parts=(), near_optimal="")
 
 
 def _ask_for_the_app() -> None:
@@ -141,7 +133,7 @@ def release(parameters: PrivateCopyParameters) -> PrivateCopy:
         InvalidInput: The data are beyond what a copy can hold; nothing was drawn or noted.
     """
     original = session.original().dataset
-    copy = release_histogram(original.histogram, parameters, charge=session.record)
+    copy = private_histogram.release_histogram(original.histogram, parameters, charge=session.record)
     if copy.histogram is not None:
         session.use_release(copy.dataset(original.name, original.contribution))
     return copy
@@ -165,26 +157,27 @@ def use_original() -> None:
     session.use_original()
 
 
-def would_spend(facts: ReleaseFacts, alone: bool = False) -> str:
+def would_spend(facts: ReleaseFacts, is_sum_hidden: bool = False) -> str:
     """Return what a release with this guarantee would spend, and the sum with everything before.
 
     Args:
         facts: The guarantee.
-        alone: True to leave the sum out, as beside a bound whose own sum with its release stands there.
+        is_sum_hidden: True to leave the sum out, as beside a bound whose own sum with its release stands there.
     """
     delta = facts.delta
     cost = f"ε = {format_rounded_up(facts.epsilon)}" + (f", δ = {format_rounded_up(delta)}" if delta else "")
-    before, after = session.ledger(), session.ledger().add(facts)
-    if alone:
+    ledger = session.ledger()
+    sum_ledger = ledger.add(facts)
+    if is_sum_hidden:
         return f"**Spends {cost}** more ({facts.neighbours.short}); the sidebar adds up what was spent."
-    if not before.releases:
+    if not ledger.releases:
         return f"**Spends {cost}**, the first on these data in this window ({facts.neighbours.short})."
-    assert after.total is not None
-    total = f"ε = {format_rounded_up(after.total.epsilon)}"
-    total += f", δ = {format_rounded_up(after.total.delta)}" if after.total.delta else ""
+    assert sum_ledger.total is not None
+    total = f"ε = {format_rounded_up(sum_ledger.total.epsilon)}"
+    total += f", δ = {format_rounded_up(sum_ledger.total.delta)}" if sum_ledger.total.delta else ""
     return (
-        f"**Spends {cost}.** With what was spent before in this window, **{total}** in {len(after.releases)} "
-        f"releases ({after.total.neighbours.short})."
+        f"**Spends {cost}.** With what was spent before in this window, **{total}** in {len(sum_ledger.releases)} "
+        f"releases ({sum_ledger.total.neighbours.short})."
     )
 
 
@@ -194,10 +187,10 @@ COPY_IS = (
 )
 
 
-def describe_choice(wanted: Wanted) -> str:
+def describe_choice(number: Wanted) -> str:
     """Return what the direct choice does."""
     return (
-        f"Draw one number, the {NUMBER_NAMES[wanted]} for this question and these settings. The data in use stay as "
+        f"Draw one number, the {NUMBER_NAMES[number]} for this question and these settings. The data in use stay as "
         "they are."
     )
 
@@ -205,7 +198,7 @@ def describe_choice(wanted: Wanted) -> str:
 def show(parameters: PrivateParameters | None, data: Dataset) -> None:
     """Draw both buttons, what a press spends, and below them what was released.
 
-    Nothing above a button changes its height when it is pressed, so that it stays where it is.
+    The parts above a button keep their height when it is pressed, so that it stays where it is.
 
     Args:
         parameters: The question; None if it was refused, and then only what was released before is shown.
@@ -222,18 +215,20 @@ def show(parameters: PrivateParameters | None, data: Dataset) -> None:
     if choices():
         _show_choices()
     if st.session_state.get(QUESTION.key("empty_copy")) == original.histogram.digest:
-        st.warning(f"{NOTHING_LEFT}. The draw is spent.", icon=":material/warning:")
+        st.warning(f"{private_histogram.NOTHING_LEFT}. The draw is spent.", icon=":material/warning:")
     if data.release is not None:
         _copy_in_use(data)
 
 
 def _buttons(parameters: PrivateParameters, data: Dataset) -> None:
     run, request = page_run.now(), SelectionRequest.from_parameters(parameters)
-    alone = run is not None and run.shown is not run.card and isinstance(run.shown.disclosure, ReleaseFacts)
+    is_sum_hidden = (
+        run is not None and run.shown is not run.card and isinstance(run.shown.disclosure, ReleaseFacts)
+    )
     if dropped := describe_dropped(request):
         st.markdown(dropped)
     copy_facts = replace(request.facts, delta=parameters.delta or 0.0)
-    copy_text, choice_text = (would_spend(facts, alone) for facts in (copy_facts, request.facts))
+    copy_text, choice_text = (would_spend(facts, is_sum_hidden) for facts in (copy_facts, request.facts))
     if not session.original().dataset.is_private:
         st.caption(DEMONSTRATION)
     elif data.release is not None:
@@ -254,7 +249,7 @@ def _show_choices() -> None:
     with st.container(key="private_chosen"):
         st.markdown("**Chosen privately**")
         for index, (number, selection) in reversed(list(enumerate(choices()))):
-            st.markdown(f"{wording.capital(NUMBER_NAMES[number])}: **{shown(selection)}**")
+            st.markdown(f"{wording.capital(NUMBER_NAMES[number])}: **{format_selection(selection)}**")
             cards.label(selection.facts)
             with st.container(horizontal=True):
                 # The others bound no release by themselves, or their own page has the program.
@@ -290,11 +285,11 @@ def range_facts(lower: float | None, upper: float | None) -> ReleaseFacts | None
 
 
 @st.dialog("Code for your library", width="large", icon=":material/code:", on_dismiss=dialogs.closed)
-def show_code(selection: Selection, number: Number, index: int) -> None:
+def show_code(selection: Selection, number: NumberKind, index: int) -> None:
     """Draw the program with what was selected, with the ε of the release; the range of a mean is that of *Mean*."""
     epsilon, data = st.session_state[keys.EPSILON], session.original().dataset
     ends = setting.held(MEAN, "lower"), setting.held(MEAN, "upper")
-    st.markdown(f"**{wording.capital(NUMBER_NAMES[number])}: {shown(selection)}**")
+    st.markdown(f"**{wording.capital(NUMBER_NAMES[number])}: {format_selection(selection)}**")
     cards.label(selection.facts)
     if number in OF_MEAN and None in ends:
         # An invented one would clamp the values without a word.

@@ -30,7 +30,7 @@ from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.total.parameters import TotalParameters
 from pages.mean.question import QUESTION as MEAN
 from pages.private_choice import actions, work
-from pages.private_choice.question import QUESTION, Known
+from pages.private_choice.question import QUESTION, KnownValue
 from pages.shared.base import dialogs, keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.fields import fields, setting
@@ -155,10 +155,10 @@ def way(card: Answer) -> Way | None:
     ]
     if own_page and not fitting:
         return None
-    released = _build_card(card, fitting[-1], request, data) if fitting else None
+    released_card = _build_card(card, fitting[-1], request, data) if fitting else None
     needs_no_number = isinstance(request.number, Wanted)
     public_fields = NO_FIELDS if needs_no_number else public_fields
-    return Way(request, released, offered=not own_page, aim=_aim(card, request), fields=public_fields)
+    return Way(request, released_card, offered=not own_page, aim=_aim(card, request), fields=public_fields)
 
 
 def _missing(card: Answer, missing: MissingInput, public_fields: Fields) -> Way | None:
@@ -199,8 +199,8 @@ def _build_card(card: Answer, selection: words.Selection, request: SelectionRequ
     ends = selections.ends_of(card, request.number)
     if request.number in OF_MEAN and None in ends:  # On *Choose privately*.
         ends = setting.held(MEAN, "lower"), setting.held(MEAN, "upper")
-    released = selections.build_answer(card, selection, request, data, ends, actions.range_facts(*ends))
-    return actions.with_selection(card, released, "pair" if request.number is Several.PAIR else "bound")
+    answer = selections.build_answer(card, selection, request, data, ends, actions.range_facts(*ends))
+    return actions.with_selection(card, answer, "pair" if request.number is Several.PAIR else "bound")
 
 
 def with_range(card: Answer) -> Answer:
@@ -265,7 +265,7 @@ def range_form(data: Dataset) -> bool:
     request = SelectionRequest(Several.RANGE, problem, problem.epsilon_release)
     st.markdown(f"{words.range_costs(problem)} {actions.would_spend(request.facts)}")
     if problem.users is not None:
-        st.markdown(words.ways(work.range_costs(problem, min(max(problem.users, 10.0), 1e6))))
+        st.markdown(words.tabulate_ways(work.range_costs(problem, min(max(problem.users, 10.0), 1e6))))
     ends = "L and U" if problem.lower is None else "U"
     label = f"Draw {ends} (ε = {format_rounded_up(problem.epsilon)})"
     return fields.button(label, "private_range_draw", "casino", select_range, request, main=True)
@@ -288,9 +288,9 @@ def _read_range_problem() -> RangeProblem | InvalidInput | None:
     state, key = st.session_state, QUESTION.key
     bound = int(state.get(key("range_bound")) or selected_bound())  # The field holds a float.
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        known = fields.draw(QUESTION, "range_known")
-        centre = fields.draw(QUESTION, "range_centre") if known is Known.TYPICAL else None
-        lower = fields.draw(QUESTION, "range_lower") if known is Known.LOWEST else None
+        knowledge = fields.draw(QUESTION, "range_known")
+        centre = fields.draw(QUESTION, "range_centre") if knowledge is KnownValue.TYPICAL else None
+        lower = fields.draw(QUESTION, "range_lower") if knowledge is KnownValue.LOWEST else None
         epsilon = fields.draw(QUESTION, "range_epsilon")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         unit, largest = (fields.draw(QUESTION, name) for name in ("range_unit", "range_largest"))
@@ -298,7 +298,7 @@ def _read_range_problem() -> RangeProblem | InvalidInput | None:
         # A user with fewer rows than the bound counts in part.
         label = "" if bound == 1 else f"Users with {bound:,} rows or more, about"
         users = fields.draw(QUESTION, "range_users", label)
-    anchor = {Known.TYPICAL: centre, Known.LOWEST: lower, Known.NEITHER: 0.0}[known]
+    anchor = {KnownValue.TYPICAL: centre, KnownValue.LOWEST: lower, KnownValue.NEITHER: 0.0}[knowledge]
     release = state.get(keys.EPSILON)
     if epsilon is None or unit is None or largest is None or anchor is None or release is None:
         return None

@@ -1,5 +1,6 @@
 """Choose privately: a private copy or a direct choice, and what either costs."""
 
+import functools
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -36,27 +37,27 @@ AIMS = {
 data = session.dataset()
 
 
-def body(places: layout.Places) -> None:
+def body(areas: layout.Places) -> None:
     """Read the inputs, and show what either way costs, with its button."""
     actions.show_account()
-    entered = read_inputs(places)
-    parameters = None if entered is None else entered.question
+    page_parameters = read_inputs(areas)
+    parameters = None if page_parameters is None else page_parameters.question
     if parameters is not None:
-        st.session_state[keys.PAGE_PARAMETERS] = entered
+        st.session_state[keys.PAGE_PARAMETERS] = page_parameters
         try:
             checked_users(session.original().dataset.histogram)
             checked_users(data.histogram)
         except InvalidInput as refusal:
             parameters = None
-            with places.notes:
+            with areas.notes:
                 fields.say(refusal.problems)
     if parameters is not None:
-        show_costs(parameters, places)
-    with places.answer:
+        show_costs(parameters, areas)
+    with areas.answer:
         actions.show(parameters, data)
 
 
-def read_inputs(places: layout.Places) -> PageParameters | None:
+def read_inputs(areas: layout.Places) -> PageParameters | None:
     """Draw the inputs; return None, with the sentences on the page, if they do not fit together."""
     fields.start(QUESTION)
     follow_mean()
@@ -72,7 +73,7 @@ def read_inputs(places: layout.Places) -> PageParameters | None:
 
     return inputs.read(
         QUESTION,
-        places,
+        areas,
         hidden=lambda name: name == "factor" and without_guess,
         # ε of the choice stands beside that of the release.
         widgets={
@@ -87,12 +88,12 @@ def follow_mean() -> None:
     """Take over the settings of *Mean* on values and users if they changed; nothing read off private values."""
     _follow("user_share", "users_followed", elsewhere.share_between_users(data), QUESTION.first("user_share"))
     mean = elsewhere.build_answer(data)
-    share = usual = PrivateParameters(1.0).variance_share
+    share = first_share = PrivateParameters(1.0).variance_share
     release = None if mean is None else mean.setting
     if release is not None and not (release.uses_values and data.is_private):
         # Where all values are the same, nothing is to be chosen: the page says so of an empty share.
-        share = min(release.variance_share or 0.0, usual) or usual
-    _follow("variance_share", "variance_followed", share, usual)
+        share = min(release.variance_share or 0.0, first_share) or first_share
+    _follow("variance_share", "variance_followed", share, first_share)
 
 
 def _follow(name: str, followed: str, value: float, first_value: float) -> None:
@@ -104,7 +105,7 @@ def _follow(name: str, followed: str, value: float, first_value: float) -> None:
     state[followed_key] = value
 
 
-def show_costs(parameters: PrivateParameters, places: layout.Places) -> None:
+def show_costs(parameters: PrivateParameters, areas: layout.Places) -> None:
     """Draw the figure of costs, the card, and the tabs."""
     exact = work.solve(data.digest, parameters, data)
     solution = replace(exact, copies=work.copies_over_epsilon(data, parameters))
@@ -112,8 +113,8 @@ def show_costs(parameters: PrivateParameters, places: layout.Places) -> None:
     smooth = parameters.wanted is Wanted.SMOOTH
     difference = elsewhere.differing(data, answer.setting, solution.best, smooth)
     if difference := difference or difference_from_total(parameters, solution.best):
-        places.below.caption(difference)
-    with places.figure:
+        areas.below.caption(difference)
+    with areas.figure:
         plots.draw(answer.plots["private-cost-epsilon"]())
         tabs.show_progress(work.CURVES.key, solution.copies)
     contents: dict[str, answer_tabs.Content] = {
@@ -123,15 +124,8 @@ def show_costs(parameters: PrivateParameters, places: layout.Places) -> None:
         },
         "Range or pair": {"A value range": tabs.value_range, "A pair per group": tabs.pair},
     }
-    answer_tabs.show(
-        places,
-        QUESTION,
-        answer,
-        contents,
-        lambda: tabs.files(solution),
-        key="private_card",
-        behind=tabs.behind,
-    )
+    files = functools.partial(tabs.files, solution)
+    answer_tabs.show(areas, QUESTION, answer, contents, files, key="private_card", behind=tabs.behind)
 
 
 def difference_from_total(parameters: PrivateParameters, number: float) -> str:

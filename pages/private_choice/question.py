@@ -16,8 +16,8 @@ _MAGNITUDES = (-MOST_WIDTH, MOST_WIDTH)
 _DISTANCES = (1.0 / MOST_WIDTH, MOST_WIDTH)
 
 
-class Known(Option):
-    """What is known of the values beforehand."""
+class KnownValue(Option):
+    """The knowledge of the values beforehand."""
 
     TYPICAL = "typical", "A typical value"
     LOWEST = "lowest", "The lowest, L"
@@ -38,8 +38,8 @@ class PageParameters(PrivateParameters):
         None, "Highest amount", (1e-12, MOST_WIDTH), width=170, renewed=True, place=TAB
     )
     """No L∞ above it is drawn. Public: from what the quantity is, not from the data."""
-    range_known: Known = public.choice(
-        Known.TYPICAL, "You know", name="what you know of the values", place=TAB
+    range_known: KnownValue = public.choice(
+        KnownValue.TYPICAL, "You know", name="what you know of the values", place=TAB
     )
     range_centre: float | None = public.number(
         None, "Typical value", _MAGNITUDES, width=130, renewed=True, place=TAB

@@ -13,12 +13,12 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.parameters import Place, applies
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.private_choice import comparison
-from dpcore.private_choice.answer import Copies, PrivateSolution, build_answer, plots, words
+from dpcore.private_choice.answer import PrivateSolution, build_answer, plots, words
 from dpcore.private_choice.answer import selection as selections
-from dpcore.private_choice.answer import solution as core
 from dpcore.private_choice.answer.answer import methods
 from dpcore.private_choice.choice import PrivateChoice
-from dpcore.private_choice.parameters import Number, PrivateParameters
+from dpcore.private_choice.comparison import Copies
+from dpcore.private_choice.parameters import NumberKind, PrivateParameters
 from dpcore.report.content import Line
 from pages.per_group import inputs as per_group_inputs
 from pages.per_group.question import QUESTION as PER_GROUP
@@ -46,7 +46,7 @@ def behind(answer: Answer) -> None:
 def leak(solution: PrivateSolution) -> None:
     """Draw why a bound chosen in the clear leaks."""
     data = solution.data
-    effect = work.leak(data.digest, core.without_budget(solution.parameters), data)
+    effect = work.leak(data.digest, comparison.without_budget(solution.parameters), data)
     st.markdown(
         f"{words.leak_sentence(solution, effect, data.release is not None)} The ε of the release does not cover that: "
         "there are two remedies, and each costs an ε of its own."
@@ -80,10 +80,10 @@ def files(solution: PrivateSolution) -> None:
 
     def content() -> report_content.ReportContent:
         # At the budget of the choice the cost of a copy is made up for; the curve of the settings before is left out.
-        at = copies.at or comparison.copy_cost(parameters, data.histogram)
+        cost = copies.at_budget or comparison.copy_cost(parameters, data.histogram)
         curve = () if copies.earlier else copies.over_epsilon
-        shown = replace(solution, copies=replace(copies, at=at, over_epsilon=curve))
-        answer = build_answer(data, parameters, shown)
+        final = replace(solution, copies=replace(copies, at_budget=cost, over_epsilon=curve))
+        answer = build_answer(data, parameters, final)
         report = report_content.of_answer(QUESTION, answer, source, asked=_report_labels(parameters))
         # What was selected, and what everything selected cost: the user's own doing, which tells nothing of the data.
         lines = (*(_line(number, selection) for number, selection in choices), *spent_lines(ledger))
@@ -102,8 +102,8 @@ def _report_labels(parameters: PrivateParameters) -> dict[str, str]:
     return QUESTION.asked(*applying) | {"epsilon": "ε of the release that will use it"}
 
 
-def _line(number: Number, selection: words.Selection) -> Line:
-    name, text = wording.capital(words.NUMBER_NAMES[number]), words.shown(selection)
+def _line(number: NumberKind, selection: words.Selection) -> Line:
+    name, text = wording.capital(words.NUMBER_NAMES[number]), words.format_selection(selection)
     if not isinstance(selection, PrivateChoice):
         return Line(name, text, selection.facts)
     rows = wording.counted(selection.value, "row") if selection.value == 1.0 else f"{text} rows"
@@ -141,11 +141,11 @@ def pair() -> None:
     if isinstance(request, selections.MissingInput):
         st.info(request.sentence)
         return
-    way = on_card.Way(request)
-    st.markdown(f"{way.cost} What is released is set on *Per group*.")
-    if way.dropped:
-        st.markdown(way.dropped)
-    fields.button(way.name, "private_pair_draw", "casino", way.draw, help=way.help)
+    offer = on_card.Way(request)
+    st.markdown(f"{offer.cost} What is released is set on *Per group*.")
+    if offer.dropped:
+        st.markdown(offer.dropped)
+    fields.button(offer.name, "private_pair_draw", "casino", offer.draw, help=offer.help)
     st.page_link(session.page_file("Per group"), label="Per group", icon=":material/table_rows:")
 
 

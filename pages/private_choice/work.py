@@ -1,4 +1,4 @@
-"""What a rerun of this page repeats, cached by content, and the simulated copies, which are jobs beside the page.
+"""The cached work of this page, and the simulated copies, which are jobs beside the page.
 
 The curves before stand until the new ones are there.
 """
@@ -12,9 +12,8 @@ from dpcore.answer.stage import Stage
 from dpcore.common.progress import ShouldStop
 from dpcore.data.user_amounts import amounts_of
 from dpcore.dataset import Dataset
-from dpcore.private_choice import choice_regret, comparison, range_cost
-from dpcore.private_choice.answer import solution as core
-from dpcore.private_choice.choice_regret import ChoiceRegret
+from dpcore.private_choice import choice, comparison, range_cost
+from dpcore.private_choice.choice import ChoiceRegret
 from dpcore.private_choice.comparison import Copies, Leak
 from dpcore.private_choice.parameters import PrivateParameters
 from pages.private_choice.question import QUESTION
@@ -25,8 +24,8 @@ from pages.shared.session import session
 
 CURVES, USERS = Search[Copies](QUESTION.key("curves_job")), Search[Copies](QUESTION.key("users_job"))
 
-forecasts = cached(max_entries=16)(choice_regret.forecast)
-range_costs = cached(max_entries=16)(range_cost.ways)
+forecasts = cached(max_entries=16)(choice.forecast)
+range_costs = cached(max_entries=16)(range_cost.compare_ways)
 
 
 @cached(max_entries=16)
@@ -35,10 +34,10 @@ def _direct_over_epsilon(digest: str, without_budget: PrivateParameters, _datase
 
 
 @cached(max_entries=16)
-def solve(digest: str, parameters: PrivateParameters, _dataset: Dataset) -> core.PrivateSolution:
+def solve(digest: str, parameters: PrivateParameters, _dataset: Dataset) -> comparison.PrivateSolution:
     """Return the solution without simulation."""
-    curve = _direct_over_epsilon(digest, core.without_budget(parameters), _dataset)
-    return core.compute(_dataset, parameters, curve)
+    curve = _direct_over_epsilon(digest, comparison.without_budget(parameters), _dataset)
+    return comparison.compute(_dataset, parameters, curve)
 
 
 @cached(max_entries=16)
@@ -67,20 +66,27 @@ def copies_over_epsilon(data: Dataset, parameters: PrivateParameters) -> Copies:
     )
     curve = previous.over_epsilon if same else ()
     _simulate(
-        CURVES, data, parameters, lambda tell, stop: core.simulate(histogram, parameters, curve, tell, stop)
+        CURVES,
+        data,
+        parameters,
+        lambda progress, stop: comparison.simulate(histogram, parameters, curve, progress, stop),
     )
     result = CURVES.found(lambda key: bool(key[0] == data.digest))
     if result.value is None:
         return Copies()
-    return result.value if result.stage is Stage.FINAL else replace(result.value, at=None, earlier=not same)
+    return (
+        result.value
+        if result.stage is Stage.FINAL
+        else replace(result.value, at_budget=None, earlier=not same)
+    )
 
 
 def copies_over_users(data: Dataset, parameters: PrivateParameters) -> Copies:
     """Return the costs of copies over numbers of users."""
     histogram = data.histogram
 
-    def simulate(tell: jobs.Tell, stop: ShouldStop) -> Copies:
-        return comparison.copy_curves(parameters, histogram, tell, stop, epsilons=())
+    def simulate(progress: jobs.Tell, stop: ShouldStop) -> Copies:
+        return comparison.copy_curves(parameters, histogram, progress, stop, epsilons=())
 
     _simulate(USERS, data, parameters, simulate)
     return USERS.found().value or Copies()
@@ -98,4 +104,4 @@ def _simulate(
 
 
 def _curve_key(digest: str, parameters: PrivateParameters) -> tuple[str, PrivateParameters]:
-    return digest, core.without_budget(parameters)
+    return digest, comparison.without_budget(parameters)

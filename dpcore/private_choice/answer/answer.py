@@ -1,7 +1,4 @@
-"""What a number that was chosen privately has to say in a methods section.
-
-The answer on choosing privately: one object that page, report, files, script and notebook read.
-"""
+"""The answer on choosing privately: one object that page, report, files, script and notebook read."""
 
 from __future__ import annotations
 
@@ -15,10 +12,10 @@ from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.answer import plots, words
-from dpcore.private_choice.answer.solution import PrivateSolution, solve
 from dpcore.private_choice.answer.words import NUMBER_NAMES
 from dpcore.private_choice.choice import PrivateChoice
-from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.private_choice.comparison import PrivateSolution, solve
+from dpcore.private_choice.parameters import OF_MEAN, PrivateParameters, Wanted
 
 
 def methods(
@@ -26,46 +23,45 @@ def methods(
     selections: Sequence[tuple[Wanted, PrivateChoice]] = (),
     ledger: Ledger | None = None,
 ) -> Methods | None:
-    """The latest number that was drawn for this question, which may be printed, or the best one on a release in use.
+    """Write the methods section of the latest number that was drawn, or of the best one on a release in use.
 
-    None where neither is there: the best number on private data is no choice of this page.
+    Return None if neither is there: the best number on private data is no choice of this page.
 
     Args:
-        solution: What was found.
+        solution: What either way costs.
         selections: Numbers drawn so far from the data behind it, oldest first.
         ledger: What all draws on these cost.
     """
-    wanted = solution.parameters.wanted
-    latest = next((choice for statistic, choice in reversed(selections) if statistic is wanted), None)
+    p, name = solution.parameters, NUMBER_NAMES[solution.parameters.wanted]
+    latest = next((choice for number, choice in reversed(selections) if number is p.wanted), None)
     if latest is not None:
-        return _describe_draw(NUMBER_NAMES[wanted], latest, _rule(solution), ledger or Ledger())
+        return _describe_draw(name, latest, _rule(p), ledger or Ledger())
     if solution.data.release is None:
         return None
-    number = NUMBER_NAMES[wanted]
     return Methods(
-        guarantee=f"The {number} was taken from a differentially private release of how many users have how many "
-        f"rows. It is meant for a release at ε = {wording.entered(solution.parameters.epsilon)}.",
-        sentences=f"The {number} is {wording.number(solution.best, 6)}.",
+        guarantee=f"The {name} was taken from a differentially private release of how many users have how many "
+        f"rows. It is meant for a release at ε = {wording.entered(p.epsilon)}.",
+        sentences=f"The {name} is {wording.number(solution.best, 6)}.",
         public_sentences="",
         disclosure=solution.data.provenance,
-        rule=f"It {_rule(solution)}",
+        rule=f"It {_rule(p)}",
         subject="The number",
     )
 
 
 def _describe_draw(number: str, latest: PrivateChoice, rule: str, ledger: Ledger) -> Methods:
-    facts, ledger_text = latest.facts, ""
+    facts, spending = latest.facts, ""
     if ledger.total is not None and len(ledger.releases) > 1:
         delta = f" and δ = {format_rounded_up(ledger.total.delta)}" if ledger.total.delta else ""
-        all_of_it = f"ε = {format_rounded_up(ledger.total.epsilon)}{delta}"
-        ledger_text = f" All that was drawn from these data so far spent {all_of_it} together."
+        total = f"ε = {format_rounded_up(ledger.total.epsilon)}{delta}"
+        spending = f" All that was drawn from these data so far spent {total} together."
     return Methods(
         guarantee=f"The {number} was itself chosen with user-level ε-differential privacy at "
         f"ε = {format_rounded_up(facts.epsilon)}. Two data sets are neighbours {NEIGHBOUR_TEXTS[facts.neighbours]}.",
-        sentences=f"The {number} is {choice.shown(latest)}. It was drawn by the exponential mechanism "
-        "[@mcsherry2007] of "
-        f"the [@opendp] from public candidates of at most {wording.number(latest.problem.largest)} rows. By basic "
-        f"composition [@dwork2014] its budget and that of the release that uses it add up.{ledger_text}",
+        sentences=f"The {number} is {choice.format_choice(latest)}. It was drawn by the exponential mechanism "
+        f"[@mcsherry2007] of the [@opendp] from public candidates of at most {wording.number(latest.problem.largest)} "
+        "rows. By basic composition [@dwork2014] its budget and that of the release that uses it add up."
+        f"{spending}",
         public_sentences="",
         disclosure=facts,
         rule=f"The exact optimum, which the choice aims at, {rule}",
@@ -74,24 +70,20 @@ def _describe_draw(number: str, latest: PrivateChoice, rule: str, ledger: Ledger
     )
 
 
-def _rule(solution: PrivateSolution) -> str:
-    parameters = solution.parameters
-    if parameters.user_share and parameters.wanted in (Wanted.SMOOTH, Wanted.CAP):
-        weights = "plain smooth weights" if parameters.wanted is Wanted.SMOOTH else "a bound on rows"
+def _rule(p: PrivateParameters) -> str:
+    if p.user_share and p.wanted in OF_MEAN:
+        weights = "plain smooth weights" if p.wanted is Wanted.SMOOTH else "a bound on rows"
         return (
             f"minimises the expected squared error of a release under {weights} about the mean of the rows at hand, "
-            f"where a share of {wording.entered(parameters.user_share)} of the variance lies between users."
+            f"where a share of {wording.entered(p.user_share)} of the variance lies between users."
         )
-    return RULES[parameters.wanted]
-
-
-RULES = {
-    Wanted.SMOOTH: "minimises the expected squared error of a released mean under smooth weights "
-    "[@epasto2020, section 3].",
-    Wanted.CAP: "minimises the expected squared error of a released mean [@epasto2020, section 3].",
-    Wanted.SUM: "minimises the bias of a released sum plus the mean size of its noise [@amin2019, section 3].",
-    Wanted.QUANTILE: "is the quantile of rows per user that was asked for.",
-}
+    of_mean = "minimises the expected squared error of a released mean"
+    return {
+        Wanted.SMOOTH: f"{of_mean} under smooth weights [@epasto2020, section 3].",
+        Wanted.CAP: f"{of_mean} [@epasto2020, section 3].",
+        Wanted.SUM: "minimises the bias of a released sum plus the mean size of its noise [@amin2019, section 3].",
+        Wanted.QUANTILE: "is the quantile of rows per user that was asked for.",
+    }[p.wanted]
 
 
 def build_answer(
@@ -99,7 +91,7 @@ def build_answer(
 ) -> Answer:
     """Compute what it costs to choose a bound with an epsilon of its own, directly or on a private copy.
 
-    Nothing is drawn: `dpcore.private_choice.choice.choose` and `private_histogram.release_histogram` do that.
+    This draws no number: `dpcore.private_choice.choice.choose` and `private_histogram.release_histogram` do that.
 
     Args:
         data: How many users have how many rows.

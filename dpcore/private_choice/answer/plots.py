@@ -12,10 +12,9 @@ from dpcore.answer.axes import fit_limits
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison
-from dpcore.private_choice.answer.solution import PrivateSolution
 from dpcore.private_choice.answer.words import NUMBER_NAMES, error_name
-from dpcore.private_choice.choice_regret import ChoiceRegret
-from dpcore.private_choice.comparison import EPSILONS, SCALES, Copies, CostCurve, Leak
+from dpcore.private_choice.choice import ChoiceRegret
+from dpcore.private_choice.comparison import EPSILONS, SCALES, Copies, CostCurve, Leak, PrivateSolution
 from dpcore.private_choice.parameters import Wanted
 
 FLOOR, CEILING = 1e-5, 100.0
@@ -44,7 +43,7 @@ def over_epsilon(solution: PrivateSolution) -> Plot:
 
 def over_users(solution: PrivateSolution, curve: ChoiceRegret, copies: Copies) -> Plot:
     """Return what either way costs over the number of users, each of them taken so many times."""
-    users = float(solution.num_users)
+    users = float(solution.data.histogram.num_users)
     return _plot_costs(
         solution,
         "private-cost-users",
@@ -78,12 +77,12 @@ def _plot_costs(
     of_direct: dict[str, Any] = {"style": Style.CAP, "filter": ("way", DIRECT)}
     of_copy: dict[str, Any] = {"style": Style.SMOOTH, "filter": ("way", COPY), "symbol": "circle"}
     of_copy["opacity"] = EARLIER if is_earlier else 1.0
-    ways = [("Direct choice", of_direct), ("Private copy", of_copy)]
+    curves = [("Direct choice", of_direct), ("Private copy", of_copy)]
     items: list[Item] = []
-    for name, look in ways if copied else ways[:1]:
-        items.append(Curve(f"{name}, median", x, "median_drawn", **look))
+    for name, options in curves if copied else curves[:1]:
+        items.append(Curve(f"{name}, median", x, "median_drawn", **options))
         high = f"{name}, 95th percentile"
-        items.append(Curve(high, x, "percentile_95_drawn", dash="dot", width=1.5, **look))
+        items.append(Curve(high, x, "percentile_95_drawn", dash="dot", width=1.5, **options))
     if axis.contains(current[0]):
         items.append(Level(current[1], current[0], is_vertical=True, dash="longdash"))
     low, high_end = fit_limits(np.concatenate([*visible.values()]))
@@ -113,7 +112,7 @@ def _visible(costs: npt.ArrayLike) -> FloatArray:
 
 def leak(effect: Leak, data: Dataset) -> Plot:
     """Return the number chosen in the clear, with one more user."""
-    numbers, number = np.append(effect.moved, effect.without), NUMBER_NAMES[effect.number]
+    numbers, number = np.append(effect.with_user, effect.without), NUMBER_NAMES[effect.number]
     margin = 0.15 * float(np.ptp(numbers)) or 0.5
     limits = float(numbers.min()) - margin, float(numbers.max()) + margin
     by_rows = "and by how much depends on how many rows that user has"
@@ -131,7 +130,7 @@ def leak(effect: Leak, data: Dataset) -> Plot:
         alt,
         Axis("rows of the user who is added", "", rows, number_format=","),
         Axis(name, "rows per user", limits, Scale.LINEAR, number_format=",.4g"),
-        {"rows_of_added_user": effect.added, "chosen_with": effect.moved},
+        {"rows_of_added_user": effect.added, "chosen_with": effect.with_user},
         (
             Curve("Without that user", "rows_of_added_user", "without", Style.ENTERED),
             Curve("With that user", "rows_of_added_user", "chosen_with", Style.CAP),

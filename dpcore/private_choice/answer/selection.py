@@ -11,17 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.answer import Answer, Number, ReleaseSetting
-from dpcore.code import Released
+from dpcore.code import Released, forms
 from dpcore.code.choice import Choice
-from dpcore.code.forms import (
-    ROWS_OF_THE_FILE,
-    CodeChoice,
-    cap_form,
-    forms,
-    of_data,
-    smooth_form,
-    summed_column,
-)
+from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.documents import CHOICE_SCHEMA, write_document
@@ -41,17 +33,17 @@ from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import COVERED, PrivatePair, PrivatePairProblem
 from dpcore.per_group.words import amount_words
 from dpcore.private_choice import choice, private_range, release_bounds
-from dpcore.private_choice.answer.words import NUMBER_NAMES, Selection, shown
+from dpcore.private_choice.answer.words import NUMBER_NAMES, Selection, format_selection
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import (
     DEFAULT_LARGEST,
     OF_MEAN,
     OF_QUANTILE,
     Bounded,
+    NumberKind,
     PrivateParameters,
     Wanted,
 )
-from dpcore.private_choice.parameters import Number as NumberKind
 from dpcore.private_choice.private_range import RangeProblem
 from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.quantile.parameters import QuantileParameters
@@ -212,14 +204,8 @@ def build_pair_request(
     unit = float(settings.unit or 0.0) if is_sum else 1.0
     limit = float(settings.highest_amount or 0.0) if is_sum else float(settings.largest)
     # What the choice does not depend on is left out, so that a pair drawn before is known again.
-    release = PerGroupParameters(
-        parameters.epsilon,
-        parameters.statistic,
-        parameters.noise,
-        parameters.delta,
-        parameters.neighbours,
-        num_groups=parameters.num_groups,
-    )
+    names = "epsilon", "statistic", "noise", "delta", "neighbours", "num_groups"
+    release = PerGroupParameters(**{name: getattr(parameters, name) for name in names})
     units = int(min(limit / unit, private_pair.MAX_AMOUNT)) if unit > 0.0 else 1
     return SelectionRequest.of_pair(PrivatePairProblem(release, settings.epsilon, units, unit))
 
@@ -327,6 +313,8 @@ def build_answer(
     else:
         assert isinstance(selection, PrivateChoice)
         headline, number = _number_texts(selection, request.number, data)
+    number_kind, release = request.number, (request.epsilon, request.delta)
+    ends = ends or ends_of(card, number_kind)
     return Answer(
         headline=headline,
         detail=describe_spending(selection, request, range_facts),
@@ -338,17 +326,8 @@ def build_answer(
         ),
         disclosure=selection.facts,
         parameters=card.parameters,
-        code=build_code(
-            selection,
-            request.number,
-            data,
-            request.epsilon,
-            request.delta,
-            ends or ends_of(card, request.number),
-            range_facts,
-            card.code,
-        ),
-        choice=lambda: write_json(selection, request.number),
+        code=build_code(selection, number_kind, data, *release, ends, range_facts, card.code),
+        choice=lambda: write_json(selection, number_kind),
         bound=selection if isinstance(selection, PrivatePair) else None,
     )
 
@@ -357,13 +336,13 @@ def describe_spending(
     selection: Selection, request: SelectionRequest, range_facts: ReleaseFacts | None = None
 ) -> str:
     """Return what was spent on the bound, and on its range if that was selected, and the sum with the release."""
-    spent = selection.facts.epsilon
-    sentence = f"The draw has spent ε = {format_rounded_up(spent)}"
+    epsilon = selection.facts.epsilon
+    sentence = f"The draw has spent ε = {format_rounded_up(epsilon)}"
     if range_facts is not None:
-        spent += range_facts.epsilon
+        epsilon += range_facts.epsilon
         sentence += f", that of the range ε = {format_rounded_up(range_facts.epsilon)}"
     delta = "" if request.delta is None else f", δ = {format_rounded_up(request.delta)}"
-    release, total = (format_rounded_up(epsilon) for epsilon in (request.epsilon, spent + request.epsilon))
+    release, total = (format_rounded_up(number) for number in (request.epsilon, epsilon + request.epsilon))
     return f"{sentence}; the release adds ε = {release}{delta}: ε = {total}{delta} in all."
 
 
@@ -377,14 +356,14 @@ def _pair_texts(selection: PrivatePair) -> tuple[str, Number]:
         amount = amount_words(parameters, selection.max_amount)
         headline = f"Keep at most {groups} of each user, and at most {amount} in each."
         label, copied = "Pair, drawn privately", f"{selection.max_groups}, {selection.max_amount:.12g}"
-    return headline, Number(label, shown(selection), clipboard_text=copied)
+    return headline, Number(label, format_selection(selection), clipboard_text=copied)
 
 
 def _number_texts(selection: PrivateChoice, number: NumberKind, data: Dataset) -> tuple[str, Number]:
     """Return the headline and the number of a selected number."""
-    label, text, note = "Bound, drawn privately", shown(selection), "per user"
+    label, text, note = "Bound, drawn privately", format_selection(selection), "per user"
     unit = "rows per user"
-    if column := selection.column or (number is Wanted.SUM and summed_column(data)):
+    if column := selection.column or (number is Wanted.SUM and forms.summed_column(data)):
         unit, note = f"{column} per user", note if number is Wanted.SUM else ""
         headline = f"Clamp each user's total of {wording.plain(column)} at {text}."
     elif number in (Wanted.SMOOTH, Wanted.QUANTILE):
@@ -439,25 +418,27 @@ def build_code(
         return None
     facts, value, rows = selection.facts, selection.value, {"max_rows": int(selection.value)}
     smooth = number in (Wanted.SMOOTH, Bounded.QUANTILE_SMOOTH)
-    name, bound = (smooth_form(value), {"threshold": value}) if smooth else (cap_form(value), rows)
+    name, bound = (
+        (forms.smooth_form(value), {"threshold": value}) if smooth else (forms.cap_form(value), rows)
+    )
     if number in OF_QUANTILE:
         if card_code is None:
             return None
         program = card_code.forms[0][1]
         assert isinstance(program, Choice)
         return CodeChoice(((name, replace(program, disclosure=facts, **bound)),))
-    base = of_data(dataset) | {"disclosure": facts, "neighbours": facts.neighbours}
+    base = forms.of_data(dataset) | {"disclosure": facts, "neighbours": facts.neighbours}
     if number in OF_MEAN:
         of_range = {"lower": ends[0], "upper": ends[1], "range_drawn": range_facts}
-        return forms(epsilon, base, [(name, Released.MEAN, {**bound, **of_range})])
+        return forms.forms(epsilon, base, [(name, Released.MEAN, {**bound, **of_range})])
     if number is Bounded.MODEL:
-        return forms(epsilon, base, [(name, Released.MODEL, bound)])
+        return forms.forms(epsilon, base, [(name, Released.MODEL, bound)])
     if delta is not None:
         base |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
-    if column := selection.column or summed_column(dataset):
-        total = {"max_total": value, "value_column": column} | ROWS_OF_THE_FILE
-        return forms(epsilon, base, [("Clamp", Released.SUM, total)])
-    return forms(epsilon, base, [(name, Released.COUNT, bound)])
+    if column := selection.column or forms.summed_column(dataset):
+        total = {"max_total": value, "value_column": column} | forms.ROWS_OF_THE_FILE
+        return forms.forms(epsilon, base, [("Clamp", Released.SUM, total)])
+    return forms.forms(epsilon, base, [(name, Released.COUNT, bound)])
 
 
 def write_json(selection: Selection, number: NumberKind) -> str:

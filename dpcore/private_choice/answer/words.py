@@ -1,4 +1,4 @@
-"""What is said of choosing a number privately: headline, numbers, facts."""
+"""The sentences on choosing a number privately: headline, numbers, facts."""
 
 from __future__ import annotations
 
@@ -12,12 +12,17 @@ from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.per_group.private_pair import expected as expected_of_pair
 from dpcore.per_group.words import pair_words
 from dpcore.private_choice import choice
-from dpcore.private_choice.answer.solution import PrivateSolution
-from dpcore.private_choice.choice import PrivateChoice
-from dpcore.private_choice.choice_regret import Forecast
-from dpcore.private_choice.comparison import RUNS, Leak
-from dpcore.private_choice.parameters import Bounded, PrivateParameters, Relation, Several, Wanted
-from dpcore.private_choice.parameters import Number as NumberKind
+from dpcore.private_choice.choice import Forecast, PrivateChoice
+from dpcore.private_choice.comparison import RUNS, Leak, PrivateSolution
+from dpcore.private_choice.parameters import (
+    OF_MEAN,
+    Bounded,
+    NumberKind,
+    PrivateParameters,
+    Relation,
+    Several,
+    Wanted,
+)
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 from dpcore.private_choice.range_cost import RangeWays
 from dpcore.private_choice.table_scores import REACH
@@ -61,13 +66,13 @@ WHOSE_COSTS = {
 """What the costs are computed from, and what reading them gives away."""
 
 
-def shown(selection: Selection) -> str:
+def format_selection(selection: Selection) -> str:
     """Say what was drawn, for a person: ``12``, ``3 groups × 2 rows``, ``0 to 96.4``."""
     if isinstance(selection, PrivatePair):
         return pair_words(selection.problem.parameters, selection.max_groups, selection.max_amount)
     if isinstance(selection, PrivateRange):
         return f"{wording.entered(selection.lower)} to {wording.entered(selection.upper)}"
-    return choice.shown(selection)
+    return choice.format_choice(selection)
 
 
 PAIR_AIM = (
@@ -91,7 +96,7 @@ def usual_cost(problem: PrivatePairProblem) -> str:
 
 
 def range_costs(problem: RangeProblem) -> str:
-    """What the draw of a range costs in privacy, and whether it is of use for about so many users, a public guess."""
+    """Say what the draw of a range costs in privacy, and if it is of use for a public guess of the number of users."""
     together = ""
     if problem.anchor is None:
         together = "A quarter of ε draws the middle, the rest one distance for both ends. "
@@ -102,13 +107,13 @@ def range_costs(problem: RangeProblem) -> str:
         )
     elif problem.num_ends == 2:
         together = "Where a user is replaced, both ends cost twice: each is drawn with half of ε. "
-    if problem.users is None or problem.heard is None:
+    if problem.users is None or problem.signal_ratio is None:
         return f"{together}Enter about how many users there are to be told whether a draw is of use."
     scope = f"with about {wording.counted(problem.users, 'user')}"
     if problem.max_contributions > 1:
         rows = wording.counted(problem.max_contributions, "row")
         scope += f" of at least {rows}, the bound that is public or was drawn,"
-    if problem.heard < 1.0:
+    if problem.signal_ratio < 1.0:
         needed = wording.number(float(f"{problem.users_needed:.2g}"))
         return (
             f"{together}**Not recommended:** {scope} a draw is of no use. What helps: about {needed} users, a larger ε "
@@ -118,7 +123,7 @@ def range_costs(problem: RangeProblem) -> str:
     return f"{together}{wording.capital(scope)} a draw typically errs up to 2 or 3 times as much as the best range."
 
 
-def ways(costs: RangeWays) -> str:
+def tabulate_ways(costs: RangeWays) -> str:
     """Say what ways to a range cost on public samples of so many users, a table in Markdown."""
 
     def times(ratio: float) -> str:
@@ -149,7 +154,7 @@ def assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> tuple[
 
 
 def _of_users(parameters: PrivateParameters) -> tuple[str, ...]:
-    if parameters.wanted not in (Wanted.SMOOTH, Wanted.CAP):
+    if parameters.wanted not in OF_MEAN:
         return ()
     if not parameters.user_share:
         return ("Rows are independent draws with one variance, also those of one user",)
@@ -181,37 +186,35 @@ def expected(forecasts: Sequence[Forecast], rows: int | None = None) -> str:
         forecasts: One for each number of users.
         rows: Of a learner, whose one forecast is for so many rows.
     """
+    is_much = any(forecast.extra > 1.0 for forecast in forecasts)
+    amounts = [
+        f"{wording.number(1.0 + forecast.extra, 2)} times" if is_much else cost(forecast.extra)
+        for forecast in forecasts
+    ]
     if rows is not None:
-        added = max(forecast.extra for forecast in forecasts)
-        if added > 1.0:
-            much = f"makes rows cut and privacy noise together up to {wording.number(1.0 + added, 2)} times the least"
-        else:
-            much = f"adds up to {cost(added)} to rows cut and privacy noise together"
-        return f"On public samples with about so many rows a draw {much}, on average."
-    if any(forecast.extra > 1.0 for forecast in forecasts):
-        times = [(wording.number(1.0 + forecast.extra, 2), f"{forecast.users:,}") for forecast in forecasts]
-        sentences = [f"{times[0][0]} times the least with {times[0][1]} users"]
-        sentences += [f"{larger} times with {users}" for larger, users in times[1:]]
+        effect = f"adds up to {amounts[0]} to rows cut and privacy noise together"
+        if is_much:
+            effect = f"makes rows cut and privacy noise together up to {amounts[0]} the least"
+        return f"On public samples with about so many rows a draw {effect}, on average."
+    first, *later = [f"with {forecast.users:,}" for forecast in forecasts]
+    texts = [f"{amounts[0]} {'the least' if is_much else 'to the error'} {first} users"]
+    texts += [f"{amount} {users}" for amount, users in zip(amounts[1:], later, strict=True)]
+    if is_much:
         return (
-            f"On public samples the error after a draw is, on average, up to {', '.join(sentences)}. "
+            f"On public samples the error after a draw is, on average, up to {', '.join(texts)}. "
             "A larger ε for the draw or a bound that you know does better."
         )
-    first, *later = [(f"{forecast.users:,}", cost(forecast.extra)) for forecast in forecasts]
-    sentences = [
-        f"{first[1]} to the error with {first[0]} users",
-        *(f"{extra} with {users}" for users, extra in later),
-    ]
-    return f"On public samples a draw adds, on average, up to {', '.join(sentences)}."
+    return f"On public samples a draw adds, on average, up to {', '.join(texts)}."
 
 
 def is_direct(solution: PrivateSolution) -> bool:
     """Return True if the direct choice costs less at its 95th percentile; so it is said until copies are simulated."""
-    copy = solution.copies.at
+    copy = solution.copies.at_budget
     return copy is None or solution.direct.percentile_95 <= copy.percentile_95
 
 
 def headline(solution: PrivateSolution) -> str:
-    """Which way to take; on a release, the number itself."""
+    """Say which way to take; on a release, the number itself."""
     if solution.data.release is not None:
         name = NUMBER_NAMES[solution.parameters.wanted]
         return f"Take {wording.number(solution.best)} as the {name}; it may be published."
@@ -231,7 +234,7 @@ def detail(solution: PrivateSolution) -> str:
     # Two lines beside the figure, whatever the numbers.
     sentence = f"Extra {error_name(solution.parameters)} against choosing in the clear."
     alternative, copy = (
-        ("a private copy", solution.copies.at)
+        ("a private copy", solution.copies.at_budget)
         if is_direct(solution)
         else ("a direct choice", solution.direct)
     )
@@ -242,10 +245,10 @@ def detail(solution: PrivateSolution) -> str:
 
 def numbers(solution: PrivateSolution) -> tuple[Number, ...]:
     """Say what either way costs, the cheaper one first; on a release, the number itself before them."""
-    ways = [("Direct choice", solution.direct), ("Private copy", solution.copies.at)]
+    costs_by_way = [("Direct choice", solution.direct), ("Private copy", solution.copies.at_budget)]
     costs = [
         Number(
-            f"{way}, {label}",
+            f"{name}, {label}",
             brief(share),
             note,
             "In 1 draw of 20 it is this or more." if note else "",
@@ -253,7 +256,7 @@ def numbers(solution: PrivateSolution) -> tuple[Number, ...]:
             share if math.isfinite(share) else None,
             clipboard_text=f"{share:.2g}",
         )
-        for way, cost in (ways if is_direct(solution) else ways[::-1])
+        for name, cost in (costs_by_way if is_direct(solution) else costs_by_way[::-1])
         if cost is not None
         for label, share, note in (
             ("median cost", cost.median, ""),
@@ -295,10 +298,10 @@ def facts(solution: PrivateSolution) -> dict[str, str]:
 
 def _warn_maximum(solution: PrivateSolution) -> dict[str, str]:
     """Say that users have more than the public maximum; nothing if none has."""
-    if not solution.num_above:
+    num_above = solution.data.histogram.users_above(solution.parameters.largest)
+    if not num_above:
         return {}
-    users = wording.counted(solution.num_above, "user")
-    have = wording.agreeing(solution.num_above, "has", "have")
+    users, have = wording.counted(num_above, "user"), wording.agreeing(num_above, "has", "have")
     rows = wording.counted(solution.parameters.largest, "row")
     return {
         "Over the maximum": (
@@ -310,7 +313,7 @@ def _warn_maximum(solution: PrivateSolution) -> dict[str, str]:
 
 def _ranges(solution: PrivateSolution) -> str:
     """Say between which numbers nine draws in ten lie."""
-    direct, copy = solution.direct, solution.copies.at
+    direct, copy = solution.direct, solution.copies.at_budget
     text = f"directly {wording.number(direct.low)} to {wording.number(direct.high)}"
     if copy is None:
         return f"{text}; on a copy: being simulated."
@@ -339,19 +342,21 @@ def _what_helps(solution: PrivateSolution) -> dict[str, str]:
 
 def leak_sentence(solution: PrivateSolution, effect: Leak, is_release: bool) -> str:
     """Say what one more user does to the number; ``is_release``: the data in use are a DP release."""
-    wanted, number, rows = (
+    asked_name, name, rows = (
         NUMBER_NAMES[solution.parameters.wanted],
         NUMBER_NAMES[effect.number],
         wording.counted(solution.parameters.largest, "row"),
     )
-    farthest = max((float(m) for m in effect.moved), key=lambda m: abs(m - effect.without))
+    farthest = max((float(m) for m in effect.with_user), key=lambda m: abs(m - effect.without))
     old, new = wording.apart(effect.without, farthest)
-    sentence = f"one more user can move the {number} from {old} to {new}"
-    look = "of these data, but to know that one must look at them"
+    sentence = f"one more user can move the {name} from {old} to {new}"
+    warning = "of these data, but to know that one must look at them"
     if farthest == effect.without:
-        sentence = f"one more user with at most {rows}, the public maximum, does not move the {number} {look}"
+        sentence = (
+            f"one more user with at most {rows}, the public maximum, does not move the {name} {warning}"
+        )
     elif effect.number is not solution.parameters.wanted:
-        sentence = f"one more user does not move the {wanted} {look}. For a sum: {sentence}"
+        sentence = f"one more user does not move the {asked_name} {warning}. For a sum: {sentence}"
     return (
         f"Were the release the data themselves: {sentence}."
         if is_release

@@ -22,7 +22,6 @@ from dpcore.private_choice import comparison
 from dpcore.private_choice.parameters import PrivateParameters
 from dpcore.private_choice.private_histogram import (
     CopyNoise,
-    Fit,
     NoiseShape,
     PrivateCopyParameters,
     PublicBins,
@@ -109,12 +108,11 @@ def test_the_declared_sensitivity_is_reached():
 @settings(max_examples=100, deadline=None)
 @given(
     noisy=st.lists(st.integers(-200, 400), min_size=2, max_size=60),
-    fit=st.sampled_from(Fit),
     scale=st.floats(0.1, 100.0),
 )
-def test_users_are_whole_and_not_negative(noisy, fit, scale):
+def test_users_are_whole_and_not_negative(noisy, scale):
     lower = PublicBins(exact_up_to=len(noisy), largest=len(noisy)).lower
-    users = consistent_users(noisy, noise_shape(CopyNoise.LAPLACE, scale), lower, fit)
+    users = consistent_users(noisy, noise_shape(CopyNoise.LAPLACE, scale), lower)
     assert users.dtype == np.int64
     assert users.shape == (len(noisy),)
     assert np.all(users >= 0)
@@ -124,9 +122,7 @@ def test_without_noise_nothing_changes():
     histogram = samples.load("online-retail-lines").histogram
     bins = PublicBins()
     counts = bins.counts(histogram)
-    for fit in Fit:
-        users = consistent_users(counts, NoiseShape(1e-12, 1e-6), bins.lower, fit)
-        assert np.array_equal(users, counts), fit
+    assert np.array_equal(consistent_users(counts, NoiseShape(1e-12, 1e-6), bins.lower), counts)
 
 
 def test_falling_is_the_weighted_projection():
@@ -144,13 +140,6 @@ def test_falling_is_the_weighted_projection():
     ours = falling(tails)
     assert np.all(np.diff(ours) <= 1e-9)
     assert np.sum(weights * (ours - tails) ** 2) == pytest.approx(found.fun, rel=1e-6)
-
-
-def test_simplex_is_the_projection():
-    # Nearest point with the same sum: max(x - t, 0). By hand for (5, 1, -3): sum 3; t = 1.5 leaves (3.5, 0, 0),
-    # sum 3.5 > 3; so t = 2 and (3, 0, 0).
-    users = consistent_users([5, 1, -3], NoiseShape(1.0, 1.0), PublicBins(3, 3).lower, Fit.SIMPLEX)
-    assert users.tolist() == [3, 0, 0]
 
 
 def test_believable_covers_the_noise_of_a_tail():
@@ -171,17 +160,9 @@ def test_no_phantom_users_where_there_are_none():
     counts[0] = 2000
     parameters, rng = PrivateCopyParameters(0.1), np.random.default_rng(6)
     noise = comparison.simulate_noise(CopyNoise.LAPLACE, parameters.scale, (300, counts.size), rng)
-    rows = {
-        fit: np.median(
-            [
-                consistent_users(counts + z, parameters.noise_shape, bins.lower, fit) @ bins.representative
-                for z in noise
-            ]
-        )
-        for fit in Fit
-    }
-    assert rows[Fit.CLIP] > 50 * 2000
-    assert rows[Fit.EXTENDED] < 3 * 2000
+    shape, sizes = parameters.noise_shape, bins.representative
+    assert np.median([np.maximum(counts + z, 0) @ sizes for z in noise]) > 50 * 2000
+    assert np.median([consistent_users(counts + z, shape, bins.lower) @ sizes for z in noise]) < 3 * 2000
 
 
 def test_power_law_beyond_what_is_believed():
@@ -195,9 +176,6 @@ def test_power_law_beyond_what_is_believed():
     users = consistent_users(np.rint(counts), shape, bins.lower)
     back = tail_sums(users.astype(float))
     assert back == pytest.approx(tails, abs=1.0)
-    assert (
-        tail_sums(consistent_users(np.rint(counts), shape, bins.lower, Fit.TRUNCATED).astype(float))[7] == 0.0
-    )
 
 
 @pytest.mark.parametrize("noise", list(CopyNoise))

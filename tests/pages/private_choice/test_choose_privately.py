@@ -19,9 +19,8 @@ from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
-from dpcore.private_choice import choice, choice_regret, comparison
+from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.answer import PrivateSolution, build_answer, selection, words
-from dpcore.private_choice.answer import solution as core
 from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS
 from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
 from dpcore.private_choice.scores import SmoothMean
@@ -84,12 +83,12 @@ def copies(at: AppTest, name: str = "private_choice.curves_job"):
 def view_of(histogram: ContributionHistogram = SAMPLE.histogram, **given) -> PrivateSolution:
     parameters = PrivateParameters(**{"epsilon": 1.0, **given})
     data = dataclasses.replace(SAMPLE, histogram=histogram)
-    return core.compute(data, parameters, comparison.direct_over_epsilon(parameters, histogram))
+    return comparison.compute(data, parameters, comparison.direct_over_epsilon(parameters, histogram))
 
 
 def said(found: PrivateSolution, copy: comparison.ChoiceCost | None) -> Answer:
     """The answer with this cost of a copy."""
-    return build_answer(SAMPLE, found.parameters, dataclasses.replace(found, copies=core.Copies(copy)))
+    return build_answer(SAMPLE, found.parameters, dataclasses.replace(found, copies=comparison.Copies(copy)))
 
 
 def words_of(found: Answer) -> str:
@@ -119,7 +118,7 @@ def test_the_exact_curve_is_that_of_the_law():
 
 def test_the_curve_over_the_budget_does_not_depend_on_the_budget_chosen():
     parameters = PrivateParameters(1.0, epsilon_choice=0.03)
-    alike = core.without_budget(parameters)
+    alike = comparison.without_budget(parameters)
     assert alike == PrivateParameters(1.0)
     one, other = (comparison.direct_over_epsilon(p, SAMPLE.histogram) for p in (parameters, alike))
     assert one.median == pytest.approx(other.median, rel=1e-12)
@@ -142,7 +141,7 @@ def test_card_says_what_it_costs_and_in_all():
         view.direct.median, view.direct.percentile_95, copy.median, copy.percentile_95
     ]  # fmt: skip
     assert "ε = 1 for the release and ε = 0.1 for the choice: ε = 1.1" in text
-    exact = choice_regret.regret(PrivateParameters(1.0).choice, SAMPLE.histogram)
+    exact = choice.regret(PrivateParameters(1.0).choice, SAMPLE.histogram)
     assert f"Direct choice, 1 in 20 {words.brief(float(exact.percentile_95[0, 0]))}" in text
     assert f"Private copy, median cost {words.brief(copy.median)}" in text
     # The way that costs less in 19 of 20 draws is recommended, and comes first.
@@ -175,8 +174,8 @@ def test_copies_are_simulated_beside_it(all_copies):
     errors = np.sort(np.sqrt(mean.smooth_variance(problem, bounds)))
     median = errors[errors.size // 2 - 1] / mean.best_smooth(problem).standard_error - 1.0
     assert y[list(x).index(0.1)] == pytest.approx(max(median, 1e-5), rel=1e-6)
-    assert found.at.median == pytest.approx(median)
-    assert f"Private copy, median cost {words.brief(found.at.median)}" in shown_texts(at)
+    assert found.at_budget.median == pytest.approx(median)
+    assert f"Private copy, median cost {words.brief(found.at_budget.median)}" in shown_texts(at)
 
 
 def test_the_curves_before_stand_until_new_ones_are_simulated(monkeypatch):
@@ -219,7 +218,7 @@ def test_costs_over_the_number_of_users_stand_in_a_tab():
     x, y = trace(figure, "Direct choice, median")
     k = 10.0 * SAMPLE.histogram.num_users
     more = ContributionHistogram(SAMPLE.histogram.sizes, SAMPLE.histogram.users * 10)
-    exact = choice_regret.regret(PrivateParameters(1.0).choice, more)
+    exact = choice.regret(PrivateParameters(1.0).choice, more)
     nearest = int(np.argmin(np.abs(np.log(x / k))))
     if abs(x[nearest] / k - 1.0) < 1e-9:
         assert y[nearest] == pytest.approx(max(float(exact.median[0, 0]), 1e-5), rel=1e-6)
@@ -268,7 +267,7 @@ def test_a_direct_choice_leaves_the_data_and_stands_in_the_account():
     assert drawn.value in drawn.problem.candidates
     texts = shown_texts(at)
     assert drawn.facts.label in texts
-    assert choice.shown(drawn) in texts
+    assert choice.format_choice(drawn) in texts
     assert len(next(iter(at.session_state[keys.LEDGERS].values())).releases) == 1
 
 

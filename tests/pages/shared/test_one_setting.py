@@ -32,7 +32,7 @@ from dpcore.plan import PlanParameters
 from dpcore.plan.answer import build_answer as plan_answered
 from dpcore.private_choice import release_bounds
 from dpcore.private_choice.answer import selection
-from dpcore.private_choice.choice_regret import forecast
+from dpcore.private_choice.choice import forecast
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.quantile.answer import against_epsilon as quantile_against
 from dpcore.quantile.parameters import Weighting
