@@ -58,7 +58,8 @@ from dpcore.private_choice.private_histogram import (
     users_of_tails,
 )
 from dpcore.private_choice.private_range import RangeProblem
-from dpcore.private_choice.scores import Condition, RankedSum, SizeQuantile
+from dpcore.private_choice.scores import RankedSum, SizeQuantile
+from dpcore.private_choice.table_scores import Condition
 
 SAMPLES = (
     "online-retail-lines",

@@ -41,8 +41,8 @@ from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, IntArray
 from dpcore.data import samples
 from dpcore.private_choice import scores
-from dpcore.private_choice.fixed_point import checked_users, scaled
-from dpcore.private_choice.scores import Condition, RankedSum, SizeQuantile
+from dpcore.private_choice.scores import RankedSum, SizeQuantile, checked_users, scaled
+from dpcore.private_choice.table_scores import Condition, best_error
 
 WHOLE_UP_TO = 50
 """Whole candidates have every number up to here."""
@@ -193,7 +193,7 @@ class ChoiceProblem:
         return np.asarray(log_weights - log_weights.max())
 
     def distances(self, histogram: ContributionHistogram) -> IntArray:
-        """Return d_j in steps of 1 / `fixed_point.RESOLUTION` user; computed from private data."""
+        """Return d_j in steps of 1 / `scores.RESOLUTION` user; computed from private data."""
         checked_users(histogram)
         return np.asarray(distances_over(self, histogram, np.array([self.epsilon]))[0, 0])
 
@@ -342,7 +342,7 @@ def bound_regrets(
     errors = condition.errors(histogram, bounds, scale)
     if isinstance(condition, SizeQuantile):
         return errors
-    best = scores.best_error(condition, histogram, scale)
+    best = best_error(condition, histogram, scale)
     # A regret below 0 by a last digit is rounding: the best error is proved by its own certificate.
     return np.maximum(errors / best - 1.0, 0.0)
 

@@ -17,11 +17,12 @@ from dpcore.answer.against import BoundComparison
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced
 from dpcore.dataset import Dataset
-from dpcore.private_choice import private_histogram, scores
-from dpcore.private_choice.choice import ChoiceProblem, ChoiceRegret, bound_regrets, probabilities, regret
-from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS, checked_users
+from dpcore.private_choice import choice, private_histogram
+from dpcore.private_choice.choice import ChoiceProblem, ChoiceRegret
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.private_choice.private_histogram import CopyNoise, NoiseShape, PrivateCopyParameters
+from dpcore.private_choice.scores import MAX_TOTAL_USERS, checked_users
+from dpcore.private_choice.table_scores import best_error
 
 _BLOCK = 25
 """Copies whose noise is drawn at once."""
@@ -78,8 +79,8 @@ NO_COPIES = Copies()
 
 def direct_cost(problem: ChoiceProblem, histogram: ContributionHistogram) -> ChoiceCost:
     """Return the exact cost of the direct choice, and the range of what is drawn."""
-    costs = regret(problem, histogram)
-    cumulated = np.cumsum(probabilities(problem, histogram))
+    costs = choice.regret(problem, histogram)
+    cumulated = np.cumsum(choice.probabilities(problem, histogram))
     low, high = np.minimum(np.searchsorted(cumulated, (0.05, 0.95)), cumulated.size - 1)
     range_drawn = float(problem.candidates[low]), float(problem.candidates[high])
     return ChoiceCost(float(costs.median[0, 0]), float(costs.percentile_95[0, 0]), *range_drawn)
@@ -93,13 +94,13 @@ def scales_for(histogram: ContributionHistogram) -> tuple[float, ...]:
 
 def direct_over_epsilon(parameters: PrivateParameters, histogram: ContributionHistogram) -> ChoiceRegret:
     """Return the exact regret over budgets of the choice, whatever the budget of ``parameters`` is."""
-    return regret(parameters.choice, histogram, log_spaced(EPSILONS[0], EPSILONS[-1], 61))
+    return choice.regret(parameters.choice, histogram, log_spaced(EPSILONS[0], EPSILONS[-1], 61))
 
 
 def direct_over_users(parameters: PrivateParameters, histogram: ContributionHistogram) -> ChoiceRegret:
     """Return the exact regret over numbers of users: each is taken so many times."""
     scales = log_spaced(SCALES[0], scales_for(histogram)[-1], 19, extra=[1.0])
-    return regret(parameters.choice, histogram, None, scales)
+    return choice.regret(parameters.choice, histogram, None, scales)
 
 
 def simulate_bounds(
@@ -167,7 +168,7 @@ def copy_cost(
     budget = parameters.epsilon_choice if epsilon_choice is None else epsilon_choice
     bounds = simulate_bounds(truth, condition.best_bound, parameters.copy_at(budget), runs)
     finite = bounds[np.isfinite(bounds)]
-    regrets = bound_regrets(condition, truth, np.maximum(finite, 1e-12))
+    regrets = choice.bound_regrets(condition, truth, np.maximum(finite, 1e-12))
     costs = np.append(np.sort(regrets), np.full(runs - finite.size, math.inf))
     low, high = (rank_value(finite, share) for share in (0.05, 0.95))
     empty_share = 1.0 - finite.size / runs
@@ -319,12 +320,12 @@ def against_epsilon(data: Dataset, parameters: PrivateParameters) -> BoundCompar
 
     def compute_best(epsilon: float) -> tuple[float, float]:
         at_epsilon = replace(parameters, epsilon=epsilon)
-        extra = regret(at_epsilon.choice, histogram).mean
+        extra = choice.regret(at_epsilon.choice, histogram).mean
         return at_epsilon.condition.best_bound(histogram), float(extra[0, 0])
 
     def compute_error(epsilon: float, bounds: FloatArray) -> FloatArray:
         condition = replace(parameters, epsilon=epsilon).condition
-        least_error = scores.best_error(condition, histogram)
+        least_error = best_error(condition, histogram)
         return np.asarray(condition.errors(histogram, np.asarray(bounds, dtype=np.float64)) / least_error)
 
     return BoundComparison(

@@ -18,8 +18,8 @@ from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Dataset
 from dpcore.private_choice.choice import FACTOR_RANGE, ChoiceProblem, Prior, SmallFirst
 from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters, PublicBins
-from dpcore.private_choice.scores import CapMean, Condition, RankedSum, SizeQuantile, SmoothMean
-from dpcore.private_choice.table_scores import TABLE_POWER, TableCap, TableSmooth
+from dpcore.private_choice.scores import CapMean, RankedSum, SizeQuantile, SmoothMean
+from dpcore.private_choice.table_scores import TABLE_POWER, Condition, TableCap, TableSmooth
 
 DELTA_RANGE = (1e-15, 0.5)
 DEFAULT_LARGEST = 10_000

@@ -51,7 +51,7 @@ from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.contributions import MAX_SIZE, FloatArray, IntArray
 from dpcore.dataset import Values
 from dpcore.private_choice.choice import MECHANISM, softmax
-from dpcore.private_choice.fixed_point import FAR, RESOLUTION, in_steps, interval_distance
+from dpcore.private_choice.scores import FAR, RESOLUTION, in_steps, interval_distance
 
 GROWTH = 1.02
 """Widths of the grid are at most so many times the one before."""

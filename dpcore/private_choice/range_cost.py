@@ -22,8 +22,8 @@ from dpcore.dataset import Values
 from dpcore.mean.value_range import RangeChoice, ValueRangeProblem, Weighted, best_joint
 from dpcore.private_choice import private_range
 from dpcore.private_choice.choice import softmax
-from dpcore.private_choice.fixed_point import RESOLUTION, interval_distance
 from dpcore.private_choice.private_range import RangeProblem
+from dpcore.private_choice.scores import RESOLUTION, interval_distance
 
 SHARE = 0.99
 """Share of the rows between the two quantiles of the usual rule, which leaves half of a per cent beyond either end."""

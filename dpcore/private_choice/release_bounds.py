@@ -49,7 +49,8 @@ from dpcore.per_group.private_pair import PrivatePairProblem
 from dpcore.private_choice.choice import MECHANISM, ChoiceProblem, SmallFirst
 from dpcore.private_choice.parameters import DEFAULT_LARGEST, Bounded, NumberKind, PrivateParameters, Several
 from dpcore.private_choice.private_range import RangeProblem
-from dpcore.private_choice.scores import CapMean, Condition, RankedSum, RisingPrice, SmoothMean
+from dpcore.private_choice.scores import CapMean, RankedSum, RisingPrice, SmoothMean
+from dpcore.private_choice.table_scores import Condition
 from dpcore.quantile import WeightKind
 from dpcore.quantile.parameters import QuantileParameters
 

@@ -40,15 +40,12 @@ from fractions import Fraction
 import numpy as np
 
 from dpcore.common import weights
-from dpcore.common.checks import Problems, require
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, Reached
 from dpcore.mean.counts_only import CountsOnly
 from dpcore.mean.curves import BoundCurve, Pieces
-from dpcore.private_choice.fixed_point import RESOLUTION, SumsOverUsers, in_steps
+from dpcore.private_choice.scores import RESOLUTION, CountCondition, OfMean, SumsOverUsers, in_steps
 
-TRADE_OFF_RANGE = (1e-12, weights.MAX_TRADE_OFF)
-"""Over which the targets stay apart; below, sampling error is nothing and the smallest bound is best anyway."""
 REACH = 2
 """A user counts as having at most so many times the candidate. At 4 and 10 draws at an epsilon of 0.5 cost up to ten
 times as much: fewer users move the sum as far."""
@@ -58,27 +55,6 @@ TABLE_POWER = 2.5
 users move the sum far. Above 2 the mean square of the error is finite whatever the public maximum. For 1,000 users of
 the samples the mean error is 7 % above the least at an epsilon of the choice of 0.1 and 3 % at 0.5, at a power of 1.5
 16 and 8 %; for 100 users 21 and 4 %, at 1.5 16 and 7 %."""
-
-
-@dataclass(frozen=True)
-class OfMean:
-    """A bound of a mean.
-
-    Attributes:
-        trade_off: A = sigma^2 / (2 (B / epsilon)^2), in `TRADE_OFF_RANGE`; public.
-    """
-
-    trade_off: float
-
-    def __post_init__(self) -> None:
-        low, high = TRADE_OFF_RANGE
-        require.between(0.0, high, trade_off=self.trade_off)
-        if self.trade_off < low:
-            raise refuse(
-                "there is next to no sampling error beside the privacy noise, so the smallest bound is best whatever "
-                "the data",
-                remedy="Take 1 row per user: that choice needs no data and leaks nothing",
-            )
 
 
 @dataclass(frozen=True)
@@ -189,3 +165,13 @@ class TableSmooth(_OfTable):
             pieces.constant, pieces.linear - weight * users_above, pieces.square + weight * inverse
         )
         return BoundCurve(histogram, error, turned)
+
+
+Condition = CountCondition | TableSmooth | TableCap
+"""What makes a number the best one."""
+
+
+def best_error(condition: Condition, histogram: ContributionHistogram, scale: float = 1.0) -> float:
+    """Return the least of ``condition.errors`` over all bounds of its kind."""
+    best = np.array([condition.best_bound(histogram, scale)])
+    return float(condition.errors(histogram, best, scale)[0])

@@ -23,10 +23,10 @@ from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.private_choice.answer import selection as selections
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.answer.selection import MissingInput
-from dpcore.private_choice.fixed_point import checked_users
 from dpcore.private_choice.parameters import OF_MEAN, Bounded, PrivateParameters, Relation, Several, Wanted
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 from dpcore.private_choice.release_bounds import SelectionRequest
+from dpcore.private_choice.scores import checked_users
 from dpcore.total.parameters import TotalParameters
 from pages.mean.question import QUESTION as MEAN
 from pages.private_choice import actions, work

@@ -11,8 +11,8 @@ from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.private_choice.answer import build_answer
-from dpcore.private_choice.fixed_point import checked_users
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.private_choice.scores import checked_users
 from dpcore.total.parameters import TotalParameters
 from pages.mean import elsewhere
 from pages.private_choice import actions, tabs, work

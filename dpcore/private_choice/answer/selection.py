@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from dpcore.answer import Answer, Number, ReleaseSetting
-from dpcore.code import Released, forms
-from dpcore.code.choice import Choice
+from dpcore.code import Choice, Released, forms
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
@@ -336,14 +336,16 @@ def describe_spending(
     selection: Selection, request: SelectionRequest, range_facts: ReleaseFacts | None = None
 ) -> str:
     """Return what was spent on the bound, and on its range if that was selected, and the sum with the release."""
-    epsilon = selection.facts.epsilon
-    sentence = f"The draw has spent ε = {format_rounded_up(epsilon)}"
+    total = selection.facts.epsilon + request.epsilon
+    sentence = f"The draw has spent ε = {format_rounded_up(selection.facts.epsilon)}"
     if range_facts is not None:
-        epsilon += range_facts.epsilon
+        total += range_facts.epsilon
         sentence += f", that of the range ε = {format_rounded_up(range_facts.epsilon)}"
     delta = "" if request.delta is None else f", δ = {format_rounded_up(request.delta)}"
-    release, total = (format_rounded_up(number) for number in (request.epsilon, epsilon + request.epsilon))
-    return f"{sentence}; the release adds ε = {release}{delta}: ε = {total}{delta} in all."
+    return (
+        f"{sentence}; the release adds ε = {format_rounded_up(request.epsilon)}{delta}: "
+        f"ε = {format_rounded_up(total)}{delta} in all."
+    )
 
 
 def _pair_texts(selection: PrivatePair) -> tuple[str, Number]:
@@ -416,11 +418,10 @@ def build_code(
     unbounded = number is Wanted.QUANTILE or (number in OF_MEAN and None in ends)
     if not isinstance(selection, PrivateChoice) or unbounded:
         return None
-    facts, value, rows = selection.facts, selection.value, {"max_rows": int(selection.value)}
+    facts, value = selection.facts, selection.value
     smooth = number in (Wanted.SMOOTH, Bounded.QUANTILE_SMOOTH)
-    name, bound = (
-        (forms.smooth_form(value), {"threshold": value}) if smooth else (forms.cap_form(value), rows)
-    )
+    name = forms.smooth_form(value) if smooth else forms.cap_form(value)
+    bound: dict[str, Any] = {"threshold": value} if smooth else {"max_rows": int(value)}
     if number in OF_QUANTILE:
         if card_code is None:
             return None

@@ -233,14 +233,12 @@ def detail(solution: PrivateSolution) -> str:
         return "The cost is the share of users by which the number misses the quantile."
     # Two lines beside the figure, whatever the numbers.
     sentence = f"Extra {error_name(solution.parameters)} against choosing in the clear."
-    alternative, copy = (
-        ("a private copy", solution.copies.at_budget)
-        if is_direct(solution)
-        else ("a direct choice", solution.direct)
-    )
-    if copy is None:
+    direct = is_direct(solution)
+    name = "a private copy" if direct else "a direct choice"
+    other = solution.copies.at_budget if direct else solution.direct
+    if other is None:
         return sentence
-    return f"{sentence} 1 in 20 of {alternative}: {brief(copy.percentile_95)} or more."
+    return f"{sentence} 1 in 20 of {name}: {brief(other.percentile_95)} or more."
 
 
 def numbers(solution: PrivateSolution) -> tuple[Number, ...]:

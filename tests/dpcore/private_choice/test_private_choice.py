@@ -20,9 +20,8 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data.totals_per_user import Amounts
 from dpcore.private_choice import choice
 from dpcore.private_choice.choice import ChoiceProblem, Prior, SmallFirst
-from dpcore.private_choice.fixed_point import RESOLUTION
-from dpcore.private_choice.scores import CapMean, Condition, RankedSum, SizeQuantile, SmoothMean, best_error
-from dpcore.private_choice.table_scores import TableCap, TableSmooth
+from dpcore.private_choice.scores import RESOLUTION, CapMean, RankedSum, SizeQuantile, SmoothMean
+from dpcore.private_choice.table_scores import Condition, TableCap, TableSmooth, best_error
 
 CONDITIONS: tuple[Condition, ...] = (
     SmoothMean(0.5),

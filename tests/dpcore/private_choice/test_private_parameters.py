@@ -18,9 +18,9 @@ from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
 from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.answer import build_answer
-from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.private_choice.private_histogram import CopyNoise
+from dpcore.private_choice.scores import MAX_TOTAL_USERS
 
 HISTOGRAM = samples.load("requests-commits").histogram
 

@@ -21,9 +21,8 @@ from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.answer import PrivateSolution, build_answer, selection, words
-from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS
 from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
-from dpcore.private_choice.scores import SmoothMean
+from dpcore.private_choice.scores import MAX_TOTAL_USERS, SmoothMean
 from dpcore.private_choice.table_scores import TableSmooth
 from pages.private_choice import actions
 from pages.shared.base import keys
