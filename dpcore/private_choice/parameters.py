@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -35,27 +34,34 @@ class Wanted(Option):
     QUANTILE = "quantile", "Quantile of rows per user"
 
 
-class Bounded(enum.Enum):
-    """A bound that is selected on the page that asks for it, and there alone."""
+class Bounded(Option):
+    """A bound that is selected on the page that asks for it, and there alone; with its name in sentences."""
 
-    QUANTILE_SMOOTH = "quantile-smooth"
-    QUANTILE_CAP = "quantile-cap"
-    MODEL = "model"
-    TOTAL = "total"
+    QUANTILE_SMOOTH = "quantile-smooth", "bound of a quantile's smooth weights"
+    QUANTILE_CAP = "quantile-cap", "bound on rows per user for a quantile"
+    MODEL = "model", "bound on rows per user for a learner"
+    TOTAL = "total", "bound on a user's total"
 
 
 OF_QUANTILE = (Bounded.QUANTILE_SMOOTH, Bounded.QUANTILE_CAP)
 
 
-class Several(enum.Enum):
-    """Two numbers that are selected with one epsilon."""
+class Several(Option):
+    """Two numbers that are selected with one epsilon; with their name in sentences."""
 
-    PAIR = "pair"
-    RANGE = "range"
+    PAIR = "pair", "pair of bounds per group"
+    RANGE = "range", "range of a value, L and U"
 
 
 NumberKind = Wanted | Bounded | Several
 """What can be selected privately."""
+NUMBER_NAMES: dict[NumberKind, str] = {
+    **{number: number.label for number in (*Bounded, *Several)},
+    Wanted.SMOOTH: "bound of the smooth weights",
+    Wanted.CAP: "bound on rows per user",
+    Wanted.SUM: "bound on rows per user",
+    Wanted.QUANTILE: "quantile of rows per user",
+}
 
 
 class Relation(Option):

@@ -221,12 +221,13 @@ class RangeProblem:
 
     def logits(self, query: tuple[IntArray, IntArray], anchor: float) -> FloatArray:
         """Return the log chances of an end up to a constant, of the shape of each part of ``query``, from `tails`."""
-        far = _distances(query, self.target)
+        far = interval_distance(*query, in_steps(Fraction(self.target)))
         return np.asarray(self.log_prior(anchor) - self.epsilon_of_end / (2.0 * RESOLUTION) * far)
 
     def scores(self, query: tuple[IntArray, IntArray], anchor: float) -> list[int]:
         """Return what noise is added to: minus the distances, and the weights, in steps; ``query`` from `tails`."""
-        return _with_prior(_distances(query, self.target), self.log_prior(anchor), self.epsilon_of_end)
+        far = interval_distance(*query, in_steps(Fraction(self.target)))
+        return _with_prior(far, self.log_prior(anchor), self.epsilon_of_end)
 
 
 def tails(values: Values | None, ends: FloatArray, max_contributions: int = 1) -> tuple[IntArray, IntArray]:
@@ -261,11 +262,6 @@ def _sum_above(index: IntArray, adds: IntArray, number: int) -> IntArray:
     """Sum of ``adds`` over rows whose place is beyond each candidate's; whole numbers below 2^53, exact."""
     sums = np.bincount(index, weights=adds.astype(np.float64), minlength=number + 1)
     return np.asarray(np.cumsum(sums[::-1])[::-1][1:].astype(np.int64))
-
-
-def _distances(query: tuple[IntArray, IntArray], target: float) -> IntArray:
-    """Return the distance in steps of the target from [Q(U), Q(U-)]."""
-    return interval_distance(*query, in_steps(Fraction(target)))
 
 
 def _with_prior(

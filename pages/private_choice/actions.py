@@ -16,9 +16,16 @@ from dpcore.dataset import Dataset
 from dpcore.private_choice import private_histogram
 from dpcore.private_choice.answer import selection as selections
 from dpcore.private_choice.answer.selection import SelectionSettings
-from dpcore.private_choice.answer.words import NUMBER_NAMES, Selection, format_selection
+from dpcore.private_choice.answer.words import Selection, format_selection
 from dpcore.private_choice.choice import PrivateChoice
-from dpcore.private_choice.parameters import OF_MEAN, NumberKind, PrivateParameters, Several, Wanted
+from dpcore.private_choice.parameters import (
+    NUMBER_NAMES,
+    OF_MEAN,
+    NumberKind,
+    PrivateParameters,
+    Several,
+    Wanted,
+)
 from dpcore.private_choice.private_histogram import PrivateCopy, PrivateCopyParameters
 from dpcore.private_choice.private_range import PrivateRange
 from dpcore.private_choice.release_bounds import SelectionRequest

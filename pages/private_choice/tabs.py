@@ -18,7 +18,7 @@ from dpcore.private_choice.answer import selection as selections
 from dpcore.private_choice.answer.answer import methods
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import Copies
-from dpcore.private_choice.parameters import NumberKind, PrivateParameters
+from dpcore.private_choice.parameters import NUMBER_NAMES, NumberKind, PrivateParameters
 from dpcore.report.content import Line
 from pages.per_group import inputs as per_group_inputs
 from pages.per_group.question import QUESTION as PER_GROUP
@@ -103,7 +103,7 @@ def _report_labels(parameters: PrivateParameters) -> dict[str, str]:
 
 
 def _line(number: NumberKind, selection: words.Selection) -> Line:
-    name, text = wording.capital(words.NUMBER_NAMES[number]), words.format_selection(selection)
+    name, text = wording.capital(NUMBER_NAMES[number]), words.format_selection(selection)
     if not isinstance(selection, PrivateChoice):
         return Line(name, text, selection.facts)
     rows = wording.counted(selection.value, "row") if selection.value == 1.0 else f"{text} rows"

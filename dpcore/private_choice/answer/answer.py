@@ -12,10 +12,9 @@ from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.answer import plots, words
-from dpcore.private_choice.answer.words import NUMBER_NAMES
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import PrivateSolution, solve
-from dpcore.private_choice.parameters import OF_MEAN, PrivateParameters, Wanted
+from dpcore.private_choice.parameters import NUMBER_NAMES, OF_MEAN, PrivateParameters, Wanted
 
 
 def methods(

@@ -12,10 +12,10 @@ from dpcore.answer.axes import fit_limits
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison
-from dpcore.private_choice.answer.words import NUMBER_NAMES, error_name
+from dpcore.private_choice.answer.words import error_name
 from dpcore.private_choice.choice import ChoiceRegret
 from dpcore.private_choice.comparison import EPSILONS, SCALES, Copies, CostCurve, Leak, PrivateSolution
-from dpcore.private_choice.parameters import Wanted
+from dpcore.private_choice.parameters import NUMBER_NAMES, Wanted
 
 FLOOR, CEILING = 1e-5, 100.0
 """Costs below and above are shown at the edge of the axis."""

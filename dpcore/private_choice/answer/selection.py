@@ -33,10 +33,11 @@ from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import COVERED, PrivatePair, PrivatePairProblem
 from dpcore.per_group.words import amount_words
 from dpcore.private_choice import choice, private_range, release_bounds
-from dpcore.private_choice.answer.words import NUMBER_NAMES, Selection, format_selection
+from dpcore.private_choice.answer.words import Selection, format_selection
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import (
     DEFAULT_LARGEST,
+    NUMBER_NAMES,
     OF_MEAN,
     OF_QUANTILE,
     Bounded,

@@ -14,34 +14,13 @@ from dpcore.per_group.words import pair_words
 from dpcore.private_choice import choice
 from dpcore.private_choice.choice import Forecast, PrivateChoice
 from dpcore.private_choice.comparison import RUNS, Leak, PrivateSolution
-from dpcore.private_choice.parameters import (
-    OF_MEAN,
-    Bounded,
-    NumberKind,
-    PrivateParameters,
-    Relation,
-    Several,
-    Wanted,
-)
+from dpcore.private_choice.parameters import NUMBER_NAMES, OF_MEAN, PrivateParameters, Relation, Wanted
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 from dpcore.private_choice.range_cost import RangeWays
 from dpcore.private_choice.table_scores import REACH
 
 Selection = PrivateChoice | PrivatePair | PrivateRange
 """What was selected privately: the value or values, with the guarantee and the problem."""
-
-NUMBER_NAMES: dict[NumberKind, str] = {
-    Bounded.QUANTILE_SMOOTH: "bound of a quantile's smooth weights",
-    Bounded.QUANTILE_CAP: "bound on rows per user for a quantile",
-    Bounded.MODEL: "bound on rows per user for a learner",
-    Bounded.TOTAL: "bound on a user's total",
-    Several.PAIR: "pair of bounds per group",
-    Several.RANGE: "range of a value, L and U",
-    Wanted.SMOOTH: "bound of the smooth weights",
-    Wanted.CAP: "bound on rows per user",
-    Wanted.SUM: "bound on rows per user",
-    Wanted.QUANTILE: "quantile of rows per user",
-}
 
 
 def error_name(parameters: PrivateParameters) -> str:

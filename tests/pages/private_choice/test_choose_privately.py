@@ -21,7 +21,7 @@ from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.answer import PrivateSolution, build_answer, selection, words
-from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
+from dpcore.private_choice.parameters import NUMBER_NAMES, PrivateParameters, Relation, Wanted
 from dpcore.private_choice.scores import MAX_TOTAL_USERS, SmoothMean
 from dpcore.private_choice.table_scores import TableSmooth
 from pages.private_choice import actions
@@ -367,7 +367,7 @@ def test_every_question_under_either_relation():
             at.session_state["private_choice.relation"] = relation
             fine(at.run())
             assert not errors(at)
-            assert words.NUMBER_NAMES[wanted] in shown_texts(at)
+            assert NUMBER_NAMES[wanted] in shown_texts(at)
             fine(at.button(key="private_choose").click().run())
             assert relation.neighbours.short in shown_texts(at)
             assert f"wanted={wanted.value}" in link_of(at)
