@@ -51,7 +51,7 @@ def show_unequal(answer: Answer) -> None:
             "a file, choose the column that names the owner as its user column.",
             icon=":material/info:",
         )
-        stand_ins.bring("Bring owners")
+        stand_ins.draw_data_link("Bring owners")
         return
     plots.draw(answer.plots["owners-cap"]())
     if answer.solution.cap is None:
@@ -79,11 +79,15 @@ def content(answer: Answer, source: Source, trained: TrainingCard | None = None)
         source = replace(source, disclosure=answer.disclosure, write_cell=entered)
     if parameters.unit is Unit.USER:
         asked.append("records_per_user")
-    of = report_content.of_answer(QUESTION, answer, source, asked=QUESTION.asked(*asked), summary=summary)
+    of = report_content.of_answer(
+        QUESTION, answer, source, setting_labels=QUESTION.asked(*asked), summary=summary
+    )
     if trained is None:
         return of
     of = replace(
-        of, cards=[*of.cards, (TITLE, trained.card)], pictures=[*of.pictures, plots.picture(trained.plot)]
+        of,
+        cards=[*of.cards, (TITLE, trained.card)],
+        pictures=[*of.pictures, plots.build_picture(trained.plot)],
     )
     if not trained.is_private:
         return of
@@ -102,7 +106,7 @@ def show_files(answer: Answer) -> None:
         lambda: content(answer, source, found),
         answer.methods,
         f"{holds}*{answer.disclosure.label}*.",
-        of_parts=answer.disclosure,
+        files_disclosure=answer.disclosure,
     )
     if found is None:
         st.caption("Nothing was trained, so that the report holds the bounds alone: see the tab *Accuracy*.")

@@ -45,12 +45,12 @@ def _used(data: Dataset, account: str, design: Design | None) -> OwnersTable:
 
 UPLOAD = TableUpload(
     QUESTION,
-    asked="A table with one row per record, a label of 2 to 20 classes written as numbers, features, and a column that "
-    "says whose it is (CSV)",
+    uploader_label="A table with one row per record, a label of 2 to 20 classes written as numbers, features, and a "
+    "column that says whose it is (CSV)",
     label="Label: the class that is predicted",
     public_help="Accuracies are computed from the records without noise: of private data they are private.",
     build=_build,
-    used=_used,
+    build_entry=_used,
 )
 
 

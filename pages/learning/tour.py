@@ -36,7 +36,7 @@ STEP = Step(
     parameters=_BEGIN,
     field="loss_variance",
     goal=0.25,
-    enough=lambda variance: variance >= 0.05,
+    is_enough=lambda variance: variance >= 0.05,
     question="While users are alike, a low bound costs little. Must it rise or fall where they differ?",
     move="Move Var(H) from 0 to its right end, 0.25",
     answer=answer,

@@ -19,7 +19,7 @@ from pages.shared.session import stand_ins
 
 def show_weights(answer: Answer, main: Plot) -> None:
     """How much one row counts against its user's size."""
-    plots.show(on_same_bounds(answer.plots["mean-weights"](), main), y_only=True)
+    plots.show(on_same_bounds(answer.plots["mean-weights"](), main), keeps_x=True)
 
 
 def show_hidden(data: Dataset, answer: Answer, main: Plot) -> None:
@@ -29,7 +29,7 @@ def show_hidden(data: Dataset, answer: Answer, main: Plot) -> None:
         stand_ins.show_stand_in(data, "values, one per row", "Bring data with values")
         return
     st.markdown("\n".join(f"- {sentence}" for sentence in words.hidden(answer.solution, read)))
-    plots.show(on_same_bounds(answer.plots["mean-shift"](), main), y_only=True)
+    plots.show(on_same_bounds(answer.plots["mean-shift"](), main), keeps_x=True)
     cards.label(data.provenance)
 
 
@@ -39,7 +39,7 @@ def show_files(data: Dataset, answer: Answer, formula: str) -> None:
         answer.parameters.variance_source is VarianceSource.FROM_VALUES
         and answer.solution.clamped is not None
     )
-    source = take_away.source(rows=rows)
+    source = take_away.source(needs_rows=rows)
     take_away.draw(
         "mean",
         data.provenance,

@@ -46,6 +46,6 @@ STEP = Step(
     goal=0.3,
     question="A bound leaves rows of heavy users out; smooth weights keep them all, lighter. When does that pay?",
     move="Move ε from 10 down to 0.3",
-    enough=lambda epsilon: epsilon <= 1.0,
+    is_enough=lambda epsilon: epsilon <= 1.0,
     answer=answer,
 )

@@ -35,7 +35,7 @@ def read(places: layout.Places) -> MultitaskParameters | None:
             fields.draw(QUESTION, "log_constant")
         fields.draw(QUESTION, "max_tasks")
     with places.notes:
-        parameters: MultitaskParameters | None = fields.build(QUESTION, aside=("max_tasks", *IN_TABS))
+        parameters: MultitaskParameters | None = fields.build(QUESTION, optional=("max_tasks", *IN_TABS))
     return parameters
 
 
@@ -58,4 +58,4 @@ def experiment() -> bool:
     names = ("experiment_epsilons", "experiment_users", "experiment_repeats", "experiment_seed")
     columns = fields.columns(QUESTION, [3, 3, 2, 2, 3], *names)
     with columns[4]:
-        return fields.button("Run", "tasks_run", "play_arrow", width="stretch", main=True)
+        return fields.button("Run", "tasks_run", "play_arrow", width="stretch", is_main=True)

@@ -69,7 +69,7 @@ def load(parameters: MultitaskParameters) -> MultitaskSolution | None:
             if found is not None:
                 has_none = "A DP release has" if data.release is not None else "The data in use have"
                 st.caption(f"{has_none} no tasks, so these are generated.", width="content")
-            stand_ins.bring("Bring data with tasks")
+            stand_ins.draw_data_link("Bring data with tasks")
     return None if found is None else replace(found, optima=optimum.known_optima(found.comparison))
 
 

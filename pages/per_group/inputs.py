@@ -34,7 +34,7 @@ def _shown(floor: float | None) -> str:
 
 def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
-    fields.start(QUESTION, shares=data is session.dataset())
+    fields.start(QUESTION, uses_shared_data=data is session.dataset())
     state, key = st.session_state, QUESTION.key
     # A link with Laplace noise has no delta; the field must not be empty once the noise is changed to Gaussian.
     fields.refill(QUESTION, "floor", "selection_share", "selection_delta")
@@ -96,8 +96,8 @@ def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
         if mean:
             if value_range.ask(data, ends):
                 return None
-            stand_ins.say_cleared(ends)
+            stand_ins.explain_cleared(ends)
         parameters: PerGroupParameters | None = fields.build(
-            QUESTION, unused=tuple(unused), aside=QUESTION.own
+            QUESTION, unused=tuple(unused), optional=QUESTION.own
         )
     return parameters

@@ -49,7 +49,7 @@ STEP = Step(
     parameters=_BEGIN,
     field="epsilon",
     goal=1.0,
-    enough=lambda epsilon: epsilon <= 3.0,
+    is_enough=lambda epsilon: epsilon <= 3.0,
     question="A user counts in several products. With less budget, which bound falls: products per user, or rows in "
     "each?",
     move="Move ε from 10 down to 1, and watch the best pair",

@@ -33,7 +33,7 @@ STEP = Step(
     parameters=_BEGIN,
     field="epsilon",
     goal=10.0,
-    enough=lambda epsilon: epsilon >= 3.0,
+    is_enough=lambda epsilon: epsilon >= 3.0,
     question="Five numbers share one ε, and each is wanted within 5 %. Which one eats most of the budget?",
     move="Move ε from 1 up to 10, and watch which curve stays above 1",
     answer=answer,

@@ -52,7 +52,7 @@ Choices = tuple[tuple[Kind, Drawn], ...]
 def choices() -> Choices:
     """Return what was drawn in this session from the data behind what is in use, oldest first."""
     kept: dict[str, Choices] = st.session_state.get(QUESTION.key("choices"), {})
-    return kept.get(session.original().dataset.histogram.digest, ())
+    return kept.get(session.get_original().dataset.histogram.digest, ())
 
 
 def numbers() -> tuple[tuple[Wanted, PrivateChoice], ...]:
@@ -64,19 +64,22 @@ def numbers() -> tuple[tuple[Wanted, PrivateChoice], ...]:
 
 def draw_choice(problem: ChoiceProblem, wanted: Wanted) -> None:
     """Draw a number from the original data, note what it costs, and keep it."""
-    keep(wanted, lambda: choice.choose(problem, session.original().dataset.histogram, charge=session.record))
+    keep(
+        wanted,
+        lambda: choice.choose(problem, session.get_original().dataset.histogram, charge=session.record),
+    )
 
 
 def draw_asked(asked: PrivateParameters | BoundDraw | PrivatePairProblem) -> None:
     """Draw the bound of another page's release, note what it costs, and keep it."""
-    data = session.original().dataset
+    data = session.get_original().dataset
     kind = Several.PAIR if isinstance(asked, PrivatePairProblem) else asked.wanted
     keep(kind, lambda: drawing.draw(asked, data, charge=session.record))
 
 
 def dropped(asked: drawing.Asked) -> str:
     """Return what a draw leaves out of the original data or counts as 0, for their owner alone; empty for nothing."""
-    data = session.original().dataset
+    data = session.get_original().dataset
     if not data.is_private:
         return ""
     counts = drawing.dropped_cells(asked, cached.dropped_cells(data.digest, data))
@@ -124,7 +127,7 @@ def keep(kind: Kind, draw: Callable[[], Drawn]) -> Drawn | None:
         return None
     st.session_state[QUESTION.key("choices")] = {
         **st.session_state.get(QUESTION.key("choices"), {}),
-        session.original().dataset.histogram.digest: (*choices(), (kind, drawn)),
+        session.get_original().dataset.histogram.digest: (*choices(), (kind, drawn)),
     }
     return drawn
 
@@ -148,7 +151,7 @@ def release(parameters: PrivateCopyParameters) -> PrivateCopy:
     Raises:
         InvalidInput: The data are beyond what a copy can hold; nothing was drawn or noted.
     """
-    behind = session.original().dataset
+    behind = session.get_original().dataset
     copy = release_histogram(behind.histogram, parameters, charge=session.record)
     if copy.histogram is not None:
         session.use_release(copy.dataset(behind.name, behind.contribution))
@@ -163,7 +166,7 @@ def draw_copy(parameters: PrivateParameters) -> None:
     except InvalidInput as refused:
         st.session_state[QUESTION.key("refused")] = refused
         return
-    empty = session.original().dataset.histogram.digest if copy.histogram is None else None
+    empty = session.get_original().dataset.histogram.digest if copy.histogram is None else None
     st.session_state[QUESTION.key("empty_copy")] = empty
 
 
@@ -193,7 +196,7 @@ def would_spend(facts: ReleaseFacts, alone: bool = False) -> str:
     """
     delta = facts.delta
     cost = f"ε = {format_rounded_up(facts.epsilon)}" + (f", δ = {format_rounded_up(delta)}" if delta else "")
-    before, after = session.ledger(), session.ledger().add(facts)
+    before, after = session.get_ledger(), session.get_ledger().add(facts)
     if alone:
         return f"**Spends {cost}** more ({facts.neighbours.short}); the sidebar adds up what was spent."
     if not before.releases:
@@ -231,7 +234,7 @@ def show(parameters: PrivateParameters | None, data: Dataset) -> None:
         parameters: The question; None where there is none, and then only what was drawn before is shown.
         data: In use.
     """
-    if session.original().dataset.release is not None:
+    if session.get_original().dataset.release is not None:
         st.info(FROM_FILE, icon=":material/verified_user:")
     elif parameters is not None:
         _buttons(parameters, data)
@@ -252,7 +255,7 @@ def _buttons(parameters: PrivateParameters, data: Dataset) -> None:
     if told := dropped(parameters):
         st.markdown(told)
     copied, chosen = (spending(parameters, copy=copy, alone=drawn) for copy in (True, False))
-    if not session.original().dataset.is_private:
+    if not session.get_original().dataset.is_private:
         st.caption(DEMONSTRATION)
     elif data.release is not None:
         st.caption("Both draw on the private data behind the release in use, and both add to what was spent.")
@@ -283,7 +286,7 @@ def _buttons(parameters: PrivateParameters, data: Dataset) -> None:
 def _copy_was_empty() -> bool:
     """Return whether no user was left in the last copy of these data."""
     empty: str | None = st.session_state.get(QUESTION.key("empty_copy"))
-    return empty == session.original().dataset.histogram.digest
+    return empty == session.get_original().dataset.histogram.digest
 
 
 def _latest_first() -> list[tuple[int, tuple[Kind, Drawn]]]:
@@ -349,18 +352,18 @@ def range_drawn(lower: float | None, upper: float | None) -> ReleaseFacts | None
 @st.dialog("Code for your library", width="large", icon=":material/code:", on_dismiss=dialogs.closed)
 def show_code(drawn: PrivateChoice | PrivatePair, wanted: Kind, at: int) -> None:
     """What was chosen as a program, with the ε of the release; of a mean with value bounds from the page Mean."""
-    epsilon, data = st.session_state[keys.EPSILON], session.original().dataset
+    epsilon, data = st.session_state[keys.EPSILON], session.get_original().dataset
     if isinstance(drawn, PrivatePair):
         st.markdown(f"**{wording.capital(NUMBER_NAMES[wanted])}: {shown(drawn)}**")
         cards.label(drawn.facts)
-        if problems := fields.epsilon_problems(epsilon):
+        if problems := fields.check_epsilon(epsilon):
             fields.say(problems)
         elif (of_pair := pair_code.of_private(drawn, data, epsilon)) is not None:
             st.caption("ε of the release as at the top of the page.")
             code_panel.show(of_pair, f"private_chosen_{at}")
         return
     assert isinstance(wanted, Wanted)
-    lower, upper = setting.held(MEAN, "lower"), setting.held(MEAN, "upper")
+    lower, upper = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
     st.markdown(f"**{wording.capital(NUMBER_NAMES[wanted])}: {choice.shown(drawn)}**")
     cards.label(drawn.facts)
     if wanted is not Wanted.SUM and (lower is None or upper is None):
@@ -375,7 +378,7 @@ def show_code(drawn: PrivateChoice | PrivatePair, wanted: Kind, at: int) -> None
     delta = st.session_state.get(QUESTION.key("release_delta")) if wanted is Wanted.SUM else None
     written = code.of_private(drawn, wanted, epsilon, data, lower, upper, range_drawn(lower, upper), delta)
     if written is None:
-        problems = fields.epsilon_problems(epsilon)
+        problems = fields.check_epsilon(epsilon)
         fields.say(problems) if problems else st.info(
             "No program can be written: L must lie below U on the page *Mean*."
         )
@@ -408,6 +411,6 @@ def _copy_in_use(data: Dataset) -> None:
                 label="Sum and count on the release",
                 icon=":material/add_circle:",
             )
-            if session.original().dataset.release is None:
-                kind = "private" if session.original().dataset.is_private else "original"
+            if session.get_original().dataset.release is None:
+                kind = "private" if session.get_original().dataset.is_private else "original"
                 fields.button(f"Back to the {kind} data", "private_back", "undo", back)

@@ -47,7 +47,9 @@ def read(data: Dataset, places: layout.Places) -> PageParameters | None:
             st.caption(SUM_OF_THE_TOTAL.format(plain(column)) if column else SUM_OF_A_COLUMN)
         unused = _unused()
         usual = {name: QUESTION.first(name) for name in OF_ONE_QUESTION if name in unused}
-        found: PageParameters | None = fields.build(QUESTION, unused=unused, instead=usual, aside=IN_TABS)
+        found: PageParameters | None = fields.build(
+            QUESTION, unused=unused, overrides=usual, optional=IN_TABS
+        )
     return found
 
 

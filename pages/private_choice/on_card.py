@@ -213,7 +213,7 @@ def _card(card: Answer, drawn: PrivateChoice | PrivatePair, asked: Asked, data: 
         return actions.with_drawn(card, drawing.build_answer(card, drawn, asked, data), "pair")
     ends = drawing.ends_of(card, asked)
     if asked.wanted in (Wanted.CAP, Wanted.SMOOTH) and None in ends:  # On *Choose privately*.
-        ends = setting.held(MEAN, "lower"), setting.held(MEAN, "upper")
+        ends = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
     return actions.with_drawn(card, drawing.build_answer(card, drawn, asked, data, ends, range_facts(ends)))
 
 

@@ -25,10 +25,10 @@ def differing(data: Dataset, asked: PrivateParameters, number: float) -> str:
     """Both numbers and why they differ, one sentence; empty where *Sum and count* finds the same."""
     if asked.wanted is not Wanted.SUM:
         return ""
-    fields.start(QUESTION, shares=False)
+    fields.start(QUESTION, uses_shared_data=False)
     measure = st.session_state[QUESTION.key("measure")]
-    noise = setting.held(QUESTION, "mechanism")
-    delta = setting.held(QUESTION, "delta") if noise is NoiseKind.GAUSSIAN else None
+    noise = setting.read_value(QUESTION, "mechanism")
+    delta = setting.read_value(QUESTION, "delta") if noise is NoiseKind.GAUSSIAN else None
     try:
         there = TotalParameters(asked.epsilon, mechanism=noise, delta=delta, measure=measure)
     except InvalidInput:

@@ -27,7 +27,7 @@ def body(places: layout.Places) -> None:
     if parameters is not None:
         st.session_state[keys.PAGE_PARAMETERS] = entered
         try:
-            checked_users(session.original().dataset.histogram)
+            checked_users(session.get_original().dataset.histogram)
             checked_users(data.histogram)
         except InvalidInput as refused:
             parameters = None
@@ -59,7 +59,7 @@ def show_costs(parameters: PrivateParameters, places: layout.Places) -> None:
         "Range or pair": {"A value range": tabs.value_range, "A pair per group": tabs.pair},
     }
     answer_tabs.show(
-        places, QUESTION, answer, of, lambda: tabs.files(found), key="private_card", behind=tabs.behind
+        places, QUESTION, answer, of, lambda: tabs.files(found), key="private_card", draw_behind=tabs.behind
     )
 
 

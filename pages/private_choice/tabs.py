@@ -78,7 +78,7 @@ def show_progress(key: str, copies: Copies) -> None:
 
 def files(found: PrivateFound) -> None:
     """The whole answer, with what was drawn."""
-    drawn, ledger, source = actions.choices(), session.ledger(), take_away.source()
+    drawn, ledger, source = actions.choices(), session.get_ledger(), take_away.source()
     parameters, copies = found.parameters, found.copies
 
     def content() -> report_content.ReportContent:
@@ -88,7 +88,7 @@ def files(found: PrivateFound) -> None:
         answer = build_answer(
             found.data, parameters, replace(found, copies=replace(copies, at=at, over_epsilon=curve))
         )
-        of = report_content.of_answer(QUESTION, answer, source, asked=_asked(parameters))
+        of = report_content.of_answer(QUESTION, answer, source, setting_labels=_asked(parameters))
         return replace(of, releases=_released(drawn, ledger), methods=None)
 
     take_away.draw("private", found.data.provenance, content, methods(found, actions.numbers(), ledger))
@@ -127,7 +127,7 @@ def _line(kind: words.Kind, one: words.Drawn) -> Line:
 
 def value_range() -> None:
     """The range of a value, drawn with an ε of its own."""
-    if on_range.form(session.original().dataset):
+    if on_range.form(session.get_original().dataset):
         st.rerun()
 
 
@@ -166,7 +166,7 @@ def pair() -> None:
 
 def per_group_setting() -> PerGroupParameters | str:
     """Return the release that *Per group* is set to, or why it is none."""
-    fields.start(PER_GROUP, shares=False)
+    fields.start(PER_GROUP, uses_shared_data=False)
     state, key = st.session_state, PER_GROUP.key
     statistic, noise = state[key("statistic")], state[key("noise")]
     try:
@@ -176,8 +176,8 @@ def per_group_setting() -> PerGroupParameters | str:
             noise,
             state[key("delta")] if noise is NoiseKind.GAUSSIAN else None,
             state[key("neighbours")],
-            lower=setting.held(PER_GROUP, "lower") if statistic is Statistic.MEAN else None,
-            upper=setting.held(PER_GROUP, "upper") if statistic is Statistic.MEAN else None,
+            lower=setting.read_value(PER_GROUP, "lower") if statistic is Statistic.MEAN else None,
+            upper=setting.read_value(PER_GROUP, "upper") if statistic is Statistic.MEAN else None,
             num_groups=None if state[key("num_groups")] is None else int(state[key("num_groups")]),
         )
     except InvalidInput as refused:

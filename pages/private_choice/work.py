@@ -60,7 +60,7 @@ def _ask(
         (data.digest, parameters),
         simulate,
         lambda found: not found.cancelled,
-        session.same_for_all(),
+        session.is_same_for_all(),
         light=True,
     )
 

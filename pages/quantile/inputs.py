@@ -34,7 +34,7 @@ IN_TABS = ("alpha", "beta", "gamma")
 
 def read(data: Dataset, places: layout.Places) -> QuantileParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
-    fields.start(QUESTION, shares=data is session.dataset())
+    fields.start(QUESTION, uses_shared_data=data is session.dataset())
     _stand_in(data)
     base: BaseKind = st.session_state[QUESTION.key("base")]
     with places.line:
@@ -50,7 +50,7 @@ def read(data: Dataset, places: layout.Places) -> QuantileParameters | None:
         parameters: QuantileParameters | None = fields.build(
             QUESTION,
             unused={name for kind, names in BASE_FIELDS.items() if kind is not base for name in names},
-            aside=(*IN_TABS, *QUESTION.own),
+            optional=(*IN_TABS, *QUESTION.own),
         )
         if parameters is not None:
             _warn(data, parameters)
@@ -90,7 +90,7 @@ def _outside(data: Dataset, parameters: QuantileParameters) -> OutsideCounts | N
     limits = parameters.answer_range
     if data.values is None or limits is None:
         return None
-    return value_range.values_outside(data.digest, *limits, data.values)
+    return value_range.count_outside(data.digest, *limits, data.values)
 
 
 def _warn(data: Dataset, parameters: QuantileParameters) -> None:

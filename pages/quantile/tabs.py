@@ -58,8 +58,8 @@ def where(shown: Shown) -> None:
     density, near = st.columns(2)
     with density:
         window, chart, below = _values_shown(shown, "where")
-        picture = plots.picture(core_plots.density(found, shown.data, window), shown.label)
-        figures.show_picture(picture, below=below, place=chart)
+        picture = plots.build_picture(core_plots.density(found, shown.data, window), shown.label)
+        figures.show_picture(picture, button_place=below, figure_place=chart)
         outside = 1.0 - min(float(one.cdf(window[1]) - one.cdf(window[0])) for one in found.outputs)
         if outside > 1.0 - words.MOST:
             chart.caption(words.outside(outside))
@@ -71,7 +71,7 @@ def _values_shown(shown: Shown, tab: str) -> tuple[tuple[float, float], DeltaGen
     """From where to where the axis of values goes, with the places of the figure and of what stands below it."""
     first, widest = core.window(shown.answer.solution)
     version = f"{session.data_version()}_{shown.answer.parameters.quantiles}"
-    with plots.under_figure(f"quantile_values_{tab}", "Values shown", "") as (chart, below):
+    with plots.place_controls(f"quantile_values_{tab}", "Values shown", "") as (chart, below):
         low, high = st.slider(
             "From and to, unit of the values",
             *widest,
@@ -194,8 +194,8 @@ def samples(shown: Shown) -> None:
     if count == 0:
         return
     window, chart, below = _values_shown(shown, "samples")
-    picture = plots.picture(core_plots.samples(of, sampled, window, data), shown.label)
-    figures.show_picture(picture, below=below, place=chart)
+    picture = plots.build_picture(core_plots.samples(of, sampled, window, data), shown.label)
+    figures.show_picture(picture, button_place=below, figure_place=chart)
     st.markdown("\n".join(f"- {line}" for line in words.samples(of, sampled)))
     cards.label(data.provenance)
 

@@ -17,9 +17,9 @@ from pages.shared.fields import fields
 
 def read_data() -> RegressionData | None:
     """Say which data are used, and offer others. Returns None, with a sentence on the page, where there are none."""
-    loaded: RegressionData | None = own_data.read(
+    loaded: RegressionData | None = own_data.choose_data(
         UPLOAD,
-        {DataSource.GENERATED: _generated, DataSource.UPLOAD: lambda: own_data.uploaded(UPLOAD)},
+        {DataSource.GENERATED: _generated, DataSource.UPLOAD: lambda: own_data.show_upload(UPLOAD)},
         DataSource.GENERATED,
         "The data are generated as in the paper, appendix E.1.1: normal features and a linear model with noise.",
         GENERATOR_FIELDS,
@@ -31,7 +31,7 @@ def read_data() -> RegressionData | None:
 def _generated() -> RegressionData | None:
     values: dict[str, Any] = {name: st.session_state[QUESTION.key(name)] for name in GENERATOR_FIELDS}
     labels = {name: QUESTION.field(name).name for name in GENERATOR_FIELDS}
-    generator, problems = fields.made(RegressionGenerator, values, labels)
+    generator, problems = fields.build_parameters(RegressionGenerator, values, labels)
     if generator is None:
         fields.say(problems)
         return None

@@ -35,10 +35,10 @@ def _used(data: Dataset, account: str, design: Design | None) -> RegressionData:
 
 UPLOAD = TableUpload(
     QUESTION,
-    asked="A table with one row per observation, a label, features, and a column that says whose it is (CSV)",
+    uploader_label="A table with one row per observation, a label, features, and a column that says whose it is (CSV)",
     label="Label: what is predicted (private)",
     public_help="The method takes features and owners as public in any case; this is about the labels.",
     build=design_matrix.build,
-    used=_used,
+    build_entry=_used,
     check=design_matrix.check,
 )

@@ -36,7 +36,7 @@ STEP = Step(
     parameters=_BEGIN,
     field="epsilon",
     goal=0.1,
-    enough=lambda epsilon: epsilon <= 0.3,
+    is_enough=lambda epsilon: epsilon <= 0.3,
     question="At ε = 1 the best bound on a count cuts nobody. How many users does it cut at ε = 0.1?",
     move="Move ε down to 0.1, and watch the best bound",
     answer=answer,

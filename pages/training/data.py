@@ -31,7 +31,7 @@ def read_data() -> TrainingData | None:
         DataSource.GENERATED: _generated,
         DataSource.UPLOAD: _uploaded,
     }
-    loaded: TrainingData | None = own_data.read(
+    loaded: TrainingData | None = own_data.choose_data(
         UPLOAD,
         sources,
         DataSource.GENERATED,
@@ -52,7 +52,7 @@ def _generated() -> TrainingData | None:
         for name in TrainingGenerator.__dataclass_fields__
     }
     labels = {name: QUESTION.field(named.get(name, name)).name for name in entered}
-    generator, problems = fields.made(TrainingGenerator, entered, labels)
+    generator, problems = fields.build_parameters(TrainingGenerator, entered, labels)
     if generator is None:
         fields.say(problems)
         return None
@@ -70,7 +70,7 @@ def _generated() -> TrainingData | None:
 
 
 def _uploaded() -> TrainingData | None:
-    loaded: TrainingData | None = own_data.uploaded(UPLOAD)
+    loaded: TrainingData | None = own_data.show_upload(UPLOAD)
     return None if loaded is None else _with_ranges(loaded)
 
 

@@ -53,7 +53,9 @@ def body(places: layout.Places) -> None:
             "The paper's learner": lambda: paper.show(answer.solution),
         },
     }
-    answer_tabs.show(places, QUESTION, answer, of, lambda: tabs.show_files(answer), behind=tabs.show_behind)
+    answer_tabs.show(
+        places, QUESTION, answer, of, lambda: tabs.show_files(answer), draw_behind=tabs.show_behind
+    )
 
 
 layout.show(QUESTION, body)

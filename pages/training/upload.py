@@ -42,16 +42,16 @@ def _used(data: Dataset, account: str, design: Design | None) -> TrainingData:
 
 UPLOAD = TableUpload(
     QUESTION,
-    asked="A table with one row per observation, a label (numbers or classes), features, and a column "
+    uploader_label="A table with one row per observation, a label (numbers or classes), features, and a column "
     "that says whose it is (CSV)",
     label="Label: what is predicted",
     public_help="Rows of private data are protected as a whole: features, labels, and who owns them.",
     build=_build,
-    used=_used,
+    build_entry=_used,
     check=_check_saved,
-    about_columns="range_",
-    levels_are_listed=True,
-    classes=True,
+    column_field_prefix="range_",
+    must_list_levels=True,
+    allows_classes=True,
     # Else ranges would be proposed once more, in place of those that the file brings.
-    beside=lambda used: {"proposed": used.account},
+    list_extra_state=lambda used: {"proposed": used.account},
 )

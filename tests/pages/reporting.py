@@ -397,7 +397,7 @@ def answer_of_script(content, folder):
     """The answer that the script of a page computes anew."""
     names: dict[str, object] = {}
     with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
-        exec(report_content.script_text(content, MADE, public_only=False), names)
+        exec(report_content.write_script(content, MADE, public_only=False), names)
     return answer_in(names)
 
 

@@ -1,4 +1,4 @@
-"""What a page contributes to its report, and the report made of it."""
+"""The content of a page for its report, and the report built from it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from dpcore.answer.distribution import plot_counts
 from dpcore.answer.methods import Methods
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.text_fields import to_values
-from dpcore.dataset import Dataset
 from dpcore.report import content, script
 from dpcore.report.content import PRIVATE_SETTING_LABEL, FigureData, Line, Report
 from dpcore.report.markup import escape_markdown
@@ -25,20 +24,20 @@ from pages.shared.screen import plots
 
 @dataclass(frozen=True)
 class ReportContent:
-    """What a page contributes.
+    """The content of a page for its report.
 
     Attributes:
         question: The page.
         parameters: Its parameters object.
-        cards: (heading, card); the heading is empty where there is one card.
+        cards: (heading, card); the heading is empty if there is one card.
         pictures: In order.
         source: Where a script gets the data.
-        asked: Fields of the parameters that matter for the answer, with what they are in words; None for all.
-        formula: Markdown with LaTeX; the page's own where empty.
-        summary: The data; None for what is said of the source's.
+        setting_labels: Labels of the parameters that matter for the answer, by name; None for all parameters.
+        formula: Markdown with LaTeX; the page's own if empty.
+        summary: Lines about the data; None for those of the source.
         releases: DP releases drawn on the page.
         choice: Makes the page's own JSON; None for none.
-        methods: What the page has to say in a methods section; None for nothing.
+        methods: The page's sentences for a methods section; None for none.
     """
 
     question: Question
@@ -46,7 +45,7 @@ class ReportContent:
     cards: Sequence[tuple[str, Answer]]
     pictures: Sequence[Picture]
     source: script.Source
-    asked: Mapping[str, str] | None = None
+    setting_labels: Mapping[str, str] | None = None
     formula: str = ""
     summary: tuple[Line, ...] | None = None
     releases: tuple[Line, ...] = ()
@@ -64,30 +63,31 @@ def of_answer(
     answer: Answer,
     source: script.Source,
     formula: str = "formula",
-    asked: Mapping[str, str] | None = None,
+    setting_labels: Mapping[str, str] | None = None,
     label: str = "",
     summary: tuple[Line, ...] | None = None,
 ) -> ReportContent:
-    """Return what a page contributes whose answer holds everything: its plots, its choice, and how its data
-    are distributed.
+    """Return the report content of a page whose answer holds everything, with the distribution of its data.
 
     Args:
         question: The page.
-        answer: What it answers.
+        answer: Its answer.
         source: Where a script gets the data.
-        formula: Which of the question's texts says how it is computed.
-        asked: As in `ReportContent`.
-        label: What stands above its plots.
-        summary: What the answer is about, where that is not the data in use alone; their distribution is left out.
+        formula: Name of the question's text on how the answer is computed.
+        setting_labels: As in `ReportContent`.
+        label: Stands above the answer's plots.
+        summary: What the answer is about, if not the data in use alone; their distribution is then left out.
     """
-    drawings = [plots.picture(plot(), label) for plot in answer.plots.values()]
+    pictures = [plots.build_picture(plot(), label) for plot in answer.plots.values()]
+    if summary is None:
+        pictures.append(replace(plots.build_picture(plot_counts(source.dataset)), key="distribution"))
     return ReportContent(
         question=question,
         parameters=answer.parameters,
         cards=[("", answer)],
-        pictures=[*drawings, *([] if summary is not None else [distribution(source.dataset)])],
+        pictures=pictures,
         source=source,
-        asked=asked,
+        setting_labels=setting_labels,
         formula=question.formula(formula),
         summary=summary,
         choice=answer.choice,
@@ -95,84 +95,85 @@ def of_answer(
     )
 
 
-def make(of: ReportContent, made: datetime, public_only: bool) -> Report:
-    """Return the report, without what was computed from private data where ``public_only``."""
+def build_report(page_content: ReportContent, created: datetime, public_only: bool) -> Report:
+    """Return the report; with ``public_only``, without what was computed from private data."""
     # The digits of the answer are not asked for where they would be left out.
-    choice = None if of.choice is None or public_only else json.loads(of.choice())
+    choice = None if page_content.choice is None or public_only else json.loads(page_content.choice())
     report = Report(
-        page=of.question.title,
-        question=of.question.sentence,
-        parameters=to_values(of.parameters),
-        private_settings=beside_private(of),
-        settings=_asked(of),
-        created=made,
-        summary=content.summarise_dataset(of.source.dataset) if of.summary is None else of.summary,
-        answers=tuple(content.read_answer(answer, title) for title, answer in of.cards),
-        figures=tuple(FigureData(p.key, p.title, p.alt, p.columns, p.disclosure) for p in of.pictures),
-        formulae=of.formula or of.question.formula(),
-        disclosure=of.disclosure,
-        releases=of.releases,
+        page=page_content.question.title,
+        question=page_content.question.sentence,
+        parameters=to_values(page_content.parameters),
+        private_settings=list_private_settings(page_content),
+        settings=_list_settings(page_content),
+        created=created,
+        summary=content.summarise_dataset(page_content.source.dataset)
+        if page_content.summary is None
+        else page_content.summary,
+        answers=tuple(content.read_answer(answer, title) for title, answer in page_content.cards),
+        figures=tuple(
+            FigureData(p.key, p.title, p.alt, p.columns, p.disclosure) for p in page_content.pictures
+        ),
+        formulae=page_content.formula or page_content.question.formula(),
+        disclosure=page_content.disclosure,
+        releases=page_content.releases,
         choice=choice,
         versions=content.read_versions(),
-        methods=of.methods,
+        methods=page_content.methods,
     )
     if not public_only:
         return report
-    if of.disclosure is not Disclosure.PRIVATE and of.choice is not None:
-        report = replace(report, choice=json.loads(of.choice()))
+    if page_content.disclosure is not Disclosure.PRIVATE and page_content.choice is not None:
+        report = replace(report, choice=json.loads(page_content.choice()))
     return content.remove_private(report)
 
 
-def script_text(of: ReportContent, made: datetime, public_only: bool) -> str:
-    """Return the script."""
+def write_script(page_content: ReportContent, created: datetime, public_only: bool) -> str:
+    """Return the Python script that computes and draws the answer again."""
     return script.write_script(
-        of.question.title,
-        of.parameters,
-        of.source,
-        f"dpcore.{of.question.name}.answer",
-        made,
+        page_content.question.title,
+        page_content.parameters,
+        page_content.source,
+        f"dpcore.{page_content.question.name}.answer",
+        created,
         public_only,
-        questions.call_with(of.question.name, of.parameters),
+        questions.call_with(page_content.question.name, page_content.parameters),
     )
 
 
-def distribution(data: Dataset) -> Picture:
-    """Return how many users have how many rows."""
-    return replace(plots.picture(plot_counts(data)), key="distribution")
+def list_private_settings(page_content: ReportContent) -> tuple[str, ...]:
+    """Return the names of parameters that a person may have filled in by looking at private data.
 
-
-def beside_private(of: ReportContent) -> tuple[str, ...]:
-    """Fields of the parameters object that a person may have filled by looking at private data, by name.
-
-    None where the data are not private. A field that its question declares public is never read off data, and one that
-    stands as it began was not either.
+    Empty if the data are not private. A field that its question declares public is never read off data, nor is one that
+    still has its initial value.
     """
-    if of.disclosure is not Disclosure.PRIVATE:
+    if page_content.disclosure is not Disclosure.PRIVATE:
         return ()
     return tuple(
         name
-        for name, field in of.question.fields.items()
+        for name, field in page_content.question.fields.items()
         if field.origin is not From.PUBLIC
-        and (value := getattr(of.parameters, name)) is not None
-        and value != of.question.forgotten(name)
+        and (value := getattr(page_content.parameters, name)) is not None
+        and value != page_content.question.forgotten(name)
     )
 
 
-def _asked(of: ReportContent) -> tuple[Line, ...]:
-    found, beside = [], beside_private(of)
-    asked = of.question.asked() if of.asked is None else of.asked
-    for name, words in asked.items():
-        value = getattr(of.parameters, name)
+def _list_settings(page_content: ReportContent) -> tuple[Line, ...]:
+    lines, private_settings = [], list_private_settings(page_content)
+    labels = (
+        page_content.question.asked() if page_content.setting_labels is None else page_content.setting_labels
+    )
+    for name, label_text in labels.items():
+        value = getattr(page_content.parameters, name)
         if value is not None:
             number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
-            label = PRIVATE_SETTING_LABEL if name in beside else ""
-            found.append(
+            label = PRIVATE_SETTING_LABEL if name in private_settings else ""
+            lines.append(
                 Line(
-                    escape_markdown(words),
+                    escape_markdown(label_text),
                     content.format_setting(value),
                     Disclosure.PUBLIC,
                     number=number,
                     label=label,
                 )
             )
-    return tuple(found)
+    return tuple(lines)

@@ -1,4 +1,4 @@
-"""The part of every Downloads tab that takes the whole answer away: report, its JSON, and a script."""
+"""The part of every Downloads tab with the whole answer: report, its JSON, and a script."""
 
 from __future__ import annotations
 
@@ -29,63 +29,59 @@ KILOBYTES = 30
 """Most that a report without figures has: 17 to 29 kB."""
 
 
-def source(rows: bool = False, disclosure: Provenance | None = None) -> Source:
-    """Return where a script gets the session's data from; arguments as in `Source`."""
-    loaded = session.loaded()
-    kind, fields = loaded.origin.kind, loaded.origin.fields
-    sample = kind if kind in samples.SAMPLES else ""
+def source(needs_rows: bool = False, disclosure: Provenance | None = None) -> Source:
+    """Return where a script gets the session's data from; the arguments are those of `Source`."""
+    data = session.get_loaded()
+    origin_kind, fields = data.origin.name, data.origin.fields
+    sample = origin_kind if origin_kind in samples.SAMPLES else ""
     generator = None
-    if kind in generators.GENERATORS:
-        generator = from_fields(generators.GENERATORS[kind], fields)
-    return Source(loaded.dataset, sample, generator, needs_rows=rows, disclosure=disclosure)
+    if origin_kind in generators.GENERATORS:
+        generator = from_fields(generators.GENERATORS[origin_kind], fields)
+    return Source(data.dataset, sample, generator, needs_rows=needs_rows, disclosure=disclosure)
 
 
 def source_of(data: Dataset) -> Source:
-    """As `source` with rows, for a page that shows invented data where those in use lack what it needs.
+    """Return where a script gets these data from: those in use, or the demonstration shown instead.
 
-    A script of these reads the invented data, not those in use.
+    The script of a demonstration reads the demonstration, not the data in use.
     """
     if data.digest == session.dataset().digest:
-        return source(rows=True)
+        return source(needs_rows=True)
     return Source(data, stand_ins.SAMPLE_WITH_EVERYTHING, needs_rows=True)
 
 
-Part = tuple[str, str, Callable[[], str | bytes]]
+AnswerFile = tuple[str, str, Callable[[], str | bytes]]
 """A part of the answer as a file: label of its button, name of the file, and what makes it."""
 
 
 def draw(
     stem: str,
     disclosure: Provenance,
-    content: Callable[[], ReportContent],
+    build_content: Callable[[], ReportContent],
     methods: Methods | None,
-    holds: str = "",
-    parts: Sequence[Part] = (),
-    of_parts: Provenance | None = None,
+    files_heading: str = "",
+    files: Sequence[AnswerFile] = (),
+    files_disclosure: Provenance | None = None,
 ) -> None:
-    """The buttons; of private data two sets beside each other, one for oneself and one that may be published.
+    """Draw the download buttons; for private data in two groups, one for the person and one that may be published.
 
     Args:
-        stem: Of the files' names; also part of the widgets' keys.
-        disclosure: Of the data behind the answer.
-        content: What the page contributes; called on a click, in a thread that knows nothing of the session, so
-            it must not look at the session or at caches of it.
-        methods: What the page has to say in a methods section; it stands below the buttons, and in the report. None
-            where nothing was chosen yet.
-        holds: What the parts hold, for those that are files of their own; empty for none.
-        parts: These, but the page's own JSON, which is the last.
-        of_parts: Of the data behind the parts, where these differ.
+        stem: Part of the files' names and of the widgets' keys.
+        disclosure: Label of the data behind the answer.
+        build_content: Returns the page's content; called on a click, in a thread that knows nothing of the session, so
+            it must not read the session or its caches.
+        methods: The page's sentences for a methods section, below the buttons and in the report. None if nothing was
+            chosen yet.
+        files_heading: What the page's own files hold; empty if it has none.
+        files: The page's own files; its JSON is added as the last one.
+        files_disclosure: Label of the data behind these files, if it is another one.
     """
-
-    def with_methods() -> ReportContent:
-        return replace(content(), methods=methods)
-
-    _files(stem, disclosure, with_methods)
+    _show_files(stem, disclosure, lambda: replace(build_content(), methods=methods))
     citations.show(methods, stem)
-    if holds:
-        st.markdown(holds)
-        choice: Part = ("Choice (JSON)", f"{stem}_choice.json", lambda: _choice(content()))
-        cards.file_buttons([*parts, choice], of_parts or disclosure)
+    if files_heading:
+        st.markdown(files_heading)
+        choice: AnswerFile = ("Choice (JSON)", f"{stem}_choice.json", lambda: _choice(build_content()))
+        cards.file_buttons([*files, choice], files_disclosure or disclosure)
 
 
 def _choice(content: ReportContent) -> str:
@@ -93,7 +89,7 @@ def _choice(content: ReportContent) -> str:
     return content.choice()
 
 
-def _files(stem: str, disclosure: Provenance, content: Callable[[], ReportContent]) -> None:
+def _show_files(stem: str, disclosure: Provenance, build_content: Callable[[], ReportContent]) -> None:
     st.markdown(
         "**The whole answer.** The *report* is one file for any browser, on paper too: choice, figures that move, "
         "data, assumptions, proofs and formulae. It loads nothing from a network. The *JSON* has the same content for "
@@ -103,72 +99,68 @@ def _files(stem: str, disclosure: Provenance, content: Callable[[], ReportConten
         st.caption(
             f"About {MEGABYTES} MB with the plotting script. Label of the numbers: *{disclosure.label}*."
         )
-        _buttons(stem, disclosure, content, public_only=False)
+        _buttons(stem, disclosure, build_content, public_only=False)
         return
-    whole, public = st.columns(2, gap="large")
-    with whole:
+    private_column, public_column = st.columns(2, gap="large")
+    with private_column:
         st.markdown(
             "**Everything, for yourself.** The choice, its figures and every number computed from your private data, "
             f"each labelled so. About {MEGABYTES} MB; the files' names say *PRIVATE-do-not-publish*."
         )
-        _buttons(stem, disclosure, content, public_only=False)
-    with public:
+        _buttons(stem, disclosure, build_content, public_only=False)
+    with public_column:
         st.markdown(
             "**Only what may be published.** Question, assumptions, formulae and DP releases, and what was left out: "
             "**neither the choice nor its figures**, which are computed from private data. Less than "
             f"{KILOBYTES} kB. The script names no file of yours. **What you entered is in all three:** empty first "
             "what you chose by looking at these data."
         )
-        _buttons(stem, disclosure, content, public_only=True)
+        _buttons(stem, disclosure, build_content, public_only=True)
 
 
 def _buttons(
-    stem: str, disclosure: Provenance, content: Callable[[], ReportContent], public_only: bool
+    stem: str, disclosure: Provenance, build_content: Callable[[], ReportContent], public_only: bool
 ) -> None:
-    """Report, JSON and script; the report that holds the answer is the main button."""
-    kept = Disclosure.PUBLIC if public_only else disclosure
-    public = "_public" if public_only else ""
-    report = figures.write_file_name(f"{stem}_report{public}", kept)
-    script = figures.write_file_name(f"{stem}_script{public}", Disclosure.PUBLIC)
+    """Draw the buttons for report, JSON and script; the report that holds the answer is the main button."""
+    shown_disclosure = Disclosure.PUBLIC if public_only else disclosure
+    suffix = "_public" if public_only else ""
+    report = figures.write_file_name(f"{stem}_report{suffix}", shown_disclosure)
+    script = figures.write_file_name(f"{stem}_script{suffix}", Disclosure.PUBLIC)
     with st.container(horizontal=True):
-        for label, ending, mime, name, make in (
-            ("Report (HTML)", "html", "text/html", report, _html),
-            ("Report (JSON)", "json", "application/json", report, _json),
-            ("Script (Python)", "py", "text/x-python", script, _code),
+        for label, ending, mime, name, write in (
+            ("Report (HTML)", "html", "text/html", report, html),
+            ("Report (JSON)", "json", "application/json", report, _write_json),
+            ("Script (Python)", "py", "text/x-python", script, report_content.write_script),
         ):
-            main = ending == "html" and not public_only
+            is_main = ending == "html" and not public_only
             st.download_button(
                 label,
-                _maker(make, content, public_only),
+                _build_writer(write, build_content, public_only),
                 file_name=f"{name}.{ending}",
                 mime=mime,
-                key=f"{stem}_report{public}_{ending}",
+                key=f"{stem}_report{suffix}_{ending}",
                 on_click="ignore",
-                type=main_button() if main else "secondary",
+                type=main_button() if is_main else "secondary",
                 icon=":material/download:",
             )
 
 
-def html(of: ReportContent, made: datetime, public_only: bool) -> str:
+def html(page_content: ReportContent, created: datetime, public_only: bool) -> str:
     """Return the report as HTML."""
-    report = report_content.make(of, made, public_only)
-    kept = {figure.key for figure in report.figures}
-    return report_html.write_report_html(report, {p.key: p.draw() for p in of.pictures if p.key in kept})
+    report = report_content.build_report(page_content, created, public_only)
+    figure_keys = {figure.key for figure in report.figures}
+    return report_html.write_report_html(
+        report, {p.key: p.draw() for p in page_content.pictures if p.key in figure_keys}
+    )
 
 
-def _html(of: ReportContent, made: datetime, public_only: bool) -> str:
-    return html(of, made, public_only)
+def _write_json(page_content: ReportContent, created: datetime, public_only: bool) -> str:
+    return write_report_json(report_content.build_report(page_content, created, public_only))
 
 
-def _json(of: ReportContent, made: datetime, public_only: bool) -> str:
-    return write_report_json(report_content.make(of, made, public_only))
-
-
-def _code(of: ReportContent, made: datetime, public_only: bool) -> str:
-    return report_content.script_text(of, made, public_only)
-
-
-def _maker(
-    make: Callable[[ReportContent, datetime, bool], str], content: Callable[[], ReportContent], public_only: bool
-) -> Callable[[], str]:  # fmt: skip
-    return lambda: make(content(), datetime.now(UTC), public_only)
+def _build_writer(
+    write: Callable[[ReportContent, datetime, bool], str],
+    build_content: Callable[[], ReportContent],
+    public_only: bool,
+) -> Callable[[], str]:
+    return lambda: write(build_content(), datetime.now(UTC), public_only)

@@ -67,14 +67,14 @@ def read(
         unused += [
             f.name for f in dataclasses.fields(question.parameters) if f.default is None and hidden(f.name)
         ]
-        return fields.build(question, unused=unused, aside=aside)
+        return fields.build(question, unused=unused, optional=aside)
 
 
 def start(question: Question) -> list[str]:
-    """Set what the fields begin with; return those that do not go with the present choices.
+    """Set initial values, and return the names of fields that do not apply to the present choices.
 
-    Fields that a link of another choice left empty are filled, and so are sliders, which cannot be empty. What may have
-    been read off values stays empty: a default would look like a choice that somebody made.
+    Fields that a link of another choice left empty are filled, and so are sliders, which cannot be empty. A field that
+    may have been read off values stays empty: a default would look like a choice that somebody made.
     """
     fields.start(question)
     unused = unused_fields(question)
@@ -85,7 +85,7 @@ def start(question: Question) -> list[str]:
 
 
 def unused_fields(question: Question) -> list[str]:
-    """Return the fields that do not go with the present choices."""
+    """Return the names of fields that do not apply to the present choices."""
     return [name for name, field in question.fields.items() if not _applies(question, field.only_with)]
 
 

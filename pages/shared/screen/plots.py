@@ -1,4 +1,4 @@
-"""Shows a plot: the picture of it, its data as a file, and controls for the ends of its axes."""
+"""Shows plots: the picture, its data as a file, and controls for the limits of its axes."""
 
 from __future__ import annotations
 
@@ -24,171 +24,188 @@ Keys = Callable[[str], str]
 """From a field of the parameters object to the session's key of it: `Question.key`."""
 
 
-def picture(plot: Plot, label: str = "", moves: Keys | None = None) -> figures.Picture:
-    """Return a plot as a figure of a page and of its report; a ``label`` stands above it and begins what it
-    shows.
+def build_picture(plot: Plot, label: str = "", key_of: Keys | None = None) -> figures.Picture:
+    """Return a plot as a picture for a page and its report; a ``label`` stands above it and begins its text.
 
-    ``moves`` gives the session's keys of the fields that the plot's handle moves; without it there is no handle.
+    ``key_of`` gives the session key of each field that the plot's handle moves; without it there is no handle.
     """
 
     def draw() -> go.Figure:
-        drawn = plotly_figures.draw(plot)
-        return charts.add_label(drawn, label) if label else drawn
+        fig = plotly_figures.draw(plot)
+        return charts.add_label(fig, label) if label else fig
 
     alt = f"{label}. {plot.alt}" if label else plot.alt
-    made = plot.key, plot.title, draw, alt, plot.columns, plot.disclosure
-    if moves is None or plot.handle is None:
-        return figures.Picture(*made)
+    arguments = plot.key, plot.title, draw, alt, plot.columns, plot.disclosure
+    if key_of is None or plot.handle is None:
+        return figures.Picture(*arguments)
     return figures.Picture(
-        *made, figures.handle_told(plot, plot.handle), figures.handle_moves(plot.handle, moves)
+        *arguments, figures.describe_handle(plot, plot.handle), figures.list_handle_keys(plot.handle, key_of)
     )
 
 
 def main_plot(answer: Answer, key: str) -> Plot:
-    """Return the main figure of an answer; a bound that was drawn privately is marked in it."""
-    plot, way = answer.plots[key](), cards.private_way(answer)
-    return plot if way is None or way.drawn is None else plot.with_selection(*way.selection)
+    """Return the main figure of an answer; a privately drawn bound is marked in it."""
+    plot, private_draw = answer.plots[key](), cards.private_way(answer)
+    return (
+        plot
+        if private_draw is None or private_draw.drawn is None
+        else plot.with_selection(*private_draw.selection)
+    )
 
 
-def draw(plot: Plot, label: str = "", moves: Keys | None = None) -> None:
-    """Draw a plot with a button for its data; ``label`` and ``moves`` as of `picture`."""
-    figures.show_picture(picture(plot, label, moves))
+def draw(plot: Plot, label: str = "", key_of: Keys | None = None) -> None:
+    """Draw a plot with a button for its data; the other arguments are those of `build_picture`."""
+    figures.show_picture(build_picture(plot, label, key_of))
 
 
 def draw_titled(plot: Plot) -> None:
-    """As `draw`, below its title."""
+    """Draw a plot below its title."""
     st.markdown(f"**{plot.title}**")
     draw(plot)
 
 
-def draw_beside(*several: Plot) -> None:
-    """Plots side by side, each below its title."""
-    for column, plot in zip(st.columns(len(several)), several, strict=True):
+def draw_beside(*plots: Plot) -> None:
+    """Draw plots side by side, each below its title."""
+    for column, plot in zip(st.columns(len(plots)), plots, strict=True):
         with column:
             draw_titled(plot)
 
 
 def show(
-    plot: Plot, y_only: bool = False, label: str = "", moves: Keys | None = None, x_only: bool = False
+    plot: Plot, keeps_x: bool = False, label: str = "", key_of: Keys | None = None, keeps_y: bool = False
 ) -> Plot:
-    """Draw a plot with a button for its data, and controls for the ends of its axes; returns it as it is drawn.
+    """Draw a plot with a button for its data and controls for its axes' limits; return it with these limits.
 
     Args:
-        plot: What is drawn. Controls have those of its axes that are logarithmic.
-        y_only: Whether the horizontal axis follows that of another figure.
-        label: As of `picture`.
-        moves: Likewise.
-        x_only: Whether the vertical axis stays as it is.
+        plot: The plot. Only logarithmic axes have controls.
+        keeps_x: True if the horizontal axis has no control, as it follows that of another figure.
+        label: As in `build_picture`.
+        key_of: As in `build_picture`.
+        keeps_y: True if the vertical axis has no control.
     """
     key = plot.key.replace("-", "_")
-    movable = ({} if y_only else {"x": plot.x}) | ({} if x_only else {"y": plot.y})
+    movable = ({} if keeps_x else {"x": plot.x}) | ({} if keeps_y else {"y": plot.y})
     movable = {name: axis for name, axis in movable.items() if axis.scale is Scale.LOG}
     if not movable:
-        figures.show_picture(picture(plot, label, moves))
+        figures.show_picture(build_picture(plot, label, key_of))
         return plot
-    name, note = ("Axis ranges", STAY_PUT) if len(movable) > 1 else ("Axis range", "")
-    with under_figure(f"{key}_ranges", name, note) as (chart, below):
-        chosen = {name: ends(axis, f"{key}_{name}") for name, axis in movable.items()}
-    drawn_as = plot.with_limits(**chosen)
-    figures.show_picture(picture(drawn_as, label, moves), below, chart)
-    if outside := drawn_as.hidden_marks:
-        said = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in outside)
+    name, note = ("Axis ranges", FIXED_AXES_NOTE) if len(movable) > 1 else ("Axis range", "")
+    with place_controls(f"{key}_ranges", name, note) as (chart, controls):
+        limits = {name: choose_limits(axis, f"{key}_{name}") for name, axis in movable.items()}
+    drawn_as = plot.with_limits(**limits)
+    figures.show_picture(build_picture(drawn_as, label, key_of), controls, chart)
+    if hidden_marks := drawn_as.hidden_marks:
+        names = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in hidden_marks)
         # An axis without a control of its own stays as it is.
-        places = ((getattr(drawn_as, of), getattr(mark, of)) for mark in outside for of in movable)
-        widens = f" *{name}* widens them." if any(not axis.contains(at) for axis, at in places) else ""
-        chart.caption(f"Outside the axes: {said}.{widens}")
+        positions = (
+            (getattr(drawn_as, axis_name), getattr(mark, axis_name))
+            for mark in hidden_marks
+            for axis_name in movable
+        )
+        widens = (
+            f" *{name}* widens them."
+            if any(not axis.contains(position) for axis, position in positions)
+            else ""
+        )
+        chart.caption(f"Outside the axes: {names}.{widens}")
     return drawn_as
 
 
-def ends(axis: Axis, key: str) -> tuple[float, float]:
-    """Return the ends that the person has chosen; with other data an axis begins anew."""
+def choose_limits(axis: Axis, key: str) -> tuple[float, float]:
+    """Draw the control of an axis and return the chosen limits; new data reset them."""
     unit = f", {axis.unit}" if axis.unit else ""
     label = f"{wording.capital(axis.name)}{unit}"
     version = session.data_version()
-    key, kept = f"{key}_{axis.limits}_{version}", f"{key}_kept_{version}"
+    key, memory_key = f"{key}_{axis.limits}_{version}", f"{key}_kept_{version}"
     if axis.number_format.endswith("%"):
-        written = wording.percent
-        return range_control(label, key, *axis.limits, reach=axis.limits_range, kept=kept, written=written)
-    return range_control(label, key, *axis.limits, reach=axis.limits_range, kept=kept)
+        number_format = wording.percent
+        return draw_range_slider(
+            label,
+            key,
+            *axis.limits,
+            full_range=axis.limits_range,
+            memory_key=memory_key,
+            number_format=number_format,
+        )
+    return draw_range_slider(label, key, *axis.limits, full_range=axis.limits_range, memory_key=memory_key)
 
 
 STEPS = (1.0, 2.0, 5.0)
 
 
-def ladder(low: float, high: float) -> tuple[float, ...]:
-    """1, 2 and 5 times powers of ten from at most ``low`` to at least ``high``, both above 0."""
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    rungs = [step * 10.0**power for power in range(first, last + 1) for step in STEPS]
+def list_rungs(low: float, high: float) -> tuple[float, ...]:
+    """Return 1, 2 and 5 times powers of ten from at most ``low`` to at least ``high``, both above 0."""
+    low_power, high_power = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    rungs = [step * 10.0**power for power in range(low_power, high_power + 1) for step in STEPS]
     start = max((i for i, rung in enumerate(rungs) if rung <= low * (1 + 1e-9)), default=0)
     end = min((i for i, rung in enumerate(rungs) if rung >= high * (1 - 1e-9)), default=len(rungs) - 1)
     return tuple(float(f"{rung:.0e}") for rung in rungs[start : end + 1])
 
 
-STAY_PUT = "The axes stay put while you move ε, so that curves can be compared."
+FIXED_AXES_NOTE = "The axes stay put while you move ε, so that curves can be compared."
 
 
 @contextlib.contextmanager
-def under_figure(
-    key: str, name: str = "Axis ranges", note: str = STAY_PUT
+def place_controls(
+    key: str, name: str = "Axis ranges", note: str = FIXED_AXES_NOTE
 ) -> Iterator[tuple[DeltaGenerator, DeltaGenerator]]:
-    """A place for a figure, and one for what stands below it, where a popover holds what is drawn within.
+    """Make a place for a figure and one below it, with a popover for the controls that are drawn in the block.
 
     Args:
         key: Of the popover, unique on the page.
         name: On its button.
-        note: Below what it holds.
+        note: Below the controls.
 
     Yields:
         The place of the figure, and the place below it.
     """
     chart = st.container()
-    below = st.container(horizontal=True, vertical_alignment="center")
-    with below.popover(name, icon=":material/straighten:", key=key):
-        yield chart, below
+    controls = st.container(horizontal=True, vertical_alignment="center")
+    with controls.popover(name, icon=":material/straighten:", key=key):
+        yield chart, controls
         if note:
             st.caption(note)
 
 
-def range_control(
+def draw_range_slider(
     label: str,
     key: str,
     low: float,
     high: float,
-    room: float = 100.0,
-    written: Callable[[float], str] = "{:,g}".format,
-    reach: tuple[float, float] | None = None,
-    kept: str = "",
+    margin_factor: float = 100.0,
+    number_format: Callable[[float], str] = "{:,g}".format,
+    full_range: tuple[float, float] | None = None,
+    memory_key: str = "",
 ) -> tuple[float, float]:
-    """Return a from/to control for a log axis.
+    """Draw a slider with two handles for a log axis and return its lower and upper value, in ascending order.
 
     Args:
         label: What the axis shows, with unit.
-        key: Session key; it must change when the data do, since the range offered comes from them.
+        key: Session key; it must change when the data do, since the offered range comes from them.
         low: Where the axis starts before anything is chosen, above 0.
         high: Where it ends.
-        room: By what factor the choice reaches beyond on either side, where no ``reach`` is given.
-        written: How a number of the axis is written.
-        reach: From where to where the choice reaches.
-        kept: Session key under which a choice outlives a change of ``key``, as where the axis follows curves that move.
-
-    Returns:
-        (from, to), from < to.
+        margin_factor: By what factor the slider reaches beyond either end, if no ``full_range`` is given.
+        number_format: Writes a number of the axis.
+        full_range: Lowest and highest value of the slider.
+        memory_key: Session key under which a choice outlives a change of ``key``, for an axis that follows its curves.
     """
-    least, most = reach or (low / room, high * room)
-    rungs = ladder(min(least, low), max(most, high))
+    lowest, highest = full_range or (low / margin_factor, high * margin_factor)
+    rungs = list_rungs(min(lowest, low), max(highest, high))
     start = max(rung for rung in rungs if rung <= low * (1 + 1e-9))
     end = min(rung for rung in rungs if rung >= high * (1 - 1e-9))
     # The default goes in by value: only from its being a pair does the slider know that it has two handles.
-    first = (start, end if end > start else rungs[rungs.index(start) + 1])
-    state, before = st.session_state, st.session_state.get(kept) if kept else None
-    if before is not None and key not in state and set(before) <= set(rungs):
+    initial = (start, end if end > start else rungs[rungs.index(start) + 1])
+    state, remembered = st.session_state, st.session_state.get(memory_key) if memory_key else None
+    if remembered is not None and key not in state and set(remembered) <= set(rungs):
         # Before the widget is drawn: afterwards Streamlit lets nobody set what it holds.
-        state[key] = before
-    chosen = st.select_slider(label, rungs, first, key=key, format_func=written, persist_state="session")
-    if kept:
-        state[kept] = chosen if chosen != first else None
-    below, above = chosen
-    if below < above:
-        return below, above
-    index = rungs.index(below)
-    return (below, rungs[index + 1]) if index + 1 < len(rungs) else (rungs[index - 1], below)
+        state[key] = remembered
+    limits = st.select_slider(
+        label, rungs, initial, key=key, format_func=number_format, persist_state="session"
+    )
+    if memory_key:
+        state[memory_key] = limits if limits != initial else None
+    lower, upper = limits
+    if lower < upper:
+        return lower, upper
+    index = rungs.index(lower)
+    return (lower, rungs[index + 1]) if index + 1 < len(rungs) else (rungs[index - 1], lower)

@@ -22,7 +22,7 @@ STREAM = "/_stcore/stream"
 
 
 class FiguresFirst:
-    """ASGI middleware: a gate in each of Streamlit's web sockets, which closes when the browser asks for a run."""
+    """ASGI middleware with a gate in each of Streamlit's web sockets, which closes when the browser asks for a run."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

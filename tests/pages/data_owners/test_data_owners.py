@@ -172,7 +172,7 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
         assert told.summary is not None
         assert {line.disclosure for line in told.summary} == {Disclosure.PRIVATE}
         # Its script knows what kind of numbers it holds, though it reads no data.
-        assert "data = Disclosure.PRIVATE" in report_content.script_text(told, MADE, False)
+        assert "data = Disclosure.PRIVATE" in report_content.write_script(told, MADE, False)
     # What is declared public stays so, and what fields begin with was read off nothing. A private table of the
     # page's own counts as data.
     assert found_of(SECRET, unit=Unit.USER, records_per_user=5.0).disclosure is Disclosure.PUBLIC
@@ -330,7 +330,7 @@ def test_the_report_holds_what_training_found_under_its_own_label() -> None:
     )
     of = tabs.content(answer_of(), Source(LINES), public)
     assert of.disclosure is Disclosure.PUBLIC
-    made = report_content.make(of, MADE, True)
+    made = report_content.build_report(of, MADE, True)
     told = made.answers[1]
     assert told.title == "Accuracy by training"
     assert "n = 4, 64 owners at ε = 0.25, 1" in told.headline
@@ -345,7 +345,7 @@ def test_the_report_holds_what_training_found_under_its_own_label() -> None:
     # Of private records nothing of it is published, though the bounds beside them are public.
     of = tabs.content(answer_of(), Source(LINES), secret)
     assert of.disclosure is Disclosure.PRIVATE
-    made = report_content.make(of, MADE, True)
+    made = report_content.build_report(of, MADE, True)
     assert "owners-accuracy" not in {figure.key for figure in made.figures}
     assert "Figure: Accuracy against the number of owners" in made.omitted
     assert "The choice (Accuracy by training): headline, numbers, facts and certificates" in made.omitted

@@ -365,7 +365,7 @@ def test_data_without_groups_show_a_labelled_demonstration() -> None:
     assert [link.proto.label for link in at.get("page_link")][-1] == "Bring groups"
     notes = [note["text"] for note in chart(at, "per_group_error")["layout"]["annotations"]]
     assert any("Demonstration" in note for note in notes)
-    assert data(at).name != stand_ins.demonstration().name  # It does not take their place.
+    assert data(at).name != stand_ins.load_demonstration().name  # It does not take their place.
 
 
 def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -434,7 +434,7 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
     shown = on_data(private, "Per group")
     assert_script_has_what_the_page_has(shown, of, answer_of_script(of, tmp_path))
     for public_only in (False, True):
-        printed = run(report_content.script_text(of, MADE, public_only), tmp_path)
+        printed = run(report_content.write_script(of, MADE, public_only), tmp_path)
         for number in told.numbers:
             assert f"{number.label}: {number.text}" in printed
 

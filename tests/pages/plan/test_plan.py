@@ -182,12 +182,12 @@ def test_what_leaves_the_page_reads_a_file_with_any_names(nasty: Dataset):
     path = nasty.layout.files[0].name
     assert ss.plan_bounds(nasty, **held).parameters == asked
     content = report_content.of_answer(question.QUESTION, said, Source(nasty, needs_rows=True))
-    public = write_report_json(report_content.make(content, MADE, public_only=True))
+    public = write_report_json(report_content.build_report(content, MADE, public_only=True))
     assert said.headline not in public
     for private in (path, "Betrag"):
         assert private not in public
-    compile(report_content.script_text(content, MADE, False), "script.py", "exec")
-    assert VALUE in report_content.script_text(content, MADE, False)
+    compile(report_content.write_script(content, MADE, False), "script.py", "exec")
+    assert VALUE in report_content.write_script(content, MADE, False)
 
 
 def test_what_mean_assumes_the_mean_of_a_plan_assumes_and_of_private_values_it_is_asked_anew():

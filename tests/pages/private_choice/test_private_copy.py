@@ -348,7 +348,7 @@ def test_report_and_script_of_the_copy_carry_the_label(taken, tmp_path) -> None:
     assert not at.get("toggle"), "nothing private is left that a switch could leave out"
     content = taken["mean"]()
     label = "DP release (epsilon = 1, add or remove one user, discrete Laplace)"
-    report = report_content.make(content, MADE, public_only=False)
+    report = report_content.build_report(content, MADE, public_only=False)
     assert not report.holds_private
     document = json.loads(write_report_json(report))
     assert document["answers"][0]["label"] == label
@@ -357,7 +357,7 @@ def test_report_and_script_of_the_copy_carry_the_label(taken, tmp_path) -> None:
     assert label in page
     assert "No number in this report was computed from private data" not in page
     assert "computed from that release of private data" in page
-    script = report_content.script_text(content, MADE, public_only=False)
+    script = report_content.write_script(content, MADE, public_only=False)
     assert label in script
     printed = run(script, tmp_path)
     for _, value in card_numbers(at, "mean_card"):

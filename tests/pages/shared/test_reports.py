@@ -70,8 +70,8 @@ def test_report_json_and_script_say_what_the_page_says_and_the_report_is_whole(n
 
     page = Reader(take_away.html(content, MADE, public_only=False))
     assert_one_file_with_every_figure_and_a_label_beside_every_number(page, content)
-    document = json.loads(write_report_json(report_content.make(content, MADE, public_only=False)))
-    script = report_content.script_text(content, MADE, public_only=False)
+    document = json.loads(write_report_json(report_content.build_report(content, MADE, public_only=False)))
+    script = report_content.write_script(content, MADE, public_only=False)
     names: dict[str, object] = {}
     printed = run(script, tmp_path, name in AS_A_PERSON, names).splitlines()
     if name in WHOLE:

@@ -93,16 +93,16 @@ def test_private_numbers_are_left_out_and_that_is_said(taken):
         assert left_out in public.text
     for kept in ("What is assumed", "How this is computed", "Versions", "Privacy budget ε"):
         assert kept in public.text
-    document = report_content.make(content, MADE, public_only=True)
+    document = report_content.build_report(content, MADE, public_only=True)
     assert not document.holds_private
     encoded = write_report_json(document)
     # Short ones (a cap of 67 rows) also stand in versions; the next test covers them.
     for number in (*(n for n in numbers if len(n) > 3), rows):
         assert number not in encoded
     assert json.loads(encoded)["choice"] is None
-    assert json.loads(write_report_json(report_content.make(content, MADE, public_only=False)))["choice"][
-        "answer"
-    ]
+    assert json.loads(write_report_json(report_content.build_report(content, MADE, public_only=False)))[
+        "choice"
+    ]["answer"]
 
 
 def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_cost(taken):
@@ -117,7 +117,7 @@ def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_co
     )
     texts = [f"{value:,.3f}".rstrip("0").rstrip(".") for value in (first, second)]
     public = take_away.html(content, MADE, public_only=True)
-    document = json.loads(write_report_json(report_content.make(content, MADE, public_only=True)))
+    document = json.loads(write_report_json(report_content.build_report(content, MADE, public_only=True)))
     assert [line["number"] for line in document["releases"]] == [first, second, 0.2]
     for line, text in zip(document["releases"][:2], texts, strict=True):
         assert line["value"].startswith(f"{text} row")
@@ -139,10 +139,10 @@ def test_a_report_of_a_private_choice_on_a_copy_is_that_of_the_copy(taken, tmp_p
     content, copy = taken["private"](), data(at)
     assert copy.release is not None
     assert content.disclosure == copy.release
-    document = json.loads(write_report_json(report_content.make(content, MADE, public_only=True)))
+    document = json.loads(write_report_json(report_content.build_report(content, MADE, public_only=True)))
     assert document["answers"][0]["numbers"]  # nothing is left out: all of it rests on the release
     assert "ε = 3, in 1 release" in document["releases"][0]["value"]
-    printed = run(report_content.script_text(content, MADE, public_only=True), tmp_path).splitlines()
+    printed = run(report_content.write_script(content, MADE, public_only=True), tmp_path).splitlines()
     for label, value in card_numbers(at, "private_card"):
         assert f"{label}: {value}" in printed
     assert_script_has_what_the_page_has(at, content, answer_of_script(content, tmp_path))
@@ -156,11 +156,11 @@ def test_a_public_report_does_not_depend_on_the_private_data(taken):
     origin = session.Origin(session.UPLOADED)
     held = data(at)
     other = type(held)("other", "elsewhere", Disclosure.PRIVATE, ContributionHistogram.from_counts(counts))
-    at.session_state[keys.LOADED] = session.Loaded(other, origin)
+    at.session_state[keys.LOADED] = session.LoadedData(other, origin)
     settled(at)
     second = taken["mean"]()
     assert first.source.dataset.digest != second.source.dataset.digest
-    of = [report_content.make(one, MADE, public_only=True) for one in (first, second)]
+    of = [report_content.build_report(one, MADE, public_only=True) for one in (first, second)]
     shift = "Figure: When users differ"
     assert shift in of[0].omitted
     texts = [
@@ -187,7 +187,7 @@ def test_hostile_names_stay_text(title, stem, tab, card, taken):
         for attributes, script in page.scripts
     )
     assert HOSTILE.replace("/", "") in page.text.replace("\u2060", "")
-    document = write_report_json(report_content.make(taken[stem](), MADE, public_only=False))
+    document = write_report_json(report_content.build_report(taken[stem](), MADE, public_only=False))
     assert HOSTILE.replace("/", "") in json.loads(document)["data"][0]["value"]
 
 
@@ -238,7 +238,7 @@ def test_no_text_of_a_report_becomes_markup():
 @pytest.mark.parametrize("public_only", [True, False])
 def test_a_script_holds_no_number_of_private_data(public_only, taken):
     at = private_page("Mean", ("mean.tabs", "Downloads"), READ)
-    script = report_content.script_text(taken["mean"](), MADE, public_only)
+    script = report_content.write_script(taken["mean"](), MADE, public_only)
     histogram = data(at).histogram
     own = {float(n) for n in (*histogram.sizes, *histogram.users, histogram.num_rows, histogram.num_users)}
     parameters = [
@@ -264,7 +264,7 @@ def test_the_script_of_private_data_reads_the_persons_own_files(taken, tmp_path)
         csv_files.write_columns({"size": histogram.sizes, "users": histogram.users}, Disclosure.PRIVATE),
         encoding="utf-8",
     )
-    printed = run(report_content.script_text(content, MADE, True), tmp_path, as_a_person=True).splitlines()
+    printed = run(report_content.write_script(content, MADE, True), tmp_path, as_a_person=True).splitlines()
     for label, value in shown:
         assert f"{label}: {value}" in printed
 
@@ -274,7 +274,7 @@ def test_the_script_of_private_values_reads_the_file_that_was_loaded(taken, tmp_
     shown = card_numbers(at, "mean_card")
     content = taken["mean"]()
     (tmp_path / "your-file.csv").write_bytes(PRIVATE_FILE)
-    printed = run(report_content.script_text(content, MADE, True), tmp_path).splitlines()
+    printed = run(report_content.write_script(content, MADE, True), tmp_path).splitlines()
     for label, value in shown:
         assert f"{label}: {value}" in printed
 
@@ -302,27 +302,27 @@ def test_both_reports_of_private_data_stand_beside_each_other():
 )
 def test_how_large_a_report_will_be_is_true_of_what_it_holds(title, stem, tab, monkeypatch):
     contents = {}
-    maker = take_away._maker
+    build_writer = take_away._build_writer
 
-    def noted(make, content, public_only):
-        contents[make, public_only] = content
-        return maker(make, content, public_only)
+    def note_content(write, content, public_only):
+        contents[write, public_only] = content
+        return build_writer(write, content, public_only)
 
-    monkeypatch.setattr(take_away, "_maker", noted)
+    monkeypatch.setattr(take_away, "_build_writer", note_content)
     at = private_page(title, tab)
     without, whole = f"Less than {take_away.KILOBYTES} kB", f"About {take_away.MEGABYTES} MB"
     assert without in shown_texts(at)
     assert whole in shown_texts(at)
-    text = take_away._html(contents[take_away._html, True](), MADE, True)
+    text = take_away.html(contents[take_away.html, True](), MADE, True)
     assert take_away.KILOBYTES / 2 < len(text.encode()) / 1e3 < take_away.KILOBYTES
-    text = take_away._html(contents[take_away._html, False](), MADE, False)
+    text = take_away.html(contents[take_away.html, False](), MADE, False)
     assert abs(len(text.encode()) / 1e6 - take_away.MEGABYTES) < 0.15
 
 
 def printed_of(content, folder, file, name):
     """What the script of private data prints, beside the person's own file."""
     (folder / name).write_bytes(file)
-    return run(report_content.script_text(content, MADE, public_only=True), folder).splitlines()
+    return run(report_content.write_script(content, MADE, public_only=True), folder).splitlines()
 
 
 def test_scripts_of_pages_that_need_rows_read_them_from_the_file(taken, tmp_path):
@@ -445,7 +445,7 @@ def test_what_may_have_been_read_off_private_data_is_no_plain_public_input(discl
     asked = MeanParameters(0.7, lower=0.0, upper=40.0, user_share=0.35, own_cap=7)
     behind = Dataset("a.csv", "", disclosure, ContributionHistogram([1, 9], [30, 2]))
     of = ReportContent(MEAN, asked, [], [], Source(behind))
-    report = report_content.make(of, MADE, public_only)
+    report = report_content.build_report(of, MADE, public_only)
     labels = {line.name: line.shown_label for line in report.settings}
     words = MEAN.asked()
     private = disclosure is Disclosure.PRIVATE

@@ -118,12 +118,12 @@ def test_a_link_carries_its_fields_and_brings_them_back(toy: Any) -> None:
     assert {"rows=3", "shown=share", "epsilon=0.5", "data=shop-events"} <= set(
         link_of(at).partition("?")[2].split("&")
     )
-    origin, found, problems = links.read(
+    origin, found, problems = links.read_link(
         {"link": "1", "data": "zipf", **to_fields(toy.parameters(epsilon=2.0, rows=9))}, toy
     )
     assert found["toy.rows"] == 9
     assert not problems
-    assert origin.kind == "zipf"
+    assert origin.name == "zipf"
 
 
 def test_what_is_wrong_with_a_field_is_said(toy: Any) -> None:
@@ -179,12 +179,12 @@ def test_report_script_and_code(toy: Any, taken: dict[str, Any], tmp_path: Any, 
     on_tab(at, "Downloads")
     ((label, number),) = numbers_shown(at, "toy_card")
     content = taken["toy"]()
-    document = json.loads(write_report_json(report_content.make(content, MADE, public_only=False)))
+    document = json.loads(write_report_json(report_content.build_report(content, MADE, public_only=False)))
     assert {figure["key"] for figure in document["figures"]} == {"toy-users", "toy-share", "distribution"}
     page = take_away.html(content, MADE, public_only=False)
     assert "More rows than" not in page
     assert "Rows" in page
-    script = report_content.script_text(content, MADE, public_only=False)
+    script = report_content.write_script(content, MADE, public_only=False)
     monkeypatch.chdir(tmp_path)
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(compile(script, "script.py", "exec"), {"__name__": "__main__"})
