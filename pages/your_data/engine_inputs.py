@@ -33,12 +33,10 @@ def show_recipes(roles: Roles | None) -> None:
                 or DEFAULT_TABLE
             )
         engine = counting.ENGINES[key]
-        shown_roles = (
-            roles if roles is not None and roles.kind is TableKind.EVENTS and roles.user else _DEFAULT_ROLES
-        )
-        if shown_roles is _DEFAULT_ROLES:
+        if roles is None or roles.kind is not TableKind.EVENTS or not roles.user:
+            roles = _DEFAULT_ROLES
             st.caption("Put the name of your own column in the place of user_id.")
-        recipe = _write_recipe(key, shown_roles, table)
+        recipe = _write_recipe(key, roles, table)
         st.caption(f"Credentials come from {engine.credentials}.")
         command, python, sql = st.tabs(["Shell", "Python", "SQL that runs"])
         command.code(recipe.command, language="bash", wrap_lines=True)

@@ -76,6 +76,7 @@ def _key(name: str, field: GeneratorField) -> str:
 
 
 def _generate(name: str) -> None:
+    """Generate data from the entered parameters, or store their problems."""
     session_keys = {field.name: _key(name, field) for field in FIELDS[name]}
     if any(key not in st.session_state for key in session_keys.values()):
         return  # A late press: the page shows another generator by now.

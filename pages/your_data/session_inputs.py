@@ -49,6 +49,7 @@ def show_panel() -> None:
 
 
 def _open_file(files: list[UploadedFile]) -> None:
+    """Make the file's content the session's, or store why it is refused."""
     state, file = st.session_state, files[0]
     try:
         content = session_file.read_file(file.getvalue())

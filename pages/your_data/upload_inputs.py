@@ -112,6 +112,7 @@ def _show_uploader() -> None:
 
 
 def _read_uploads(files: list[UploadedFile]) -> None:
+    """Open uploaded files: small ones from memory, large ones from a temporary folder."""
     names = [file.name for file in files]
     if sum(file.size for file in files) <= counting.HELD_BYTES:  # these never touch a disk (server.py)
         contents = [counting.Held(file.getvalue()) for file in files]
@@ -137,6 +138,7 @@ def _read_uploads(files: list[UploadedFile]) -> None:
 
 
 def _read_paths() -> None:
+    """Open the files at the paths that the person entered."""
     text = str(st.session_state.get(QUESTION.key("upload_path")) or "")
     folder = os.environ.get(FOLDER, "")  # the person's; the server runs in that of the app
     paths = [
@@ -150,6 +152,7 @@ def _read_paths() -> None:
 def _open_files(
     paths: Sequence[str | counting.Held], names: Sequence[str], workspace: counting.Workspace | None
 ) -> None:
+    """Open files as work beside the page, or read them as a distribution of pairs."""
     _discard()
     st.session_state[QUESTION.key("upload_stopped")] = ""
     if upload_distribution.has_distribution(paths):
@@ -208,15 +211,12 @@ def _use_opened_files() -> None:
 
 
 def _use(source: counting.Source, roles: Roles) -> None:
+    """Count the rows of the files, as work beside the page if they are large, and use the data."""
     disclosure: Disclosure = st.session_state[QUESTION.key("upload_public")]
     stated_release = upload_roles.find_stated_release(source, roles)
-    provenance = (
-        stated_release if disclosure is Disclosure.DP_RELEASE and stated_release is not None else disclosure
-    )
-    remembered_disclosure = Disclosure.PRIVATE if disclosure is Disclosure.PRIVATE else Disclosure.PUBLIC
-    known_files.add_files(
-        [known_files.KnownFile(source.name, tuple(source.columns), roles, remembered_disclosure)]
-    )
+    provenance = (stated_release or disclosure) if disclosure is Disclosure.DP_RELEASE else disclosure
+    remembered = Disclosure.PRIVATE if disclosure is Disclosure.PRIVATE else Disclosure.PUBLIC
+    known_files.add_files([known_files.KnownFile(source.name, tuple(source.columns), roles, remembered)])
     st.session_state[QUESTION.key("upload_stopped")] = ""
     if not source.complete:
         copies = bool(st.session_state.get(QUESTION.key("upload_copies")))
@@ -254,6 +254,7 @@ def _use_finished_jobs() -> None:
 
 
 def _use_counted(result: counting.Counted) -> None:
+    """Use the counted data; if counting was stopped, store why."""
     if result.dataset is None:
         st.session_state[QUESTION.key("upload_stopped")] = result.ended
         return
@@ -268,6 +269,7 @@ def _use_dataset(dataset: Dataset) -> None:
 
 
 def _discard() -> None:
+    """Close and forget the file that waits."""
     source: counting.Source | None = st.session_state.get(QUESTION.key("upload_table"))
     if source is not None:
         source.close()

@@ -117,12 +117,10 @@ def choose_roles(source: counting.Source) -> Roles:
             _show_event_choices(source)
     roles = read_roles(table_kind)
     known_file = known_files.find_file(source.columns)
-    reference = (
-        f" As in {known_file.name}, which has the same columns."
-        if known_file and known_file.roles == roles
-        else ""
-    )
-    st.caption(wording.plain(explain_roles(roles) + reference, 400))
+    explanation = explain_roles(roles)
+    if known_file and known_file.roles == roles:
+        explanation += f" As in {known_file.name}, which has the same columns."
+    st.caption(wording.plain(explanation, 400))
     if passed_over := values_passed_over(head, roles):
         st.caption(f":material/info: {wording.plain(passed_over, 400)}")
     release = find_stated_release(source, roles)
@@ -178,6 +176,7 @@ def _show_role(source: counting.Source, role: str) -> None:
 
 
 def _show_event_choices(source: counting.Source) -> None:
+    """Draw further columns of users and groups, what a contribution is, and what happens to rows without a user."""
     state = st.session_state
     used_columns = {state[QUESTION.key("upload_role_") + role] for role in ROLES_OF[TableKind.EVENTS]}
     _show_further_columns(

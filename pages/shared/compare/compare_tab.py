@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import streamlit as st
@@ -47,13 +48,11 @@ def show(question: Question) -> None:
     page_data = None if run is None else run.own
     if question.own_data and page_data is None:
         return
-    data = (
-        session.dataset()
-        if pin_table.can_answer(question, session.dataset())
-        else stand_ins.load_demonstration()
-    )
+    data = session.dataset() if page_data is None else page_data
+    if page_data is None and not pin_table.can_answer(question, data):
+        data = stand_ins.load_demonstration()
     try:
-        show_over_epsilon(question, data if page_data is None else page_data, parameters)
+        show_over_epsilon(question, data, parameters)
     except InvalidInput as refused:  # What holds at the ε in use need not hold at every other.
         fields.say(refused.problems)
 
@@ -141,7 +140,7 @@ def show_curves(
 def _find_job_curves(
     question: Question, cache_key: tuple[str, Any], comparison: BoundComparison
 ) -> BoundCurves | None:
-    """Return the curves of the work beside the page; until there are some, draw the button that starts it."""
+    """Return the curves of finished work; before that, show its progress or a button that starts it."""
     key = f"{question.name}_against_job"
     if jobs.watch(key, "Looking for the best bound at each ε"):
         return None
@@ -162,7 +161,7 @@ def _start(key: str, cache_key: tuple[str, Any], comparison: BoundComparison) ->
     jobs.start(
         key,
         cache_key,
-        lambda progress, should_stop: against.compute_bound_curves(comparison, progress, should_stop),
+        functools.partial(against.compute_bound_curves, comparison),
         heavy=True,
     )
 

@@ -29,14 +29,10 @@ def find_comparison_function(question: Question) -> Callable[[Any, Any], Compari
 
 def _import_answer_module(name: str) -> Any:
     """Return the module that answers a question, from the core or beside its page; None if there is none."""
-    module_names = (f"dpcore.{name}.answer", f"pages.{name}.answer")
+    packages = (f"dpcore.{name}", f"pages.{name}")
     # Asked of the folder first: `find_spec` raises where that is not there.
-    existing_names = (
-        module_name
-        for module_name in module_names
-        if find_spec(module_name.rpartition(".")[0]) and find_spec(module_name)
-    )
-    return next((importlib.import_module(name) for name in existing_names), None)
+    modules = (f"{name}.answer" for name in packages if find_spec(name) and find_spec(f"{name}.answer"))
+    return next(map(importlib.import_module, modules), None)
 
 
 def build_cache_key(question: Question, parameters: Any) -> Any:

@@ -50,13 +50,9 @@ def build_pin(run: page_run.Drawn, data: Dataset, parameters: Any | None) -> Pin
     question = run.question
     is_on_session_data = not question.own_data and can_answer(question, data)
     epsilon = getattr(parameters, "epsilon", None)
-    name = (
-        data.name
-        if is_on_session_data
-        else f"{question.title}: data of its own"
-        if question.own_data
-        else "Demonstration"
-    )
+    name = f"{question.title}: data of its own" if question.own_data else "Demonstration"
+    if is_on_session_data:
+        name = data.name
     numbers = [(number.label, number.text) for number in card.numbers[:2]]
     number, error = [*numbers, ("", ""), ("", "")][:2]
     budget = "" if epsilon is None else f", ε = {wording.entered(epsilon)}"
@@ -67,9 +63,9 @@ def build_pin(run: page_run.Drawn, data: Dataset, parameters: Any | None) -> Pin
         epsilon=epsilon,
         bound=number,
         error=error,
-        rows_lost=_rows_lost(card, data) if is_on_session_data else None,
+        rows_lost=_compute_lost_share(card, data) if is_on_session_data else None,
         half_or_double=card.facts.get(HALF_OR_DOUBLE, ""),
-        settings=tuple(_settings(question, parameters)),
+        settings=tuple(_list_settings(question, parameters)),
         disclosure=card.disclosure,
     )
 
@@ -84,7 +80,7 @@ def can_answer(question: Question, data: Dataset) -> bool:
     return not question.answers_from or any(available[facet] for facet in question.answers_from)
 
 
-def _rows_lost(card: Answer, data: Dataset) -> float | None:
+def _compute_lost_share(card: Answer, data: Dataset) -> float | None:
     """Return the share of rows that a cap on rows leaves out; None for other bounds."""
     forms = card.code.forms if card.code is not None else ()
     choice = forms[0][1] if forms else None
@@ -93,7 +89,7 @@ def _rows_lost(card: Answer, data: Dataset) -> float | None:
     return float(data.histogram.excess(choice.max_rows)) / data.histogram.num_rows
 
 
-def _settings(question: Question, parameters: Any) -> list[tuple[str, str]]:
+def _list_settings(question: Question, parameters: Any) -> list[tuple[str, str]]:
     """Return label and value of each field that is not at its initial value."""
     changed = []
     for name, field in question.fields.items():
@@ -178,6 +174,7 @@ def _edit_pins(question: Question, shown_pins: tuple[Pin, ...]) -> None:
 
 
 def _rename(question: str, selected_name: str, key: str) -> None:
+    """Give the selected pin the name in the field, made unique."""
     new_name = str(st.session_state.get(key) or "").strip()
     if new_name and new_name != selected_name:
         name = pins.find_free_name(question, new_name)

@@ -54,6 +54,7 @@ def show_upload(question: Question, data: Dataset, items: str = "items") -> None
 
 
 def _describe_names(data: Dataset, names: Mapping[str, str] | None, items: str) -> str:
+    """Write how items are named now, and how many of them the list names."""
     explanation = (
         f"Your rows are private: a name that stands in them is not shown, as one user alone may have written it, and "
         f"{items} have numbers."

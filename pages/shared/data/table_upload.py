@@ -55,7 +55,7 @@ class _OpenFile:
             self.numeric[column] = design_matrix.is_numeric(self.table, column)
         return self.numeric[column]
 
-    def levels_of(self, column: str) -> tuple[str, ...]:
+    def list_levels(self, column: str) -> tuple[str, ...]:
         if column not in self.levels:
             self.levels[column] = design_matrix.levels(self.table, column)
         return self.levels[column]
@@ -150,6 +150,7 @@ class TableUpload:
         self.entry.show_problems()
 
     def _read_file(self, files: list[UploadedFile]) -> None:
+        """Read a file and guess the roles of its columns, or store why it cannot be read."""
         state, file = st.session_state, files[0]
         self._discard_file()
         content = file.getvalue()
@@ -176,6 +177,7 @@ class TableUpload:
         self.entry.drop(files)
 
     def _show_columns(self, opened: _OpenFile) -> None:
+        """Show the file, the choice of roles, and the buttons to use or discard it."""
         table, columns = opened.table, opened.table.columns
         uploads.show_file(table.name, wording.counted(len(table.frame), "row"), len(columns), table)
         with st.grid(3):
@@ -188,7 +190,7 @@ class TableUpload:
             self._show_categories(opened)
         design: Design | None = None
         try:
-            design = self._design()
+            design = self._build_design()
             st.caption(wording.plain(design_matrix.explain(design), 600))
         except InvalidInput as refused:
             fields.say(refused.problems)
@@ -206,7 +208,7 @@ class TableUpload:
         """Ask which class counts as 1, if the label has words or more than two numbers."""
         state, key, label = st.session_state, self.positive_key, st.session_state[self.label_key]
         has_words = not opened.is_numeric(label)
-        if not self.allows_classes or (not has_words and len(opened.levels_of(label)) <= 2):
+        if not self.allows_classes or (not has_words and len(opened.list_levels(label)) <= 2):
             state[key] = ""
             return
         help_text = (
@@ -214,11 +216,8 @@ class TableUpload:
             if has_words
             else "Empty: labels above a threshold count as 1."
         )
-        if (
-            has_words
-            and not self._is_private()
-            and len(levels := opened.levels_of(label)) <= MAX_LISTED_CLASSES
-        ):
+        levels = opened.list_levels(label) if has_words and not self._is_private() else None
+        if levels is not None and len(levels) <= MAX_LISTED_CLASSES:
             if state.get(key) not in levels:
                 state[key] = None
             st.selectbox("Which one is 1?", levels, key=key, persist_state="session", help=help_text)
@@ -260,7 +259,7 @@ class TableUpload:
                 )
         for column in () if self._lists_levels() else state[self.categories_key]:
             options, key = (
-                opened.levels_of(column)[: design_matrix.MAX_LEVELS + 1],
+                opened.list_levels(column)[: design_matrix.MAX_LEVELS + 1],
                 self._reference_key(column),
             )
             if not options:
@@ -291,12 +290,16 @@ class TableUpload:
         return st.session_state.get(self.question.key("public"), Disclosure.PRIVATE) is Disclosure.PRIVATE
 
     def _lists_levels(self) -> bool:
+        """Return True if a person must list the levels of categories, as the data are private and a release names
+        them.
+        """
         return self.must_list_levels and self._is_private()
 
-    def _design(self) -> Design:
+    def _build_design(self) -> Design:
+        """Return the roles of the columns that the widgets hold."""
         state = st.session_state
         features = tuple(
-            self._category(column) if column in state[self.categories_key] else Feature(column)
+            self._build_category(column) if column in state[self.categories_key] else Feature(column)
             for column in state[self.features_key]
         )
         positive = str(state.get(self.positive_key) or "").strip()
@@ -304,7 +307,8 @@ class TableUpload:
             state[self.label_key], state[self.user_key], features, state[self.intercept_key], positive
         )
 
-    def _category(self, column: str) -> Feature:
+    def _build_category(self, column: str) -> Feature:
+        """Return a feature that is a category, with its reference level or its listed levels."""
         state = st.session_state
         if not self._lists_levels():
             return Feature(column, FeatureKind.CATEGORIES, state.get(self._reference_key(column), ""))
@@ -313,6 +317,7 @@ class TableUpload:
         return design_matrix.listed(column, text) if text.strip() else Feature(column, FeatureKind.CATEGORIES)
 
     def _use_file(self, opened: _OpenFile, design: Design) -> None:
+        """Put the file's data to use on the page, or store why they are refused."""
         try:
             with st.spinner("Reading the columns…"):
                 data = self.build(opened.table, design, st.session_state[self.question.key("public")])

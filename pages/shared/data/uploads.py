@@ -55,6 +55,7 @@ class Entry:
     prefix: str = ""
 
     def _key(self, name: str) -> str:
+        """Return the session key of one of the uploader's entries."""
         return self.question.key(self.prefix + name)
 
     def show(
@@ -85,16 +86,10 @@ class Entry:
         st.session_state[self._key("round")] += 1
 
     def refuse(self, problems: Sequence[InputProblem], unread_names: Sequence[str] = ()) -> None:
-        """Store the problems, and which files were not read; without arguments, clear them."""
-        heading = (
-            f"the file {unread_names[0]} was not read"
-            if len(unread_names) == 1
-            else "the files were not read"
-        )
-        st.session_state[self._key("problems")] = (
-            *([InputProblem(heading)] if unread_names else []),
-            *problems,
-        )
+        """Store the problems, and which files were not read; an empty list of problems clears them."""
+        files = f"the file {unread_names[0]} was" if len(unread_names) == 1 else "the files were"
+        heading = [InputProblem(f"{files} not read")] if unread_names else []
+        st.session_state[self._key("problems")] = (*heading, *problems)
 
     @property
     def problems(self) -> Sequence[InputProblem]:

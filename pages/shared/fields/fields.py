@@ -113,33 +113,15 @@ def draw(
             width=field.width or "stretch",
         )
     common: dict[str, Any] = {"key": key, "persist_state": "session", "help": field.help or None}
-    width = scale_width(field.width or "stretch")
+    sized = common | {"width": scale_width(field.width or "stretch"), "disabled": disabled}
     if field.slider is not None:
         low, high, step = field.slider
-        number_format = field.format or None
-        return st.slider(
-            label,
-            low,
-            high,
-            step=step,
-            format=number_format,
-            width=width,
-            disabled=disabled,
-            **common,
-        )
+        return st.slider(label, low, high, step=step, format=field.format or None, **sized)
     if field.stops:
         return st.select_slider(label, field.stops, format_func="{:,}".format, **common)
     if field.value_type is bool:
         return st.toggle(label, **common)
-    placeholder = field.placeholder or None
-    return st.text_input(
-        label,
-        max_chars=field.max_length,
-        placeholder=placeholder,
-        width=width,
-        disabled=disabled,
-        **common,
-    )
+    return st.text_input(label, max_chars=field.max_length, placeholder=field.placeholder or None, **sized)
 
 
 def draw_all(question: Question, *names: str) -> None:
@@ -403,18 +385,14 @@ def _name_fields(problem: InputProblem, labels: Mapping[str, str]) -> InputProbl
     Other fields in the message, such as the one that a lower bound must lie below, are replaced too.
     """
     name, verb, requirement = problem.message.partition(" must ")
-    subject_name, minus, subtracted_name = name.partition(" − ")
-    if not labels.get(subject_name) or (minus and not labels.get(subtracted_name)):
+    name, minus, subtracted = name.partition(" − ")
+    if not labels.get(name) or (minus and not labels.get(subtracted)):
         return problem
     for other_name, label in labels.items():
         if label:
             pattern = rf"\b(below|above|at least) {re.escape(other_name)}\b"
             requirement = re.sub(pattern, rf"\1 {_write_mid_sentence(label)}", requirement)
-    subject = (
-        f"{labels[subject_name]} − {_write_mid_sentence(labels[subtracted_name])}"
-        if minus
-        else labels[subject_name]
-    )
+    subject = labels[name] + (f" − {_write_mid_sentence(labels[subtracted])}" if minus else "")
     return replace(problem, message=f"{subject}{verb}{requirement}")
 
 

@@ -43,7 +43,7 @@ export default async (component) => {
 """
 
 
-def _loader() -> str:
+def _build_loader() -> str:
     root = str(st.get_option("server.baseUrlPath") or "").strip("/")
     texts = {
         "ROOT": f"/{root}" if root else "",
@@ -58,7 +58,7 @@ def _loader() -> str:
 
 
 # Plotly keeps its style sheet in the document, where a shadow root would not see it.
-_mount = st.components.v2.component("sweetspot_figure", js=_loader(), isolate_styles=False)
+_mount = st.components.v2.component("sweetspot_figure", js=_build_loader(), isolate_styles=False)
 
 
 def draw(

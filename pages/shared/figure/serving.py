@@ -82,7 +82,9 @@ def build_script(name: str, *files: Path) -> Script:
 
 
 PLOTLY = build_script("plotly", plotly_script.find_script())
-FIGURE = build_script("figure", *(Path(__file__).with_name(name) for name in ("handle.js", "figure.js")))
+FIGURE = build_script(
+    "figure", *(Path(__file__).with_name(name) for name in ("handle.js", "appearance.js", "figure.js"))
+)
 
 ROUTES: list[BaseRoute] = [Route(each.address, each.respond, methods=["GET"]) for each in (PLOTLY, FIGURE)]
 

@@ -116,10 +116,10 @@ def show(
     )
     if question:
         with button_place or contextlib.nullcontext():
-            _pin_button(question)
+            _draw_pin_button(question)
 
 
-def _pin_button(question: str) -> None:
+def _draw_pin_button(question: str) -> None:
     """Draw the button *Pin this* below the main figure."""
     if name := st.session_state.pop(f"{question}_pin_new", ""):
         st.toast(f"Pinned: {plain(name)}. The tab *Compare* lists it.", icon=":material/keep:")
@@ -149,6 +149,7 @@ def _find_parameters(run: page_run.Drawn | None) -> Any:
 
 
 def _list_inputs(parameters: Any) -> list[str]:
+    """Return the public inputs in these parameters, a line each."""
     return csv_files.list_public_inputs({} if parameters is None else to_fields(parameters))
 
 
@@ -184,12 +185,8 @@ def describe_handle(plot: Plot, handle: Handle) -> Mapping[str, Any]:
         "isSum": handle.is_sum,
         "best": handle.best_value,
         "users": [
-            {
-                "title": users.title,
-                "sizes": _round_numbers(users.contributions),
-                "bySecond": users.is_cut_by_second,
-            }
-            for users in handle.users
+            {"title": x.title, "sizes": _round_numbers(x.contributions), "bySecond": x.is_cut_by_second}
+            for x in handle.users
         ],
     }
     if second_bound is not None:
@@ -212,6 +209,7 @@ def list_handle_keys(handle: Handle, key: Callable[[str], str]) -> tuple[str, ..
 
 
 def _describe_part(plot: Plot, error_part: PartColumn) -> dict[str, Any]:
+    """Return a part of the error as JSON for the browser."""
     return {
         "name": error_part.name,
         "colour": LINE_STYLES[STYLES[error_part.name]]["color"],
@@ -222,6 +220,7 @@ def _describe_part(plot: Plot, error_part: PartColumn) -> dict[str, Any]:
 
 
 def _describe_dots(plot: Plot, dots: Dots) -> dict[str, Any]:
+    """Return the simulated releases as JSON for the browser: draws of unit size, and the columns that scale them."""
     zeros = np.zeros(1)
     description = {
         "unitName": dots.unit_name,

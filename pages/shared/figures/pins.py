@@ -104,10 +104,8 @@ def _choose_name(pin: Pin) -> str:
     if pin.name not in pins_by_name:
         return pin.name
     other_settings = dict(pins_by_name[pin.name].settings)
-    difference = next(
-        (f", {label} {value}" for label, value in pin.settings if other_settings.get(label) != value), ""
-    )
-    return find_free_name(pin.question, pin.name + difference)
+    changes = (f", {label} {value}" for label, value in pin.settings if other_settings.get(label) != value)
+    return find_free_name(pin.question, pin.name + next(changes, ""))
 
 
 def find_free_name(question: str, preferred: str) -> str:
@@ -116,6 +114,7 @@ def find_free_name(question: str, preferred: str) -> str:
 
 
 def _append_number(preferred: str, used_names: Collection[str]) -> str:
+    """Return the name, with a number in brackets if it is already used."""
     count, name = 2, preferred
     while name in used_names:
         count, name = count + 1, f"{preferred} ({count})"

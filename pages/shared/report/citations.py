@@ -96,13 +96,13 @@ def show(methods: Methods | None, stem: str) -> None:
         st.caption("Nothing has been chosen yet, so that there is nothing to say.")
         return
     copies = [("Copy", methods.text), ("Copy as LaTeX", methods.latex)]
-    _box("Sentences", methods.text, copies, f"cite_text_{stem}", code=False)
+    _show_box("Sentences", methods.text, copies, f"cite_text_{stem}", code=False)
     st.caption(f"{AS_IT_STANDS} {WITHHELD if methods.is_withheld else ''}")
     cards.label(methods.shown_disclosure)
     copies = [("Copy", methods.bibtex)]
-    _box("BibTeX of the works cited", methods.bibtex, copies, f"cite_bibtex_{stem}", code=True)
+    _show_box("BibTeX of the works cited", methods.bibtex, copies, f"cite_bibtex_{stem}", code=True)
 
 
-def _box(label: str, text: str, copies: Sequence[tuple[str, str]], key: str, *, code: bool) -> None:
+def _show_box(label: str, text: str, copies: Sequence[tuple[str, str]], key: str, *, code: bool) -> None:
     data = {"label": label, "text": text, "copies": [list(copy) for copy in copies], "code": code}
     _mount(key=key, data=data, height="content")

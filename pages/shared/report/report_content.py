@@ -99,6 +99,9 @@ def build_report(page_content: ReportContent, created: datetime, public_only: bo
     """Return the report; with ``public_only``, without what was computed from private data."""
     # The digits of the answer are not asked for where they would be left out.
     choice = None if page_content.choice is None or public_only else json.loads(page_content.choice())
+    pictures, summary = page_content.pictures, page_content.summary
+    if summary is None:
+        summary = content.summarise_dataset(page_content.source.dataset)
     report = Report(
         page=page_content.question.title,
         question=page_content.question.sentence,
@@ -106,13 +109,9 @@ def build_report(page_content: ReportContent, created: datetime, public_only: bo
         private_settings=list_private_settings(page_content),
         settings=_list_settings(page_content),
         created=created,
-        summary=content.summarise_dataset(page_content.source.dataset)
-        if page_content.summary is None
-        else page_content.summary,
+        summary=summary,
         answers=tuple(content.read_answer(answer, title) for title, answer in page_content.cards),
-        figures=tuple(
-            FigureData(p.key, p.title, p.alt, p.columns, p.disclosure) for p in page_content.pictures
-        ),
+        figures=tuple(FigureData(p.key, p.title, p.alt, p.columns, p.disclosure) for p in pictures),
         formulae=page_content.formula or page_content.question.formula(),
         disclosure=page_content.disclosure,
         releases=page_content.releases,
@@ -158,10 +157,10 @@ def list_private_settings(page_content: ReportContent) -> tuple[str, ...]:
 
 
 def _list_settings(page_content: ReportContent) -> tuple[Line, ...]:
-    lines, private_settings = [], list_private_settings(page_content)
-    labels = (
-        page_content.question.asked() if page_content.setting_labels is None else page_content.setting_labels
-    )
+    """Return the parameters as lines of the report, those that may come from private data labelled so."""
+    lines, private_settings, labels = [], list_private_settings(page_content), page_content.setting_labels
+    if labels is None:
+        labels = page_content.question.asked()
     for name, label_text in labels.items():
         value = getattr(page_content.parameters, name)
         if value is not None:

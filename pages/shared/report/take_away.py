@@ -80,16 +80,21 @@ def draw(
     citations.show(methods, stem)
     if files_heading:
         st.markdown(files_heading)
-        choice: AnswerFile = ("Choice (JSON)", f"{stem}_choice.json", lambda: _choice(build_content()))
+        choice: AnswerFile = (
+            "Choice (JSON)",
+            f"{stem}_write_choice.json",
+            lambda: _write_choice(build_content()),
+        )
         cards.file_buttons([*files, choice], files_disclosure or disclosure)
 
 
-def _choice(content: ReportContent) -> str:
+def _write_choice(content: ReportContent) -> str:
     assert content.choice is not None
     return content.choice()
 
 
 def _show_files(stem: str, disclosure: Provenance, build_content: Callable[[], ReportContent]) -> None:
+    """Show the report, its JSON and the script; for private data once complete and once without private numbers."""
     st.markdown(
         "**The whole answer.** The *report* is one file for any browser, on paper too: choice, figures that move, "
         "data, assumptions, proofs and formulae. It loads nothing from a network. The *JSON* has the same content for "
@@ -99,7 +104,7 @@ def _show_files(stem: str, disclosure: Provenance, build_content: Callable[[], R
         st.caption(
             f"About {MEGABYTES} MB with the plotting script. Label of the numbers: *{disclosure.label}*."
         )
-        _buttons(stem, disclosure, build_content, public_only=False)
+        _show_buttons(stem, disclosure, build_content, public_only=False)
         return
     private_column, public_column = st.columns(2, gap="large")
     with private_column:
@@ -107,7 +112,7 @@ def _show_files(stem: str, disclosure: Provenance, build_content: Callable[[], R
             "**Everything, for yourself.** The choice, its figures and every number computed from your private data, "
             f"each labelled so. About {MEGABYTES} MB; the files' names say *PRIVATE-do-not-publish*."
         )
-        _buttons(stem, disclosure, build_content, public_only=False)
+        _show_buttons(stem, disclosure, build_content, public_only=False)
     with public_column:
         st.markdown(
             "**Only what may be published.** Question, assumptions, formulae and DP releases, and what was left out: "
@@ -115,10 +120,10 @@ def _show_files(stem: str, disclosure: Provenance, build_content: Callable[[], R
             f"{KILOBYTES} kB. The script names no file of yours. **What you entered is in all three:** empty first "
             "what you chose by looking at these data."
         )
-        _buttons(stem, disclosure, build_content, public_only=True)
+        _show_buttons(stem, disclosure, build_content, public_only=True)
 
 
-def _buttons(
+def _show_buttons(
     stem: str, disclosure: Provenance, build_content: Callable[[], ReportContent], public_only: bool
 ) -> None:
     """Draw the buttons for report, JSON and script; the report that holds the answer is the main button."""
@@ -163,4 +168,5 @@ def _build_writer(
     build_content: Callable[[], ReportContent],
     public_only: bool,
 ) -> Callable[[], str]:
+    """Return a function that builds the content and writes the file when its button is pressed."""
     return lambda: write(build_content(), datetime.now(UTC), public_only)

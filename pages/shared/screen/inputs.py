@@ -94,4 +94,5 @@ def _value(question: Question, name: str) -> Any:
 
 
 def _applies(question: Question, rule: tuple[str, Collection[Any]] | None) -> bool:
+    """Return True if a rule on other fields holds, or if there is none."""
     return applies(rule, lambda name: _value(question, name))

@@ -221,17 +221,17 @@ def _offer_link(question: Question, container: DeltaGenerator, permanent: str, i
             tour_bar.draw_begin_button()
     if is_presented:
         with container:
-            _present_button(is_presented)
+            _draw_present_button(is_presented)
     with container, st.popover("Copy link", icon=":material/link:", key="copy_link", type="tertiary"):
         st.markdown("Opens this page with these settings. Use the copy button in the corner of the box.")
         st.code(permanent, language=None, wrap_lines=True)
         if note := LINK_NOTES.get(session.get_loaded().origin.name):
             st.caption(note)
         if not is_presented:
-            _present_button(is_presented)
+            _draw_present_button(is_presented)
 
 
-def _present_button(is_presented: bool) -> None:
+def _draw_present_button(is_presented: bool) -> None:
     """Draw the button that begins or leaves presentation mode."""
     if st.button(
         "Leave presentation" if is_presented else "Present",

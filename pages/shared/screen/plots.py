@@ -46,11 +46,9 @@ def build_picture(plot: Plot, label: str = "", key_of: Keys | None = None) -> fi
 def main_plot(answer: Answer, key: str) -> Plot:
     """Return the main figure of an answer; a privately drawn bound is marked in it."""
     plot, private_draw = answer.plots[key](), cards.private_way(answer)
-    return (
-        plot
-        if private_draw is None or private_draw.drawn is None
-        else plot.with_selection(*private_draw.selection)
-    )
+    if private_draw is None or private_draw.drawn is None:
+        return plot
+    return plot.with_selection(*private_draw.selection)
 
 
 def draw(plot: Plot, label: str = "", key_of: Keys | None = None) -> None:
@@ -97,16 +95,9 @@ def show(
     if hidden_marks := drawn_as.hidden_marks:
         names = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in hidden_marks)
         # An axis without a control of its own stays as it is.
-        positions = (
-            (getattr(drawn_as, axis_name), getattr(mark, axis_name))
-            for mark in hidden_marks
-            for axis_name in movable
-        )
-        widens = (
-            f" *{name}* widens them."
-            if any(not axis.contains(position) for axis, position in positions)
-            else ""
-        )
+        axes = [(axis, getattr(drawn_as, axis)) for axis in movable]
+        is_hidden = any(not axis.contains(getattr(mark, x)) for mark in hidden_marks for x, axis in axes)
+        widens = f" *{name}* widens them." if is_hidden else ""
         chart.caption(f"Outside the axes: {names}.{widens}")
     return drawn_as
 
@@ -117,17 +108,8 @@ def choose_limits(axis: Axis, key: str) -> tuple[float, float]:
     label = f"{wording.capital(axis.name)}{unit}"
     version = session.data_version()
     key, memory_key = f"{key}_{axis.limits}_{version}", f"{key}_kept_{version}"
-    if axis.number_format.endswith("%"):
-        number_format = wording.percent
-        return draw_range_slider(
-            label,
-            key,
-            *axis.limits,
-            full_range=axis.limits_range,
-            memory_key=memory_key,
-            number_format=number_format,
-        )
-    return draw_range_slider(label, key, *axis.limits, full_range=axis.limits_range, memory_key=memory_key)
+    form = wording.percent if axis.number_format.endswith("%") else "{:,g}".format
+    return draw_range_slider(label, key, *axis.limits, 100.0, form, axis.limits_range, memory_key)
 
 
 STEPS = (1.0, 2.0, 5.0)

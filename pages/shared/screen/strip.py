@@ -127,16 +127,12 @@ def list_steps(question: Question, run: page_run.Drawn) -> tuple[Step, ...]:
         if len(name) < LONGEST_NAME / 2:  # A long first word.
             name = data.name[: LONGEST_NAME - 1]
         name += "\N{HORIZONTAL ELLIPSIS}"
-    has_numbers = card is not None and bool(card.numbers)
+    bound = _describe_bound(question, card) if card is not None and card.numbers else ""
     return (
         Step("Data", name, is_missing=run.invented, page="Your data"),
         Step("Release", _describe_release(question, card), page="Start"),
         _build_range_step(question, card),
-        Step(
-            "Bound",
-            _describe_bound(question, card) if has_numbers else "",
-            selector=".sweetspot-number button",
-        ),
+        Step("Bound", bound, selector=".sweetspot-number button"),
         Step("Private?", INVENTED, page="Your data")
         if run.invented
         else _build_privacy_step(data.is_private, card, run),
@@ -171,15 +167,14 @@ def _describe_bound(question: Question, card: Answer) -> str:
 
 
 def _select_button(run: page_run.Drawn, name: str) -> str:
+    """Return the CSS selector of a button of the page's card; empty if there is no card."""
     return f".st-key-{run.key}{name} button" if run.key else ""
 
 
 def _build_range_step(question: Question, card: Answer | None) -> Step:
-    end_fields = {
-        question.fields[name].shared: name
-        for name in question.fields
-        if question.fields[name].shared in ("lower", "upper")
-    }
+    """Return the step of the value range: not needed, missing, or entered on this page or another."""
+    ends = ("lower", "upper")
+    end_fields = {field.shared: name for name, field in question.fields.items() if field.shared in ends}
     parameters = None if card is None else card.parameters
     if question.range_on is not None:
         return _build_other_range_step("" if parameters is None else question.range_on(parameters))
@@ -189,18 +184,12 @@ def _build_range_step(question: Question, card: Answer | None) -> Step:
         return Step("Range", "not needed")
     # The page itself has taken up what was entered elsewhere.
     state = st.session_state
-    limits = [
-        None if end not in end_fields else state.get(question.widgets[end_fields[end]])
-        for end in ("lower", "upper")
-    ]
+    limits = [state.get(question.widgets[end_fields[end]]) if end in end_fields else None for end in ends]
+    label = question.fields[end_fields["lower"]].label if end_fields else ""
+    selector = f'input[aria-label="{label}"]'
     if None in limits:
-        label = question.fields[end_fields["lower"]].label if end_fields else ""
-        return Step("Range", MISSING, is_missing=True, selector=f'input[aria-label="{label}"]')
-    return Step(
-        "Range",
-        _describe_range(*limits),
-        selector=f'input[aria-label="{question.fields[end_fields["lower"]].label}"]',
-    )
+        return Step("Range", MISSING, is_missing=True, selector=selector)
+    return Step("Range", _describe_range(*limits), selector=selector)
 
 
 def _build_other_range_step(title: str) -> Step:
@@ -217,15 +206,16 @@ def _build_other_range_step(title: str) -> Step:
 def _describe_range(low: Any, high: Any) -> str:
     """Return the range in words, with its ε if it was drawn privately."""
     # What was drawn is on the account.
-    drawing_page = catalogue.DRAWING if session.get_ledger().releases else None
-    private_range = drawing_page and importlib.import_module(f"pages.{drawing_page.name}.on_range").in_use(
-        low, high
-    )
-    cost = f", drawn, ε = {format_rounded_up(private_range.facts.epsilon)}" if private_range else ""
+    cost = ""
+    if catalogue.DRAWING and session.get_ledger().releases:
+        on_range = importlib.import_module(f"pages.{catalogue.DRAWING.name}.on_range")
+        if private_range := on_range.in_use(low, high):
+            cost = f", drawn, ε = {format_rounded_up(private_range.facts.epsilon)}"
     return f"{wording.entered(low)} to {wording.entered(high)}{cost}"
 
 
 def _build_privacy_step(is_private: bool, card: Answer | None, run: page_run.Drawn) -> Step:
+    """Return the step of privacy: data or counts public, the bound drawn privately, or not yet."""
     page = "Choose privately"
     if card is not None and isinstance(card.disclosure, ReleaseFacts):
         return Step("Private?", f"drawn, ε = {format_rounded_up(card.disclosure.epsilon)}", page=page)

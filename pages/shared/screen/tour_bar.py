@@ -43,15 +43,13 @@ def draw(question: Question, tour_state: Tour) -> None:
     text, buttons = st.columns(WIDTHS, vertical_alignment="center", gap="medium")
     step_question = tour.list_questions()[tour_state.number - 1]
     step = tour.step_of(step_question)
-    answer = (
-        tour.write_answer(step, tour_state, st.session_state[keys.PAGE_PARAMETERS])
-        if question is step_question
-        else ""
-    )
+    answer = ""
+    if question is step_question:
+        answer = tour.write_answer(step, tour_state, st.session_state[keys.PAGE_PARAMETERS])
     with text:
         st.markdown(write_text(question, step_question, step, tour_state, answer))
     with buttons, st.container(horizontal=True, gap="xsmall", key="tour_buttons"):
-        _buttons(question is step_question and tour.has_step_data(step), tour_state, bool(answer))
+        _draw_buttons(question is step_question and tour.has_step_data(step), tour_state, bool(answer))
 
 
 def write_text(
@@ -88,23 +86,15 @@ def _shorten_name(data: Dataset) -> str:
     return data.name if len(data.name) <= LONGEST_NAME else data.name[: LONGEST_NAME - 1] + "…"
 
 
-def _buttons(is_on_step: bool, tour_state: Tour, is_answered: bool) -> None:
-    num_steps = len(tour.list_questions())
+def _draw_buttons(is_on_step: bool, tour_state: Tour, is_answered: bool) -> None:
     if not is_on_step:
         st.button("Back to the step", key="tour_again", on_click=tour.go_to_step, args=(tour_state.number,))
         st.button("End", key="tour_end", on_click=tour.end)
         return
-    st.button(
-        "Back",
-        key="tour_back",
-        on_click=tour.go_to_step,
-        args=(tour_state.number - 1,),
-        disabled=tour_state.number == 1,
-    )
-    if tour_state.number < num_steps:
-        go_on = fields.main_button()
-        st.button(
-            "Next", key="tour_next", type=go_on, on_click=tour.go_to_step, args=(tour_state.number + 1,)
-        )
+    number = tour_state.number
+    st.button("Back", key="tour_back", on_click=tour.go_to_step, args=(number - 1,), disabled=number == 1)
+    if number < len(tour.list_questions()):
+        main = fields.main_button()
+        st.button("Next", key="tour_next", type=main, on_click=tour.go_to_step, args=(number + 1,))
     st.button("End", key="tour_end", on_click=tour.end)
     st.button("Show the answer", key="tour_answer", on_click=tour.show_answer, disabled=is_answered)

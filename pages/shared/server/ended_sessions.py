@@ -70,12 +70,8 @@ def freeze() -> None:
     gc.collect()
     with _lock:
         _frozen_names.clear()
-        _frozen_names.update(
-            name
-            for watched in (_watched, _ended_sessions)
-            for name, session in watched.items()
-            if session.is_alive
-        )
+        known = _ended_sessions | _watched
+        _frozen_names.update(name for name, session in known.items() if session.is_alive)
         gc.freeze()
 
 

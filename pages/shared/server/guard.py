@@ -96,9 +96,8 @@ def find_refusal(scope: Scope, public: frozenset[str], is_demo: bool) -> str:
         return WRONG_ORIGIN
     # Requests without Origin: links are followed from anywhere, and nothing else is answered to other pages.
     site = headers.get("sec-fetch-site", "none")
-    is_followed_link = (
-        headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
-    )
+    mode, destination = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")
+    is_followed_link = mode == "navigate" and destination == "document"
     if site not in {"none", "same-origin"} and not is_followed_link:
         return WRONG_ORIGIN
     # Whatever the path: a demo has no use for any other method, and no spelling of a path gets by.
@@ -119,10 +118,8 @@ def _rewrite_origin(scope: Scope) -> Scope:
     later comparisons would ask the internet, as happens for the origins of a public demo.
     """
     own_headers = {b"host": b"127.0.0.1", b"origin": b"http://127.0.0.1"}
-    return {
-        **scope,
-        "headers": [(name, own_headers.get(name.lower(), value)) for name, value in scope["headers"]],
-    }
+    headers = [(name, own_headers.get(name.lower(), value)) for name, value in scope["headers"]]
+    return {**scope, "headers": headers}
 
 
 def _is_health_check(scope: Scope) -> bool:
@@ -158,14 +155,9 @@ class Guard:
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = [*message.get("headers", ()), *self._headers]
-                message = {
-                    **message,
-                    "headers": [
-                        header
-                        for header in headers
-                        if not (is_foreign_health_check and header[0] == b"set-cookie")
-                    ],
-                }
+                if is_foreign_health_check:
+                    headers = [header for header in headers if header[0] != b"set-cookie"]
+                message = {**message, "headers": headers}
             await send(message)
 
         if is_foreign_health_check:

@@ -144,16 +144,14 @@ def read_link(
         stand_in_texts = {} if "epsilon" in page_fields else {"epsilon": str(setting.DEFAULT_EPSILON)}
     values, problems_of_fields = _read_widgets(parameters_type, widgets, stand_in_texts | page_fields)
     stand_in_keys = {widgets[name] for name in stand_in_texts}
-    return (
-        origin,
-        {key: value for key, value in values.items() if key not in stand_in_keys},
-        problems_of_fields,
-    )
+    values = {key: value for key, value in values.items() if key not in stand_in_keys}
+    return origin, values, problems_of_fields
 
 
 def _read_widgets(
     parameters_type: type[Any], widgets: Mapping[str, str], page_fields: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[InputProblem]]:
+    """Return the widgets' values that a link sets, by session key, and its problems."""
     parameters, bad, problems = read_good_fields(parameters_type, page_fields, STAND_INS)
     if bad:
         consequence = (

@@ -68,6 +68,7 @@ def list_tables(state: Mapping[Any, Any]) -> dict[str, OwnTable]:
 
 
 def _read_entries(question: Question, upload: TableUpload, state: Mapping[Any, Any]) -> dict[str, float]:
+    """Return what was entered about the table's columns, by name of the field."""
     if not upload.column_field_prefix:
         return {}
     start = question.key(upload.column_field_prefix)
@@ -136,6 +137,7 @@ def from_json(node: JsonValue) -> dict[str, OwnTable]:
 
 
 def _read_table(node: JsonValue, question: Question, upload: TableUpload) -> OwnTable | None:
+    """Return a table in use from its JSON; None, with a problem, if it was changed or damaged."""
     members = node.read_members(
         {
             "content": saved_dataset.from_json,
@@ -206,6 +208,7 @@ def _read_boolean(node: JsonValue) -> bool:
 
 
 def _read_json_entries(node: JsonValue, question: Question, upload: TableUpload) -> dict[str, float]:
+    """Return the numbers entered about columns from their JSON; others are refused."""
     numbers: dict[str, float] = {}
     for name, entry in (node.get_named(MOST_ENTRIES) or {}).items():
         number = entry.get_number()

@@ -164,7 +164,7 @@ def put_in_use(
 
 
 def clear_settings(awaited: Mapping[str, Any]) -> None:
-    """Empty the fields that may depend on the data in use: only fields that are declared public keep their values.
+    """Empty the fields that may depend on the data in use; public fields, and those about a page's own data, stay.
 
     Args:
         awaited: Values, by session key, that a link or a session file set for data that it did not bring: they stay.

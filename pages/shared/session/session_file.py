@@ -8,12 +8,8 @@ releases in the session's ledger and in the file's ledger all count.
 
 from __future__ import annotations
 
-import dataclasses
-import enum
 import functools
-import math
-import typing
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -23,20 +19,28 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.documents import write_document
-from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.errors import InputProblem
 from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Disclosure, Provenance, find_strictest
 from dpcore.common.strict_json import JsonValue, load_json, read_optional, read_texts
 from dpcore.common.strict_json import read_text as text_of
-from dpcore.common.text_fields import MAX_TEXT, list_field_types, list_text_limits, read_good_fields, to_text
+from dpcore.common.text_fields import MAX_TEXT
 from dpcore.data import saved_dataset
 from dpcore.data.saved_dataset import FACTS, SavedDataset, facts_of, facts_to_json
 from pages.shared.base import catalogue, keys
-from pages.shared.base.question import Question
 from pages.shared.fields import fields
 from pages.shared.figures import pins
 from pages.shared.figures.pins import Pin
-from pages.shared.session import known_files, last_releases, links, own_tables, pins_json, session, shelf
+from pages.shared.session import (
+    known_files,
+    last_releases,
+    links,
+    own_tables,
+    pins_json,
+    saved_settings,
+    session,
+    shelf,
+)
 from pages.shared.session.known_files import KnownFile
 from pages.shared.session.own_tables import OwnTable
 
@@ -114,7 +118,9 @@ class Snapshot:
 
 
 def update_snapshot() -> Snapshot:
-    """Store the present state for the button *Save session*, and return it: references only, nothing is copied."""
+    """Store the present state for the button *Save session*, and return the snapshot: references only, nothing is
+    copied.
+    """
     state = st.session_state.to_dict()
     state.pop(keys.SESSION_FILE, None)  # It would hold itself, and large data until the collector comes by.
     snapshot: Snapshot = st.session_state.setdefault(keys.SESSION_FILE, Snapshot(state))
@@ -130,11 +136,8 @@ def read_session(state: Mapping[Any, Any] | None = None) -> Content:
             present state of this session.
     """
     state = st.session_state.to_dict() if state is None else state
-    return replace(
-        _without_draws(state),
-        releases=last_releases.list_releases(state),
-        left_out=tuple(_list_undownloaded_releases(state)),
-    )
+    releases, left_out = last_releases.list_releases(state), tuple(_list_undownloaded_releases(state))
+    return replace(_without_draws(state), releases=releases, left_out=left_out)
 
 
 def _without_draws(state: Mapping[Any, Any]) -> Content:
@@ -156,7 +159,7 @@ def _without_draws(state: Mapping[Any, Any]) -> Content:
         saved_state = tour.saved_state
         tour_keys = {key for q in catalogue.PAGES for key in shelf.list_entered_keys(q, state)}
         settings = {key: value for key, value in settings.items() if key not in tour_keys} | {
-            key: value for key, value in saved_state.settings.items() if _is_field(key)
+            key: value for key, value in saved_state.settings.items() if saved_settings.is_field(key)
         }
     loaded_data: session.LoadedData = saved_state.loaded
     pinned_now, aside = state.get(keys.PINS, ()), loaded_data.set_aside.get(keys.PINS, ())
@@ -181,12 +184,6 @@ def _list_undownloaded_releases(state: Mapping[Any, Any]) -> Iterator[str]:
                 )
 
 
-def _is_field(key: str) -> bool:
-    name, _, entry = key.partition(".")
-    question = catalogue.named(name)
-    return question is not None and entry in question.fields
-
-
 # --- Writing ----------------------------------------------------------------------------------------------------------
 
 
@@ -206,8 +203,8 @@ def write_file(content: Content, saved_at: datetime | None = None) -> str:
         saved=(saved_at or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
         left_out=left_out,
         data=data,
-        epsilon=to_json_value(content.epsilon),
-        settings=_group_by_question(content.settings),
+        epsilon=saved_settings.to_json_value(content.epsilon),
+        settings=saved_settings.group_by_question(content.settings),
         accounts=_write_accounts(content.accounts),
         pins=[pins_json.to_json(pin) for pin in content.pins[-pins.MAX_PINS :]],
         own=tables,
@@ -235,17 +232,8 @@ def _write_data(
         behind, omissions, room = _write_data(loaded_data.made_of, room)
         left_out += omissions
         if behind is not None:
-            entry |= {"made_of": behind, "set_aside": _group_by_question(loaded_data.set_aside)}
+            entry |= {"made_of": behind, "set_aside": saved_settings.group_by_question(loaded_data.set_aside)}
     return entry, left_out, room
-
-
-def _group_by_question(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    by_question: dict[str, dict[str, Any]] = {}
-    for key, value in settings.items():
-        if _is_field(key):
-            name, _, entry = key.partition(".")
-            by_question.setdefault(name, {})[entry] = to_json_value(value)
-    return by_question
 
 
 def _write_accounts(accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
@@ -266,15 +254,6 @@ def _note_second_dataset(node: JsonValue, problems: Problems) -> None:
     """Add a problem if an older file holds a second data set, which no page shows any more."""
     if node.value is not None:
         problems.add("the second data set of this file is left out: pages show one data set at a time")
-
-
-def to_json_value(value: Any) -> Any:
-    """Return the value of a field as it stands in a session file."""
-    if isinstance(value, enum.Enum):
-        return value.value
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, bool | int | float | str) else None
 
 
 # --- Reading ----------------------------------------------------------------------------------------------------------
@@ -318,7 +297,7 @@ def read_file(content: bytes) -> FileContent:
             "left_out": read_texts(100, saved_dataset.SENTENCE),
             "data": read_optional(functools.partial(_read_dataset, problems)),
             "epsilon": functools.partial(_read_epsilon, problems),
-            "settings": lambda settings: _read_settings(settings, problems),
+            "settings": lambda settings: saved_settings.read_settings(settings, problems),
             "accounts": _read_accounts,
             "pins": pins_json.from_json,
         },
@@ -370,7 +349,9 @@ def _read_dataset(
         {
             "content": saved_dataset.from_json,
             "made_of": made_of,
-            "set_aside": lambda settings: _read_settings(settings, problems, fills_new_fields=False),
+            "set_aside": lambda settings: saved_settings.read_settings(
+                settings, problems, fills_new_fields=False
+            ),
         },
     )
     if members is None:
@@ -399,6 +380,7 @@ def _read_dataset(
 
 
 def _read_accounts(node: JsonValue) -> dict[str, dict[str, Ledger]]:
+    """Return the ledgers of a file, by question and by digest of the data."""
     pages = {"": None} | {q.name: q for q in catalogue.PAGES if q.own_account}
     accounts: dict[str, dict[str, Ledger]] = {}
     for name, question in (node.get_members((), tuple(pages)) or {}).items():
@@ -412,6 +394,7 @@ def _read_accounts(node: JsonValue) -> dict[str, dict[str, Ledger]]:
 
 
 def _read_ledger(node: JsonValue) -> Ledger | None:
+    """Return one ledger; None, with a problem, if a release in it is damaged or stands there twice."""
     releases, marks = [], []
     for entry in node.get_entries(MOST_RELEASES) or ():
         members = entry.read_members({**FACTS, "mark": text_of(40)})
@@ -424,116 +407,6 @@ def _read_ledger(node: JsonValue) -> Ledger | None:
         node.refuse("a mark stands at two releases")
         return None
     return Ledger(tuple(releases), tuple(marks))
-
-
-def _read_settings(node: JsonValue, problems: Problems, fills_new_fields: bool = True) -> dict[str, Any]:
-    """Return valid settings by session key; with ``fills_new_fields``, add fields that are newer than the file."""
-    settings: dict[str, Any] = {}
-    for name, page_node in (JsonValue(node.value, node.location, problems).get_named(200) or {}).items():
-        question = catalogue.named(name)
-        if question is None or question.parameters is None:
-            page_node.refuse("there is no such question here")
-            continue
-        location = page_node.location
-        by_name = question.as_now(
-            page_node.get_named(200) or {},
-            lambda value, location=location: JsonValue(to_json_value(value), location, problems),  # type: ignore[misc]
-        )
-        if fills_new_fields:
-            settings |= {question.key(n): value for n, value in question.came_later(by_name).items()}
-        settings |= _read_fields(question, by_name, problems)
-    return settings
-
-
-def _read_fields(question: Question, nodes: Mapping[str, JsonValue], problems: Problems) -> dict[str, Any]:
-    """Return the fields of a question, by session key, that its parameters object accepts."""
-    assert question.parameters is not None
-    hints, longest = list_field_types(question.parameters), list_text_limits(question.parameters)
-    values: dict[str, Any] = {}
-    for name, node in nodes.items():
-        if name not in question.fields:
-            node.refuse("there is no such field here")
-        elif node.value is None:
-            if question.fields[name].options is None and hints[name] is not bool:
-                values[name] = None
-        else:
-            try:
-                values[name] = _convert_value(hints[name], node, longest.get(name, MAX_TEXT))
-            except ValueError:
-                node.refuse(f"this is not what the field {question.fields[name].label or name} holds")
-    empty = {name for name, value in values.items() if value is None}
-    accepted = _list_accepted(
-        question, {name: value for name, value in values.items() if name not in empty}, empty
-    )
-    for name in values:
-        if name not in accepted and name not in empty:
-            nodes[name].refuse(
-                f"{question.fields[name].label or name} cannot be this: {to_text(values[name])[:40]}"
-            )
-    return {question.key(name): value for name, value in values.items() if name in accepted or name in empty}
-
-
-def _convert_value(hint: Any, node: JsonValue, longest: int) -> Any:
-    """Return the value as a widget holds it.
-
-    Raises:
-        ValueError: It is of another type.
-    """
-    types = [
-        option_type for option_type in (typing.get_args(hint) or (hint,)) if option_type is not type(None)
-    ]
-    value = node.value
-    for option_type in types:
-        if isinstance(option_type, type) and issubclass(option_type, enum.Enum):
-            return option_type(value)
-        if option_type is bool and isinstance(value, bool):
-            return value
-        if option_type is str and isinstance(value, str) and len(value) <= longest:
-            value.encode()  # A UnicodeEncodeError is a ValueError.
-            return value
-        if option_type in (int, float) and type(value) in (int, float) and abs(value) < 1e300:
-            return int(value) if option_type is int and value == int(value) else float(value)
-    raise ValueError
-
-
-def _list_accepted(question: Question, values: Mapping[str, Any], empty: Collection[str]) -> set[str]:
-    """Return the names of fields that the parameters object accepts, with the others or alone under some option.
-
-    A value that does not apply now, such as the variance beside *Worst case*, stays in its field.
-    """
-    assert question.parameters is not None
-    field_names = {f.name for f in dataclasses.fields(question.parameters) if f.init}
-    stand_ins = {name: value for name, value in links.STAND_INS.items() if name in field_names}
-    texts = {name: to_text(value) for name, value in values.items()}
-    defaults = {name: str(value) for name, value in stand_ins.items() if name not in texts}
-    _, bad, _ = read_good_fields(question.parameters, defaults | texts, stand_ins)
-    choices: list[dict[str, Any]] = [{}]
-    choices += [
-        {name: option} for name, declared in question.fields.items() for option in (declared.options or ())
-    ]
-    # Nothing is compared with what is empty, nor with an end of a range that nobody entered.
-    base = {name: value if name == "epsilon" else math.nan for name, value in stand_ins.items()}
-    base |= dict.fromkeys(empty, math.nan)
-    return {
-        name
-        for name, value in values.items()
-        if (question.fields[name].options is None or value in question.fields[name].options)  # type: ignore[operator]
-        and (
-            name not in bad
-            or any(_is_accepted(question, base | choice | {name: value}) for choice in choices)
-        )
-    }
-
-
-def _is_accepted(question: Question, values: Mapping[str, Any]) -> bool:
-    assert question.parameters is not None
-    try:
-        question.parameters(**values)
-    except InvalidInput as refused:
-        return all(problem.message.endswith("got nan") for problem in refused.problems)
-    except (TypeError, ValueError):  # A field that may not be empty is.
-        return False
-    return True
 
 
 # --- Opening ----------------------------------------------------------------------------------------------------------
