@@ -70,8 +70,8 @@ def freeze() -> None:
     gc.collect()
     with _lock:
         _frozen_names.clear()
-        known = _ended_sessions | _watched
-        _frozen_names.update(name for name, session in known.items() if session.is_alive)
+        sessions = _ended_sessions | _watched
+        _frozen_names.update(name for name, session in sessions.items() if session.is_alive)
         gc.freeze()
 
 
