@@ -26,7 +26,7 @@ def body(places: layout.Places) -> None:
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     page_run.compares(loaded)
     with places.notes:
-        data.say_labels(loaded, parameters.positive_above)
+        data.show_label_rule(loaded, parameters.positive_above)
         try:
             found = work.find(loaded, parameters)
         except InvalidInput as refused:

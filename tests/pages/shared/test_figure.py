@@ -141,7 +141,7 @@ def test_a_message_of_five_curves_is_small():
         fig.add_trace(charts.draw_curve(name, x, x, charts.CAP, "%{y}"))
     # 2 x 500 numbers of 8 bytes are 10,667 signs of base64; the rest is the layout.
     assert len(component.build_message(fig, "alt", "name")) < 5 * 10_700 + 7_000
-    assert len(component._loader()) < 640
+    assert len(component._build_loader()) < 640
 
 
 class Answer:
@@ -210,7 +210,7 @@ def test_plotlys_script_is_served_packed_plain_and_not_twice():
 
 def test_the_loader_asks_for_what_is_served_and_an_edited_script_has_another_address(tmp_path):
     served = {route.path for route in server.ROUTES if isinstance(route, Route | WebSocketRoute)}
-    asked = set(re.findall(r'"(/assets/[^"]+)"', component._loader()))
+    asked = set(re.findall(r'"(/assets/[^"]+)"', component._build_loader()))
     assert asked == {serving.PLOTLY.address, serving.FIGURE.address, figure_socket.ADDRESS}
     assert asked <= served
     text = b"\n".join(file.read_bytes() for file in serving.FIGURE.files)
