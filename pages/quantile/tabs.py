@@ -20,7 +20,6 @@ from pages.quantile import work
 from pages.quantile.question import QUESTION
 from pages.shared.card import cards
 from pages.shared.fields import fields, jobs
-from pages.shared.figures import figures
 from pages.shared.report import report_content, take_away
 from pages.shared.screen import plots
 from pages.shared.session import session
@@ -58,8 +57,8 @@ def where(shown: Shown) -> None:
     density, near = st.columns(2)
     with density:
         window, chart, below = _values_shown(shown, "where")
-        picture = plots.build_picture(core_plots.density(found, shown.data, window), shown.label)
-        figures.show_picture(picture, button_place=below, figure_place=chart)
+        density_plot = core_plots.density(found, shown.data, window)
+        plots.draw(density_plot, shown.label, button_place=below, figure_place=chart)
         outside = 1.0 - min(float(one.cdf(window[1]) - one.cdf(window[0])) for one in found.outputs)
         if outside > 1.0 - words.MOST:
             chart.caption(words.outside(outside))
@@ -194,8 +193,8 @@ def samples(shown: Shown) -> None:
     if count == 0:
         return
     window, chart, below = _values_shown(shown, "samples")
-    picture = plots.build_picture(core_plots.samples(of, sampled, window, data), shown.label)
-    figures.show_picture(picture, button_place=below, figure_place=chart)
+    samples = core_plots.samples(of, sampled, window, data)
+    plots.draw(samples, shown.label, button_place=below, figure_place=chart)
     st.markdown("\n".join(f"- {line}" for line in words.samples(of, sampled)))
     cards.label(data.provenance)
 

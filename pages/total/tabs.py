@@ -31,7 +31,7 @@ def show_measures(answer: Answer) -> None:
         st.markdown(words.bound_sentence(answer.solution))
         st.markdown(words.noises(answer.solution, entered=answer.parameters.delta is not None))
     with right:
-        figures.show_picture(plots.build_picture(answer.plots["total-measures"]()))
+        plots.draw(answer.plots["total-measures"]())
     cards.label(answer.disclosure)
 
 

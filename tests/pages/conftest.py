@@ -92,9 +92,7 @@ def taken():
     """What pages contribute, by stem: AppTest cannot see what a button downloads."""
     found = {}
     with pytest.MonkeyPatch.context() as patch:  # not the test's own, which costs it what others have cached
-        patch.setattr(
-            take_away, "_show_files", lambda stem, disclosure, content: found.update({stem: content})
-        )
+        patch.setattr(take_away, "_files", lambda stem, disclosure, content: found.update({stem: content}))
         yield found
 
 

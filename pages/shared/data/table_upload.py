@@ -21,7 +21,7 @@ from dpcore.data import design_matrix, tables
 from dpcore.data.design_matrix import Design, Feature, FeatureKind
 from dpcore.dataset import Dataset
 from pages.shared.base import demo, keys
-from pages.shared.base.question import From, Question
+from pages.shared.base.question import FieldOrigin, Question
 from pages.shared.data import uploads
 from pages.shared.fields import fields
 
@@ -36,7 +36,7 @@ MAX_LISTED_CLASSES = 200
 """Up to so many classes are offered as a list."""
 ENTRIES = dict.fromkeys(
     ("loaded", "file_", "round", "table", "problems", "role_", "reference_", "levels_", "public"),
-    From.OWN_DATA,
+    FieldOrigin.OWN_DATA,
 )
 """Names of the session entries of an upload, under its question."""
 
@@ -335,7 +335,7 @@ class TableUpload:
         awaited = state.get(keys.AWAITED, {})
         for name, field in self.question.fields.items():
             key = self.question.key(name)
-            if field.renewed and field.origin is From.OWN_DATA and awaited.get(key) != state.get(key):
+            if field.renewed and field.origin is FieldOrigin.OWN_DATA and awaited.get(key) != state.get(key):
                 state[key] = field.initial
         state[keys.AWAITED] = {}
         if "proposed" in self.question.also:

@@ -1,4 +1,4 @@
-"""The part of every Downloads tab with the whole answer: report, its JSON, and a script."""
+"""The part of every Downloads tab that takes the whole answer away: report, its JSON, and a script."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
+from dpcore.answer import Answer
 from dpcore.answer.methods import Methods
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.text_fields import from_fields
 from dpcore.data import generators, samples
 from dpcore.dataset import Dataset
 from dpcore.report import report_html
+from dpcore.report.content import Report, remove_private
 from dpcore.report.document import write_report_json
 from dpcore.report.script import Source
 from pages.shared.card import cards
 from pages.shared.fields.fields import main_button
 from pages.shared.figures import figures
-from pages.shared.report import citations, report_content
-from pages.shared.report.report_content import ReportContent
+from pages.shared.report import citations
 from pages.shared.session import session, stand_ins
 
 MEGABYTES = 1.3
@@ -30,20 +31,20 @@ KILOBYTES = 30
 
 
 def source(needs_rows: bool = False, disclosure: Provenance | None = None) -> Source:
-    """Return where a script gets the session's data from; the arguments are those of `Source`."""
-    data = session.get_loaded()
-    origin_kind, fields = data.origin.name, data.origin.fields
-    sample = origin_kind if origin_kind in samples.SAMPLES else ""
+    """Return the source of a script on the session's data; arguments as in `Source`."""
+    session_data = session.get_loaded()
+    name = session_data.origin.name
     generator = None
-    if origin_kind in generators.GENERATORS:
-        generator = from_fields(generators.GENERATORS[origin_kind], fields)
-    return Source(data.dataset, sample, generator, needs_rows=needs_rows, disclosure=disclosure)
+    if name in generators.GENERATORS:
+        generator = from_fields(generators.GENERATORS[name], session_data.origin.fields)
+    sample = name if name in samples.SAMPLES else ""
+    return Source(session_data.dataset, sample, generator, needs_rows=needs_rows, disclosure=disclosure)
 
 
 def source_of(data: Dataset) -> Source:
-    """Return where a script gets these data from: those in use, or the demonstration shown instead.
+    """Return the source of a script on the data that a page shows, with rows.
 
-    The script of a demonstration reads the demonstration, not the data in use.
+    If the data in use lack what the page needs, it shows invented data, and the script reads these.
     """
     if data.digest == session.dataset().digest:
         return source(needs_rows=True)
@@ -57,44 +58,42 @@ AnswerFile = tuple[str, str, Callable[[], str | bytes]]
 def draw(
     stem: str,
     disclosure: Provenance,
-    build_content: Callable[[], ReportContent],
+    build_content: Callable[[], Report],
     methods: Methods | None,
     files_heading: str = "",
     files: Sequence[AnswerFile] = (),
     files_disclosure: Provenance | None = None,
 ) -> None:
-    """Draw the download buttons; for private data in two groups, one for the person and one that may be published.
+    """Draw the buttons: for private data two sets, one for oneself and one that may be published.
 
     Args:
-        stem: Part of the files' names and of the widgets' keys.
-        disclosure: Label of the data behind the answer.
-        build_content: Returns the page's content; called on a click, in a thread that knows nothing of the session, so
-            it must not read the session or its caches.
-        methods: The page's sentences for a methods section, below the buttons and in the report. None if nothing was
-            chosen yet.
-        files_heading: What the page's own files hold; empty if it has none.
-        files: The page's own files; its JSON is added as the last one.
-        files_disclosure: Label of the data behind these files, if it is another one.
+        stem: Start of the files' names; also part of the widgets' keys.
+        disclosure: The disclosure of the data behind the answer.
+        content: Makes the report; called on a click, in a thread that knows nothing of the session, so that it must
+            not look at the session or at caches of it.
+        methods: Sentences for a methods section, below the buttons and in the report; None if nothing was chosen yet.
+        files_heading: What the files hold, if they are files of their own; empty for none.
+        files: The files, except the page's own JSON, which is the last.
+        files_disclosure: The disclosure of the data behind the files, if it differs.
     """
-    _show_files(stem, disclosure, lambda: replace(build_content(), methods=methods))
+
+    def with_methods() -> Report:
+        return replace(build_content(), methods=methods)
+
+    _files(stem, disclosure, with_methods)
     citations.show(methods, stem)
     if files_heading:
         st.markdown(files_heading)
-        choice: AnswerFile = (
-            "Choice (JSON)",
-            f"{stem}_write_choice.json",
-            lambda: _write_choice(build_content()),
-        )
+        choice: AnswerFile = ("Choice (JSON)", f"{stem}_choice.json", lambda: _choice(build_content().answer))
         cards.file_buttons([*files, choice], files_disclosure or disclosure)
 
 
-def _write_choice(content: ReportContent) -> str:
-    assert content.choice is not None
-    return content.choice()
+def _choice(answer: Answer) -> str:
+    assert answer.choice is not None
+    return answer.choice()
 
 
-def _show_files(stem: str, disclosure: Provenance, build_content: Callable[[], ReportContent]) -> None:
-    """Show the report, its JSON and the script; for private data once complete and once without private numbers."""
+def _files(stem: str, disclosure: Provenance, build_content: Callable[[], Report]) -> None:
     st.markdown(
         "**The whole answer.** The *report* is one file for any browser, on paper too: choice, figures that move, "
         "data, assumptions, proofs and formulae. It loads nothing from a network. The *JSON* has the same content for "
@@ -104,7 +103,7 @@ def _show_files(stem: str, disclosure: Provenance, build_content: Callable[[], R
         st.caption(
             f"About {MEGABYTES} MB with the plotting script. Label of the numbers: *{disclosure.label}*."
         )
-        _show_buttons(stem, disclosure, build_content, public_only=False)
+        _buttons(stem, disclosure, build_content, public_only=False)
         return
     private_column, public_column = st.columns(2, gap="large")
     with private_column:
@@ -112,7 +111,7 @@ def _show_files(stem: str, disclosure: Provenance, build_content: Callable[[], R
             "**Everything, for yourself.** The choice, its figures and every number computed from your private data, "
             f"each labelled so. About {MEGABYTES} MB; the files' names say *PRIVATE-do-not-publish*."
         )
-        _show_buttons(stem, disclosure, build_content, public_only=False)
+        _buttons(stem, disclosure, build_content, public_only=False)
     with public_column:
         st.markdown(
             "**Only what may be published.** Question, assumptions, formulae and DP releases, and what was left out: "
@@ -120,53 +119,53 @@ def _show_files(stem: str, disclosure: Provenance, build_content: Callable[[], R
             f"{KILOBYTES} kB. The script names no file of yours. **What you entered is in all three:** empty first "
             "what you chose by looking at these data."
         )
-        _show_buttons(stem, disclosure, build_content, public_only=True)
+        _buttons(stem, disclosure, build_content, public_only=True)
 
 
-def _show_buttons(
-    stem: str, disclosure: Provenance, build_content: Callable[[], ReportContent], public_only: bool
+def _buttons(
+    stem: str, disclosure: Provenance, build_content: Callable[[], Report], public_only: bool
 ) -> None:
-    """Draw the buttons for report, JSON and script; the report that holds the answer is the main button."""
-    shown_disclosure = Disclosure.PUBLIC if public_only else disclosure
-    suffix = "_public" if public_only else ""
-    report = figures.write_file_name(f"{stem}_report{suffix}", shown_disclosure)
-    script = figures.write_file_name(f"{stem}_script{suffix}", Disclosure.PUBLIC)
+    """Draw the buttons of report, JSON and script; the report that holds the answer is the main one."""
+    report_disclosure = Disclosure.PUBLIC if public_only else disclosure
+    public = "_public" if public_only else ""
+    report = figures.write_file_name(f"{stem}_report{public}", report_disclosure)
+    script = figures.write_file_name(f"{stem}_script{public}", Disclosure.PUBLIC)
     with st.container(horizontal=True):
-        for label, ending, mime, name, write in (
-            ("Report (HTML)", "html", "text/html", report, html),
-            ("Report (JSON)", "json", "application/json", report, _write_json),
-            ("Script (Python)", "py", "text/x-python", script, report_content.write_script),
+        for label, ending, mime, name, make in (
+            ("Report (HTML)", "html", "text/html", report, write_html),
+            ("Report (JSON)", "json", "application/json", report, write_json),
+            ("Script (Python)", "py", "text/x-python", script, write_script),
         ):
             is_main = ending == "html" and not public_only
             st.download_button(
                 label,
-                _build_writer(write, build_content, public_only),
+                _maker(make, build_content, public_only),
                 file_name=f"{name}.{ending}",
                 mime=mime,
-                key=f"{stem}_report{suffix}_{ending}",
+                key=f"{stem}_report{public}_{ending}",
                 on_click="ignore",
                 type=main_button() if is_main else "secondary",
                 icon=":material/download:",
             )
 
 
-def html(page_content: ReportContent, created: datetime, public_only: bool) -> str:
-    """Return the report as HTML."""
-    report = report_content.build_report(page_content, created, public_only)
-    figure_keys = {figure.key for figure in report.figures}
-    return report_html.write_report_html(
-        report, {p.key: p.draw() for p in page_content.pictures if p.key in figure_keys}
-    )
+def write_html(report: Report, created: datetime, public_only: bool) -> str:
+    """Write the report as HTML, without what was computed from private data if ``public_only``."""
+    return report_html.write_report_html(remove_private(report) if public_only else report, created)
 
 
-def _write_json(page_content: ReportContent, created: datetime, public_only: bool) -> str:
-    return write_report_json(report_content.build_report(page_content, created, public_only))
+def write_json(report: Report, created: datetime, public_only: bool) -> str:
+    """Write the report as JSON, likewise."""
+    return write_report_json(remove_private(report) if public_only else report, created)
 
 
-def _build_writer(
-    write: Callable[[ReportContent, datetime, bool], str],
-    build_content: Callable[[], ReportContent],
-    public_only: bool,
-) -> Callable[[], str]:
-    """Return a function that builds the content and writes the file when its button is pressed."""
-    return lambda: write(build_content(), datetime.now(UTC), public_only)
+def write_script(report: Report, created: datetime, public_only: bool) -> str:
+    """Write the script; it names no file of private data if ``public_only``."""
+    assert report.write_script is not None
+    return report.write_script(created, public_only)
+
+
+def _maker(
+    make: Callable[[Report, datetime, bool], str], build_content: Callable[[], Report], public_only: bool
+) -> Callable[[], str]:  # fmt: skip
+    return lambda: make(build_content(), datetime.now(UTC), public_only)

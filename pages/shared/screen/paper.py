@@ -25,8 +25,6 @@ def show(figures: Sequence[PaperFigure], state_key: str = "") -> None:
     """Show a figure in a tab: heading, plot, differences, and the button that computes it now.
 
     The person's settings do not change it. ``state_key`` holds which of several figures is shown.
-
-    No setting of the person's moves. ``state_key`` holds which of several figures is shown.
     """
     figure = figures[0]
     if len(figures) > 1:

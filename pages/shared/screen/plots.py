@@ -1,4 +1,4 @@
-"""Shows plots: the picture, its data as a file, and controls for the limits of its axes."""
+"""Shows a plot: the picture of it, its data as a file, and controls for the ends of its axes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.answer import Answer, Axis, Plot, Scale
@@ -24,36 +23,36 @@ Keys = Callable[[str], str]
 """From a field of the parameters object to the session's key of it: `Question.key`."""
 
 
-def build_picture(plot: Plot, label: str = "", key_of: Keys | None = None) -> figures.Picture:
-    """Return a plot as a picture for a page and its report; a ``label`` stands above it and begins its text.
-
-    ``key_of`` gives the session key of each field that the plot's handle moves; without it there is no handle.
-    """
-
-    def draw() -> go.Figure:
-        fig = plotly_figures.draw(plot)
-        return charts.add_label(fig, label) if label else fig
-
-    alt = f"{label}. {plot.alt}" if label else plot.alt
-    arguments = plot.key, plot.title, draw, alt, plot.columns, plot.disclosure
-    if key_of is None or plot.handle is None:
-        return figures.Picture(*arguments)
-    return figures.Picture(
-        *arguments, figures.describe_handle(plot, plot.handle), figures.list_handle_keys(plot.handle, key_of)
-    )
-
-
 def main_plot(answer: Answer, key: str) -> Plot:
-    """Return the main figure of an answer; a privately drawn bound is marked in it."""
-    plot, private_draw = answer.plots[key](), cards.private_way(answer)
-    if private_draw is None or private_draw.drawn is None:
-        return plot
-    return plot.with_selection(*private_draw.selection)
+    """Return the main figure of an answer; a bound that was drawn privately is marked in it."""
+    plot, way = answer.plots[key](), cards.private_way(answer)
+    return plot if way is None or way.drawn is None else plot.with_selection(*way.selection)
 
 
-def draw(plot: Plot, label: str = "", key_of: Keys | None = None) -> None:
-    """Draw a plot with a button for its data; the other arguments are those of `build_picture`."""
-    figures.show_picture(build_picture(plot, label, key_of))
+def draw(
+    plot: Plot,
+    label: str = "",
+    key_of: Keys | None = None,
+    button_place: DeltaGenerator | None = None,
+    figure_place: DeltaGenerator | None = None,
+) -> None:
+    """Draw a plot with a button for its data.
+
+    Args:
+        plot: The plot.
+        label: What stands above it and begins its description; empty for nothing.
+        key_of: The session's keys of the fields that the plot's handle moves; None for no handle.
+        button_place: The place of the button, as in `figures.show`.
+        figure_place: The place of the figure, likewise.
+    """
+    fig, alt = plotly_figures.draw(plot), plot.alt
+    if label:
+        fig, alt = charts.add_label(fig, label), f"{label}. {alt}"
+    handle = None
+    if key_of is not None and plot.handle is not None:
+        handle = (figures.describe_handle(plot, plot.handle), figures.list_handle_keys(plot.handle, key_of))
+    key = plot.key.replace("-", "_")
+    figures.show(fig, key, alt, plot.columns, plot.disclosure, button_place, figure_place, handle)
 
 
 def draw_titled(plot: Plot) -> None:
@@ -72,53 +71,78 @@ def draw_beside(*plots: Plot) -> None:
 def show(
     plot: Plot, keeps_x: bool = False, label: str = "", key_of: Keys | None = None, keeps_y: bool = False
 ) -> Plot:
-    """Draw a plot with a button for its data and controls for its axes' limits; return it with these limits.
+    """Draw a plot with a button for its data and controls for the ends of its axes, and return it as it is drawn.
 
     Args:
-        plot: The plot. Only logarithmic axes have controls.
-        keeps_x: True if the horizontal axis has no control, as it follows that of another figure.
-        label: As in `build_picture`.
-        key_of: As in `build_picture`.
-        keeps_y: True if the vertical axis has no control.
+        plot: The plot; its logarithmic axes have controls.
+        keeps_x: True if the horizontal axis follows that of another figure.
+        label: As in `draw`.
+        key_of: As in `draw`.
+        keeps_y: True if the vertical axis stays as it is.
     """
     key = plot.key.replace("-", "_")
-    movable = ({} if keeps_x else {"x": plot.x}) | ({} if keeps_y else {"y": plot.y})
-    movable = {name: axis for name, axis in movable.items() if axis.scale is Scale.LOG}
-    if not movable:
-        figures.show_picture(build_picture(plot, label, key_of))
+    movable_axes = ({} if keeps_x else {"x": plot.x}) | ({} if keeps_y else {"y": plot.y})
+    movable_axes = {name: axis for name, axis in movable_axes.items() if axis.scale is Scale.LOG}
+    if not movable_axes:
+        draw(plot, label, key_of)
         return plot
-    name, note = ("Axis ranges", FIXED_AXES_NOTE) if len(movable) > 1 else ("Axis range", "")
-    with place_controls(f"{key}_ranges", name, note) as (chart, controls):
-        limits = {name: choose_limits(axis, f"{key}_{name}") for name, axis in movable.items()}
-    drawn_as = plot.with_limits(**limits)
-    figures.show_picture(build_picture(drawn_as, label, key_of), controls, chart)
-    if hidden_marks := drawn_as.hidden_marks:
+    button, note = ("Axis ranges", FIXED_AXES_NOTE) if len(movable_axes) > 1 else ("Axis range", "")
+    with place_controls(f"{key}_ranges", button, note) as (chart, controls):
+        limits = {name: choose_limits(axis, f"{key}_{name}") for name, axis in movable_axes.items()}
+    plot = plot.with_limits(**limits)
+    draw(plot, label, key_of, controls, chart)
+    if hidden_marks := plot.hidden_marks:
         names = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in hidden_marks)
         # An axis without a control of its own stays as it is.
-        axes = [(axis, getattr(drawn_as, axis)) for axis in movable]
-        is_hidden = any(not axis.contains(getattr(mark, x)) for mark in hidden_marks for x, axis in axes)
-        widens = f" *{name}* widens them." if is_hidden else ""
-        chart.caption(f"Outside the axes: {names}.{widens}")
-    return drawn_as
+        can_widen = any(
+            not getattr(plot, axis).contains(getattr(mark, axis))
+            for mark in hidden_marks
+            for axis in movable_axes
+        )
+        chart.caption(f"Outside the axes: {names}.{f' *{button}* widens them.' if can_widen else ''}")
+    return plot
 
 
 def choose_limits(axis: Axis, key: str) -> tuple[float, float]:
-    """Draw the control of an axis and return the chosen limits; new data reset them."""
-    unit = f", {axis.unit}" if axis.unit else ""
-    label = f"{wording.capital(axis.name)}{unit}"
+    """Draw a control for the ends of a logarithmic axis, and return (from, to), from < to, as they are chosen.
+
+    With other data an axis begins anew. If it follows curves that move, the choice stays.
+    """
+    label = wording.capital(axis.name) + (f", {axis.unit}" if axis.unit else "")
     version = session.data_version()
-    key, memory_key = f"{key}_{axis.limits}_{version}", f"{key}_kept_{version}"
-    form = wording.percent if axis.number_format.endswith("%") else "{:,g}".format
-    return draw_range_slider(label, key, *axis.limits, 100.0, form, axis.limits_range, memory_key)
+    key, saved_key = f"{key}_{axis.limits}_{version}", f"{key}_kept_{version}"
+    low, high = axis.limits
+    lowest, highest = axis.limits_range or (low / ROOM, high * ROOM)
+    rungs = list_rungs(min(lowest, low), max(highest, high))
+    start = max(rung for rung in rungs if rung <= low * (1 + 1e-9))
+    end = min(rung for rung in rungs if rung >= high * (1 - 1e-9))
+    # The default goes in by value: only from its being a pair does the slider know that it has two handles.
+    default = (start, end if end > start else rungs[rungs.index(start) + 1])
+    state = st.session_state
+    saved_ends = state.get(saved_key)
+    if saved_ends is not None and key not in state and set(saved_ends) <= set(rungs):
+        # Before the widget is drawn: afterwards Streamlit lets nobody set what it holds.
+        state[key] = saved_ends
+    number_format = wording.percent if axis.number_format.endswith("%") else "{:,g}".format
+    low, high = st.select_slider(
+        label, rungs, default, key=key, format_func=number_format, persist_state="session"
+    )
+    state[saved_key] = (low, high) if (low, high) != default else None
+    if low < high:
+        return low, high
+    index = rungs.index(low)
+    return (low, rungs[index + 1]) if index + 1 < len(rungs) else (rungs[index - 1], low)
 
 
+ROOM = 100.0
+"""Factor by which the ends of an axis may go beyond its limits, if the axis itself does not say how far."""
 STEPS = (1.0, 2.0, 5.0)
 
 
 def list_rungs(low: float, high: float) -> tuple[float, ...]:
     """Return 1, 2 and 5 times powers of ten from at most ``low`` to at least ``high``, both above 0."""
-    low_power, high_power = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    rungs = [step * 10.0**power for power in range(low_power, high_power + 1) for step in STEPS]
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    rungs = [step * 10.0**power for power in powers for step in STEPS]
     start = max((i for i, rung in enumerate(rungs) if rung <= low * (1 + 1e-9)), default=0)
     end = min((i for i, rung in enumerate(rungs) if rung >= high * (1 - 1e-9)), default=len(rungs) - 1)
     return tuple(float(f"{rung:.0e}") for rung in rungs[start : end + 1])
@@ -131,12 +155,12 @@ FIXED_AXES_NOTE = "The axes stay put while you move ε, so that curves can be co
 def place_controls(
     key: str, name: str = "Axis ranges", note: str = FIXED_AXES_NOTE
 ) -> Iterator[tuple[DeltaGenerator, DeltaGenerator]]:
-    """Make a place for a figure and one below it, with a popover for the controls that are drawn in the block.
+    """Make a place for a figure and one for what stands below it; a popover there holds what is drawn within.
 
     Args:
-        key: Of the popover, unique on the page.
-        name: On its button.
-        note: Below the controls.
+        key: The key of the popover, unique on the page.
+        name: The text on its button.
+        note: The text below what it holds.
 
     Yields:
         The place of the figure, and the place below it.
@@ -147,47 +171,3 @@ def place_controls(
         yield chart, controls
         if note:
             st.caption(note)
-
-
-def draw_range_slider(
-    label: str,
-    key: str,
-    low: float,
-    high: float,
-    margin_factor: float = 100.0,
-    number_format: Callable[[float], str] = "{:,g}".format,
-    full_range: tuple[float, float] | None = None,
-    memory_key: str = "",
-) -> tuple[float, float]:
-    """Draw a slider with two handles for a log axis and return its lower and upper value, in ascending order.
-
-    Args:
-        label: What the axis shows, with unit.
-        key: Session key; it must change when the data do, since the offered range comes from them.
-        low: Where the axis starts before anything is chosen, above 0.
-        high: Where it ends.
-        margin_factor: By what factor the slider reaches beyond either end, if no ``full_range`` is given.
-        number_format: Writes a number of the axis.
-        full_range: Lowest and highest value of the slider.
-        memory_key: Session key under which a choice outlives a change of ``key``, for an axis that follows its curves.
-    """
-    lowest, highest = full_range or (low / margin_factor, high * margin_factor)
-    rungs = list_rungs(min(lowest, low), max(highest, high))
-    start = max(rung for rung in rungs if rung <= low * (1 + 1e-9))
-    end = min(rung for rung in rungs if rung >= high * (1 - 1e-9))
-    # The default goes in by value: only from its being a pair does the slider know that it has two handles.
-    initial = (start, end if end > start else rungs[rungs.index(start) + 1])
-    state, remembered = st.session_state, st.session_state.get(memory_key) if memory_key else None
-    if remembered is not None and key not in state and set(remembered) <= set(rungs):
-        # Before the widget is drawn: afterwards Streamlit lets nobody set what it holds.
-        state[key] = remembered
-    limits = st.select_slider(
-        label, rungs, initial, key=key, format_func=number_format, persist_state="session"
-    )
-    if memory_key:
-        state[memory_key] = limits if limits != initial else None
-    lower, upper = limits
-    if lower < upper:
-        return lower, upper
-    index = rungs.index(lower)
-    return (lower, rungs[index + 1]) if index + 1 < len(rungs) else (rungs[index - 1], lower)

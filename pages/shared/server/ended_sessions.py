@@ -1,7 +1,7 @@
 """Free the memory of ended sessions in time.
 
-Streamlit 1.67 removes an expired session from its store only when it stores the next one. What it then lets go of
-stands in reference cycles, of its own and of Plotly, until Python collects garbage. That can take hours: so much is
+Streamlit 1.67 removes an expired session from its store only when it stores the next one. The removed session still
+stands in reference cycles, its own and Plotly's, until Python collects garbage. This can take hours: so much is
 imported that full collections are rare, and `freeze` hides all objects that exist when it is called.
 """
 

@@ -2,9 +2,6 @@
 
 The checks of `guard` stop web pages. They do not stop other accounts of this computer, which choose their headers
 freely and would read files with the rights of the account that runs the server.
-
-The checks of `guard` stop web pages. They do not stop other accounts of this computer, which choose their headers
-freely and would read files with the rights of the account that runs the server.
 """
 
 from __future__ import annotations

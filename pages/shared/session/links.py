@@ -1,7 +1,7 @@
-"""Permanent links: a version, where the data come from, and every field of the page's parameters object.
+"""Permanent links: a version, where the data come from, and the settings of the page that go with its choices.
 
 A link never contains a number computed from private data: uploads and DP releases are named only as such, and
-sigma^2 taken from values is carried as the word "values", not as a number. A link is read once, before any widget
+sigma^2 taken from values is carried as the word "values". A link is read once, before any widget
 exists. Its problems are listed field by field, and its valid fields are followed.
 """
 
@@ -14,11 +14,12 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
-from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.checks import Problems
 from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.parameters import Parameters
 from dpcore.common.text_fields import read_good_fields, to_fields, to_text
 from pages.shared.base import catalogue, keys, page_run
-from pages.shared.base.question import From, Question
+from pages.shared.base.question import FieldOrigin, Question
 from pages.shared.fields import setting
 from pages.shared.fields.fields import check_epsilon
 from pages.shared.session import session, shelf, tour
@@ -71,22 +72,11 @@ def _list_origin_fields(origin: session.Origin) -> dict[str, str]:
 
 
 def _list_parameter_fields(parameters: Any | None, epsilon: float | None) -> dict[str, str]:
-    """Return the fields of a link that hold the parameters."""
+    """Return the fields of a link that hold the settings, without those that do not apply to the choices."""
     if parameters is not None:
-        return to_fields(parameters)
+        unused = parameters.unused if isinstance(parameters, Parameters) else ()
+        return {name: text for name, text in to_fields(parameters).items() if name not in unused}
     return {} if epsilon is None else {"epsilon": str(epsilon).removesuffix(".0")}
-
-
-@dataclasses.dataclass(frozen=True)
-class _OnlyEpsilon:
-    """The parameters that a page without parameters of its own takes from a link."""
-
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-        problems.raise_if_any()
 
 
 def read_link(
@@ -138,9 +128,9 @@ def read_link(
             stand_in_texts = {
                 n: str(v) for n, v in STAND_INS.items() if n in field_names and n not in page_fields
             }
-    parameters_type, widgets = spec.parameters, spec.widgets
-    if parameters_type is None:
-        parameters_type, widgets = _OnlyEpsilon, {"epsilon": keys.EPSILON}
+    parameters_type, widgets = spec.parameters or Parameters, spec.widgets
+    if spec.parameters is None:
+        widgets = {"epsilon": keys.EPSILON}
         stand_in_texts = {} if "epsilon" in page_fields else {"epsilon": str(setting.DEFAULT_EPSILON)}
     values, problems_of_fields = _read_widgets(parameters_type, widgets, stand_in_texts | page_fields)
     stand_in_keys = {widgets[name] for name in stand_in_texts}
@@ -218,11 +208,11 @@ def _apply_link(fields: Mapping[str, str], spec: Question, problems: Problems) -
 def write_current_link(spec: Question) -> tuple[str, str]:
     """Return the permanent link of the page as it stands, and the query of the browser's address.
 
-    A reload of the page comes back to that query. Nobody chooses to share an address, but browsers show and keep it. So
+    A reload of the page comes back to that query. An address is not shared by choice, but browsers show and keep it. So
     for private data, and for releases, it holds only fields that are declared public, and the ends of a range, which
     are public by their nature. For uploads, pins and spending it says only that there are some. While a file of the
-    page's own is in use, anything that was entered may have been read off it; a page with data of its own depends on
-    those alone.
+    page's own is in use, everything entered may have been read off it. A page with data of its own depends on those
+    alone.
     """
     data, state, stated = session.get_loaded(), st.session_state, _read_parameters(spec)
     is_guarded = bool(spec.file_key) and spec.file_key in state
@@ -244,7 +234,7 @@ def write_current_link(spec: Question) -> tuple[str, str]:
     shown_fields = _list_parameter_fields(*stated)
     if is_guarded:
         for name, field in spec.fields.items():
-            if field.origin is not From.PUBLIC and not field.published:
+            if field.origin is not FieldOrigin.PUBLIC and not field.published:
                 shown_fields.pop(name, None)
     link = write_link(st.context.url or "http://127.0.0.1:8501", spec.url_path, data.origin, *stated)
     return link, urlencode(_list_origin_fields(data.origin) | shown_fields | marks)

@@ -1,8 +1,6 @@
 """Puts aside what a person entered and pinned while the tour shows data of its own, and restores it after the tour.
 
 Ledgers of releases stay where they are: they only grow, before, during and after a tour.
-
-What was released of any data stays where it is: accounts only grow, before, during and after a tour.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 from pages.shared.base import catalogue, keys
-from pages.shared.base.question import From, Question
+from pages.shared.base.question import FieldOrigin, Question
 from pages.shared.fields import setting
 from pages.shared.figures import pins
 
@@ -122,7 +120,7 @@ def list_entered_keys(question: Question, state: Mapping[Any, Any]) -> Iterator[
         return
     for name in (*question.fields, *question.also):
         key = question.key(name)
-        if key not in state or question.comes_from(name) is From.OWN_DATA:
+        if key not in state or question.comes_from(name) is FieldOrigin.OWN_DATA:
             continue
         if name in question.fields or isinstance(state[key], str | float | tuple | enum.Enum):
             yield key

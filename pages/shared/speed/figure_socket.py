@@ -1,12 +1,14 @@
 """Curves that do not wait for the rest of the page.
 
-Streamlit's page goes through all of its elements when a run begins and when what it sent has come, and only then hands
-a figure its data: half of the time from a key press to new curves. So a figure's message also goes to the browser by a
-web socket of our own, as soon as it is made, and the figure draws what comes first. Streamlit brings the same message
-in the end: without the socket, as behind a proxy that lets none through, figures are slower and nothing else.
+Streamlit's page goes through all of its elements when a run begins, and again when its messages have come. Only then
+does it hand a figure its data, which is half of the time from a key press to new curves. So a figure's message also
+goes to the browser by a web socket of our own, as soon as it is made, and the figure draws what comes first. Streamlit
+brings the same message in the end. Without the socket, as behind a proxy that blocks it, figures are slower and nothing
+else.
 
-Messages may hold numbers computed from private data. So they go to nobody but who names the session's token, a random
-one that only the session's own browser is told; the socket passes the same checks of host and origin as every request.
+Messages may hold numbers computed from private data. So they go only to a browser that names the session's token, a
+random text that only the session's own browser gets. The socket passes the same checks of host and origin as every
+request.
 """
 
 from __future__ import annotations
