@@ -97,7 +97,7 @@ def _show_uploader() -> None:
         "reduced to counts, and dropped. Nothing is sent anywhere. A distribution of pairs is the JSON file that "
         "`python -m dpcore.counting --distribution-to` writes, for *Per group*.",
         _read_uploads,
-        accepts_many=True,
+        multiple=True,
     )
     if is_local():
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -203,9 +203,8 @@ def _use_opened_files() -> None:
     known_file = known_files.find_file(source.columns)
     upload_roles.propose(roles if known_file is None else known_file.roles)
     stated_release = upload_roles.find_stated_release(source, roles)
-    state[QUESTION.key("upload_public")] = (
-        Disclosure.PRIVATE if stated_release is None else Disclosure.DP_RELEASE
-    )
+    label = Disclosure.PRIVATE if stated_release is None else Disclosure.DP_RELEASE
+    state[QUESTION.key("upload_public")] = label
     state[QUESTION.key("upload_copies")] = False
     state[QUESTION.key("upload_names")] = ", ".join(source.columns)
 

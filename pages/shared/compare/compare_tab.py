@@ -23,6 +23,8 @@ from pages.shared.figures import figures, pins
 from pages.shared.session import session, stand_ins
 
 TITLE = "Compare"
+Key = tuple[str, Any]
+"""Key of cached curves: digest of the data, and parameters."""
 
 
 def show_below(run: page_run.Drawn) -> None:
@@ -80,18 +82,12 @@ def _draw(plot: Plot) -> None:
 
 
 @cached(max_entries=8)
-def _compute_method_curves(
-    name: str, cache_key: tuple[str, Any], _comparison: MethodComparison
-) -> MethodCurves:
+def _compute_method_curves(name: str, cache_key: Key, _comparison: MethodComparison) -> MethodCurves:
     return against.compute_method_curves(_comparison)
 
 
 def show_methods(
-    question: Question,
-    cache_key: tuple[str, Any],
-    comparison: MethodComparison,
-    epsilon: float,
-    provenance: Provenance,
+    question: Question, cache_key: Key, comparison: MethodComparison, epsilon: float, provenance: Provenance
 ) -> None:
     """Show the error of each method over ε, and at the ε in use."""
     st.markdown(f"**Against ε:** {comparison.sentence}")
@@ -110,16 +106,12 @@ def show_methods(
 
 
 @cached(max_entries=8)
-def _compute_bound_curves(name: str, cache_key: tuple[str, Any], _comparison: BoundComparison) -> BoundCurves:
+def _compute_bound_curves(name: str, cache_key: Key, _comparison: BoundComparison) -> BoundCurves:
     return against.compute_bound_curves(_comparison)
 
 
 def show_curves(
-    question: Question,
-    cache_key: tuple[str, Any],
-    comparison: BoundComparison,
-    epsilon: float,
-    provenance: Provenance,
+    question: Question, cache_key: Key, comparison: BoundComparison, epsilon: float, provenance: Provenance
 ) -> None:
     """Show the best bound and its error over ε, with the ε in use marked."""
     st.markdown("**Against ε:** the best bound, and the error that it reaches")
@@ -137,9 +129,7 @@ def show_curves(
             _draw(plot)
 
 
-def _find_job_curves(
-    question: Question, cache_key: tuple[str, Any], comparison: BoundComparison
-) -> BoundCurves | None:
+def _find_job_curves(question: Question, cache_key: Key, comparison: BoundComparison) -> BoundCurves | None:
     """Return the curves of finished work; before that, show its progress or a button that starts it."""
     key = f"{question.name}_against_job"
     if jobs.watch(key, "Looking for the best bound at each ε"):
@@ -157,13 +147,8 @@ def _find_job_curves(
     return None
 
 
-def _start(key: str, cache_key: tuple[str, Any], comparison: BoundComparison) -> None:
-    jobs.start(
-        key,
-        cache_key,
-        functools.partial(against.compute_bound_curves, comparison),
-        heavy=True,
-    )
+def _start(key: str, cache_key: Key, comparison: BoundComparison) -> None:
+    jobs.start(key, cache_key, functools.partial(against.compute_bound_curves, comparison), heavy=True)
 
 
 def show_candidates(comparison: BoundComparison, epsilon: float, provenance: Provenance) -> None:

@@ -109,20 +109,20 @@ def _list_settings(question: Question, parameters: Any) -> list[tuple[str, str]]
 
 def show(question: Question) -> None:
     """Show the pins of a question as a table, with buttons to rename, remove, copy and download them."""
-    shown_pins = pins.list_pins(question.name)
-    if not shown_pins:
+    listed_pins = pins.list_pins(question.name)
+    if not listed_pins:
         st.markdown(NONE_YET)
         return
     import pandas as pd
 
-    frame = pd.DataFrame([pins.tabulate_pin(pin) for pin in shown_pins]).map(harmless)
+    frame = pd.DataFrame([pins.tabulate_pin(pin) for pin in listed_pins]).map(harmless)
     frame = frame.loc[:, (frame != "").any()]
     tables.show(frame, "The pinned answers, a line each", height="content")
-    disclosure = find_strictest(pin.disclosure for pin in shown_pins)
+    disclosure = find_strictest(pin.disclosure for pin in listed_pins)
     if len(pins.all_pins()) >= pins.MAX_PINS:
         st.caption(f"All {pins.MAX_PINS} places are taken: one more, and the oldest goes.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        _edit_pins(question, shown_pins)
+        _edit_pins(question, listed_pins)
         with st.popover("Copy", icon=":material/content_copy:", key=f"{question.name}_pins_copy"):
             st.markdown("The table for a spreadsheet. Use the copy button in the corner of the box.")
             st.code(frame.to_csv(index=False, sep="\t"), language=None)
@@ -130,24 +130,24 @@ def show(question: Question) -> None:
             "Pins (CSV)",
             f"{question.name}_pins.csv",
             disclosure,
-            lambda: as_csv(shown_pins),
+            lambda: as_csv(listed_pins),
             key=f"{question.name}_pins_file",
         )
     cards.label(disclosure)
 
 
-def as_csv(shown_pins: tuple[Pin, ...]) -> str:
+def as_csv(listed_pins: tuple[Pin, ...]) -> str:
     """Return the pins as a CSV file; the last column is the label of the whole file."""
-    rows = [pins.tabulate_pin(pin) for pin in shown_pins]
+    rows = [pins.tabulate_pin(pin) for pin in listed_pins]
     columns: Mapping[str, npt.ArrayLike] = {
         name: np.array([row[name] for row in rows], dtype=object) for name in rows[0]
     }
-    return csv_files.write_columns(columns, find_strictest(pin.disclosure for pin in shown_pins))
+    return csv_files.write_columns(columns, find_strictest(pin.disclosure for pin in listed_pins))
 
 
-def _edit_pins(question: Question, shown_pins: tuple[Pin, ...]) -> None:
+def _edit_pins(question: Question, listed_pins: tuple[Pin, ...]) -> None:
     """Draw the fields that rename a pin, and the buttons that remove pins."""
-    names = [pin.name for pin in shown_pins]
+    names = [pin.name for pin in listed_pins]
     selected_key = f"{question.name}_pin_chosen"
     if st.session_state.get(selected_key) not in names:
         st.session_state[selected_key] = names[-1]

@@ -59,18 +59,14 @@ class Entry:
         return self.question.key(self.prefix + name)
 
     def show(
-        self,
-        label: str,
-        help: str,
-        callback: Callable[[list[UploadedFile]], None],
-        accepts_many: bool = False,
+        self, label: str, help: str, callback: Callable[[list[UploadedFile]], None], multiple: bool = False
     ) -> None:
         """Show the uploader; ``callback`` gets the files, and calls `drop` once it has read them."""
         key = f"{self._key('file_')}{st.session_state.setdefault(self._key('round'), 0)}"
         st.file_uploader(
             label,
             key=key,
-            accept_multiple_files=accepts_many,
+            accept_multiple_files=multiple,
             on_change=self._call_back,
             args=(key, callback),
             help=help,

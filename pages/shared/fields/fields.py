@@ -202,13 +202,7 @@ def choice(label: str, texts: Mapping[Any, str], key: str, help: str = "") -> An
     )
 
 
-def pick(
-    label: str,
-    texts: Mapping[Any, str],
-    key: str,
-    help: str = "",
-    width: Width = "stretch",
-) -> Any:
+def pick(label: str, texts: Mapping[Any, str], key: str, help: str = "", width: Width = "stretch") -> Any:
     """Draw a select box and return the selected option; ``texts`` are the labels. See `choice` for the index."""
     current, options = st.session_state.get(key), list(texts)
     return st.selectbox(

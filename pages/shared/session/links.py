@@ -118,22 +118,20 @@ def read_link(
     }
     page_fields = spec.as_now(page_fields, to_text)
     origin = session.Origin(fields.get(DATA_FIELD, session.DEFAULT_SAMPLE), generator)
-    stand_in_texts: dict[str, str] = {}
+    stand_ins: dict[str, str] = {}
     if UPLOAD_MARK in fields:
         # An address that was loaded anew. The data are gone, and it never held what may have been read off them.
         if origin.name in (session.UPLOADED, session.DP_RELEASE):
             origin = session.Origin(session.DEFAULT_SAMPLE)
         if spec.parameters is not None:
             field_names = {f.name for f in dataclasses.fields(spec.parameters)}
-            stand_in_texts = {
-                n: str(v) for n, v in STAND_INS.items() if n in field_names and n not in page_fields
-            }
+            stand_ins = {n: str(v) for n, v in STAND_INS.items() if n in field_names and n not in page_fields}
     parameters_type, widgets = spec.parameters or Parameters, spec.widgets
     if spec.parameters is None:
         widgets = {"epsilon": keys.EPSILON}
-        stand_in_texts = {} if "epsilon" in page_fields else {"epsilon": str(setting.DEFAULT_EPSILON)}
-    values, problems_of_fields = _read_widgets(parameters_type, widgets, stand_in_texts | page_fields)
-    stand_in_keys = {widgets[name] for name in stand_in_texts}
+        stand_ins = {} if "epsilon" in page_fields else {"epsilon": str(setting.DEFAULT_EPSILON)}
+    values, problems_of_fields = _read_widgets(parameters_type, widgets, stand_ins | page_fields)
+    stand_in_keys = {widgets[name] for name in stand_ins}
     values = {key: value for key, value in values.items() if key not in stand_in_keys}
     return origin, values, problems_of_fields
 

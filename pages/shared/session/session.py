@@ -250,10 +250,8 @@ def get_ledger() -> Ledger:
 def record(facts: ReleaseFacts) -> None:
     """Add a release of the original data to their ledger; whatever draws from them passes this as ``charge``."""
     digest = get_original().dataset.histogram.digest
-    st.session_state[keys.LEDGERS] = {
-        **st.session_state.get(keys.LEDGERS, {}),
-        digest: get_ledger().add(facts),
-    }
+    ledgers: dict[str, Ledger] = st.session_state.get(keys.LEDGERS, {})
+    st.session_state[keys.LEDGERS] = ledgers | {digest: get_ledger().add(facts)}
 
 
 def use_release(data: Dataset) -> None:
