@@ -6,7 +6,8 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
-from dpcore.gap_examples.answer import check_plots, examples
+from dpcore.gap_examples.answer import examples
+from dpcore.gap_examples.answer import plots as core_plots
 from dpcore.gap_examples.parameters import GapParameters
 from pages.gap_examples import cached
 from pages.gap_examples.question import QUESTION
@@ -28,9 +29,9 @@ def show_regression(parameters: GapParameters) -> None:
     step, growth = cached.gap_regression(number, g), cached.gap_growth(number)
     left, right = st.columns(2)
     with left:
-        plots.draw(check_plots.plot_growth(growth, step))
+        plots.draw(core_plots.plot_growth(growth, step))
     with right:
-        plots.draw(check_plots.plot_thresholds(step))
+        plots.draw(core_plots.plot_thresholds(step))
     st.markdown(_regression_sentences(step))
     st.page_link(
         session.page_file("Regression"),

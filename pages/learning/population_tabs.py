@@ -10,7 +10,8 @@ from dpcore.common.parameters import Place
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.learning import LearningParameters
-from dpcore.learning.answer import population, population_plots
+from dpcore.learning.answer import plots as answer_plots
+from dpcore.learning.answer import population
 from dpcore.learning.paper import FIGURES
 from dpcore.learning.participation import PowerLaw
 from dpcore.learning.participation_sample import simulate
@@ -32,7 +33,7 @@ def show_mass(parameters: LearningParameters) -> None:
     )
     with st.columns(3)[0]:
         fields.draw(QUESTION, "alpha")
-    plots.show(population_plots.mass(parameters.alpha))
+    plots.show(answer_plots.plot_mass(parameters.alpha))
     cards.label(Disclosure.PUBLIC)
 
 
@@ -101,7 +102,7 @@ def _drawn(asked: tuple[float, int, int]) -> population.Simulated | None:
 
 def _show_figure_3(found: population.PopulationFound, simulated: population.Simulated | None) -> None:
     left, right = st.columns(2)
-    cost, capped = population_plots.cost(found, simulated), population_plots.capped(found, simulated)
+    cost, capped = answer_plots.plot_cost(found, simulated), answer_plots.plot_capped(found, simulated)
     with st.popover("Axis ranges", icon=":material/straighten:", key="learning_figure_3_ranges"):
         # Both figures have one horizontal axis.
         across = plots.choose_limits(cost.x, "learning_figure_3_x")
@@ -146,5 +147,5 @@ def show_cost_over_rows(parameters: LearningParameters) -> None:
     st.markdown(population.cost_over_rows_sentence(cost, parameters))
     if not cost.best:
         return
-    plots.show(population_plots.cost_over_rows(cost, parameters), keeps_x=True)
+    plots.show(answer_plots.plot_cost_over_rows(cost, parameters), keeps_x=True)
     cards.label(Disclosure.PUBLIC)

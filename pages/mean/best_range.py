@@ -32,7 +32,7 @@ def _ranges(
     digest: str, parameters: MeanParameters, _data: Dataset, _found: MeanFound
 ) -> tuple[ranges.Ranges, Plot, Plot]:
     found = ranges.ranges(_data, _found, parameters)
-    return found, ranges.over_upper(found, _data), ranges.over_lower(found, _data)
+    return found, ranges.plot_upper(found, _data), ranges.plot_lower(found, _data)
 
 
 def show(answer: Answer, data: Dataset) -> None:

@@ -9,7 +9,6 @@ from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.mean import VarianceSource
 from dpcore.mean.answer import words
-from dpcore.mean.answer.plots import on_same_bounds
 from pages.mean.question import QUESTION
 from pages.shared.card import cards
 from pages.shared.report import report_content, take_away
@@ -19,7 +18,7 @@ from pages.shared.session import stand_ins
 
 def show_weights(answer: Answer, main: Plot) -> None:
     """How much one row counts against its user's size."""
-    plots.show(on_same_bounds(answer.plots["mean-weights"](), main), keeps_x=True)
+    plots.show(answer.plots["mean-weights"]().with_limits(main.x.limits), keeps_x=True)
 
 
 def show_hidden(data: Dataset, answer: Answer, main: Plot) -> None:
@@ -29,7 +28,7 @@ def show_hidden(data: Dataset, answer: Answer, main: Plot) -> None:
         stand_ins.show_stand_in(data, "values, one per row", "Bring data with values")
         return
     st.markdown("\n".join(f"- {sentence}" for sentence in words.hidden(answer.solution, read)))
-    plots.show(on_same_bounds(answer.plots["mean-shift"](), main), keeps_x=True)
+    plots.show(answer.plots["mean-shift"]().with_limits(main.x.limits), keeps_x=True)
     cards.label(data.provenance)
 
 

@@ -57,7 +57,7 @@ def where(shown: Shown) -> None:
     density, near = st.columns(2)
     with density:
         window, chart, below = _values_shown(shown, "where")
-        density_plot = core_plots.density(found, shown.data, window)
+        density_plot = core_plots.plot_density(found, shown.data, window)
         plots.draw(density_plot, shown.label, button_place=below, figure_place=chart)
         outside = 1.0 - min(float(one.cdf(window[1]) - one.cdf(window[0])) for one in found.outputs)
         if outside > 1.0 - words.MOST:
@@ -125,7 +125,7 @@ def base(shown: Shown) -> None:
     errors = done[1]
     if np.isnan(errors).any():
         st.caption("Stopped early. The figure shows what had been computed.")
-    plots.draw(core_plots.poorer(found, how, steps, errors, data), shown.label)
+    plots.draw(core_plots.plot_poorer(found, how, steps, errors, data), shown.label)
     cards.label(data.provenance)
 
 
@@ -193,7 +193,7 @@ def samples(shown: Shown) -> None:
     if count == 0:
         return
     window, chart, below = _values_shown(shown, "samples")
-    samples = core_plots.samples(of, sampled, window, data)
+    samples = core_plots.plot_samples(of, sampled, window, data)
     plots.draw(samples, shown.label, button_place=below, figure_place=chart)
     st.markdown("\n".join(f"- {line}" for line in words.samples(of, sampled)))
     cards.label(data.provenance)

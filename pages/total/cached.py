@@ -42,4 +42,4 @@ def strategy_curves(data: Dataset, asked: TotalParameters, problem: TotalProblem
 
 @cached(max_entries=16)
 def _strategy_curves(digest: str, key: Any, share: float, _problem: TotalProblem) -> StrategyCurves:
-    return strategies.curves(_problem, share)
+    return strategies.compute_curves(_problem, share)

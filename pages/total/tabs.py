@@ -59,8 +59,8 @@ def _strategies(data: Dataset, answer: Answer) -> None:
     running = jobs.watch(QUESTION.key("job"), "Simulating")
     done = None if running else jobs.result_of(QUESTION.key("job"))
     points: StrategyPoints | None = done[1] if done is not None and done[0] == question else None
-    plots.show(strategies.plot(curves, data, parameters.epsilon, points))
-    st.markdown("\n".join(f"- {s}" for s in strategies.sentences(curves, points)))
+    plots.show(strategies.plot_strategies(curves, data, parameters.epsilon, points))
+    st.markdown("\n".join(f"- {s}" for s in strategies.write_sentences(curves, points)))
     if points is None and not running:
         changed = "Settings have changed since the simulation; it is not shown. " if done is not None else ""
         st.caption(
@@ -72,7 +72,7 @@ def _strategies(data: Dataset, answer: Answer) -> None:
             "Simulated points (CSV)",
             "total_simulated.csv",
             data.provenance,
-            lambda: csv_files.write_columns(strategies.point_columns(points), data.provenance, notes),
+            lambda: csv_files.write_columns(strategies.tabulate_points(points), data.provenance, notes),
             quiet=True,
         )
     cards.label(data.provenance)
@@ -84,8 +84,8 @@ def _simulated_question(data: Dataset, parameters: TotalParameters) -> Any:
 
 
 def _simulate(problem: TotalProblem, parameters: TotalParameters, question: Any) -> None:
-    epsilons = strategies.simulated_epsilons(problem.amounts)
-    ways = strategies.strategies(parameters.own_share)
+    epsilons = strategies.choose_epsilons(problem.amounts, points_per_decade=2)
+    ways = strategies.list_strategies(parameters.own_share)
     jobs.start(
         QUESTION.key("job"),
         question,

@@ -11,10 +11,9 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 import streamlit as st
 
-from dpcore.answer import Plot
+from dpcore.answer import Plot, Style
 from dpcore.answer.handle import Dots, Handle
-from dpcore.answer.look import Style
-from dpcore.answer.parts import BIAS, STYLES, PartColumn
+from dpcore.answer.parts import BIAS, STYLES
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.privacy import write_file_name as write_file_name
 from dpcore.common.text_fields import to_fields
@@ -134,18 +133,24 @@ UNBOUNDED = 1e300
 
 def describe_handle(plot: Plot, handle: Handle) -> Mapping[str, Any]:
     """Return a handle as JSON for the browser: the columns that it looks up while a person moves it."""
-    second_bound, bounds = handle.second, plot.all_columns[handle.bound]
-    if second_bound is not None and np.unique(plot.all_columns[second_bound.column]).size > 1:
-        bounds = np.unique(bounds)  # Over a grid of two bounds each value stands once.
     description: dict[str, Any] = {
         "name": handle.name,
         "unit": plot.x.unit,
-        "bounds": _round_numbers(bounds),
-        "errors": _round_numbers(plot.all_columns[handle.error]),
+        "bounds": _round_numbers(handle.bound),
+        "errors": _round_numbers(handle.error),
         "colour": LINE_STYLES[Style.CAP]["color"],
         "initial": handle.initial_value,
         "isInteger": handle.is_integer,
-        "parts": [_describe_part(plot, column) for column in handle.parts],
+        "parts": [
+            # The loss lies on one side of the truth; the other parts lie on both sides.
+            {
+                "name": name,
+                "colour": LINE_STYLES[STYLES[name]]["color"],
+                "y": _round_numbers(values),
+                "isLoss": name == BIAS,
+            }
+            for name, values in handle.parts.items()
+        ],
         "isSum": handle.is_sum,
         "best": handle.best_value,
         "users": [
@@ -153,11 +158,11 @@ def describe_handle(plot: Plot, handle: Handle) -> Mapping[str, Any]:
             for x in handle.users
         ],
     }
-    if second_bound is not None:
+    if (second_bound := handle.second) is not None:
         description["second"] = {
             "name": second_bound.name,
             "unit": second_bound.unit,
-            "bounds": _round_numbers(np.unique(plot.all_columns[second_bound.column])),
+            "bounds": _round_numbers(second_bound.values),
             "initial": second_bound.initial_value,
             "isInteger": second_bound.is_integer,
         }
@@ -172,17 +177,6 @@ def list_handle_keys(handle: Handle, key: Callable[[str], str]) -> tuple[str, ..
     return tuple(key(bound.field) for bound in bounds)
 
 
-def _describe_part(plot: Plot, error_part: PartColumn) -> dict[str, Any]:
-    """Return a part of the error as JSON for the browser."""
-    return {
-        "name": error_part.name,
-        "colour": LINE_STYLES[STYLES[error_part.name]]["color"],
-        "y": _round_numbers(plot.all_columns[error_part.column]),
-        # The loss lies on one side of the truth; the other parts lie on both sides.
-        "isLoss": error_part.name == BIAS,
-    }
-
-
 def _describe_dots(plot: Plot, dots: Dots) -> dict[str, Any]:
     """Return the simulated releases as JSON for the browser: draws of unit size, and the columns that scale them."""
     zeros = np.zeros(1)
@@ -190,8 +184,8 @@ def _describe_dots(plot: Plot, dots: Dots) -> dict[str, Any]:
         "unitName": dots.unit_name,
         # The strip then says that nothing was released.
         "isPrivate": plot.disclosure is Disclosure.PRIVATE,
-        "loss": _round_numbers(plot.all_columns[dots.loss] if dots.loss else zeros),
-        "noise": _round_numbers(plot.all_columns[dots.noise] if dots.noise else zeros),
+        "loss": _round_numbers(zeros if dots.loss is None else dots.loss),
+        "noise": _round_numbers(zeros if dots.noise is None else dots.noise),
         "draws": [_round_numbers(draw) for draw in dots.unit_draws],
         "spread": dots.spread.value,
         "limit": dots.axis_limit,
@@ -199,7 +193,7 @@ def _describe_dots(plot: Plot, dots: Dots) -> dict[str, Any]:
     }
     if dots.unit_sampling_draws is not None:
         description |= {
-            "sampling": _round_numbers(plot.all_columns[dots.sampling]),
+            "sampling": _round_numbers(zeros if dots.sampling is None else dots.sampling),
             "samplingDraws": [_round_numbers(draw) for draw in dots.unit_sampling_draws],
         }
     return description
