@@ -20,7 +20,7 @@ def body(places: layout.Places) -> None:
     if parameters is None:
         return
     try:
-        own = upload.in_use()
+        own = upload.find_table()
         found = cached.owners_found(parameters, data, None if own is None else own.dataset)
     except InvalidInput as refused:
         with places.notes:

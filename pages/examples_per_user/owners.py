@@ -38,7 +38,7 @@ def show(parameters: ExamplesParameters, data: Dataset) -> None:
         )
     st.session_state.setdefault(BOUND, 5.0)
     with fields.row():
-        bound = fields.number("Records per user k", BOUND, whole=True, width=150)
+        bound = fields.number("Records per user k", BOUND, is_integer=True, width=150)
     try:
         kept = _kept(data, bound)
     except InvalidInput as refused:

@@ -42,7 +42,7 @@ def body(places: layout.Places) -> None:
         of,
         lambda: proof.show_files(answer),
         key="gap_card",
-        behind=proof.show_behind,
+        draw_behind=proof.show_behind,
     )
     st.session_state[keys.PAGE_PARAMETERS] = parameters
 
@@ -50,13 +50,13 @@ def body(places: layout.Places) -> None:
 def say_cleared(unused: Collection[str]) -> bool:
     """Say why the variance is empty, if a release emptied it."""
     if "value_variance" not in unused:
-        stand_ins.say_cleared({QUESTION.key("value_variance"): "σ²"})
+        stand_ins.explain_cleared({QUESTION.key("value_variance"): "σ²"})
     return False
 
 
 def ends() -> tuple[float, float] | None:
     """L and U as they stand on *Mean*; None where nobody has entered them."""
-    lower, upper = setting.held(MEAN, "lower"), setting.held(MEAN, "upper")
+    lower, upper = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
     return None if lower is None or upper is None else (lower, upper)
 
 

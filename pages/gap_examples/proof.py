@@ -68,7 +68,7 @@ def show_files(answer: Answer) -> None:
     take_away.draw(
         "gap",
         answer.disclosure,
-        lambda: report_content.of_answer(QUESTION, answer, source, asked=asked),
+        lambda: report_content.of_answer(QUESTION, answer, source, setting_labels=asked),
         answer.methods,
     )
     st.markdown(

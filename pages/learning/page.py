@@ -25,7 +25,7 @@ def body(places: layout.Places) -> None:
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     answer = cached.learning_answer(data, parameters)
     with places.figure:  # First: the browser draws it while the rest is still on its way.
-        main = plots.show(plots.main_plot(answer, "learning-bound"), moves=QUESTION.key)
+        main = plots.show(plots.main_plot(answer, "learning-bound"), key_of=QUESTION.key)
     of: dict[str, answer_tabs.Content] = {
         "These data": {
             "All bounds on the bias": lambda: tabs.show_terms(answer, data, main),
@@ -43,7 +43,7 @@ def body(places: layout.Places) -> None:
         answer,
         of,
         lambda: tabs.show_files(answer),
-        used=lambda: words.what_is_used(parameters),
+        describe_basis=lambda: words.what_is_used(parameters),
     )
 
 

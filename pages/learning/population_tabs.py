@@ -105,10 +105,10 @@ def _show_figure_3(found: population.PopulationFound, simulated: population.Simu
     cost, capped = answer_plots.plot_cost(found, simulated), answer_plots.plot_capped(found, simulated)
     with st.popover("Axis ranges", icon=":material/straighten:", key="learning_figure_3_ranges"):
         # Both figures have one horizontal axis.
-        across = plots.ends(cost.x, "learning_figure_3_x")
+        across = plots.choose_limits(cost.x, "learning_figure_3_x")
         error, users = (
-            plots.ends(cost.y, "learning_figure_3_error"),
-            plots.ends(capped.y, "learning_figure_3_users"),
+            plots.choose_limits(cost.y, "learning_figure_3_error"),
+            plots.choose_limits(capped.y, "learning_figure_3_users"),
         )
     with left:
         plots.draw(cost.with_limits(across, error))
@@ -147,5 +147,5 @@ def show_cost_over_rows(parameters: LearningParameters) -> None:
     st.markdown(population.cost_over_rows_sentence(cost, parameters))
     if not cost.best:
         return
-    plots.show(answer_plots.plot_cost_over_rows(cost, parameters), y_only=True)
+    plots.show(answer_plots.plot_cost_over_rows(cost, parameters), keeps_x=True)
     cards.label(Disclosure.PUBLIC)

@@ -95,7 +95,7 @@ def show_files(answer: Answer) -> None:
     take_away.draw(
         "learning",
         answer.disclosure,
-        lambda: report_content.of_answer(QUESTION, answer, source, asked=asked),
+        lambda: report_content.of_answer(QUESTION, answer, source, setting_labels=asked),
         answer.methods,
         words.files(answer.disclosure.label),
         [("Curves (CSV)", name, make) for name, make in answer.files.items()],

@@ -76,7 +76,7 @@ def _ask(found: ranges.Ranges, data: Dataset) -> None:
         (data.digest, problem.epsilon),
         work,
         lambda choice: choice.certificate.proves(value_range.TOLERANCE * 1.05),
-        session.same_for_all(),
+        session.is_same_for_all(),
         AT_ONCE_SECONDS,
         light=True,
     )

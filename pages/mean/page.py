@@ -19,7 +19,7 @@ def body(places: layout.Places) -> None:
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     answer = inputs.mean_answer(data, parameters)
     with places.figure:  # First: the browser draws it while the rest is still on its way.
-        main = plots.show(plots.main_plot(answer, "mean-error"), moves=QUESTION.key)
+        main = plots.show(plots.main_plot(answer, "mean-error"), key_of=QUESTION.key)
     users = {
         "Weight of a row": lambda: tabs.show_weights(answer, main),
         "When users differ": lambda: tabs.show_hidden(data, answer, main),
@@ -35,7 +35,7 @@ def body(places: layout.Places) -> None:
         answer,
         of,
         lambda: tabs.show_files(data, answer, formula),
-        used=lambda: inputs.what_is_used(answer),
+        describe_basis=lambda: inputs.what_is_used(answer),
         formula=formula,
     )
 

@@ -18,7 +18,7 @@ from pages.shared.session import stand_ins
 
 def show_weights(answer: Answer, main: Plot) -> None:
     """How much one row counts against its user's size."""
-    plots.show(answer.plots["mean-weights"]().with_limits(main.x.limits), y_only=True)
+    plots.show(answer.plots["mean-weights"]().with_limits(main.x.limits), keeps_x=True)
 
 
 def show_hidden(data: Dataset, answer: Answer, main: Plot) -> None:
@@ -28,7 +28,7 @@ def show_hidden(data: Dataset, answer: Answer, main: Plot) -> None:
         stand_ins.show_stand_in(data, "values, one per row", "Bring data with values")
         return
     st.markdown("\n".join(f"- {sentence}" for sentence in words.hidden(answer.solution, read)))
-    plots.show(answer.plots["mean-shift"]().with_limits(main.x.limits), y_only=True)
+    plots.show(answer.plots["mean-shift"]().with_limits(main.x.limits), keeps_x=True)
     cards.label(data.provenance)
 
 
@@ -38,7 +38,7 @@ def show_files(data: Dataset, answer: Answer, formula: str) -> None:
         answer.parameters.variance_source is VarianceSource.FROM_VALUES
         and answer.solution.clamped is not None
     )
-    source = take_away.source(rows=rows)
+    source = take_away.source(needs_rows=rows)
     take_away.draw(
         "mean",
         data.provenance,

@@ -22,7 +22,7 @@ from pages.shared.session import session, stand_ins
 
 in_use = session.dataset()
 demonstration = in_use.pairs is None and in_use.pair_sizes is None
-data = stand_ins.demonstration() if demonstration else in_use
+data = stand_ins.load_demonstration() if demonstration else in_use
 
 
 def body(places: layout.Places) -> None:
@@ -55,7 +55,7 @@ def show(found: PerGroupFound | DistributionFound, places: layout.Places) -> Non
     answer = build_answer(data, found.parameters, found)
     with places.figure:  # First: its message goes ahead of all others.
         label = stand_ins.DEMONSTRATION if demonstration else ""
-        plots.draw(plots.main_plot(answer, "per-group-error"), label, moves=QUESTION.key)
+        plots.draw(plots.main_plot(answer, "per-group-error"), label, key_of=QUESTION.key)
     if isinstance(found, DistributionFound):
         answer_tabs.show(
             places,
@@ -63,7 +63,7 @@ def show(found: PerGroupFound | DistributionFound, places: layout.Places) -> Non
             answer,
             {},
             lambda: tabs.show_files_of_distribution(answer, data),
-            used=lambda: distribution.what_is_used(found),
+            describe_basis=lambda: distribution.what_is_used(found),
         )
         return
     if found.selected is not None:
@@ -77,11 +77,11 @@ def show(found: PerGroupFound | DistributionFound, places: layout.Places) -> Non
         answer,
         of,
         lambda: tabs.show_files(answer, data),
-        used=lambda: words.what_is_used(found, data),
+        describe_basis=lambda: words.what_is_used(found, data),
     )
     if demonstration:
         with places.answer:
-            stand_ins.bring("Bring groups")
+            stand_ins.draw_data_link("Bring groups")
 
 
 def show_progress(stage: Stage, places: layout.Places) -> None:

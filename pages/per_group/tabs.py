@@ -111,7 +111,7 @@ def show_files_of_distribution(answer: Answer, data: Dataset) -> None:
         "what the script reads and *Your data* opens: it names no user and no group. Label of both: "
         f"*{data.provenance.label}*."
     )
-    parts: list[take_away.Part] = [
+    parts: list[take_away.AnswerFile] = [
         ("Choice (JSON)", "per_group_choice.json", answer.choice),
         ("Distribution of pairs (JSON)", "pair_distribution.json", lambda: pair_distribution.to_text(data)),
     ]

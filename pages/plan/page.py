@@ -35,7 +35,7 @@ def body(places: layout.Places) -> None:
         },
     }
     answer_tabs.show(
-        places, QUESTION, answer, of, lambda: tabs.show_files(data, answer), behind=tabs.show_behind
+        places, QUESTION, answer, of, lambda: tabs.show_files(data, answer), draw_behind=tabs.show_behind
     )
 
 

@@ -73,7 +73,7 @@ def show_one_bound(data: Dataset, answer: Answer) -> None:
 
 def show_files(data: Dataset, answer: Answer) -> None:
     """The tab of downloads."""
-    source = take_away.source(rows=True)
+    source = take_away.source(needs_rows=True)
     take_away.draw(
         "plan",
         answer.disclosure,

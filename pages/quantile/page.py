@@ -16,7 +16,7 @@ from pages.shared.session import session, stand_ins
 
 in_use = session.dataset()
 demonstration = in_use.values is None
-data = stand_ins.demonstration() if demonstration else in_use
+data = stand_ins.load_demonstration() if demonstration else in_use
 label = stand_ins.DEMONSTRATION if demonstration else ""
 
 
@@ -24,13 +24,13 @@ def body(places: layout.Places) -> None:
     """Read the inputs and show the answer."""
     if demonstration:
         page_run.answers_on_invented_data()
-        needs = stand_ins.sentence(in_use, "values, one per row", "This page")
+        needs = stand_ins.explain_missing(in_use, "values, one per row", "This page")
         places.notes.markdown(f":small[{needs}]")
     parameters = inputs.read(data, places)
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
-    found = work.find(data, parameters, demonstration or session.same_for_all())
+    found = work.find(data, parameters, demonstration or session.is_same_for_all())
     main: Plot | None = None
     searching = found.stage is not Stage.FINAL
     if found.value is not None:
@@ -73,11 +73,11 @@ def show_rest(places: layout.Places, shown: tabs.Shown, main: Plot) -> None:
         shown.answer,
         of,
         lambda: tabs.files(shown),
-        used=lambda: inputs.what_is_used(data, shown.answer.parameters),
+        describe_basis=lambda: inputs.what_is_used(data, shown.answer.parameters),
     )
     with places.answer:
         if demonstration:
-            stand_ins.bring("Bring data with values")
+            stand_ins.draw_data_link("Bring data with values")
         if shown.answer.solution.choices.cancelled:
             st.button(
                 "Search again", key="quantile_again", on_click=work.SEARCH.forget, icon=":material/refresh:"

@@ -58,7 +58,7 @@ def where(shown: Shown) -> None:
     with density:
         window, chart, below = _values_shown(shown, "where")
         density_plot = core_plots.plot_density(found, shown.data, window)
-        plots.draw(density_plot, shown.label, below=below, place=chart)
+        plots.draw(density_plot, shown.label, button_place=below, figure_place=chart)
         outside = 1.0 - min(float(one.cdf(window[1]) - one.cdf(window[0])) for one in found.outputs)
         if outside > 1.0 - words.MOST:
             chart.caption(words.outside(outside))
@@ -70,7 +70,7 @@ def _values_shown(shown: Shown, tab: str) -> tuple[tuple[float, float], DeltaGen
     """From where to where the axis of values goes, with the places of the figure and of what stands below it."""
     first, widest = core.window(shown.answer.solution)
     version = f"{session.data_version()}_{shown.answer.parameters.quantiles}"
-    with plots.under_figure(f"quantile_values_{tab}", "Values shown", "") as (chart, below):
+    with plots.place_controls(f"quantile_values_{tab}", "Values shown", "") as (chart, below):
         low, high = st.slider(
             "From and to, unit of the values",
             *widest,
@@ -194,7 +194,7 @@ def samples(shown: Shown) -> None:
         return
     window, chart, below = _values_shown(shown, "samples")
     samples = core_plots.plot_samples(of, sampled, window, data)
-    plots.draw(samples, shown.label, below=below, place=chart)
+    plots.draw(samples, shown.label, button_place=below, figure_place=chart)
     st.markdown("\n".join(f"- {line}" for line in words.samples(of, sampled)))
     cards.label(data.provenance)
 

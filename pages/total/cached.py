@@ -12,7 +12,7 @@ from dpcore.total.answer import SignedFound, TotalFound, strategies
 from dpcore.total.parameters import Summed, TotalParameters, UserTotals, user_totals
 from dpcore.total.strategies import StrategyCurves
 from pages.shared.base.cache import cached
-from pages.shared.compare.comparisons import plain_question
+from pages.shared.compare.comparisons import reset_uncompared
 
 
 @cached(max_entries=8)
@@ -30,7 +30,7 @@ def total_answer(data: Dataset, asked: TotalParameters) -> Answer:
     """Return the answer; a bound of the person's own, say, moves a mark only and is no part of what is
     kept.
     """
-    found = _found(data.digest, plain_question(asked, core, asked.epsilon), data)
+    found = _found(data.digest, reset_uncompared(asked, core, asked.epsilon), data)
     return core.build_answer(data, asked, found)
 
 

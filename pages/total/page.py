@@ -35,7 +35,7 @@ def body(places: layout.Places) -> None:
         if why:
             st.info(plain(why, 400), icon=":material/info:")
             if held.amounts is None:
-                stand_ins.bring("Bring data with values")
+                stand_ins.draw_data_link("Bring data with values")
     if why:
         if held.column and data.is_private:
             with places.answer:
@@ -45,13 +45,13 @@ def body(places: layout.Places) -> None:
     with places.figure:
         if signed:
             plot = plots.main_plot(answer, "total-signed")
-            plots.show(plot, moves=QUESTION.key)
+            plots.show(plot, key_of=QUESTION.key)
             if plot.handle is None:
                 st.caption(
                     "The curve is of ranges [−T, T]. Yours has ends of two sizes, so that none can be dragged."
                 )
         else:
-            plots.show(plots.main_plot(answer, "total-error"), moves=QUESTION.key)
+            plots.show(plots.main_plot(answer, "total-error"), key_of=QUESTION.key)
         if not signed and answer.solution.choice.max_total == 0.0:
             st.caption("The best bound, 0, has no place on a log axis.")
     of: dict[str, answer_tabs.Content] = {
@@ -64,8 +64,8 @@ def body(places: layout.Places) -> None:
         answer,
         {} if signed else of,
         lambda: tabs.show_files(data, answer, signed),
-        used=lambda: words.summed(held, data),
-        remembered="signed_tabs" if signed else "tabs",
+        describe_basis=lambda: words.summed(held, data),
+        tabs_name="signed_tabs" if signed else "tabs",
     )
     if not signed:
         with places.below:

@@ -100,12 +100,12 @@ ASKED = ("mechanism", "delta", "summed", "measure", "own_bound", "lower", "upper
 
 def show_files(data: Dataset, answer: Answer, signed: bool) -> None:
     """The tab of downloads."""
-    source = take_away.source(rows=answer.parameters.summed is Summed.VALUES)
+    source = take_away.source(needs_rows=answer.parameters.summed is Summed.VALUES)
     asked = QUESTION.asked(*ASKED, *(() if signed else ("own_share",)))
     take_away.draw(
         "total_signed" if signed else "total",
         data.provenance,
-        lambda: report_content.of_answer(QUESTION, answer, source, asked=asked),
+        lambda: report_content.of_answer(QUESTION, answer, source, setting_labels=asked),
         answer.methods,
         words.files(data, signed),
     )
