@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.answer import Answer, Number, ReleaseSetting
+from dpcore.answer import Answer, Number, ReleaseSetting, standard
 from dpcore.code import Released
 from dpcore.code.forms import CodeChoice, summed_column
 from dpcore.common import wording
@@ -383,7 +383,7 @@ def _of_bound(selection: PrivateChoice, draw_problem: BoundDraw) -> tuple[str, N
         return sentence, Number(name, text, "", value=selection.value, unit=f"{selection.column} per user")
     text = wording.counted(selection.value, "row")
     smooth = draw_problem.wanted is Bounded.QUANTILE_SMOOTH
-    sentence = f"Let no user weigh more than {text}." if smooth else f"Keep at most {text} of each user."
+    sentence = standard.instruct_to_weight(text) if smooth else standard.instruct_to_cap(text)
     return sentence, Number(name, text, "per user", value=selection.value, unit="rows per user")
 
 

@@ -43,15 +43,15 @@ def build_answer(
     """
     solution = find(data, parameters, progress, should_stop) if found is None else found
     answer = Answer(
-        headline=words.headline(solution),
-        detail=words.detail(solution, data),
-        numbers=words.numbers(solution),
+        headline=words.write_headline(solution),
+        detail=words.write_detail(solution, data),
+        numbers=words.build_numbers(solution),
         assumptions=assumptions(parameters.neighbours),
         disclosure=data.provenance,
-        facts=words.facts(solution),
-        proofs=words.proofs(solution),
+        facts=words.build_facts(solution),
+        proofs=words.list_proofs(solution),
         code=of_quantile(solution, data),
-        near_optimal=words.good_enough(solution),
+        near_optimal=words.describe_near_optimal(solution),
         parameters=parameters,
         solution=solution,
         plots={
