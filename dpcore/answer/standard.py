@@ -8,6 +8,12 @@ CHOOSE_PRIVATELY = "Choose it with differential privacy, or without these data."
 """What to do instead of publishing a bound that was computed from private data."""
 
 
+ASSUMES_PUBLIC_COUNTS = (
+    "Your data are private, and this bound was computed from them. It protects values only: **how many rows each user "
+    "has is assumed to be public**. If it is not, choose the bound without these data, or under *Choose privately*."
+)
+
+
 def warn_of_leak(results: str, source: str = "them", remedy: str = CHOOSE_PRIVATELY) -> str:
     """Warn that results depend on private data.
 
