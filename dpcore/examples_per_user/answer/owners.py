@@ -82,8 +82,8 @@ def build_numbers(selection: RecordSelection, noise: OwnersNoise | None) -> tupl
         Number(
             "Records kept",
             wording.number(selection.count),
-            f"of {wording.number(selection.ownership.num_records)}; at most {wording.number(selection.bound)} of "
-            "a user",
+            f"of {wording.number(selection.ownership.num_records)}; at most {wording.number(selection.bound)} of a "
+            "user",
             value=selection.count,
         ),
         Number(

@@ -175,8 +175,7 @@ def _compare_samplings(solution: ExamplesSolution) -> str:
         best = min(solution.options.options_by_sampling[sampling], key=lambda candidate: candidate.error)
         sentences.append(
             f"{SAMPLING_PHRASES[sampling]}: best at G = {wording.number(best.bound)}, noise multiplier "
-            f"{format_multiplier(best)}, "
-            f"error {wording.number(best.error)}"
+            f"{format_multiplier(best)}, error {wording.number(best.error)}"
         )
     return "; ".join(sentences) + ", by this estimate."
 

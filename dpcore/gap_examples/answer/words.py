@@ -136,23 +136,21 @@ def write_proof(solution: GapSolution) -> tuple[str, ...]:
     number = wording.number
     steps = [
         f"The best weights have the bound **h\\* = {number(p.threshold, 4)}**: "
-        f"{wording.counted(p.users_at_or_below, 'user')} "
-        f"{wording.agreeing(p.users_at_or_below, 'has', 'have')} at most h\\* rows, {number(p.users_above)} "
-        f"{wording.agreeing(p.users_above, 'has', 'have')} more.",
+        f"{wording.counted(p.users_at_or_below, 'user')} {wording.agreeing(p.users_at_or_below, 'has', 'have')} at "
+        f"most h\\* rows, {number(p.users_above)} {wording.agreeing(p.users_above, 'has', 'have')} more.",
         f"The former hold the share **α = {number(p.rows_at_or_below)} / {number(p.kept_rows, 4)} = "
         f"{wording.percent(p.share_below, 3)}** of the weight.",
     ]
     if p.case == 1:
         steps.append(
-            f"**Case 1**, α ≥ ½: the heavy users hold less than half. Round up: **h′ = ⌈h\\*⌉ = "
+            "**Case 1**, α ≥ ½: the heavy users hold less than half. Round up: **h′ = ⌈h\\*⌉ = "
             f"{number(p.max_contributions)}**. Rows are lost only from heavy users, so sampling error at most doubles."
         )
     else:
         steps.append(
-            f"**Case 2**, α < ½: the heavy users hold more than half. Pass over the share η = 1 − 1/(2(1 − α)) = "
-            f"{wording.percent(p.skipped, 3)} of them, that is {wording.counted(p.skipped_users, 'user')}; the last "
-            f"of these has **h′ = {number(p.max_contributions)}** "
-            f"{wording.agreeing(p.max_contributions, 'row', 'rows')}."
+            "**Case 2**, α < ½: the heavy users hold more than half. Pass over the share η = 1 − 1/(2(1 − α)) = "
+            f"{wording.percent(p.skipped, 3)} of them, that is {wording.counted(p.skipped_users, 'user')}; the last of "
+            f"these has **h′ = {number(p.max_contributions)}** {wording.agreeing(p.max_contributions, 'row', 'rows')}."
         )
     limit = 2 if p.case == 1 else 4
     steps.append(

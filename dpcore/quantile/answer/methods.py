@@ -13,9 +13,9 @@ def methods(solution: QuantileFound, data: Dataset) -> Methods:
     """Describe the bound in use and its rank error; of rows without a bound that error alone."""
     p = solution.parameters
     text = (
-        "The answer was drawn with a density proportional to the public base distribution times exp(−ε d / "
-        "(2W)), with d its distance in weighted rank from the quantile asked for and W the largest weight of "
-        "a user [@epasto2020, appendix B]."
+        "The answer was drawn with a density proportional to the public base distribution times exp(−ε d / (2W)), with "
+        "d its distance in weighted rank from the quantile asked for and W the largest weight of a user [@epasto2020, "
+        "appendix B]."
     )
     if p.protects_users:
         text += (
@@ -68,7 +68,7 @@ def _rule(p: QuantileParameters) -> str:
         return ""
     if p.bound_from is BoundFrom.COUNTS:
         return (
-            "The bound minimises the upper bound of theorem 9 of the same work on that error, which depends "
-            "on how many rows each user has and not on their values."
+            "The bound minimises the upper bound of theorem 9 of the same work on that error, which depends on how "
+            "many rows each user has and not on their values."
         )
     return "The bound has the smallest expected rank error of those tried."

@@ -77,8 +77,8 @@ _BOUND = (
     "Every other row has weight 1. Bounded rows: at most that many rows of each user are kept, at random."
 )
 _RANK_ERROR = (
-    "The expected share of all rows between the answer and the quantile, E|F(answer) − q|. It is exact, not "
-    "simulated. For bounded rows it is the mean over random subsamples, for several quantiles the mean of their errors."
+    "The expected share of all rows between the answer and the quantile, E|F(answer) − q|. It is exact, not simulated. "
+    "For bounded rows it is the mean over random subsamples, for several quantiles the mean of their errors."
 )
 LEAKS_VALUES = standard.warn_of_leak(
     "this bound was",
@@ -200,8 +200,8 @@ def _describe_subsamples(solution: QuantileFound) -> dict[str, str]:
         return {}
     count = wording.number(max(cap.subsamples, solution.subsample_errors.size))
     text = (
-        "bounded rows are a random subsample, and the release draws its own. Errors are averages over "
-        f"{count} subsamples ± their standard error."
+        f"bounded rows are a random subsample, and the release draws its own. Errors are averages over {count} "
+        "subsamples ± their standard error."
     )
     if solution.subsample_errors.size > 1:
         low, high = (
