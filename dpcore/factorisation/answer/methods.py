@@ -59,7 +59,7 @@ def _describe_learning(parameters: FactorisationParameters) -> str:
     )
     return (
         f"Vectors of {parameters.dimension} entries were learned in {sweeps} of alternating minimisation "
-        f"[@krichene2023, algorithm 3] by {method}, with squared weights of a user that sum "
-        f"to at most {parameters.max_items:,}. Counts and sweeps together are "
-        "one Gaussian mechanism [@dong2022], calibrated exactly [@balle2018]."
+        f"[@krichene2023, algorithm 3] by {method}, with squared weights of a user that sum to at most "
+        f"{parameters.max_items:,}. Counts and sweeps together are one Gaussian mechanism [@dong2022], calibrated "
+        "exactly [@balle2018]."
     )

@@ -12,6 +12,7 @@ from dpcore.answer import Axis, Curve, Item, Plot, Scale, Style
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.factorisation.answer.found import MIN_SEEDS
+from dpcore.factorisation.answer.words import FEW_SEEDS
 from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitResult, Recommender
 from dpcore.factorisation.measures import RECALL_SIZE
 
@@ -63,7 +64,7 @@ def plot_recall(result: ImplicitResult, disclosure: Provenance) -> Plot:
 
 
 def write_sentence(result: ImplicitResult, epsilon: float) -> str:
-    """Say whether a factorisation recommends better than popularity, at the trained epsilon nearest to one."""
+    """Write whether a factorisation recommends better than popularity, at the trained epsilon nearest to one."""
     is_trained = np.isfinite(result.compare(FACTORISATION, BASELINE).mean[:, 0])
     if not is_trained.any():
         return "Nothing is trained yet that could be compared."
@@ -83,9 +84,7 @@ def write_sentence(result: ImplicitResult, epsilon: float) -> str:
     comparison = f"{factorisation_recall:.3f} against {baseline_recall:.3f}, {difference_text}"
     opening = f"At ε = {wording.entered(result.study.epsilons[index])}"
     if seeds < MIN_SEEDS or not abs(gain) > half_width:
-        hint = (
-            "" if seeds >= MIN_SEEDS else f" Train at least {MIN_SEEDS} seeds: with fewer nothing is clear."
-        )
+        hint = "" if seeds >= MIN_SEEDS else f" {FEW_SEEDS}"
         return (
             f"{opening} it is **not clear** whether factorising recommends better than what is popular: "
             f"{comparison}.{hint}"
