@@ -18,9 +18,7 @@ from dpcore.factorisation.answer.found import (
     compare_with_uniform,
     list_trained_epsilons,
 )
-from dpcore.factorisation.answer.found import (
-    judge as judge,
-)
+from dpcore.factorisation.answer.found import judge as judge
 from dpcore.factorisation.study import BASELINE, FACTORISATION, MEANS, SCHEMES, ModelKind, StudyResult
 from dpcore.report.content import Line, summarise_dataset
 

@@ -47,7 +47,7 @@ def list_assumptions(solution: MultitaskSolution) -> tuple[str, ...]:
         "may depend on their own tasks"
     )
     return (
-        "Neighbouring data differ in one user, with all their data in all tasks",
+        "Neighbouring data sets differ in one user, with all their data in all tasks",
         "The squared weights of a user sum to at most β, which is all that the guarantee needs",
         graph_text,
         "The error bounds (theorems 3.8 and 3.12) omit constants that all tasks share: they compare weights and do not "
@@ -217,8 +217,7 @@ def write_detail(solution: MultitaskSolution) -> str:
     if best_exponent != entered_exponent:
         factor_text = format_factor(comparison.compare_total(comparison.allocation) / ratio)
         sentences.append(
-            f"Figure and code are for your μ = {format_exponent(entered_exponent)}; its total bound is {factor_text} "
-            "as large."
+            f"Figure and code are for your μ = {format_exponent(entered_exponent)}: {factor_text} the total bound."
         )
     if entered_exponent and comparison.problem.num_tasks > 1:
         sentences.append(f"{describe_tail_and_head(comparison)}.")
@@ -230,9 +229,7 @@ def write_detail(solution: MultitaskSolution) -> str:
             "is not part of a private mechanism."
         )
     if not comparison.bounds_are_errors_of_tasks:
-        sentences.append(
-            "For convex losses only the total is a bound; a task's share of it is no bound on its error."
-        )
+        sentences.append("For convex losses only the total is a bound, not a task's share of it.")
     if comparison.tasks.disclosure is Disclosure.PRIVATE:
         sentences.append(
             standard.warn_of_leak(

@@ -24,18 +24,17 @@ def methods(solution: QuantileFound, data: Dataset) -> Methods:
         )
     if len(p.asked) > 1:
         text += f" Each of the {len(p.asked)} quantiles took an even part of ε."
-    bound = wording.number(solution.bound, 6)
     if p.weighting is Weighting.NONE:
         limited = without = "All rows had the same weight, and rows per user were not bounded."
     elif p.weighting is Weighting.CAP:
-        limited = (
-            f"At most {wording.counted(solution.bound, 'row')} of each user, drawn at random, were kept."
-        )
-        without = "At most a fixed number of rows of each user, drawn at random, were kept."
+        template = "At most {} of each user, drawn at random, were kept."
+        limited = template.format(wording.counted(solution.bound, "row"))
+        without = template.format("a fixed number of rows")
     else:
-        rows = f"{bound} {wording.agreeing(solution.bound, 'row', 'rows')}"
-        limited = f"Rows were weighted such that no user weighs more than {rows}."
-        without = "Rows were weighted such that no user weighs more than a fixed number of rows."
+        template = "Rows were weighted such that no user weighs more than {}."
+        rows = wording.agreeing(solution.bound, "row", "rows")
+        limited = template.format(f"{wording.number(solution.bound, 6)} {rows}")
+        without = template.format("a fixed number of rows")
     error = (
         "The expected rank error, |F(answer) − q| with F the empirical distribution of the rows, is "
         f"{wording.percent(solution.rank_error)} of the rows."

@@ -199,10 +199,7 @@ def _describe_subsamples(solution: QuantileFound) -> dict[str, str]:
     if not max(cap.standard_error, solution.standard_error) > 0.0:
         return {}
     count = wording.number(max(cap.subsamples, solution.subsample_errors.size))
-    text = (
-        f"bounded rows are a random subsample, and the release draws its own. Errors are averages over {count} "
-        "subsamples ± their standard error."
-    )
+    text = f"errors are averages over {count} subsamples ± their standard error."
     if solution.subsample_errors.size > 1:
         low, high = (
             wording.percent(float(end))

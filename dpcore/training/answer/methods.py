@@ -104,9 +104,9 @@ def _describe_release(parameters: TrainingParameters, model: Model) -> Methods:
     facts, cell = model.facts, model.cell
     text = (
         f"{_describe_bound(cell)} {_describe_descent(parameters, cell, 'discrete Gaussian')} Contributions were "
-        "rounded onto a public grid, and all users took part in every step. The noise was drawn by OpenDP; that of all "
-        "steps is one Gaussian mechanism, whose guarantee is exact [@balle2018], but for what tells discrete noise "
-        "from normal, which is counted."
+        "rounded onto a public grid, and all users took part in every step. OpenDP drew the noise. That of all steps "
+        "is one Gaussian mechanism, calibrated exactly [@balle2018]; the difference between discrete and normal noise "
+        "is counted."
     )
     return Methods(
         guarantee=write_guarantee(
