@@ -17,11 +17,11 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 
 NUM_DOTS = 20
-"""Simulated releases that are seen at once."""
+"""Number of simulated releases that are shown at once."""
 NUM_SETS = 12
-"""Sets of dots that a person may look at, one after the other."""
+"""Number of sets of dots to look at, one after the other."""
 MAX_USERS = 60
-"""Bars of the picture of users."""
+"""The most bars in the picture of users."""
 _SEED = 20
 
 
@@ -37,18 +37,16 @@ class Dots:
     """Simulated releases, each minus the truth; the model's error alone, with no number of the data in it.
 
     Attributes:
-        loss: Column of what a release lacks of the truth without noise, below 0 where it is too large; empty for
-            nothing.
-        noise: Column of the mean magnitude of the noise; empty where all that is drawn is in ``sampling``.
+        loss: Column of the truth minus the release without noise; empty for none.
+        noise: Column of the mean magnitude of the noise; empty if ``sampling`` has all that is random.
         unit_draws: Noise with a mean magnitude of 1, drawn by NumPy from one seed, shape (`NUM_SETS`, `NUM_DOTS`).
-        spread: What the card's error is of them.
-        axis_limit: Where their axis ends, on both sides of the truth; the same wherever the handle stands.
-        unit: Of distances, as it follows a number; empty for none. Shares of 1 with "%" are written in per cent.
-        sampling: Column of the standard deviation of what is drawn besides noise, such as which rows are kept; empty
-            for nothing.
-        unit_sampling_draws: Draws of that with a standard deviation of 1, shape (`NUM_SETS`, `NUM_DOTS`); None where
-            there are none.
-        unit_name: What a dot is, in the plural.
+        spread: The summary of the dots that is the error on the card.
+        axis_limit: The end of their axis on both sides of the truth, the same for every position of the handle.
+        unit: The unit of distances after a number; empty for none. Shares of 1 with "%" are written in per cent.
+        sampling: Column of the standard deviation of other randomness, such as which rows are kept; empty for none.
+        unit_sampling_draws: Draws of that with a standard deviation of 1, shape (`NUM_SETS`, `NUM_DOTS`); None for
+            none.
+        unit_name: The name of the dots, in the plural.
     """
 
     loss: str
@@ -67,8 +65,8 @@ class UserBars:
     """Some users as bars, most rows first.
 
     Attributes:
-        contributions: What each of them adds, descending, shape (users shown,), at most `MAX_USERS`.
-        title: What stands above them.
+        contributions: The contribution of each user, descending, shape (users shown,), at most `MAX_USERS`.
+        title: The title above the bars.
         is_cut_by_second: Whether the second bound cuts them.
     """
 
@@ -82,13 +80,13 @@ class SecondBound:
     """A second bound that moves along, upwards in the figure.
 
     Attributes:
-        name: What it bounds, such as "Rows".
-        column: Its values; with the first bound's they name every place of a grid once, row by row of this one. Where
-            it has one value alone, it is sent along and moves nothing.
-        unit: Of its numbers.
-        initial_value: Where it stands at first.
-        field: The parameter that holds one of the person's own.
-        is_integer: Whether only whole ones are meant.
+        name: The name of the bounded quantity, such as "Rows".
+        column: Its values; with those of the first bound they list a grid, row by row of this one. A single value is
+            sent along and moves nothing.
+        unit: The unit of its numbers.
+        initial_value: The first position.
+        field: The parameter that holds an entered bound.
+        is_integer: Whether the bound is a whole number.
     """
 
     name: str
@@ -101,21 +99,21 @@ class SecondBound:
 
 @dataclass(frozen=True, eq=False)
 class Handle:
-    """What moves.
+    """A handle that moves a bound on a curve.
 
     Attributes:
-        name: What is moved, such as "Bound".
-        bound: Column of the bounds that it may stand at, ascending.
-        error: Column of the curve that it stands on; beside a second bound, of the error at every place.
-        initial_value: Where it stands at first.
-        is_integer: Whether only whole bounds are meant.
-        field: The parameter that holds a bound of the person's own.
-        parts: What the error consists of; each moves along, as a small dot on its curve and as a bar.
+        name: The name of the bound, such as "Bound".
+        bound: Column of its positions, ascending.
+        error: Column of the curve under the handle; with a second bound, of the error at every position.
+        initial_value: The first position.
+        is_integer: Whether the bound is a whole number.
+        field: The parameter that holds an entered bound.
+        parts: The parts of the error; each moves along, as a small dot on its curve and as a bar.
         is_sum: Whether the parts add up to the error; else their squares may, or they lie below it.
         users: Some users, cut at the bound; empty for no picture of them.
-        dots: Simulated releases; None where nothing is released.
+        dots: Simulated releases; None if nothing is released.
         second: A second bound; None for none.
-        best_value: Where a button that moves it over all bounds ends; None for no such button.
+        best_value: The last position of the button that moves the handle over all bounds; None for no such button.
     """
 
     name: str
