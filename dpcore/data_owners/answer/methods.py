@@ -39,10 +39,10 @@ def write_methods(solution: OwnersSolution) -> Methods:
         sentences=text,
         public_sentences="Records per owner were bounded." if parameters.whole_owner else "",
         disclosure=solution.disclosure,
-        rule="The decision compares upper bounds on the excess loss of training alone, with joint privacy and "
-        "with full privacy [@huang2023, theorem 3.1], whose hidden constants were taken as "
-        f"{wording.entered(parameters.alone_constant)}, {wording.entered(parameters.sampling_constant)} and "
-        f"{wording.entered(parameters.privacy_constant)}. It compares orders and promises no accuracy.",
+        rule="The decision compares upper bounds on the excess loss of training alone, with joint privacy and with "
+        "full privacy [@huang2023, theorem 3.1]. It compares orders and promises no accuracy: the hidden constants "
+        f"were taken as {wording.entered(parameters.alone_constant)}, {wording.entered(parameters.sampling_constant)} "
+        f"and {wording.entered(parameters.privacy_constant)}.",
         subject="The comparison",
         choice_source=ChoiceSource.COMPUTED if solution.is_of_data else ChoiceSource.ENTERED,
     )

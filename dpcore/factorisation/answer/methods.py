@@ -44,7 +44,7 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
         public_sentences=f"{learning_text} It was compared with noisy item means and users' own offsets.",
         disclosure=solution.table.disclosure,
         rule="A factorisation with adaptive weights was compared with noisy item means and users' own offsets, on "
-        "ratings held out; it was preferred only where the difference is larger than its interval.",
+        "ratings held out. It was preferred only if the difference is larger than its interval.",
         subject="The choice",
     )
 

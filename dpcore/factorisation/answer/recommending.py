@@ -1,4 +1,4 @@
-"""The answer of a training on implicit feedback: recall over epsilon as a plot, and one sentence."""
+"""Recall over epsilon of a training on implicit feedback: a plot and a sentence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MODEL_STYLES: dict[Recommender, dict[str, Any]] = {
     Recommender.NO_PRIVACY: {"style": Style.PRIVACY},
 }
 BASELINE, FACTORISATION = Recommender.PRIVATE_POPULAR, Recommender.ADAPTIVE
-"""What the sentence compares, declared before any training: one comparison, so that its interval is what it says."""
+"""The one comparison of the sentence, declared before any training, so that its interval holds."""
 
 
 def plot_recall(result: ImplicitResult, disclosure: Provenance) -> Plot:

@@ -154,7 +154,7 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
             for shares in solution.shares
         )
         return {
-            "Budget that is used": f"{used_budget}. What a user with few ratings does not use is lost.",
+            "Budget that is used": f"{used_budget}. The unused budget of users with few ratings is lost.",
             "Noise over signal": "above 1, an item's vector is mostly noise, drawn to the overall mean by the ridge.",
         }
     return _build_training_facts(result, epsilon_index)

@@ -154,8 +154,8 @@ def write_proof(solution: GapSolution) -> tuple[str, ...]:
         )
     limit = 2 if p.case == 1 else 4
     steps.append(
-        f"At the bound h′ sampling error is {p.sampling_factor:.3f} times that of the best weights (at most {limit}), "
-        f"privacy noise {p.privacy_factor:.3f} times (at most 4), both together **{p.ratio:.3f} times (at most 4)**. "
-        f"The best bound is at least as good as h′: {p.best_ratio:.3f} times."
+        f"Compared with the best weights, h′ has {p.sampling_factor:.3f} times the sampling error (at most {limit}) "
+        f"and {p.privacy_factor:.3f} times the privacy noise (at most 4), together **{p.ratio:.3f} times (at most 4)**."
+        f" The best bound is at least as good as h′: {p.best_ratio:.3f} times."
     )
     return tuple(steps)

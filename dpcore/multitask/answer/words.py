@@ -153,10 +153,10 @@ _EXPONENT = (
     "weigh."
 )
 _TOTAL = (
-    "Excess error from the noise, up to a common constant: the sum over tasks of 1 / (ω² n), for convex losses the "
-    "root of the sum of 1 / ω². Uniform weights are fitted to the budget in the same way."
+    "Excess error from the noise, up to a common constant: the sum over tasks of 1 / (ω² n). For convex losses it is "
+    "the root of the sum of 1 / ω². Uniform weights are fitted to the budget in the same way."
 )
-_BUDGET_USE_HELP = "Sum of a user's squared weights over β. Nobody else can use what a user leaves."
+_BUDGET_USE_HELP = "Sum of a user's squared weights over β. Unused budget of a user is lost."
 _BUDGET = (
     "The most that a user's squared weights may sum to, exact for ε and δ. The note compares weights with those under "
     "the paper's sufficient condition."

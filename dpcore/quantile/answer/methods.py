@@ -1,4 +1,4 @@
-"""What a quantile has to say in a methods section."""
+"""The methods section of a quantile."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ def methods(solution: QuantileFound, data: Dataset) -> Methods:
     """Describe the bound in use and its rank error; of rows without a bound that error alone."""
     p = solution.parameters
     text = (
-        "The answer was drawn with a density proportional to the public base distribution times exp(−ε d / (2W)), with "
-        "d its distance in weighted rank from the quantile asked for and W the largest weight of a user [@epasto2020, "
-        "appendix B]."
+        "The answer was drawn with a density proportional to the public base distribution times exp(−ε d / (2W)) "
+        "[@epasto2020, appendix B]. There d is the distance in weighted rank from the quantile, and W the largest "
+        "weight of a user."
     )
     if p.protects_users:
         text += (
-            " The score is not divided by the number of rows, and a user who is added or removed moves it by at most "
-            "max(q, 1 − q) times their weight, which takes the place of W."
+            " The score is not divided by the number of rows. A user who is added or removed moves it by at most "
+            "max(q, 1 − q) times their weight, which replaces W."
         )
     if len(p.asked) > 1:
         text += f" Each of the {len(p.asked)} quantiles took an even part of ε."

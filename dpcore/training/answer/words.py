@@ -36,7 +36,7 @@ def describe_cell(cell: Cell) -> str:
             f"random{clipping_text and f',{clipping_text}'}"
         )
     if cell.method is Method.CLIPPED_SUM:
-        return f"each user's sum of gradients clipped to that of {format_rows(cell.bound)}"
+        return f"each user's gradient sum clipped to that of {format_rows(cell.bound)}"
     if cell.method is Method.OUTPUT:
         return f"output perturbation, smooth weights of at most {format_rows(cell.bound)} per user"
     return (
