@@ -43,12 +43,6 @@ class Choices:
         return self.smooth if weighting is WeightKind.SMOOTH else self.cap
 
     @property
-    def tried(self) -> tuple[int, int]:
-        """Return the number of bounds that were tried, smooth and cap."""
-        smooth, cap = (int(np.sum(~np.isnan(choice.tried.rank_error))) for choice in (self.smooth, self.cap))
-        return smooth, cap
-
-    @property
     def cancelled(self) -> bool:
         """Return True if either search was stopped."""
         return self.smooth.cancelled or self.cap.cancelled
@@ -165,7 +159,7 @@ class QuantileFound:
         return mean_error(self.unbounded)
 
     @property
-    def good_enough(self) -> tuple[float, float]:
+    def near_optimal(self) -> tuple[float, float]:
         """Return the interval around the best bound in which all bounds tried are near-optimal.
 
         Under a cap these are averages over the subsamples of the search.

@@ -68,7 +68,7 @@ def describe_near_optimal(solution: QuantileFound) -> str:
     p = solution.parameters
     if p.weighting is Weighting.NONE or p.bound_from is BoundFrom.COUNTS:
         return ""
-    low, high = solution.good_enough
+    low, high = solution.near_optimal
     return standard.write_range(low, high, "row", others="the next bounds tried")
 
 

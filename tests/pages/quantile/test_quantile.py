@@ -156,7 +156,7 @@ def test_the_answer_is_that_of_the_core():
 def test_good_enough_is_where_all_bounds_tried_cost_little():
     for answer in (asked(), asked(weighting=Weighting.CAP)):
         view = answer.solution
-        low, high = view.good_enough
+        low, high = view.near_optimal
         tried = view.choices.of(view.kind).tried
         inside = (tried.bounds >= low) & (tried.bounds <= high)
         assert low <= view.bound <= high
