@@ -149,8 +149,8 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
 
 
 _EXPONENT = (
-    "A task of n users has a weight proportional to 1/n^μ, fitted to the budget: the larger μ, the more small tasks "
-    "weigh."
+    "A task of n users has a weight proportional to 1 / n to the power μ, fitted to the budget: the larger μ, the more "
+    "small tasks weigh."
 )
 _TOTAL = (
     "Excess error from the noise, up to a common constant: the sum over tasks of 1 / (ω² n). For convex losses it is "
@@ -185,7 +185,7 @@ def write_headline(solution: MultitaskSolution) -> str:
         return "Give the only task every user's whole budget."
     if best_exponent == 0.0:
         return "Give all tasks the same weight."
-    return f"Weight each task by 1/n^{wording.entered(best_exponent)}, where n is its number of users."
+    return f"Weight each task by 1 / n to the power {wording.entered(best_exponent)}, where n is its number of users."
 
 
 def describe_near_optimal(solution: MultitaskSolution) -> str:
