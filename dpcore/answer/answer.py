@@ -18,8 +18,7 @@ from dpcore.common.certificate import Certificate
 from dpcore.common.privacy import Provenance, ReleaseFacts
 
 RELEASE_ASSUMPTION = (
-    "Everything is computed as if the DP release were the data: what the number costs on the data behind it, "
-    "nobody can see"
+    "Everything is computed as if the DP release were the data; errors on the original data are unknown"
 )
 Proof = tuple[str, Certificate, str]
 """The proved quantity, its certificate, and how the search ended."""
@@ -30,15 +29,14 @@ class Number:
     """One number of an answer.
 
     Attributes:
-        label: What it is.
-        text: As it is read, with its unit where that belongs to it.
-        note: What it compares with; empty for none.
+        label: The name of the number.
+        text: The number as it is read, with its unit if that belongs to it.
+        note: A comparison or remark; empty for none.
         help: Explanation on demand; empty for none.
-        value: With all its digits; None where it is not a single number.
-        unit: Of ``value``; empty for none.
-        key: How a program calls it; by default the label in lower case, its words joined by underscores.
-        clipboard_text: What is copied of it, as a program takes it, where that is not the digits of ``value``, else
-            ``text``.
+        value: The number with all its digits; None if it is not a single number.
+        unit: The unit of ``value``; empty for none.
+        key: The name in programs; by default the label in lower case, its words joined by underscores.
+        clipboard_text: The text to copy, if it is neither the digits of ``value`` nor ``text``.
     """
 
     label: str
@@ -56,36 +54,35 @@ class Number:
 
     @property
     def text_to_copy(self) -> str:
-        """Return its digits as a program takes them."""
+        """Return the digits of the number, as a program reads them."""
         return self.clipboard_text or (self.text if self.value is None else wording.digits(self.value))
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a question answers.
+    """The answer to a question.
 
     Attributes:
-        headline: What to do, one sentence, Markdown.
-        detail: What changes how it is to be read, Markdown; empty for nothing.
+        headline: The instruction, one sentence, Markdown.
+        detail: The sentences that qualify the headline, Markdown; empty for none.
         numbers: The number that was asked for, its error, and further ones.
         assumptions: Sentences without full stop.
-        disclosure: Of the data behind the numbers; a release carries its facts.
+        disclosure: The disclosure of the data behind the numbers; a release carries its facts.
         facts: Sentences by name: half and double, who is affected ...
-        proofs: What is proved to be best; empty where nothing is claimed to be.
-        code: What *Code for your library* writes; None where there is nothing to carry away.
-        near_optimal: From where to where the bound costs little, one sentence; empty where that is not known.
-        parameters: The question, as it was entered.
-        solution: What the mathematics found, the object that words and plots are made of.
-        plots: By key, each computed when it is asked for; the main figure first.
-        make_methods: Makes what a methods section says, `methods`; None for nothing.
-        choice: Question and answer as JSON with all digits; None for none.
-        files: (name, content) of further files.
-        setting: What the release is that the bound is for; None where nothing is released under a bound.
-        bound: What was asked for, where that is not the value of the first number: a pair, say, or a function that
-            makes a table of it. None otherwise.
-        error: Its error, where that is not the value of the second number. None otherwise.
-        error_parts: What the error consists of, in the words and colours of the main figure; empty where it has no
-            parts.
+        proofs: The certificates; empty if nothing is claimed to be optimal.
+        code: The choice that *Code for your library* writes; None if there is none.
+        near_optimal: The near-optimal range, one sentence; empty if it is not known.
+        parameters: The parameters as they were entered.
+        solution: The solution that sentences and plots are made of.
+        plots: The plots by key, each computed on demand; the main figure first.
+        make_methods: The function that makes `methods`; None for none.
+        choice: Parameters and answer as JSON with all digits; None for none.
+        files: The content of further files, by name.
+        setting: The release that the bound is for; None if nothing is released under a bound.
+        bound: The optimum, if it is not the value of the first number: a pair, for example, or a function that makes
+            a table of it. None otherwise.
+        error: The error, if it is not the value of the second number. None otherwise.
+        error_parts: The parts of the error, in the words and colours of the main figure; empty for none.
     """
 
     headline: str
@@ -115,7 +112,7 @@ class Answer:
 
     @property
     def all_facts(self) -> tuple[tuple[str, str], ...]:
-        """Return the facts, with the interval of good bounds before them."""
+        """Return the facts, the near-optimal range first."""
         near_optimal_facts = [("Good enough", self.near_optimal)] if self.near_optimal else []
         return (*near_optimal_facts, *self.facts.items())
 
@@ -126,7 +123,7 @@ class Answer:
         return (*self.assumptions, *([RELEASE_ASSUMPTION] if is_release else []))
 
     def __str__(self) -> str:
-        """Return headline, numbers, the interval of good bounds or the detail, and the label, a line each, as text."""
+        """Return headline, numbers, the near-optimal range or the detail, and the label, a line each."""
         numbers = "; ".join(f"{n.label}: {n.text} {n.note}".strip() for n in self.numbers[:2])
         second_text = (
             f"Good enough: {self.near_optimal}" if self.near_optimal else cut_first_sentence(self.detail)

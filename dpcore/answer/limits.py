@@ -1,4 +1,4 @@
-"""Where an axis begins and ends around what it shows."""
+"""Limits of axes that fit their data."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 from dpcore.contributions import FloatArray
 
 Limits = tuple[float, float]
-"""Where an axis begins and ends, in its own unit."""
+"""The two ends of an axis, in its own unit."""
 MARGIN = 1.1
-"""Factor that is left free between curves and the ends of an axis that follows them."""
+"""Factor between the curves and the ends of an axis that follows them."""
 SMALLEST_PART = 30.0
 """A part of an error this many times smaller than the least error need not be seen on its axis."""
 LEAST_SHARE = 0.01
-"""An axis of shares ends here at least."""
+"""The smallest upper end of an axis of shares."""
 
 
-def fit_limits(whole: FloatArray, parts: FloatArray | None = None) -> Limits:
+def fit_limits(values: FloatArray, parts: FloatArray | None = None) -> Limits:
     """Return the ends of a log axis, each 1, 2 or 5 times a power of ten: few steps of a slider move them.
 
     Args:
-        whole: What must be seen, of any shape; what is not finite or not above 0 is left out.
-        parts: What ``whole`` is made of, of any shape; it may leave the axis at its lower end, `SMALLEST_PART`.
+        values: The values that must be visible, of any shape; only finite ones above 0 count.
+        parts: The parts of ``values``, of any shape; small ones may leave the axis at its lower end, `SMALLEST_PART`.
     """
-    shown = whole[np.isfinite(whole) & (whole > 0.0)]
+    shown = values[np.isfinite(values) & (values > 0.0)]
     if not shown.size:
         return 1.0, 10.0
     low, high = float(shown.min()), float(shown.max())

@@ -16,24 +16,24 @@ WORST_SHARE = 0.25
 
 @dataclass(frozen=True)
 class ReleaseSetting:
-    """What a release is: two answers on the same data whose `basis` is the same have the same best bound.
+    """The setting of a release. On the same data, settings with the same `basis` have the same best bound.
 
     Attributes:
-        statistic: What is released.
-        epsilon: Of the release, without that of a private choice of its bound.
-        neighbours: Who is protected against what.
-        column: What is released of every row; empty for the rows themselves.
-        lower: Values below are raised to it; None where values do not matter, or no range is known.
-        upper: Values above are lowered to it.
-        variance_share: sigma^2 over (upper - lower)^2 that the bound goes by; None where it goes by none.
-        mean_share: (mean - lower) / (upper - lower) that it goes by; None for the mean at which the error is worst.
-        uses_values: Whether anything was read off the values.
+        statistic: The released statistic.
+        epsilon: The epsilon of the release, without that of a private selection of its bound.
+        neighbours: The neighbouring relation.
+        column: The column that is released; empty for the rows themselves.
+        lower: Smaller values are raised to it; None if values do not matter, or no range is known.
+        upper: Larger values are lowered to it.
+        variance_share: sigma^2 over (upper - lower)^2 that the bound depends on; None if it depends on none.
+        mean_share: (mean - lower) / (upper - lower) that it depends on; None for the mean with the largest error.
+        uses_values: Whether anything was computed from the values.
         is_table_mean: Whether the mean that the bound is best for is that of the table itself, not of a population.
         is_exact_for_values: Whether it is best on the values themselves, so that nothing is assumed of them.
         user_share: rho, the share of the variance that is taken to lie between users; 0 for independent rows.
-        noise: Added to what is released.
-        delta: Of the release; None with pure epsilon-DP.
-        measure: What the best bound of a sum or a count minimises; None for other releases.
+        noise: The noise that is added.
+        delta: The delta of the release; None with pure epsilon-DP.
+        measure: The error that the best bound of a sum or a count minimises; None for other releases.
         margin: How many users more than 1/epsilon the bound of a count leaves above it.
     """
 
@@ -56,12 +56,12 @@ class ReleaseSetting:
 
     @property
     def protects_counts(self) -> bool:
-        """Return whether the number of rows of each user is protected, too."""
+        """Return True if the number of rows of each user is protected, too."""
         return self.neighbours is not Neighbours.REPLACE_VALUES
 
     @property
     def basis(self) -> ReleaseSetting:
-        """Return the setting without all that the best bound does not depend on, such as names and the range itself.
+        """Return only what the best bound depends on, without names and the range itself.
 
         At the mean with the worst error, a release with private counts errs as one with public counts. For
         independent rows the mean of a table errs less than that of a population by a constant.
@@ -81,14 +81,14 @@ class ReleaseSetting:
         )
 
     def list_differences(self, other: ReleaseSetting) -> tuple[str, ...]:
-        """List what decides the best bound and differs there; empty if both have the same best bound."""
+        """List the fields that differ and decide the best bound; empty if both have the same best bound."""
         own_basis, other_basis = self.basis, other.basis
         pairs = ((f.name, getattr(own_basis, f.name), getattr(other_basis, f.name)) for f in fields(self))
         return tuple(name for name, a, b in pairs if not _is_same(a, b))
 
 
 def _is_same(first_value: Any, second_value: Any) -> bool:
-    """Return whether the values are the same; numbers, up to the rounding of two ways to compute them."""
+    """Return True if the values are the same; numbers may differ by rounding."""
     if isinstance(first_value, float) and isinstance(second_value, float):
         return math.isclose(first_value, second_value, rel_tol=1e-9)
     return bool(first_value == second_value)

@@ -1,4 +1,4 @@
-"""Values outside the range that the person entered, in words that are the same for every question."""
+"""Sentences on values outside the entered range, the same for every question."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class OutsideCounts:
 
     @property
     def num_outside(self) -> int:
-        """Return the number of values outside."""
+        """Return the number of values outside the range."""
         return self.num_below + self.num_above
 
     @property
     def exceeds_warning(self) -> bool:
-        """Return whether there are so many that the page warns."""
+        """Return True if there are so many that the page warns."""
         return self.num_outside > WARNING_SHARE * self.num_values
 
     def write_sentence(self, range_name: str, singular_effect: str = "", plural_effect: str = "") -> str:
@@ -48,5 +48,5 @@ class OutsideCounts:
 
     @property
     def percent(self) -> str:
-        """Return their share."""
+        """Return the share of values outside the range, as text."""
         return wording.percent(self.num_outside / self.num_values)

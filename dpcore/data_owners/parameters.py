@@ -27,9 +27,8 @@ TRAINING_FIELDS = ("train_on", "train_owners", "train_epsilons", "train_runs", "
 
 ASSUMPTIONS = (
     "The loss is convex and L-Lipschitz; all owners' best models share one best shared part (section 1.1 of the paper)",
-    "Constants hidden by O(·) are those entered, 1 unless changed: the map compares orders and promises no accuracy",
-    "The bound of joint privacy is as printed in theorem 3.1, whose privacy proof is incomplete: see *How "
-    "this is computed*",
+    "The constants hidden by O(·) are those entered: the map compares orders and promises no accuracy",
+    "The bound of joint privacy is that of theorem 3.1, whose privacy proof is incomplete: see *How this is computed*",
     "Neighbouring data sets differ in one unit of protection, which is replaced",
     "Working alone tells the others nothing. Joint privacy protects no one from their own owner, nor where an owner "
     "publishes the personal part",

@@ -40,21 +40,18 @@ NEIGHBOURS = (Neighbours.REPLACE_VALUES, Neighbours.ADD_OR_REMOVE_USER)
 """The relations under which there is a guarantee."""
 _PROTECTED = {
     Neighbours.REPLACE_VALUES: (
-        "How many rows each user has is public; only their values are private",
-        "Neighbouring data sets differ in the values of one user's rows, not in the user's presence",
+        "Neighbouring data sets differ in the values of one user's rows; the number of rows of each user is public",
     ),
     Neighbours.ADD_OR_REMOVE_USER: (
-        "Neighbouring data sets differ in one user, who is added or removed with all their rows; how many rows each "
-        "user has is private",
+        "Neighbouring data sets differ in one user, who is added or removed with all their rows",
     ),
 }
 _ALWAYS = (
     "The base distribution was chosen without looking at the values",
-    "The error is that of the rows at hand, |F(answer) − q| with F their unweighted empirical distribution. What the "
-    "rows miss of the population comes on top; only the paper's bound counts it",
-    "Bounded rows are a random subsample of each user's rows. It does not depend on the values and is drawn afresh "
-    "for the release; the errors are averages over the number of subsamples stated",
-    "A bound that is best for the values was read off them, and leaks unless they are public",
+    "The error |F(answer) − q| is about these rows, with F their unweighted empirical distribution; the sampling error "
+    "of the population comes on top, and only the paper's bound counts it",
+    "Bounded rows are a random subsample that does not depend on the values; the release draws its own",
+    "A bound that is best for the values is computed from them, and leaks unless they are public",
 )
 ASSUMPTIONS = _PROTECTED[Neighbours.REPLACE_VALUES] + _ALWAYS
 """What the answers about quantiles rest on; sentences without their full stop."""

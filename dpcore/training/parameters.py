@@ -200,15 +200,15 @@ class TrainingParameters(Parameters):
 def list_assumptions(parameters: TrainingParameters) -> tuple[str, ...]:
     """List the assumptions of the answers, sentences without their full stop."""
     counts_text = {
-        Neighbours.ADD_OR_REMOVE_USER: "Nobody's number of rows is public, nor is the number of users: it gets noise "
-        "of its own, for 3 to 5 % of the budget",
-        Neighbours.REPLACE_USER: "The number of users is public, nobody's number of rows is; neighbours need twice the "
-        "noise of one user who comes or goes",
-        Neighbours.REPLACE_VALUES: "Everybody's number of rows is public; neighbours need twice the noise of one user "
-        "who comes or goes",
+        Neighbours.ADD_OR_REMOVE_USER: "The rows per user and the number of users are protected; the number of users "
+        "gets its own noise, for 3 to 5 % of the budget",
+        Neighbours.REPLACE_USER: "The rows per user are protected, the number of users is public; the noise is twice "
+        "that for one user who is added or removed",
+        Neighbours.REPLACE_VALUES: "The rows per user are public; the noise is twice that for one user who is added or "
+        "removed",
     }[parameters.neighbours]
     return (
-        f"Neighbouring data sets differ thus: {parameters.neighbours.value}",
+        f"Neighbouring relation: {parameters.neighbours.value}",
         counts_text,
         "Features are brought to norm 1 by ranges that are public, and each row's gradient is clipped to norm 1",
         f"The noise of all {parameters.mechanism.steps} steps is that of one Gaussian mechanism, exactly"
@@ -218,9 +218,9 @@ def list_assumptions(parameters: TrainingParameters) -> tuple[str, ...]:
         "Steps and step size follow from ε, δ, the number of features, and the number of users as it is released"
         if parameters.pace is Pace.RULE
         else "Steps and step size are public",
-        "A bound that follows the users is covered by ε. Choosing a fixed one"
-        f"{'' if parameters.pace is Pace.RULE else ', steps,'} or a method by these curves is not",
+        "ε covers an adaptive bound. It does not cover choosing a fixed bound"
+        f"{'' if parameters.pace is Pace.RULE else ', steps,'} or a method by these curves",
         f"Curves are simulated, over {wording.counted(parameters.splits, 'split')} of the users into those trained on "
         "and those held out",
-        "No bound takes the largest user of these data as if it were public",
+        "*No bound* treats the size of the largest user as public",
     )

@@ -54,7 +54,7 @@ def shown_answer(found: QuantileFound) -> Answer:
     answer = build_answer(data, found.parameters, found)
     if not demonstration:
         return answer
-    return replace(answer, detail=f"**{label}.** {words.detail(found, data, brief=True)}")
+    return replace(answer, detail=f"**{label}.** {words.write_detail(found, data)}")
 
 
 def show_rest(places: layout.Places, shown: tabs.Shown, main: Plot) -> None:

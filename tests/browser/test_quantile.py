@@ -22,7 +22,7 @@ def test_a_long_range_is_not_cut_and_nothing_moves_when_two_quantiles_are_answer
         assert re.search(r"0\.\d+ to 0\.\d+", page.get_by_test_id("stMain").inner_text())
         assert page.evaluate(UNREADABLE) == []
     card = page.locator(".st-key-quantile_card")
-    expect(card.get_by_text("Let no user weigh more than").first).to_be_visible()
+    expect(card.get_by_text("Cap each user's total weight at").first).to_be_visible()
     expect(page.locator(".st-key-quantile_error .annotation", has_text="Demonstration")).to_have_count(0)
     page.get_by_role("button", name="More settings").click()
     page.locator(".st-key-quantile-weighting").get_by_text("Bounded rows", exact=True).click()

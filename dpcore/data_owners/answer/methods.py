@@ -33,17 +33,16 @@ def write_methods(solution: OwnersSolution) -> Methods:
         text += f" At most {wording.counted(solution.cap.cap, 'record')} of each owner were used."
     return Methods(
         guarantee="Whether data owners should train together was decided under joint differential privacy at "
-        f"ε = {wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)}, where two "
-        "data sets are "
+        f"ε = {wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)}. Two data sets are "
         f"neighbours if {UNITS[parameters.unit]}. Models have {wording.number(parameters.shared)} shared and "
         f"{wording.number(parameters.personal)} personal parameters.",
         sentences=text,
         public_sentences="Records per owner were bounded." if parameters.whole_owner else "",
         disclosure=solution.disclosure,
-        rule="The decision compares upper bounds on the excess loss of training alone, with joint privacy and "
-        "with full privacy [@huang2023, theorem 3.1], whose hidden constants were taken as "
-        f"{wording.entered(parameters.alone_constant)}, {wording.entered(parameters.sampling_constant)} and "
-        f"{wording.entered(parameters.privacy_constant)}; it compares orders and promises no accuracy.",
+        rule="The decision compares upper bounds on the excess loss of training alone, with joint privacy and with "
+        "full privacy [@huang2023, theorem 3.1]. It compares orders and promises no accuracy: the hidden constants "
+        f"were taken as {wording.entered(parameters.alone_constant)}, {wording.entered(parameters.sampling_constant)} "
+        f"and {wording.entered(parameters.privacy_constant)}.",
         subject="The comparison",
         choice_source=ChoiceSource.COMPUTED if solution.is_of_data else ChoiceSource.ENTERED,
     )

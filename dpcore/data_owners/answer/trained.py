@@ -25,7 +25,7 @@ FORM_STYLES = {
     Form.NON_PRIVATE: ("No privacy", Style.SAMPLING, "circle"),
     Form.NON_PRIVATE_PERSONAL: ("No privacy, with a personal part", Style.CUSTOMARY, "star"),
 }
-"""What each is called, and how it is drawn."""
+"""Name, style and symbol of each form."""
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 LineOfFigure = tuple[str, str, Form, int]
 """Its name, its column, its form, and the place of its ε."""
@@ -33,14 +33,13 @@ MAX_NAMED_PAIRS = 3
 """Pairs of ε and n that a sentence names."""
 PAPER_SENTENCES = (
     " As in the paper, every owner lacks a fifth of the classes. The paper trains a convolutional network in federated "
-    "rounds: only directions are compared, and its table 2 (which layers are personal) has no counterpart here."
+    "rounds, so only directions are compared; its table 2 has no counterpart here."
 )
 FORM_SENTENCES = (
-    "Full privacy is W alone, with V = 0: nothing in it is personal. Joint privacy is the same W with V added, so that "
-    "the two differ by personalisation. Alone is V without W: the fair comparison of joint privacy, as both are "
-    "personal."
+    "Full privacy is W alone, with V = 0. Joint privacy is the same W with V added, so the two differ by "
+    "personalisation. Alone is V without W, which is personal, too: the fair comparison for joint privacy."
 )
-"""What the lines of the figure are."""
+"""The meaning of the lines of the figure."""
 UNIT_NAMES = {Unit.RECORD: "one record", Unit.USER: "one user", Unit.OWNER: "a whole owner"}
 
 
@@ -141,7 +140,7 @@ def write_directions(result: StudyResult, paper: bool = True) -> list[str]:
     joint, full = result.average(Form.JOINT), result.average(Form.FULL)
     sentences = []
     for other_form, name, paper_sentence in (
-        (Form.FULL, "full privacy", "The paper's table 1 has it above for every n of MNIST."),
+        (Form.FULL, "full privacy", "In the paper's table 1 (MNIST) it is above for every n."),
         (
             Form.SEPARATE,
             "working alone",
@@ -165,8 +164,8 @@ def write_directions(result: StudyResult, paper: bool = True) -> list[str]:
         grows = gain[-1] > gain[0]
         sentences.append(
             f"**The gain of joint over full privacy** {'grows' if grows else 'shrinks'} from {gain[0]:.3f} at n = "
-            f"{result.study.owners[0]} to {gain[-1]:.3f} at n = {result.study.owners[-1]}, on average over ε; the "
-            "paper's section 4.1.2 says that it grows."
+            f"{result.study.owners[0]} to {gain[-1]:.3f} at n = {result.study.owners[-1]}, averaged over ε; in the "
+            "paper (section 4.1.2) it grows."
         )
     return sentences
 
@@ -193,16 +192,13 @@ def write_settings(result: StudyResult, paper: bool) -> str:
     """Write how the models were trained and tested."""
     study, options = result.study, result.study.options
     return (
-        f"{wording.number(result.records)} records to learn from, "
-        f"{wording.number(result.tests)} held out to test; {wording.number(result.parameters)} shared and as many "
-        f"personal parameters. {FORM_SENTENCES} {wording.counted(len(study.seeds), 'run')}; whiskers reach "
-        "from the smallest to "
-        "the largest of several. "
-        f"{options.steps} full-batch steps, gradients clipped to {wording.entered(options.clip)}, one exact Gaussian "
-        f"mechanism for a unit whose records are zeroed. {write_replaced_epsilons(study)} Steps, clip and "
-        "rate are public and "
-        "were chosen on other seeds; every owner picks the penalty of its personal part on its own records."
-        f"{PAPER_SENTENCES if paper else ''}"
+        f"{wording.number(result.records)} training records, {wording.number(result.tests)} test records; "
+        f"{wording.number(result.parameters)} shared and as many personal parameters. {FORM_SENTENCES} "
+        f"{wording.counted(len(study.seeds), 'run')}; whiskers show the smallest and the largest. {options.steps} "
+        f"full-batch steps, gradients clipped to {wording.entered(options.clip)}, one exact Gaussian mechanism for a "
+        f"unit whose records are zeroed. {write_replaced_epsilons(study)} Steps, clip and rate are public and were "
+        "chosen on other seeds; every owner picks the penalty of its personal part on its own "
+        f"records.{PAPER_SENTENCES if paper else ''}"
     )
 
 
@@ -213,8 +209,8 @@ def write_replaced_epsilons(study: Study) -> str:
         for epsilon in study.epsilons
     ]
     return (
-        f"For a unit that is replaced, as the bounds have it, the sensitivity is twice as large: {' and '.join(pairs)} "
-        f"at δ = {wording.entered(study.delta)}."
+        f"For a unit that is replaced, as in the bounds, the sensitivity is twice as large: {' and '.join(pairs)} at δ "
+        f"= {wording.entered(study.delta)}."
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpcore.answer import Number, Proof
+from dpcore.answer import Number, Proof, standard
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.data_owners import crossings
@@ -14,9 +14,9 @@ from dpcore.data_owners.parameters import ASSUMPTIONS, OwnersParameters
 from dpcore.data_owners.regimes import Regime
 from dpcore.report.content import Line
 
-LEAKS = (
-    "Your data are private, and so is what is read off them: neither ε nor joint privacy covers a decision or a cap "
-    "that was chosen with them."
+LEAKS = standard.warn_of_leak(
+    "this decision and its cap were",
+    remedy="Joint privacy does not cover it either. Decide without these data.",
 )
 
 
@@ -37,20 +37,18 @@ def count_parameters(solution: OwnersSolution) -> str:
 
 
 def describe_unit(solution: OwnersSolution) -> str:
-    """Describe the unit of protection where it is more than a record; begins with a comma."""
+    """Describe the unit of protection, beginning with a comma; empty for a record."""
     unit = solution.parameters.unit
     if unit is Unit.RECORD:
         return ""
     if unit is Unit.OWNER:
-        return ", every owner protected as a whole"
-    return (
-        f", every user's {wording.counted(float(solution.collaboration.records_per_unit), 'record')} "
-        "protected as one"
-    )
+        return ", every owner protected"
+    records = wording.counted(float(solution.collaboration.records_per_unit), "record")
+    return f", every user's {records} protected as one"
 
 
 def write_needed_owners(solution: OwnersSolution) -> str:
-    """Write how many owners must join before sharing pays; the sentence of the card."""
+    """Write how many owners must join before sharing pays."""
     collaboration = solution.collaboration
     opening = f"By these bounds {write_constants(solution.parameters)},"
     setting_text = (
@@ -62,7 +60,7 @@ def write_needed_owners(solution: OwnersSolution) -> str:
     if solution.cap is not None:
         records_text = f"{records} kept on average"
     if solution.owners_joint is None:
-        return f"{opening} no number of owners of {records_text} suffices for sharing to pay {setting_text}."
+        return f"{opening} sharing never pays for owners of {records_text} {setting_text}."
     owners = wording.counted(solution.owners_joint, "owner")
     return f"{opening} {owners} of {records_text} must join before sharing pays {setting_text}."
 
@@ -71,18 +69,18 @@ def write_headline(solution: OwnersSolution) -> str:
     """Write the instruction in one sentence."""
     owners = wording.counted(float(solution.collaboration.owners), "owner")
     if float(solution.collaboration.owners) == 1.0:
-        return "One owner has nobody to join: alone and together are the same problem."
+        return "One owner has nobody to join."
     if solution.cap is not None:
         records = wording.counted(solution.cap.cap, "record")
         if solution.regime is Regime.ALONE:
-            return f"Work alone; those who share keep at most {records} of each owner."
+            return f"Work alone; if owners share, keep at most {records} of each."
         return f"Join, and keep at most {records} of each owner."
     if solution.regime is Regime.ALONE:
         if solution.owners_joint is None:
             return "Work alone: sharing never pays, however many join."
         return f"Work alone: for {owners} sharing does not pay."
     if solution.regime is Regime.JOINT_ONLY:
-        return "Join, and keep the personal part to yourselves: with full privacy you would lose."
+        return "Join, and keep the personal part private to its owner: with full privacy you would lose."
     return f"Join: sharing pays for {owners}."
 
 
@@ -90,7 +88,7 @@ def list_proofs(solution: OwnersSolution) -> tuple[Proof, ...]:
     """Return the certificate of the best cap, where there is one."""
     if solution.cap is None:
         return ()
-    return (("Cap per owner", solution.cap.certificate, "The search for the best whole cap ended."),)
+    return (("Cap per owner", solution.cap.certificate, "The search for the best cap ended."),)
 
 
 def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
@@ -101,8 +99,8 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
             "Bound on excess loss",
             wording.number(solution.bound_joint),
             f"jointly ({wording.number(solution.bound_alone)} alone)",
-            "With joint privacy: by how much the average loss of the models found exceeds that of the best ones, at "
-            "most; orders only.",
+            "With joint privacy: the most by which the average loss of the models exceeds that of the best ones; "
+            "orders only.",
             solution.bound_joint,
         ),
     )
@@ -110,7 +108,7 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
         "Owners needed",
         "none suffice" if needed_owners is None else wording.number(needed_owners),
         "",
-        "The smallest number of owners like these for whom the bound of joint privacy is below that of working alone.",
+        "The fewest owners like these for whom the bound of joint privacy is below that of working alone.",
         needed_owners,
         "owners",
     )
@@ -120,7 +118,7 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
                 "Best bound on records",
                 wording.counted(solution.cap.cap, "record"),
                 "per owner",
-                "The upper bound on records per owner, where a whole owner is protected.",
+                "The most records kept of an owner, where a whole owner is protected.",
                 solution.cap.cap,
                 "records per owner",
             ),
@@ -151,7 +149,7 @@ def write_detail(solution: OwnersSolution) -> str:
     sentences = [write_needed_owners(solution)]
     if solution.is_vacuous:
         sentences.append(
-            "**The bound of joint privacy says nothing here**: no model has a larger excess loss than that."
+            "**The bound of joint privacy says nothing here**: no model has a larger excess loss."
         )
     sentences.extend(f"**{sentence}**" for sentence in solution.unmet_conditions)
     if solution.disclosure is Disclosure.PRIVATE:
@@ -162,17 +160,12 @@ def write_detail(solution: OwnersSolution) -> str:
 def describe_near_optimal(solution: OwnersSolution) -> str:
     """Write which caps cost little, or from where on joining pays; empty if it never does."""
     if solution.cap is not None:
-        low, high = solution.cap.near_optimal
-        caps_text = f"only {wording.counted(low, 'record')}"
-        if low < high:
-            caps_text = f"any cap from {wording.number(low)} to {wording.counted(high, 'record')}"
-        return f"{caps_text} stays within 5{wording.PERCENT} of the best bound."
+        return standard.write_range(*solution.cap.near_optimal, "record", objective="the least bound")
     if solution.owners_joint is None or not math.isfinite(solution.epsilon_joint):
         return ""
     return (
         f"it pays from {wording.counted(solution.owners_joint, 'owner')}, ε = "
-        f"{wording.number(solution.epsilon_joint)}, "
-        f"or {_write_record_limit(solution)}."
+        f"{wording.number(solution.epsilon_joint)}, or {_write_record_limit(solution)}."
     )
 
 
@@ -194,12 +187,11 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
     collaboration = solution.collaboration
     sentences = {
         "What full privacy would cost": (
-            "there is no personal part that joint privacy could keep from noise, so both are the same. Give it "
-            "parameters and a diameter under *More settings* to see what joint privacy buys."
+            "the same as joint privacy, as there is no personal part. Give it parameters and a diameter in *More "
+            "settings* to see what joint privacy gains."
             if solution.parameters.personal == 0
-            else f"its bound is {wording.number(solution.bound_full)}, "
-            f"{wording.change(solution.bound_full, solution.bound_joint)} compared with "
-            "joint privacy."
+            else f"a bound of {wording.number(solution.bound_full)}, "
+            f"{wording.change(solution.bound_full, solution.bound_joint)} compared with joint privacy."
         ),
         "Half or double the owners": (
             ", ".join(
@@ -214,25 +206,23 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
     }
     if solution.parameters.whole_owner:
         sentences["More records"] = (
-            "where a whole owner is protected, noise grows as its records do, and more records per owner speak "
-            "for working alone."
+            "if a whole owner is protected, noise grows with the records per owner, which favours working alone."
         )
     if solution.gaining_owners is not None:
         limit, count = solution.gaining_owners
         sentences["Who gains by joining"] = (
             f"{wording.counted(count, 'owner')} of {wording.number(float(collaboration.owners))} "
-            f"{wording.agreeing(count, 'has', 'have')} fewer than {wording.number(limit)} records: alone they "
-            "would have a larger bound. The joint bound holds for the average owner, not for each."
+            f"{wording.agreeing(count, 'has', 'have')} fewer than {wording.number(limit)} records, so a larger bound "
+            "alone. The joint bound holds for the average owner, not for each."
         )
     if (
         solution.own_bound is not None
         and solution.parameters.own_cap is not None
         and solution.cap is not None
     ):
-        sentences[f"Your bound on records, {wording.counted(solution.parameters.own_cap, 'record')}"] = (
-            f"bound {wording.number(solution.own_bound)}, {wording.change(solution.own_bound, solution.cap.bound)} "
-            "compared with the best bound on records."
-        )
+        name = f"Your bound on records, {wording.counted(solution.parameters.own_cap, 'record')}"
+        change = wording.change(solution.own_bound, solution.cap.bound)
+        sentences[name] = standard.compare_own_bound("bound", wording.number(solution.own_bound), change)
     return sentences
 
 
@@ -246,8 +236,8 @@ def list_assumptions(solution: OwnersSolution) -> tuple[str, ...]:
     data_assumptions = []
     if solution.is_of_data:
         data_assumptions.append(
-            "Every user of the data in use is one owner. The bounds hold for the loss averaged over the records that "
-            "are kept, so that a cap also says whose loss counts"
+            "Every user of the data is one owner. The bounds hold for the mean loss over the records kept, so a cap "
+            "also decides whose loss counts"
         )
     return (*ASSUMPTIONS, *data_assumptions)
 

@@ -27,14 +27,12 @@ def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
             "A model was trained and released", parameters.epsilon, NEIGHBOURS, parameters.delta
         ),
         sentences=f"{opening}: at most {wording.number(best.bound)} of each. In every step {sampling_text}, each drawn "
-        "independently "
-        f"with probability {wording.number(best.rate)}; Gaussian noise of "
-        f"{wording.number(round_up(best.multiplier), 4)} clip "
-        f"norms was added to the sum, which was divided by the constant {wording.number(best.divisor, 4)}. {ACCOUNT}",
+        f"independently with probability {wording.number(best.rate)}. Gaussian noise of "
+        f"{wording.number(round_up(best.multiplier), 4)} clip norms was added to the sum, which was divided by the "
+        f"constant {wording.number(best.divisor, 4)}. {ACCOUNT}",
         public_sentences=f"{opening}; Gaussian noise was added to sums of clipped gradients. {ACCOUNT}",
         disclosure=dataset.provenance,
         rule="The bound minimises a heuristic estimate of the error for "
-        f"{wording.counted(parameters.dimension, 'parameter')}, {wording.entered(parameters.batch)} examples "
-        "expected per step "
-        f"and a share {wording.entered(parameters.alike)} of a gradient common to a user's examples.",
+        f"{wording.counted(parameters.dimension, 'parameter')}, {wording.entered(parameters.batch)} examples expected "
+        f"per step and a share {wording.entered(parameters.alike)} of a gradient common to a user's examples.",
     )

@@ -19,7 +19,7 @@ from dpcore.examples_per_user.programs import write_owners_program as write_owne
 
 PROTECTS = (
     "**This does not protect that somebody is there.** Which records are kept depends on all users, so who owns which "
-    "record is public; what is protected are the contents of one user's records, zeroed or replaced by others."
+    "record is public. Only the contents of one user's records are protected, zeroed or replaced by others."
 )
 FAIRNESS = (
     "The most records are not the best training: those of few owners are kept more often, and the model learns them "
@@ -82,8 +82,8 @@ def build_numbers(selection: RecordSelection, noise: OwnersNoise | None) -> tupl
         Number(
             "Records kept",
             wording.number(selection.count),
-            f"of {wording.number(selection.ownership.num_records)}; at most {wording.number(selection.bound)} of "
-            "a user",
+            f"of {wording.number(selection.ownership.num_records)}; at most {wording.number(selection.bound)} of a "
+            "user",
             value=selection.count,
         ),
         Number(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.answer import Number
+from dpcore.answer import Number, standard
 from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.privacy import format_rounded_up
@@ -12,6 +12,7 @@ from dpcore.examples_per_user.options import Option
 from dpcore.examples_per_user.parameters import Sampling
 
 UNIT = "examples per user"
+TOO_SMALL = "is too small: fewer than B examples would be kept."
 SAMPLING_PHRASES = {Sampling.EXAMPLES: "draw examples", Sampling.USERS: "draw users"}
 
 
@@ -24,8 +25,8 @@ def write_headline(solution: ExamplesSolution) -> str:
     """Write the instruction."""
     best = solution.best
     if best.sampling is Sampling.USERS:
-        return f"Draw users, and average the gradients of at most {count_examples(best.bound)} of each."
-    return f"Draw examples, and keep at most {count_examples(best.bound)} of each user."
+        return f"Draw users, not examples, and average the gradients of at most {count_examples(best.bound)} of each."
+    return f"Draw examples, not users, and keep at most {count_examples(best.bound)} of each user."
 
 
 def write_detail(solution: ExamplesSolution, dataset: Dataset) -> str:
@@ -38,25 +39,27 @@ def write_detail(solution: ExamplesSolution, dataset: Dataset) -> str:
             if len(impossible_bounds) == 1
             else f"G from {impossible_bounds[0]} to {wording.number(impossible_bounds[-1])}"
         )
-        sentences.append(f"**{bounds_text} cannot be**: fewer than B examples would be kept.")
+        sentences.append(f"**{bounds_text}** {TOO_SMALL}")
     if parameters.delta * solution.histogram.num_users > 1.0:
-        sentences.append("**δ is above 1 over the number of users**: it allows giving one of them away.")
+        sentences.append(
+            "**δ is above 1 over the number of users**: a release that reveals one user would satisfy it."
+        )
     if solution.best.rate >= 1.0:
-        sentences.append("Everybody is in every step: nothing is drawn, and drawing protects nobody.")
+        sentences.append("Every step uses all data, so drawing adds no protection.")
     if solution.histogram.num_users == 1:
         sentences.append("There is only one user.")
     if dataset.is_private:
-        sentences.append("These numbers are computed from private data: ε does not cover them.")
+        sentences.append(standard.warn_of_leak("these numbers were", remedy="Choose G without these data."))
     return " ".join(sentences)
 
 
 def format_multiplier(candidate: Option) -> str:
-    """Format the noise multiplier, never rounded down: less noise would not keep ε."""
+    """Format the noise multiplier, rounded up: less noise would not satisfy ε."""
     return ("at most " if candidate.at_most else "") + wording.number(round_up(candidate.multiplier))
 
 
 def round_up(multiplier: float, digits: int = 4) -> float:
-    """Round the noise multiplier up, as it stands on the page and in programs."""
+    """Round the noise multiplier up, for the page and for programs."""
     return float(format_rounded_up(multiplier, digits))
 
 
@@ -85,8 +88,8 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
             "Noise multiplier σ",
             ("at most " if best.at_most else "") + wording.number(round_up(best.multiplier), 4),
             f"({noise_text}; {kept_text} of the examples kept)",
-            "Standard deviation of the noise on a step's sum of clipped gradients, over the clip norm. It is what "
-            "libraries call noise_multiplier.",
+            "Standard deviation of the noise on a step's sum of clipped gradients, over the clip norm "
+            "(noise_multiplier in libraries).",
             round_up(best.multiplier),
             "clip norms",
             "noise_multiplier",
@@ -95,7 +98,7 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
             "Sampling rate q",
             wording.number(best.rate),
             f"of {sampled_unit}, in every step",
-            "A public constant: accept or change it, but let no program compute it from the table.",
+            "A public constant: no program may compute it from the table.",
             best.rate,
             key="sampling_rate",
         ),
@@ -104,7 +107,7 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
             "Divisor",
             wording.number(best.divisor, 4),
             f"{divisor} expected per step",
-            "What the noisy sum is divided by; a public constant, too.",
+            "The noisy sum is divided by this public constant.",
             best.divisor,
             key="divisor",
         ),
@@ -120,8 +123,8 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
             "Estimated error",
             wording.number(best.error),
             f"of {wording.counted(parameters.steps, 'step')}, by this estimate",
-            "Of a mean of d numbers over all steps, in norms of one example's gradient: noise, drawn batches, and "
-            "having so few users. A heuristic for training.",
+            "Error of a mean of d numbers over all steps, in norms of one example's gradient: noise, drawn batches, "
+            "few users. For training it is a heuristic.",
             best.error,
             key="error",
         ),
@@ -131,43 +134,36 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
 def describe_near_optimal(solution: ExamplesSolution) -> str:
     """Write the interval of near-optimal bounds."""
     low, high = solution.options.find_near_optimal()
-    if low == high:
-        return f"of the bounds tried, only G = {wording.number(low)} stays within 5{wording.PERCENT} of the best error."
-    return (
-        f"{SAMPLING_PHRASES[solution.best.sampling]} with G from {wording.number(low)} to "
-        f"{wording.number(high)}: within "
-        f"5{wording.PERCENT} of the best error, by this estimate."
-    )
+    objective = "the least error, by this estimate"
+    text = standard.write_range(low, high, name="G", objective=objective, others="the next bounds tried")
+    return f"{SAMPLING_PHRASES[solution.best.sampling]}: {text}"
 
 
 def build_facts(solution: ExamplesSolution) -> dict[str, str]:
     """Build the facts behind the choice, a sentence each."""
     sentences = {}
-    parameters = solution.parameters
-    if solution.entered_option is not None:
-        entered_option = solution.entered_option
+    parameters, entered_option = solution.parameters, solution.entered_option
+    if entered_option is not None:
+        best_error = solution.options.best.error
         sentences[f"Your bound, {count_examples(entered_option.bound)}"] = (
-            f"{SAMPLING_PHRASES[entered_option.sampling]}: noise multiplier "
-            f"{format_multiplier(entered_option)}, estimated "
-            f"error {wording.number(entered_option.error)}, "
-            f"{wording.change(entered_option.error, solution.options.best.error)} than the best of those tried."
-            if entered_option.error != solution.options.best.error
-            else "that is the best of those tried."
-        ).replace("the same than", "the same as")
-    elif parameters.own_bound is not None:
-        sentences[f"Your bound, {count_examples(parameters.own_bound)}"] = (
-            "cannot be: fewer than B examples would be kept."
+            "that is the best of those tried."
+            if entered_option.error == best_error
+            else f"{SAMPLING_PHRASES[entered_option.sampling]}: noise multiplier {format_multiplier(entered_option)}, "
+            f"estimated error {wording.number(entered_option.error)}; compared with the best of those tried, "
+            f"{wording.change(entered_option.error, best_error)}."
         )
+    elif parameters.own_bound is not None:
+        sentences[f"Your bound, {count_examples(parameters.own_bound)}"] = TOO_SMALL
     sentences["Both ways"] = _compare_samplings(solution)
     sentences["What the error is made of"] = _describe_error(solution.best)
     sentences["What each way learns"] = (
-        "drawing examples estimates a mean over rows, in which a user weighs as many rows as are kept; drawing users "
-        "estimates a mean over users. Where heavy users differ these are two models."
+        "drawing examples learns from the mean over the examples kept, drawing users from the mean over users. If "
+        "heavy users differ from light ones, these are two models."
     )
     sentences["How alike a user's examples are"] = (
-        f"r = {wording.entered(parameters.alike)} is your entry, never read off private data. At r = 1 a "
-        "user's average is as "
-        "long as one gradient; at r = 0 it is shorter, and less noise does. The noise multiplier does not depend on it."
+        f"r = {wording.entered(parameters.alike)} is your entry, never computed from the data. At r = 1 a user's mean "
+        "gradient is as long as one gradient; at r = 0 it is shorter, so less noise is enough. The noise multiplier "
+        "does not depend on r."
     )
     return sentences
 
@@ -179,8 +175,7 @@ def _compare_samplings(solution: ExamplesSolution) -> str:
         best = min(solution.options.options_by_sampling[sampling], key=lambda candidate: candidate.error)
         sentences.append(
             f"{SAMPLING_PHRASES[sampling]}: best at G = {wording.number(best.bound)}, noise multiplier "
-            f"{format_multiplier(best)}, "
-            f"error {wording.number(best.error)}"
+            f"{format_multiplier(best)}, error {wording.number(best.error)}"
         )
     return "; ".join(sentences) + ", by this estimate."
 

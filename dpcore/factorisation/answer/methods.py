@@ -44,7 +44,7 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
         public_sentences=f"{learning_text} It was compared with noisy item means and users' own offsets.",
         disclosure=solution.table.disclosure,
         rule="A factorisation with adaptive weights was compared with noisy item means and users' own offsets, on "
-        "ratings held out; it was preferred only where the difference is larger than its interval.",
+        "ratings held out. It was preferred only if the difference is larger than its interval.",
         subject="The choice",
     )
 
@@ -59,7 +59,7 @@ def _describe_learning(parameters: FactorisationParameters) -> str:
     )
     return (
         f"Vectors of {parameters.dimension} entries were learned in {sweeps} of alternating minimisation "
-        f"[@krichene2023, algorithm 3] by {method}, with squared weights of a user that sum "
-        f"to at most {parameters.max_items:,}. Counts and sweeps together are "
-        "one Gaussian mechanism [@dong2022], calibrated exactly [@balle2018]."
+        f"[@krichene2023, algorithm 3] by {method}, with squared weights of a user that sum to at most "
+        f"{parameters.max_items:,}. Counts and sweeps together are one Gaussian mechanism [@dong2022], calibrated "
+        "exactly [@balle2018]."
     )

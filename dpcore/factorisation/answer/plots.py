@@ -27,7 +27,7 @@ from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.answer.found import MIN_SEEDS, FactorisationSolution
-from dpcore.factorisation.answer.words import SCHEME_NAMES
+from dpcore.factorisation.answer.words import FEW_SEEDS, SCHEME_NAMES
 from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitResult, Recommender
 from dpcore.factorisation.measures import BUCKETS, RECALL_SIZE, assign_buckets, compute_overlap
 from dpcore.factorisation.study import MEANS, SCHEMES, ModelKind, StudyResult
@@ -355,9 +355,7 @@ def write_recommendation(result: ImplicitResult, epsilon: float) -> str:
     comparison = f"{factorisation_recall:.3f} against {baseline_recall:.3f}, {difference_text}"
     opening = f"At ε = {wording.entered(result.study.epsilons[index])}"
     if seeds < MIN_SEEDS or not abs(gain) > half_width:
-        hint = (
-            "" if seeds >= MIN_SEEDS else f" Train at least {MIN_SEEDS} seeds: with fewer nothing is clear."
-        )
+        hint = "" if seeds >= MIN_SEEDS else f" {FEW_SEEDS}"
         return (
             f"{opening} it is **not clear** whether factorising recommends better than what is popular: "
             f"{comparison}.{hint}"

@@ -18,26 +18,24 @@ from dpcore.factorisation.answer.found import (
     compare_with_uniform,
     list_trained_epsilons,
 )
-from dpcore.factorisation.answer.found import (
-    judge as judge,
-)
+from dpcore.factorisation.answer.found import judge as judge
 from dpcore.factorisation.study import BASELINE, FACTORISATION, MEANS, SCHEMES, ModelKind, StudyResult
 from dpcore.report.content import Line, summarise_dataset
 
 SCHEME_NAMES = {Scheme.UNIFORM: "Uniform", Scheme.TAIL: "Tail", Scheme.ADAPTIVE: "Adaptive"}
 ASSUMPTIONS = (
     "Neighbouring data differ in one user, with all their ratings",
-    "Item vectors and noisy counts are released, and nothing else: each user computes their own vector and their own "
-    "offset at home, from what is released and their own ratings. Predictions stay with the user, and are private for "
-    "everybody else (joint differential privacy)",
-    "The range of ratings is public, and so is its midpoint, around which ratings are centred",
-    "The number of items and which items there are is public; so are d, T, k, μ and both ridges, whose choice is not "
-    "paid for",
-    "Errors and buckets are computed from the ratings without noise, to choose by: they are not part of the release",
-    "Noise is floating-point noise of a simulation, not hardened against attacks on its low bits",
+    "Only item vectors and noisy counts are released. Each user computes their own vector and offset locally, from "
+    "these and their own ratings. Predictions stay with the user and are private for everybody else (joint "
+    "differential privacy)",
+    "The range of ratings is public; ratings are centred around its midpoint",
+    "The list of items is public, and so are d, T, k, μ and both ridges; ε does not cover their choice",
+    "Errors and buckets are computed without noise, to choose by: they are not part of the release",
+    "The noise is simulated in floating point, without protection against attacks on its low bits",
 )
+FEW_SEEDS = f"Train at least {MIN_SEEDS} seeds: with fewer nothing is clear."
 NEAR_OPTIMAL_SHARE = 0.01
-"""Share of the error by which a scheme may be worse and still be good enough."""
+"""Share of the smallest error by which a near-optimal model may be worse."""
 
 
 def write_headline(solution: FactorisationSolution) -> str:
@@ -57,26 +55,25 @@ def write_detail(solution: FactorisationSolution) -> str:
     if verdict is None or result is None or epsilon_index is None:
         uniform, adaptive = solution.find_shares(Scheme.UNIFORM), solution.find_shares(Scheme.ADAPTIVE)
         return (
-            f"Adaptive weights give the rarest three fifths of items {_format_percent(adaptive.shares[:3].sum())} "
-            "of the "
-            f"budget; uniform sampling gives them {_format_percent(uniform.shares[:3].sum())}."
+            f"Adaptive weights give the rarest three fifths of items {wording.percent(adaptive.shares[:3].sum())} of "
+            f"the budget, uniform sampling {wording.percent(uniform.shares[:3].sum())}."
         )
     side = "better" if verdict.gain > 0.0 else "worse"
     sentences = [
         f"Factorising with adaptive weights is {_format_difference(abs(verdict.gain), verdict.gain_half)} {side}."
     ]
-    # After what every epsilon has, so that nothing moves where it comes.
+    # It follows the sentence that every epsilon has, so that nothing moves when it appears.
     if not math.isclose(verdict.epsilon, solution.parameters.epsilon):
         sentences.append(
-            f"ε = {wording.entered(verdict.epsilon)} is the nearest trained to yours; train again for "
-            f"ε = {wording.entered(solution.parameters.epsilon)}."
+            f"ε = {wording.entered(verdict.epsilon)} is the nearest trained to yours; train again for ε = "
+            f"{wording.entered(solution.parameters.epsilon)}."
         )
     if verdict.seeds < MIN_SEEDS:
-        sentences.append(f"Train at least {MIN_SEEDS} seeds: with fewer nothing is clear.")
+        sentences.append(FEW_SEEDS)
     if not solution.finished:
-        sentences.append("**Not all is trained yet.**")
+        sentences.append("**The training is not finished.**")
     elif not result.finished:
-        sentences.append("**The training was stopped**: this is what was finished.")
+        sentences.append("**The training was stopped early.**")
     return " ".join(sentences)
 
 
@@ -124,8 +121,8 @@ def _build_noise_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
         Number(
             "Noise s on each sum",
             wording.number(adaptive.noise),
-            help="Standard deviation of the Gaussian noise on each entry of an item's sums, where a rating of "
-            "weight 1 adds at most 1. With tail and adaptive weights; uniform sampling pays for no counts.",
+            help="Standard deviation of the Gaussian noise on each entry of an item's sums, to which a rating of "
+            "weight 1 adds at most 1. For tail and adaptive weights; uniform sampling needs no counts.",
             value=adaptive.noise,
         ),
         _make_number(
@@ -153,19 +150,18 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
     result, epsilon_index = solution.result, solution.epsilon_index
     if result is None or epsilon_index is None:
         used_budget = "; ".join(
-            f"{SCHEME_NAMES[shares.scheme].lower()} {_format_percent(shares.used_share)}"
+            f"{SCHEME_NAMES[shares.scheme].lower()} {wording.percent(shares.used_share)}"
             for shares in solution.shares
         )
         return {
-            "Budget that is used": f"{used_budget}. What a user with few ratings does not use is lost.",
-            "Noise over signal": "where it is above 1, an item's vector is mostly noise, and the ridge draws it to "
-            "the overall mean.",
+            "Budget that is used": f"{used_budget}. The unused budget of users with few ratings is lost.",
+            "Noise over signal": "above 1, an item's vector is mostly noise, drawn to the overall mean by the ridge.",
         }
     return _build_training_facts(result, epsilon_index)
 
 
 def write_verdict(verdict: Verdict) -> str:
-    """Say whether a factorisation is worth having, in one sentence."""
+    """Write whether a factorisation is worth it, in one sentence."""
     epsilon = wording.entered(verdict.epsilon)
     if verdict.is_worth_it:
         return f"At ε = {epsilon}, factorise with adaptive weights: it beats item means with own offsets."
@@ -231,8 +227,8 @@ def _build_training_facts(result: StudyResult, epsilon_index: int) -> dict[str, 
         "Without privacy": f"{errors_without_privacy}.",
         "A factorisation clearly beats item means with own offsets": f"{epsilons_text}, of {_list_epsilons(result)}.",
         "Own offsets": (
-            "how far a user rates above the released item means, computed at home from their own ratings. Nothing more "
-            "is released, so that they cost no privacy; the factorisation takes them off ratings, too, and clips again."
+            "how far a user rates above the released item means, computed locally from their own ratings. They are not "
+            "released, so they cost no privacy. The factorisation subtracts them from ratings and clips again."
         ),
         "Good enough": _list_near_optimal(result, epsilon_index),
         "Adaptive weights against uniform": _describe_adaptive(result, epsilon_index),
@@ -242,7 +238,7 @@ def _build_training_facts(result: StudyResult, epsilon_index: int) -> dict[str, 
         ),
         "Seeds": (
             f"{wording.counted(result.study.repeats, 'seed')}; each has its own split and noise, which all models "
-            f"share. Intervals are Student's, at 95{wording.PERCENT}, and differences are paired by seed."
+            f"share. The 95{wording.PERCENT} intervals are Student's; differences are paired by seed."
         ),
     }
 
@@ -254,8 +250,7 @@ def _describe_adaptive(result: StudyResult, epsilon_index: int) -> str:
         return "not tested on both ends."
     return (
         f"they {_describe_change(mean[0], half_width[0])} on the rarest fifth of items and "
-        f"{_describe_change(mean[-1], half_width[-1])} on the most "
-        "rated."
+        f"{_describe_change(mean[-1], half_width[-1])} on the most rated."
     )
 
 
@@ -268,11 +263,6 @@ def _is_worth_it(result: StudyResult, epsilon_index: int) -> bool:
 def _list_epsilons(result: StudyResult) -> str:
     """List the trained epsilons."""
     return ", ".join(wording.entered(result.study.epsilons[index]) for index in list_trained_epsilons(result))
-
-
-def _format_percent(share: float) -> str:
-    """Format a share in per cent."""
-    return wording.percent(float(share))
 
 
 def _format_signed(value: float) -> str:

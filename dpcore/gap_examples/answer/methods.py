@@ -27,8 +27,7 @@ def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParame
     return Methods(
         guarantee=write_guarantee("The mean was released", parameters.epsilon, Neighbours.REPLACE_VALUES),
         sentences=f"{step}, and {noise_text} was added to the mean. "
-        f"The best bound on rows per user has {comparison.ratio:.4f} "
-        "times the variance of the best weights.",
+        f"The best bound on rows per user has {comparison.ratio:.4f} times the variance of the best weights.",
         public_sentences=f"What a user's rows weigh together was bounded, and {noise_text} was added to the mean.",
         disclosure=dataset.provenance,
         rule="The best bound and the best weights minimise the expected squared error of the released mean. "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpcore.answer import Number
+from dpcore.answer import Number, standard
 from dpcore.answer.axes import ROWS_UNIT
 from dpcore.common import wording
 from dpcore.dataset import Dataset
@@ -12,10 +12,9 @@ from dpcore.gap_examples.answer.found import GapSolution
 from dpcore.gap_examples.compare import Comparison
 from dpcore.gap_examples.domination import Domination
 from dpcore.gap_examples.two_groups import supremum
-from dpcore.mean.answer.words import LEAKS
 
 WORTH_HAVING = 1.05
-"""Ratio of variances below which a cap is recommended: every library has caps, few have weights."""
+"""Below this ratio of variances a cap is recommended: every library has caps, few have weights."""
 
 
 def format_gain(ratio: float, digits: int = 3) -> str:
@@ -38,14 +37,14 @@ def write_headline(comparison: Comparison) -> str:
     if comparison.ratio < WORTH_HAVING:
         rows = wording.counted(comparison.cap.max_contributions, "row")
         gain = format_gain(comparison.ratio)
-        return f"Keep at most {rows} of each user: that has only {gain} more variance than smooth weights."
+        return f"Keep at most {rows} of each user: the variance is only {gain} above that of smooth weights."
     return f"Use smooth weights: the best bound has {format_gain(comparison.ratio)} more variance."
 
 
 def write_detail(dataset: Dataset) -> str:
-    """Write the sentence below the headline: the largest gain on any data, and whether the answer leaks."""
-    sentence = f"On no data has it more than {format_gain(supremum().ratio)} more."
-    return f"{sentence} {LEAKS}" if dataset.is_private else sentence
+    """Write the largest gain on any data, and whether the answer leaks."""
+    sentence = f"For any data set the excess is at most {format_gain(supremum().ratio)}."
+    return f"{sentence} {standard.ASSUMES_PUBLIC_COUNTS}" if dataset.is_private else sentence
 
 
 def build_numbers(comparison: Comparison) -> tuple[Number, ...]:
@@ -86,9 +85,8 @@ def build_facts(solution: GapSolution) -> dict[str, str]:
     sentences = {
         "Here": _describe_ratio(solution),
         "Any data": (
-            "with any number of users, any sizes and any ε, the best bound has less than "
-            f"{supremum().ratio:.5f} times the variance of the best weights. The paper's theorem 3 says "
-            "at most 4 times. See *Two groups* and *Any noise*."
+            f"for any data and any ε the best bound has less than {supremum().ratio:.5f} times the variance of the "
+            "best weights; theorem 3 of the paper says at most 4 times. See *Two groups* and *Any noise*."
         ),
     }
     if solution.domination is not None:
@@ -98,22 +96,15 @@ def build_facts(solution: GapSolution) -> dict[str, str]:
 
 def describe_near_optimal(solution: GapSolution) -> str:
     """Write the range of caps whose error stays near that of the best cap."""
-    low, high = solution.near_optimal_caps
-    if low == high:
-        caps = f"only {wording.counted(low, 'row')}"
-    else:
-        caps = f"any bound from {wording.number(low)} to {wording.counted(high, 'row')}"
-    return f"{caps} stays within 5{wording.PERCENT} of the best bound's error."
+    return standard.write_range(*solution.near_optimal_caps, "row")
 
 
-_RATIO = (
-    "Variance of the mean with the best bound, divided by that with the best smooth weights; 1 means no gain."
-)
-_ERRORS = "The ratio of the standard errors is its square root: how much longer the error bars of the best bound are."
-_CAP = "Upper bound on contributions per user."
+_RATIO = "Variance of the mean with the best bound over that with the best smooth weights; 1 means no gain."
+_ERRORS = "Ratio of the standard errors: how much longer the error bars of the best bound are."
+_CAP = "Contribution bound with the least variance."
 _NOISE_RATIO = (
-    "ρ = 2 (B/ε)²/σ²: how many rows' worth of variance the noise has for a user who holds all the weight. "
-    "ε, B and σ² matter for the ratio only through ρ."
+    "ρ = 2 (B/ε)²/σ²: the noise variance of a user who holds all the weight, in variances of one row. The ratio "
+    "depends on ε, B and σ² only through ρ."
 )
 
 
@@ -133,10 +124,9 @@ def _describe_ratio(solution: GapSolution) -> str:
 def _explain_limit(domination: Domination) -> str:
     """Explain why no data of this kind can have a larger ratio than the two-group limit."""
     return (
-        f"compare these users with others: {wording.percent(domination.light_share)} of them have one row, the rest "
-        "have unlimited rows. Those others keep at least as many rows under every bound, so their weights do no "
-        f"worse; their best bound does no better. Their ratio is {domination.bound:.4f}, and these data cannot have "
-        "more."
+        f"compare these users with others, of whom {wording.percent(domination.light_share)} have one row and the rest "
+        "unlimited rows. They keep at least as many rows under every bound, so their best weights are no worse. Their "
+        f"best bound is no better. Their ratio is {domination.bound:.4f}, so these data cannot have more."
     )
 
 
@@ -146,28 +136,26 @@ def write_proof(solution: GapSolution) -> tuple[str, ...]:
     number = wording.number
     steps = [
         f"The best weights have the bound **h\\* = {number(p.threshold, 4)}**: "
-        f"{wording.counted(p.users_at_or_below, 'user')} "
-        f"{wording.agreeing(p.users_at_or_below, 'has', 'have')} at most h\\* rows, {number(p.users_above)} "
-        f"{wording.agreeing(p.users_above, 'has', 'have')} more.",
+        f"{wording.counted(p.users_at_or_below, 'user')} {wording.agreeing(p.users_at_or_below, 'has', 'have')} at "
+        f"most h\\* rows, {number(p.users_above)} {wording.agreeing(p.users_above, 'has', 'have')} more.",
         f"The former hold the share **α = {number(p.rows_at_or_below)} / {number(p.kept_rows, 4)} = "
         f"{wording.percent(p.share_below, 3)}** of the weight.",
     ]
     if p.case == 1:
         steps.append(
-            f"**Case 1**, α ≥ ½: the heavy users hold less than half. Round up: **h′ = ⌈h\\*⌉ = "
+            "**Case 1**, α ≥ ½: the heavy users hold less than half. Round up: **h′ = ⌈h\\*⌉ = "
             f"{number(p.max_contributions)}**. Rows are lost only from heavy users, so sampling error at most doubles."
         )
     else:
         steps.append(
-            f"**Case 2**, α < ½: the heavy users hold more than half. Pass over the share η = 1 − 1/(2(1 − α)) = "
-            f"{wording.percent(p.skipped, 3)} of them, that is {wording.counted(p.skipped_users, 'user')}; the last "
-            f"of these has **h′ = {number(p.max_contributions)}** "
-            f"{wording.agreeing(p.max_contributions, 'row', 'rows')}."
+            "**Case 2**, α < ½: the heavy users hold more than half. Pass over the share η = 1 − 1/(2(1 − α)) = "
+            f"{wording.percent(p.skipped, 3)} of them, that is {wording.counted(p.skipped_users, 'user')}; the last of "
+            f"these has **h′ = {number(p.max_contributions)}** {wording.agreeing(p.max_contributions, 'row', 'rows')}."
         )
     limit = 2 if p.case == 1 else 4
     steps.append(
-        f"At the bound h′ sampling error is {p.sampling_factor:.3f} times that of the best weights (at most {limit}), "
-        f"privacy noise {p.privacy_factor:.3f} times (at most 4), both together **{p.ratio:.3f} times (at most 4)**. "
-        f"The best bound is at least as good as h′: {p.best_ratio:.3f} times."
+        f"Compared with the best weights, h′ has {p.sampling_factor:.3f} times the sampling error (at most {limit}) "
+        f"and {p.privacy_factor:.3f} times the privacy noise (at most 4), together **{p.ratio:.3f} times (at most 4)**."
+        f" The best bound is at least as good as h′: {p.best_ratio:.3f} times."
     )
     return tuple(steps)

@@ -31,10 +31,8 @@ def write_methods(solution: MultitaskSolution) -> Methods:
             parameters.delta,
         ),
         sentences="A task with n users was given a weight proportional to n to the power "
-        f"{wording.entered(-best_exponent)} "
-        f"[@krichene2023], {fit_text} The upper bound on the excess error of all tasks together is "
-        f"{wording.number(ratio, 3)} "
-        "times that of equal weights.",
+        f"{wording.entered(-best_exponent)} [@krichene2023], {fit_text} The upper bound on the excess error of all "
+        f"tasks together is {wording.number(ratio, 3)} times that of equal weights.",
         public_sentences=f"A task with n users was given a weight proportional to n to the power −μ "
         f"[@krichene2023], {fit_text}",
         disclosure=solution.tasks.disclosure,

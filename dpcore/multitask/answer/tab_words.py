@@ -23,16 +23,16 @@ def describe_counts(comparison: WeightComparison, counts_solution: CountsSolutio
             f"{wording.counted(counts.max_tasks, 'task')}, so counts are too low."
         )
         if not counts.covers_truncation:
-            sentences.append("s does not cover that.")
+            sentences.append("The slack s does not cover that.")
     sentences.append(
         f"{wording.counted(counts_solution.num_underestimated, 'task')} of {sizes.size:,} "
-        f"{wording.agreeing(counts_solution.num_underestimated, 'is', 'are')} still underestimated by n̂ + s."
+        f"{wording.agreeing(counts_solution.num_underestimated, 'has', 'have')} n̂ + s below the true size."
         if counts_solution.num_underestimated
         else "n̂ + s is at least the true size for every task."
     )
     if counts_solution.with_slack.total_bound > 1.05 * counts_solution.without_slack.total_bound:
         sentences.append(
-            "**The slack costs more than it saves here**: n̂ alone clips more users and is better."
+            "**The slack costs more than it saves here**: n̂ alone is better, although it clips more users."
         )
     return " ".join(sentences)
 
@@ -41,11 +41,10 @@ def describe_free_weights(free: WeightSkew) -> str:
     """Describe the gain of free weights, and its price."""
     ratio = free.user_size_ratio
     return (
-        "Free weights are better because light users give more to each task than heavy ones can. The price is "
-        "that a task then learns more from users with few tasks. Weighted by them, a task's users have "
-        f"{wording.percent(1.0 - float(ratio.mean()))} fewer tasks on average, "
-        f"{wording.percent(1.0 - float(ratio.min()))} at worst. That biases the task wherever light and heavy "
-        "users answer differently, and no bound here counts it."
+        "With free weights, light users give more to each task than heavy ones can. So a task learns more from users "
+        f"with few tasks: weighted by them, its users have {wording.percent(1.0 - float(ratio.mean()))} fewer tasks on "
+        f"average, {wording.percent(1.0 - float(ratio.min()))} at worst. If light and heavy users differ, that biases "
+        "the task, and no bound here counts it."
     )
 
 
@@ -58,21 +57,18 @@ def describe_budgets(budgets: BudgetComparison) -> str:
     ]
     if budgets.sufficient is None or budgets.weight_gain is None:
         lines.append("| paper | does not apply: ε > log(1/δ) | | |")
-        sentence = (
-            "The paper's condition needs ε ≤ log(1/δ), which does not hold here; the exact conversion "
-            "always applies."
-        )
+        sentence = "The paper's condition needs ε ≤ log(1/δ), which does not hold here."
     else:
         weight_gain = budgets.weight_gain
         lines.append(
             f"| paper | {wording.number(budgets.sufficient, 4)} | {1.0 / weight_gain:.3f} | {weight_gain**2:.3f}× |"
         )
         sentence = (
-            f"At the same guarantee the exact conversion allows every weight to be {weight_gain:.3f} times as "
-            f"large; error bounds of strongly convex losses fall by {wording.percent(1.0 - 1.0 / weight_gain**2)}."
+            f"The exact conversion allows every weight to be {weight_gain:.3f} times as large; error bounds of "
+            f"strongly convex losses fall by {wording.percent(1.0 - 1.0 / weight_gain**2)}."
         )
     return (
         "\n".join(lines)
-        + f"\n\n{sentence} All that is released is one Gaussian mechanism with noise "
+        + f"\n\n{sentence} All releases are one Gaussian mechanism with noise "
         + f"{wording.number(budgets.noise_multiplier)} times its sensitivity."
     )

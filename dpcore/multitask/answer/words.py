@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpcore.answer import Number, Proof
+from dpcore.answer import Number, Proof, standard
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
 from dpcore.multitask.answer.found import (
-    NEAR_OPTIMAL_SHARE,
     MultitaskSolution,
     Optima,
     WeightComparison,
@@ -29,31 +28,30 @@ FIT_SENTENCES = {
     BudgetFit.FULL: "Every user is then scaled up or down to the whole budget.",
 }
 UNCHANGED = 0.005
-"""A change smaller than this is called none."""
+"""Smaller changes are not mentioned."""
 
 
 def list_assumptions(solution: MultitaskSolution) -> tuple[str, ...]:
     """List the assumptions of the answer."""
     comparison = solution.comparison
     weights_text = (
-        "Every user of a task has the same weight in it, so that no task's loss is skewed"
+        "All users of a task have the same weight, so no task's loss is skewed"
         if comparison.rule.fit.same_for_all_users
-        else "Users of a task are interchangeable: where weights differ between users, the task's loss is "
-        "skewed toward those with few tasks, and no bound here counts that"
+        else "Users of a task are interchangeable: if weights differ between users, the task's loss is skewed toward "
+        "those with few tasks, which no bound here counts"
     )
     graph_text = (
-        "The smallest c that clips nobody depends on who contributed to which task; it is valid only if that is "
-        "public"
+        "The smallest c that clips nobody depends on who contributed to which task, which must be public"
         if comparison.rule.fit.reads_graph
         else "Task sizes are public, or were released privately (tab *Private counts*); a user's own factor "
         "may depend on their own tasks"
     )
     return (
-        "Neighbouring data differ in one user, with all their data in all tasks",
-        "Squared weights of a user sum to at most β, which is all that the guarantee needs",
+        "Neighbouring data sets differ in one user, with all their data in all tasks",
+        "The squared weights of a user sum to at most β, which is all that the guarantee needs",
         graph_text,
-        "Error bounds are those of theorems 3.8 and 3.12 up to constants that all tasks share; they compare "
-        "weights and promise no accuracy",
+        "The error bounds (theorems 3.8 and 3.12) omit constants that all tasks share: they compare weights and do not "
+        "predict accuracy",
         weights_text,
     )
 
@@ -135,7 +133,7 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
             "Users clipped",
             "none" if not clipped_share else wording.percent(clipped_share),
             "scaled down to β",
-            "Users whose squared weights would sum to more than β. Their weights are scaled down.",
+            "Users whose squared weights would sum to more than β.",
             clipped_share,
             "share of users",
         ),
@@ -151,19 +149,17 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
 
 
 _EXPONENT = (
-    "The weight of a task is 1 divided by its number of users to the power of μ, up to a factor that fits the weights "
-    "to the budget: the larger μ, the more small tasks weigh."
+    "A task of n users has a weight proportional to 1 / n to the power μ, fitted to the budget: the larger μ, the more "
+    "small tasks weigh."
 )
 _TOTAL = (
-    "Sum over all tasks of 1 / (ω² n), the excess error that the noise adds, up to a common constant; for "
-    "convex losses the root of the sum of 1 / ω². Uniform weights are fitted to the budget in the same way."
+    "Excess error from the noise, up to a common constant: the sum over tasks of 1 / (ω² n). For convex losses it is "
+    "the root of the sum of 1 / ω². Uniform weights are fitted to the budget in the same way."
 )
-_BUDGET_USE_HELP = (
-    "Sum of a user's squared weights over β. What a user does not use is lost: nobody else can use it."
-)
+_BUDGET_USE_HELP = "Sum of a user's squared weights over β. Unused budget of a user is lost."
 _BUDGET = (
-    "All of a user's squared weights together may not exceed it. From ε and δ, exactly; the note compares "
-    "weights with those under the paper's sufficient condition."
+    "The most that a user's squared weights may sum to, exact for ε and δ. The note compares weights with those under "
+    "the paper's sufficient condition."
 )
 
 
@@ -189,22 +185,14 @@ def write_headline(solution: MultitaskSolution) -> str:
         return "Give the only task every user's whole budget."
     if best_exponent == 0.0:
         return "Give all tasks the same weight."
-    return f"Weight a task of n users by 1 / n to the power {wording.entered(best_exponent)}."
+    return f"Weight each task by 1 / n to the power {wording.entered(best_exponent)}, where n is its number of users."
 
 
 def describe_near_optimal(solution: MultitaskSolution) -> str:
     """Describe the near-optimal exponents in one sentence."""
-    comparison = solution.comparison
-    low, high = comparison.curve.near_optimal
-    best_exponent, share = (
-        wording.entered(comparison.curve.best[0]),
-        f"{100 * NEAR_OPTIMAL_SHARE:g}{wording.PERCENT}",
-    )
-    if low == high:
-        return f"only μ = {best_exponent}; its neighbours are more than {share} worse."
-    return (
-        f"any μ from {wording.entered(low)} to {wording.entered(high)} stays within {share} of the best "
-        f"total bound."
+    low, high = solution.comparison.curve.near_optimal
+    return standard.write_range(
+        low, high, name="μ", objective="the least total bound", others="the next exponents"
     )
 
 
@@ -217,8 +205,8 @@ def _describe_remaining_gain(comparison: WeightComparison, optima: Optima) -> st
     """Describe the remaining gain of the exact optimum."""
     remaining_gain = compute_remaining_gain(comparison.allocation, optima.choose(comparison.rule.fit))
     if remaining_gain < UNCHANGED / 10.0:
-        return "the exact optimum would gain nothing more"
-    return f"the exact optimum would gain a further {wording.percent(remaining_gain)}"
+        return "would gain nothing more"
+    return f"would gain a further {wording.percent(remaining_gain)}"
 
 
 def write_detail(solution: MultitaskSolution) -> str:
@@ -229,28 +217,26 @@ def write_detail(solution: MultitaskSolution) -> str:
     if best_exponent != entered_exponent:
         factor_text = format_factor(comparison.compare_total(comparison.allocation) / ratio)
         sentences.append(
-            f"Figure and code are for your μ = {format_exponent(entered_exponent)}; its total bound is "
-            f"{factor_text} as large."
+            f"Figure and code are for your μ = {format_exponent(entered_exponent)}: {factor_text} the total bound."
         )
     if entered_exponent and comparison.problem.num_tasks > 1:
         sentences.append(f"{describe_tail_and_head(comparison)}.")
     if optima is not None:
-        optimum_text = _describe_remaining_gain(comparison, optima)
-        sentences.append(f"{optimum_text[0].upper()}{optimum_text[1:]}.")
+        sentences.append(f"The exact optimum {_describe_remaining_gain(comparison, optima)}.")
     if comparison.rule.fit.reads_graph:
         sentences.append(
-            f"Here c = {wording.number(compute_inflation(comparison))} **depends on who contributed to which "
-            "task**: it is not "
-            "part of a private mechanism."
+            f"c = {wording.number(compute_inflation(comparison))} **depends on who contributed to which task**, so it "
+            "is not part of a private mechanism."
         )
     if not comparison.bounds_are_errors_of_tasks:
-        sentences.append(
-            "For convex losses only the total is a bound; a task's share of it is not its own error."
-        )
+        sentences.append("For convex losses only the total is a bound, not a task's share of it.")
     if comparison.tasks.disclosure is Disclosure.PRIVATE:
         sentences.append(
-            "Your data are private, and so are weights made from their task sizes: unless these are public, "
-            "release them first (*Private counts*)."
+            standard.warn_of_leak(
+                "these weights were",
+                "the task sizes",
+                "Unless these are public, release them first (*Private counts*).",
+            )
         )
     return " ".join(sentences)
 
@@ -272,14 +258,13 @@ def build_facts(solution: MultitaskSolution) -> dict[str, str]:
             f"{wording.percent(smallest_tasks.share)} of the total bound, {_describe_bucket(largest_tasks)} "
             f"{wording.percent(largest_tasks.share)}."
         )
-    sentences["Fit to the budget"] = FIT_SENTENCES[comparison.rule.fit]
-    sentences |= {
+    return sentences | {
+        "Fit to the budget": FIT_SENTENCES[comparison.rule.fit],
         "Uniform sampling": _describe_sampling(comparison),
         "Best μ here": _describe_best_exponent(comparison),
+        "Weight skew": describe_skew(comparison),
+        "Exact optimum": _describe_optimum(comparison, optima),
     }
-    sentences["Weight skew"] = describe_skew(comparison)
-    sentences["Exact optimum"] = _describe_optimum(comparison, optima)
-    return sentences
 
 
 def _describe_bucket(bucket: Bucket) -> str:
@@ -297,42 +282,26 @@ def format_sizes(bucket: Bucket) -> str:
 def _describe_sampling(comparison: WeightComparison) -> str:
     """Describe uniform sampling at the best and at the entered number."""
     max_tasks = count_tasks_per_user(comparison.sampling)
-    parts_of_sentence = [
-        f"at the best number, {wording.counted(max_tasks, 'task')} per user, the total bound is "
-        f"{_compare_with_uniform(comparison.compare_total(comparison.sampling))} (slightly less than sampling "
-        "really costs)"
-    ]
+    sentence = (
+        f"at the best number, {wording.counted(max_tasks, 'task')} per user, the total bound "
+        f"{describe_change(comparison.compare_total(comparison.sampling))} against uniform weights (slightly less than "
+        "sampling really costs)"
+    )
     if comparison.entered_sampling is not None:
         entered_max_tasks = count_tasks_per_user(comparison.entered_sampling)
-        parts_of_sentence.append(
-            f"at your {wording.number(entered_max_tasks)}, "
-            f"{_compare_with_uniform(comparison.compare_total(comparison.entered_sampling))}"
-        )
-    return "; ".join(parts_of_sentence) + "."
-
-
-def _compare_with_uniform(ratio: float) -> str:
-    """Compare a total bound with that of uniform weights."""
-    if abs(ratio - 1.0) < UNCHANGED / 10.0:
-        return "that of uniform weights"
-    if ratio > 2.0:
-        return f"{format_factor(ratio)} that of uniform weights"
-    side = "below" if ratio < 1.0 else "above"
-    return f"{wording.percent(abs(1.0 - ratio))} {side} that of uniform weights"
+        change = describe_change(comparison.compare_total(comparison.entered_sampling))
+        sentence += f"; at your {wording.number(entered_max_tasks)}, it {change}"
+    return f"{sentence}."
 
 
 def _describe_best_exponent(comparison: WeightComparison) -> str:
     """Describe the best exponent, and the paper's."""
     best_exponent, total = comparison.curve.best
     paper_exponent = comparison.problem.loss.best_exponent
-    reason = (
-        f"The paper's {format_exponent(paper_exponent)} is best where users are alike"
-        if abs(best_exponent - paper_exponent) > 1e-9
-        else f"The paper's {format_exponent(paper_exponent)}, best where users are alike, is best here too"
-    )
+    too = "" if abs(best_exponent - paper_exponent) > 1e-9 else ", and here"
     return (
-        f"{wording.entered(best_exponent)}, where the total bound {describe_change(total)}. {reason}; if "
-        "nobody were clipped and c were "
+        f"{wording.entered(best_exponent)}, where the total bound {describe_change(total)}. The paper's "
+        f"{format_exponent(paper_exponent)} is best for users who are alike{too}. If nobody were clipped and c were "
         f"the same, it would gain {format_factor(comparison.closed_form_gain)}."
     )
 
@@ -344,7 +313,7 @@ def describe_skew(comparison: WeightComparison) -> str:
     sizes = comparison.problem.task_sizes
     average = float(sizes @ comparison.weight_skew.total_variation / sizes.sum())
     return (
-        f"users with few tasks keep larger weights, so {wording.percent(comparison.weight_skew.largest)} of a task's "
+        f"users with few tasks keep larger weights: {wording.percent(comparison.weight_skew.largest)} of a task's "
         f"weight moves to other users at worst, {wording.percent(average)} on average."
     )
 
@@ -352,18 +321,13 @@ def describe_skew(comparison: WeightComparison) -> str:
 def _describe_optimum(comparison: WeightComparison, optima: Optima | None) -> str:
     """Describe the exact optimum, if it is known."""
     optimum_text = (
-        "the same weight for all users of a task and nobody clipped, problem (9)"
+        "one weight per task and nobody clipped, problem (9)"
         if comparison.rule.fit.same_for_all_users
-        else "weights free for every user and task, since clipped or filled-up weights differ between users too"
+        else "one weight per user and task"
     )
     if optima is None:
-        return (
-            "not computed yet; on the page a button under *Exact optimum* does it. It will be that of "
-            f"{optimum_text}."
-        )
-    return (
-        f"{_describe_remaining_gain(comparison, optima).removeprefix('the exact optimum ')} ({optimum_text})."
-    )
+        return f"not computed yet; on the page, press the button under *Exact optimum*. It optimises {optimum_text}."
+    return f"{_describe_remaining_gain(comparison, optima)} ({optimum_text})."
 
 
 def list_proofs(solution: MultitaskSolution) -> tuple[Proof, ...]:
@@ -390,8 +354,8 @@ def describe_tasks(solution: MultitaskSolution) -> str:
         f"{wording.counted(graph.num_users, 'user')}, {wording.counted(graph.num_tasks, 'task')}, "
         f"{wording.counted(graph.num_pairs, 'pair')}; {wording.number(int(graph.task_sizes.min()))} to "
         f"{wording.counted(int(graph.task_sizes.max()), 'user')} per task, at most "
-        f"{wording.counted(int(graph.tasks_per_user.max()), 'task')} per user. "
-        f"ε and δ give β = {wording.number(solution.budgets.exact)}; who gets it does not depend on them."
+        f"{wording.counted(int(graph.tasks_per_user.max()), 'task')} per user. ε and δ give β = "
+        f"{wording.number(solution.budgets.exact)}; who gets it does not depend on them."
     )
 
 

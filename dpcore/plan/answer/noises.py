@@ -215,14 +215,14 @@ def write_comparison(comparison: NoiseComparison, solution: PlanSolution, parame
         # For the least-epsilon objective, compare the errors at these shares with their targets.
         size_text = size_texts.get(parameters.objective, size_texts[Objective.LARGEST])
         return (
-            f"with the Laplace noise of this plan {size_text.format(value_texts[0])}. {program} divides ε and δ "
-            "among Gaussian "
-            f"releases; at these shares and {delta_text} that is {value_texts[1]} times, and no plan is made for it."
+            f"with the Laplace noise of this plan {size_text.format(value_texts[0])}. With Gaussian noise, {program} "
+            f"divides ε and δ; at these shares and {delta_text} that is {value_texts[1]} times, and no plan is made "
+            "for it."
         )
     verb = "needs" if parameters.objective is reach_objective else "errs"
     verdict = f"{'Laplace' if laplace < gaussian else 'Gaussian'} noise {verb} less"
     if laplace == gaussian:
-        verdict = "both noises do alike"
+        verdict = "both noises are equally good"
     if parameters.objective is reach_objective:
         epsilon_texts = [
             "no ε is enough" if math.isinf(total) else f"ε = {format_rounded_up(total, 4)} is enough"
@@ -253,9 +253,9 @@ def _describe_spending(
         laplace_epsilon = comparison.totals[0]
     if math.isinf(laplace_epsilon):
         return ""
-    laplace_text = f"Laplace noise spends ε = {format_rounded_up(laplace_epsilon, 4)}, all of it"
+    laplace_text = f"Laplace noise spends all of ε = {format_rounded_up(laplace_epsilon, 4)}"
     if comparison.exact_gaussian_epsilon is None:
-        return f"{laplace_text}; Gaussian noise beside a quantile spends at most ε, and no exact account is known here."
+        return f"{laplace_text}; Gaussian noise with a quantile spends at most ε (no exact account is known)."
     return (
         f"{laplace_text}; the Gaussian noise really spends ε = "
         f"{format_rounded_up(comparison.exact_gaussian_epsilon, 4)}, by an exact account."

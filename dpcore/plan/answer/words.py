@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpcore.answer import Number
+from dpcore.answer import Number, standard
 from dpcore.answer.answer import Proof
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
@@ -19,9 +19,8 @@ from dpcore.plan.one_truncation import OneTruncation
 from dpcore.plan.parameters import Objective, PlanParameters
 from dpcore.plan.table import NEIGHBOURS
 
-LEAKS = (
-    "Your data are private, and shares, bounds and relative errors read off them are too: using them in a release "
-    "reveals something about the data. Plan on public or older data, or on a private copy."
+LEAKS = standard.warn_of_leak(
+    "shares, bounds and relative errors were", remedy="Plan on public or older data, or on a private copy."
 )
 ON_RELEASE = "The DP release is treated as the true data; errors on the original data are unknown."
 
@@ -45,7 +44,7 @@ def write_detail(solution: PlanSolution, dataset: Dataset) -> str:
     dropped_lines = [line for line in solution.lines if line.is_dropped]
     if dropped_lines:
         labels = " and ".join(line.planned.line.label for line in dropped_lines)
-        sentences.append(f"**Dropped:** {labels}. 0 is published there: noise would cost more.")
+        sentences.append(f"**Dropped:** {labels}. 0 is published instead: noise would cost more.")
     if dataset.is_private:
         sentences.append(LEAKS)
     if dataset.release is not None:
@@ -54,7 +53,7 @@ def write_detail(solution: PlanSolution, dataset: Dataset) -> str:
 
 
 MAX_LINES_IN_TEXT = 3
-"""Lines whose shares are said beside the figure; those of more stand in a table."""
+"""The most lines whose shares stand beside the figure; more lines stand only in a table."""
 
 
 def _describe_shares(solution: PlanSolution) -> str:
@@ -74,12 +73,12 @@ def _describe_most_expensive(solution: PlanSolution) -> str:
         return ""
     line = solution.lines[solution.most_expensive].planned.line
     if math.isinf(solution.needed_amounts[solution.most_expensive]):
-        return f"**Never reached:** {line.label}. More than its wanted error stays without any noise."
+        return f"**Never reached:** {line.label}. Its error is above the wanted one even without noise."
     total = float(solution.needed_amounts.sum())
     if total == 0.0:
-        return "Publishing 0 has every wanted error already."
+        return "Publishing 0 already has every wanted error."
     share = wording.percent(float(solution.needed_amounts[solution.most_expensive]) / total)
-    return f"**Dearest:** {line.label}, {share} of what all wanted errors need."
+    return f"**Most expensive:** {line.label}, {share} of the budget that all wanted errors need."
 
 
 def build_numbers(solution: PlanSolution, parameters: PlanParameters) -> tuple[Number, ...]:
@@ -94,7 +93,7 @@ def build_numbers(solution: PlanSolution, parameters: PlanParameters) -> tuple[N
             "ε for all wanted errors",
             "none is enough" if math.isinf(sufficient_epsilon) else format_rounded_up(sufficient_epsilon, 4),
             "",
-            "The least ε of the whole plan at which every line has its wanted error, each with just what it needs.",
+            "The least ε of the whole plan at which every line has its wanted error.",
             None if math.isinf(sufficient_epsilon) else sufficient_epsilon,
             "ε",
             "enough",
@@ -103,9 +102,7 @@ def build_numbers(solution: PlanSolution, parameters: PlanParameters) -> tuple[N
             "Largest error" if is_largest else "Errors",
             wording.number(size),
             f"times the wanted {'one' if is_largest else 'ones'} (equal split {wording.number(equal_split_size)})",
-            "Of error over wanted error: the largest one."
-            if is_largest
-            else "Root of the weighted mean square of error over wanted error.",
+            f"{'The largest' if is_largest else 'Root of the weighted mean square of'} error over wanted error.",
             size,
             "wanted errors",
             "size",
@@ -128,7 +125,7 @@ def _build_line_number(line: AllocatedLine, number: int) -> Number:
 
 
 def _format_share(line: AllocatedLine) -> str:
-    """Format the share of the budget; a quantile that errs least with nearly nothing has a millionth."""
+    """Format the share of the budget. A quantile whose error is least with hardly any budget gets a millionth."""
     return (
         f"< {wording.percent(TINY_SHARE, 1)}"
         if 0.0 < line.share < TINY_SHARE
@@ -194,8 +191,8 @@ def tabulate_plan(solution: PlanSolution) -> dict[str, list[str]]:
 
 
 TABLE_NOTE = (
-    "Errors are root mean squared; of a quantile, the share of rows between release and truth. *Reached at*: ε of the "
-    "whole plan at which the line has its wanted error, its share kept."
+    "Errors are root mean squared errors; for quantiles, rank errors. *Reached at*: the ε of the whole plan at which "
+    "the line has its wanted error, shares unchanged."
 )
 
 
@@ -206,28 +203,19 @@ def build_facts(solution: PlanSolution, parameters: PlanParameters) -> dict[str,
         sentences["Equal split"] = _compare_with_equal_split(solution)
         if math.isfinite(solution.sufficient_epsilon):
             sentences["All wanted errors"] = _describe_all_targets(solution)
-    for line in solution.lines:
-        if line.is_dropped:
-            sentences[f"{wording.capital(line.planned.line.label)} is dropped"] = (
-                f"0 is published, which is wrong by {format_error(line, line.error)}; noise and cut together would "
-                "err by "
-                "more at any share of this budget."
-            )
     for planned_line in solution.planned:
         floor = math.sqrt(max(planned_line.curve.floor, 0.0))
         if floor > planned_line.target_error:
             sentences[f"{wording.capital(planned_line.line.label)} never has its wanted error"] = (
-                f"{wording.number(floor)} stays without any noise, and {wording.number(planned_line.target_error)} is "
-                "wanted."
+                f"its error without any noise is {wording.number(floor)}, and "
+                f"{wording.number(planned_line.target_error)} is wanted."
             )
     sentences["Program"] = (
-        f"errors are those of the noise that the program for {parameters.program.value} draws; "
-        "*More settings* chooses another."
+        f"errors are those of the noise that {parameters.program.value} draws (*More settings* has others)."
     )
     if solution.budget.noise is NoiseKind.GAUSSIAN:
         sentences["What adds up"] = (
-            "with Gaussian noise it is ρ, the square of sensitivity over σ by two, and not ε: the ε of the lines do "
-            "not add up."
+            "with Gaussian noise ρ = (sensitivity / σ)² / 2 of the lines adds up; their ε does not."
         )
         if (exact_epsilon := compute_exact_epsilon(solution)) is not None:
             sentences["ε really spent"] = (
@@ -245,9 +233,8 @@ def _compare_with_equal_split(solution: PlanSolution) -> str:
         "no larger" if error_factor <= 1.0 + 1e-9 else f"{wording.percent(error_factor - 1.0)} larger"
     )
     return (
-        f"with the best bound for each line its errors over wanted errors are {difference_text} (root of the "
-        "sum of squares), "
-        f"and {num_reached} of {len(solution.lines)} lines have their wanted error."
+        f"relative to the wanted errors, its errors are {difference_text} (root of the sum of squares); {num_reached} "
+        f"of {len(solution.lines)} lines have their wanted error."
     )
 
 
@@ -261,7 +248,7 @@ def _describe_all_targets(solution: PlanSolution) -> str:
         for line_index in order.tolist()
     ]
     return (
-        f"at ε = {format_rounded_up(solution.sufficient_epsilon, 4)} every line has its own; of that need "
+        f"met from ε = {format_rounded_up(solution.sufficient_epsilon, 4)}; shares of that budget: "
         f"{', '.join(need_texts)}."
     )
 
@@ -282,7 +269,7 @@ def describe_uncertainty(solution: PlanSolution, parameters: PlanParameters) -> 
     if parameters.objective is not Objective.SUM or list_proofs(solution, parameters):
         return ""
     return (
-        "Best found, and not proved: the error of a quantile need not fall with its budget, so that no bound on all "
+        "The best plan found, not proved: the error of a quantile need not fall with its budget, so no bound on all "
         "plans is known."
     )
 
@@ -291,19 +278,19 @@ def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
     """List the assumptions of the plan; sentences without their full stop."""
     statistics = {line.line.statistic for line in solution.planned}
     sentences = [
-        f"Neighbouring data sets differ thus: {NEIGHBOURS.value}. All lines have this one relation",
-        "The budget is for all lines of the plan together; every further release needs its own",
-        "The plan is best among these bounds, these mechanisms and independent noise; one mechanism for several "
+        f"Neighbouring relation of all lines: {NEIGHBOURS.value}",
+        "The budget is for all lines together; every further release needs its own",
+        "The plan is best among these bounds and these mechanisms with independent noise; one mechanism for several "
         "numbers at once can be better",
-        "Shares and bounds are taken as public. Read off private data they are not, and ε does not cover them",
-        "Errors are root mean squared, so that squares of bias and of noise add up",
+        "ε does not cover the choice of shares and bounds: if they were computed from private data, they leak",
+        "Errors are root mean squared errors: squares of bias and of noise add up",
     ]
     for line in solution.planned:
         sentences += [f"Mean: {assumption[0].lower()}{assumption[1:]}" for assumption in line.assumptions]
     if LineStatistic.MEAN in statistics:
         sentences.append(
-            "The error of a mean is the delta-method approximation, which is good while the noise is small beside the "
-            "rows that count"
+            "The error of a mean is the delta-method approximation, which is good while the noise is small compared "
+            "with the rows kept"
         )
     if any(statistic.is_per_group for statistic in statistics):
         sentences.append(
@@ -313,38 +300,26 @@ def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
 
 
 def describe_common_bound(truncation: OneTruncation, solution: PlanSolution) -> str:
-    """Describe the cost of one bound on rows for all lines, in sentences."""
+    """Describe the cost of one bound on rows for all lines."""
     own_objective = {
         Objective.SUM: sum_weighted_squares(solution.lines),
         Objective.LARGEST: solution.summarise_errors(solution.lines, is_largest=True),
         Objective.REACH: solution.budget.epsilon,
     }[truncation.objective]
-    cost_text = wording.number(truncation.compute_cost(own_objective))
+    factor = f"**{wording.number(truncation.compute_cost(own_objective))} times**"
     if truncation.objective is Objective.SUM:
-        cost = (
-            f"Errors over wanted errors are then **{cost_text} times** as large as with a bound for each number "
-            "(root of "
-            "the sum of squares)."
-        )
+        cost = f"Errors over wanted errors are then {factor} as large (root of the sum of squares)"
     elif truncation.objective is Objective.LARGEST:
-        cost = f"The largest error over wanted error is then **{cost_text} times** that with a bound for each number."
+        cost = f"The largest error over wanted error is then {factor} as large"
     else:
-        cost = (
-            f"All wanted errors then need ε = {format_rounded_up(truncation.value, 4)}, **{cost_text} times** "
-            "as much as "
-            "with a bound "
-        )
-        cost += "for each number."
-    sharing, rows = (
-        wording.number(truncation.sharing_cost),
-        wording.number(truncation.compute_rows_cost(own_objective)),
-    )
+        cost = f"All wanted errors then need ε = {format_rounded_up(truncation.value, 4)}, {factor} as much"
+    sharing = wording.number(truncation.sharing_cost)
+    rows = wording.number(truncation.compute_rows_cost(own_objective))
     search_text = "" if truncation.has_all_bounds else " of those looked at"
     return (
         f"Libraries can bound the rows of each user once, for all queries. The best such bound{search_text} is "
-        f"**{wording.counted(truncation.max_rows, 'row')} of each user**. {cost} That is a product: sharing "
-        "one bound makes "
-        f"{sharing} times, and bounding rows in place of totals and of groups {rows} times."
+        f"**{wording.counted(truncation.max_rows, 'row')} of each user**. {cost} as with a bound for each number. "
+        f"Sharing one bound costs {sharing} times, bounding rows instead of totals and groups {rows} times."
     )
 
 
@@ -354,16 +329,15 @@ def describe_bound_over_groups(line: AllocatedLine, bound: int, error: float) ->
     if relative_gain < MIN_GAIN:
         return ""
     return (
-        f"**{wording.capital(line.planned.line.label)}** would err {wording.percent(relative_gain)} less at its share, "
-        f"{format_error(line, error)} instead of {format_error(line, line.error)}, with one bound of "
-        f"{wording.counted(bound, 'row')} of each user in all groups together than with "
-        f"{_describe_bound(line)}. No program "
-        "here writes it: in OpenDP it is `truncate_per_group` before the query, in Tumult `MaxRowsPerID`."
+        f"**{wording.capital(line.planned.line.label)}**: one bound of {wording.counted(bound, 'row')} of each user "
+        f"over all groups has {wording.percent(relative_gain)} less error at the same share: "
+        f"{format_error(line, error)} instead of {format_error(line, line.error)} with {_describe_bound(line)}. No "
+        "program here writes it: use `truncate_per_group` before the query in OpenDP, `MaxRowsPerID` in Tumult."
     )
 
 
 MIN_GAIN = 0.01
-"""Of an error: what is less is not worth a sentence."""
+"""The smallest relative gain that is worth a sentence."""
 
 
 def tabulate_common_bound(truncation: OneTruncation, solution: PlanSolution) -> dict[str, list[str]]:

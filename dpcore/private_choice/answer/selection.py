@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.answer import Answer, Number, ReleaseSetting
+from dpcore.answer import Answer, Number, ReleaseSetting, standard
 from dpcore.code import Choice, Released, forms
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
@@ -375,7 +375,7 @@ def _number_texts(selection: PrivateChoice, number: NumberKind, data: Dataset) -
     else:
         text = wording.counted(selection.value, "row")
         smooth = number is Bounded.QUANTILE_SMOOTH
-        headline = f"Let no user weigh more than {text}." if smooth else f"Keep at most {text} of each user."
+        headline = standard.instruct_to_weight(text) if smooth else standard.instruct_to_cap(text)
     value = int(selection.value) if number in (Wanted.CAP, Wanted.SUM) else selection.value
     return headline, Number(label, text, note, value=value, unit=unit)
 

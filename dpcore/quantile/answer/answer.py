@@ -24,17 +24,17 @@ def build_answer(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> Answer:
-    """Find how much one user's rows may weigh in private quantiles, and how close the answers come.
+    """Find the best bound for private quantiles, and the rank error of the answers.
 
     Args:
-        data: With values.
-        parameters: The question.
-        found: What was found for both; `find` searches here by default.
-        progress: Told the share of the search that is done, from 0 to 1.
-        should_stop: Asked during the search; True ends it with the best bound of those tried.
+        data: The data, with values.
+        parameters: The parameters.
+        found: The solution for both; computed by `find` if it is None.
+        progress: Called with the share of the search that is done, from 0 to 1.
+        should_stop: Called during the search; True ends it with the best bound of those tried.
 
     Returns:
-        The answer; its ``found`` is a `QuantileFound`. Plots are computed when they are asked for.
+        The answer; its ``solution`` is a `QuantileFound`. Plots are computed on demand.
 
     Raises:
         InvalidInput: The data have no values.
@@ -43,15 +43,15 @@ def build_answer(
     """
     solution = find(data, parameters, progress, should_stop) if found is None else found
     answer = Answer(
-        headline=words.headline(solution),
-        detail=words.detail(solution, data),
-        numbers=words.numbers(solution),
+        headline=words.write_headline(solution),
+        detail=words.write_detail(solution, data),
+        numbers=words.build_numbers(solution),
         assumptions=assumptions(parameters.neighbours),
         disclosure=data.provenance,
-        facts=words.facts(solution),
-        proofs=words.proofs(solution),
+        facts=words.build_facts(solution),
+        proofs=words.list_proofs(solution),
         code=of_quantile(solution, data),
-        near_optimal=words.good_enough(solution),
+        near_optimal=words.describe_near_optimal(solution),
         parameters=parameters,
         solution=solution,
         plots={

@@ -14,7 +14,7 @@ from dpcore.quantile.parameters import Weighting
 
 
 def of_quantile(solution: QuantileFound, dataset: Dataset) -> CodeChoice | None:
-    """Return the bound in use first, then the best of the other kind, then the person's own."""
+    """List the bound in use, the best bound of the other kind, and the entered bound."""
     p = solution.parameters
     low, high = _ends(solution)
     base = of_data(dataset) | {"lower": low, "upper": high, "quantiles": p.asked, "neighbours": p.neighbours}
@@ -36,6 +36,6 @@ def of_quantile(solution: QuantileFound, dataset: Dataset) -> CodeChoice | None:
 
 
 def _ends(solution: QuantileFound) -> tuple[float, float]:
-    """Between which values the answer is looked for: the base's ends, or where a normal base has all its mass."""
+    """Return the range of the answer: the ends of the base, or four standard deviations around a normal base."""
     breaks, spread = solution.problem.base.breaks, 4.0 * (solution.parameters.spread or 0.0)
     return float(breaks[0]) - spread, float(breaks[-1]) + spread

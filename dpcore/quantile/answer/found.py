@@ -1,4 +1,4 @@
-"""What is found for quantiles on a data set: the best bounds, the answers' distributions there, and where to look."""
+"""The solution for quantiles: the best bounds, the distributions of the answers there, and the values to show."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from dpcore.quantile.several import SeveralOutputs, several
 
 SEARCH_POINTS = 32
 GOOD_ENOUGH = 1.05
-"""Bounds up to so many times the least error cost little."""
+"""Near-optimal bounds have at most this many times the least error."""
 STRETCHES = tuple(float(x) for x in np.geomspace(1.0, 1e4, 13))
 SHIFTS = tuple(float(x) for x in np.linspace(-1.0, 1.0, 21))
-# How far in rank around the quantiles the density is shown at first.
+# The distance in rank around the quantiles up to which the density is shown at first.
 WINDOW = 0.15
 # A browser's slider holds whole numbers up to 2^53 exactly; values beyond are not shown.
 FARTHEST = 1e15
@@ -38,14 +38,8 @@ class Choices:
     cap: QuantileChoice
 
     def of(self, weighting: WeightKind) -> QuantileChoice:
-        """Return the choice of one kind."""
+        """Return the best bound of one kind."""
         return self.smooth if weighting is WeightKind.SMOOTH else self.cap
-
-    @property
-    def tried(self) -> tuple[int, int]:
-        """Return how many bounds were tried, smooth and cap."""
-        smooth, cap = (int(np.sum(~np.isnan(choice.tried.rank_error))) for choice in (self.smooth, self.cap))
-        return smooth, cap
 
     @property
     def cancelled(self) -> bool:
@@ -77,12 +71,12 @@ NOT_COMPARED = ("own_bound",)
 
 
 def against_epsilon(data: Dataset, parameters: QuantileParameters) -> BoundComparison | str:
-    """Get the bound of the answer and its rank error at any epsilon: that from counts, where the answer takes that."""
+    """Compare the bound of the answer and its rank error over epsilon; from counts if the answer takes that."""
     if data.values is None:
         return "A quantile needs values, and these data have none."
     if parameters.weighting is Weighting.NONE:
         return "Without weights there is no bound to compare over ε."
-    # It sorts its rows, which takes its time where they are millions, when the first bound is tried, and once.
+    # It sorts its rows once, when the first bound is tried; millions of rows take a while.
     problem = QuantileProblem(
         data.values, 0.5, 1.0, parameters.base_distribution(), neighbours=parameters.neighbours
     )
@@ -105,20 +99,20 @@ def against_epsilon(data: Dataset, parameters: QuantileParameters) -> BoundCompa
 
 @dataclass(frozen=True)
 class QuantileFound:
-    """All that depends on data and question.
+    """The solution for quantiles.
 
     Attributes:
-        parameters: The question.
-        problem: On these data, with all of epsilon.
+        parameters: The parameters.
+        problem: The problem on these data, with all of epsilon.
         choices: The best bounds for the values.
         bound: h in use, in rows per user.
         together: The answers' distributions at ``bound``, one per quantile, ascending.
         unbounded: The same without a bound.
         counts_bound: The best h of this kind by the paper's bound.
         counts_error: Expected rank error at ``counts_bound``.
-        counts_standard_error: Standard error of ``counts_error`` over the subsamples of a cap; 0 where none matters.
+        counts_standard_error: Standard error of ``counts_error`` over the subsamples of a cap; 0 without subsamples.
         counts_certificate: Proof that ``counts_bound`` is best for the trade-off form of the paper's bound.
-        own: The distributions at the bound that the person compares; None where there is none.
+        own: The distributions at the entered bound; None for none.
     """
 
     parameters: QuantileParameters
@@ -135,12 +129,12 @@ class QuantileFound:
 
     @property
     def kind(self) -> WeightKind:
-        """Kind of the weights in use."""
+        """Return the kind of the weights in use."""
         return self.parameters.kind
 
     @property
     def outputs(self) -> tuple[QuantileOutput, ...]:
-        """Return the answers' distributions."""
+        """Return the distributions of the answers."""
         return self.together.outputs
 
     @property
@@ -150,22 +144,22 @@ class QuantileFound:
 
     @property
     def subsample_errors(self) -> FloatArray:
-        """Return the same under each subsample; one entry where none matters."""
+        """Return the rank error under each subsample; one entry without subsamples."""
         return np.asarray(np.mean([output.subsample_errors for output in self.outputs], axis=0))
 
     @property
     def standard_error(self) -> float:
-        """Return the standard error of ``rank_error`` over the subsamples; 0 where none matters."""
+        """Return the standard error of ``rank_error`` over the subsamples; 0 without them."""
         return standard_error(self.subsample_errors, self.kind, self.bound, self.problem.rows)
 
     @property
     def unbounded_error(self) -> float:
-        """Return the same without a bound."""
+        """Return the expected rank error without a bound."""
         return mean_error(self.unbounded)
 
     @property
-    def good_enough(self) -> tuple[float, float]:
-        """From where to where around the best bound all bounds tried have at most `GOOD_ENOUGH` times the least error.
+    def near_optimal(self) -> tuple[float, float]:
+        """Return the interval around the best bound in which all bounds tried are near-optimal.
 
         Under a cap these are averages over the subsamples of the search.
         """
@@ -181,7 +175,7 @@ class QuantileFound:
 
     @property
     def least_error(self) -> float:
-        """Return what ties alone cost, mean over the quantiles."""
+        """Return the least possible rank error, mean over the quantiles."""
         return float(np.mean([output.least_rank_error for output in self.outputs]))
 
     @property
@@ -201,7 +195,7 @@ def mean_error(together: SeveralOutputs) -> float:
 
 
 def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: Choices) -> QuantileFound:
-    """Evaluate at the bound in use."""
+    """Compute the distributions at the bound in use."""
     quantiles, weighting, histogram = parameters.asked, parameters.kind, problem.histogram
     everything = float(histogram.max_size)
     paper = parameters.rank_bound(histogram).best(weighting)
@@ -235,7 +229,7 @@ def find(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> QuantileFound:
-    """Search and evaluate; of those bounds that were reached, where it is stopped.
+    """Search the best bounds and compute the distributions; a stopped search uses the bounds tried so far.
 
     Raises:
         InvalidInput: The data have no values.
@@ -249,7 +243,7 @@ def find(
 
 
 def window(solution: QuantileFound) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return (from, to) on the values' axis: what to show first, and the widest range that is offered.
+    """Return two ranges of values: the one to show first, and the widest.
 
     Both depend on values, quantiles and base only, so that they do not move with epsilon or the bound.
     """
@@ -260,7 +254,7 @@ def window(solution: QuantileFound) -> tuple[tuple[float, float], tuple[float, f
     spread = 4.0 * (p.spread or 0.0)
     first, last_value = float(breaks[0]) - spread, float(breaks[-1]) + spread
     low, high = (min(max(end, -FARTHEST), FARTHEST) for end in (low, high))
-    # Ties, or values so close that a plot could not tell them apart.
+    # The values tie, or are so close that a plot could not tell them apart.
     if high - low <= 1e-9 * max(abs(low), abs(high), last_value - first):
         margin = 0.05 * (max(last_value, high) - min(first, low))
         low, high = low - margin, high + margin
@@ -268,19 +262,19 @@ def window(solution: QuantileFound) -> tuple[tuple[float, float], tuple[float, f
 
 
 def near_grid() -> FloatArray:
-    """Return the distances in rank to show, log-spaced."""
+    """Return log-spaced distances in rank."""
     return np.geomspace(1e-4, 0.5, 160)
 
 
 class Poorer(enum.Enum):
-    """In which way the base distribution is made poorer."""
+    """The way in which the base distribution is made poorer."""
 
     MOVED = "Moved"
     WIDER = "Wider"
 
 
 def poorer_bases(parameters: QuantileParameters, how: Poorer) -> tuple[FloatArray, list[Base]]:
-    """Return how far the base is moved or how many times as wide it is, and the bases."""
+    """Return the shifts or stretches of the base, and the bases."""
     if how is Poorer.WIDER:
         return np.array(STRETCHES), [parameters.base_distribution(stretch=x) for x in STRETCHES]
     return np.array(SHIFTS), [parameters.base_distribution(shift=x) for x in SHIFTS]

@@ -1,4 +1,4 @@
-"""What a quantile has to say in a methods section."""
+"""The methods section of a quantile."""
 
 from __future__ import annotations
 
@@ -13,29 +13,28 @@ def methods(solution: QuantileFound, data: Dataset) -> Methods:
     """Describe the bound in use and its rank error; of rows without a bound that error alone."""
     p = solution.parameters
     text = (
-        "The answer was drawn with a density proportional to the public base distribution times exp(−ε d / "
-        "(2W)), with d its distance in weighted rank from the quantile asked for and W the largest weight of "
-        "a user [@epasto2020, appendix B]."
+        "The answer was drawn with a density proportional to the public base distribution times exp(−ε d / (2W)) "
+        "[@epasto2020, appendix B]. There d is the distance in weighted rank from the quantile, and W the largest "
+        "weight of a user."
     )
     if p.protects_users:
         text += (
-            " The score is not divided by the number of rows, and a user who is added or removed moves it by at most "
-            "max(q, 1 − q) times their weight, which takes the place of W."
+            " The score is not divided by the number of rows. A user who is added or removed moves it by at most "
+            "max(q, 1 − q) times their weight, which replaces W."
         )
     if len(p.asked) > 1:
         text += f" Each of the {len(p.asked)} quantiles took an even part of ε."
-    bound = wording.number(solution.bound, 6)
     if p.weighting is Weighting.NONE:
         limited = without = "All rows had the same weight, and rows per user were not bounded."
     elif p.weighting is Weighting.CAP:
-        limited = (
-            f"At most {wording.counted(solution.bound, 'row')} of each user, drawn at random, were kept."
-        )
-        without = "At most a fixed number of rows of each user, drawn at random, were kept."
+        template = "At most {} of each user, drawn at random, were kept."
+        limited = template.format(wording.counted(solution.bound, "row"))
+        without = template.format("a fixed number of rows")
     else:
-        rows = f"{bound} {wording.agreeing(solution.bound, 'row', 'rows')}"
-        limited = f"Rows were weighted such that no user weighs more than {rows}."
-        without = "Rows were weighted such that no user weighs more than a fixed number of rows."
+        template = "Rows were weighted such that no user weighs more than {}."
+        rows = wording.agreeing(solution.bound, "row", "rows")
+        limited = template.format(f"{wording.number(solution.bound, 6)} {rows}")
+        without = template.format("a fixed number of rows")
     error = (
         "The expected rank error, |F(answer) − q| with F the empirical distribution of the rows, is "
         f"{wording.percent(solution.rank_error)} of the rows."
@@ -68,7 +67,7 @@ def _rule(p: QuantileParameters) -> str:
         return ""
     if p.bound_from is BoundFrom.COUNTS:
         return (
-            "The bound minimises the upper bound of theorem 9 of the same work on that error, which depends "
-            "on how many rows each user has and not on their values."
+            "The bound minimises the upper bound of theorem 9 of the same work on that error, which depends on how "
+            "many rows each user has and not on their values."
         )
     return "The bound has the smallest expected rank error of those tried."

@@ -166,10 +166,9 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Bound
         loss_heading="Rows above the bound",
         is_integer=False,
         is_slow=mechanism.sampled < 1.0,
-        caption="What noise and sampling cost with smooth weights, predicted with the constants of plain descent near "
-        "its minimum, as in the tab Theory, for the users "
-        "trained on; it looks at features and knows nothing of clipping, of steps too few, or of heavy users who "
-        "differ. The main figure has what training measured at the ε in use.",
+        caption="Predicted cost of noise and sampling with smooth weights for the users trained on, as in the tab "
+        "Theory (plain descent near its minimum). It ignores clipping, too few steps and heavy users who differ. The "
+        "main figure has what training measured at the ε in use.",
     )
 
 

@@ -53,17 +53,15 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
     training_text = _describe_training(parameters, cell)
     text = (
         f"{_describe_bound(cell)} {training_text} On users held out the mean loss of a row is "
-        f"{wording.number(mean_loss)} "
-        f"({format_uncertainty(solution)}; 95 % intervals over "
-        f"{wording.counted(int(loss_summary.runs[solution.best.cell_index]), 'simulated run')} "
-        f"on {wording.counted(len(solution.table.experiment.splits), 'split')} of the users)."
+        f"{wording.number(mean_loss)} ({format_uncertainty(solution)}; 95 % intervals over "
+        f"{wording.counted(int(loss_summary.runs[solution.best.cell_index]), 'simulated run')} on "
+        f"{wording.counted(len(solution.table.experiment.splits), 'split')} of the users)."
     )
     nothing_text = ""
     if solution.is_useless:
         nothing_text = (
-            f"At ε = {wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)} no method "
-            "and no bound trained a "
-            "classifier better than guessing, and nothing was released."
+            f"At ε = {wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)} no method and "
+            "no bound trained a classifier better than guessing, and nothing was released."
         )
     bound_follows = cell.method is Method.FOLLOWED
     bound_text = _describe_bound(cell) if bound_follows else "Users were bounded by a fixed number of rows."
@@ -105,11 +103,10 @@ def _describe_release(parameters: TrainingParameters, model: Model) -> Methods:
     """Describe the model that the page released, by the guarantee that was charged for it."""
     facts, cell = model.facts, model.cell
     text = (
-        f"{_describe_bound(cell)} {_describe_descent(parameters, cell, 'discrete Gaussian')} Contributions "
-        "were rounded onto a public grid, and "
-        "all users took part in every step. The noise was drawn by OpenDP; that of all steps is one Gaussian "
-        "mechanism, whose guarantee is exact [@balle2018], but for what tells discrete noise from normal, which is "
-        "counted."
+        f"{_describe_bound(cell)} {_describe_descent(parameters, cell, 'discrete Gaussian')} Contributions were "
+        "rounded onto a public grid, and all users took part in every step. OpenDP drew the noise. That of all steps "
+        "is one Gaussian mechanism, calibrated exactly [@balle2018]; the difference between discrete and normal noise "
+        "is counted."
     )
     return Methods(
         guarantee=write_guarantee(
@@ -140,8 +137,8 @@ def _describe_descent(parameters: TrainingParameters, cell: Cell, noise: str) ->
     average_text = WEIGHTED_AVERAGE if by_rule_alone else AVERAGES[mechanism.average]
     return (
         f"The model is {average_text} of {steps} of projected gradient descent {momentum_text}on "
-        f"{LOSSES[parameters.loss]} with {noise} noise in every step [@bassily2014]; every row's gradient was "
-        "clipped to norm 1."
+        f"{LOSSES[parameters.loss]} with {noise} noise in every step [@bassily2014]; every row's gradient was clipped "
+        "to norm 1."
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpcore.answer import Number
+from dpcore.answer import Number, standard
 from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.training import experiment
@@ -15,7 +15,7 @@ from dpcore.training.scores import Measure, ScoreUnit
 from dpcore.training.weighting import Cell, Method
 
 WEAK_EPSILON, WEAK_DELTA = 20.0, 0.01
-"""From where on the card says that they protect hardly anybody; the paper's table 2 has 30 to 50, and 0.1."""
+"""From these on the card says that there is hardly any protection; table 2 of the paper has 30 to 50, and 0.1."""
 
 
 def format_rows(bound: float) -> str:
@@ -29,14 +29,14 @@ def describe_cell(cell: Cell) -> str:
         f" whose gradients are shortened to {wording.number(cell.clip)}" if cell.clip < 1.0 else ""
     )
     if cell.method is Method.FOLLOWED:
-        return "clipped sums whose bound follows the users"
+        return "clipped gradient sums whose bound adapts to the users"
     if cell.method is Method.CAP:
         return (
             f"a cap: at most {format_rows(cell.bound)} of each user, drawn at "
             f"random{clipping_text and f',{clipping_text}'}"
         )
     if cell.method is Method.CLIPPED_SUM:
-        return f"each user's sum of gradients clipped to that of {format_rows(cell.bound)}"
+        return f"each user's gradient sum clipped to that of {format_rows(cell.bound)}"
     if cell.method is Method.OUTPUT:
         return f"output perturbation, smooth weights of at most {format_rows(cell.bound)} per user"
     return (
@@ -64,7 +64,7 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
         "Bound h",
         wording.number(cell.reach),
         unit_text,
-        "How far a user moves the sum of gradients at most, in rows.",
+        "The most by which one user moves the sum of gradients, in rows.",
         cell.reach,
         "rows per user",
     )
@@ -74,10 +74,10 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
             "Loss, users held out",
             wording.number(loss),
             "" if has_no_bound else format_uncertainty(solution),
-            "Mean over rows, with 95 % intervals: as noise varies, and for other users held out.",
+            "Mean over rows. The 95 % intervals are for the noise, and for other users held out.",
             loss,
         ),
-        # Without a bound the loss is the large number, and this stands below it.
+        # Without a bound the loss is the large number, and the intervals stand below it.
         *((Number("95 % intervals", format_uncertainty(solution)),) if has_no_bound else ()),
         Number(
             "Without privacy",
@@ -96,12 +96,12 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
             accuracy,
         ),
     )
-    # If no method is useful, no bound is an answer; and a bound that follows has no number.
+    # If no method is useful, no bound is an answer; an adaptive bound has no number.
     return further_numbers if has_no_bound else (bound, *further_numbers)
 
 
 def format_uncertainty(solution: TrainingSolution) -> str:
-    """Format the uncertainty: ``± 0.003 noise, ± 0.02 users``, as long as a line with the loss before it."""
+    """Format the uncertainty: ``± 0.003 noise, ± 0.02 users``."""
     assert solution.best is not None
     losses, cell_index = solution.summarise(Measure.LOSS, ScoreUnit.ROWS), solution.best.cell_index
     noise, users = float(losses.half_width[cell_index]), float(losses.users_half_width[cell_index])
@@ -120,8 +120,8 @@ def write_headline(solution: TrainingSolution) -> str:
         return "Do not train with this budget: guessing does better."
     if solution.is_unclear:
         return "Not clear whether training beats guessing with this budget."
-    so_far = "" if solution.table.is_finished else ", so far"
-    return f"Train by {describe_cell(solution.get_cell(solution.best.cell_index))}{so_far}."
+    train = "Train" if solution.table.is_finished else "Best so far: train"
+    return f"{train} with {describe_cell(solution.get_cell(solution.best.cell_index))}."
 
 
 def describe_near_optimal(solution: TrainingSolution) -> str:
@@ -130,53 +130,48 @@ def describe_near_optimal(solution: TrainingSolution) -> str:
     if solution.is_useless:
         return ""
     if solution.get_cell(solution.best.cell_index).method is Method.FOLLOWED:
-        return "there is no bound to choose."
+        return "this method sets its own bound."
     low, high = solution.best.low, solution.best.high
     bounds_of_method = solution.list_bounds(solution.get_cell(solution.best.cell_index).method)
-    if low == high:
-        return f"only h = {wording.number(low)}, of the bounds tried."
-    end_text = " (no bound)" if high == bounds_of_method[-1] else ""
-    return f"h from {wording.number(low)} to {wording.number(high)}{end_text}, within 5{wording.PERCENT}."
+    end_text = "; the upper end is no bound" if high == bounds_of_method[-1] else ""
+    return standard.write_range(
+        low, high, name="h", objective=f"the least loss{end_text}", others="the next bounds tried"
+    )
 
 
 def write_detail(solution: TrainingSolution) -> str:
-    """Write the losses for comparison, and the sentences that qualify the answer."""
+    """Write the losses for comparison, and the sentences that qualify the headline."""
     assert solution.best is not None
     without_privacy, guessing = (
         wording.number(reference_loss)
         for reference_loss in solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
     )
-    sentences = [f"Without privacy the loss is {without_privacy}; guessing has {guessing}."]
+    sentences = [f"The loss is {without_privacy} without privacy, and {guessing} for one constant score."]
     if solution.user_share < 1.0:
         sentences.append(
             f"**A first look at {wording.percent(solution.user_share)} of the users, with the noise of all of them.**"
         )
     if solution.parameters.epsilon >= WEAK_EPSILON or solution.parameters.delta >= WEAK_DELTA:
-        sentences.append("**ε or δ of this size is hardly any protection.**")
+        sentences.append("**ε or δ of this size gives hardly any protection.**")
     if solution.is_useless or solution.is_unclear:
-        sentences.append("Raise ε, bring more users, or take fewer features.")
+        sentences.append("Raise ε, add users, or use fewer features.")
     if (
         solution.data.dataset.is_private
         and solution.get_cell(solution.best.cell_index).method is not Method.FOLLOWED
     ):
-        sentences.append("ε does not cover a bound that was chosen by this curve.")
+        remedy = "Choose it without these data."
         if Method.FOLLOWED in solution.best_by_method:
-            loss = float(
-                solution.summarise(Measure.LOSS, ScoreUnit.ROWS).mean[
-                    solution.best_by_method[Method.FOLLOWED].cell_index
-                ]
-            )
-            sentences.append(
-                "Clipped sums whose bound follows the users need no choice; their loss is "
-                f"{wording.number(loss)}."
-            )
+            followed_index = solution.best_by_method[Method.FOLLOWED].cell_index
+            loss = float(solution.summarise(Measure.LOSS, ScoreUnit.ROWS).mean[followed_index])
+            remedy = f"An adaptive bound needs no choice; its loss is {wording.number(loss)}."
+        sentences.append(standard.warn_of_leak("this bound was", remedy=remedy))
     runs, runs_done = solution.table.experiment.runs, int(solution.table.runs_done[solution.best.cell_index])
     # These sentences stand last, since they come and go while the runs are made.
     if not solution.table.is_finished:
         others_text = "" if runs_done < runs else ", and the other methods go on"
         sentences.append(f"**{runs_done} of {runs} runs so far{others_text}.**")
     if solution.stage is Stage.EARLIER:
-        sentences.append("**This is the answer for the settings before.**")
+        sentences.append("**This is the answer for the previous settings.**")
     return " ".join(sentences)
 
 
@@ -195,35 +190,31 @@ def build_facts(solution: TrainingSolution) -> dict[str, str]:
         sentences["The other methods"] = (
             "; ".join(_compare_method(solution, method) for method in other_methods) + "."
         )
-    users, rows = (
-        solution.summarise(Measure.LOSS, unit).mean[solution.best.cell_index]
-        for unit in (ScoreUnit.USERS, ScoreUnit.ROWS)
+    users, trained = (
+        float(solution.summarise(Measure.LOSS, unit, side).mean[solution.best.cell_index])
+        for unit, side in ((ScoreUnit.USERS, Side.HELD_OUT), (ScoreUnit.ROWS, Side.TRAINED))
     )
-    trained_loss = solution.summarise(Measure.LOSS, ScoreUnit.ROWS, Side.TRAINED).mean[
-        solution.best.cell_index
-    ]
     sentences["The loss elsewhere"] = (
-        f"{wording.number(float(rows))} over rows held out, {wording.number(float(users))} over users held out, "
-        f"{wording.number(float(trained_loss))} over rows trained on."
+        f"{wording.number(users)} as a mean over users held out, {wording.number(trained)} over the rows trained on."
     )
     sentences["Theory"] = (
-        f"h = {wording.number(solution.calibrated_bound.threshold.bound)} with constants computed for plain descent, "
-        f"h = {wording.number(solution.theorem_bound.threshold.bound)} by theorem 4 with constant 1."
+        f"h = {wording.number(solution.calibrated_bound.threshold.bound)} with constants computed for plain descent, h "
+        f"= {wording.number(solution.theorem_bound.threshold.bound)} by theorem 4 with constant 1."
     )
     return sentences
 
 
 def _describe_parts(solution: TrainingSolution) -> str:
-    """Describe the excess of followed clipped sums as stopping, clipping and noise."""
+    """Describe the excess loss of an adaptive bound as stopping, clipping and noise."""
     cell_index = solution.best_by_method[Method.FOLLOWED].cell_index
     loss = float(solution.summarise(Measure.LOSS, ScoreUnit.ROWS).mean[cell_index])
     without_privacy, _ = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
     without_noise, unclipped = solution.average_without_noise(Measure.LOSS, ScoreUnit.ROWS)
     return (
-        f"clipped sums whose bound follows lose {wording.number(loss - without_privacy, 2)} over no privacy: "
+        f"with an adaptive bound, {wording.number(loss - without_privacy, 2)} more than without privacy: "
         f"{wording.number(unclipped - without_privacy, 2)} by stopping early, "
-        f"{wording.number(without_noise - unclipped, 2)} by "
-        f"clipping, {wording.number(loss - without_noise, 2)} by noise."
+        f"{wording.number(without_noise - unclipped, 2)} by clipping, {wording.number(loss - without_noise, 2)} by "
+        "noise."
     )
 
 

@@ -98,7 +98,7 @@ def test_every_regime_has_its_headline() -> None:
     never = found_of(shared_diameter=0.0, personal_diameter=1.0, personal=5)
     assert words.write_headline(never) == "Work alone: sharing never pays, however many join."
     single = words.write_headline(found_of(owners=1))
-    assert single == "One owner has nobody to join: alone and together are the same problem."
+    assert single == "One owner has nobody to join."
     assert build_answer(LINES, never.parameters, never).numbers[0].text == "none suffice"
     assert build_answer(LINES, never.parameters, never).near_optimal == ""
 
@@ -423,7 +423,7 @@ def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
     assert "computed from private data: do not publish" in raw_texts(at)
     # One relation for each: the training's own, and what its ε is by the one of the bounds.
     assert "whose records are zeroed" in shown_texts(at)
-    assert "For a unit that is replaced, as the bounds have it" in shown_texts(at)
+    assert "For a unit that is replaced, as in the bounds" in shown_texts(at)
     assert "added or removed" not in shown_texts(at)
     # The table names owners and no users, so that none can be protected.
     at.session_state["data_owners.unit"], at.session_state["data_owners.records_per_user"] = Unit.USER, 2.0

@@ -89,7 +89,7 @@ def assert_data_answer(at: AppTest, problem: mean.MeanProblem) -> None:
 def test_the_answer_follows_epsilon_and_variance_and_the_axes_stay():
     at = open_app(QUESTION.title)
     assert_data_answer(at, mean.MeanProblem(SAMPLE.histogram, setting.DEFAULT_EPSILON, 1.0, 0.25))
-    assert "On no data has it more than 56.5" in shown_texts(at)
+    assert "For any data set the excess is at most 56.5" in shown_texts(at)
     assert "at most 4" in shown_texts(at)
     number = answer_of(at, "gap_card")
     assert float(number["copied"]) == pytest.approx(float(number["value"]), abs=5e-5)

@@ -184,11 +184,13 @@ def test_what_is_good_enough_is_recommended_and_else_the_best():
         assert found.comparison.recommendation[0] == expected
         assert one.numbers[0].text_to_copy == wording.digits(expected)
         assert (f"are for your μ = {words.format_exponent(float(mu))}" in one.detail) == (expected != mu)
-        assert f"from {wording.entered(near[0])} to {wording.entered(near[-1])}" in one.near_optimal
+        assert f"μ = {wording.entered(near[0])} to {wording.entered(near[-1])}, within 5" in one.near_optimal
         ratio = ratio_of(problem, WeightRule(expected))
         assert one.numbers[1].text == f"−{wording.percent(1.0 - ratio)}"
         power = wording.entered(expected)
-        assert one.headline == f"Weight a task of n users by 1 / n to the power {power}."
+        assert (
+            one.headline == f"Weight each task by 1 / n to the power {power}, where n is its number of users."
+        )
     # Two stretches that are good enough: only the one around the best counts.
     curve = replace(
         found.comparison.curve, exponents=np.arange(5.0), totals=np.array([1.0, 2.0, 1.03, 0.99, 2.0])
@@ -210,8 +212,8 @@ def test_the_curve_over_mu_is_computed_by_dpcore():
 def test_an_own_sampling_is_compared():
     problem = small_problem()
     ratio = allocate_uniform_sampling(problem, 2).total_bound / WeightRule(0.0).allocate(problem).total_bound
-    side = "below" if ratio < 1.0 else "above"
-    said = f"at your 2, {wording.percent(abs(1.0 - ratio))} {side} that of uniform weights"
+    verb = "falls" if ratio < 1.0 else "rises"
+    said = f"at your 2, it {verb} by {wording.percent(abs(1.0 - ratio))}"
     assert said in words_of(answer_of(found_of(max_tasks=2)))
 
 

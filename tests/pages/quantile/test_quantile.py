@@ -141,9 +141,9 @@ def test_the_answer_is_that_of_the_core():
         wording.percent(out.expected_rank_error),
         wording.percent(unbounded.expected_rank_error),
     ]
-    assert f"of answers from {wording.number(low)} to {wording.number(high)}, mean" in words_of(answer)
+    assert f"of answers lie from {wording.number(low)} to {wording.number(high)}, mean" in words_of(answer)
     assert float(answer.numbers[0].text_to_copy) == pytest.approx(best.bound, rel=1e-14)
-    assert answer.headline == f"Let no user weigh more than {wording.counted(best.bound, 'row')}."
+    assert answer.headline == f"Cap each user's total weight at {wording.counted(best.bound, 'row')}."
     words = words_of(answer)
     assert all(assumption in words for assumption in quantile.ASSUMPTIONS)
     assert (
@@ -156,7 +156,7 @@ def test_the_answer_is_that_of_the_core():
 def test_good_enough_is_where_all_bounds_tried_cost_little():
     for answer in (asked(), asked(weighting=Weighting.CAP)):
         view = answer.solution
-        low, high = view.good_enough
+        low, high = view.near_optimal
         tried = view.choices.of(view.kind).tried
         inside = (tried.bounds >= low) & (tried.bounds <= high)
         assert low <= view.bound <= high
@@ -164,7 +164,7 @@ def test_good_enough_is_where_all_bounds_tried_cost_little():
         for beyond in (tried.bounds[tried.bounds < low][-1:], tried.bounds[tried.bounds > high][:1]):
             assert beyond.size
             assert tried.rank_error[tried.bounds == beyond[0]] > 1.05 * tried.rank_error.min()
-    assert f"any bound from {wording.number(low)} to {high:.0f} rows" in answer.near_optimal
+    assert f"{wording.number(low)} to {high:.0f} rows, within 5" in answer.near_optimal
     # A bound from counts was not chosen by its error.
     assert not asked(bound_from=BoundFrom.COUNTS).near_optimal
 
@@ -269,8 +269,11 @@ def test_other_bases_and_no_bound_are_used(given, base):
     found = asked(**given, weighting=Weighting.NONE)
     out = quantile.output(problem(base=base), WeightKind.SMOOTH, 1000.0)
     best = optimal_bound.best_bound(problem(base=base), WeightKind.SMOOTH, core.SEARCH_POINTS)
-    assert f"Without a bound it is {wording.percent(out.expected_rank_error)}." in found.detail
-    assert found.headline == f"Set a bound: let no user weigh more than {wording.counted(best.bound, 'row')}."
+    assert f"Without a bound the rank error is {wording.percent(out.expected_rank_error)}." in found.detail
+    assert (
+        found.headline
+        == f"Set a bound: cap each user's total weight at {wording.counted(best.bound, 'row')}."
+    )
     assert found.numbers[1].text == wording.percent(best.rank_error)
     # Its density over the values shown is that of the base.
     x, drawn = trace(figure(found, "density"), "Base ν")
@@ -284,7 +287,7 @@ def test_several_quantiles_share_epsilon_and_have_a_line_each():
     near = figure(found, "near")
     for one in together.outputs:
         low, high = one.interval()
-        assert f"answers from {wording.number(low)} to {wording.number(high)}" in words
+        assert f"answers lie from {wording.number(low)} to {wording.number(high)}" in words
         t, within = trace(near, f"{one.quantile:g}-quantile")
         assert within == pytest.approx(one.probability_within(t))
     mean_error = np.mean([one.expected_rank_error for one in together.outputs])
@@ -313,7 +316,7 @@ def test_ties_cost_what_no_budget_can_buy_back():
     parameters = QuantileParameters(1000.0, low=0.5, high=5.5)
     found = build_answer(ratings, parameters)
     # Ratings 1 to 5, 20 each: F is 0.4 or 0.6 next to the median.
-    assert re.search(r"no answer under this base comes closer than 10(\.0)?\s%", words_of(found))
+    assert re.search(r"Least possible: 10(\.0)?\s% under this base", words_of(found))
     assert re.fullmatch(r"10(\.0)?\s%", found.numbers[1].text)
 
 

@@ -188,7 +188,7 @@ def test_the_card_says_what_the_runs_found(whole):
     first = with_loss(whole, Cell(Method.FOLLOWED), floor + 0.01)
     said = said_of(first)
     losses = first.summarise(Measure.LOSS, ScoreUnit.ROWS)
-    assert said.headline == "Train by clipped sums whose bound follows the users."
+    assert said.headline == "Train with clipped gradient sums whose bound adapts to the users."
     numbers = {one.label: (one.text, one.note) for one in said.numbers}
     assert "Bound h" not in numbers
     noise, users = (
@@ -199,7 +199,7 @@ def test_the_card_says_what_the_runs_found(whole):
     assert numbers["Without privacy"][0] == wording.number(floor)
     assert numbers["Guessing"][0] == wording.number(guess)
     facts = dict(said.facts)
-    assert any("or a method by these curves is not" in assumed for assumed in said.assumptions)
+    assert any("or a method by these curves" in assumed for assumed in said.assumptions)
     assert "by stopping early" in facts["Where the loss comes from"]
     for method in (
         "Smooth weights, h = ",
@@ -210,14 +210,14 @@ def test_the_card_says_what_the_runs_found(whole):
         assert method in facts["The other methods"]
     assert "hardly any protection" not in said.detail
     other = said_of(with_loss(whole, AVERAGES, floor - 0.2))
-    assert other.headline == "Train by smooth weights of at most one row per user."
+    assert other.headline == "Train with smooth weights of at most one row per user."
     numbers = {one.label: one.text for one in other.numbers}
     assert numbers["Bound h"] == wording.number(1.0)
     assert words.format_rows(2.5) == "2.50 rows"
     private = replace(with_loss(whole, AVERAGES, floor - 0.2), data=TrainingData(
         replace(MADE.dataset, disclosure=Disclosure.PRIVATE), "an account", scaling=MADE.scaling
     ))  # fmt: skip
-    assert "whose bound follows the users need no choice" in said_of(private).detail
+    assert "An adaptive bound needs no choice" in said_of(private).detail
     weak = said_of(view(replace(PARAMETERS, epsilon=30.0, delta=0.1)))
     assert "hardly any protection" in weak.detail
 
@@ -541,7 +541,7 @@ def test_private_rows_need_public_ranges_and_are_labelled():
     assert "do not publish" in said
     shown = at.session_state["training.shown"]
     follows = shown.get_cell(shown.best.cell_index).method is Method.FOLLOWED
-    assert follows or "ε does not cover a bound that was chosen by this curve" in said
+    assert follows or "this bound was computed from them" in said.replace("*", "")
     assert "source=upload" in link_of(at)
     assert "minutes" not in link_of(at)
     # Nothing that may come from a table of one's own is in the address.
@@ -629,7 +629,9 @@ def test_ranges_of_public_rows_are_proposed():
     high = at.number_input(key="training.range_high_minutes").value
     assert high >= pd.read_csv(io.BytesIO(visits()))["minutes"].max()
     assert "public input" in shown_texts(at)
-    assert any(begin in shown_texts(at) for begin in ("Train by", "Do not train", "Not clear"))
+    assert any(
+        begin in shown_texts(at) for begin in ("Train with", "Best so far", "Do not train", "Not clear")
+    )
 
 
 def test_a_public_demo_makes_fewer_runs_and_takes_no_table(monkeypatch):

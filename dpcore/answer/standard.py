@@ -1,0 +1,71 @@
+"""Sentences that several questions say in the same words; what differs is an argument."""
+
+from __future__ import annotations
+
+from dpcore.common import wording
+
+CHOOSE_PRIVATELY = "Choose it with differential privacy, or without these data."
+"""What to do instead of publishing a bound that was computed from private data."""
+
+
+ASSUMES_PUBLIC_COUNTS = (
+    "Your data are private, and this bound was computed from them. It protects values only: **how many rows each user "
+    "has is assumed to be public**. If it is not, choose the bound without these data, or under *Choose privately*."
+)
+
+
+def warn_of_leak(results: str, source: str = "them", remedy: str = CHOOSE_PRIVATELY) -> str:
+    """Warn that results depend on private data.
+
+    Args:
+        results: Subject and auxiliary verb: ``this bound was``.
+        source: What they were computed from, if it is only a part of the data.
+        remedy: What to do instead, as sentences.
+    """
+    return (
+        f"Your data are private, and **{results} computed from {source}**. ε does not cover this, and publishing it "
+        f"reveals something about {source}. {remedy}"
+    )
+
+
+def write_range(
+    low: float,
+    high: float,
+    noun: str = "",
+    name: str = "",
+    objective: str = "the least error",
+    others: str = "",
+) -> str:
+    """Write the near-optimal range of a choice.
+
+    Args:
+        low: The lower end.
+        high: The upper end.
+        noun: The unit in the singular; empty for a choice without a unit, which is written with all its digits.
+        name: The symbol of the choice; empty for a bound.
+        objective: The quantity that stays within 5 % of its minimum.
+        others: The choices that are worse if only one is near-optimal: ``the next bounds tried``.
+    """
+    limit, symbol = f"5{wording.PERCENT}", name and f"{name} = "
+    low_text = wording.number(low) if noun else wording.entered(low)
+    high_text = wording.counted(high, noun) if noun else wording.entered(high)
+    if low != high:
+        return f"{symbol}{low_text} to {high_text}, within {limit} of {objective}."
+    if others:
+        return f"only {symbol}{high_text}; {others} are more than {limit} worse."
+    return f"only {symbol}{high_text}, within {limit} of {objective}."
+
+
+def compare_own_bound(error_name: str, error_text: str, change: str) -> str:
+    """Compare a bound that the user entered with the answer: ``rank error 3.2 %, 12 % more than the bound above.``."""
+    return f"{error_name} {error_text}, {change} compared with the bound above."
+
+
+def instruct_to_cap(rows: str) -> str:
+    """Write the headline of a contribution bound."""
+    return f"Keep at most {rows} of each user."
+
+
+def instruct_to_weight(rows: str) -> str:
+    """Write the headline of smooth weights."""
+    return f"Cap each user's total weight at {rows}."
