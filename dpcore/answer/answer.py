@@ -11,6 +11,7 @@ from typing import Any
 from dpcore.answer.methods import Methods
 from dpcore.answer.parts import ErrorPart
 from dpcore.answer.plot import Plot
+from dpcore.answer.section import Section
 from dpcore.answer.setting import ReleaseSetting
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
@@ -84,6 +85,8 @@ class Answer:
         bound: What was asked for, where that is not the value of the first number: a pair, say, or a function that
             makes a table of it. None otherwise.
         error: Its error, where that is not the value of the second number. None otherwise.
+        sections: What a page shows in tabs, by name; a mapping of sections is a tab that holds tabs. Each section is
+            called with the answer and what it is about.
         error_parts: What the error consists of, in the words and colours of the main figure; empty where it has no
             parts.
     """
@@ -107,6 +110,7 @@ class Answer:
     setting: ReleaseSetting | None = None
     error: float | None = None
     error_parts: tuple[ErrorPart, ...] = ()
+    sections: Mapping[str, Section | Mapping[str, Section]] = field(default_factory=dict)
 
     @cached_property
     def methods(self) -> Methods | None:

@@ -18,5 +18,5 @@ QUESTION = Question(
     release="A model (trained with a private learner)",
     answers_from=(Facet.ROWS,),
     parameters=LearningParameters,
-    also=From.DATA.each("whose_cap", "draws_job", "cost_job", "cost_again") | From.PUBLIC.each("tabs"),
+    also=From.DATA.each("whose_cap", "draws_job", "cost_job") | From.PUBLIC.each("tabs"),
 )

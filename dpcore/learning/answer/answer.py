@@ -12,6 +12,7 @@ from dpcore.learning import LearningParameters, files
 from dpcore.learning.answer import plots, words
 from dpcore.learning.answer.found import LearningFound, find
 from dpcore.learning.answer.methods import methods
+from dpcore.learning.answer.sections import SECTIONS
 from dpcore.learning.error_bound import NEIGHBOURS
 from dpcore.report.csv_files import list_public_inputs, write_columns
 
@@ -56,4 +57,5 @@ def build_answer(data: Dataset, parameters: LearningParameters, found: LearningF
         },
         setting=ReleaseSetting(Released.MODEL, parameters.epsilon, NEIGHBOURS),
         error_parts=words.error_parts(of),
+        sections=SECTIONS,
     )

@@ -1,0 +1,245 @@
+"""The sections of an answer as data: what a page shows in a tab, and a report, a notebook or a test reads.
+
+A section is a generator of parts. A part that asks for something is answered through ``yield``:
+
+    def show_users(answer: Answer, dataset: Dataset) -> Parts:
+        cap = yield Choice("cap", "Under which bound", {3: "Three rows", 9: "Nine rows"})
+        yield Table(tabulate_users(dataset, cap), "Users with more rows")
+
+A page draws the parts and answers with what the person chose; `read` answers with the first choice and computes at
+once what a page computes beside itself. Nothing here imports Streamlit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpcore.answer.paper_figure import PaperFigure
+from dpcore.answer.plot import Plot
+from dpcore.common.privacy import Provenance
+from dpcore.common.progress import never
+
+
+@dataclass(frozen=True)
+class Note:
+    """A remark in small print; with the name of an icon, a box."""
+
+    text: str
+    icon: str = ""
+
+
+@dataclass(frozen=True)
+class Label:
+    """The label of the numbers above, after some text, Markdown; the answer's own label if None is given."""
+
+    disclosure: Provenance | None = None
+    after: str = ""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Plots beside each other.
+
+    Attributes:
+        plots: The plots.
+        controls: Axes whose ends a person can set: "x", "y" or "xy".
+        main_axes: Axes that have the ends of the page's main figure.
+        titled: True if each plot stands below its title.
+    """
+
+    plots: tuple[Plot, ...]
+    controls: str = ""
+    main_axes: str = ""
+    titled: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Attributes:
+        columns: Column name to values, or a list of rows.
+        alt: What it shows, for a screen reader; also the label of its file.
+        formats: How the numbers of a column are written, by its name; or that, and a help text at its head.
+        titles: Head of a column, by its name, if that is another one.
+        file: Name of the file with its columns; empty for none.
+        plain: True for a short table of texts, which is drawn in full.
+        key: Unique on the page; empty for none.
+    """
+
+    columns: Any
+    alt: str
+    formats: Mapping[str, str | tuple[str, str]] = field(default_factory=dict)
+    titles: Mapping[str, str] = field(default_factory=dict)
+    file: str = ""
+    plain: bool = False
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Fields of the question in a row, by name."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several values, each with its text; answered by the value that is chosen, first the ``initial`` one."""
+
+    key: str
+    label: str
+    options: Mapping[Any, str]
+    help: str = ""
+    initial: Any = None
+
+    @property
+    def first(self) -> Any:
+        """Return the value that is chosen at first."""
+        return next(iter(self.options)) if self.initial is None else self.initial
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Parts in columns; ``shares`` are their widths."""
+
+    columns: tuple[Iterable[Part], ...]
+    shares: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class PaperFigures:
+    """Figures of a paper at its own setting; ``key`` keeps which of several is shown."""
+
+    figures: tuple[PaperFigure, ...]
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Cached:
+    """A call that a page repeats; answered by its result.
+
+    The result is kept by the arguments, so that only a function of a module may be called: it can depend on nothing
+    else. What it does not depend on is left out by `Parameters.without`.
+
+    Attributes:
+        function: The function.
+        arguments: Its arguments; of data, the digest is compared.
+        kept: How many results are kept.
+    """
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    kept: int = 16
+
+    def __post_init__(self) -> None:
+        if "<" in self.function.__qualname__:
+            raise ValueError(f"{self.function.__qualname__} may depend on more than its arguments")
+
+    @property
+    def name(self) -> str:
+        """Return the name under which results are kept."""
+        return f"{self.function.__module__}.{self.function.__qualname__}"
+
+    @property
+    def question(self) -> Hashable:
+        """Return what the result answers."""
+        return tuple(getattr(argument, "digest", argument) for argument in self.arguments)
+
+    def compute(self) -> Any:
+        """Return the result."""
+        return self.function(*self.arguments)
+
+
+@dataclass(frozen=True)
+class Search:
+    """Work beside the page; answered by its result, or None while there is none.
+
+    Attributes:
+        key: Under which the session keeps it.
+        question: What it works on; any other question makes its result void. What cannot change the result is left
+            out by `Parameters.without`. The digest of the data always belongs to the question.
+        work: Called with a callback for progress and one that says whether to stop.
+        doing: What is said beside the progress.
+        button: Text of the button that starts it; it starts by itself if empty.
+        icon: Icon of the button.
+        fields: Fields that stand beside the button.
+        idle: What is said while there is no result.
+        outdated: What is said of a result for earlier settings.
+        shows_outdated: True if such a result is shown nevertheless.
+        describe_stop: Returns what is said of a result that was cut short; empty if it is complete.
+        of_data: False if the result depends on no data.
+        first: Returns a first answer, which stands until there is a result; None if there is none.
+        is_complete: Returns True if a result is to be kept for when it is asked for again; None to keep none.
+        kept: How many results are kept.
+        seconds: How long a page waits for the result before it is drawn without it.
+        heavy: True if it must not run beside other heavy work.
+        light: True if a moved slider starts it, so that it takes turns with the searches of others.
+        shows_partial: True if what was found so far is shown while it runs.
+    """
+
+    key: str
+    question: Hashable
+    work: Callable[..., Any]
+    doing: str
+    button: str = ""
+    icon: str = "play_arrow"
+    fields: tuple[str, ...] = ()
+    idle: str = ""
+    outdated: str = ":material/history: These results are for earlier settings; start again for the new ones."
+    shows_outdated: bool = False
+    describe_stop: Callable[[Any], str] = lambda result: ""
+    of_data: bool = True
+    first: Callable[[], Any] | None = None
+    is_complete: Callable[[Any], bool] | None = None
+    kept: int = 32
+    seconds: float = 0.4
+    heavy: bool = False
+    light: bool = False
+    shows_partial: bool = False
+
+
+Part = (
+    str | Note | Label | Plot | Figures | Table | Fields | Choice | Columns | PaperFigures | Cached | Search
+)
+Parts = Generator[Part, Any, None]
+Section = Callable[[Any, Any], Parts]
+"""A section, from an answer and what it is about."""
+
+
+def read(parts: Iterable[Part], search: bool = False) -> list[Part]:
+    """Return the parts of a section, with first choices; with the results of searches only if ``search``."""
+
+    def reply(part: Part) -> Any:
+        read_parts.append(part)
+        match part:
+            case Choice():
+                return part.first
+            case Cached():
+                return part.compute()
+            case Search() if search:
+                return part.work(lambda share, so_far=None: None, never)
+            case Columns():
+                for column in part.columns:
+                    walk(column, reply)
+        return None
+
+    read_parts: list[Part] = []
+    walk(parts, reply)
+    return read_parts
+
+
+def walk(parts: Iterable[Part], reply: Callable[[Part], Any]) -> None:
+    """Go through the parts of a section; ``reply`` answers each of them."""
+    if not isinstance(parts, Generator):
+        for part in parts:
+            reply(part)
+        return
+    try:
+        part = next(parts)
+        while True:
+            part = parts.send(reply(part))
+    except StopIteration:
+        return

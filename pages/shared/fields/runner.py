@@ -1,0 +1,112 @@
+"""Runs the searches of a question beside the page, and keeps what a rerun repeats.
+
+A search that starts by itself keeps its complete results: what was found before is known at once, and until there is a
+result the first answer stands, or the answer for the settings before. Results on samples and generated data are kept
+for everybody, as a class that is shown one sample asks the same twenty times; all others are kept per session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from dpcore.answer.section import Cached, Search
+from dpcore.answer.stage import Stage
+from pages.shared.base import cache
+from pages.shared.base.question import Question
+from pages.shared.fields import jobs
+
+
+@dataclass(frozen=True)
+class Found:
+    """The result of a search as it stands.
+
+    Attributes:
+        value: The result; None if there is none yet, or the search failed.
+        stage: How the result relates to the question.
+    """
+
+    value: Any
+    stage: Stage
+
+
+def compute(part: Cached) -> Any:
+    """Return the result of a call of the core, kept for this session."""
+    return cache.answers(part.name, False, part.kept).found(part.question, part.compute, lambda result: True)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One search on the data of a page.
+
+    Attributes:
+        question: The question of the page.
+        search: The search.
+        digest: Digest of the data.
+        for_all: True if all sessions share the results.
+    """
+
+    question: Question
+    search: Search
+    digest: str
+    for_all: bool = False
+
+    @property
+    def key(self) -> str:
+        """Return the session key of the work."""
+        return self.question.key(self.search.key)
+
+    @property
+    def asked(self) -> tuple[str, Hashable]:
+        """Return what the work answers."""
+        return (self.digest if self.search.of_data else "", self.search.question)
+
+    @property
+    def job(self) -> jobs.Job | None:
+        """Return the work; None before it was first started."""
+        job: jobs.Job | None = st.session_state.get(self.key)
+        return job
+
+    def ask(self) -> None:
+        """Start the work unless it works on this question; work that a lost connection cut off starts anew."""
+        if self.job is None or self.job.question != self.asked or self.job.cut_off:
+            self.start()
+
+    def start(self) -> None:
+        """Start the work; a result that is known takes its place."""
+        search, asked, is_complete = self.search, self.asked, self.search.is_complete
+        work: Callable[..., Any] = search.work
+        if is_complete is not None:
+            results = cache.answers(self.key, self.for_all, search.kept)
+            if (known := results.known(asked)) is not None:
+                jobs.put(self.key, asked, known)
+                return
+
+            def work(tell: jobs.Tell, stop: Callable[[], bool]) -> Any:
+                return results.found(asked, lambda: search.work(tell, stop), is_complete)
+
+        jobs.start(self.key, asked, work, search.seconds, heavy=search.heavy, light=search.light)
+
+    def forget(self) -> None:
+        """Let the next run of the page search anew."""
+        if self.job is not None:
+            self.job.drop()
+        st.session_state[self.key] = None
+
+    def found(self) -> Found:
+        """Return what there is: the result, a first answer, or the result for earlier settings on the same data."""
+        earlier = f"{self.key}_earlier"
+        if (done := jobs.result_of(self.key)) is not None:
+            st.session_state[earlier] = done
+            if done[0] == self.asked:
+                return Found(done[1], Stage.FINAL)
+        if (partial := jobs.so_far_of(self.key)) is not None and partial[0] == self.asked:
+            return Found(partial[1], Stage.FIRST)
+        if self.search.first is not None and (first := self.search.first()) is not None:
+            return Found(first, Stage.FIRST)
+        if (before := st.session_state.get(earlier)) is not None and before[0][0] == self.asked[0]:
+            return Found(before[1], Stage.EARLIER)
+        return Found(None, Stage.FIRST)

@@ -1,0 +1,151 @@
+"""Draws the sections of an answer, and answers what they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dpcore.answer import Answer, Plot, section
+from dpcore.answer.stage import Stage
+from dpcore.report import csv_files
+from pages.shared.base import tables
+from pages.shared.base.question import Question
+from pages.shared.card import cards
+from pages.shared.fields import fields, jobs, runner
+from pages.shared.figures import figures
+from pages.shared.screen import answer_tabs, paper, plots
+from pages.shared.session import session
+
+
+def contents(renderer: Renderer, sections: Mapping[str, Any]) -> dict[str, answer_tabs.Content]:
+    """Return the tabs that show the sections of an answer; a mapping of sections is a tab with tabs."""
+
+    def content(part: Any) -> Any:
+        return contents(renderer, part) if isinstance(part, Mapping) else lambda: renderer.show(part)
+
+    return {name: content(part) for name, part in sections.items()}
+
+
+@dataclass(frozen=True)
+class Renderer:
+    """Draws the sections of one answer.
+
+    Attributes:
+        question: The question of the page.
+        answer: The answer.
+        data: What it is about.
+        main: The main figure as it is drawn.
+        label: What stands above the figures; empty for nothing.
+    """
+
+    question: Question
+    answer: Answer
+    data: Any
+    main: Plot
+    label: str = ""
+
+    def show(self, part: section.Section) -> None:
+        """Draw a section."""
+        section.walk(part(self.answer, self.data), self._draw)
+
+    def _draw(self, part: section.Part) -> Any:
+        """Draw a part; return what the section asks for."""
+        match part:
+            case str():
+                st.markdown(part)
+            case section.Note(text, icon):
+                st.info(text, icon=f":material/{icon}:") if icon else st.caption(text)
+            case section.Label(disclosure, after):
+                cards.label(self.answer.disclosure if disclosure is None else disclosure, after=after)
+            case Plot():
+                plots.draw(part, self.label)
+            case section.Figures():
+                self._draw_figures(part)
+            case section.Table():
+                self._draw_table(part)
+            case section.Fields(names):
+                fields.draw_row(self.question, *names)
+            case section.Choice():
+                key = self.question.key(part.key)
+                if st.session_state.get(key) not in part.options:
+                    st.session_state[key] = part.first
+                return fields.choice(part.label, part.options, key, part.help)
+            case section.Columns():
+                self._draw_columns(part.columns, part.shares)
+            case section.PaperFigures(paper_figures, key):
+                st.divider()
+                paper.show(paper_figures, self.question.key(key) if key else "")
+            case section.Cached():
+                return runner.compute(part)
+            case section.Search():
+                return self._draw_search(part)
+        return None
+
+    def _draw_columns(self, columns: Iterable[Iterable[section.Part]], shares: Iterable[int]) -> None:
+        parts = list(columns)
+        for column, place in zip(parts, st.columns(list(shares) or len(parts), gap="large"), strict=True):
+            with place:
+                section.walk(column, self._draw)
+
+    def _draw_figures(self, part: section.Figures) -> None:
+        ends = {axis: getattr(self.main, axis).limits for axis in part.main_axes}
+        several = [plot.with_limits(**ends) for plot in part.plots]
+        if len(several) == 1 and part.controls:
+            plots.show(several[0], "x" not in part.controls, self.label, x_only="y" not in part.controls)
+            return
+        places = st.columns(len(several))
+        if part.controls:
+            key = several[0].key.replace("-", "_")
+            with st.popover("Axis ranges", icon=":material/straighten:", key=f"{key}_ranges"):
+                across = plots.ends(several[0].x, f"{key}_x")  # All have one horizontal axis.
+                several = [
+                    p.with_limits(across, plots.ends(p.y, f"{p.key}_y".replace("-", "_"))) for p in several
+                ]
+        for place, plot in zip(places, several, strict=True):
+            with place:
+                if part.titled:
+                    st.markdown(f"**{plot.title}**")
+                plots.draw(plot, self.label)
+
+    def _draw_table(self, part: section.Table) -> None:
+        if part.plain:
+            st.table(pd.DataFrame(part.columns), hide_index=True)
+            return
+        tables.show(pd.DataFrame(part.columns), part.alt, part.key or None, part.formats, part.titles)
+        if part.file:
+            disclosure, notes = self.answer.disclosure, figures.question_notes()
+            cards.file_button(
+                f"{part.alt} (CSV)",
+                part.file,
+                disclosure,
+                lambda: csv_files.write_columns(part.columns, disclosure, notes),
+                quiet=True,
+            )
+
+    def _draw_search(self, part: section.Search) -> Any:
+        run = runner.Run(self.question, part, self.data.digest, session.same_for_all())
+        key = run.key.replace(".", "_")
+        if part.button:
+            with st.container(horizontal=True, vertical_alignment="bottom"):
+                fields.draw_all(self.question, *part.fields)
+                if fields.button(part.button, f"{key}_start", part.icon):
+                    run.start()
+        else:
+            run.ask()
+        is_running = jobs.watch(run.key, part.doing)
+        found = run.found()
+        if found.value is None or (is_running and not part.shows_partial):
+            if part.idle and not is_running:
+                st.caption(part.idle)
+            return None
+        if found.stage is Stage.EARLIER:
+            st.caption(part.outdated)
+            return found.value if part.shows_outdated else None
+        if stopped := part.describe_stop(found.value):
+            st.warning(stopped, icon=":material/stop_circle:")
+            fields.button("Compute again", f"{key}_again", "refresh", run.forget)
+        return found.value
