@@ -11,7 +11,7 @@ from typing import Any
 from dpcore.answer.methods import Methods
 from dpcore.answer.parts import ErrorPart
 from dpcore.answer.plot import Plot
-from dpcore.answer.section import Section
+from dpcore.answer.section import Sections
 from dpcore.answer.setting import ReleaseSetting
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
@@ -85,8 +85,7 @@ class Answer:
         bound: What was asked for, where that is not the value of the first number: a pair, say, or a function that
             makes a table of it. None otherwise.
         error: Its error, where that is not the value of the second number. None otherwise.
-        sections: What a page shows in tabs, by name; a mapping of sections is a tab that holds tabs. Each section is
-            called with the answer and what it is about.
+        sections: What a page shows in tabs.
         error_parts: What the error consists of, in the words and colours of the main figure; empty where it has no
             parts.
     """
@@ -110,7 +109,7 @@ class Answer:
     setting: ReleaseSetting | None = None
     error: float | None = None
     error_parts: tuple[ErrorPart, ...] = ()
-    sections: Mapping[str, Section | Mapping[str, Section]] = field(default_factory=dict)
+    sections: Sections = field(default_factory=dict)
 
     @cached_property
     def methods(self) -> Methods | None:

@@ -18,6 +18,7 @@ from typing import Any
 
 from dpcore.answer.paper_figure import PaperFigure
 from dpcore.answer.plot import Plot
+from dpcore.answer.stage import Stage
 from dpcore.common.privacy import Provenance
 from dpcore.common.progress import never
 
@@ -80,9 +81,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Fields:
-    """Fields of the question in a row, by name."""
+    """Fields of the question in a row, by name; with ``shares``, in columns of these widths."""
 
     names: tuple[str, ...]
+    shares: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,39 @@ class Choice:
     def first(self) -> Any:
         """Return the value that is chosen at first."""
         return next(iter(self.options)) if self.initial is None else self.initial
+
+
+@dataclass(frozen=True)
+class Number:
+    """A whole number that belongs to no parameters; answered by it, or None if it is not one, first ``initial``."""
+
+    key: str
+    label: str
+    limits: tuple[int, int]
+    initial: int
+    step: int = 1
+    help: str = ""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A plot over an interval that a person chooses on a linear axis; answered by the interval.
+
+    Attributes:
+        draw: Returns the plot over an interval.
+        initial: The interval at first.
+        widest: The widest interval.
+        key: Unique on the page; it must change with what sets the widest interval.
+        button: Text of the button that offers the choice.
+        label: What the interval is of, with its unit.
+    """
+
+    draw: Callable[[tuple[float, float]], Plot]
+    initial: tuple[float, float]
+    widest: tuple[float, float]
+    key: str
+    button: str
+    label: str
 
 
 @dataclass(frozen=True)
@@ -171,10 +206,14 @@ class Search:
         shows_outdated: True if such a result is shown nevertheless.
         describe_stop: Returns what is said of a result that was cut short; empty if it is complete.
         of_data: False if the result depends on no data.
-        first: Returns a first answer, which stands until there is a result; None if there is none.
-        is_complete: Returns True if a result is to be kept for when it is asked for again; None to keep none.
-        kept: How many results are kept.
-        seconds: How long a page waits for the result before it is drawn without it.
+        before: Work whose result this work begins with, as the first argument of ``work`` and ``first``.
+        first: Returns a first answer, which stands until there is a result; None if there is none. Its argument is
+            None if the work before has no result yet.
+        is_complete: Returns False for a result that was cut short.
+        kept: How many complete results are kept for when they are asked for again.
+        seconds: How long a page waits for the first result of all.
+        soon: How long it waits for later ones.
+        doing_at: What is said beside the progress while another answer stands in for the result, by its stage.
         heavy: True if it must not run beside other heavy work.
         light: True if a moved slider starts it, so that it takes turns with the searches of others.
         shows_partial: True if what was found so far is shown while it runs.
@@ -192,21 +231,42 @@ class Search:
     shows_outdated: bool = False
     describe_stop: Callable[[Any], str] = lambda result: ""
     of_data: bool = True
-    first: Callable[[], Any] | None = None
-    is_complete: Callable[[Any], bool] | None = None
-    kept: int = 32
+    before: Search | None = None
+    first: Callable[..., Any] | None = None
+    is_complete: Callable[[Any], bool] = lambda result: True
+    kept: int = 0
     seconds: float = 0.4
+    soon: float = 0.4
+    doing_at: Mapping[Stage, str] = field(default_factory=dict)
     heavy: bool = False
     light: bool = False
     shows_partial: bool = False
 
 
+@dataclass(frozen=True)
+class Found:
+    """The result of a search as it stands.
+
+    Attributes:
+        value: The result, or what stands in for it; None if there is nothing.
+        stage: How the value relates to the question.
+    """
+
+    value: Any
+    stage: Stage = Stage.FINAL
+
+
 Part = (
-    str | Note | Label | Plot | Figures | Table | Fields | Choice | Columns | PaperFigures | Cached | Search
-)
+    str | Note | Label | Plot | Figures | Table | Fields | Choice | Number | Window | Columns | PaperFigures
+    | Cached | Search
+)  # fmt: skip
 Parts = Generator[Part, Any, None]
 Section = Callable[[Any, Any], Parts]
 """A section, from an answer and what it is about."""
+Sections = Mapping[str, Section | Mapping[str, Section]]
+"""Sections by name; a mapping of sections is a tab that holds tabs."""
+Solver = Generator[Cached | Search, Any, Found]
+"""A solution that a page searches for: `Cached` is answered by its result, `Search` by what is `Found`."""
 
 
 def read(parts: Iterable[Part], search: bool = False) -> list[Part]:
@@ -217,6 +277,11 @@ def read(parts: Iterable[Part], search: bool = False) -> list[Part]:
         match part:
             case Choice():
                 return part.first
+            case Number():
+                return part.initial
+            case Window():
+                read_parts.append(part.draw(part.initial))
+                return part.initial
             case Cached():
                 return part.compute()
             case Search() if search:

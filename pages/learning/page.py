@@ -1,5 +1,6 @@
 """Learning under a bound: how many rows of one user a private learner may see, and what that costs."""
 
+from dpcore.common.parameters import Place
 from dpcore.learning.answer import build_answer, find, words
 from pages.learning.question import QUESTION
 from pages.shared.render.question_page import Page
@@ -12,6 +13,7 @@ Page(
     glossary="**Risk** is the expected loss of a model, between 0 and 1. **Var(H)** is the variance over users of a "
     "model's risk: 0 where all users are alike, at most 1/4. The **VC dimension d** says how rich the models are that "
     "the learner chooses from: linear classifiers with 9 features have d = 10.",
-    describe_inputs=lambda answer: words.what_is_used(answer.parameters),
+    describe_inputs=lambda answer, data: words.what_is_used(answer.parameters),
     describe_files=lambda answer: words.files(answer.disclosure.label),
+    reported=lambda answer: QUESTION.placed(*(place for place in Place if place is not Place.TAB)),
 ).show()

@@ -13,6 +13,7 @@ from dpcore.answer.section import (
     PaperFigures,
     Parts,
     Search,
+    Sections,
     Table,
 )
 from dpcore.common import wording
@@ -182,7 +183,7 @@ def _describe_stop(cost: CostOfPrivacy) -> str:
     return f"Stopped: {done} of {total} values of n were done." if cost.cancelled else ""
 
 
-SECTIONS = {
+SECTIONS: Sections = {
     "These data": {"All bounds on the bias": compare_bias_bounds, "Who loses rows": list_capped_users},
     "The paper": {
         "Figure 2": show_mass,

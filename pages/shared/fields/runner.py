@@ -7,30 +7,17 @@ for everybody, as a class that is shown one sample asks the same twenty times; a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
 
-from dpcore.answer.section import Cached, Search
+from dpcore.answer.section import Cached, Found, Search, Solver
 from dpcore.answer.stage import Stage
 from pages.shared.base import cache
 from pages.shared.base.question import Question
 from pages.shared.fields import jobs
-
-
-@dataclass(frozen=True)
-class Found:
-    """The result of a search as it stands.
-
-    Attributes:
-        value: The result; None if there is none yet, or the search failed.
-        stage: How the result relates to the question.
-    """
-
-    value: Any
-    stage: Stage
 
 
 def compute(part: Cached) -> Any:
@@ -77,18 +64,30 @@ class Run:
 
     def start(self) -> None:
         """Start the work; a result that is known takes its place."""
-        search, asked, is_complete = self.search, self.asked, self.search.is_complete
-        work: Callable[..., Any] = search.work
-        if is_complete is not None:
-            results = cache.answers(self.key, self.for_all, search.kept)
-            if (known := results.known(asked)) is not None:
-                jobs.put(self.key, asked, known)
-                return
+        search, seconds = self.search, self.search.seconds if self.job is None else self.search.soon
+        if (known := self._results.known(self.asked)) is not None:
+            jobs.put(self.key, self.asked, known)
+            return
+        jobs.start(self.key, self.asked, self._work(), seconds, heavy=search.heavy, light=search.light)
 
-            def work(tell: jobs.Tell, stop: Callable[[], bool]) -> Any:
-                return results.found(asked, lambda: search.work(tell, stop), is_complete)
+    @property
+    def _results(self) -> cache.Answers[Any]:
+        return cache.answers(f"{self.question.name}.{self.search.key}", self.for_all, self.search.kept)
 
-        jobs.start(self.key, asked, work, search.seconds, heavy=search.heavy, light=search.light)
+    @property
+    def _before(self) -> Run | None:
+        return None if self.search.before is None else replace(self, search=self.search.before)
+
+    def _work(self) -> Callable[..., Any]:
+        """Return the work, which keeps its result if it is complete; to be called in the thread of the page."""
+        search, asked, results, before = self.search, self.asked, self._results, self._before
+        begin = None if before is None else before._work()
+
+        def work(tell: jobs.Tell, stop: Callable[[], bool]) -> Any:
+            begun = () if begin is None else (begin(tell, stop),)
+            return results.found(asked, lambda: search.work(*begun, tell, stop), search.is_complete)
+
+        return work
 
     def forget(self) -> None:
         """Let the next run of the page search anew."""
@@ -105,8 +104,26 @@ class Run:
                 return Found(done[1], Stage.FINAL)
         if (partial := jobs.so_far_of(self.key)) is not None and partial[0] == self.asked:
             return Found(partial[1], Stage.FIRST)
-        if self.search.first is not None and (first := self.search.first()) is not None:
-            return Found(first, Stage.FIRST)
+        if self.search.first is not None:
+            begun = () if self._before is None else (self._before._results.known(self._before.asked),)
+            if (first := self.search.first(*begun)) is not None:
+                return Found(first, Stage.FIRST)
         if (before := st.session_state.get(earlier)) is not None and before[0][0] == self.asked[0]:
             return Found(before[1], Stage.EARLIER)
         return Found(None, Stage.FIRST)
+
+
+def solve(solver: Solver, question: Question, digest: str, for_all: bool) -> tuple[Found, Sequence[Run]]:
+    """Return the solution as it stands, and the searches for it."""
+    reply, runs = None, list[Run]()
+    try:
+        while True:
+            part = solver.send(reply)
+            if isinstance(part, Cached):
+                reply = compute(part)
+                continue
+            runs.append(Run(question, part, digest, for_all))
+            runs[-1].ask()
+            reply = runs[-1].found()
+    except StopIteration as end:
+        return end.value, runs

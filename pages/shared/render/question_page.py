@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.answer.section import Cached
-from dpcore.common.parameters import Place
+from dpcore.answer.section import Cached, Found, Solver
+from dpcore.answer.stage import Stage
 from dpcore.dataset import Dataset
-from pages.shared.base import keys
+from pages.shared.base import keys, page_run
 from pages.shared.base.question import Question
-from pages.shared.fields import runner
+from pages.shared.fields import fields, jobs, runner
 from pages.shared.render.sections import Renderer, contents
 from pages.shared.report import report_content, take_away
 from pages.shared.screen import answer_tabs, inputs, layout, plots
-from pages.shared.session import session
+from pages.shared.session import session, stand_ins
+
+PROGRESS_HEIGHT = 44
+"""In pixels: kept free for a line of progress, so that nothing moves when it comes and goes."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a question needs of the data; without it the page shows invented data.
+
+    Attributes:
+        is_missing: Returns True if data lack it.
+        sentence: What it is, as a plural noun phrase: "values, one per row".
+        remedy: Text of the link to *Your data*.
+        describe: Returns what the answer says below its label, from solution and invented data.
+    """
+
+    is_missing: Callable[[Dataset], bool]
+    sentence: str
+    remedy: str
+    describe: Callable[[Any, Dataset], str]
 
 
 @dataclass(frozen=True)
@@ -27,56 +48,103 @@ class Page:
 
     Attributes:
         question: The question.
-        solve: Solves it, from data and parameters.
+        solve: Solves it, from data and parameters; a generator function if the solution is searched for.
         build_answer: Builds the answer from data, parameters and solution.
         main: Key of the main figure.
+        read: Reads the parameters; by default the fields stand where they are declared.
         glossary: Stands below *More settings*.
-        describe_inputs: Says what the answer was computed from; None for nothing.
+        describe_inputs: Says what the answer was computed from.
         describe_files: Says what the files of the answer hold.
+        reported: Returns the fields that matter for an answer, for its report; None for all.
+        needs: What the data must have besides rows per user; None for nothing.
     """
 
     question: Question
     solve: Callable[[Dataset, Any], Any]
     build_answer: Callable[[Dataset, Any, Any], Answer]
     main: str
+    read: Callable[[Dataset, layout.Places], Any] | None = None
     glossary: str = ""
-    describe_inputs: Callable[[Answer], str] | None = None
+    describe_inputs: Callable[[Answer, Dataset], str] | None = None
     describe_files: Callable[[Answer], str] = str
+    reported: Callable[[Answer], Sequence[str]] | None = None
+    needs: Needs | None = None
 
     def show(self) -> None:
         """Draw the page."""
-        data, question = session.dataset(), self.question
+        in_use = session.dataset()
+        is_demonstration = self.needs is not None and self.needs.is_missing(in_use)
+        data = stand_ins.demonstration() if is_demonstration else in_use
+        layout.show(self.question, lambda places: self._body(places, in_use, data))
 
-        def body(places: layout.Places) -> None:
-            more = self.glossary
-            parameters = inputs.read(question, places, more=lambda: st.caption(more) if more else None)
-            if parameters is None:
-                return
-            st.session_state[keys.PAGE_PARAMETERS] = parameters
-            solution = runner.compute(Cached(self.solve, (data, parameters.about_data), 32))
-            answer = self.build_answer(data, parameters, solution)
-            with places.figure:  # First: the browser draws it while the rest is still on its way.
-                main = plots.show(plots.main_plot(answer, self.main), moves=question.key)
-            describe = self.describe_inputs
-            answer_tabs.show(
-                places,
-                question,
-                answer,
-                contents(Renderer(question, answer, data, main), answer.sections),
-                lambda: self._files(answer),
-                used=None if describe is None else lambda: describe(answer),
-            )
+    def _body(self, places: layout.Places, in_use: Dataset, data: Dataset) -> None:
+        is_demonstration = data is not in_use
+        if self.needs is not None and is_demonstration:
+            page_run.answers_on_invented_data()
+            missing = stand_ins.sentence(in_use, self.needs.sentence, "This page")
+            places.notes.markdown(f":small[{missing}]")
+        parameters = self._read(places, data)
+        if parameters is None:
+            return
+        st.session_state[keys.PAGE_PARAMETERS] = parameters
+        found, runs = self._solve(data, parameters, is_demonstration or session.same_for_all())
+        label = stand_ins.DEMONSTRATION if is_demonstration else ""
+        if found.value is not None:
+            answered = found.value.parameters if runs else parameters
+            page_run.answers(answered)
+            answer = self.build_answer(data, answered, found.value)
+            if self.needs is not None and is_demonstration:
+                answer = replace(answer, detail=f"**{label}.** {self.needs.describe(found.value, data)}")
+        with places.figure:  # First: the browser draws it while the rest is still on its way.
+            if found.value is not None:
+                main = plots.show(plots.main_plot(answer, self.main), label=label, moves=self.question.key)
+            for run in runs:
+                with st.container(height=PROGRESS_HEIGHT, border=False):
+                    if found.stage is not Stage.FINAL:
+                        doing = run.search.doing_at.get(found.stage) if found.value is not None else None
+                        jobs.watch(run.key, doing or run.search.doing)
+        if found.value is None:
+            return
+        renderer = Renderer(self.question, answer, data, main, label, found.stage is Stage.FINAL)
+        describe = self.describe_inputs
+        answer_tabs.show(
+            places,
+            self.question,
+            answer,
+            contents(renderer, answer.sections),
+            lambda: self._show_files(answer, data, label),
+            used=None if describe is None else lambda: describe(answer, data),
+        )
+        with places.answer:
+            if self.needs is not None and is_demonstration:
+                stand_ins.bring(self.needs.remedy)
+            for run in runs:
+                if found.stage is Stage.FINAL and not run.search.is_complete(found.value):
+                    fields.button("Search again", f"{self.question.name}_again", "refresh", run.forget)
 
-        layout.show(question, body)
+    def _read(self, places: layout.Places, data: Dataset) -> Any:
+        """Draw the inputs and return the parameters; None if they are refused."""
+        if self.read is not None:
+            return self.read(data, places)
+        more = self.glossary
+        return inputs.read(self.question, places, more=lambda: st.caption(more) if more else None)
 
-    def _files(self, answer: Answer) -> None:
+    def _solve(self, data: Dataset, parameters: Any, for_all: bool) -> tuple[Found, Sequence[runner.Run]]:
+        """Return the solution as it stands, and the searches for it."""
+        if inspect.isgeneratorfunction(self.solve):
+            solver: Solver = self.solve(data, parameters)
+            return runner.solve(solver, self.question, data.digest, for_all)
+        return Found(runner.compute(Cached(self.solve, (data, parameters.about_data), 32))), ()
+
+    def _show_files(self, answer: Answer, data: Dataset, label: str) -> None:
         """Offer the answer, and its files."""
-        question, source = self.question, take_away.source()
-        asked = question.asked(*(name for name, f in question.fields.items() if f.place is not Place.TAB))
+        question = self.question
+        source = take_away.source() if self.needs is None else take_away.source_of(data)
+        asked = None if self.reported is None else question.asked(*self.reported(answer))
         take_away.draw(
             question.name,
             answer.disclosure,
-            lambda: report_content.of_answer(question, answer, source, asked=asked),
+            lambda: report_content.of_answer(question, answer, source, asked=asked, label=label),
             answer.methods,
             self.describe_files(answer),
             [(_title(question, name), name, make) for name, make in answer.files.items()],

@@ -40,6 +40,7 @@ class Renderer:
         data: What it is about.
         main: The main figure as it is drawn.
         label: What stands above the figures; empty for nothing.
+        is_final: False if another answer will replace this one.
     """
 
     question: Question
@@ -47,6 +48,7 @@ class Renderer:
     data: Any
     main: Plot
     label: str = ""
+    is_final: bool = True
 
     def show(self, part: section.Section) -> None:
         """Draw a section."""
@@ -67,13 +69,21 @@ class Renderer:
                 self._draw_figures(part)
             case section.Table():
                 self._draw_table(part)
-            case section.Fields(names):
-                fields.draw_row(self.question, *names)
+            case section.Fields(names, shares):
+                if shares:
+                    fields.columns(self.question, shares, *names)
+                else:
+                    fields.draw_row(self.question, *names)
             case section.Choice():
                 key = self.question.key(part.key)
                 if st.session_state.get(key) not in part.options:
                     st.session_state[key] = part.first
                 return fields.choice(part.label, part.options, key, part.help)
+            case section.Number(key, label, limits, initial, step, help):
+                st.session_state.setdefault(self.question.key(key), initial)
+                return fields.whole_number(label, self.question.key(key), *limits, step, help)
+            case section.Window():
+                return self._draw_window(part)
             case section.Columns():
                 self._draw_columns(part.columns, part.shares)
             case section.PaperFigures(paper_figures, key):
@@ -90,6 +100,20 @@ class Renderer:
         for column, place in zip(parts, st.columns(list(shares) or len(parts), gap="large"), strict=True):
             with place:
                 section.walk(column, self._draw)
+
+    def _draw_window(self, part: section.Window) -> tuple[float, float]:
+        with plots.under_figure(part.key, part.button, "") as (chart, below):
+            low, high = st.slider(
+                part.label,
+                *part.widest,
+                value=part.initial,
+                step=(part.widest[1] - part.widest[0]) / 1000.0,
+                format="%.4g",
+                key=f"{part.key}_{session.data_version()}_{part.widest}",
+            )
+        limits = (low, high) if low < high else part.initial
+        figures.show_picture(plots.picture(part.draw(limits), self.label), below, chart)
+        return limits
 
     def _draw_figures(self, part: section.Figures) -> None:
         ends = {axis: getattr(self.main, axis).limits for axis in part.main_axes}
@@ -134,6 +158,9 @@ class Renderer:
                 fields.draw_all(self.question, *part.fields)
                 if fields.button(part.button, f"{key}_start", part.icon):
                     run.start()
+        elif not self.is_final:
+            st.caption("The figure follows the exact answer.")
+            return None
         else:
             run.ask()
         is_running = jobs.watch(run.key, part.doing)
