@@ -62,10 +62,9 @@ class Table:
 
     Attributes:
         columns: Column name to values, or a list of rows.
-        alt: What it shows, for a screen reader; also the label of its file.
+        alt: What it shows, for a screen reader.
         formats: How the numbers of a column are written, by its name; or that, and a help text at its head.
         titles: Head of a column, by its name, if that is another one.
-        file: Name of the file with its columns; empty for none.
         plain: True for a short table of texts, which is drawn in full.
         key: Unique on the page; empty for none.
     """
@@ -74,9 +73,25 @@ class Table:
     alt: str
     formats: Mapping[str, str | tuple[str, str]] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
-    file: str = ""
     plain: bool = False
     key: str = ""
+
+
+@dataclass(frozen=True)
+class File:
+    """A file to take away.
+
+    Attributes:
+        label: Text of its button.
+        name: Its name.
+        content: Its columns, for a CSV file; or a function that makes it.
+        disclosure: Of the data behind it; that of the answer if None.
+    """
+
+    label: str
+    name: str
+    content: Mapping[str, Any] | Callable[[], str | bytes]
+    disclosure: Provenance | None = None
 
 
 @dataclass(frozen=True)
@@ -257,7 +272,7 @@ class Found:
 
 
 Part = (
-    str | Note | Label | Plot | Figures | Table | Fields | Choice | Number | Window | Columns | PaperFigures
+    str | Note | Label | Plot | Figures | Table | File | Fields | Choice | Number | Window | Columns | PaperFigures
     | Cached | Search
 )  # fmt: skip
 Parts = Generator[Part, Any, None]

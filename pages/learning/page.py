@@ -1,19 +1,33 @@
 """Learning under a bound: how many rows of one user a private learner may see, and what that costs."""
 
+from dpcore.answer import Answer
 from dpcore.common.parameters import Place
+from dpcore.dataset import Dataset
 from dpcore.learning.answer import build_answer, find, words
 from pages.learning.question import QUESTION
 from pages.shared.render.question_page import Page
 
-Page(
-    QUESTION,
-    find,
-    build_answer,
-    main="learning-bound",
-    glossary="**Risk** is the expected loss of a model, between 0 and 1. **Var(H)** is the variance over users of a "
-    "model's risk: 0 where all users are alike, at most 1/4. The **VC dimension d** says how rich the models are that "
-    "the learner chooses from: linear classifiers with 9 features have d = 10.",
-    describe_inputs=lambda answer, data: words.what_is_used(answer.parameters),
-    describe_files=lambda answer: words.files(answer.disclosure.label),
-    reported=lambda answer: QUESTION.placed(*(place for place in Place if place is not Place.TAB)),
-).show()
+GLOSSARY = """
+**Risk** is the expected loss of a model, between 0 and 1. **Var(H)** is the variance over users of a model's risk: 0
+where all users are alike, at most 1/4. The **VC dimension d** says how rich the models are that the learner chooses
+from: linear classifiers with 9 features have d = 10.
+"""
+
+
+class LearningPage(Page):
+    """The page."""
+
+    def describe_inputs(self, answer: Answer, data: Dataset) -> str:
+        """Say how bias and noise are bounded."""
+        return words.what_is_used(answer.parameters)
+
+    def describe_files(self, answer: Answer) -> str:
+        """Say what curves and choice hold."""
+        return words.files(answer.disclosure.label)
+
+    def fields_in_report(self, answer: Answer) -> list[str]:
+        """Leave out what tabs ask for."""
+        return self.question.placed(*(place for place in Place if place is not Place.TAB))
+
+
+LearningPage(QUESTION, find, build_answer, GLOSSARY).show()

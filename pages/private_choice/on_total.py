@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dpcore.answer.section import Cached
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.dataset import Dataset
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.total.answer import find
 from dpcore.total.parameters import TotalParameters
-from pages.shared.fields import fields, setting
-from pages.total import cached
+from pages.shared.fields import fields, runner, setting
 from pages.total.question import QUESTION
 
 AIMS = {
@@ -33,7 +34,7 @@ def differing(data: Dataset, asked: PrivateParameters, number: float) -> str:
         there = TotalParameters(asked.epsilon, mechanism=noise, delta=delta, measure=measure)
     except InvalidInput:
         return ""
-    found = cached.total_answer(data, there).solution.bound
+    found = runner.compute(Cached(find, (data, there))).bound
     same = measure is Measure.BOUND and not asked.margin
     same &= (noise, delta) == (asked.release_noise, asked.release_delta)
     if same or found == number:  # Of two bounds with the same error either is best.

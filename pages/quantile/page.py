@@ -1,23 +1,39 @@
 """Quantile: the exact distribution of a private median or quantile, and the bound that serves it best."""
 
+from dpcore.answer import Answer
+from dpcore.dataset import Dataset
 from dpcore.quantile.answer import build_answer, words
 from dpcore.quantile.answer.search import solve
+from dpcore.quantile.parameters import QuantileParameters
 from pages.quantile import inputs
 from pages.quantile.question import QUESTION
 from pages.shared.render.question_page import Needs, Page
+from pages.shared.screen import layout
 
-Page(
+
+class QuantilePage(Page):
+    """The page."""
+
+    def read(self, places: layout.Places, data: Dataset) -> QuantileParameters | None:
+        """Draw the fields that go with the base."""
+        return inputs.read(data, places)
+
+    def describe_inputs(self, answer: Answer, data: Dataset) -> str:
+        """Say which values the answer is for."""
+        return inputs.what_is_used(data, answer.parameters)
+
+    def describe_files(self, answer: Answer) -> str:
+        """Say what weights and choice hold."""
+        return (
+            "**Weights** hold one line per number of rows a user can have: the weight of each row of such a user. "
+            f"**Choice** holds the question and the answer. Label in both: *{answer.disclosure.label}*."
+        )
+
+
+QuantilePage(
     QUESTION,
     solve,
     build_answer,
-    main="quantile-error",
-    read=inputs.read,
-    describe_inputs=lambda answer, data: inputs.what_is_used(data, answer.parameters),
-    describe_files=lambda answer: (
-        "**Weights** hold one line per number of rows a user can have: the weight of each "
-        "row of such a user. **Choice** holds the question and the answer. Label in both: "
-        f"*{answer.disclosure.label}*."
-    ),
     needs=Needs(
         lambda data: data.values is None,
         "values, one per row",

@@ -8,6 +8,7 @@ from dpcore.answer.section import (
     Choice,
     Fields,
     Figures,
+    File,
     Label,
     Note,
     PaperFigures,
@@ -76,10 +77,11 @@ def list_capped_users(answer: Answer, data: Dataset) -> Parts:
         "share_after": "Share of the kept rows",
     }
     formats = {name: "percent" if name.startswith("share") else "localized" for name in titles}
-    yield Table(columns, "Who loses rows", formats, titles, file="learning_capped.csv")
+    yield Table(columns, "Who loses rows", formats, titles)
     if further:
         are = wording.agreeing(further, "is", "are")
         yield Note(f"{wording.counted(further, 'smaller size')} above the bound {are} not listed.")
+    yield File("Who loses rows (CSV)", "learning_capped.csv", columns)
     yield Label()
 
 

@@ -10,6 +10,7 @@ from dpcore.dataset import Dataset
 from dpcore.total import files
 from dpcore.total.answer import code, methods, plots, signed_words, strategies, words
 from dpcore.total.answer.found import SignedFound, TotalFound, find
+from dpcore.total.answer.sections import SECTIONS
 from dpcore.total.nonnegative import NEIGHBOURS
 from dpcore.total.parameters import ASSUMPTIONS, ASSUMPTIONS_ON_RELEASE, SIGNED_ASSUMPTIONS, TotalParameters
 
@@ -68,6 +69,7 @@ def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Ans
         )
         if of.choice.max_total > 0.0
         else (),
+        sections=SECTIONS,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.answer import Answer
+from dpcore.answer import Answer, Plot
 from dpcore.answer.section import Cached, Found, Solver
 from dpcore.answer.stage import Stage
 from dpcore.dataset import Dataset
@@ -44,31 +44,58 @@ class Needs:
 
 @dataclass(frozen=True)
 class Page:
-    """What a question says about its page.
+    """A question's page; a page with more to it overrides the methods without an underscore.
 
     Attributes:
         question: The question.
         solve: Solves it, from data and parameters; a generator function if the solution is searched for.
         build_answer: Builds the answer from data, parameters and solution.
-        main: Key of the main figure.
-        read: Reads the parameters; by default the fields stand where they are declared.
         glossary: Stands below *More settings*.
-        describe_inputs: Says what the answer was computed from.
-        describe_files: Says what the files of the answer hold.
-        reported: Returns the fields that matter for an answer, for its report; None for all.
         needs: What the data must have besides rows per user; None for nothing.
     """
 
     question: Question
     solve: Callable[[Dataset, Any], Any]
     build_answer: Callable[[Dataset, Any, Any], Answer]
-    main: str
-    read: Callable[[Dataset, layout.Places], Any] | None = None
     glossary: str = ""
-    describe_inputs: Callable[[Answer, Dataset], str] | None = None
-    describe_files: Callable[[Answer], str] = str
-    reported: Callable[[Answer], Sequence[str]] | None = None
     needs: Needs | None = None
+
+    def read(self, places: layout.Places, data: Dataset) -> Any | None:
+        """Draw the inputs; return the parameters, or None if they are refused."""
+        more = self.glossary
+        return inputs.read(self.question, places, more=lambda: st.caption(more) if more else None)
+
+    def refuse(self, places: layout.Places, data: Dataset, parameters: Any) -> bool:
+        """Return True, with the reason on the page, if there is no answer to the question on these data."""
+        return False
+
+    def draw_main(self, answer: Answer, label: str) -> Plot:
+        """Draw the main figure, and return it as it is drawn."""
+        main = plots.main_plot(answer, next(iter(answer.plots)))
+        return plots.show(main, label=label, moves=self.question.key)
+
+    def describe_inputs(self, answer: Answer, data: Dataset) -> str:
+        """Return what the answer was computed from."""
+        return ""
+
+    def describe_files(self, answer: Answer) -> str:
+        """Return what the files of the answer hold."""
+        return ""
+
+    def fields_in_report(self, answer: Answer) -> Sequence[str]:
+        """Return the fields that matter for the answer."""
+        return tuple(self.question.fields)
+
+    def reads_rows(self, answer: Answer) -> bool:
+        """Return True if the answer needs more of the data than rows per user."""
+        return self.needs is not None
+
+    def variant(self, answer: Answer) -> str:
+        """Return the variant of the answer that has tabs and files of its own; empty for the only one."""
+        return ""
+
+    def draw_last(self, places: layout.Places, answer: Answer) -> None:
+        """Draw what stands below everything else."""
 
     def show(self) -> None:
         """Draw the page."""
@@ -83,10 +110,12 @@ class Page:
             page_run.answers_on_invented_data()
             missing = stand_ins.sentence(in_use, self.needs.sentence, "This page")
             places.notes.markdown(f":small[{missing}]")
-        parameters = self._read(places, data)
+        parameters = self.read(places, data)
         if parameters is None:
             return
         st.session_state[keys.PAGE_PARAMETERS] = parameters
+        if self.refuse(places, data, parameters):
+            return
         found, runs = self._solve(data, parameters, is_demonstration or session.same_for_all())
         label = stand_ins.DEMONSTRATION if is_demonstration else ""
         if found.value is not None:
@@ -97,7 +126,7 @@ class Page:
                 answer = replace(answer, detail=f"**{label}.** {self.needs.describe(found.value, data)}")
         with places.figure:  # First: the browser draws it while the rest is still on its way.
             if found.value is not None:
-                main = plots.show(plots.main_plot(answer, self.main), label=label, moves=self.question.key)
+                main = self.draw_main(answer, label)
             for run in runs:
                 with st.container(height=PROGRESS_HEIGHT, border=False):
                     if found.stage is not Stage.FINAL:
@@ -106,14 +135,14 @@ class Page:
         if found.value is None:
             return
         renderer = Renderer(self.question, answer, data, main, label, found.stage is Stage.FINAL)
-        describe = self.describe_inputs
         answer_tabs.show(
             places,
             self.question,
             answer,
             contents(renderer, answer.sections),
             lambda: self._show_files(answer, data, label),
-            used=None if describe is None else lambda: describe(answer, data),
+            used=lambda: self.describe_inputs(answer, data),
+            remembered="_".join(filter(None, (self.variant(answer), "tabs"))),
         )
         with places.answer:
             if self.needs is not None and is_demonstration:
@@ -121,13 +150,7 @@ class Page:
             for run in runs:
                 if found.stage is Stage.FINAL and not run.search.is_complete(found.value):
                     fields.button("Search again", f"{self.question.name}_again", "refresh", run.forget)
-
-    def _read(self, places: layout.Places, data: Dataset) -> Any:
-        """Draw the inputs and return the parameters; None if they are refused."""
-        if self.read is not None:
-            return self.read(data, places)
-        more = self.glossary
-        return inputs.read(self.question, places, more=lambda: st.caption(more) if more else None)
+        self.draw_last(places, answer)
 
     def _solve(self, data: Dataset, parameters: Any, for_all: bool) -> tuple[Found, Sequence[runner.Run]]:
         """Return the solution as it stands, and the searches for it."""
@@ -139,10 +162,10 @@ class Page:
     def _show_files(self, answer: Answer, data: Dataset, label: str) -> None:
         """Offer the answer, and its files."""
         question = self.question
-        source = take_away.source() if self.needs is None else take_away.source_of(data)
-        asked = None if self.reported is None else question.asked(*self.reported(answer))
+        source = take_away.source_of(data) if self.reads_rows(answer) else take_away.source()
+        asked = question.asked(*self.fields_in_report(answer))
         take_away.draw(
-            question.name,
+            "_".join(filter(None, (question.name, self.variant(answer)))),
             answer.disclosure,
             lambda: report_content.of_answer(question, answer, source, asked=asked, label=label),
             answer.methods,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -69,6 +70,8 @@ class Renderer:
                 self._draw_figures(part)
             case section.Table():
                 self._draw_table(part)
+            case section.File():
+                self._draw_file(part)
             case section.Fields(names, shares):
                 if shares:
                     fields.columns(self.question, shares, *names)
@@ -140,15 +143,15 @@ class Renderer:
             st.table(pd.DataFrame(part.columns), hide_index=True)
             return
         tables.show(pd.DataFrame(part.columns), part.alt, part.key or None, part.formats, part.titles)
-        if part.file:
-            disclosure, notes = self.answer.disclosure, figures.question_notes()
-            cards.file_button(
-                f"{part.alt} (CSV)",
-                part.file,
-                disclosure,
-                lambda: csv_files.write_columns(part.columns, disclosure, notes),
-                quiet=True,
-            )
+
+    def _draw_file(self, part: section.File) -> None:
+        disclosure, content = part.disclosure or self.answer.disclosure, part.content
+        if not isinstance(content, Mapping):
+            cards.file_button(part.label, part.name, disclosure, content)
+            return
+        notes = figures.question_notes()  # Read now: the file is made when its button is pressed.
+        make = functools.partial(csv_files.write_columns, content, disclosure, notes)
+        cards.file_button(part.label, part.name, disclosure, make, quiet=True)
 
     def _draw_search(self, part: section.Search) -> Any:
         run = runner.Run(self.question, part, self.data.digest, session.same_for_all())

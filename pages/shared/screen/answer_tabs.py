@@ -57,8 +57,8 @@ def show(
             st.markdown(READ_OFF)
         behind(answer)
         _offer_plan(of, answer, key or f"{of.name}_card")
-        if used is not None:
-            st.caption(used())
+        if used is not None and (text := used()):
+            st.caption(text)
 
     with places.answer:
         cards.answer(answer, key or f"{of.name}_card")
