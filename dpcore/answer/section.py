@@ -23,8 +23,12 @@ from dpcore.common.privacy import Provenance
 from dpcore.common.progress import never
 
 
+class Element:
+    """A part of a section that is more than text or a plot."""
+
+
 @dataclass(frozen=True)
-class Note:
+class Note(Element):
     """A remark in small print; with the name of an icon, a box."""
 
     text: str
@@ -32,7 +36,7 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Label:
+class Label(Element):
     """The label of the numbers above, after some text, Markdown; the answer's own label if None is given."""
 
     disclosure: Provenance | None = None
@@ -40,7 +44,7 @@ class Label:
 
 
 @dataclass(frozen=True)
-class Figures:
+class Figures(Element):
     """Plots beside each other.
 
     Attributes:
@@ -57,7 +61,7 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Element):
     """A table.
 
     Attributes:
@@ -78,7 +82,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class File:
+class File(Element):
     """A file to take away.
 
     Attributes:
@@ -95,7 +99,7 @@ class File:
 
 
 @dataclass(frozen=True)
-class Fields:
+class Fields(Element):
     """Fields of the question in a row, by name; with ``shares``, in columns of these widths."""
 
     names: tuple[str, ...]
@@ -103,7 +107,7 @@ class Fields:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(Element):
     """One of several values, each with its text; answered by the value that is chosen, first the ``initial`` one."""
 
     key: str
@@ -119,7 +123,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Number:
+class Number(Element):
     """A whole number that belongs to no parameters; answered by it, or None if it is not one, first ``initial``."""
 
     key: str
@@ -131,7 +135,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Window:
+class Window(Element):
     """A plot over an interval that a person chooses on a linear axis; answered by the interval.
 
     Attributes:
@@ -152,7 +156,7 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Columns:
+class Columns(Element):
     """Parts in columns; ``shares`` are their widths."""
 
     columns: tuple[Iterable[Part], ...]
@@ -160,7 +164,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class PaperFigures:
+class PaperFigures(Element):
     """Figures of a paper at its own setting; ``key`` keeps which of several is shown."""
 
     figures: tuple[PaperFigure, ...]
@@ -168,7 +172,7 @@ class PaperFigures:
 
 
 @dataclass(frozen=True)
-class Cached:
+class Cached(Element):
     """A call that a page repeats; answered by its result.
 
     The result is kept by the arguments, so that only a function of a module may be called: it can depend on nothing
@@ -204,7 +208,7 @@ class Cached:
 
 
 @dataclass(frozen=True)
-class Search:
+class Search(Element):
     """Work beside the page; answered by its result, or None while there is none.
 
     Attributes:
@@ -271,13 +275,12 @@ class Found:
     stage: Stage = Stage.FINAL
 
 
-Part = (
-    str | Note | Label | Plot | Figures | Table | File | Fields | Choice | Number | Window | Columns | PaperFigures
-    | Cached | Search
-)  # fmt: skip
+Part = str | Plot | Element
 Parts = Generator[Part, Any, None]
 Section = Callable[[Any, Any], Parts]
 """A section, from an answer and what it is about."""
+BEHIND = "Behind the answer"
+"""Name of the section that goes on from what an answer says about itself in the tab of this name."""
 Sections = Mapping[str, Section | Mapping[str, Section]]
 """Sections by name; a mapping of sections is a tab that holds tabs."""
 Solver = Generator[Cached | Search, Any, Found]

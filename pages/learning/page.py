@@ -2,7 +2,6 @@
 
 from dpcore.answer import Answer
 from dpcore.common.parameters import Place
-from dpcore.dataset import Dataset
 from dpcore.learning.answer import build_answer, find, words
 from pages.learning.question import QUESTION
 from pages.shared.render.question_page import Page
@@ -16,10 +15,6 @@ from: linear classifiers with 9 features have d = 10.
 
 class LearningPage(Page):
     """The page."""
-
-    def describe_inputs(self, answer: Answer, data: Dataset) -> str:
-        """Say how bias and noise are bounded."""
-        return words.what_is_used(answer.parameters)
 
     def describe_files(self, answer: Answer) -> str:
         """Say what curves and choice hold."""

@@ -18,10 +18,6 @@ class QuantilePage(Page):
         """Draw the fields that go with the base."""
         return inputs.read(data, places)
 
-    def describe_inputs(self, answer: Answer, data: Dataset) -> str:
-        """Say which values the answer is for."""
-        return inputs.what_is_used(data, answer.parameters)
-
     def describe_files(self, answer: Answer) -> str:
         """Say what weights and choice hold."""
         return (

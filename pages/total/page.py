@@ -68,10 +68,6 @@ class TotalPage(Page):
             )
         return plot
 
-    def describe_inputs(self, answer: Answer, data: Dataset) -> str:
-        """Say what is added up."""
-        return words.summed(answer.solution.held, data)
-
     def describe_files(self, answer: Answer) -> str:
         """Say what the choice holds."""
         return words.files(answer.disclosure, is_signed(answer))

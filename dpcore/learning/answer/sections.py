@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpcore.answer import Answer
 from dpcore.answer.section import (
+    BEHIND,
     Cached,
     Choice,
     Fields,
@@ -30,6 +31,11 @@ from dpcore.learning.participation_sample import simulate
 from dpcore.learning.population import ROWS_FOR_COST, CostOfPrivacy, cost_of_privacy
 
 PUBLIC = Label(Disclosure.PUBLIC)
+
+
+def describe_inputs(answer: Answer, data: Dataset) -> Parts:
+    """Say how bias and noise are bounded."""
+    yield Note(words.what_is_used(answer.parameters))
 
 
 def compare_bias_bounds(answer: Answer, data: Dataset) -> Parts:
@@ -186,6 +192,7 @@ def _describe_stop(cost: CostOfPrivacy) -> str:
 
 
 SECTIONS: Sections = {
+    BEHIND: describe_inputs,
     "These data": {"All bounds on the bias": compare_bias_bounds, "Who loses rows": list_capped_users},
     "The paper": {
         "Figure 2": show_mass,

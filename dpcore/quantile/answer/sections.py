@@ -9,6 +9,7 @@ import numpy as np
 from dpcore.answer import Answer, Plot
 from dpcore.answer.plot import Limits
 from dpcore.answer.section import (
+    BEHIND,
     Choice,
     Columns,
     Fields,
@@ -30,6 +31,11 @@ from dpcore.quantile.answer.found import Poorer, QuantileFound
 from dpcore.quantile.answer.search import with_defaults
 
 MAX_DRAWS, DEFAULT_DRAWS = 100_000, 2000
+
+
+def describe_inputs(answer: Answer, data: Dataset) -> Parts:
+    """Say which values the answer is for."""
+    yield Note(words.inputs(data, answer.parameters))
 
 
 def show_answers(answer: Answer, data: Dataset) -> Parts:
@@ -135,6 +141,7 @@ def show_samples(answer: Answer, data: Dataset) -> Parts:
 
 
 SECTIONS: Sections = {
+    BEHIND: describe_inputs,
     "Where the answer falls": show_answers,
     "Studies": {
         "Base distribution": show_poorer_bases,

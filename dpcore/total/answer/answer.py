@@ -10,7 +10,7 @@ from dpcore.dataset import Dataset
 from dpcore.total import files
 from dpcore.total.answer import code, methods, plots, signed_words, strategies, words
 from dpcore.total.answer.found import SignedFound, TotalFound, find
-from dpcore.total.answer.sections import SECTIONS
+from dpcore.total.answer.sections import SECTIONS, SIGNED_SECTIONS
 from dpcore.total.nonnegative import NEIGHBOURS
 from dpcore.total.parameters import ASSUMPTIONS, ASSUMPTIONS_ON_RELEASE, SIGNED_ASSUMPTIONS, TotalParameters
 
@@ -105,4 +105,5 @@ def _signed(data: Dataset, parameters: TotalParameters, of: SignedFound) -> Answ
         make_methods=lambda: methods.signed_methods(of, data, parameters),
         choice=lambda: files.signed_choice_json(data, parameters, of.held, of.clipped, of.entered),
         setting=_setting(parameters, of.unit.column),
+        sections=SIGNED_SECTIONS,
     )

@@ -6,12 +6,14 @@ from dataclasses import replace
 
 from dpcore.answer import Answer
 from dpcore.answer.section import (
+    BEHIND,
     Cached,
     Columns,
     Figures,
     File,
     Found,
     Label,
+    Note,
     PaperFigures,
     Parts,
     Search,
@@ -31,6 +33,11 @@ def solve(data: Dataset, parameters: TotalParameters) -> Solver:
     totals = yield Cached(user_totals, (data, parameters.summed))
     solution = yield Cached(find, (data, parameters.about_data, totals))
     return Found(solution)
+
+
+def describe_inputs(answer: Answer, data: Dataset) -> Parts:
+    """Say what is added up."""
+    yield Note(words.summed(answer.solution.held, data))
 
 
 def show_measures(answer: Answer, data: Dataset) -> Parts:
@@ -81,4 +88,9 @@ def show_strategies(answer: Answer, data: Dataset) -> Parts:
     yield PaperFigures(FIGURES)
 
 
-SECTIONS: Sections = {"Measures and noise": show_measures, "Four ways to choose a bound": show_strategies}
+SIGNED_SECTIONS: Sections = {BEHIND: describe_inputs}
+SECTIONS: Sections = {
+    **SIGNED_SECTIONS,
+    "Measures and noise": show_measures,
+    "Four ways to choose a bound": show_strategies,
+}

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.answer import Answer, Plot
-from dpcore.answer.section import Cached, Found, Solver
+from dpcore.answer.section import BEHIND, Cached, Found, Solver
 from dpcore.answer.stage import Stage
 from dpcore.dataset import Dataset
 from pages.shared.base import keys, page_run
@@ -74,10 +74,6 @@ class Page:
         main = plots.main_plot(answer, next(iter(answer.plots)))
         return plots.show(main, label=label, moves=self.question.key)
 
-    def describe_inputs(self, answer: Answer, data: Dataset) -> str:
-        """Return what the answer was computed from."""
-        return ""
-
     def describe_files(self, answer: Answer) -> str:
         """Return what the files of the answer hold."""
         return ""
@@ -135,13 +131,15 @@ class Page:
         if found.value is None:
             return
         renderer = Renderer(self.question, answer, data, main, label, found.stage is Stage.FINAL)
+        sections = dict(answer.sections)
+        behind: Any = sections.pop(BEHIND, None)
         answer_tabs.show(
             places,
             self.question,
             answer,
-            contents(renderer, answer.sections),
+            contents(renderer, sections),
             lambda: self._show_files(answer, data, label),
-            used=lambda: self.describe_inputs(answer, data),
+            used=None if behind is None else lambda: renderer.show(behind),
             remembered="_".join(filter(None, (self.variant(answer), "tabs"))),
         )
         with places.answer:

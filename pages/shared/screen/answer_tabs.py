@@ -28,7 +28,7 @@ def show(
     tabs: Mapping[str, Content],
     files: Callable[[], object],
     *,
-    used: Callable[[], str] | None = None,
+    used: Callable[[], str | None] | None = None,
     behind: Callable[[Answer], object] = cards.behind,
     formula: str = "formula",
     remembered: str = "tabs",
@@ -44,7 +44,7 @@ def show(
         tabs: The question's own tabs, which stand between those that every question has. Six in all is what fits and
             is read, so that a page with more folds its own: a tab may hold tabs.
         files: Draws the downloads.
-        used: What the answer was computed from, a text below what stands behind it.
+        used: What the answer was computed from, a text below what stands behind it; None where it was drawn.
         behind: Draws what stands behind the answer.
         formula: The file that says how it is computed.
         remembered: Under which name the session remembers the open tab.

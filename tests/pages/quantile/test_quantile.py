@@ -27,7 +27,6 @@ from dpcore.quantile.answer import words as sentences
 from dpcore.quantile.base_distribution import HistogramBase, NormalBase, uniform_base
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 from dpcore.report import plotly_figures
-from pages.quantile import inputs
 from pages.shared.base import keys
 from pages.shared.session import session, stand_ins
 from tests.pages.driving import (
@@ -554,7 +553,7 @@ def test_a_field_that_a_link_left_out_has_a_proposal_when_it_comes_into_use():
     settled(fine(at.segmented_control(key="quantile.base").set_value("Normal").run()))
     assert not errors(at)
     assert at.number_input(key="quantile.center").value == 50.0
-    assert "outside" not in inputs.what_is_used(SHOP, at.session_state[keys.PAGE_PARAMETERS])
+    assert "outside" not in sentences.inputs(SHOP, at.session_state[keys.PAGE_PARAMETERS])
     settled(fine(at.segmented_control(key="quantile.base").set_value("Histogram").run()))
     settled(fine(at.text_input(key="quantile.edges").set_value("0, 5, 10").run()))
     above = int((SHOP.values.values > 10.0).sum())
