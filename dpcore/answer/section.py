@@ -156,6 +156,27 @@ class Window(Element):
 
 
 @dataclass(frozen=True)
+class Missing(Element):
+    """What the data lack that this section needs, as a plural noun phrase, and the text of a link to other data."""
+
+    needed: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Proposal(Element):
+    """Settings that a person can take over, by name; they hold for all pages."""
+
+    label: str
+    icon: str
+    settings: Mapping[str, Any]
+
+
+class PrivateRange(Element):
+    """An offer to choose the range of private values privately."""
+
+
+@dataclass(frozen=True)
 class Columns(Element):
     """Parts in columns; ``shares`` are their widths."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -182,11 +181,6 @@ def shift(found: MeanFound, data: Dataset, clamped: Clamped) -> Plot:
         ),
         data.provenance,
     )
-
-
-def on_same_bounds(plot: Plot, main: Plot) -> Plot:
-    """Return a plot over the bound on the horizontal axis that the main figure has just now."""
-    return replace(plot, x=replace(plot.x, limits=main.x.limits))
 
 
 def _bounds(found: MeanFound) -> tuple[float, float]:

@@ -74,6 +74,10 @@ class Page:
         main = plots.main_plot(answer, next(iter(answer.plots)))
         return plots.show(main, label=label, moves=self.question.key)
 
+    def formula(self, answer: Answer) -> str:
+        """Return the name of the file that says how the answer is computed."""
+        return "formula"
+
     def describe_files(self, answer: Answer) -> str:
         """Return what the files of the answer hold."""
         return ""
@@ -140,6 +144,7 @@ class Page:
             contents(renderer, sections),
             lambda: self._show_files(answer, data, label),
             used=None if behind is None else lambda: renderer.show(behind),
+            formula=self.formula(answer),
             remembered="_".join(filter(None, (self.variant(answer), "tabs"))),
         )
         with places.answer:
@@ -161,11 +166,11 @@ class Page:
         """Offer the answer, and its files."""
         question = self.question
         source = take_away.source_of(data) if self.reads_rows(answer) else take_away.source()
-        asked = question.asked(*self.fields_in_report(answer))
+        formula, asked = self.formula(answer), question.asked(*self.fields_in_report(answer))
         take_away.draw(
             "_".join(filter(None, (question.name, self.variant(answer)))),
             answer.disclosure,
-            lambda: report_content.of_answer(question, answer, source, asked=asked, label=label),
+            lambda: report_content.of_answer(question, answer, source, formula, asked, label),
             answer.methods,
             self.describe_files(answer),
             [(_title(question, name), name, make) for name, make in answer.files.items()],

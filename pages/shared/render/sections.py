@@ -16,10 +16,10 @@ from dpcore.report import csv_files
 from pages.shared.base import tables
 from pages.shared.base.question import Question
 from pages.shared.card import cards
-from pages.shared.fields import fields, jobs, runner
+from pages.shared.fields import fields, jobs, runner, setting
 from pages.shared.figures import figures
-from pages.shared.screen import answer_tabs, paper, plots
-from pages.shared.session import session
+from pages.shared.screen import answer_tabs, paper, plots, value_range
+from pages.shared.session import session, stand_ins
 
 
 def contents(renderer: Renderer, sections: Mapping[str, Any]) -> dict[str, answer_tabs.Content]:
@@ -87,6 +87,13 @@ class Renderer:
                 return fields.whole_number(label, self.question.key(key), *limits, step, help)
             case section.Window():
                 return self._draw_window(part)
+            case section.Missing(needed, remedy):
+                stand_ins.show_stand_in(self.data, needed, remedy)
+            case section.Proposal(label, icon, settings):
+                key = f"{self.question.name}_{'_'.join(settings)}_use"
+                fields.button(label, key, icon, setting.enter, settings)
+            case section.PrivateRange():
+                value_range.offer_draw(self.data)
             case section.Columns():
                 self._draw_columns(part.columns, part.shares)
             case section.PaperFigures(paper_figures, key):
