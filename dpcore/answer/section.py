@@ -82,6 +82,13 @@ class Table(Element):
 
 
 @dataclass(frozen=True)
+class Numbers(Element):
+    """Numbers of an answer beside each other."""
+
+    numbers: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
 class File(Element):
     """A file to take away.
 
@@ -123,7 +130,7 @@ class Choice(Element):
 
 
 @dataclass(frozen=True)
-class Number(Element):
+class Integer(Element):
     """A whole number that belongs to no parameters; answered by it, or None if it is not one, first ``initial``."""
 
     key: str
@@ -253,6 +260,7 @@ class Search(Element):
         kept: How many complete results are kept for when they are asked for again.
         seconds: How long a page waits for the first result of all.
         soon: How long it waits for later ones.
+        measured: True if the work says how far it is.
         doing_at: What is said beside the progress while another answer stands in for the result, by its stage.
         heavy: True if it must not run beside other heavy work.
         light: True if a moved slider starts it, so that it takes turns with the searches of others.
@@ -277,6 +285,7 @@ class Search(Element):
     kept: int = 0
     seconds: float = 0.4
     soon: float = 0.4
+    measured: bool = True
     doing_at: Mapping[Stage, str] = field(default_factory=dict)
     heavy: bool = False
     light: bool = False
@@ -316,7 +325,7 @@ def read(parts: Iterable[Part], search: bool = False) -> list[Part]:
         match part:
             case Choice():
                 return part.first
-            case Number():
+            case Integer():
                 return part.initial
             case Window():
                 read_parts.append(part.draw(part.initial))

@@ -14,9 +14,9 @@ from dpcore.answer.section import (
     Columns,
     Fields,
     Figures,
+    Integer,
     Label,
     Note,
-    Number,
     Parts,
     Search,
     Sections,
@@ -110,7 +110,7 @@ def show_samples(answer: Answer, data: Dataset) -> Parts:
         "comes from NumPy, so this is not a release."
     )
     note = f"From 10 to {MAX_DRAWS:,}. Each takes a pass over all distinct values."
-    draws = yield Number("draws", "Answers to draw", (10, MAX_DRAWS), DEFAULT_DRAWS, 100, note)
+    draws = yield Integer("draws", "Answers to draw", (10, MAX_DRAWS), DEFAULT_DRAWS, 100, note)
     if draws is None:
         return
     exact = answer.solution

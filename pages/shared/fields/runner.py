@@ -110,7 +110,7 @@ class Run:
                 return Found(first, Stage.FIRST)
         if (before := st.session_state.get(earlier)) is not None and before[0][0] == self.asked[0]:
             return Found(before[1], Stage.EARLIER)
-        return Found(None, Stage.FIRST)
+        return Found(None, Stage.FINAL if jobs.failure_of(self.key) else Stage.FIRST)
 
 
 def solve(solver: Solver, question: Question, digest: str, for_all: bool) -> tuple[Found, Sequence[Run]]:

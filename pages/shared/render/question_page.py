@@ -12,9 +12,11 @@ import streamlit as st
 from dpcore.answer import Answer, Plot
 from dpcore.answer.section import BEHIND, Cached, Found, Solver
 from dpcore.answer.stage import Stage
+from dpcore.common.errors import InvalidInput
 from dpcore.dataset import Dataset
 from pages.shared.base import keys, page_run
 from pages.shared.base.question import Question
+from pages.shared.data import own_data
 from pages.shared.fields import fields, jobs, runner
 from pages.shared.render.sections import Renderer, contents
 from pages.shared.report import report_content, take_away
@@ -52,6 +54,7 @@ class Page:
         build_answer: Builds the answer from data, parameters and solution.
         glossary: Stands below *More settings*.
         needs: What the data must have besides rows per user; None for nothing.
+        progress_below: True if the progress of searches stands below the answer, not below the figure.
     """
 
     question: Question
@@ -59,6 +62,7 @@ class Page:
     build_answer: Callable[[Dataset, Any, Any], Answer]
     glossary: str = ""
     needs: Needs | None = None
+    progress_below: bool = False
 
     def read(self, places: layout.Places, data: Dataset) -> Any | None:
         """Draw the inputs; return the parameters, or None if they are refused."""
@@ -94,6 +98,20 @@ class Page:
         """Return the variant of the answer that has tabs and files of its own; empty for the only one."""
         return ""
 
+    def draw_refused(self, places: layout.Places, data: Dataset, parameters: Any) -> None:
+        """Draw what is left to do if the data refuse the question."""
+
+    def draw_progress(self, found: Found, runs: Sequence[runner.Run]) -> None:
+        """Draw how far the searches are."""
+        for run in runs:
+            doing = run.search.doing_at.get(found.stage) if found.value is not None else None
+            jobs.watch(run.key, doing or run.search.doing, run.search.measured)
+
+    def file_label(self, name: str) -> str:
+        """Return the text of the button of a file: "Curves (CSV)" of learning_curves.csv."""
+        stem, _, ending = name.removeprefix(f"{self.question.name}_").rpartition(".")
+        return f"{stem.replace('_', ' ').capitalize()} ({ending.upper()})"
+
     def draw_last(self, places: layout.Places, answer: Answer) -> None:
         """Draw what stands below everything else."""
 
@@ -116,10 +134,16 @@ class Page:
         st.session_state[keys.PAGE_PARAMETERS] = parameters
         if self.refuse(places, data, parameters):
             return
-        found, runs = self._solve(data, parameters, is_demonstration or session.same_for_all())
+        try:
+            found, runs = self._solve(data, parameters, is_demonstration or session.same_for_all())
+        except InvalidInput as refused:
+            with places.notes:
+                fields.say(refused.problems)
+            self.draw_refused(places, data, parameters)
+            return
         label = stand_ins.DEMONSTRATION if is_demonstration else ""
         if found.value is not None:
-            answered = found.value.parameters if runs else parameters
+            answered = getattr(found.value, "parameters", parameters) if runs else parameters
             page_run.answers(answered)
             answer = self.build_answer(data, answered, found.value)
             if self.needs is not None and is_demonstration:
@@ -127,11 +151,12 @@ class Page:
         with places.figure:  # First: the browser draws it while the rest is still on its way.
             if found.value is not None:
                 main = self.draw_main(answer, label)
-            for run in runs:
+            if runs and not self.progress_below:
                 with st.container(height=PROGRESS_HEIGHT, border=False):
-                    if found.stage is not Stage.FINAL:
-                        doing = run.search.doing_at.get(found.stage) if found.value is not None else None
-                        jobs.watch(run.key, doing or run.search.doing)
+                    self.draw_progress(found, runs)
+        if runs and self.progress_below:
+            with own_data.state_line(places.below, self.question):
+                self.draw_progress(found, runs)
         if found.value is None:
             return
         renderer = Renderer(self.question, answer, data, main, label, found.stage is Stage.FINAL)
@@ -173,11 +198,5 @@ class Page:
             lambda: report_content.of_answer(question, answer, source, formula, asked, label),
             answer.methods,
             self.describe_files(answer),
-            [(_title(question, name), name, make) for name, make in answer.files.items()],
+            [(self.file_label(name), name, make) for name, make in answer.files.items()],
         )
-
-
-def _title(question: Question, name: str) -> str:
-    """Return the label of the button of a file: "Curves (CSV)" of learning_curves.csv."""
-    stem, _, ending = name.removeprefix(f"{question.name}_").rpartition(".")
-    return f"{stem.replace('_', ' ').capitalize()} ({ending.upper()})"

@@ -12,10 +12,11 @@ import streamlit as st
 
 from dpcore.answer import Answer, Plot, section
 from dpcore.answer.stage import Stage
+from dpcore.common.errors import InvalidInput
 from dpcore.report import csv_files
 from pages.shared.base import tables
 from pages.shared.base.question import Question
-from pages.shared.card import cards
+from pages.shared.card import cards, number_elements
 from pages.shared.fields import fields, jobs, runner, setting
 from pages.shared.figures import figures
 from pages.shared.screen import answer_tabs, paper, plots, value_range
@@ -53,7 +54,10 @@ class Renderer:
 
     def show(self, part: section.Section) -> None:
         """Draw a section."""
-        section.walk(part(self.answer, self.data), self._draw)
+        try:
+            section.walk(part(self.answer, self.data), self._draw)
+        except InvalidInput as refused:
+            fields.say(refused.problems)
 
     def _draw(self, part: section.Part) -> Any:
         """Draw a part; return what the section asks for."""
@@ -70,6 +74,10 @@ class Renderer:
                 self._draw_figures(part)
             case section.Table():
                 self._draw_table(part)
+            case section.Numbers(numbers):
+                with st.container(horizontal=True):
+                    for number in numbers:
+                        number_elements.single(number.label, number.text, number.note, number.help)
             case section.File():
                 self._draw_file(part)
             case section.Fields(names, shares):
@@ -82,7 +90,7 @@ class Renderer:
                 if st.session_state.get(key) not in part.options:
                     st.session_state[key] = part.first
                 return fields.choice(part.label, part.options, key, part.help)
-            case section.Number(key, label, limits, initial, step, help):
+            case section.Integer(key, label, limits, initial, step, help):
                 st.session_state.setdefault(self.question.key(key), initial)
                 return fields.whole_number(label, self.question.key(key), *limits, step, help)
             case section.Window():
@@ -173,7 +181,7 @@ class Renderer:
             return None
         else:
             run.ask()
-        is_running = jobs.watch(run.key, part.doing)
+        is_running = jobs.watch(run.key, part.doing, part.measured)
         found = run.found()
         if found.value is None or (is_running and not part.shows_partial):
             if part.idle and not is_running:
