@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpcore.answer import Answer, Plot, ReleaseSetting, without_numbers
+from dpcore.answer.section import BEHIND
 from dpcore.common.errors import refuse
 from dpcore.dataset import Dataset
 from dpcore.per_group import files
 from dpcore.per_group.answer import code, distribution, methods, plots, words
 from dpcore.per_group.answer.distribution import DistributionFound
 from dpcore.per_group.answer.found import PerGroupFound, find
+from dpcore.per_group.answer.sections import build_sections, describe_inputs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 
 
@@ -69,6 +71,7 @@ def _answered(data: Dataset, of: PerGroupFound) -> Answer:
         bound=of.pair,
         setting=_setting(of.parameters, of.value_column),
         error_parts=words.error_parts(of),
+        sections=build_sections(of),
     )
 
 
@@ -116,4 +119,5 @@ def _about(data: Dataset, of: DistributionFound) -> Answer:
         make_methods=lambda: methods.of_distribution(of.parameters, of.pair, data),
         choice=lambda: files.summary_choice_json(data, of.problem, of.choice),
         setting=_setting(of.parameters, ""),
+        sections={BEHIND: describe_inputs},
     )

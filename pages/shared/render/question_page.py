@@ -35,13 +35,14 @@ class Needs:
         is_missing: Returns True if data lack it.
         sentence: What it is, as a plural noun phrase: "values, one per row".
         remedy: Text of the link to *Your data*.
-        describe: Returns what the answer says below its label, from solution and invented data.
+        describe: Returns what the answer says below its label, from solution and invented data; None if it says no
+            more than usual.
     """
 
     is_missing: Callable[[Dataset], bool]
     sentence: str
     remedy: str
-    describe: Callable[[Any, Dataset], str]
+    describe: Callable[[Any, Dataset], str] | None = None
 
 
 @dataclass(frozen=True)
@@ -126,8 +127,9 @@ class Page:
         is_demonstration = data is not in_use
         if self.needs is not None and is_demonstration:
             page_run.answers_on_invented_data()
-            missing = stand_ins.sentence(in_use, self.needs.sentence, "This page")
-            places.notes.markdown(f":small[{missing}]")
+            if self.needs.sentence:
+                missing = stand_ins.sentence(in_use, self.needs.sentence, "This page")
+                places.notes.markdown(f":small[{missing}]")
         parameters = self.read(places, data)
         if parameters is None:
             return
@@ -146,7 +148,7 @@ class Page:
             answered = getattr(found.value, "parameters", parameters) if runs else parameters
             page_run.answers(answered)
             answer = self.build_answer(data, answered, found.value)
-            if self.needs is not None and is_demonstration:
+            if self.needs is not None and self.needs.describe is not None and is_demonstration:
                 answer = replace(answer, detail=f"**{label}.** {self.needs.describe(found.value, data)}")
         with places.figure:  # First: the browser draws it while the rest is still on its way.
             if found.value is not None:
@@ -167,7 +169,7 @@ class Page:
             self.question,
             answer,
             contents(renderer, sections),
-            lambda: self._show_files(answer, data, label),
+            lambda: self.show_files(answer, data, label),
             used=None if behind is None else lambda: renderer.show(behind),
             formula=self.formula(answer),
             remembered="_".join(filter(None, (self.variant(answer), "tabs"))),
@@ -187,7 +189,7 @@ class Page:
             return runner.solve(solver, self.question, data.digest, for_all)
         return Found(runner.compute(Cached(self.solve, (data, parameters.about_data), 32))), ()
 
-    def _show_files(self, answer: Answer, data: Dataset, label: str) -> None:
+    def show_files(self, answer: Answer, data: Dataset, label: str) -> None:
         """Offer the answer, and its files."""
         question = self.question
         source = take_away.source_of(data) if self.reads_rows(answer) else take_away.source()
