@@ -12,6 +12,7 @@ once what a page computes beside itself. Nothing here imports Streamlit.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 from dpcore.answer.paper_figure import PaperFigure
 from dpcore.answer.plot import Plot
 from dpcore.answer.stage import Stage
+from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Provenance
 from dpcore.common.progress import never
 
@@ -33,6 +35,13 @@ class Note(Element):
 
     text: str
     icon: str = ""
+
+
+@dataclass(frozen=True)
+class Refusal(Element):
+    """Sentences on what is wrong, from the error that refused it."""
+
+    error: InvalidInput
 
 
 @dataclass(frozen=True)
@@ -69,7 +78,8 @@ class Table(Element):
         alt: What it shows, for a screen reader.
         formats: How the numbers of a column are written, by its name; or that, and a help text at its head.
         titles: Head of a column, by its name, if that is another one.
-        plain: True for a short table of texts, which is drawn in full.
+        plain: True for a short table of texts with formulae.
+        full: True if it is drawn in full, however many rows it has.
         key: Unique on the page; empty for none.
     """
 
@@ -78,6 +88,7 @@ class Table(Element):
     formats: Mapping[str, str | tuple[str, str]] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
     plain: bool = False
+    full: bool = False
     key: str = ""
 
 
@@ -350,9 +361,11 @@ def walk(parts: Iterable[Part], reply: Callable[[Part], Any]) -> None:
         for part in parts:
             reply(part)
         return
-    try:
-        part = next(parts)
+    step, argument = parts.send, None
+    with contextlib.suppress(StopIteration):
         while True:
-            part = parts.send(reply(part))
-    except StopIteration:
-        return
+            part = step(argument)
+            try:
+                step, argument = parts.send, reply(part)
+            except InvalidInput as refused:  # The section may go on without the reply.
+                step, argument = parts.throw, refused

@@ -18,6 +18,7 @@ from dpcore.plan.programs import make_program
 
 if TYPE_CHECKING:
     import pandas as pd
+from dpcore.plan.answer.sections import SECTIONS
 
 
 def build_answer(
@@ -70,6 +71,7 @@ def build_answer(
         ),
         bound=lambda: _tabulate(solution),
         error=numbers[1].value,
+        sections=SECTIONS,
     )
     return add_noise_comparison(answer, dataset) if compares_noises else answer
 

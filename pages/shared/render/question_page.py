@@ -16,6 +16,7 @@ from dpcore.common.errors import InvalidInput
 from dpcore.dataset import Dataset
 from pages.shared.base import keys, page_run
 from pages.shared.base.question import Question
+from pages.shared.card import cards
 from pages.shared.data import own_data
 from pages.shared.fields import fields, jobs, runner
 from pages.shared.render.sections import Renderer, contents
@@ -78,6 +79,10 @@ class Page:
         """Draw the main figure, and return it as it is drawn."""
         main = plots.main_plot(answer, next(iter(answer.plots)))
         return plots.show(main, label=label, moves=self.question.key)
+
+    def draw_behind(self, answer: Answer) -> None:
+        """Draw how sure the answer is, and what it assumes."""
+        cards.behind(answer)
 
     def formula(self, answer: Answer) -> str:
         """Return the name of the file that says how the answer is computed."""
@@ -171,6 +176,7 @@ class Page:
             contents(renderer, sections),
             lambda: self.show_files(answer, data, label),
             used=None if behind is None else lambda: renderer.show(behind),
+            behind=self.draw_behind,
             formula=self.formula(answer),
             remembered="_".join(filter(None, (self.variant(answer), "tabs"))),
         )

@@ -66,6 +66,8 @@ class Renderer:
                 st.markdown(part)
             case section.Note(text, icon):
                 st.info(text, icon=f":material/{icon}:") if icon else st.caption(text)
+            case section.Refusal(error):
+                fields.say(error.problems)
             case section.Label(disclosure, after):
                 cards.label(self.answer.disclosure if disclosure is None else disclosure, after=after)
             case Plot():
@@ -157,7 +159,8 @@ class Renderer:
         if part.plain:
             st.table(pd.DataFrame(part.columns), hide_index=True)
             return
-        tables.show(pd.DataFrame(part.columns), part.alt, part.key or None, part.formats, part.titles)
+        columns, height = pd.DataFrame(part.columns), "content" if part.full else "auto"
+        tables.show(columns, part.alt, part.key or None, part.formats, part.titles, height=height)
 
     def _draw_file(self, part: section.File) -> None:
         disclosure, content = part.disclosure or self.answer.disclosure, part.content
