@@ -108,12 +108,30 @@ class File(Element):
         name: Its name.
         content: Its columns, for a CSV file; or a function that makes it.
         disclosure: Of the data behind it; that of the answer if None.
+        help: What it is good for; empty for none.
     """
 
     label: str
     name: str
     content: Mapping[str, Any] | Callable[[], str | bytes]
     disclosure: Provenance | None = None
+    help: str = ""
+
+
+@dataclass(frozen=True)
+class Row(Element):
+    """Parts beside each other, as many as fit in a line."""
+
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Link(Element):
+    """A link to the page of this title."""
+
+    page: str
+    label: str
+    icon: str
 
 
 @dataclass(frozen=True)
@@ -320,8 +338,8 @@ Part = str | Plot | Element
 Parts = Generator[Part, Any, None]
 Section = Callable[[Any, Any], Parts]
 """A section, from an answer and what it is about."""
-BEHIND = "Behind the answer"
-"""Name of the section that goes on from what an answer says about itself in the tab of this name."""
+BEHIND, DOWNLOADS = "Behind the answer", "Downloads"
+"""Names of sections that go on from what the tabs of these names have for every answer."""
 Sections = Mapping[str, Section | Mapping[str, Section]]
 """Sections by name; a mapping of sections is a tab that holds tabs."""
 Solver = Generator[Cached | Search, Any, Found]
@@ -345,6 +363,8 @@ def read(parts: Iterable[Part], search: bool = False) -> list[Part]:
                 return part.compute()
             case Search() if search:
                 return part.work(lambda share, so_far=None: None, never)
+            case Row():
+                walk(part.parts, reply)
             case Columns():
                 for column in part.columns:
                     walk(column, reply)

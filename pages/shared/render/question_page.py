@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.answer import Answer, Plot
-from dpcore.answer.section import BEHIND, Cached, Found, Solver
+from dpcore.answer.section import BEHIND, DOWNLOADS, Cached, Found, Solver
 from dpcore.answer.stage import Stage
 from dpcore.common.errors import InvalidInput
 from dpcore.dataset import Dataset
@@ -56,6 +56,7 @@ class Page:
         build_answer: Builds the answer from data, parameters and solution.
         glossary: Stands below *More settings*.
         needs: What the data must have besides rows per user; None for nothing.
+        stem: Beginning of the names of files and of some keys; the name of the question if empty.
         progress_below: True if the progress of searches stands below the answer, not below the figure.
     """
 
@@ -64,6 +65,7 @@ class Page:
     build_answer: Callable[[Dataset, Any, Any], Answer]
     glossary: str = ""
     needs: Needs | None = None
+    stem: str = ""
     progress_below: bool = False
 
     def read(self, places: layout.Places, data: Dataset) -> Any | None:
@@ -169,14 +171,22 @@ class Page:
         renderer = Renderer(self.question, answer, data, main, label, found.stage is Stage.FINAL)
         sections = dict(answer.sections)
         behind: Any = sections.pop(BEHIND, None)
+        downloads: Any = sections.pop(DOWNLOADS, None)
+
+        def show_files() -> None:
+            self.show_files(answer, data, label)
+            if downloads is not None:
+                renderer.show(downloads)
+
         answer_tabs.show(
             places,
             self.question,
             answer,
             contents(renderer, sections),
-            lambda: self.show_files(answer, data, label),
+            show_files,
             used=None if behind is None else lambda: renderer.show(behind),
             behind=self.draw_behind,
+            key=f"{self.stem or self.question.name}_card",
             formula=self.formula(answer),
             remembered="_".join(filter(None, (self.variant(answer), "tabs"))),
         )
@@ -201,7 +211,7 @@ class Page:
         source = take_away.source_of(data) if self.reads_rows(answer) else take_away.source()
         formula, asked = self.formula(answer), question.asked(*self.fields_in_report(answer))
         take_away.draw(
-            "_".join(filter(None, (question.name, self.variant(answer)))),
+            "_".join(filter(None, (self.stem or question.name, self.variant(answer)))),
             answer.disclosure,
             lambda: report_content.of_answer(question, answer, source, formula, asked, label),
             answer.methods,

@@ -104,6 +104,11 @@ class Renderer:
                 fields.button(label, key, icon, setting.enter, settings)
             case section.PrivateRange():
                 value_range.offer_draw(self.data)
+            case section.Row(parts):
+                with st.container(horizontal=True, vertical_alignment="center"):
+                    section.walk(parts, self._draw)
+            case section.Link(page, label, icon):
+                st.page_link(session.page_file(page), label=label, icon=f":material/{icon}:")
             case section.Columns():
                 self._draw_columns(part.columns, part.shares)
             case section.PaperFigures(paper_figures, key):
@@ -164,12 +169,11 @@ class Renderer:
 
     def _draw_file(self, part: section.File) -> None:
         disclosure, content = part.disclosure or self.answer.disclosure, part.content
-        if not isinstance(content, Mapping):
-            cards.file_button(part.label, part.name, disclosure, content)
-            return
-        notes = figures.question_notes()  # Read now: the file is made when its button is pressed.
-        make = functools.partial(csv_files.write_columns, content, disclosure, notes)
-        cards.file_button(part.label, part.name, disclosure, make, quiet=True)
+        key, help, is_table = part.name.replace(".", "_"), part.help or None, isinstance(content, Mapping)
+        if isinstance(content, Mapping):
+            notes = figures.question_notes()  # Read now: the file is made when its button is pressed.
+            content = functools.partial(csv_files.write_columns, content, disclosure, notes)
+        cards.file_button(part.label, part.name, disclosure, content, key=key, quiet=is_table, help=help)
 
     def _draw_search(self, part: section.Search) -> Any:
         run = runner.Run(self.question, part, self.data.digest, session.same_for_all())

@@ -37,7 +37,7 @@ _mount_address = st.components.v2.component(
 
 FIGURE_SHARE = (5, 3)
 """How the figure and the answer beside it share the width."""
-BEHIND, DOWNLOADS, COMPUTED = section.BEHIND, "Downloads", "How this is computed"
+BEHIND, DOWNLOADS, COMPUTED = section.BEHIND, section.DOWNLOADS, "How this is computed"
 """Tabs that every question has: the first one, and the last two."""
 NOT_CARRIED = {
     session.UPLOADED: "Uploaded data are not in the link, nor is any number computed from them.",
