@@ -228,6 +228,12 @@ class PaperFigures(Element):
     key: str = ""
 
 
+def identify(data: Any) -> Hashable:
+    """Return the digest of data with their label, which a result may hold; anything else is its own key."""
+    is_data = hasattr(data, "digest")
+    return (data.digest, getattr(data, "provenance", None)) if is_data else data
+
+
 @dataclass(frozen=True)
 class Cached(Element):
     """A call that a page repeats; answered by its result.
@@ -237,7 +243,7 @@ class Cached(Element):
 
     Attributes:
         function: The function.
-        arguments: Its arguments; of data, the digest is compared.
+        arguments: Its arguments; of data, digest and label are compared.
         kept: How many results are kept.
     """
 
@@ -257,7 +263,7 @@ class Cached(Element):
     @property
     def question(self) -> Hashable:
         """Return what the result answers."""
-        return tuple(getattr(argument, "digest", argument) for argument in self.arguments)
+        return tuple(identify(argument) for argument in self.arguments)
 
     def compute(self) -> Any:
         """Return the result."""
@@ -271,7 +277,7 @@ class Search(Element):
     Attributes:
         key: Under which the session keeps it.
         question: What it works on; any other question makes its result void. What cannot change the result is left
-            out by `Parameters.without`. The digest of the data always belongs to the question.
+            out by `Parameters.without`. Digest and label of the data always belong to the question.
         work: Called with a callback for progress and one that says whether to stop.
         doing: What is said beside the progress.
         button: Text of the button that starts it; it starts by itself if empty.

@@ -40,7 +40,7 @@ def build_answer(data: Dataset, epsilon: float = 1.0) -> Answer | None:
     asked = parameters(epsilon)
     if asked is None:
         return None
-    found, _ = runner.solve(solve(data, asked), QUESTION, data.digest, for_all=False)
+    found, _ = runner.solve(solve(data, asked), QUESTION, data, for_all=False)
     return core.build_answer(data, asked, found.value)
 
 

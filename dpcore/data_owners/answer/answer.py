@@ -9,6 +9,7 @@ from dpcore.data_owners.answer import plots, words
 from dpcore.data_owners.answer.code import choose_programs
 from dpcore.data_owners.answer.found import OwnersSolution, solve
 from dpcore.data_owners.answer.methods import write_methods
+from dpcore.data_owners.answer.sections import SECTIONS
 from dpcore.data_owners.parameters import OwnersParameters
 from dpcore.dataset import Dataset
 
@@ -52,6 +53,7 @@ def build_answer(
         parameters=parameters,
         solution=solution,
         plots=plot_makers,
+        sections=SECTIONS,
         make_methods=lambda: write_methods(solution),
         choice=lambda: files.owners_choice_json(
             owner_dataset, parameters, solution.collaboration, solution.cap, solution.disclosure

@@ -13,7 +13,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.answer.section import Cached, Found, Search, Solver
+from dpcore.answer.section import Cached, Found, Search, Solver, identify
 from dpcore.answer.stage import Stage
 from pages.shared.base import cache
 from pages.shared.base.question import Question
@@ -32,13 +32,13 @@ class Run:
     Attributes:
         question: The question of the page.
         search: The search.
-        digest: Digest of the data.
+        data: The data.
         for_all: True if all sessions share the results.
     """
 
     question: Question
     search: Search
-    digest: str
+    data: Any
     for_all: bool = False
 
     @property
@@ -47,9 +47,9 @@ class Run:
         return self.question.key(self.search.key)
 
     @property
-    def asked(self) -> tuple[str, Hashable]:
+    def asked(self) -> tuple[Hashable, Hashable]:
         """Return what the work answers."""
-        return (self.digest if self.search.of_data else "", self.search.question)
+        return (identify(self.data) if self.search.of_data else "", self.search.question)
 
     @property
     def job(self) -> jobs.Job | None:
@@ -113,7 +113,7 @@ class Run:
         return Found(None, Stage.FINAL if jobs.failure_of(self.key) else Stage.FIRST)
 
 
-def solve(solver: Solver, question: Question, digest: str, for_all: bool) -> tuple[Found, Sequence[Run]]:
+def solve(solver: Solver, question: Question, data: Any, for_all: bool) -> tuple[Found, Sequence[Run]]:
     """Return the solution as it stands, and the searches for it."""
     reply, runs = None, list[Run]()
     try:
@@ -122,7 +122,7 @@ def solve(solver: Solver, question: Question, digest: str, for_all: bool) -> tup
             if isinstance(part, Cached):
                 reply = compute(part)
                 continue
-            runs.append(Run(question, part, digest, for_all))
+            runs.append(Run(question, part, data, for_all))
             runs[-1].ask()
             reply = runs[-1].found()
     except StopIteration as end:

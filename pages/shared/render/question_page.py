@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,6 +89,10 @@ class Page:
     def formula(self, answer: Answer) -> str:
         """Return the name of the file that says how the answer is computed."""
         return "formula"
+
+    def tabs(self, answer: Answer) -> Mapping[str, answer_tabs.Content]:
+        """Return tabs that the page draws itself; a group of tabs joins the sections of its name."""
+        return {}
 
     def describe_files(self, answer: Answer) -> str:
         """Return what the files of the answer hold."""
@@ -182,7 +186,7 @@ class Page:
             places,
             self.question,
             answer,
-            contents(renderer, sections),
+            contents(renderer, sections, self.tabs(answer)),
             show_files,
             used=None if behind is None else lambda: renderer.show(behind),
             behind=self.draw_behind,
@@ -202,7 +206,7 @@ class Page:
         """Return the solution as it stands, and the searches for it."""
         if inspect.isgeneratorfunction(self.solve):
             solver: Solver = self.solve(data, parameters)
-            return runner.solve(solver, self.question, data.digest, for_all)
+            return runner.solve(solver, self.question, data, for_all)
         return Found(runner.compute(Cached(self.solve, (data, parameters.about_data), 32))), ()
 
     def show_files(self, answer: Answer, data: Dataset, label: str) -> None:

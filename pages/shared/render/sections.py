@@ -19,17 +19,19 @@ from pages.shared.base.question import Question
 from pages.shared.card import cards, number_elements
 from pages.shared.fields import fields, jobs, runner, setting
 from pages.shared.figures import figures
-from pages.shared.screen import answer_tabs, paper, plots, value_range
+from pages.shared.screen import paper, plots, value_range
 from pages.shared.session import session, stand_ins
 
 
-def contents(renderer: Renderer, sections: Mapping[str, Any]) -> dict[str, answer_tabs.Content]:
-    """Return the tabs that show the sections of an answer; a mapping of sections is a tab with tabs."""
+def contents(renderer: Renderer, sections: Mapping[str, Any], tabs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tabs of a page: those that it draws itself, and those that show the sections of an answer."""
 
-    def content(part: Any) -> Any:
-        return contents(renderer, part) if isinstance(part, Mapping) else lambda: renderer.show(part)
+    def content(name: str, part: Any) -> Any:
+        if isinstance(part, Mapping):
+            return contents(renderer, part, {}) | tabs.get(name, {})
+        return lambda: renderer.show(part)
 
-    return {name: content(part) for name, part in sections.items()}
+    return {**tabs, **{name: content(name, part) for name, part in sections.items()}}
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ class Renderer:
         cards.file_button(part.label, part.name, disclosure, content, key=key, quiet=is_table, help=help)
 
     def _draw_search(self, part: section.Search) -> Any:
-        run = runner.Run(self.question, part, self.data.digest, session.same_for_all())
+        run = runner.Run(self.question, part, self.data, session.same_for_all())
         key = run.key.replace(".", "_")
         if part.button:
             with st.container(horizontal=True, vertical_alignment="bottom"):
