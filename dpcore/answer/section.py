@@ -228,12 +228,6 @@ class PaperFigures(Element):
     key: str = ""
 
 
-def identify(data: Any) -> Hashable:
-    """Return the digest of data with their label, which a result may hold; anything else is its own key."""
-    is_data = hasattr(data, "digest")
-    return (data.digest, getattr(data, "provenance", None)) if is_data else data
-
-
 @dataclass(frozen=True)
 class Cached(Element):
     """A call that a page repeats; answered by its result.
@@ -243,7 +237,7 @@ class Cached(Element):
 
     Attributes:
         function: The function.
-        arguments: Its arguments; of data, digest and label are compared.
+        arguments: Its arguments; of data, the digest is compared.
         kept: How many results are kept.
     """
 
@@ -263,7 +257,7 @@ class Cached(Element):
     @property
     def question(self) -> Hashable:
         """Return what the result answers."""
-        return tuple(identify(argument) for argument in self.arguments)
+        return tuple(getattr(argument, "digest", argument) for argument in self.arguments)
 
     def compute(self) -> Any:
         """Return the result."""
@@ -277,7 +271,7 @@ class Search(Element):
     Attributes:
         key: Under which the session keeps it.
         question: What it works on; any other question makes its result void. What cannot change the result is left
-            out by `Parameters.without`. Digest and label of the data always belong to the question.
+            out by `Parameters.without`. The digest of the data always belongs to the question.
         work: Called with a callback for progress and one that says whether to stop.
         doing: What is said beside the progress.
         button: Text of the button that starts it; it starts by itself if empty.
@@ -395,3 +389,26 @@ def walk(parts: Iterable[Part], reply: Callable[[Part], Any]) -> None:
                 step, argument = parts.send, reply(part)
             except InvalidInput as refused:  # The section may go on without the reply.
                 step, argument = parts.throw, refused
+
+
+def flatten(sections: Sections) -> dict[str, Section]:
+    """Return the sections by name, those within tabs among them."""
+    flat: dict[str, Section] = {}
+    for name, section in sections.items():
+        flat |= flatten(section) if isinstance(section, Mapping) else {name: section}
+    return flat
+
+
+def list_plots(answer: Any, data: Any) -> list[Plot]:
+    """Return the plots of an answer about data, the main one first, and those of its sections as they open.
+
+    A plot beside private data that is about other data is left out, as its settings may have been read off these.
+    """
+    plots = {key: make() for key, make in answer.plots.items()}
+    for section in flatten(answer.sections).values():
+        with contextlib.suppress(InvalidInput):  # It says why it has no plots.
+            for part in read(section(answer, data)):
+                shown = (part,) if isinstance(part, Plot) else part.plots if isinstance(part, Figures) else ()
+                same = [plot for plot in shown if plot.disclosure == answer.disclosure]
+                plots |= {plot.key: plot for plot in same if plot.key not in plots}
+    return list(plots.values())

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from dpcore.answer import Answer
 from dpcore.answer.methods import Methods
+from dpcore.answer.section import list_plots
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.privacy import Disclosure, Provenance
@@ -231,7 +232,7 @@ def build_report(
     }
     private_settings = tuple(changed_settings) if answer.disclosure is Disclosure.PRIVATE else ()
     label = PRIVATE_SETTING_LABEL if private_settings else ""
-    plots = [make() for make in answer.plots.values()]
+    plots = list_plots(answer, dataset)
     return Report(
         page=page,
         question=question,

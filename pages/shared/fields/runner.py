@@ -13,7 +13,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.answer.section import Cached, Found, Search, Solver, identify
+from dpcore.answer.section import Cached, Found, Search, Solver
 from dpcore.answer.stage import Stage
 from pages.shared.base import cache
 from pages.shared.base.question import Question
@@ -47,9 +47,9 @@ class Run:
         return self.question.key(self.search.key)
 
     @property
-    def asked(self) -> tuple[Hashable, Hashable]:
+    def asked(self) -> tuple[str, Hashable]:
         """Return what the work answers."""
-        return (identify(self.data) if self.search.of_data else "", self.search.question)
+        return (self.data.digest if self.search.of_data else "", self.search.question)
 
     @property
     def job(self) -> jobs.Job | None:

@@ -12,6 +12,7 @@ from dpcore import questions
 from dpcore.answer import Answer
 from dpcore.answer.distribution import plot_counts
 from dpcore.answer.methods import Methods
+from dpcore.answer.section import list_plots
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
@@ -80,7 +81,7 @@ def of_answer(
         label: What stands above its plots.
         summary: What the answer is about, where that is not the data in use alone; their distribution is left out.
     """
-    drawings = [plots.picture(plot(), label) for plot in answer.plots.values()]
+    drawings = [plots.picture(plot, label) for plot in list_plots(answer, source.dataset)]
     return ReportContent(
         question=question,
         parameters=answer.parameters,
