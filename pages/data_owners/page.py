@@ -40,4 +40,4 @@ class OwnersPage(Page):
         tabs.show_files(answer)
 
 
-OwnersPage(QUESTION, solve_with_label, build_answer, stem="owners").show()
+OwnersPage(QUESTION, solve_with_label, build_answer, stem="owners", has_axis_controls=False).show()

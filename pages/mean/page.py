@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dpcore.answer import Answer
-from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, VarianceSource
 from dpcore.mean.answer import build_answer, words
@@ -32,9 +31,7 @@ class MeanPage(Page):
 
     def describe_files(self, answer: Answer) -> str:
         """Say what weights and choice hold."""
-        lines = wording.counted(answer.solution.problem.histogram.sizes.size, "line")
-        label = answer.disclosure.label
-        return f"{words.files(answer.solution)} Label in both: *{label}*. {lines} of weights."
+        return f"{words.files(answer.solution)} Label in both: *{answer.disclosure.label}*."
 
     def reads_rows(self, answer: Answer) -> bool:
         """Return True if the variance is read off the values."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpcore.answer import Answer, Plot
+from dpcore.answer import Answer
 from dpcore.data import pair_distribution
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import DistributionFound, build_answer, distribution, refused_answer
@@ -16,7 +16,7 @@ from pages.per_group.question import QUESTION
 from pages.shared.card import cards
 from pages.shared.render.question_page import Needs, Page
 from pages.shared.report import report_content, take_away
-from pages.shared.screen import layout, plots
+from pages.shared.screen import layout
 
 
 class PerGroupPage(Page):
@@ -31,12 +31,6 @@ class PerGroupPage(Page):
         if data.is_private:
             with places.answer:
                 cards.answer(refused_answer(data, parameters), "per_group_card")
-
-    def draw_main(self, answer: Answer, label: str) -> Plot:
-        """Draw the error over both bounds, which has no controls for its axes."""
-        main = plots.main_plot(answer, "per-group-error")
-        plots.draw(main, label, moves=QUESTION.key)
-        return main
 
     def describe_files(self, answer: Answer) -> str:
         """Say what the choice holds."""
@@ -87,4 +81,5 @@ PerGroupPage(
     solve,
     build_answer,
     needs=Needs(lambda data: data.pairs is None and data.pair_sizes is None, "", "Bring groups"),
+    has_axis_controls=False,
 ).show()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpcore.answer import Answer, Plot
 from dpcore.answer.section import (
     BEHIND,
+    DOWNLOADS,
     Cached,
     Figures,
     Found,
@@ -136,8 +137,14 @@ def show_ranges(answer: Answer, data: Dataset) -> Parts:
     yield Figures((upper, lower), titled=True)
 
 
+def count_weights(answer: Answer, data: Dataset) -> Parts:
+    """Say how long the file of the weights is."""
+    yield Note(f"{wording.counted(data.histogram.sizes.size, 'line')} of weights.")
+
+
 SECTIONS: Sections = {
     BEHIND: describe_inputs,
     "Rows and users": {"Weight of a row": show_weights, "When users differ": show_hidden},
     "Range": show_ranges,
+    DOWNLOADS: count_weights,
 }

@@ -57,6 +57,7 @@ class Page:
         glossary: Stands below *More settings*.
         needs: What the data must have besides rows per user; None for nothing.
         stem: Beginning of the names of files and of some keys; the name of the question if empty.
+        has_axis_controls: True if a person can set the ends of the axes of the main figure.
         progress_below: True if the progress of searches stands below the answer, not below the figure.
     """
 
@@ -66,6 +67,7 @@ class Page:
     glossary: str = ""
     needs: Needs | None = None
     stem: str = ""
+    has_axis_controls: bool = True
     progress_below: bool = False
 
     def read(self, places: layout.Places, data: Dataset) -> Any | None:
@@ -80,7 +82,10 @@ class Page:
     def draw_main(self, answer: Answer, label: str) -> Plot:
         """Draw the main figure, and return it as it is drawn."""
         main = plots.main_plot(answer, next(iter(answer.plots)))
-        return plots.show(main, label=label, moves=self.question.key)
+        if self.has_axis_controls:
+            return plots.show(main, label=label, moves=self.question.key)
+        plots.draw(main, label, moves=self.question.key)
+        return main
 
     def draw_behind(self, answer: Answer) -> None:
         """Draw how sure the answer is, and what it assumes."""
