@@ -144,18 +144,16 @@ class Fields(Element):
 
 @dataclass(frozen=True)
 class Choice(Element):
-    """One of several values, each with its text; answered by the value that is chosen, first the ``initial`` one."""
+    """One of several values, each with its text; answered by the value that is chosen, at first the first one."""
 
     key: str
     label: str
     options: Mapping[Any, str]
-    help: str = ""
-    initial: Any = None
 
     @property
     def first(self) -> Any:
         """Return the value that is chosen at first."""
-        return next(iter(self.options)) if self.initial is None else self.initial
+        return next(iter(self.options))
 
 
 @dataclass(frozen=True)
@@ -214,18 +212,16 @@ class PrivateRange(Element):
 
 @dataclass(frozen=True)
 class Columns(Element):
-    """Parts in columns; ``shares`` are their widths."""
+    """Parts in columns of one width."""
 
     columns: tuple[Iterable[Part], ...]
-    shares: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class PaperFigures(Element):
-    """Figures of a paper at its own setting; ``key`` keeps which of several is shown."""
+    """Figures of a paper at its own setting."""
 
     figures: tuple[PaperFigure, ...]
-    key: str = ""
 
 
 @dataclass(frozen=True)
@@ -293,7 +289,6 @@ class Search(Element):
         doing_at: What is said beside the progress while another answer stands in for the result, by its stage.
         heavy: True if it must not run beside other heavy work.
         light: True if a moved slider starts it, so that it takes turns with the searches of others.
-        shows_partial: True if what was found so far is shown while it runs.
     """
 
     key: str
@@ -318,7 +313,6 @@ class Search(Element):
     doing_at: Mapping[Stage, str] = field(default_factory=dict)
     heavy: bool = False
     light: bool = False
-    shows_partial: bool = False
 
 
 @dataclass(frozen=True)

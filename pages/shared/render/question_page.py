@@ -203,7 +203,9 @@ class Page:
             if self.needs is not None and is_demonstration:
                 stand_ins.bring(self.needs.remedy)
             for run in runs:
-                if found.stage is Stage.FINAL and not run.search.is_complete(found.value):
+                result = run.found()
+                ended = result.stage is Stage.FINAL and result.value is not None
+                if ended and not run.search.is_complete(result.value):
                     fields.button("Search again", f"{self.question.name}_again", "refresh", run.forget)
         self.draw_last(places, answer)
 

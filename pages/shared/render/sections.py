@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,7 +93,7 @@ class Renderer:
                 key = self.question.key(part.key)
                 if st.session_state.get(key) not in part.options:
                     st.session_state[key] = part.first
-                return fields.choice(part.label, part.options, key, part.help)
+                return fields.choice(part.label, part.options, key)
             case section.Integer(key, label, limits, initial, step, help):
                 st.session_state.setdefault(self.question.key(key), initial)
                 return fields.whole_number(label, self.question.key(key), *limits, step, help)
@@ -111,22 +111,18 @@ class Renderer:
                     section.walk(parts, self._draw)
             case section.Link(page, label, icon):
                 st.page_link(session.page_file(page), label=label, icon=f":material/{icon}:")
-            case section.Columns():
-                self._draw_columns(part.columns, part.shares)
-            case section.PaperFigures(paper_figures, key):
+            case section.Columns(columns):
+                for place, column in zip(st.columns(len(columns), gap="large"), columns, strict=True):
+                    with place:
+                        section.walk(column, self._draw)
+            case section.PaperFigures(paper_figures):
                 st.divider()
-                paper.show(paper_figures, self.question.key(key) if key else "")
+                paper.show(paper_figures)
             case section.Cached():
                 return runner.compute(part)
             case section.Search():
                 return self._draw_search(part)
         return None
-
-    def _draw_columns(self, columns: Iterable[Iterable[section.Part]], shares: Iterable[int]) -> None:
-        parts = list(columns)
-        for column, place in zip(parts, st.columns(list(shares) or len(parts), gap="large"), strict=True):
-            with place:
-                section.walk(column, self._draw)
 
     def _draw_window(self, part: section.Window) -> tuple[float, float]:
         with plots.under_figure(part.key, part.button, "") as (chart, below):
@@ -192,7 +188,7 @@ class Renderer:
             run.ask()
         is_running = jobs.watch(run.key, part.doing, part.measured)
         found = run.found()
-        if found.value is None or (is_running and not part.shows_partial):
+        if found.value is None or is_running:
             if part.idle and not is_running:
                 st.caption(part.idle)
             return None
