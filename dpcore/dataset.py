@@ -401,6 +401,13 @@ class Dataset:
         return self.disclosure is Disclosure.PRIVATE
 
     @property
+    def value_column(self) -> str:
+        """Return the column that the values, or the totals, were read from; empty for none."""
+        if self.values is not None:
+            return self.values.column
+        return "" if self.totals is None else self.totals.column
+
+    @property
     def task_sizes(self) -> IntArray | None:
         """Users per task, shape (num_tasks,), where a task column was chosen; one pair is one user."""
         if self.pairs is None:

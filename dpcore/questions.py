@@ -195,6 +195,11 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
         elif beside:
             brought = data
         else:
+            if isinstance(data, Dataset) and not issubclass(Dataset, own):
+                raise refuse(
+                    f"a model needs a table with features and labels; {name} got counts without them",
+                    remedy="Pass the table itself, and name its columns",
+                )
             brought = _brought(asked, data, columns)
     except InvalidInput as refused:
         problems += refused.problems

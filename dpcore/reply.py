@@ -287,12 +287,9 @@ class Reply:
         Raises:
             OSError: It cannot be written.
         """
-        from dpcore.report import plotly_figures, report_html
+        from dpcore.report import report_html
 
-        report = self._report()
-        drawings = [plotly_figures.draw(plot) for plot in section.list_plots(self.answer, self.data)]
-        keys = [figure.key for figure in report.figures]
-        text = report_html.write_report_html(report, dict(zip(keys, drawings, strict=True)))
+        text = report_html.write_report_html(self._report(), datetime.now(UTC))
         Path(path).write_text(text, encoding="utf-8")
         return Path(path)
 
@@ -333,7 +330,7 @@ class Reply:
 
     def to_json(self) -> str:
         """The whole answer as JSON, every number beside its label (``docs/report.md``)."""
-        return document.write_report_json(self._report())
+        return document.write_report_json(self._report(), datetime.now(UTC))
 
     def script(self) -> str:
         """A Python script in cells that computes all of it again; it holds no number of private data."""
@@ -350,7 +347,7 @@ class Reply:
         return self.call[0].replace("_", " ").capitalize()
 
     def _report(self) -> content.Report:
-        return content.build_report(self.answer, self._title, self.asks, datetime.now(UTC), self.data)
+        return content.build_report(self.answer, self._title, self.asks, self.data)
 
     def _repr_html_(self) -> str:
         """Headline, numbers, what is assumed (folded) and the label; every text of a person is escaped."""

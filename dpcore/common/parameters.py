@@ -26,18 +26,20 @@ from typing import Any, Self, TypeVar
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems, quote
 from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
-from dpcore.common.text_fields import LONGEST, list_field_types
+from dpcore.common.text_fields import LONGEST, MAX_TEXT, list_field_types
 
 P = TypeVar("P", bound="Parameters")
 
 UNSET = object()
 """Stands for a missing value where None is a value."""
+REQUIRED: Any = MISSING
+"""The default of a field that has none."""
 DECLARATION = "declaration"
 """Key of a `Field` in the metadata of a dataclass field."""
 
 
 class FieldOrigin(enum.Enum):
-    """Where the value of a field may have come from, which decides what happens to it when the data change.
+    """The possible origin of the value of a field, which decides what happens to it when the data change.
 
     A value that was entered for one file or column is no answer for another. A private copy replaces the data that it
     was drawn from; a value that may have been read off those data could then reach a link or a release. So a field
@@ -67,16 +69,17 @@ class Option(enum.Enum):
 
 
 class Place(enum.Enum):
-    """Where a page draws a field."""
+    """The place of a field on its page."""
 
     LINE = "in the line above the figure"
     MORE = "under More settings"
     OWN = "under the answer, for a bound of the user's own"
     CARD = "in the answer's private selection"
     TAB = "in a tab"
+    SOURCE = "beside the data that the page has for itself"
 
 
-LINE, MORE, OWN, CARD, TAB = Place
+LINE, MORE, OWN, CARD, TAB, SOURCE = Place
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,8 @@ class Field:
         slider: (from, to, step) of a field that is set by a slider.
         stops: The values of a slider that has no others.
         format: How the slider writes its number; Streamlit's own way if empty.
-        max_length: Largest number of characters of a text.
+        max_length: Largest number of characters that the widget of a text takes. Links and session files may hold
+            more: `dpcore.common.text_fields.MAX_TEXT`.
         value_type: bool or str; float for all numbers.
         is_integer: True if the buttons beside the field count by 1.
         step: Step of these buttons if it is not 1.
@@ -111,7 +115,7 @@ class Field:
         placeholder: Text shown while the field is empty.
         width: Width in pixels; None for all the room there is.
         limits: Smallest and largest number; None if the class checks the value itself.
-        place: Where the page draws the field; the answer for the data depends on fields in LINE and MORE only.
+        place: Where the page draws the field; the answer for the data depends on fields in LINE, MORE and SOURCE only.
         only_with: (other field, values): the field applies only while the other has one of these values. A field
             that is None by default must be None otherwise.
         enabled_with: The same, for a field that can only be read otherwise.
@@ -196,7 +200,8 @@ def _declare(default: Any, label: str, name: str = "", unit: str = "", **more: A
         report_label=f"{reported}, {unit}" if unit else reported,
         **more,
     )
-    longest = {LONGEST: declared.max_length} if declared.max_length else {}
+    # A link or a session file may hold a longer text than the widget takes.
+    longest = {LONGEST: declared.max_length} if (declared.max_length or 0) > MAX_TEXT else {}
     return field(default=default, metadata={DECLARATION: declared, **longest})
 
 
@@ -216,7 +221,7 @@ class Declarer:
         """Declare a number; it is whole if the annotation says int.
 
         Args:
-            default: The default; None for a field that may be empty.
+            default: The default; None for a field that may be empty, `REQUIRED` for one that has none.
             label: Label of the widget.
             limits: Smallest and largest value; None if the class checks the value itself.
             **more: Name in sentences, unit, and further attributes of `Field`.
@@ -311,7 +316,7 @@ def _field_docstrings(kind: Any) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Parameters:
-    """What a user enters for a question, everything but the data.
+    """The settings of a question: everything that a user enters but the data.
 
     Attributes:
         epsilon: Privacy budget, in `dpcore.common.checks.EPSILON_RANGE`.
@@ -326,24 +331,33 @@ class Parameters:
         hints = list_field_types(type(self))
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+            has_wrong_kinds = False
             for name, declared in declared_fields(type(self)).items():
                 value = getattr(self, name)
                 is_enum = isinstance(hints[name], type) and issubclass(hints[name], enum.Enum)
                 if is_enum and not problems.of_kind(hints[name], **{name: value}):
+                    has_wrong_kinds = True
                     continue
                 if applies(declared.only_with, self.__getattribute__):
                     declared.check(problems, value, hints[name])
                 elif value is not None and fields_by_name(self)[name].default is None:
                     problems.add(_misplaced(declared, declared_fields(type(self))))
-            self._check_together(problems)
+            if not has_wrong_kinds:
+                self._check_together(problems)
 
     def _check_together(self, problems: Problems) -> None:
-        """Record what is wrong with several fields together."""
+        """Record what is wrong with several fields together; each choice is of its class."""
 
     def without(self: P, *names: str) -> P:
         """Return the parameters with the defaults of these fields, as the key of an answer that ignores them."""
         defaults: dict[str, Any] = {f.name: f.default for f in fields(self) if f.name in names}
         return replace(self, **defaults)
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """The fields that do not go with the choices."""
+        declared = declared_fields(type(self)).items()
+        return tuple(name for name, field in declared if not applies(field.only_with, self.__getattribute__))
 
     @property
     def about_data(self: P) -> P:
@@ -364,9 +378,17 @@ def _misplaced(declared: Field, others: Mapping[str, Field]) -> str:
     return f"{declared.name} goes only with {wanted} as {other.name}"
 
 
+def check_shared(problems: Problems, kind: Any, settings: Any) -> None:
+    """Check the fields that an object shares with a parameters class as that class declares them."""
+    hints = list_field_types(kind)
+    for name, declared in declared_fields(kind).items():
+        if hasattr(settings, name):
+            declared.check(problems, getattr(settings, name), hints[name])
+
+
 def fields_beside_data(kind: Any) -> tuple[str, ...]:
     """Return the fields that do not change the answer for the data."""
-    inside = (Place.LINE, Place.MORE)
+    inside = (LINE, MORE, SOURCE)
     return tuple(name for name, declared in declared_fields(kind).items() if declared.place not in inside)
 
 

@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 
 from dpcore import mean
-from dpcore.common.documents import certificate_fields, write_choice_document
+from dpcore.common.documents import certificate_fields
 from dpcore.common.privacy import Provenance
-from dpcore.common.text_fields import to_values
-from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
-from dpcore.mean.parameters import assumptions
 from dpcore.report.csv_files import write_columns
 
 
@@ -76,62 +73,6 @@ def pair_weights_csv(
         },
         disclosure,
     )
-
-
-def mean_choice_json(
-    dataset: Dataset,
-    parameters: mean.MeanParameters,
-    problem: mean.MeanProblem,
-    cap: mean.CapChoice,
-    smooth: mean.SmoothChoice,
-) -> str:
-    """Return the question and its answer as JSON, indented, with a schema version.
-
-    Numbers the person entered stand under ``question``; numbers computed from the data stand under ``data``
-    and ``answer``, each of which names its label.
-    """
-    label = dataset.provenance.label
-    # Without values the worst case, a public figure, has stood in for them.
-    stand_in = parameters.variance_source is mean.VarianceSource.FROM_VALUES and dataset.values is None
-    used = mean.VarianceSource.WORST_CASE if stand_in else parameters.variance_source
-    private = isinstance(problem, private_counts.PrivateCountsProblem)
-    setting = _PRIVATE_COUNTS if private else _PUBLIC_COUNTS
-    data = {
-        "value_variance": problem.value_variance,
-        "value_variance_from": used.value,
-        "value_variance_label": label if used is mean.VarianceSource.FROM_VALUES else "public input",
-    }
-    answer = {
-        "max_contributions": cap.max_contributions,
-        "rows_kept_at_cap": float(dataset.histogram.kept_rows(cap.max_contributions)),
-        "cap": error_parts(cap),
-        "threshold": smooth.threshold,
-        "smooth": error_parts(smooth),
-    }
-    if problem.table is None:
-        read_share = parameters.likeness is mean.Likeness.FROM_VALUES and dataset.values is not None
-        data |= {
-            "user_share": problem.user_share,
-            "user_share_label": label if read_share else "public input",
-        }
-    asked = {**to_values(parameters), **setting}
-    return write_choice_document(dataset, "mean", asked, data, answer, assumptions(problem))
-
-
-_PUBLIC_COUNTS = {
-    "neighbours": mean.NEIGHBOURS.value,
-    "mechanism": "Laplace",
-    "errors_are": "exact",
-    "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 3",
-}
-
-
-_PRIVATE_COUNTS = {
-    "neighbours": private_counts.NEIGHBOURS.value,
-    "mechanism": "Laplace, on the pair of sums of w (y - L) and w (U - y)",
-    "errors_are": private_counts.ERROR_IS,
-    "source": "Sweet Spot; Epasto et al. 2020 has public counts only",
-}
 
 
 def error_parts(choice: mean.CapChoice | mean.SmoothChoice) -> dict[str, Any]:

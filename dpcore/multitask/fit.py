@@ -7,11 +7,11 @@ the optimum of (9); they cannot beat `free.find_best_user_task_weights`.
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass
 
 import numpy.typing as npt
 
+from dpcore.common.parameters import Option
 from dpcore.multitask.problem import Allocation, TaskProblem
 from dpcore.multitask.weights import (
     AVERAGE,
@@ -22,13 +22,13 @@ from dpcore.multitask.weights import (
 )
 
 
-class BudgetFit(enum.Enum):
+class BudgetFit(Option):
     """The rule that brings weights within users' budgets."""
 
-    CLIPPED = "average"
-    LOGARITHMIC = "logarithmic"
-    NOBODY_CLIPPED = "nobody-clipped"
-    FULL = "full"
+    CLIPPED = "average", "Clip, c = 1"
+    LOGARITHMIC = "logarithmic", "Clip, c = C log n"
+    NOBODY_CLIPPED = "nobody-clipped", "Clip nobody"
+    FULL = "full", "Fill everybody up"
 
     @property
     def same_for_all_users(self) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.parameters import LINE, OWN, TAB, Option, Parameters, of_data, public
 from dpcore.common.text_fields import parse_checked_numbers, parse_numbers
 from dpcore.dataset import Pairs
 from dpcore.multitask.budget import DELTA_RANGE, PrivacyTarget
@@ -20,25 +20,26 @@ MAX_PAGE_CELLS = 200_000_000
 """Users times tasks that a page draws while a person waits: about 1.5 s."""
 MAX_PAGE_PAIRS = 10_000_000
 MAX_PAGE_USERS, MAX_PAGE_TASKS = 200_000, 10_000
-"""Of a page's generated data: 0.3 GB, about 1 s."""
+"""Size of a page's generated data: 0.3 GB, about 1 s."""
 MAX_EPSILONS = 4
 MAX_REPEATS = 100
 MAX_EXPERIMENT_USERS = 50_000
+SEEDS = (0, 2**32 - 1)
 
 
-class TaskSource(enum.Enum):
+class TaskSource(Option):
     """The source of the graph of users and tasks."""
 
-    DATA = "data"
-    SKEWED = "skewed"
-    HEAVY_TAILED = "heavy-tailed"
+    DATA = "data", "Your data"
+    SKEWED = "skewed", "Generated, skewed"
+    HEAVY_TAILED = "heavy-tailed", "Generated, heavy tails"
 
 
-class LossKind(enum.Enum):
+class LossKind(Option):
     """`Loss` by name, as a link has it."""
 
-    STRONGLY_CONVEX = "strongly-convex"
-    CONVEX = "convex"
+    STRONGLY_CONVEX = "strongly-convex", "Strongly convex"
+    CONVEX = "convex", "Convex"
 
     @property
     def loss(self) -> Loss:
@@ -46,98 +47,115 @@ class LossKind(enum.Enum):
         return Loss.CONVEX if self is LossKind.CONVEX else Loss.STRONGLY_CONVEX
 
 
+GENERATED = ("source", (TaskSource.SKEWED, TaskSource.HEAVY_TAILED))
+SKEWED = ("source", (TaskSource.SKEWED,))
+HEAVY_TAILED = ("source", (TaskSource.HEAVY_TAILED,))
+
+
 @dataclass(frozen=True)
-class MultitaskParameters:
-    """The question on the page, without the data.
+class MultitaskParameters(Parameters):
+    """The settings of the page *Multi-task weights*."""
 
-    Attributes:
-        epsilon: Privacy budget.
-        delta: Of the guarantee, in `dpcore.multitask.budget.DELTA_RANGE`.
-        source: The data's pairs, or one of two generators.
-        loss: Convex or strongly convex.
-        exponent: mu in [0, 1].
-        fit: How weights are brought within users' budgets.
-        log_constant: C where c = C log n.
-        max_tasks: Tasks per user kept by uniform sampling, to compare with; None for the best number.
-        num_users: n of the generators.
-        num_tasks: m of the generators.
-        tasks_per_user: On average, of the generators.
-        skew: a of the skewed tasks.
-        zipf_exponent: s of the heavy-tailed tasks.
-        user_spread: Of the heavy-tailed tasks' users, standard deviation of a logarithm.
-        graph_seed: Of the generators.
-        count_share: Share of the budget beta spent on private counts, in (0, 1).
-        count_max_tasks: Tasks per user that are counted.
-        count_covers: Whether the slack covers what counting so few tasks misses.
-        count_seed: Of the private counts' noise.
-        experiment_epsilons: Of the experiment, separated by spaces or commas.
-        experiment_users: n of the experiment.
-        experiment_repeats: Independent runs of the experiment.
-        experiment_seed: Of the experiment.
+    delta: float = public.number(1e-5, "δ", DELTA_RANGE, name="δ", width=110, place=LINE)
+    """The probability with which ε may fail to hold. Choose it well below 1 / (number of users)."""
+    source: TaskSource = public.choice(TaskSource.SKEWED, "Users and tasks", as_list=True)
+    """Skewed tasks are those of the paper's appendix C. Heavy tails look like a catalogue."""
+    # Whoever generates tasks may make them like the data: as many users, as uneven.
+    num_users: int = of_data.number(
+        10_000, "Users", (1, MAX_PAGE_USERS), name="the number of users", only_with=GENERATED
+    )
+    """The number of users, n."""
+    num_tasks: int = of_data.number(
+        100, "Tasks", (1, MAX_PAGE_TASKS), name="the number of tasks", only_with=GENERATED
+    )
+    """The number of tasks, m."""
+    tasks_per_user: float = of_data.number(
+        20.0, "Tasks per user", name="the number of tasks per user", only_with=GENERATED
+    )
+    """The average number of tasks per user, at most the number of tasks."""
+    skew: float = of_data.number(1.0, "Skew a", (0.01, 100.0), only_with=SKEWED)
+    """Popularity has density $a x^{a-1}$: 1 is more skewed than 2."""
+    zipf_exponent: float = of_data.number(1.0, "Zipf exponent", (0.0, 3.0), only_with=HEAVY_TAILED)
+    """The $i$-th task is as popular as $i^{-s}$."""
+    user_spread: float = of_data.number(1.0, "User spread", (0.0, 3.0), only_with=HEAVY_TAILED)
+    """The standard deviation of the logarithm of a user's number of tasks."""
+    graph_seed: int = public.number(1, "Seed", SEEDS, name="seed of the generated tasks", only_with=GENERATED)
+    """The same seed draws the same users and tasks."""
+    loss: LossKind = public.choice(LossKind.STRONGLY_CONVEX, "Loss")
+    """Ridge regression is strongly convex, and so is any loss plus λ|θ|². The loss decides which μ is best by the
+    paper."""
+    # The step is that of the curve, so that the best exponent can be set.
+    exponent: float = of_data.number(
+        0.5,
+        "Favour small tasks, μ",
+        (0.0, 1.0),
+        name="the exponent μ",
+        slider=(0.0, 1.0, 0.025),
+        format="%.3g",
+        width=180,
+        place=LINE,
+    )
+    """A task with n users gets weight n^−μ. With 0, all tasks get the same weight. By the paper, 1/4 is best for convex
+    losses and 1/2 for strongly convex ones."""
+    fit: BudgetFit = public.choice(
+        BudgetFit.CLIPPED, "Fit to the budget", name="how weights are fitted to the budget", as_list=True
+    )
+    """Clipping scales weights so that an average user would spend β/c, and then scales down users above β. Filling up
+    scales every user up or down to exactly β."""
+    log_constant: float = public.number(
+        1.0, "C", (1e-3, 1e3), name="C in c = C log n", only_with=("fit", (BudgetFit.LOGARITHMIC,))
+    )
+    """The constant in c = C log n, which the paper leaves open."""
+    max_tasks: int | None = of_data.number(
+        None,
+        "Compare your own sampling",
+        (1, 10**9),
+        name="tasks per user of your own sampling",
+        placeholder="tasks per user",
+        place=OWN,
+    )
+    """Optional: the number k of tasks per user that you keep today, drawn at random."""
+    count_share: float = public.number(0.05, "Share of β for counts", (0.001, 0.9), place=TAB)
+    """The share of the budget that counting takes; learning keeps the rest."""
+    count_max_tasks: int = of_data.number(
+        20, "Tasks counted per user, k", (1, 10**9), name="the number of tasks counted per user", place=TAB
+    )
+    """They are drawn at random from each user's tasks. More tasks bring more noise; fewer make the counts too low."""
+    count_covers: bool = public.flag(True, "Let s cover what is not counted", place=TAB)
+    """If on, n̂ + s is at least n for every task with probability 99 %. If off, clipping may cost more; privacy holds
+    either way."""
+    count_seed: int = public.number(1, "Seed", SEEDS, name="seed of the private counts", place=TAB)
+    """The seed of this simulation's noise."""
+    experiment_epsilons: str = public.text("1, 5", "Privacy budgets ε", max_length=60, place=TAB)
+    """One to four numbers, separated by commas."""
+    experiment_users: int = of_data.number(
+        10_000,
+        "Users",
+        (100, MAX_EXPERIMENT_USERS),
+        name="the number of users in the experiment",
+        place=TAB,
+    )
+    """The number of users; the paper has 10,000."""
+    experiment_repeats: int = public.number(5, "Repeats", (1, MAX_REPEATS), place=TAB)
+    """The number of independent repetitions."""
+    experiment_seed: int = public.number(1, "Seed", SEEDS, name="seed of the experiment", place=TAB)
+    """The same seed gives the same figure."""
 
-    Raises:
-        InvalidInput: All problems at once.
-    """
-
-    epsilon: float
-    delta: float = 1e-5
-    source: TaskSource = TaskSource.SKEWED
-    loss: LossKind = LossKind.STRONGLY_CONVEX
-    exponent: float = 0.5
-    fit: BudgetFit = BudgetFit.CLIPPED
-    log_constant: float = 1.0
-    max_tasks: int | None = None
-    num_users: int = 10_000
-    num_tasks: int = 100
-    tasks_per_user: float = 20.0
-    skew: float = 1.0
-    zipf_exponent: float = 1.0
-    user_spread: float = 1.0
-    graph_seed: int = 1
-    count_share: float = 0.05
-    count_max_tasks: int = 20
-    count_covers: bool = True
-    count_seed: int = 1
-    experiment_epsilons: str = "1, 5"
-    experiment_users: int = 10_000
-    experiment_repeats: int = 5
-    experiment_seed: int = 1
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-            problems.between(*DELTA_RANGE, delta=self.delta)
-            problems.between(0.0, 1.0, exponent=self.exponent)
-            problems.between(1e-3, 1e3, log_constant=self.log_constant)
-            if self.max_tasks is not None:
-                problems.whole(1, 10**9, max_tasks=self.max_tasks)
+    def _check_together(self, problems: Problems) -> None:
+        if self.source is not TaskSource.DATA and not problems.entries:
             self._check_generator(problems)
-            problems.between(0.001, 0.9, count_share=self.count_share)
-            problems.whole(1, 10**9, count_max_tasks=self.count_max_tasks)
-            for name in ("graph_seed", "count_seed", "experiment_seed"):
-                problems.whole(0, 2**32 - 1, **{name: getattr(self, name)})
-            self._check_experiment(problems)
-
-    def _check_generator(self, problems: Problems) -> None:
-        """Add the problems of the generator's settings."""
-        sizes_hold = problems.whole(1, MAX_PAGE_USERS, num_users=self.num_users)
-        sizes_hold &= problems.whole(1, MAX_PAGE_TASKS, num_tasks=self.num_tasks)
-        problems.between(0.01, 100.0, skew=self.skew)
-        problems.between(0.0, 3.0, zipf_exponent=self.zipf_exponent, user_spread=self.user_spread)
-        if sizes_hold and self.num_users * self.num_tasks > MAX_PAGE_CELLS:
-            problems.add(f"users times tasks must be at most {MAX_PAGE_CELLS:,}")
-        if sizes_hold and problems.between(1.0, float(self.num_tasks), tasks_per_user=self.tasks_per_user):
-            pairs = self.num_users * self.tasks_per_user
-            if pairs > MAX_PAGE_PAIRS:
-                problems.add(f"users times tasks per user must be at most {MAX_PAGE_PAIRS:,}")
-
-    def _check_experiment(self, problems: Problems) -> None:
-        """Add the problems of the experiment's settings."""
-        problems.whole(1, MAX_REPEATS, experiment_repeats=self.experiment_repeats)
-        problems.whole(100, MAX_EXPERIMENT_USERS, experiment_users=self.experiment_users)
         names = "epsilons of the experiment"
         for epsilon in parse_checked_numbers(problems, names, self.experiment_epsilons, MAX_EPSILONS):
-            problems.between(*EPSILON_RANGE, experiment_epsilons=epsilon)
+            problems.between(*EPSILON_RANGE, **{"each epsilon of the experiment": epsilon})
+
+    def _check_generator(self, problems: Problems) -> None:
+        if self.num_users * self.num_tasks > MAX_PAGE_CELLS:
+            problems.add(f"users times tasks must be at most {MAX_PAGE_CELLS:,}")
+        fits = problems.between(
+            1.0, float(self.num_tasks), **{"the number of tasks per user": self.tasks_per_user}
+        )
+        if fits and self.num_users * self.tasks_per_user > MAX_PAGE_PAIRS:
+            problems.add(f"users times tasks per user must be at most {MAX_PAGE_PAIRS:,}")
 
     @property
     def epsilons(self) -> tuple[float, ...]:

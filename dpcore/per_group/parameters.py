@@ -1,8 +1,7 @@
-"""What is asked for a release per group: the statistic, the noise, the neighbours, and what counts as its error."""
+"""The settings of a release per group, and the problem that they pose on given pairs."""
 
 from __future__ import annotations
 
-import enum
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,9 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common import noise_error, wording
-from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.checks import Problems
 from dpcore.common.errors import refuse
-from dpcore.common.noise_error import NoiseKind
+from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
+from dpcore.common.parameters import (
+    OWN,
+    Option,
+    Parameters,
+    gaussian_delta,
+    noise_kind,
+    of_data,
+    public,
+    range_end,
+)
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import MAX_SIZE, FloatArray
 from dpcore.per_group.pairs import MAX_GROUPS, UserGroupPairs
@@ -23,124 +32,177 @@ DEFAULT_SELECTION_SHARE = 0.5
 """Share of epsilon for selecting groups: libraries split evenly between the selection and one statistic."""
 
 
-class Statistic(enum.Enum):
-    """What is released for every group."""
+class Statistic(Option):
+    """The statistic that is released for every group."""
 
-    ROWS = "rows"
-    USERS = "distinct users"
-    SUM = "sum of a column"
-    SIGNED_SUM = "sum of a column of any sign"
-    MEAN = "mean of a column"
+    ROWS = "rows", "Rows"
+    USERS = "distinct users", "Users"
+    SUM = "sum of a column", "Sum"
+    SIGNED_SUM = "sum of a column of any sign", "Signed sum"
+    MEAN = "mean of a column", "Mean"
 
     @property
     def non_negative(self) -> bool:
-        """Whether amounts of at least 0 are added up, so that for every pair a cap errs no more in any group."""
+        """Return True if amounts of at least 0 are added up, so that for every pair a cap errs no more in any group."""
         return self in (Statistic.ROWS, Statistic.USERS, Statistic.SUM)
 
     @property
     def whole(self) -> bool:
-        """Whether L-infinity is a whole number: that of a count is."""
+        """Return True if L-infinity is a whole number: that of a count is."""
         return self not in (Statistic.SUM, Statistic.SIGNED_SUM)
 
 
-class Objective(enum.Enum):
+class Objective(Option):
     """The error of all groups together; t is a group's true value, RMSE its root mean squared error."""
 
-    ROOT_MEAN_SQUARE = "root mean squared error over the groups"
-    MEAN_RMSE = "mean of the groups' root mean squared errors"
-    RELATIVE_ROOT_MEAN_SQUARE = "root mean square of RMSE / max(t, floor)"
-    MEAN_RELATIVE = "mean of RMSE / max(t, floor)"
-    LARGE_GROUPS = "root mean squared error over the groups with t of at least the floor"
+    ROOT_MEAN_SQUARE = "root mean squared error over the groups", "Typical (RMS)"
+    MEAN_RMSE = "mean of the groups' root mean squared errors", "Mean over groups"
+    RELATIVE_ROOT_MEAN_SQUARE = "root mean square of RMSE / max(t, floor)", "Relative (RMS)"
+    MEAN_RELATIVE = "mean of RMSE / max(t, floor)", "Relative, mean"
+    LARGE_GROUPS = "root mean squared error over the groups with t of at least the floor", "Large groups"
 
     @property
     def floored(self) -> bool:
-        """Whether it needs a floor."""
+        """Return True if the error needs a floor."""
         return self.relative or self is Objective.LARGE_GROUPS
 
     @property
     def relative(self) -> bool:
-        """Whether a group's error is divided by its size."""
+        """Return True if a group's error is divided by its size."""
         return self in (Objective.RELATIVE_ROOT_MEAN_SQUARE, Objective.MEAN_RELATIVE)
 
     @property
     def rooted(self) -> bool:
-        """Whether the root is taken group by group, before the mean."""
+        """Return True if the root is taken group by group, before the mean."""
         return self in (Objective.MEAN_RMSE, Objective.MEAN_RELATIVE)
 
 
+NEIGHBOURS = {
+    Neighbours.ADD_OR_REMOVE_USER: "Add or remove a user",
+    Neighbours.REPLACE_USER: "Replace a user",
+}
+MEAN = ("statistic", (Statistic.MEAN,))
+FLOORED = ("objective", [objective for objective in Objective if objective.floored])
+PUBLIC_LIST = ("selection", (SelectionRule.PUBLIC_LIST,))
+SELECTED = ("selection", [rule for rule in SelectionRule if rule.private])
+NON_NEGATIVE = ("statistic", [statistic for statistic in Statistic if statistic.non_negative])
+
+
 @dataclass(frozen=True)
-class PerGroupParameters:
-    """What a person chooses for a release per group: everything but the data.
+class PerGroupParameters(Parameters):
+    """The settings of the page *Per group*: everything but the data."""
 
-    Attributes:
-        epsilon: Privacy budget for all groups together, in `dpcore.common.checks.EPSILON_RANGE`.
-        statistic: What is released.
-        noise: Laplace (by L1 sensitivity) or Gaussian (by L2 sensitivity, exact calibration).
-        delta: Strictly between 0 and 1 with Gaussian noise; None with Laplace noise.
-        neighbours: Add or remove one user, or replace one user by another.
-        objective: The error of all groups together.
-        floor: Least size that a relative error divides by, or least size of a large group; public, in the statistic's
-            unit, of a mean in rows. None for other errors.
-        lower: Least value of a row, public; only for a mean.
-        upper: Its greatest value.
-        num_groups: Groups of the public list; None for those that the data hold.
-        own_groups: L0 of a pair to compare with the best one; it goes with ``own_amount``.
-        own_amount: L-infinity of that pair, in the statistic's unit, of a mean in rows.
-        selection: By a public list, or how groups are selected privately.
-        selection_share: Share of ``epsilon`` that the selection spends; the rest is for the noise. Only with
-            private ``selection``, and None without.
-        selection_delta: What the selection spends of delta, strictly between 0 and 1; likewise. ``delta`` remains that
-            of Gaussian noise alone, so that both together are (epsilon, delta + selection_delta)-DP.
+    statistic: Statistic = public.choice(
+        Statistic.ROWS, "Released", name="the statistic released per group", as_list=True, width=126
+    )
+    """For every group: its rows, its distinct users, or the sum or mean of the value column. A sum of a column with
+    negative values is a signed sum. A mean needs a public range of a row's value, from what the quantity is."""
+    noise: NoiseKind = noise_kind()
+    """Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs."""
+    delta: float | None = gaussian_delta(None, "noise")
+    """The probability with which ε may fail to hold. Choose it well below 1 / (number of users)."""
+    neighbours: Neighbours = public.choice(Neighbours.ADD_OR_REMOVE_USER, "Neighbouring data", NEIGHBOURS)
+    """Add or remove one user, as libraries do, or replace one user by another, which needs more noise."""
+    objective: Objective = public.choice(
+        Objective.ROOT_MEAN_SQUARE, "Error to minimise", as_list=True, width=160
+    )
+    """t is a group's true value. *Typical* weighs all groups alike and large errors most (root mean square). *Mean* is
+    the mean of the groups' errors, as in PipelineDP's tuner. *Relative* divides each error by max(t, floor). *Large
+    groups* uses only groups with t of at least the floor."""
+    floor: float | None = of_data.number(
+        None, "Floor", (1e-9, 1e15), initial=10.0, width=120, only_with=FLOORED
+    )
+    """The smallest size that an error is divided by, or the smallest size of a large group (of means, in rows).
+    Public."""
+    # Five fields, the button and their gaps fill the line.
+    lower: float | None = range_end(
+        None, "Lowest L", "lowest value L", limits=(-1e15, 1e15), width=86, shared="lower", only_with=MEAN
+    )
+    """Values below are raised to it. Public: from what the quantity is, not from data."""
+    upper: float | None = range_end(
+        None, "Highest U", "highest value U", limits=(-1e15, 1e15), width=86, shared="upper", only_with=MEAN
+    )
+    """Values above are lowered to it. Public: from what the quantity is, not from data."""
+    # The number of groups should be public, but whoever copies the number that the data hold reads it off them.
+    num_groups: int | None = of_data.number(
+        None,
+        "Groups on the list",
+        (1, MAX_GROUPS),
+        name="the number of groups on the public list",
+        is_required=False,
+        renewed=True,
+        placeholder="as in the data",
+        width=170,
+        only_with=PUBLIC_LIST,
+    )
+    """All groups that are released, also those without rows. Public: from a list of your own."""
+    own_groups: int | None = of_data.number(
+        None,
+        "Own bound, groups",
+        (1, MAX_SIZE),
+        name="your own bound on groups",
+        renewed=True,
+        placeholder="optional",
+        width=160,
+        place=OWN,
+    )
+    """Groups per user, in the pair that you use today."""
+    own_amount: float | None = of_data.number(
+        None,
+        "Own bound, in each",
+        name="your own bound in each",
+        renewed=True,
+        placeholder="optional",
+        width=160,
+        place=OWN,
+    )
+    """Rows, or amount, per user and group in that pair."""
+    selection: SelectionRule = public.choice(
+        SelectionRule.PUBLIC_LIST,
+        "Groups",
+        name="the groups that are released",
+        as_list=True,
+        width=170,
+        only_with=NON_NEGATIVE,
+    )
+    """From a *public list*, or *selected privately* by their number of users: a group is released only if that says
+    nothing about any one user. Libraries offer three rules. The truncated geometric rule keeps most groups."""
+    selection_share: float | None = public.number(
+        None,
+        "ε for selecting groups",
+        (0.01, 0.99),
+        name="the share of ε for selecting groups",
+        initial=DEFAULT_SELECTION_SHARE,
+        step=0.05,
+        width=180,
+        only_with=SELECTED,
+    )
+    """A share of ε; the rest is for the noise. Libraries split evenly."""
+    selection_delta: float | None = public.number(
+        None,
+        "δ for selecting groups",
+        name="the δ for selecting groups",
+        initial=DEFAULT_DELTA,
+        width=180,
+        only_with=SELECTED,
+    )
+    """It adds up with the δ of Gaussian noise."""
 
-    Raises:
-        InvalidInput: All problems at once.
-    """
-
-    epsilon: float
-    statistic: Statistic = Statistic.ROWS
-    noise: NoiseKind = NoiseKind.LAPLACE
-    delta: float | None = None
-    neighbours: Neighbours = Neighbours.ADD_OR_REMOVE_USER
-    objective: Objective = Objective.ROOT_MEAN_SQUARE
-    floor: float | None = None
-    lower: float | None = None
-    upper: float | None = None
-    num_groups: int | None = None
-    own_groups: int | None = None
-    own_amount: float | None = None
-    selection: SelectionRule = SelectionRule.PUBLIC_LIST
-    selection_share: float | None = None
-    selection_delta: float | None = None
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            if problems.between(*EPSILON_RANGE, epsilon=self.epsilon):
-                noise_error.check_noise(problems, self.noise, self.epsilon, self.delta)
-            problems.of_kind(Statistic, statistic=self.statistic)
-            if self.neighbours not in (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER):
-                problems.add(
-                    "neighbours must be to add or remove one user, or to replace one user",
-                    remedy="A user's groups are private here, so that replacing values alone protects too little",
-                )
-            if problems.of_kind(Objective, objective=self.objective):
-                if self.objective.floored:
-                    problems.between(1e-9, 1e15, floor=self.floor)
-                elif self.floor is not None:
-                    problems.add("floor goes only with a relative error, or with the error of large groups")
-            self._check_mean(problems)
-            self._check_own(problems)
+    def _check_together(self, problems: Problems) -> None:
+        for name, delta in (("δ", self.delta), ("the δ for selecting groups", self.selection_delta)):
+            if delta is not None:
+                problems.inside(0.0, 1.0, **{name: delta})
+        if self.statistic is Statistic.MEAN:
+            if None not in (self.lower, self.upper):
+                problems.ascending(lower=self.lower, upper=self.upper)
+            if self.objective.relative:
+                problems.add("the error of a mean is not divided by a size", remedy="Choose another error")
+        self._check_own(problems)
+        if self.selection.private:
             self._check_selection(problems)
 
     def _check_selection(self, problems: Problems) -> None:
-        if not problems.of_kind(SelectionRule, selection=self.selection):
-            return
-        if not self.selection.private:
-            if self.selection_share is not None or self.selection_delta is not None:
-                problems.add("shares of a selection go only with groups that are selected privately")
-            return
-        problems.between(0.01, 0.99, **{"the selection's share of epsilon": self.selection_share})
-        problems.inside(0.0, 1.0, **{"the selection's delta": self.selection_delta})
-        if isinstance(self.statistic, Statistic) and not self.statistic.non_negative:
+        if not self.statistic.non_negative:
             problems.add(
                 "private groups go with rows, distinct users, and sums of amounts of at least 0",
                 remedy="Choose one of these, or a public list",
@@ -150,52 +212,37 @@ class PerGroupParameters:
                 "the rules that select groups are for adding or removing one user",
                 remedy="Choose that, or a public list",
             )
-        if self.num_groups is not None:
-            problems.add("private groups are those of the data", remedy="Leave the number of groups empty")
 
     def _check_own(self, problems: Problems) -> None:
-        if self.num_groups is not None:
-            problems.whole(1, MAX_GROUPS, **{"the number of groups": self.num_groups})
         if (self.own_groups is None) != (self.own_amount is None):
             problems.add("both bounds of your own pair go together", remedy="Enter both, or leave both empty")
         elif self.own_groups is not None:
-            problems.whole(1, MAX_SIZE, **{"your own bound on groups": self.own_groups})
-            if isinstance(self.statistic, Statistic) and self.statistic.whole:
+            if self.statistic.whole:
                 problems.whole(1, MAX_SIZE, **{"your own bound in each": self.own_amount})
             else:
                 problems.between(1e-15, 1e15, **{"your own bound in each": self.own_amount})
 
-    def _check_mean(self, problems: Problems) -> None:
-        if self.statistic is not Statistic.MEAN:
-            if self.lower is not None or self.upper is not None:
-                problems.add("lower and upper go only with a mean")
-            return
-        if problems.between(-1e15, 1e15, lower=self.lower, upper=self.upper):
-            problems.ascending(lower=self.lower, upper=self.upper)
-        if isinstance(self.objective, Objective) and self.objective.relative:
-            problems.add("the error of a mean is not divided by a size", remedy="Choose another error")
-
     @cached_property
     def unit_noise(self) -> float:
-        """Noise scale at sensitivity 1: b of Laplace, standard deviation of Gaussian noise."""
+        """Return the noise scale at sensitivity 1: b of Laplace, standard deviation of Gaussian noise."""
         return noise_error.compute_unit_scale(self.noise, self.amount_epsilon, self.delta)
 
     @property
     def amount_epsilon(self) -> float:
-        """What the noise spends of epsilon: all of it for a public list."""
+        """Return the part of epsilon that the noise spends: all of it for a public list."""
         return self.epsilon * (1.0 - (self.selection_share or 0.0))
 
     @property
     def selection_epsilon(self) -> float:
-        """What selecting groups spends of epsilon; 0 for a public list."""
+        """Return the part of epsilon that selecting groups spends: 0 for a public list."""
         return self.epsilon * (self.selection_share or 0.0)
 
     @property
     def _replaced(self) -> float:
-        """Sensitivity under these neighbours over that of adding or removing one user.
+        """Return the sensitivity under these neighbours over that of adding or removing one user.
 
-        One vector of non-negative amounts goes and another comes. They differ most where they share no group: then
-        L1 norms add up (factor 2), squares of L2 norms add up (factor sqrt 2); in a shared group the change is
+        One vector of non-negative amounts goes and another comes. They differ most if they share no group: then
+        L1 norms add up (factor 2), and squares of L2 norms add up (factor sqrt 2). In a shared group the change is
         the difference of two amounts, no more than the larger. Amounts of any sign differ most in shared groups, by
         twice the larger each: then both norms double.
         """
@@ -207,7 +254,7 @@ class PerGroupParameters:
         return math.sqrt(2.0) if self.noise is NoiseKind.GAUSSIAN and non_negative else 2.0
 
     def pair_sensitivity(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
-        """Most that one user moves the release, where they keep L0 groups with at most L-infinity in each.
+        """Return how far one user moves the release at most, if they keep L0 groups with at most L-infinity in each.
 
         Args:
             max_groups: L0, at least 0, any shape.
@@ -223,11 +270,11 @@ class PerGroupParameters:
         return np.asarray(self._replaced * norm * np.asarray(max_amount, dtype=np.float64))
 
     def pair_noise(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
-        """Standard deviation of each group's noise; arguments as `pair_sensitivity`."""
+        """Return the standard deviation of each group's noise; arguments as `pair_sensitivity`."""
         return np.asarray(self._deviation * self.pair_sensitivity(max_groups, max_amount))
 
     def norm_sensitivity(self, max_norm: npt.ArrayLike) -> FloatArray:
-        """Most that one user moves the release, where the norm of their whole vector is at most T.
+        """Return how far one user moves the release at most, if the norm of their whole vector is at most T.
 
         Args:
             max_norm: T >= 0, of the L1 norm with Laplace, of the L2 norm with Gaussian noise; any shape.
@@ -235,7 +282,7 @@ class PerGroupParameters:
         return np.asarray(self._replaced * np.asarray(max_norm, dtype=np.float64))
 
     def norm_noise(self, max_norm: npt.ArrayLike) -> FloatArray:
-        """Standard deviation of each group's noise; arguments as `norm_sensitivity`."""
+        """Return the standard deviation of each group's noise; arguments as `norm_sensitivity`."""
         return np.asarray(self._deviation * self.norm_sensitivity(max_norm))
 
     @property
@@ -244,13 +291,15 @@ class PerGroupParameters:
 
     @property
     def mean_range(self) -> tuple[float, float]:
-        """(lower, upper) of a mean."""
+        """Return (lower, upper) of a mean."""
         assert self.lower is not None
         assert self.upper is not None
         return self.lower, self.upper
 
     def mean_noise(self, max_groups: int, max_rows: int) -> tuple[float, float]:
-        """Standard deviations of the noise of a mean's sum, of values less the middle of their range, and of its rows.
+        """Return the noise of a mean's sum, of values less the middle of their range, and of its rows.
+
+        Both are standard deviations.
 
         Released is one vector with two entries per group: the kept rows' distances from ``lower`` added up, and those
         from ``upper``. A user's n rows in a group add a, b >= 0 with a + b = n (upper - lower); so the vector of a user
@@ -266,13 +315,13 @@ class PerGroupParameters:
         return entry / math.sqrt(2.0), entry * math.sqrt(2.0) / (high - low)
 
     def check_sizes(self, totals: FloatArray) -> None:
-        """Refuse groups of which none is large, where the error is that of large ones."""
+        """Raise `InvalidInput` if the error is that of large groups and no group is large."""
         floor = self.floor or 0.0
         if self.objective is Objective.LARGE_GROUPS and not np.any(np.abs(totals) >= floor):
             raise refuse(f"no group reaches the least size of a large group, {wording.number(floor)}")
 
     def group_weights(self, totals: FloatArray, times: FloatArray) -> FloatArray:
-        """Weight of one group of each size: of its RMSE where the objective is rooted, else of its MSE.
+        """Return the weight of one group of each size: of its RMSE if the objective is rooted, else of its MSE.
 
         Args:
             totals: True values, shape (k,); of a mean its rows.
@@ -296,7 +345,7 @@ class PerGroupProblem:
 
     Attributes:
         pairs: Who contributes how much to which group.
-        parameters: What is asked.
+        parameters: The settings.
 
     Raises:
         InvalidInput: A sum is asked for where there is none, or where one is negative; values lie outside the range
@@ -338,7 +387,7 @@ class PerGroupProblem:
 
     @cached_property
     def amounts(self) -> FloatArray:
-        """What each pair adds to its group, shape (num_pairs,): at least 0 but for sums of any sign; rows of a mean."""
+        """Return the amount of each pair, shape (num_pairs,): at least 0 but for sums of any sign; rows of a mean."""
         statistic = self.parameters.statistic
         if statistic is Statistic.USERS:
             return np.ones(self.pairs.num_pairs)
@@ -349,46 +398,46 @@ class PerGroupProblem:
 
     @cached_property
     def totals(self) -> FloatArray:
-        """True value of every group, shape (num_entries,); of a mean its rows."""
+        """Return the true value of every group, shape (num_entries,); of a mean its rows."""
         return self.per_group(self.amounts)
 
     @cached_property
     def weights(self) -> FloatArray:
-        """Weight of each entry, shape (num_entries,): of its RMSE where the objective is rooted, else of its MSE."""
+        """Return each entry's weight, shape (num_entries,): of its RMSE if the objective is rooted, else of its MSE."""
         return self.parameters.group_weights(self.totals, self.pairs.times) * self.pairs.times
 
     @property
     def whole(self) -> bool:
-        """Whether L-infinity is a whole number: that of a count is."""
+        """Return True if L-infinity is a whole number: that of a count is."""
         return self.parameters.statistic.whole
 
     def per_group(self, of_pairs: FloatArray) -> FloatArray:
-        """Sums over each group's pairs, shape (num_entries,)."""
+        """Add up the amounts of each group's pairs, shape (num_entries,)."""
         number = self.pairs.num_entries
         return np.bincount(self.pairs.group_codes, weights=of_pairs, minlength=number).astype(np.float64)
 
     def error(self, mean_squares: FloatArray) -> float:
-        """The objective at given mean squared errors of the groups, shape (num_entries,)."""
+        """Return the objective at these mean squared errors of the groups, shape (num_entries,)."""
         if self.parameters.objective.rooted:
             return float(np.sqrt(mean_squares) @ self.weights)
         return math.sqrt(float(mean_squares @ self.weights))
 
     @cached_property
     def error_of_nothing(self) -> float:
-        """What it costs to publish 0 for every group without looking at the data; of a mean the middle of the range."""
+        """Return the error of publishing 0 for every group, or the middle of the range for a mean."""
         if self.parameters.statistic is Statistic.MEAN:
             return self.error(self.centred_means**2)
         return self.error(self.totals**2)
 
     @cached_property
     def middle(self) -> float:
-        """Middle of the range of a mean's values."""
+        """Return the middle of the range of a mean's values."""
         low, high = self.parameters.mean_range
         return (low + high) / 2.0
 
     @cached_property
     def centred_means(self) -> FloatArray:
-        """True mean of every group less the middle of the range, shape (num_entries,); 0 in groups without rows."""
+        """Return every group's true mean less the middle of the range, shape (num_entries,); 0 without rows."""
         assert self.pairs.sums is not None
         centred = self.per_group(self.pairs.sums - self.middle * self.pairs.rows)
         return centred / np.maximum(self.totals, 1.0)

@@ -17,7 +17,6 @@ its noise up.
 
 from __future__ import annotations
 
-import enum
 import math
 
 import numpy as np
@@ -25,16 +24,17 @@ import numpy as np
 from dpcore.common import noise_error
 from dpcore.common.checks import Problems
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.parameters import Option
 from dpcore.contributions import MAX_SIZE, FloatArray
 
 
-class SelectionRule(enum.Enum):
-    """How it is decided which groups are released."""
+class SelectionRule(Option):
+    """The rule that decides which groups are released."""
 
-    PUBLIC_LIST = "public list"
-    TRUNCATED_GEOMETRIC = "truncated geometric"
-    LAPLACE = "Laplace threshold"
-    GAUSSIAN = "Gaussian threshold"
+    PUBLIC_LIST = "public list", "Public list"
+    TRUNCATED_GEOMETRIC = "truncated geometric", "Private, geometric"
+    LAPLACE = "Laplace threshold", "Private, Laplace"
+    GAUSSIAN = "Gaussian threshold", "Private, Gaussian"
 
     @property
     def private(self) -> bool:

@@ -40,6 +40,8 @@ MAX_CAPS = 2**17
 """Bounds on rows of a mean that are looked at: all where no user has more rows, else so many, log-spaced."""
 SIGNED_BOUNDS = 2048
 """Bounds on totals of both signs that are looked at."""
+SMALLEST_AMOUNT, LARGEST_AMOUNT = 1e-100, 1e100
+"""Limits of wanted errors and of users' amounts, which are squared: beyond them a square would be 0 or infinite."""
 _RANK_BOUNDS = 12
 EPSILONS_OF_RANKS = np.geomspace(1e-4, 1e3, 33)
 """At which the error of a quantile is computed; between them it is read."""
@@ -127,10 +129,10 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
         curve, value, unit = TotalCurve(amounts, variance, is_integer=True), amounts.total, "rows"
     elif statistic is LineStatistic.SUM:
         curve, value = _make_sum_curve(dataset, variance)
-        unit = _name_value_column(dataset)
+        unit = dataset.value_column
     elif statistic is LineStatistic.MEAN:
         curve, value, assumptions = _make_mean_curve(dataset, parameters)
-        unit = _name_value_column(dataset)
+        unit = dataset.value_column
     elif statistic is LineStatistic.QUANTILE:
         (curve, quantile_problem), value, unit = (
             _make_quantile_curve(dataset, parameters, line),
@@ -151,14 +153,18 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
                 remedy=f"Write it in its unit: {line.label} within 10",
             )
         target_error *= abs(value)
+    check_magnitude(line.label, target_error)
     return PlannedLine(line, curve, value, unit, target_error, has_all_bounds, assumptions, quantile_problem)
 
 
-def _name_value_column(dataset: Dataset) -> str:
-    """Name the column of values."""
-    if dataset.values is not None:
-        return dataset.values.column
-    return dataset.totals.column if dataset.totals is not None else ""
+def check_magnitude(label: str, amount: float) -> None:
+    """Raise InvalidInput if the square of a positive amount cannot be represented."""
+    if not SMALLEST_AMOUNT <= amount <= LARGEST_AMOUNT:
+        size = "small" if amount < SMALLEST_AMOUNT else "large"
+        raise refuse(
+            f"{label} has values that are too {size} for a plan",
+            remedy="Multiply the values by a constant first",
+        )
 
 
 def _make_sum_curve(dataset: Dataset, variance: float) -> tuple[Curve, float]:
@@ -242,6 +248,8 @@ def _make_group_curve(
     problem = PerGroupProblem(UserGroupPairs.from_facet(dataset.pairs), group_parameters)
     facet = SortedPairs.of(problem)
     largest = float(np.abs(problem.amounts).max())
+    if largest > 0.0:
+        check_magnitude(line_statistic.value, largest)
     if problem.whole:
         amounts, has_all_amounts = list_caps(int(largest), MAX_AMOUNTS)
     elif largest > 0.0:

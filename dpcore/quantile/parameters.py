@@ -1,8 +1,7 @@
-"""What a person chooses for a private quantile, as one validated object: everything but the data."""
+"""The settings of a private quantile, as one validated object: everything but the data."""
 
 from __future__ import annotations
 
-import enum
 import math
 import re
 from collections.abc import Mapping
@@ -12,13 +11,24 @@ from typing import Any
 import numpy as np
 
 from dpcore.common import wording
-from dpcore.common.checks import EPSILON_RANGE, Problems, quote
+from dpcore.common.checks import Problems, quote
+from dpcore.common.parameters import (
+    LINE,
+    TAB,
+    Option,
+    Parameters,
+    of_data,
+    of_values,
+    own_bound,
+    public,
+    range_end,
+)
 from dpcore.common.privacy import Neighbours
 from dpcore.common.text_fields import MAX_TEXT
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.quantile.base_distribution import Base, HistogramBase, NormalBase, uniform_base
-from dpcore.quantile.mechanism import NEIGHBOURS, WeightKind, user_reach
+from dpcore.quantile.mechanism import WeightKind, user_reach
 from dpcore.quantile.optimal_bound import RankBound, trade_off_of
 
 MAX_QUANTILES = 5
@@ -29,34 +39,44 @@ LARGEST_VALUE = 1e12
 """Ends of the base distribution lie within plus and minus this, in the values' unit."""
 
 
-class BaseKind(enum.Enum):
+class BaseKind(Option):
     """Form of the base distribution nu."""
 
-    UNIFORM = "uniform"
-    NORMAL = "normal"
-    HISTOGRAM = "histogram"
+    UNIFORM = "uniform", "Uniform"
+    NORMAL = "normal", "Normal"
+    HISTOGRAM = "histogram", "Histogram"
 
 
-class Weighting(enum.Enum):
-    """How rows are weighted."""
+class Weighting(Option):
+    """The weights of rows."""
 
-    SMOOTH = "smooth"
-    CAP = "cap"
-    NONE = "none"
+    SMOOTH = "smooth", "Smooth weights"
+    CAP = "cap", "Bounded rows"
+    NONE = "none", "No bound"
 
 
-class BoundFrom(enum.Enum):
-    """Where the bound h comes from."""
+class BoundFrom(Option):
+    """The source of the bound h."""
 
-    VALUES = "values"
-    COUNTS = "counts"
+    VALUES = "values", "Best for the values"
+    COUNTS = "counts", "From counts"
+
+
+PROTECTED = {
+    Neighbours.REPLACE_VALUES: "One user's values",
+    Neighbours.ADD_OR_REMOVE_USER: "A user and all their rows",
+}
+NORMAL = ("base", (BaseKind.NORMAL,))
+HISTOGRAM = ("base", (BaseKind.HISTOGRAM,))
+BASE_WIDTH = 174
+"""Width in pixels of a field of the base distribution."""
 
 
 def choose_defaults(data: Dataset) -> Mapping[str, Any]:
-    """Return what holds of these data where nobody says otherwise, by setting of `QuantileParameters`.
+    """Return the defaults of `QuantileParameters` for these data, by field.
 
-    A bound that is read off private values leaks, and so do the numbers of rows of private users: their bound comes
-    from the counts, and these are protected too.
+    A bound that is read off private values leaks, and so do the numbers of rows of private users. So for private data
+    the bound comes from the counts, and these are protected, too.
     """
     return {
         "bound_from": BoundFrom.COUNTS if data.is_private else BoundFrom.VALUES,
@@ -65,62 +85,90 @@ def choose_defaults(data: Dataset) -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True)
-class QuantileParameters:
-    """What a person chooses on the Quantile page: everything but the data.
+class QuantileParameters(Parameters):
+    """The settings of the page *Quantile*: everything but the data."""
 
-    Attributes:
-        epsilon: Privacy budget for all quantiles together, in `dpcore.common.checks.EPSILON_RANGE`.
-        quantiles: Up to `MAX_QUANTILES` distinct numbers strictly between 0 and 1, as text with commas.
-        base: Form of the base distribution; its figures are given for that form only, in the values' unit.
-        low: Lower end, for a uniform base; 0 where missing.
-        high: Upper end, for a uniform base; 1 where missing.
-        center: Mean, for a normal base.
-        spread: Standard deviation, for a normal base.
-        edges: Bin edges, ascending, as text with commas, for a histogram.
-        masses: Weight of each bin, as text with commas, for a histogram.
-        weighting: Smooth weights, a cap, or no bound.
-        bound_from: The best bound for the values, or the best by the numbers of rows alone.
-        own_bound: A bound h to compare with it, in rows per user, whole for a cap; None for none.
-        alpha: Distance in rank at which the paper's bound judges the base, in [0, 1/2].
-        beta: Mass that the base is believed to give to within alpha of the quantile, in (0, 1].
-        gamma: Half the probability that the paper's bound fails, in (0, 1/2).
-        population: Whether the paper's bound is on the distance to the population's quantile.
-        neighbours: What epsilon protects: one user's values, or one user added or removed with all their rows.
+    quantiles: str = public.text("0.5", "Quantiles", placeholder="0.5", width=88, place=LINE)
+    """Up to five numbers between 0 and 1, with commas between them: 0.25, 0.5, 0.75. The median is 0.5. Several
+    quantiles share ε evenly."""
+    weighting: Weighting = public.choice(Weighting.SMOOTH, "Rows of one user", name="the weights")
+    """Smooth weights keep all rows, and those of a user above the bound count less. Bounded rows keep at most so many
+    rows per user, chosen at random. Without a bound, all rows count the same."""
+    bound_from: BoundFrom = public.choice(BoundFrom.VALUES, "Bound from", name="the source of the bound")
+    """The best bound for the values has the smallest expected error on these values. It leaks unless they are public.
+    The bound from counts is the best for the paper's bound. That bound uses only the number of rows of each user
+    (public here) and α, β, γ from the tab *The paper's bound*."""
+    base: BaseKind = public.choice(BaseKind.UNIFORM, "Base distribution ν", name="the base distribution")
+    """The distribution of the answer before the data are looked at. Choose it without looking at the values. An answer
+    outside it is impossible. The more of it lies far from the quantile, the larger the error."""
+    # The numbers of the base should be public, but whoever sees the values may have read them off.
+    # They go with a uniform base. A program may leave them out; the page asks for them.
+    low: float | None = range_end(
+        None, "Lowest, L", "lowest value L", is_required=True, width=102, shared="lower", place=LINE
+    )
+    """No answer lies below. Public: from what the quantity is, not from data."""
+    high: float | None = range_end(
+        None, "Highest, U", "highest value U", is_required=True, width=102, shared="upper", place=LINE
+    )
+    """No answer lies above. Public: from what the quantity is, not from data."""
+    center: float | None = of_values.number(
+        None,
+        "Mean of ν",
+        (-LARGEST_VALUE, LARGEST_VALUE),
+        name="the mean of ν",
+        width=BASE_WIDTH,
+        only_with=NORMAL,
+        place=LINE,
+    )
+    """In the values' unit. Public: from what the quantity is, not from data."""
+    spread: float | None = of_values.number(
+        None,
+        "Standard deviation of ν",
+        (1e-9, LARGEST_VALUE),
+        name="the standard deviation of ν",
+        width=BASE_WIDTH,
+        only_with=NORMAL,
+        place=LINE,
+    )
+    """In the values' unit. Public: from what the quantity is, not from data."""
+    edges: str | None = of_values.text(
+        None, "Bin edges", name="the edges of ν", width=BASE_WIDTH, only_with=HISTOGRAM, place=LINE
+    )
+    """Ascending numbers with commas between them: one more than weights."""
+    masses: str | None = of_values.text(
+        None,
+        "Weights of the bins",
+        name="the weights of the bins of ν",
+        initial="1, 1",
+        width=BASE_WIDTH,
+        only_with=HISTOGRAM,
+        place=LINE,
+    )
+    """Numbers from 0, with commas between them. They are scaled to sum to 1."""
+    neighbours: Neighbours = public.choice(
+        Neighbours.REPLACE_VALUES, "What ε protects", PROTECTED, name="what epsilon protects"
+    )
+    """One user's values: everybody may know how many rows each user has. A user and all their rows: neighbours add or
+    remove one user, and how many rows a user has is private, too."""
+    own_bound: float | None = own_bound("rows per user", placeholder="rows", width=180)
+    """Optional: a bound that you use today, in rows per user. For bounded rows it is a whole number."""
+    # These three are chosen together. The tab on the base says what beta is on these values.
+    alpha: float = of_data.number(0.05, "α, distance in rank", (0.0, 0.5), name="α", place=TAB)
+    """The distance in rank at which the paper's bound judges the base."""
+    beta: float = of_data.number(0.05, "β, mass of ν near q", (1e-300, 1.0), name="β", place=TAB)
+    """The mass that ν gives to within α of the quantile. The tab *Base distribution* says what it is here."""
+    gamma: float = of_data.number(0.05, "γ, half the risk", (1e-12, 0.499), name="γ", place=TAB)
+    """The bound fails with probability at most 2γ."""
+    population: bool = public.flag(False, "Distance to the population's quantile", place=TAB)
+    """Adds the error of the rows as a sample of their population: claim 5, applied once more."""
 
-    Raises:
-        InvalidInput: All problems at once.
-    """
-
-    epsilon: float
-    quantiles: str = "0.5"
-    base: BaseKind = BaseKind.UNIFORM
-    low: float | None = None
-    high: float | None = None
-    center: float | None = None
-    spread: float | None = None
-    edges: str | None = None
-    masses: str | None = None
-    weighting: Weighting = Weighting.SMOOTH
-    bound_from: BoundFrom = BoundFrom.VALUES
-    own_bound: float | None = None
-    alpha: float = 0.05
-    beta: float = 0.05
-    gamma: float = 0.05
-    population: bool = False
-    neighbours: Neighbours = Neighbours.REPLACE_VALUES
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-            self._check_quantiles(problems)
-            self._check_base(problems)
-            self._check_bound(problems)
-            problems.between(0.0, 0.5, alpha=self.alpha)
-            problems.between(1e-300, 1.0, beta=self.beta)
-            problems.between(1e-12, 0.499, gamma=self.gamma)
+    def _check_together(self, problems: Problems) -> None:
+        self._check_quantiles(problems)
+        self._check_base(problems)
+        self._check_bound(problems)
 
     def _check_quantiles(self, problems: Problems) -> None:
-        levels = _numbers(problems, quantiles=self.quantiles)
+        levels = _read_numbers(problems, "quantiles", self.quantiles)
         if levels is None:
             return
         if not 1 <= len(levels) <= MAX_QUANTILES:
@@ -134,39 +182,24 @@ class QuantileParameters:
                 )
 
     def _check_base(self, problems: Problems) -> None:
-        needed = {
-            BaseKind.UNIFORM: ("low", "high"),
-            BaseKind.NORMAL: ("center", "spread"),
-            BaseKind.HISTOGRAM: ("edges", "masses"),
-        }
         num_problems = len(problems.entries)
-        for base, names in needed.items():
-            for name in names:
-                value = getattr(self, name)
-                if base is self.base and value is None and base is not BaseKind.UNIFORM:
-                    problems.add(f"{name} is needed for a {base.value} base distribution")
-                elif base is not self.base and value is not None:
-                    problems.add(f"{name} goes only with a {base.value} base distribution")
-        if len(problems.entries) > num_problems:
-            return
+        ends: dict[str, float | None] = {}
         if self.base is BaseKind.HISTOGRAM:
-            edges = _numbers(problems, edges=self.edges)
-            _numbers(problems, masses=self.masses)
-            ends: dict[str, float | None] = {f"edge {k + 1}": edge for k, edge in enumerate(edges or ())}
+            edges = _read_numbers(problems, "edges", self.edges)
+            _read_numbers(problems, "masses", self.masses)
+            ends = {f"edge {k + 1}": edge for k, edge in enumerate(edges or ())}
         elif self.base is BaseKind.UNIFORM:
             ends = dict(zip(("lowest answer", "highest answer"), self._ends, strict=True))
-        else:
-            ends = {"mean of the base": self.center}
-            problems.between(1e-9, LARGEST_VALUE, spread=self.spread)
+        for name, end in (("the lowest value L", self.low), ("the highest value U", self.high)):
+            if end is not None and self.base is not BaseKind.UNIFORM:
+                problems.add(f"{name} goes only with a uniform base distribution")
         problems.between(-LARGEST_VALUE, LARGEST_VALUE, **ends)
-        if len(problems.entries) == num_problems:
+        if self.base is not BaseKind.NORMAL and len(problems.entries) == num_problems:
             with problems.collecting():
                 self.base_distribution()
 
     def _check_bound(self, problems: Problems) -> None:
-        if self.neighbours not in NEIGHBOURS:
-            problems.add("a quantile protects the values of one user, or one user added or removed")
-        elif self.protects_users and self.weighting is Weighting.NONE:
+        if self.protects_users and self.weighting is Weighting.NONE:
             problems.add(
                 "whoever is added may have any number of rows, so that without a bound there is no guarantee",
                 remedy="Choose smooth weights or bounded rows, or protect one user's values only",
@@ -193,7 +226,7 @@ class QuantileParameters:
     @property
     def asked(self) -> tuple[float, ...]:
         """Return the quantiles, ascending."""
-        return tuple(sorted(_numbers(Problems(), quantiles=self.quantiles) or ()))
+        return tuple(sorted(_read_numbers(Problems(), "quantiles", self.quantiles) or ()))
 
     @property
     def epsilon_each(self) -> float:
@@ -240,8 +273,8 @@ class QuantileParameters:
             edges, masses = np.array(self._ends), np.ones(1)
             uniform_base(*self._ends)  # Its words for ends in the wrong order.
         else:
-            edges = np.array(_numbers(Problems(), edges=self.edges) or ())
-            masses = np.array(_numbers(Problems(), masses=self.masses) or ())
+            edges = np.array(_read_numbers(Problems(), "edges", self.edges) or ())
+            masses = np.array(_read_numbers(Problems(), "masses", self.masses) or ())
         if (stretch, shift) != (1.0, 0.0):
             midpoint, width = (edges[0] + edges[-1]) / 2.0, edges[-1] - edges[0]
             edges = midpoint + stretch * (edges - midpoint) + shift * width
@@ -265,9 +298,8 @@ class QuantileParameters:
         return trade_off_of(PUBLIC_ROWS, self._least_drawn, self.beta, self.gamma, self.population)
 
 
-def _numbers(problems: Problems, **texts: str | None) -> list[float] | None:
-    """The numbers of a text, parted by commas, semicolons or blanks; None, with the problem, where it has others."""
-    ((name, text),) = texts.items()
+def _read_numbers(problems: Problems, name: str, text: str | None) -> list[float] | None:
+    """Parse numbers between commas, semicolons or blanks; return None, and record the problem, if that fails."""
     if text is not None and not isinstance(text, str):
         problems.add(f"{name} must be text, such as '0.25, 0.5'; got {quote(text)}")
         return None

@@ -1,14 +1,14 @@
-"""What a person enters to ask the question, as one validated object: for pages, links and files."""
+"""The settings of the page *Regression*: everything but the data."""
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpcore.common import wording
-from dpcore.common.checks import EPSILON_RANGE, VALUE_BOUND_RANGE, Problems
+from dpcore.common.checks import VALUE_BOUND_RANGE, Problems
+from dpcore.common.parameters import LINE, REQUIRED, SOURCE, Option, Parameters, check_shared, of_data
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import build_from
 from dpcore.contributions import ContributionHistogram, FloatArray
@@ -22,18 +22,18 @@ MAX_PART = 20
 """Informative, and uninformative, features that a page generates at most."""
 
 
-class DataSource(enum.Enum):
-    """Where features, labels and owners come from."""
+class DataSource(Option):
+    """The source of features, labels and owners."""
 
-    GENERATED = "generated"
-    UPLOAD = "upload"
+    GENERATED = "generated", "Generate"
+    UPLOAD = "upload", "Upload a table"
 
 
-class ResidualVarianceSource(enum.Enum):
-    """Where sigma^2 comes from."""
+class ResidualVarianceSource(Option):
+    """The source of sigma^2."""
 
-    ORDINARY = "ordinary-least-squares"
-    ENTERED = "entered"
+    ORDINARY = "ordinary-least-squares", "From labels"
+    ENTERED = "entered", "Entered"
 
 
 ASSUMPTIONS = (
@@ -47,7 +47,78 @@ ASSUMPTIONS = (
     "Errors of coefficients are added up as they are, so the best C depends on the features' units",
     "Each coefficient gets Laplace noise of scale B × (largest weight of a user) / ε",
 )
-"""What the answers rest on; sentences without their full stop."""
+"""The assumptions of the answers; sentences without their full stop."""
+
+
+@dataclass(frozen=True)
+class RegressionParameters(Parameters):
+    """The question as a person enters it; it holds nothing that was computed from data.
+
+    The page has data of its own: "of_data" is about these.
+    """
+
+    lower: float = of_data.number(REQUIRED, "Lowest label L", width=150, renewed=True, place=LINE)
+    """Labels below are raised to it. Take it from what the quantity is, not from the data. B = U − L sets the noise."""
+    upper: float = of_data.number(REQUIRED, "Highest label U", width=150, renewed=True, place=LINE)
+    """Labels above are lowered to it. Take it from what the quantity is, not from the data. B = U − L sets the
+    noise."""
+    source: DataSource = of_data.choice(DataSource.GENERATED, "Data of this page", place=SOURCE)
+    """Generated data, or a table that you upload."""
+    variance_source: ResidualVarianceSource = of_data.choice(
+        ResidualVarianceSource.ORDINARY, "Variance of a label around the model, σ²"
+    )
+    """From labels: estimated by ordinary least squares, and as private as the labels. Entered: a value that you
+    know."""
+    residual_variance: float | None = of_data.number(
+        None,
+        "σ²",
+        (0.0, 1e18),
+        name="the variance σ²",
+        renewed=True,
+        only_with=("variance_source", (ResidualVarianceSource.ENTERED,)),
+    )
+    """In the unit of the labels, squared."""
+    num_rows: int = of_data.number(3000, "Rows n", (20, MAX_GENERATED_ROWS), name="rows n", place=SOURCE)
+    """The number of rows; the paper uses 600 to 3,000."""
+    informative: int = of_data.number(5, "Features with a coefficient", (1, MAX_PART), place=SOURCE)
+    """The number of these features; the paper uses 5."""
+    uninformative: int = of_data.number(5, "Features without a coefficient", (0, MAX_PART), place=SOURCE)
+    """The number of these features; the paper uses 5."""
+    label_noise: float = of_data.number(20.0, "Noise of the labels", (0.0, 1e6), place=SOURCE)
+    """The standard deviation of the noise; the paper uses 20."""
+    exponent: float = of_data.number(2.0, "Exponent α of rows per user", (1.0, 5.0), place=SOURCE)
+    """$u_i \\propto i^{-\\alpha}$ users have $i$ rows. A smaller α is more uneven; the paper uses 1 < α ≤ 2."""
+    seed: int = of_data.number(1, "Seed", (0, 2**31), place=SOURCE)
+    """The same seed gives the same data."""
+
+    def _check_together(self, problems: Problems) -> None:
+        if problems.ascending(lower=self.lower, upper=self.upper):
+            problems.between(*VALUE_BOUND_RANGE, **{"upper − lower": self.value_bound})
+        if not problems.entries:
+            with problems.collecting():
+                _ = self.generator
+
+    @property
+    def generator(self) -> RegressionGenerator:
+        """Return the generator of the data."""
+        return build_from(RegressionGenerator, self)
+
+    @property
+    def value_bound(self) -> float:
+        """Return B = U - L."""
+        return self.upper - self.lower
+
+    def clipped(self, table: LabelledRows) -> FloatArray:
+        """Clip the labels as they enter the release."""
+        return np.clip(table.labels, self.lower, self.upper)
+
+    def problem(self, table: LabelledRows, residual_variance: float) -> RegressionProblem:
+        """Build the question on these data, with sigma^2 as entered or read off the clipped labels."""
+        return self.asked_of(rows_of(table), residual_variance)
+
+    def asked_of(self, rows: RegressionProblem, residual_variance: float) -> RegressionProblem:
+        """Build the question on the features and owners of another question."""
+        return rows.asked(self.epsilon, self.value_bound, residual_variance)
 
 
 @dataclass(frozen=True)
@@ -55,12 +126,12 @@ class RegressionGenerator:
     """Data as the paper generates them.
 
     Attributes:
-        num_rows: n, 20 to `MAX_GENERATED_ROWS`.
-        informative: Features with a coefficient, 1 to `MAX_PART`.
-        uninformative: Features without, 0 to `MAX_PART`.
+        num_rows: n; the ranges of this and of all others are those of `RegressionParameters`.
+        informative: Features with a coefficient.
+        uninformative: Features without.
         label_noise: Standard deviation of the labels' noise, in their unit.
-        exponent: alpha of the power law of rows per user, 1 to 5.
-        seed: Of the generator, at least 0.
+        exponent: alpha of the power law of rows per user.
+        seed: Seed of the generator.
 
     Raises:
         InvalidInput: A field is out of its range, or there are not twice as many rows as features.
@@ -68,40 +139,35 @@ class RegressionGenerator:
     Source: Epasto et al. 2020, section 6 and appendix E.1.1.
     """
 
-    num_rows: int = 3000
-    informative: int = 5
-    uninformative: int = 5
-    label_noise: float = 20.0
-    exponent: float = 2.0
-    seed: int = 1
+    num_rows: int = RegressionParameters.num_rows
+    informative: int = RegressionParameters.informative
+    uninformative: int = RegressionParameters.uninformative
+    label_noise: float = RegressionParameters.label_noise
+    exponent: float = RegressionParameters.exponent
+    seed: int = RegressionParameters.seed
 
     def __post_init__(self) -> None:
         with Problems() as problems:
-            rows = problems.whole(20, MAX_GENERATED_ROWS, num_rows=self.num_rows)
-            parts = problems.whole(1, MAX_PART, informative=self.informative)
-            parts &= problems.whole(0, MAX_PART, uninformative=self.uninformative)
-            problems.between(0.0, 1e6, label_noise=self.label_noise)
-            problems.between(1.0, 5.0, exponent=self.exponent)
-            problems.whole(0, 2**31, seed=self.seed)
-            if rows and parts and self.num_rows < 2 * self.num_features:
+            check_shared(problems, RegressionParameters, self)
+            if not problems.entries and self.num_rows < 2 * self.num_features:
                 features = wording.counted(self.num_features, "feature")
                 needs = wording.agreeing(self.num_features, "needs", "need")
                 problems.add(f"{features} {needs} at least {2 * self.num_features} rows")
 
     @property
     def num_features(self) -> int:
-        """d."""
+        """Return the number of features, d."""
         return self.informative + self.uninformative
 
     def generate(self) -> Synthetic:
-        """The table with its true coefficients."""
+        """Generate the table with its true coefficients."""
         return synthetic(
             self.num_rows, self.informative, self.uninformative, self.label_noise, self.exponent, self.seed
         )
 
     def dataset(self) -> tuple[Dataset, FloatArray]:
-        """The table as a public data set, and its true coefficients."""
-        made = self.generate()
+        """Generate the table as a public data set, and return its true coefficients, too."""
+        table = self.generate()
         names = tuple(f"x{j + 1}" for j in range(self.num_features))
         data = Dataset(
             name=f"Generated, {self.num_rows:,} rows",
@@ -112,94 +178,12 @@ class RegressionGenerator:
                 f"{wording.entered(self.exponent)}, seed {self.seed}."
             ),
             disclosure=Disclosure.PUBLIC,
-            histogram=ContributionHistogram.from_counts(np.bincount(made.user_codes)),
-            table=LabelledRows(made.features, made.labels, made.user_codes, names, "y"),
+            histogram=ContributionHistogram.from_counts(np.bincount(table.user_codes)),
+            table=LabelledRows(table.features, table.labels, table.user_codes, names, "y"),
         )
-        return data, made.coefficients
-
-
-@dataclass(frozen=True)
-class RegressionParameters:
-    """The question as a person enters it; holds nothing that was computed from data.
-
-    Attributes:
-        epsilon: Privacy budget.
-        lower: L, labels below are raised to it, in the labels' unit.
-        upper: U, labels above are lowered to it; B = U - L.
-        source: Generated data or an upload. Of data that are given it is the last.
-        variance_source: Where sigma^2 comes from.
-        residual_variance: sigma^2 where it is entered, labels' unit squared; None otherwise.
-        num_rows: n of generated data; see `RegressionGenerator` for this and what follows.
-        informative: Generated features with a coefficient.
-        uninformative: Generated features without one.
-        label_noise: Standard deviation of the generated labels' noise, in their unit.
-        exponent: alpha of the power law of rows per user of generated data.
-        seed: Of the generator.
-
-    Raises:
-        InvalidInput: A field is out of its range; all problems at once.
-    """
-
-    epsilon: float
-    lower: float
-    upper: float
-    source: DataSource = DataSource.GENERATED
-    variance_source: ResidualVarianceSource = ResidualVarianceSource.ORDINARY
-    residual_variance: float | None = None
-    num_rows: int = RegressionGenerator.num_rows
-    informative: int = RegressionGenerator.informative
-    uninformative: int = RegressionGenerator.uninformative
-    label_noise: float = RegressionGenerator.label_noise
-    exponent: float = RegressionGenerator.exponent
-    seed: int = RegressionGenerator.seed
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-            if problems.finite(lower=self.lower, upper=self.upper):
-                low, high = VALUE_BOUND_RANGE
-                if not low <= self.upper - self.lower <= high:
-                    problems.add(
-                        f"upper must lie above lower, by {wording.entered(low)} to {wording.entered(high)}; got lower "
-                        f"{self.lower!r} and upper {self.upper!r}"
-                    )
-            if self.variance_source is ResidualVarianceSource.ENTERED:
-                if self.residual_variance is None:
-                    problems.add(
-                        "residual_variance is missing", remedy="Enter σ², or take it from the labels"
-                    )
-                else:
-                    problems.between(0.0, 1e18, residual_variance=self.residual_variance)
-            elif self.residual_variance is not None:
-                problems.add(
-                    "residual_variance is given but not used", remedy="Leave it out, or choose entered"
-                )
-            with problems.collecting():
-                _ = self.generator
-
-    @property
-    def generator(self) -> RegressionGenerator:
-        """What generates the data."""
-        return build_from(RegressionGenerator, self)
-
-    @property
-    def value_bound(self) -> float:
-        """B = U - L."""
-        return self.upper - self.lower
-
-    def clipped(self, table: LabelledRows) -> FloatArray:
-        """Labels as they enter the release."""
-        return np.clip(table.labels, self.lower, self.upper)
-
-    def problem(self, table: LabelledRows, residual_variance: float) -> RegressionProblem:
-        """The question on these data, with sigma^2 as entered or read off the clipped labels."""
-        return self.asked_of(rows_of(table), residual_variance)
-
-    def asked_of(self, rows: RegressionProblem, residual_variance: float) -> RegressionProblem:
-        """The question on the features and owners of another question."""
-        return rows.asked(self.epsilon, self.value_bound, residual_variance)
+        return data, table.coefficients
 
 
 def rows_of(table: LabelledRows) -> RegressionProblem:
-    """Features and owners, checked and sorted, under a question that `RegressionProblem.asked` replaces."""
+    """Check and sort features and owners, under a question that `RegressionProblem.asked` replaces."""
     return RegressionProblem(table.features, table.user_codes, 1.0, 1.0, 1.0, table.feature_names)

@@ -5,22 +5,17 @@ from __future__ import annotations
 import enum
 import functools
 import importlib.metadata
-import json
 import platform
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
-import numpy.typing as npt
-
-from dpcore.answer import Answer
+from dpcore.answer import Answer, Plot
 from dpcore.answer.methods import Methods
 from dpcore.answer.section import list_plots
 from dpcore.common import wording
-from dpcore.common.certificate import Certificate
 from dpcore.common.privacy import Disclosure, Provenance
-from dpcore.common.text_fields import to_values
 from dpcore.common.version import VERSION
 from dpcore.dataset import Dataset
 from dpcore.report.markup import escape_markdown
@@ -61,139 +56,88 @@ class Line:
         return self.label or self.disclosure.label
 
 
-@dataclass(frozen=True)
-class Proof:
-    """A proof that a choice is near the best.
-
-    Attributes:
-        name: The quantity that is proved.
-        certificate: Value and lower bound.
-        stop_reason: How the search ended, a sentence.
-        disclosure: Of the data behind both.
-    """
-
-    name: str
-    certificate: Certificate
-    stop_reason: str
-    disclosure: Provenance
-
-
-@dataclass(frozen=True)
-class AnswerContent:
-    """The content of one answer card.
-
-    Attributes:
-        title: Heading, where a report has several answers; empty otherwise.
-        headline: The advice, Markdown.
-        detail: The text below it, Markdown; empty for none.
-        numbers: Its figures.
-        facts: Its sentences.
-        proofs: Its certificates.
-        assumptions: Sentences without full stop; they hold no numbers computed from data.
-        disclosure: The disclosure of headline and detail.
-    """
-
-    title: str
-    headline: str
-    detail: str
-    numbers: tuple[Line, ...]
-    facts: tuple[Line, ...]
-    proofs: tuple[Proof, ...]
-    assumptions: tuple[str, ...]
-    disclosure: Provenance
-
-
-@dataclass(frozen=True)
-class FigureData:
-    """A figure without its drawing.
-
-    Attributes:
-        key: The key of its drawing.
-        title: Heading, plain text.
-        alt: Description, its takeaway first, plain text.
-        columns: The values that are drawn, by name.
-        disclosure: Of the data behind it.
-    """
-
-    key: str
-    title: str
-    alt: str
-    columns: Mapping[str, npt.ArrayLike]
-    disclosure: Provenance
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Report:
-    """The whole content of a report.
+    """The whole content of a report: answers and figures as they are, and the lines around them.
 
     Attributes:
         page: Title of the page it was made on.
         question: The question of that page, one sentence.
-        parameters: Every field of the page's parameters object, entered by the person.
+        answers: Each with its heading, which is empty if there is one; the first is the answer to the question.
+        figures: In order.
         settings: The fields that matter for the answer, in words, in order.
-        created: The time of the report.
         summary: Lines about the data set.
-        answers: One per card.
-        figures: The figures, in order.
-        formulae: The computation: Markdown with LaTeX.
         disclosure: The disclosure of the data.
+        formulae: The computation: Markdown with LaTeX.
         releases: DP releases drawn on the page, each labelled with its epsilon.
-        choice: The page's own file with all digits; None for none.
-        versions: Version of each package, by name.
-        public_only: Whether all that was computed from private data is missing.
-        omitted: The missing sections, in words.
         methods: Sentences for a methods section, which hold nothing private; None for none.
-        private_settings: Names among ``parameters`` that may have been chosen by looking at private data.
+        private_settings: Names of the parameters that may have been chosen by looking at private data.
+        figure_label: Label above every figure, such as that its data are invented; empty for none.
+        write_script: Writes the script, given its time and whether only public names may appear; None if no script
+            can compute the answer again.
+        omitted: The sections that are missing since they are private, in words; None if the report is complete.
     """
 
     page: str
     question: str
-    parameters: Mapping[str, Any]
+    answers: tuple[tuple[str, Answer], ...]
+    figures: tuple[Plot, ...]
     settings: tuple[Line, ...]
-    created: datetime
     summary: tuple[Line, ...]
-    answers: tuple[AnswerContent, ...]
-    figures: tuple[FigureData, ...]
-    formulae: str
     disclosure: Provenance
+    formulae: str = ""
     releases: tuple[Line, ...] = ()
-    choice: Mapping[str, Any] | None = None
-    versions: Mapping[str, str] = field(default_factory=dict)
-    public_only: bool = False
-    omitted: tuple[str, ...] = ()
     methods: Methods | None = None
     private_settings: tuple[str, ...] = ()
+    figure_label: str = ""
+    write_script: Callable[[datetime, bool], str] | None = None
+    omitted: tuple[str, ...] | None = None
+
+    @property
+    def answer(self) -> Answer:
+        """Return the answer to the question."""
+        return self.answers[0][1]
 
     @property
     def holds_private(self) -> bool:
-        """Return whether any part was computed from private data."""
-        disclosures = [
-            *(line.disclosure for line in (*self.settings, *self.summary, *self.releases)),
-            *(answer.disclosure for answer in self.answers),
-            *(line.disclosure for answer in self.answers for line in (*answer.numbers, *answer.facts)),
-            *(proof.disclosure for answer in self.answers for proof in answer.proofs),
-            *(figure.disclosure for figure in self.figures),
-        ]
+        """Return True if any part was computed from private data."""
+        disclosures = [line.disclosure for line in (*self.settings, *self.summary, *self.releases)]
+        disclosures += [answer.disclosure for _, answer in self.answers]
+        disclosures += [figure.disclosure for figure in self.figures]
         # The file of the choice is as sensitive as the data.
-        disclosures += [self.disclosure] if self.choice is not None else []
+        disclosures += [self.disclosure] if self.answer.choice is not None else []
         return Disclosure.PRIVATE in disclosures
 
 
-def read_answer(answer: Answer, title: str = "") -> AnswerContent:
-    """Read the content of an answer card, with a label at every number; ``title`` if a report has several."""
-    disclosure = answer.disclosure
-    return AnswerContent(
-        title=title,
-        headline=answer.headline,
-        detail=answer.detail,
-        numbers=tuple(Line(n.label, n.text, disclosure, n.note, n.help, n.value) for n in answer.numbers),
-        facts=tuple(Line(name, sentence, disclosure) for name, sentence in answer.all_facts),
-        proofs=tuple(
-            Proof(name, certificate, stop_reason, disclosure)
-            for name, certificate, stop_reason in answer.proofs
-        ),
-        assumptions=answer.all_assumptions,
-        disclosure=disclosure,
+def list_numbers(answer: Answer) -> list[Line]:
+    """List the numbers of an answer, each with its label."""
+    return [Line(n.label, n.text, answer.disclosure, n.note, n.help, n.value) for n in answer.numbers]
+
+
+def list_facts(answer: Answer) -> list[Line]:
+    """List the sentences of an answer, each with its label."""
+    return [Line(name, sentence, answer.disclosure) for name, sentence in answer.all_facts]
+
+
+def list_settings(
+    parameters: Any, names: Mapping[str, str], private_settings: Collection[str]
+) -> tuple[Line, ...]:
+    """List settings as lines of a report; those that are None are left out.
+
+    Args:
+        parameters: The parameters object.
+        names: Fields of it, with what they are called.
+        private_settings: Those of them that may have been chosen by looking at private data.
+    """
+    return tuple(
+        Line(
+            escape_markdown(text),
+            format_setting(value),
+            Disclosure.PUBLIC,
+            label=PRIVATE_SETTING_LABEL if name in private_settings else "",
+        )
+        for name, text in names.items()
+        if (value := getattr(parameters, name)) is not None
     )
 
 
@@ -210,9 +154,7 @@ def format_setting(value: Any) -> str:
     return escape_markdown(str(value))
 
 
-def build_report(
-    answer: Answer, page: str, question: str, created: datetime, dataset: Dataset | None = None
-) -> Report:
+def build_report(answer: Answer, page: str, question: str, dataset: Dataset | None = None) -> Report:
     """Build the report of an answer that no page asked for.
 
     Each setting may have been chosen by looking at private data: nothing here knows that it was not.
@@ -221,38 +163,25 @@ def build_report(
         answer: An answer with its parameters and plots.
         page: Heading.
         question: The question, one sentence.
-        created: The time of the report.
         dataset: The data set; None if the settings are all of the input.
     """
     parameters = answer.parameters
-    changed_settings = {
-        f.name: value
+    names = {
+        f.name: f.name.replace("_", " ")
         for f in fields(parameters)
-        if (value := getattr(parameters, f.name)) is not None and value != f.default
+        if getattr(parameters, f.name) not in (None, f.default)
     }
-    private_settings = tuple(changed_settings) if answer.disclosure is Disclosure.PRIVATE else ()
-    label = PRIVATE_SETTING_LABEL if private_settings else ""
-    plots = list_plots(answer, dataset)
+    private_settings = tuple(names) if answer.disclosure is Disclosure.PRIVATE else ()
     return Report(
         page=page,
         question=question,
-        parameters=to_values(parameters),
-        private_settings=private_settings,
-        settings=tuple(
-            Line(
-                escape_markdown(name.replace("_", " ")), format_setting(value), Disclosure.PUBLIC, label=label
-            )
-            for name, value in changed_settings.items()
-        ),
-        created=created,
+        answers=(("", answer),),
+        figures=tuple(list_plots(answer, dataset)),
+        settings=list_settings(parameters, names, private_settings),
         summary=() if dataset is None else summarise_dataset(dataset),
-        answers=(read_answer(answer),),
-        figures=tuple(FigureData(p.key, p.title, p.alt, p.columns, p.disclosure) for p in plots),
-        formulae="",
         disclosure=answer.disclosure,
-        choice=None if answer.choice is None else json.loads(answer.choice()),
-        versions=read_versions(),
         methods=answer.methods,
+        private_settings=private_settings,
     )
 
 
@@ -275,7 +204,6 @@ def _read_versions() -> dict[str, str]:
 
 def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
     """Summarise a data set. No user is named, and the only single size is the largest."""
-    disclosure = dataset.provenance
     summary = dataset.histogram.summary()
     texts = {"Data": dataset.name, "Where from": dataset.source}
     if dataset.privacy_unit:
@@ -286,35 +214,26 @@ def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
         "total of a column": "a unit of the column that was added up",
     }[dataset.contribution.value]
     texts |= {f"Note {i}": note for i, note in enumerate(dataset.notes, 1)}
-    lines = [Line(name, escape_markdown(text), disclosure) for name, text in texts.items()]
-    for name, number in (
-        ("Users", summary.num_users),
-        ("Rows", summary.num_rows),
-        ("Rows of the median user", summary.median),
-        ("Rows per user, mean", summary.mean),
-        ("Rows of the heaviest user", summary.max),
-    ):
-        lines.append(Line(name, wording.number(number), disclosure, number=number))
-    heaviest_share = float(summary.top_percent_share)
-    lines.append(
-        Line(
-            "Share of rows held by the heaviest 1 % of users",
-            wording.percent(heaviest_share),
-            disclosure,
-            number=heaviest_share,
-        )
+    counts = {
+        "Users": summary.num_users,
+        "Rows": summary.num_rows,
+        "Rows of the median user": summary.median,
+        "Rows per user, mean": summary.mean,
+        "Rows of the heaviest user": summary.max,
+    }
+    heaviest_share, gini = float(summary.top_percent_share), float(summary.gini)
+
+    def line(name: str, text: str, number: float | None = None, note: str = "") -> Line:
+        return Line(name, text, dataset.provenance, note, number=number)
+
+    return (
+        *(line(name, escape_markdown(text)) for name, text in texts.items()),
+        *(line(name, wording.number(number), number) for name, number in counts.items()),
+        line(
+            "Share of rows held by the heaviest 1 % of users", wording.percent(heaviest_share), heaviest_share
+        ),
+        line("Gini coefficient", f"{gini:.2f}", gini, "0: all alike; 1: one user has everything"),
     )
-    gini = float(summary.gini)
-    lines.append(
-        Line(
-            "Gini coefficient",
-            f"{gini:.2f}",
-            disclosure,
-            "0: all alike; 1: one user has everything",
-            number=gini,
-        )
-    )
-    return tuple(lines)
 
 
 def remove_private(report: Report) -> Report:
@@ -326,38 +245,26 @@ def remove_private(report: Report) -> Report:
     def remove_private_lines(lines: tuple[Line, ...]) -> tuple[Line, ...]:
         return tuple(line for line in lines if line.disclosure is not Disclosure.PRIVATE)
 
-    omitted = []
+    omitted, answers = [], []
     summary = remove_private_lines(report.summary)
     if len(summary) < len(report.summary):
         omitted.append("Summary of the data, their name and where they are from")
-    answers = []
-    for answer in report.answers:
-        is_private = answer.disclosure is Disclosure.PRIVATE
-        if is_private:
-            name = f"The choice ({answer.title})" if answer.title else "The choice"
+    for title, answer in report.answers:
+        if answer.disclosure is Disclosure.PRIVATE:
+            name = f"The choice ({title})" if title else "The choice"
             omitted.append(f"{name}: headline, numbers, facts and certificates")
-        answers.append(
-            replace(
-                answer,
-                headline="" if is_private else answer.headline,
-                detail="" if is_private else answer.detail,
-                numbers=remove_private_lines(answer.numbers),
-                facts=remove_private_lines(answer.facts),
-                proofs=tuple(p for p in answer.proofs if p.disclosure is not Disclosure.PRIVATE),
-                # What stays are the assumptions, which hold no number of the data.
-                disclosure=Disclosure.PUBLIC if is_private else answer.disclosure,
-            )
-        )
-    public_figures = tuple(f for f in report.figures if f.disclosure is not Disclosure.PRIVATE)
+            # What stays are the assumptions, which hold no number of the data, and what was entered.
+            answer = Answer("", "", (), answer.assumptions, Disclosure.PUBLIC, parameters=answer.parameters)
+        elif report.disclosure is Disclosure.PRIVATE:
+            answer = replace(answer, choice=None)
+        answers.append((title, answer))
     omitted += [f"Figure: {f.title}" for f in report.figures if f.disclosure is Disclosure.PRIVATE]
     return replace(
         report,
         summary=summary,
         settings=remove_private_lines(report.settings),
         answers=tuple(answers),
-        figures=public_figures,
+        figures=tuple(f for f in report.figures if f.disclosure is not Disclosure.PRIVATE),
         releases=remove_private_lines(report.releases),
-        choice=None if report.disclosure is Disclosure.PRIVATE else report.choice,
-        public_only=True,
         omitted=tuple(omitted),
     )

@@ -2,42 +2,48 @@
 
 from __future__ import annotations
 
+import json
 import math
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 
+from dpcore.answer import Answer, Plot, Proof
 from dpcore.answer.methods import Methods
 from dpcore.common.documents import write_document
-from dpcore.report.content import AnswerContent, FigureData, Line, Proof, Report
+from dpcore.common.privacy import Provenance
+from dpcore.common.text_fields import to_values
+from dpcore.report.content import Line, Report, list_facts, list_numbers, read_versions
 from dpcore.report.markup import to_plain_text
 
 SCHEMA = "sweetspot/report/1"
 
 
-def write_report_json(report: Report) -> str:
+def write_report_json(report: Report, created: datetime) -> str:
     """Write the report as indented JSON. Numbers that are not finite are null; a label stands beside every number."""
+    choice = report.answer.choice
     return write_document(
         SCHEMA,
-        made_at=report.created.isoformat(timespec="seconds"),
+        made_at=created.isoformat(timespec="seconds"),
         page=report.page,
         holds_private_numbers=report.holds_private,
-        public_and_dp_only=report.public_only,
-        left_out=list(report.omitted),
+        public_and_dp_only=report.omitted is not None,
+        left_out=list(report.omitted or ()),
         question={
             "label": "public input",
             "asks": report.question,
-            "parameters": _to_json_value(report.parameters),
+            "parameters": _to_json_value(to_values(report.answer.parameters)),
             "entered_beside_private_data": list(report.private_settings),
         },
         data=[_convert_line(line) for line in report.summary],
-        answers=[_convert_answer(answer) for answer in report.answers],
+        answers=[_convert_answer(title, answer) for title, answer in report.answers],
         releases=[_convert_line(line) for line in report.releases],
         figures=[_convert_figure(figure) for figure in report.figures],
-        choice=_to_json_value(report.choice),
+        choice=None if choice is None else json.loads(choice()),
         formulae=report.formulae,
         methods=None if report.methods is None else _convert_methods(report.methods),
-        versions=dict(report.versions),
+        versions=read_versions(),
     )
 
 
@@ -53,34 +59,34 @@ def _convert_line(line: Line) -> dict[str, Any]:
     return {**entries, "label": line.shown_label}
 
 
-def _convert_answer(answer: AnswerContent) -> dict[str, Any]:
+def _convert_answer(title: str, answer: Answer) -> dict[str, Any]:
     return {
-        "title": answer.title,
+        "title": title,
         "label": answer.disclosure.label,
         "headline": to_plain_text(answer.headline),
         "detail": to_plain_text(answer.detail),
-        "numbers": [_convert_line(line) for line in answer.numbers],
-        "facts": [_convert_line(line) for line in answer.facts],
-        "assumptions": [to_plain_text(sentence) for sentence in answer.assumptions],
-        "certificates": [_convert_proof(proof) for proof in answer.proofs],
+        "numbers": [_convert_line(line) for line in list_numbers(answer)],
+        "facts": [_convert_line(line) for line in list_facts(answer)],
+        "assumptions": [to_plain_text(sentence) for sentence in answer.all_assumptions],
+        "certificates": [_convert_proof(proof, answer.disclosure) for proof in answer.proofs],
     }
 
 
-def _convert_proof(proof: Proof) -> dict[str, Any]:
-    certificate = proof.certificate
+def _convert_proof(proof: Proof, disclosure: Provenance) -> dict[str, Any]:
+    name, certificate, stop_reason = proof
     return {
-        "of": proof.name,
+        "of": name,
         "value": _to_json_value(certificate.value),
         "lower_bound": _to_json_value(certificate.lower_bound),
         "relative_gap": _to_json_value(certificate.relative_gap),
         "argument": certificate.argument,
         "sentence": certificate.sentence,
-        "ended": to_plain_text(proof.stop_reason),
-        "label": proof.disclosure.label,
+        "ended": to_plain_text(stop_reason),
+        "label": disclosure.label,
     }
 
 
-def _convert_figure(figure: FigureData) -> dict[str, Any]:
+def _convert_figure(figure: Plot) -> dict[str, Any]:
     columns = {name: _to_json_value(np.asarray(values).tolist()) for name, values in figure.columns.items()}
     return {
         "key": figure.key,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,10 @@ import jinja2
 import plotly.graph_objects as go
 from markupsafe import Markup
 
+from dpcore.answer import Answer, Plot
 from dpcore.common.privacy import Disclosure, classify
-from dpcore.common.version import VERSION
 from dpcore.report import charts, plotly_figures, plotly_script
-from dpcore.report.content import AnswerContent, FigureData, Report
+from dpcore.report.content import Report, list_facts, list_numbers, read_versions
 from dpcore.report.markup import render_block, render_inline
 
 FIGURE_WIDTH = 680
@@ -33,26 +33,26 @@ POLICY = (
 _FOREIGN_TAG = re.compile(r"<(?!/?(?:br|b|i|sub|sup|extra)>)", re.IGNORECASE)
 
 
-def write_report_html(report: Report, drawings: Mapping[str, go.Figure]) -> str:
-    """Write the file.
-
-    Args:
-        report: The content.
-        drawings: The drawing of each figure of the report, by its key.
-    """
+def write_report_html(report: Report, created: datetime) -> str:
+    """Write the file."""
     # This text replaces FOOT, the foot of every printed page.
     foot = "PRIVATE: do not publish" if report.holds_private else "Made with Sweet Spot"
     return _load_template().render(
         report=report,
-        created=report.created.strftime("%d %B %Y, %H:%M %Z").lstrip("0").strip(),
+        created=created.strftime("%d %B %Y, %H:%M %Z").lstrip("0").strip(),
         policy=Markup(POLICY),
         style=Markup(_read_file("report.css").replace("FOOT", foot)),
         plotly=_load_plotly_script() if report.figures else "",
         formulae=Markup(render_block(report.formulae)),
-        version=VERSION,
-        drawings=[_embed_figure(figure, drawings[figure.key]) for figure in report.figures],
+        versions=read_versions(),
+        drawings=[_embed_figure(plot, _draw(plot, report.figure_label)) for plot in report.figures],
         script=Markup(_read_file("report.js")),
     )
+
+
+def _draw(plot: Plot, label: str) -> go.Figure:
+    fig = plotly_figures.draw(plot)
+    return charts.add_label(fig, label) if label else fig
 
 
 @functools.cache
@@ -63,7 +63,7 @@ def _load_template() -> jinja2.Template:
     # Markdown is escaped where it is read: no text becomes more than text there either.
     environment.filters["markdown"] = lambda text: Markup(render_inline(text))
     environment.filters["css"] = lambda disclosure: _CSS[classify(disclosure)]
-    environment.filters["helps"] = _group_helps
+    environment.filters |= {"helps": _group_helps, "numbers": list_numbers, "facts": list_facts}
     return environment.from_string(re.sub(r"\n +", "", _read_file("report.html")))
 
 
@@ -75,12 +75,12 @@ def _read_file(name: str) -> str:
 _CSS = {Disclosure.PUBLIC: "public", Disclosure.PRIVATE: "private", Disclosure.DP_RELEASE: "released"}
 
 
-def _group_helps(answer: AnswerContent) -> list[tuple[str, list[str]]]:
+def _group_helps(answer: Answer) -> list[tuple[str, list[str]]]:
     """List each explanation once, with the names of all numbers that it belongs to."""
     helps: dict[str, list[str]] = {}
-    for line in answer.numbers:
-        if line.help:
-            helps.setdefault(line.help, []).append(line.name)
+    for number in answer.numbers:
+        if number.help:
+            helps.setdefault(number.help, []).append(number.label)
     return list(helps.items())
 
 
@@ -96,14 +96,14 @@ def _load_plotly_script() -> Markup:
     return Markup(plotly_script.find_script().read_text(encoding="utf-8").replace("</script", "<\\x2fscript"))
 
 
-def _embed_figure(figure: FigureData, fig: go.Figure) -> Markup:
-    if figure.disclosure is not Disclosure.PUBLIC:
-        charts.add_label(fig, figure.disclosure.label)
+def _embed_figure(plot: Plot, fig: go.Figure) -> Markup:
+    if plot.disclosure is not Disclosure.PUBLIC:
+        charts.add_label(fig, plot.disclosure.label)
     fig.update_layout(width=None, autosize=True, paper_bgcolor="white", plot_bgcolor="white")
     spec = _escape_texts(json.loads(fig.to_json()))
     # Inside the figure Plotly would check it each time, which takes as long as all other steps.
     spec["layout"]["template"] = _load_figure_template()
-    text = json.dumps({"id": f"figure-{figure.key}", "name": figure.key, **spec}, ensure_ascii=True)
+    text = json.dumps({"id": f"figure-{plot.key}", "name": plot.key, **spec}, ensure_ascii=True)
     # In a script, an HTML parser knows nothing but the end of it and comments: no < and no & leaves neither.
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 

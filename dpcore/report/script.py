@@ -215,18 +215,11 @@ def write_table_cell(
 def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
     dataset = source.dataset
     user, *further_users = dataset.privacy_unit
-    value = (
-        dataset.values.column
-        if dataset.values is not None
-        else dataset.totals.column
-        if dataset.totals
-        else ""
-    )
     groups = dataset.pairs or dataset.tasks
     roles = Roles(
         TableKind.EVENTS,
         user=user,
-        value=value or None,
+        value=dataset.value_column or None,
         task=(groups.column or None) if groups is not None else None,
         further_task=groups.further_columns if groups is not None else (),
         further_user=tuple(further_users),

@@ -57,17 +57,10 @@ _HEADER = """\
 
 def list_columns(dataset: Dataset) -> dict[str, Any]:
     """List the known columns that data were read from, and whether they are public, as arguments of a call."""
-    value = (
-        dataset.values.column
-        if dataset.values is not None
-        else dataset.totals.column
-        if dataset.totals
-        else ""
-    )
     groups = dataset.pairs or dataset.tasks
     names_by_role: dict[str, tuple[str, ...]] = {
         "user": dataset.privacy_unit,
-        "value": (value,),
+        "value": (dataset.value_column,),
         "group": () if groups is None else (groups.column, *groups.further_columns),
     }
     if not dataset.privacy_unit:  # Counts, or a histogram: they come without columns of rows.

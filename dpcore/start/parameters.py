@@ -4,30 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.parameters import LINE, Parameters, of_data, public
 from dpcore.contributions import MAX_SIZE
 from dpcore.start.presets import UserPreset
 
 
 @dataclass(frozen=True)
-class StartParameters:
-    """The settings of the picture of the trade-off.
+class StartParameters(Parameters):
+    """The settings of the picture of the trade-off."""
 
-    Attributes:
-        epsilon: Privacy budget, in `dpcore.common.checks.EPSILON_RANGE`.
-        bound: Upper bound on rows per user, whole; None for where the page begins.
-        users: Whose rows it shows.
-
-    Raises:
-        InvalidInput: All problems at once.
-    """
-
-    epsilon: float
-    bound: int | None = None
-    users: UserPreset = UserPreset.IN_USE
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-            if self.bound is not None:
-                problems.whole(1, MAX_SIZE, bound=self.bound)
+    bound: int | None = of_data.number(
+        None,
+        "Your own bound",
+        (1, MAX_SIZE),
+        name="your own bound",
+        renewed=True,
+        placeholder="rows",
+        width=150,
+        place=LINE,
+    )
+    """Rows per user. Drag the ring in the figure, or enter a number."""
+    users: UserPreset = public.choice(UserPreset.IN_USE, "Users", as_list=True, width=150, place=LINE)
+    """The data in use, or invented users that show one thing clearly. Your data stay as they are."""

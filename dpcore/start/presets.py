@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import numpy as np
 
+from dpcore.common.parameters import Option
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset
 
 
-class UserPreset(enum.Enum):
+class UserPreset(Option):
     """The users whose rows the picture shows."""
 
-    IN_USE = "the data in use"
-    EQUAL_SIZES = "everyone alike"
-    ONE_HEAVY = "one heavy user"
-    POWER_LAW = "power law"
-    TWO_GROUPS = "two groups"
+    IN_USE = "the data in use", "Data in use"
+    EQUAL_SIZES = "everyone alike", "Everyone alike"
+    ONE_HEAVY = "one heavy user", "One heavy user"
+    POWER_LAW = "power law", "Power law"
+    TWO_GROUPS = "two groups", "Two groups"
 
 
 SENTENCES: Mapping[UserPreset, str] = MappingProxyType(

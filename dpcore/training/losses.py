@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import enum
-
 import numpy as np
 
+from dpcore.common.parameters import Option
 from dpcore.contributions import FloatArray
 
 HINGE_WIDTH = 0.5
 """γ: the smoothed hinge is a parabola between margins 1 - γ and 1."""
 
 
-class LossKind(enum.Enum):
+class LossKind(Option):
     """The loss of one row; all are convex, and smooth in the margin."""
 
-    LOGISTIC = "logistic"
-    SQUARED = "squared"
-    HINGE = "smoothed-hinge"
+    LOGISTIC = "logistic", "Logistic"
+    SQUARED = "squared", "Squared"
+    HINGE = "smoothed-hinge", "Smoothed hinge"
 
     @property
     def smoothness(self) -> float:

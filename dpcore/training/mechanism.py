@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.parameters import Option
 from dpcore.common.privacy import Neighbours
 from dpcore.training.losses import LossKind
 
 MAX_STEPS = 1000
 
 
-class Average(enum.Enum):
+class Average(Option):
     """The iterates that are averaged into the model; all choices are equally private."""
 
-    ALL = "all"
-    LAST_HALF = "last-half"
-    LAST = "last"
+    ALL = "all", "All iterates"
+    LAST_HALF = "last-half", "The last half"
+    LAST = "last", "The last alone"
 
     def first_step(self, steps: int) -> int:
         """Return the number of the first step, from 1, whose iterate is averaged."""
         return {Average.ALL: 1, Average.LAST_HALF: steps // 2 + 1, Average.LAST: steps}[self]
 
 
-class Pace(enum.Enum):
+class Pace(Option):
     """The source of the number of steps and the step size of a descent."""
 
-    RULE = "rule"
-    ENTERED = "entered"
+    RULE = "rule", "By a rule that looks at no data"
+    ENTERED = "entered", "As entered"
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpcore.common import wording
-from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.checks import Problems
 from dpcore.common.errors import refuse
+from dpcore.common.parameters import LINE, SOURCE, Option, Parameters, of_data, public
 from dpcore.common.privacy import Neighbours
 from dpcore.common.text_fields import build_from
 from dpcore.training import experiment
@@ -26,103 +26,110 @@ MAX_ROWS = 200_000
 MAX_SPLITS = 50
 
 GENERATOR_FIELDS = ("num_users", "exponent", "max_rows", "informative", "signal", "user_effect", "data_seed")
-"""What data are generated from."""
+"""The settings of generated data."""
 
 
-class DataSource(enum.Enum):
+class DataSource(Option):
     """The source of features, labels and owners."""
 
-    SAMPLE = "sample"
-    GENERATED = "generated"
-    UPLOAD = "upload"
+    SAMPLE = "sample", "Sample"
+    GENERATED = "generated", "Generate"
+    UPLOAD = "upload", "Upload a table"
+
+
+NEIGHBOURS = {
+    Neighbours.ADD_OR_REMOVE_USER: "Add or remove a user",
+    Neighbours.REPLACE_USER: "Replace a user",
+    Neighbours.REPLACE_VALUES: "Change a user's values",
+}
 
 
 @dataclass(frozen=True)
-class TrainingParameters:
+class TrainingParameters(Parameters):
     """The question as a person enters it; it has no value that was computed from data.
 
-    Attributes:
-        epsilon: Of a whole training.
-        delta: Likewise.
-        neighbours: Which data sets are neighbours; it also says whether counts are public.
-        loss: Of a row.
-        positive_above: A label above it is 1, any other -1, in the labels' unit; public.
-        bounded_by: What keeps a user within the bound in a release.
-        bound: h of a release, in rows; not asked of a bound that follows the users. Below one row, weights and caps
-            shorten every row's gradient to it.
-        pace: Steps and step size by a rule that looks at no data, or as entered in the next four.
-        steps: T, of the descent; see `Mechanism` for this and the next four.
-        step_size: In units of 1 / (smoothness of the loss).
-        average: Which iterates the model is the mean of.
-        radius: Of the ball that the model is kept in.
-        sampled: Share of the users that takes part in a step.
-        runs: Of each method at each bound, 2 to `experiment.MAX_RUNS`.
-        splits: Of the users, into those trained on and those held out; the runs go round them. 1 to `MAX_SPLITS`.
-        held_out: Share of the users that models are judged on, 0.05 to 0.9.
-        seed: Of the splits and of all runs.
-        source: The sample, generated data or an upload. Of data that are given it is the last.
-        num_users: m of generated data; see `TrainingGenerator` for this and what follows.
-        exponent: alpha of the law of rows per user of generated data.
-        max_rows: Most rows that a generated user has.
-        informative: Generated features beside the intercept.
-        signal: Size of each generated coefficient.
-        user_effect: Spread between the generated users.
-        data_seed: Seed of the generator.
-
-    Raises:
-        InvalidInput: A field is out of its range; all problems at once.
+    The page has data of its own: "of_data" is about these. `Mechanism` and `TrainingGenerator` check the fields that
+    have no range here.
     """
 
-    epsilon: float
-    delta: float = 1e-5
-    neighbours: Neighbours = Neighbours.ADD_OR_REMOVE_USER
-    loss: LossKind = LossKind.LOGISTIC
-    positive_above: float = 0.5
-    bounded_by: Method = Method.FOLLOWED
-    bound: float = 1.0
-    pace: Pace = Pace.RULE
-    steps: int = Mechanism.steps
-    step_size: float = Mechanism.step_size
-    average: Average = Average.LAST_HALF
-    radius: float = Mechanism.radius
-    sampled: float = 1.0
-    runs: int = 20
-    splits: int = 5
-    held_out: float = 0.25
-    seed: int = 0
-    source: DataSource = DataSource.SAMPLE
-    num_users: int = TrainingGenerator.num_users
-    exponent: float = TrainingGenerator.exponent
-    max_rows: int = TrainingGenerator.max_rows
-    informative: int = TrainingGenerator.informative
-    signal: float = TrainingGenerator.signal
-    user_effect: float = TrainingGenerator.user_effect
-    data_seed: int = TrainingGenerator.seed
+    delta: float = public.number(1e-5, "δ", name="δ", width=110, place=LINE)
+    """The probability with which ε may fail to hold. Choose it well below 1 / (number of users)."""
+    neighbours: Neighbours = public.choice(
+        Neighbours.ADD_OR_REMOVE_USER, "Neighbouring data", NEIGHBOURS, as_list=True, width=190, place=LINE
+    )
+    """With one user more or less, or one replaced, nobody's number of rows is public, and the sum of weights gets
+    noise, too. With one user's values changed, all counts are public."""
+    loss: LossKind = public.choice(LossKind.LOGISTIC, "Loss", as_list=True)
+    """The loss of a row, which the training minimises."""
+    positive_above: float = of_data.number(
+        0.5, "A label is 1 above", name="the threshold of the label", renewed=True
+    )
+    """A public threshold, in the unit of the labels. Any other label counts as −1."""
+    bounded_by: Method = of_data.choice(
+        Method.FOLLOWED, "A release bounds users by", name="what a release bounds users by", as_list=True
+    )
+    """A clipped sum shortens what a user's rows say together. If the bound follows the users, ε covers it. Smooth
+    weights keep every row and let it weigh less. A cap draws at most h rows of each user at random, once. Output
+    perturbation minimises with a penalty and adds noise once."""
+    bound: float = of_data.number(1.0, "Bound h of a release", (1e-6, 1e9))
+    """The largest weight of a user, in rows, in the model that the tab Release draws. A bound that follows the users
+    does not need it. Choose it without a look at the curves: 1, the average of each user's rows, needs none. Below 1,
+    weights and caps shorten the gradients of rows."""
+    pace: Pace = public.choice(Pace.RULE, "Steps and step size", as_list=True)
+    """The rule follows from ε, δ, the number of features and the released number of users. Entered steps hold for all
+    methods but the bound that follows the users."""
+    average: Average = public.choice(
+        Average.LAST_HALF, "The model is the mean of", name="iterates averaged", as_list=True
+    )
+    """The iterates whose mean is the model. All choices are equally private."""
+    steps: int = public.number(Mechanism.steps, "Steps T", name="the number of steps")
+    """From 1 to 1,000; public. They are used if steps are entered. The noise of all steps together is that of one
+    release."""
+    step_size: float = public.number(Mechanism.step_size, "Step size", step=0.1)
+    """In units of 1 / (smoothness of the loss), above 0 and below 2; public."""
+    radius: float = public.number(Mechanism.radius, "Radius of the ball")
+    """The model θ is kept in this ball around 0."""
+    sampled: float = public.number(1.0, "Share of users in a step", step=0.1)
+    """With 1, everybody takes part in every step. Below 1, each user takes part by a random draw of their own, which
+    may pay if there are many users. It is possible only if neighbours add or remove a user."""
+    runs: int = public.number(20, "Runs", (2, experiment.MAX_RUNS), name="the number of runs")
+    """How often each method is trained at each bound."""
+    splits: int = public.number(5, "Splits of the users", (1, MAX_SPLITS), name="the number of splits")
+    """The number of splits into users to train on and users held out. The runs go round them."""
+    held_out: float = public.number(0.25, "Share of users held out", (0.05, 0.9), step=0.05)
+    """Models are judged on these users."""
+    seed: int = public.number(0, "Seed of splits and runs", (0, 2**31))
+    """The same seed gives the same numbers."""
+    source: DataSource = of_data.choice(DataSource.SAMPLE, "Data of this page", place=SOURCE)
+    """The sample, generated data, or a table that you upload."""
+    num_users: int = of_data.number(TrainingGenerator.num_users, "Users m", name="users m", place=SOURCE)
+    """The number of users, from 10 to 50,000."""
+    exponent: float = of_data.number(TrainingGenerator.exponent, "Exponent α of rows per user", place=SOURCE)
+    """A user has more than $k$ rows with probability $(k + 1)^{-\\alpha}$. A smaller α is more uneven."""
+    max_rows: int = of_data.number(TrainingGenerator.max_rows, "Rows of a user, at most", place=SOURCE)
+    """From 1 to 10,000."""
+    informative: int = of_data.number(TrainingGenerator.informative, "Features", place=SOURCE)
+    """From 1 to 20, beside an intercept."""
+    signal: float = of_data.number(TrainingGenerator.signal, "Size of each coefficient", place=SOURCE)
+    """For features scaled to norm 1. A larger size makes labels easier to predict."""
+    user_effect: float = of_data.number(TrainingGenerator.user_effect, "Spread between users", place=SOURCE)
+    """Above 0, heavy users differ from light ones, and weights change what is learned."""
+    data_seed: int = of_data.number(TrainingGenerator.seed, "Seed of the data", place=SOURCE)
+    """The same seed generates the same data."""
 
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            # One by one: what else is wrong is said even where the budget is.
-            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-            problems.finite(positive_above=self.positive_above)
-            if problems.between(1e-6, 1e9, bound=self.bound) and (
-                self.bounded_by is Method.CAP and self.bound > 1.0 and self.bound % 1.0
-            ):
-                problems.add(
-                    f"a release under a cap draws a whole number of rows; the bound is {self.bound:g}"
-                )
-            if self.bounded_by is Method.OUTPUT and self.pace is Pace.ENTERED:
-                problems.add(
-                    "a release by output perturbation has its penalty by the rule",
-                    remedy="Take steps by the rule, or another method",
-                )
-            problems.whole(2, experiment.MAX_RUNS, runs=self.runs)
-            problems.whole(1, MAX_SPLITS, splits=self.splits)
-            problems.between(0.05, 0.9, held_out=self.held_out)
-            problems.whole(0, 2**31, seed=self.seed)
-            with problems.collecting():
-                _ = build_from(Mechanism, self, epsilon=1.0)
-            with problems.collecting():
-                _ = self.generator
+    def _check_together(self, problems: Problems) -> None:
+        problems.finite(positive_above=self.positive_above)
+        if self.bounded_by is Method.CAP and self.bound > 1.0 and self.bound % 1.0:
+            problems.add(f"a release under a cap draws a whole number of rows; the bound is {self.bound:g}")
+        if self.bounded_by is Method.OUTPUT and self.pace is Pace.ENTERED:
+            problems.add(
+                "a release by output perturbation has its penalty by the rule",
+                remedy="Take steps by the rule, or another method",
+            )
+        with problems.collecting():
+            _ = build_from(Mechanism, self, epsilon=1.0)
+        with problems.collecting():
+            _ = self.generator
 
     @property
     def mechanism(self) -> Mechanism:

@@ -7,7 +7,6 @@ the noise, and the sum of weights is public, or gets noise of its own (`account`
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,19 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.common.checks import Problems
+from dpcore.common.parameters import Option
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.training.rows import ClassifierRows
 
 
-class Method(enum.Enum):
+class Method(Option):
     """The rule that keeps a user within the bound h, and the mechanism that trains with it."""
 
-    FOLLOWED = "followed clipped sum"
-    SMOOTH = "smooth weights"
-    CAP = "cap"
-    CLIPPED_SUM = "clipped sum"
-    OUTPUT = "output perturbation"
+    FOLLOWED = "followed clipped sum", "Clipped sums, bound follows the users"
+    SMOOTH = "smooth weights", "Smooth weights"
+    CAP = "cap", "A cap, rows drawn at random"
+    CLIPPED_SUM = "clipped sum", "Clipped sums"
+    OUTPUT = "output perturbation", "Output perturbation"
 
 
 FIRST_BOUND = 0.25

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.dataset import Dataset
-from pages.shared.base.question import From, Question
+from pages.shared.base.question import FieldOrigin, Question
 from pages.shared.data import table_upload
 
 QUESTION = Question(
@@ -19,7 +19,9 @@ QUESTION = Question(
     release="A model trained across several data owners",
     own_file="loaded",
     parameters=OwnersParameters,
-    also=table_upload.ENTRIES | From.PUBLIC.each("tabs", "paper_figure") | From.DATA.each("training_job"),
+    also=table_upload.ENTRIES
+    | FieldOrigin.PUBLIC.each("tabs", "paper_figure")
+    | FieldOrigin.DATA.each("training_job"),
 )
 
 
@@ -27,7 +29,7 @@ def disclosure_of(parameters: OwnersParameters, data: Dataset, own: Dataset | No
     """Return what the answer rests on.
 
     Owners that are entered beside private data may have been read off them: what such a field does not hold from the
-    start is as private as they are. A private copy empties these fields (see `pages.shared.base.question.From`).
+    start is as private as they are. A private copy empties these fields (see `dpcore.common.parameters.FieldOrigin`).
 
     Args:
         parameters: What was asked.
@@ -39,7 +41,7 @@ def disclosure_of(parameters: OwnersParameters, data: Dataset, own: Dataset | No
     entered = any(
         getattr(parameters, name) not in (None, QUESTION.first(name))
         for name, field in QUESTION.fields.items()
-        if field.origin is not From.PUBLIC
+        if field.origin is not FieldOrigin.PUBLIC
     )
     private = data.is_private or (own is not None and own.is_private)
     return Disclosure.PRIVATE if entered and private else Disclosure.PUBLIC

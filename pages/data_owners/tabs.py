@@ -11,16 +11,15 @@ from dpcore.data_owners.answer import words
 from dpcore.data_owners.answer.trained import TITLE, TrainingCard
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import TRAINING_FIELDS
+from dpcore.report.content import Report
 from dpcore.report.literals import Code
 from dpcore.report.script import Source
 from pages.data_owners import training
 from pages.data_owners.question import QUESTION
 from pages.shared.report import report_content, take_away
-from pages.shared.report.report_content import ReportContent
-from pages.shared.screen import plots
 
 
-def content(answer: Answer, source: Source, trained: TrainingCard | None = None) -> ReportContent:
+def content(answer: Answer, source: Source, trained: TrainingCard | None = None) -> Report:
     """Return what the page contributes to its report, with what training has found, if any."""
 
     def entered(code: Code, source: Source, public_only: bool) -> str:
@@ -37,16 +36,13 @@ def content(answer: Answer, source: Source, trained: TrainingCard | None = None)
         source = replace(source, disclosure=answer.disclosure, write_cell=entered)
     if parameters.unit is Unit.USER:
         asked.append("records_per_user")
+    if trained is not None and trained.is_private:
+        # The bounds may be public: the file as a whole is not.
+        source = replace(source, disclosure=trained.disclosure)
     of = report_content.of_answer(QUESTION, answer, source, asked=QUESTION.asked(*asked), summary=summary)
     if trained is None:
         return of
-    of = replace(
-        of, cards=[*of.cards, (TITLE, trained.card)], pictures=[*of.pictures, plots.picture(trained.plot)]
-    )
-    if not trained.is_private:
-        return of
-    # The bounds may be public: the file as a whole is not.
-    return replace(of, source=replace(source, disclosure=trained.disclosure))
+    return replace(of, answers=(*of.answers, (TITLE, trained.card)), figures=(*of.figures, trained.plot))
 
 
 def show_files(answer: Answer) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.examples_per_user import ExamplesParameters
-from pages.shared.base.question import Facet, From, Question
+from pages.shared.base.question import Facet, FieldOrigin, Question
 
 QUESTION = Question(
     name="examples_per_user",
@@ -16,6 +16,6 @@ QUESTION = Question(
     release="A model trained by DP-SGD",
     answers_from=(Facet.ROWS,),
     parameters=ExamplesParameters,
-    also=From.DATA.each("exact_job", "exact_job_earlier", "owners_job", "owners_bound")
-    | From.PUBLIC.each("tabs"),
+    also=FieldOrigin.DATA.each("exact_job", "exact_job_earlier", "owners_job", "owners_bound")
+    | FieldOrigin.PUBLIC.each("tabs"),
 )

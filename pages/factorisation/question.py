@@ -7,7 +7,7 @@ from typing import Any
 
 from dpcore.dataset import Dataset
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
-from pages.shared.base.question import Facet, From, Question
+from pages.shared.base.question import Facet, FieldOrigin, Question
 from pages.shared.data import item_list
 
 GENERATOR = ("num_users", "num_items", "ratings_per_user", "rank", "data_seed")
@@ -41,8 +41,8 @@ QUESTION = Question(
     answers_from=(Facet.GROUPS,),
     parameters=FactorisationParameters,
     also=item_list.ENTRIES
-    | From.PUBLIC.each("tabs", "measure", "paper_figure")
-    | From.DATA.each("train_job", "large_job", "implicit_job", "earlier"),
+    | FieldOrigin.PUBLIC.each("tabs", "measure", "paper_figure")
+    | FieldOrigin.DATA.each("train_job", "large_job", "implicit_job", "earlier"),
     propose=propose,
     proposed=("source", "lowest", "highest"),
 )

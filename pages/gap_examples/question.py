@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.gap_examples.parameters import GapParameters
-from pages.shared.base.question import From, Question
+from pages.shared.base.question import FieldOrigin, Question
 
 QUESTION = Question(
     name="gap_examples",
@@ -15,6 +15,6 @@ QUESTION = Question(
     "mean?**",
     sentence="How much better than the best bound can smooth weights be, on my data and on any?",
     parameters=GapParameters,
-    also=From.PUBLIC.each("tabs"),
+    also=FieldOrigin.PUBLIC.each("tabs"),
     formerly={"noise": "variance_source", "noise_variance": "value_variance"},
 )

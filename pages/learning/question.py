@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.learning import LearningParameters
-from pages.shared.base.question import Facet, From, Question
+from pages.shared.base.question import Facet, FieldOrigin, Question
 
 QUESTION = Question(
     name="learning",
@@ -18,5 +18,5 @@ QUESTION = Question(
     release="A model (trained with a private learner)",
     answers_from=(Facet.ROWS,),
     parameters=LearningParameters,
-    also=From.DATA.each("whose_cap", "draws_job", "cost_job") | From.PUBLIC.each("tabs"),
+    also=FieldOrigin.DATA.each("whose_cap", "draws_job", "cost_job") | FieldOrigin.PUBLIC.each("tabs"),
 )

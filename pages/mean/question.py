@@ -8,7 +8,7 @@ from typing import Any
 from dpcore.dataset import Dataset
 from dpcore.mean import Likeness, MeanParameters, VarianceSource, choose_defaults
 from pages.shared.base.proposals import propose_range, propose_settings
-from pages.shared.base.question import Facet, From, Question
+from pages.shared.base.question import Facet, FieldOrigin, Question
 from pages.shared.base.round_numbers import DEFAULT_VALUE_BOUNDS
 
 FROM_DATA = ("variance_source", "counts", "target", "likeness")
@@ -50,8 +50,8 @@ QUESTION = Question(
     release="A mean (an average over rows)",
     answers_from=(Facet.ROWS, Facet.VALUES),
     parameters=MeanParameters,
-    also=From.PUBLIC.each("proposed", *(f"{name}_proposed" for name in FROM_DATA), "tabs")
-    | From.VALUES.each("range_search"),
+    also=FieldOrigin.PUBLIC.each("proposed", *(f"{name}_proposed" for name in FROM_DATA), "tabs")
+    | FieldOrigin.VALUES.each("range_search"),
     propose=propose,
     proposed=(*FROM_DATA, *ENDS),
     formerly={"noise": "variance_source", "noise_variance": "value_variance"},

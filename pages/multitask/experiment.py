@@ -11,16 +11,15 @@ from dpcore.multitask.answer import experiment as shown
 from dpcore.multitask.experiment import ExperimentResult, run_experiment
 from dpcore.multitask.paper import FIGURES
 from dpcore.multitask.parameters import MultitaskParameters
-from pages.multitask import inputs
 from pages.multitask.question import QUESTION
 from pages.shared.base import tables
 from pages.shared.card import cards
-from pages.shared.fields import jobs
+from pages.shared.fields import fields, jobs
 from pages.shared.screen import paper, plots
 
 
 def show(parameters: MultitaskParameters) -> None:
-    """The tab: inputs, Run, figures; below, the paper's figure at its setting."""
+    """Draw the tab: inputs, button and figures, and below them the paper's figure at its setting."""
     _show_runs(parameters)
     st.divider()
     paper.show(FIGURES)
@@ -32,9 +31,12 @@ def _show_runs(parameters: MultitaskParameters) -> None:
         "on average; 80 % of the pairs train, 20 % test. **Which μ predicts best?** Weights are scaled so "
         "that every user spends the whole budget; within a repeat all μ share data and noise."
     )
-    start = inputs.experiment()
+    names = ("experiment_epsilons", "experiment_users", "experiment_repeats", "experiment_seed")
+    columns = fields.columns(QUESTION, [3, 3, 2, 2, 3], *names)
+    with columns[4]:
+        is_started = fields.button("Run", "tasks_run", "play_arrow", width="stretch", main=True)
     question = parameters.experiment
-    if start:
+    if is_started:
         jobs.start(
             QUESTION.key("experiment_job"),
             question,

@@ -5,16 +5,17 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.answer import Answer
+from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.multitask.answer import MultitaskSolution, build_answer
 from dpcore.multitask.parameters import MultitaskParameters
-from pages.multitask import cached, counts, experiment, inputs, optimum, tabs
+from pages.multitask import cached, counts, experiment, optimum, tabs
 from pages.multitask.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.card import cards
 from pages.shared.fields import fields
-from pages.shared.screen import answer_tabs, layout, plots
+from pages.shared.screen import answer_tabs, inputs, layout, plots
 from pages.shared.session import session, stand_ins
 
 NO_TASKS = (
@@ -31,73 +32,76 @@ data = session.dataset()
 
 def body(places: layout.Places) -> None:
     """Read the inputs and show the answer."""
-    parameters = inputs.read(places)
+    parameters = inputs.read(QUESTION, places, more=lambda: fields.draw(QUESTION, "max_tasks"))
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     with places.notes:
-        found = load(parameters)
-    answer = None if found is None else build_answer(data, parameters, found)
+        solution = load(parameters)
+    answer = None if solution is None else build_answer(data, parameters, solution)
     if answer is not None:
         with places.figure:  # First, so that the browser draws it while the rest is on its way.
             plots.show(answer.plots["many-tasks-buckets"]())
         with places.answer:
             cards.answer(answer, key="tasks_card")
-            # In the field it would be one of the settings, which links, reports and scripts hold: of private data the
-            # best exponent is no setting, and whoever takes it over types it.
-            is_private, (best, _) = (
-                answer.disclosure is Disclosure.PRIVATE,
-                answer.solution.comparison.recommendation,
-            )
-            if best != parameters.exponent and not is_private:
-                inputs.offer_exponent(best)
+            best, _ = answer.solution.comparison.recommendation
+            # Links, reports and scripts hold the field. The best exponent for private data is computed from them, so
+            # that users type it if they want it there.
+            if best != parameters.exponent and answer.disclosure is not Disclosure.PRIVATE:
+                label = f"Use μ = {wording.entered(best)}"
+                fields.button(label, "tasks_use_best", "check", use_exponent, best)
     with places.below:
         show_tabs(answer, parameters)
 
 
+def use_exponent(exponent: float) -> None:
+    """Take this exponent in place of the one that was chosen."""
+    st.session_state[QUESTION.key("exponent")] = exponent
+
+
 def load(parameters: MultitaskParameters) -> MultitaskSolution | None:
-    """What was found; sentences on the page where there is nothing, or where its tasks are not the data's."""
+    """Return the solution; None, with the reason on the page, if there are no tasks or they are refused."""
     try:
-        found = cached.found(data.digest, parameters, data)
+        solution = cached.found(data.digest, parameters, data)
     except InvalidInput as refused:
         fields.say(refused.problems)
         return None
-    if found is None:
+    if solution is None:
         st.info(NO_TASKS if data.release is None else NO_TASKS_RELEASED, icon=":material/info:")
     if data.pairs is None:
         with st.container(horizontal=True, vertical_alignment="center"):
-            if found is not None:
+            if solution is not None:
                 has_none = "A DP release has" if data.release is not None else "The data in use have"
                 st.caption(f"{has_none} no tasks, so these are generated.", width="content")
             stand_ins.bring("Bring data with tasks")
-    return None if found is None else replace(found, optima=optimum.known_optima(found.comparison))
+    return None if solution is None else replace(solution, optima=optimum.known_optima(solution.comparison))
 
 
 def show_tabs(answer: Answer | None, parameters: MultitaskParameters) -> None:
-    """What stands behind the answer, and the other figures; the experiment needs no tasks of the data's."""
-    of: dict[str, answer_tabs.Content] = {}
+    """Draw the tabs below the answer; the studies need no tasks."""
+    contents: dict[str, answer_tabs.Content] = {}
     studies = {
         "Budget": lambda: tabs.show_budget(parameters),
         "Experiment": lambda: experiment.show(parameters),
     }
     if answer is not None:
-        found = answer.solution
-        of = {
+        solution = answer.solution
+        contents = {
             layout.BEHIND: lambda: tabs.show_behind(answer),
             "Tasks": {
                 "Weights": lambda: plots.draw_beside(
                     answer.plots["many-tasks-exponents"](), answer.plots["many-tasks-weights"]()
                 ),
-                "Users and tasks": lambda: tabs.show_users_and_tasks(found),
-                "Exact optimum": lambda: optimum.show_optimum(found.comparison),
-                "Private counts": lambda: counts.show_counts(found),
+                "Users and tasks": lambda: tabs.show_users_and_tasks(solution),
+                "Exact optimum": lambda: optimum.show_optimum(solution.comparison),
+                "Private counts": lambda: counts.show_counts(solution),
             },
         }
-    of["Studies"] = studies
+    contents["Studies"] = studies
     if answer is not None:
-        of[layout.DOWNLOADS] = lambda: tabs.show_files(answer)
-    of[layout.COMPUTED] = lambda: st.markdown(QUESTION.formula())
-    answer_tabs.draw_tabs(of, QUESTION.key("tabs"))
+        contents[layout.DOWNLOADS] = lambda: tabs.show_files(answer)
+    contents[layout.COMPUTED] = lambda: st.markdown(QUESTION.formula())
+    answer_tabs.draw_tabs(contents, QUESTION.key("tabs"))
 
 
 layout.show(QUESTION, body)

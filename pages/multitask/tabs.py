@@ -8,18 +8,18 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.common import wording
+from dpcore.common.parameters import LINE, MORE, OWN
 from dpcore.data.column_names import harmless
 from dpcore.dataset import Dataset
 from dpcore.multitask import files
 from dpcore.multitask.answer import MultitaskSolution, details, tab_words, words
 from dpcore.multitask.answer import plots as core_plots
 from dpcore.multitask.answer.found import count_tasks_per_user, rescale_budget
-from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from dpcore.report.literals import Code
 from dpcore.report.script import Source
 from pages.multitask import cached
-from pages.multitask.question import QUESTION, generator_fields
+from pages.multitask.question import QUESTION
 from pages.shared.card import cards
 from pages.shared.data import item_list
 from pages.shared.figures import figures
@@ -33,13 +33,13 @@ LARGE_FILE = 1_000_000
 
 
 def show_behind(answer: Answer) -> None:
-    """How sure the answer is, what it assumes, and the graph and budget that it is for."""
+    """Draw how sure the answer is, what it assumes, and the graph and budget that it is for."""
     cards.behind(answer)
     st.caption(words.describe_tasks(answer.solution))
 
 
 def show_users_and_tasks(found: MultitaskSolution) -> None:
-    """How much of the budget users use, and which users; how large tasks are, and what each gets."""
+    """Draw the use of the budget, the users who use it, the sizes of tasks, and a table of the tasks."""
     weighed = found.comparison
     plots.draw_beside(details.plot_use(weighed), details.plot_users(weighed))
     idle = weighed.problem.num_users - int((found.tasks.graph.tasks_per_user > 0).sum())
@@ -52,7 +52,7 @@ def show_users_and_tasks(found: MultitaskSolution) -> None:
 
 
 def _show_table(found: MultitaskSolution) -> None:
-    """One row per task."""
+    """Draw a table with one row per task."""
     columns, left_out = details.tabulate_tasks(found, TABLE_ROWS)
     number = st.column_config.NumberColumn
     own, data = found.parameters.source is TaskSource.DATA, session.dataset()
@@ -104,7 +104,7 @@ def _has_all(found: MultitaskSolution, data: Dataset) -> bool:
 
 
 def show_budget(parameters: MultitaskParameters) -> None:
-    """Exact and sufficient beta."""
+    """Draw the exact and the sufficient beta."""
     budgets, columns = cached.budget(parameters.target), cached.budgets(parameters.delta)
     left, right = st.columns([5, 6])
     left.markdown(tab_words.describe_budgets(budgets))
@@ -115,11 +115,10 @@ def show_budget(parameters: MultitaskParameters) -> None:
 # --- downloads ----------------------------------------------------------------------------------------------
 
 
-def asked(parameters: MultitaskParameters) -> dict[str, str]:
-    """Fields of the parameters that matter for the answer, in words."""
-    constant = ("log_constant",) if parameters.fit is BudgetFit.LOGARITHMIC else ()
-    generated = generator_fields(parameters.source)
-    return QUESTION.asked("delta", "source", "loss", "exponent", "fit", *constant, "max_tasks", *generated)
+def name_settings(parameters: MultitaskParameters) -> dict[str, str]:
+    """Return the names of the settings that the answer depends on, by field."""
+    placed = QUESTION.placed(LINE, MORE, OWN)
+    return QUESTION.asked(*(name for name in placed if name not in parameters.unused))
 
 
 def _generated_cell(code: Code, source: Source, public_only: bool) -> str:
@@ -127,7 +126,7 @@ def _generated_cell(code: Code, source: Source, public_only: bool) -> str:
 
 
 def show_files(answer: Answer) -> None:
-    """The whole answer; weights and code."""
+    """Offer the answer, the weights and the code as files."""
     found: MultitaskSolution = answer.solution
     disclosure, parameters, weighed, optima = (
         answer.disclosure,
@@ -144,7 +143,11 @@ def show_files(answer: Answer) -> None:
         "many_tasks",
         disclosure,
         lambda: report_content.of_answer(
-            QUESTION, answer, source, asked=asked(parameters), summary=words.summarise_tasks(found, own)
+            QUESTION,
+            answer,
+            source,
+            asked=name_settings(parameters),
+            summary=words.summarise_tasks(found, own),
         ),
         answer.methods,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pages.shared.base.question import From, Question
+from pages.shared.base.question import FieldOrigin, Question
 
 QUESTION = Question(
     name="papers",
@@ -12,5 +12,5 @@ QUESTION = Question(
     group="Understand",
     lead="The figures of four papers at their own settings: **theirs and ours, side by side.**",
     sentence="Which figures and theorems of the papers are here, and how near are ours to theirs?",
-    also=From.PUBLIC.each("figure", "paper", "open_figures", "open_items"),
+    also=FieldOrigin.PUBLIC.each("figure", "paper", "open_figures", "open_items"),
 )

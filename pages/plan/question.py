@@ -8,7 +8,7 @@ from typing import Any
 from dpcore.dataset import Contribution, Dataset
 from dpcore.plan.parameters import FIRST_LINES, PlanParameters, choose_defaults
 from pages.shared.base.proposals import propose_range, propose_settings
-from pages.shared.base.question import Facet, From, Question
+from pages.shared.base.question import Facet, FieldOrigin, Question
 
 OF_MEAN = ("variance_source", "likeness", "target")
 """Settings of a mean that follow from the data, as `dpcore.plan.parameters.usual` has them."""
@@ -49,7 +49,7 @@ QUESTION = Question(
     release="Several numbers from one budget",
     answers_from=(Facet.ROWS, Facet.VALUES, Facet.GROUPS),
     parameters=PlanParameters,
-    also=From.PUBLIC.each(
+    also=FieldOrigin.PUBLIC.each(
         "tabs",
         "lines_proposed",
         "proposed",

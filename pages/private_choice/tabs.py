@@ -20,7 +20,7 @@ from dpcore.private_choice.answer.drawing import Lacking
 from dpcore.private_choice.answer.methods import methods
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import PrivateParameters
-from dpcore.report.content import Line
+from dpcore.report.content import Line, Report
 from pages.per_group import inputs as per_group_inputs
 from pages.per_group.question import QUESTION as PER_GROUP
 from pages.private_choice import actions, cached, on_card, on_range, work
@@ -81,7 +81,7 @@ def files(found: PrivateFound) -> None:
     drawn, ledger, source = actions.choices(), session.ledger(), take_away.source()
     parameters, copies = found.parameters, found.copies
 
-    def content() -> report_content.ReportContent:
+    def content() -> Report:
         # At the budget of the choice the cost of a copy is made up for; the curve of the settings before is left out.
         at = copies.at or comparison.copy_cost(parameters, found.data.histogram)
         curve = () if copies.earlier else copies.over_epsilon

@@ -1,8 +1,9 @@
-"""What a person enters on the Regression page, bounds and sigma^2, as one validated parameters object."""
+"""The inputs of the page Regression, and the range of labels that it proposes."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 import numpy as np
 import streamlit as st
@@ -12,38 +13,34 @@ from dpcore.dataset import Dataset
 from dpcore.regression.answer import RegressionFound
 from dpcore.regression.answer.found import ErrorOf, table_of
 from dpcore.regression.answer.words import FIT
-from dpcore.regression.parameters import RegressionParameters, ResidualVarianceSource
+from dpcore.regression.parameters import RegressionParameters
 from pages.regression import cached
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.regression.upload import RegressionData
 from pages.shared.card import cards
 from pages.shared.fields import fields
-from pages.shared.screen import layout
+from pages.shared.screen import inputs, layout
 
 WARN_CLIPPED = 0.05
 """Share of clipped labels above which the page warns."""
 
 
 def _propose(loaded: RegressionData) -> None:
-    """Label bounds for public data, rounded out; none for private data. What a person entered stays."""
-    state, table = st.session_state, loaded.dataset.table
-    assert table is not None
-    now = (state[QUESTION.key("lower")], state[QUESTION.key("upper")])
-    if now not in (state.get(QUESTION.key("proposed"), (None, None)), (None, None)):
+    """Propose the range of public labels, rounded out, and none for private labels. A range that was entered stays."""
+    state, key = st.session_state, QUESTION.key
+    before = state.get(key("proposed"))
+    if (state[key("lower")], state[key("upper")]) not in (before or (None, None), (None, None)):
         return
-    proposed: tuple[float | None, float | None] = (None, None)
-    if not loaded.dataset.is_private:
-        proposed = rounded_out(float(table.labels.min()), float(table.labels.max()))
-    before = state.get(QUESTION.key("proposed"))
+    labels = table_of(loaded.dataset).labels
+    proposed = (None, None) if loaded.dataset.is_private else rounded_out(labels.min(), labels.max())
     # Only where it differs: an assignment that reaches the browser late undoes a key press. And where the
     # person has cleared what was proposed, the page says so instead of filling it in again.
     if before != proposed:
-        state[QUESTION.key("lower")], state[QUESTION.key("upper")] = proposed
-        state[QUESTION.key("proposed")] = proposed
+        state[key("lower")], state[key("upper")] = state[key("proposed")] = proposed
 
 
 def rounded_out(low: float, high: float) -> tuple[float, float]:
-    """Bounds of two significant digits that contain [low, high]; an interval of some length in any case."""
+    """Return an interval that contains [low, high], with ends of two significant digits and a positive length."""
     largest = max(abs(low), abs(high))
     unit = 10.0 ** (math.floor(math.log10(largest)) - 1) if largest > 0.0 else 1.0
     lower, upper = math.floor(low / unit) * unit, math.ceil(high / unit) * unit
@@ -51,58 +48,51 @@ def rounded_out(low: float, high: float) -> tuple[float, float]:
 
 
 def read(loaded: RegressionData, places: layout.Places) -> tuple[RegressionParameters | None, ErrorOf]:
-    """Show the inputs; returns the question and which error to show.
+    """Draw the inputs; return the parameters, and which error to show.
 
-    The question is None, with the sentences on the page, where the inputs do not fit together.
+    The parameters are None, with the sentences on the page, if they are refused.
     """
     _propose(loaded)
-    table = table_of(loaded.dataset)
-    with places.line:
-        fields.draw_all(QUESTION, "lower", "upper")
-    with places.more("regression_more"):
-        source = fields.draw(QUESTION, "variance_source")
-        if source is ResidualVarianceSource.ENTERED:
-            fields.draw(QUESTION, "residual_variance", f"σ² ({wording.plain(table.label, 20)}, squared)")
-        of = _error_control()
-    with places.notes:
-        state = st.session_state
-        empty = state[QUESTION.key("lower")] is state[QUESTION.key("upper")] is None
-        if loaded.dataset.is_private and empty:
-            st.info(
-                "**What range can a label have?** Enter L and U from what the quantity is (a rating may run from 1 to "
-                "10). Do not read them off the data, which are private. The answer follows.",
-                icon=":material/straighten:",
-            )
-            return None, of
-        parameters = _parameters()
-        if parameters is not None:
+    state, key = st.session_state, QUESTION.key
+    squared = f"σ² ({wording.plain(table_of(loaded.dataset).label, 20)}, squared)"
+
+    def ask_range(unused: Collection[str]) -> bool:
+        if not loaded.dataset.is_private or not state[key("lower")] is state[key("upper")] is None:
+            return False
+        st.info(
+            "**What range can a label have?** Enter L and U from what the quantity is (a rating may run from 1 to "
+            "10). Do not read them off the data, which are private. The answer follows.",
+            icon=":material/straighten:",
+        )
+        return True
+
+    parameters: RegressionParameters | None = inputs.read(
+        QUESTION,
+        places,
+        # Empty fields of the generator are named where the data are made, and matter to no upload.
+        hidden=GENERATOR_FIELDS.__contains__,
+        widgets={"residual_variance": lambda: fields.draw(QUESTION, "residual_variance", squared)},
+        more=_draw_error_choice,
+        ask_first=ask_range,
+    )
+    if parameters is not None:
+        with places.notes:
             _warn(loaded, parameters)
-    return parameters, of
+    return parameters, state[key("error")]
 
 
 ERROR_NAMES = {ErrorOf.COEFFICIENTS: "Coefficients", ErrorOf.PREDICTIONS: "Predictions"}
 
 
-def _error_control() -> ErrorOf:
-    """Return which error the figures show."""
+def _draw_error_choice() -> None:
+    """Draw the choice of the error that the figures show."""
     key = QUESTION.key("error")
     st.session_state.setdefault(key, ErrorOf.COEFFICIENTS)
-    of: ErrorOf = fields.choice("Figures show the error of", ERROR_NAMES, key, FIT)
-    return of
-
-
-def _parameters() -> RegressionParameters | None:
-    state = st.session_state
-    # Empty fields of the generator are named where the data are made, and matter to no upload.
-    unused = {name for name in GENERATOR_FIELDS if state[QUESTION.key(name)] is None}
-    if state[QUESTION.key("variance_source")] is not ResidualVarianceSource.ENTERED:
-        unused.add("residual_variance")
-    parameters: RegressionParameters | None = fields.build(QUESTION, unused=unused)
-    return parameters
+    fields.choice("Figures show the error of", ERROR_NAMES, key, FIT)
 
 
 def residual_variance(loaded: RegressionData, parameters: RegressionParameters) -> float:
-    """sigma^2 in use."""
+    """Return sigma^2 as entered, or as estimated from the labels."""
     if parameters.residual_variance is not None:
         return parameters.residual_variance
     data = loaded.dataset
@@ -110,7 +100,7 @@ def residual_variance(loaded: RegressionData, parameters: RegressionParameters) 
 
 
 def _clipped(data: Dataset, parameters: RegressionParameters) -> int:
-    """Labels outside [L, U]."""
+    """Return the number of labels outside [L, U]."""
     table = table_of(data)
     return int(np.count_nonzero((table.labels < parameters.lower) | (table.labels > parameters.upper)))
 

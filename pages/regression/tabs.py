@@ -16,7 +16,7 @@ from dpcore.regression.answer import RegressionFound
 from dpcore.regression.answer.plots import directions, gap, offered
 from dpcore.regression.draw import Draw
 from dpcore.regression.parameters import DataSource
-from dpcore.report.content import Line
+from dpcore.report.content import Line, Report
 from dpcore.report.literals import Code
 from dpcore.report.script import Source, write_table_cell
 from pages.regression import inputs, release, work
@@ -27,7 +27,6 @@ from pages.shared.card import cards, solver_check
 from pages.shared.card.expenditure import lost_sentence, released_lines, spent_lines
 from pages.shared.fields import fields, jobs
 from pages.shared.report import report_content, take_away
-from pages.shared.report.report_content import ReportContent
 from pages.shared.screen import plots
 
 METHODS = {"ours": "Best weights", "best bound": "Best bound", "no bound": "No bound"}
@@ -131,7 +130,7 @@ def _show_live_gap(found: RegressionFound) -> None:
         plots.draw(gap(steps, found.data.provenance))
 
 
-def content(answer: Answer, loaded: RegressionData, made: Sequence[Draw], ledger: Ledger) -> ReportContent:
+def content(answer: Answer, loaded: RegressionData, made: Sequence[Draw], ledger: Ledger) -> Report:
     """Return what the page contributes to its report, with the latest of ``made``, if any, and all that was
     spent.
     """

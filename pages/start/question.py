@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dpcore.start.parameters import StartParameters
-from dpcore.start.presets import UserPreset
-from pages.shared.base.question import Field, From, Question, public
+from pages.shared.base.question import FieldOrigin, Question
 
 QUESTION = Question(
     name="start",
@@ -17,27 +16,5 @@ QUESTION = Question(
     heading="How much may one user contribute?",
     sentence="What is this about, and which page answers my question?",
     parameters=StartParameters,
-    fields={
-        "bound": Field(
-            "Your own bound",
-            "Rows per user. Drag the ring in the figure, or enter one.",
-            renewed=True,
-            placeholder="rows",
-            width=150,
-        ),
-        "users": public(
-            "Users",
-            "The data in use, or invented users that show one thing clearly. Your data stay as they are.",
-            options={
-                UserPreset.IN_USE: "Data in use",
-                UserPreset.EQUAL_SIZES: "Everyone alike",
-                UserPreset.ONE_HEAVY: "One heavy user",
-                UserPreset.POWER_LAW: "Power law",
-                UserPreset.TWO_GROUPS: "Two groups",
-            },
-            as_list=True,
-            width=150,
-        ),
-    },
-    also=From.PUBLIC.each("of", "several", "kind", "release"),
+    also=FieldOrigin.PUBLIC.each("of", "several", "kind", "release"),
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpcore.dataset import Contribution, Dataset
 from dpcore.total.parameters import Summed, TotalParameters
-from pages.shared.base.question import Facet, From, Question
+from pages.shared.base.question import Facet, FieldOrigin, Question
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,7 +33,7 @@ QUESTION = Question(
     release="A sum or a count",
     answers_from=(Facet.ROWS, Facet.VALUES),
     parameters=TotalParameters,
-    also=From.PUBLIC.each("tabs", "signed_tabs", "summed_proposed") | From.DATA.each("job"),
+    also=FieldOrigin.PUBLIC.each("tabs", "signed_tabs", "summed_proposed") | FieldOrigin.DATA.each("job"),
     propose=propose,
     proposed=("summed",),
     formerly={"noise": "mechanism"},

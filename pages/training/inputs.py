@@ -1,10 +1,11 @@
-"""What a person enters on the Training page, as one validated parameters object."""
+"""The inputs of the page Training."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from dpcore.common import wording
+from dpcore.common.parameters import LINE, MORE
 from dpcore.training.answer import TrainingSolution
 from dpcore.training.parameters import GENERATOR_FIELDS, TrainingParameters
 from dpcore.training.scores import Measure, ScoreUnit
@@ -13,22 +14,20 @@ from pages.shared.screen import layout
 from pages.training.question import QUESTION
 
 MEASURES = {Measure.LOSS: "Loss", Measure.ACCURACY: "Rows told right"}
-IN_MORE = ("loss", "positive_above", "bounded_by", "bound", "pace", "average", "steps", "step_size", "radius",
-           "sampled", "runs", "splits", "held_out", "seed")  # fmt: skip
 OVERS = {ScoreUnit.ROWS: "Rows", ScoreUnit.USERS: "Users"}
 
 
 def read(places: layout.Places) -> tuple[TrainingParameters | None, Measure, ScoreUnit]:
-    """Show the inputs; returns the question and what the main figure shows.
+    """Draw the inputs; return the parameters, and the measure and the unit of the main figure.
 
-    The question is None, with the sentences on the page, where the inputs do not fit together.
+    The parameters are None, with the sentences on the page, if they are refused.
     """
     with places.line:
-        fields.draw_all(QUESTION, "delta", "neighbours")
+        fields.draw_all(QUESTION, *QUESTION.placed(LINE))
     with places.more("training_more"):
-        measure, over = _shown()
+        measure, over = _read_figure_choices()
         with st.grid(2):
-            fields.draw_all(QUESTION, *IN_MORE)
+            fields.draw_all(QUESTION, *QUESTION.placed(MORE))
     with places.notes:
         state = st.session_state
         # Empty fields of the generator are named where the data are made, and matter to no other data.
@@ -37,8 +36,8 @@ def read(places: layout.Places) -> tuple[TrainingParameters | None, Measure, Sco
     return parameters, measure, over
 
 
-def _shown() -> tuple[Measure, ScoreUnit]:
-    """Return what the main figure shows."""
+def _read_figure_choices() -> tuple[Measure, ScoreUnit]:
+    """Draw the choices of the main figure; return its measure and its unit."""
     for name, first in (("measure", Measure.LOSS), ("over", ScoreUnit.ROWS)):
         st.session_state.setdefault(QUESTION.key(name), first)
     with fields.row():

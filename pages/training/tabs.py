@@ -12,7 +12,7 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.common import wording
 from dpcore.common.ledger import Ledger
-from dpcore.report.content import Line
+from dpcore.report.content import Line, Report
 from dpcore.report.literals import Code
 from dpcore.report.script import Source, write_table_cell
 from dpcore.training import files
@@ -28,7 +28,6 @@ from pages.shared.base import tables
 from pages.shared.card import cards
 from pages.shared.card.expenditure import lost_sentence, released_lines, spent_lines
 from pages.shared.report import report_content, take_away
-from pages.shared.report.report_content import ReportContent
 from pages.shared.screen import plots
 from pages.training import inputs, release
 from pages.training.question import QUESTION
@@ -121,7 +120,7 @@ def show_theory(found: TrainingSolution) -> None:
     cards.label(found.data.dataset.provenance)
 
 
-def content(answer: Answer, made: Sequence[ReleaseRecord], ledger: Ledger) -> ReportContent:
+def content(answer: Answer, made: Sequence[ReleaseRecord], ledger: Ledger) -> Report:
     """Return what the page contributes to its report, with the latest of the releases ``made``, if any."""
 
     def cell(code: Code, source: Source, public_only: bool) -> str:

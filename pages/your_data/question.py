@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pages.shared.base.question import From, Question
+from pages.shared.base.question import FieldOrigin, Question
 
 QUESTION = Question(
     name="your_data",
@@ -12,8 +12,10 @@ QUESTION = Question(
     group="",
     lead="Most questions need only **how many users have how many rows**.",
     sentence="How many rows does each user have, and how uneven is that?",
-    also=From.PUBLIC.each("data_source", "sample", "generator", "generator_field_", "generator_problems")
-    | From.OWN_DATA.each(
+    also=FieldOrigin.PUBLIC.each(
+        "data_source", "sample", "generator", "generator_field_", "generator_problems"
+    )
+    | FieldOrigin.OWN_DATA.each(
         "upload_file_",
         "upload_round",
         "upload_table",

@@ -6,13 +6,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import plotly.graph_objects as go
+import pytest
 from playwright.sync_api import Page, expect
 
+from dpcore.answer import Answer, Axis, Number, Plot
 from dpcore.common.certificate import Certificate
 from dpcore.common.privacy import Disclosure
 from dpcore.data import samples
-from dpcore.report import report_html
-from dpcore.report.content import AnswerContent, FigureData, Line, Proof, Report
+from dpcore.mean import MeanParameters
+from dpcore.report import plotly_figures, report_html
+from dpcore.report.content import Line, Report
 from dpcore.report.markup import escape_markdown
 from tests.browser.browser import settle
 from tests.browser.conftest import Opened
@@ -80,31 +83,40 @@ HOSTILE = '</script><script>alert(1)</script><img src="https://evil.example/x" o
 LINKED = '<a href="https://evil.example/">name</a>' + HOSTILE
 
 
-def test_hostile_names_do_nothing_in_a_browser(open_offline: Opened, tmp_path: Path) -> None:
+def test_hostile_names_do_nothing_in_a_browser(
+    open_offline: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kind, said = Disclosure.PRIVATE, escape_markdown(LINKED)
     line = Line(said, said, kind, said, said)
-    proof = Proof(LINKED, Certificate(1.0, 1.0, LINKED), said, kind)
+    axis = Axis("x", limits=(1.0, 2.0))
+    answer = Answer(
+        headline=said,
+        detail=said,
+        numbers=(Number(said, said, said, said),),
+        assumptions=(said,),
+        disclosure=kind,
+        facts={said: said},
+        proofs=((LINKED, Certificate(1.0, 1.0, LINKED), said),),
+        parameters=MeanParameters(1.0),
+    )
     report = Report(
         page="Mean",
         question=LINKED,
-        parameters={},
+        answers=((LINKED, answer),),
+        figures=(Plot("one", LINKED, LINKED, axis, axis, {LINKED: [1.0]}, (), kind),),
         settings=(line,),
-        created=datetime(2026, 11, 21, tzinfo=UTC),
         summary=(line,),
-        answers=(
-            AnswerContent(LINKED, said, said, (line,), (line,), (proof,), (said,), kind),
-        ),
-        figures=(FigureData("one", LINKED, LINKED, {LINKED: [1.0]}, kind),),
-        formulae=said,
         disclosure=kind,
+        formulae=said,
         releases=(line,),
-        versions={LINKED: LINKED},
         omitted=(LINKED,),
-    )  # fmt: skip
+    )
     fig = go.Figure(go.Scatter(x=[1, 2], y=[3, 4], name=LINKED, text=[LINKED, LINKED], mode="markers+text"))
     fig.update_layout(xaxis_title=LINKED, title=LINKED, showlegend=True, height=300)
+    monkeypatch.setattr(plotly_figures, "draw", lambda plot: fig)
     file = tmp_path / "hostile.html"
-    file.write_text(report_html.write_report_html(report, {"one": fig}), encoding="utf-8")
+    text = report_html.write_report_html(report, datetime(2026, 11, 21, tzinfo=UTC))
+    file.write_text(text, encoding="utf-8")
     page = open_offline(file, viewport=WIDE)
     expect(page.locator(".plot .main-svg").first).to_be_visible()
     page.wait_for_timeout(300)

@@ -331,6 +331,11 @@ SHORT = {"runs": 2, "splits": 1, "pace": "entered", "steps": 2}
 LABELLED = {"user": "customer", "label": "escalated", "features": ["words", "channel"], "epsilon": 1}
 
 
+def test_counted_data_without_labels_are_refused_by_a_sentence():
+    with pytest.raises(InvalidInput, match="training_bound got counts without them"):
+        ss.training_bound(samples.load("shop-events"), epsilon=1.0, delta=1e-6)
+
+
 def test_a_table_with_labels_is_one_call_and_its_codes_are_those_of_pandas():
     frame = pd.read_csv(TICKETS)
     listed = {"levels": {"channel": ["email", "phone"]}, "ranges": {"words": (0, 400)}, **SHORT}

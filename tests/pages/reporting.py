@@ -19,7 +19,7 @@ from dpcore.answer import Bars, Cells, Curve, Level, Mark
 from pages.shared.base import keys
 from pages.shared.card import number_elements
 from pages.shared.fields import jobs
-from pages.shared.report import report_content
+from pages.shared.report import take_away
 from tests.pages.driving import (
     ROOT,
     chart,
@@ -397,7 +397,7 @@ def answer_of_script(content, folder):
     """The answer that the script of a page computes anew."""
     names: dict[str, object] = {}
     with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
-        exec(report_content.script_text(content, MADE, public_only=False), names)
+        exec(take_away.write_script(content, MADE, public_only=False), names)
     return answer_in(names)
 
 
@@ -409,7 +409,7 @@ def answer_in(names):
 
 def assert_script_has_what_the_page_has(at, content, made):
     """The answer is one object: what a script computed anew is what the page shows, to the last digit."""
-    ((_, shown),) = content.cards
+    ((_, shown),) = content.answers
     assert made.numbers == shown.numbers
     assert (made.headline, made.detail, made.all_facts) == (shown.headline, shown.detail, shown.all_facts)
     assert (made.choice and made.choice()) == (shown.choice and shown.choice())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpcore.answer import Answer
-from dpcore.common.documents import write_choice_document
-from dpcore.common.text_fields import to_fields, to_values
+from dpcore.answer.choice import add_choice
+from dpcore.common.text_fields import to_fields
 from dpcore.dataset import Dataset
 from dpcore.examples_per_user import options
 from dpcore.examples_per_user.answer import plots, words
@@ -38,7 +38,7 @@ def build_answer(
     """
     solution = solve(dataset, parameters) if solution is None else solution
     disclosure = dataset.provenance
-    return Answer(
+    answer = Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution, dataset),
         numbers=words.build_numbers(solution),
@@ -57,7 +57,6 @@ def build_answer(
             "examples-multiplier": lambda: plots.plot_multipliers(solution, disclosure),
         },
         make_methods=lambda: write_methods(solution, dataset),
-        choice=lambda: write_choice(dataset, solution),
         sections=SECTIONS,
         files={
             "examples_per_user.csv": lambda: write_columns(
@@ -71,31 +70,27 @@ def build_answer(
             )
         },
     )
+    return add_choice(
+        answer,
+        dataset,
+        "training with a bounded number of examples per user",
+        lambda: _list_details(solution),
+        number_keys=("bound", "sampling_rate", "divisor", "kept_share", "noise"),
+        question={
+            "neighbours": NEIGHBOURS.value,
+            "source": "Charles et al. 2024, arXiv 2407.07737; Choquette-Choo et al. 2023, arXiv 2310.15526",
+        },
+        left_out=NOT_COMPARED,
+    )
 
 
-def write_choice(dataset: Dataset, solution: ExamplesSolution) -> str:
-    """Write question and answer as JSON with all digits."""
-    parameters, best = solution.parameters, solution.best
-    low, high = solution.options.find_near_optimal()
-    question = {
-        **{name: value for name, value in to_values(parameters).items() if name not in NOT_COMPARED},
-        "neighbours": NEIGHBOURS.value,
-        "source": "Charles et al. 2024, arXiv 2407.07737; Choquette-Choo et al. 2023, arXiv 2310.15526",
-    }
-    answer = {
+def _list_details(solution: ExamplesSolution) -> dict[str, object]:
+    best = solution.best
+    return {
         "way": best.sampling.value,
-        "bound": best.bound,
         "noise_multiplier": words.round_up(best.multiplier),
         "noise_multiplier_is_at_most": best.at_most,
-        "sampling_rate": best.rate,
-        "divisor": best.divisor,
-        "kept_share": best.kept_share,
-        "noise": best.noise,
         "estimated_error": best.error,
-        "bounds_within_5_percent": [low, high],
+        "bounds_within_5_percent": list(solution.options.find_near_optimal()),
         "proof": "none: the error is an estimate",
     }
-    assumptions = (*ASSUMPTIONS, f"Not covered: {NOT_COVERED}")
-    return write_choice_document(
-        dataset, "training with a bounded number of examples per user", question, {}, answer, assumptions
-    )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from dpcore import learning
 from dpcore.answer import Answer, ReleaseSetting
+from dpcore.answer.choice import add_choice
 from dpcore.code import Released
 from dpcore.code.forms import cap_form, forms, of_data
+from dpcore.common.documents import certificate_fields
 from dpcore.common.text_fields import to_fields
 from dpcore.dataset import Dataset
-from dpcore.learning import LearningParameters, files
+from dpcore.learning import LearningParameters
 from dpcore.learning.answer import plots, words
 from dpcore.learning.answer.found import LearningFound, find
 from dpcore.learning.answer.methods import methods
@@ -32,7 +36,7 @@ def build_answer(data: Dataset, parameters: LearningParameters, found: LearningF
     """
     of = find(data, parameters) if found is None else found
     cap = of.choice.max_contributions
-    return Answer(
+    answer = Answer(
         headline=words.headline(of),
         detail=words.detail(of, data),
         numbers=words.numbers(of),
@@ -49,7 +53,6 @@ def build_answer(data: Dataset, parameters: LearningParameters, found: LearningF
             "learning-terms": lambda: plots.terms(of, data, parameters.own_cap),
         },
         make_methods=lambda: methods(of, data, parameters),
-        choice=lambda: files.learning_choice_json(data, parameters, of.choice, of.within),
         files={
             "learning_curves.csv": lambda: write_columns(
                 of.curves, data.provenance, list_public_inputs(to_fields(parameters))
@@ -59,3 +62,29 @@ def build_answer(data: Dataset, parameters: LearningParameters, found: LearningF
         error_parts=words.error_parts(of),
         sections=SECTIONS,
     )
+    return add_choice(
+        answer,
+        data,
+        "learning under a bound",
+        lambda: _choice_details(of),
+        number_keys=("max_contributions", "tau_0", "bound", "bias_twice", "finite_sample", "privacy_noise"),
+        question={
+            "bias_bound": parameters.bias.title,
+            "bias_needs": parameters.bias.needs,
+            "privacy_term": asdict(parameters.privacy),
+            "neighbours": NEIGHBOURS.value,
+            "source": "Amin et al. 2019, Bounding User Contributions, theorem 1 and section 6",
+        },
+        left_out=learning.NOT_ABOUT_DATA,
+    )
+
+
+def _choice_details(solution: LearningFound) -> dict[str, object]:
+    choice = solution.choice
+    return {
+        "promises_something": choice.total < 1.0,
+        "kept_share": choice.kept_share,
+        "users_capped": choice.users_capped,
+        "caps_within_5_percent": list(solution.within),
+        **certificate_fields(choice.certificate),
+    }

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.answer.against import BoundComparison
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
-from dpcore.learning import files, optimal_cap
+from dpcore.learning import optimal_cap
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.error_bound import ErrorParts, LearningCap
 from dpcore.learning.optimal_cap import BiasProblem
@@ -32,7 +33,7 @@ class LearningFound:
         choice: The best whole cap.
         within: Smallest and largest cap within 5 % of the best bound.
         curves: What the figures draw at whole caps, ascending, as columns of shape (points,);
-            see `dpcore.learning.files.learning_curves`.
+            see `compute_curves`.
     """
 
     problem: BiasProblem
@@ -62,8 +63,41 @@ def find(data: Dataset, parameters: LearningParameters) -> LearningFound:
         problem=problem,
         choice=choice,
         within=optimal_cap.caps_within(problem, choice),
-        curves=files.learning_curves(problem, tau_0),
+        curves=compute_curves(problem, tau_0),
     )
+
+
+def compute_curves(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[str, FloatArray]:
+    """Return the bound of a capped learner in its parts, and every bound on the bias (twice), as columns.
+
+    Columns: ``cap_rows``, ``tau_0``, ``kept_share``, ``largest_share``, ``users_capped``, ``bias_twice``,
+    ``finite_sample``, ``privacy_noise``, ``bound``, and ``twice_`` and its name for every bound on the bias. What
+    does not apply is infinite.
+
+    Args:
+        problem: The question.
+        fractions: tau_0 in (0, 1], shape (q,).
+    """
+    tau_0 = np.asarray(fractions, dtype=np.float64)
+    cap_statistics, parts = (
+        optimal_cap.statistics(problem.histogram, tau_0),
+        optimal_cap.error_parts(problem, tau_0),
+    )
+    return {
+        "cap_rows": tau_0 * problem.histogram.num_rows,
+        "tau_0": tau_0,
+        "kept_share": cap_statistics.kept_share,
+        "largest_share": cap_statistics.max_share,
+        "users_capped": cap_statistics.users_capped,
+        "bias_twice": parts.bias,
+        "finite_sample": parts.finite_sample,
+        "privacy_noise": parts.privacy,
+        "bound": parts.total,
+        **{
+            f"twice_{term.value}": 2.0 * values
+            for term, values in optimal_cap.bias_terms(problem, tau_0).items()
+        },
+    }
 
 
 NOT_COMPARED = NOT_ABOUT_DATA

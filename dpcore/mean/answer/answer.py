@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from dpcore import mean
 from dpcore.answer import Answer, Number, Plot, ReleaseSetting
+from dpcore.answer.choice import add_choice
 from dpcore.code import Released
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
@@ -52,7 +53,7 @@ def build_answer(data: Dataset, parameters: MeanParameters, found: MeanFound | N
         at = functools.cache(lambda: ranges.ranges(data, of, parameters))
         figures["mean-range-upper"] = lambda: ranges.over_upper(at(), data)
         figures["mean-range-lower"] = lambda: ranges.over_lower(at(), data)
-    return Answer(
+    answer = Answer(
         headline=words.headline(of),
         detail=words.detail(of, data, parameters),
         numbers=(*words.numbers(of), *_number_beside(of, most)),
@@ -69,12 +70,57 @@ def build_answer(data: Dataset, parameters: MeanParameters, found: MeanFound | N
         solution=of,
         plots=figures,
         make_methods=lambda: methods.methods(of, data, parameters),
-        choice=lambda: files.mean_choice_json(data, parameters, of.problem, of.cap, of.smooth),
         files={"mean_weights.csv": lambda: _weights_csv(of, data)},
         setting=setting(of, data, parameters),
         error_parts=words.error_parts(of),
         sections=SECTIONS,
     )
+    return add_choice(
+        answer,
+        data,
+        "mean",
+        lambda: {
+            "rows_kept_at_cap": float(data.histogram.kept_rows(of.cap.max_contributions)),
+            "cap": files.error_parts(of.cap),
+            "smooth": files.error_parts(of.smooth),
+        },
+        number_keys=("max_contributions", "threshold"),
+        question=_PRIVATE_COUNTS if of.private_counts else _PUBLIC_COUNTS,
+        data=_describe_values(of, data, parameters),
+    )
+
+
+_PUBLIC_COUNTS = {
+    "neighbours": mean.NEIGHBOURS.value,
+    "mechanism": "Laplace",
+    "errors_are": "exact",
+    "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 3",
+}
+_PRIVATE_COUNTS = {
+    "neighbours": private_counts.NEIGHBOURS.value,
+    "mechanism": "Laplace, on the pair of sums of w (y - L) and w (U - y)",
+    "errors_are": private_counts.ERROR_IS,
+    "source": "Sweet Spot; Epasto et al. 2020 has public counts only",
+}
+
+
+def _describe_values(solution: MeanFound, data: Dataset, parameters: MeanParameters) -> dict[str, object]:
+    """Return the variance and the user share that the choice file states, each with its label."""
+    problem, has_values = solution.problem, data.values is not None
+    labels = {True: data.provenance.label, False: "public input"}
+    source = parameters.variance_source
+    reads_variance = has_values and source is mean.VarianceSource.FROM_VALUES
+    # Without values the worst case, a public figure, stands in for them.
+    is_worst_case = not has_values and source is mean.VarianceSource.FROM_VALUES
+    description = {
+        "value_variance": problem.value_variance,
+        "value_variance_from": (mean.VarianceSource.WORST_CASE if is_worst_case else source).value,
+        "value_variance_label": labels[reads_variance],
+    }
+    if problem.table is None:
+        reads_share = has_values and parameters.likeness is mean.Likeness.FROM_VALUES
+        description |= {"user_share": problem.user_share, "user_share_label": labels[reads_share]}
+    return description
 
 
 def setting(found: MeanFound, data: Dataset, parameters: MeanParameters) -> ReleaseSetting:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpcore.answer import Answer, Plot, ReleaseSetting, without_numbers
+from dpcore.answer.choice import add_choice
 from dpcore.answer.section import BEHIND
+from dpcore.common.documents import certificate_fields
 from dpcore.common.errors import refuse
 from dpcore.dataset import Dataset
-from dpcore.per_group import files
 from dpcore.per_group.answer import code, distribution, methods, plots, words
 from dpcore.per_group.answer.distribution import DistributionFound
 from dpcore.per_group.answer.found import PerGroupFound, find
 from dpcore.per_group.answer.sections import build_sections, describe_inputs
+from dpcore.per_group.assumptions import list_assumptions, list_summary_assumptions
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
+from dpcore.per_group.summary import APPROXIMATE
 
 
 def build_answer(
@@ -53,11 +56,11 @@ def _answered(data: Dataset, of: PerGroupFound) -> Answer:
     if selected is not None and (selected.over_epsilon or selected.vector_over_epsilon):
         drawn["per-group-kept-over-epsilon"] = lambda: plots.over_epsilon(of, kind)[0]
         drawn["per-group-error-over-epsilon"] = lambda: plots.over_epsilon(of, kind)[1]
-    return Answer(
+    answer = Answer(
         headline=words.headline(of),
         detail=words.detail(of, data),
         numbers=words.numbers(of),
-        assumptions=files.assumptions(of.parameters),
+        assumptions=list_assumptions(of.parameters),
         disclosure=kind,
         facts=words.facts(of, data),
         proofs=words.proofs(of),
@@ -67,12 +70,70 @@ def _answered(data: Dataset, of: PerGroupFound) -> Answer:
         solution=of,
         plots=drawn,
         make_methods=lambda: methods.methods(of, data),
-        choice=lambda: _choice(of, data),
         bound=of.pair,
         setting=_setting(of.parameters, of.value_column),
         error_parts=words.error_parts(of),
         sections=build_sections(of),
     )
+    pairs, columns = of.problem.pairs, data.pairs
+    return add_choice(
+        answer,
+        data,
+        f"{of.parameters.statistic.value} per group",
+        lambda: _list_details(of),
+        data={
+            "column": "" if columns is None else columns.label,
+            "value_column": "" if columns is None else columns.value_column,
+            "num_users": int(pairs.groups_per_user.size),
+            "num_pairs": pairs.num_pairs,
+            "num_groups": pairs.num_groups,
+        },
+        left_out=OWN_BOUNDS,
+    )
+
+
+OWN_BOUNDS = ("own_groups", "own_amount")
+
+
+def _list_details(solution: PerGroupFound) -> dict[str, object]:
+    parameters, choice, pair = solution.parameters, solution.choice, solution.pair
+    amount, is_integer = "max_amount_per_group", parameters.statistic.whole
+    details: dict[str, object] = {
+        "max_groups_contributed": choice.max_groups,
+        "max_contributions_per_group" if is_integer else amount: (
+            int(choice.max_amount) if is_integer else choice.max_amount
+        ),
+        "error": choice.error,
+        "error_of_publishing_nothing": choice.error_of_nothing,
+        "ended": choice.ended,
+        **certificate_fields(choice.certificate),
+    }
+    if pair is not None and not is_integer:
+        details |= {f"{amount}_rounded": pair.max_amount, "error_rounded": pair.error}
+    norm = "L1" if parameters.delta is None else "L2"
+    for name, vector in (("cap", solution.cap), ("scaling", solution.radial)):
+        if vector is not None:
+            details[name] = {
+                "norm": norm,
+                "max_norm": vector.max_norm,
+                "error": vector.error,
+                "ended": vector.ended,
+                **certificate_fields(vector.certificate),
+            }
+    if (selected := solution.selected) is not None:
+        details["groups_released_on_average"] = (
+            0.0 if selected.pair is None else selected.pair.expected_groups
+        )
+        if (best_vector := selected.vector) is not None:
+            details["scaled_users"] = {
+                "rule": best_vector.rule.value,
+                "norm": norm,
+                "max_norm": best_vector.max_norm,
+                "max_groups_of_the_selection": best_vector.max_groups,
+                "error": best_vector.error,
+                "proof": "none",
+            }
+    return details
 
 
 def refused_answer(data: Dataset, parameters: PerGroupParameters) -> Answer:
@@ -95,29 +156,42 @@ def _setting(asked: PerGroupParameters, column: str) -> ReleaseSetting:
     )
 
 
-def _choice(of: PerGroupFound, data: Dataset) -> str:
-    pair, selected = of.pair, None
-    rounded = None if pair is None else (pair.max_groups, pair.max_amount, pair.error)
-    if of.selected is not None:
-        released = 0.0 if of.selected.pair is None else of.selected.pair.expected_groups
-        selected = released, of.selected.vector
-    return files.per_group_choice_json(data, of.problem, of.choice, rounded, of.cap, of.radial, selected)
-
-
 def _about(data: Dataset, of: DistributionFound) -> Answer:
     title = "Error over both bounds, about"
-    return Answer(
+    answer = Answer(
         headline=distribution.headline(of),
         detail=distribution.detail(of),
         numbers=distribution.numbers(of),
-        assumptions=files.summary_assumptions(of.parameters),
+        assumptions=list_summary_assumptions(of.parameters),
         disclosure=data.provenance,
         facts=distribution.facts(of),
         parameters=of.parameters,
         solution=of,
         plots={"per-group-error": lambda: plots.over_both(of, data.provenance, title)},
         make_methods=lambda: methods.of_distribution(of.parameters, of.pair, data),
-        choice=lambda: files.summary_choice_json(data, of.problem, of.choice),
         setting=_setting(of.parameters, ""),
         sections={BEHIND: describe_inputs},
+    )
+    choice, sizes = of.choice, of.problem.sizes
+    return add_choice(
+        answer,
+        data,
+        f"{of.parameters.statistic.value} per group",
+        lambda: {
+            "max_groups_contributed": choice.max_groups,
+            "max_contributions_per_group": int(choice.max_amount),
+            "error_about": choice.error,
+            "error_at_least": choice.lower,
+            "error_at_most": choice.upper,
+            "error_of_publishing_nothing": choice.error_of_nothing,
+            "ended": choice.ended,
+            "approximate": APPROXIMATE,
+            **certificate_fields(None),
+        },
+        data={
+            "column": sizes.label,
+            "num_pairs": int(sizes.pairs.sum()),
+            "num_groups": of.problem.num_groups,
+        },
+        left_out=OWN_BOUNDS,
     )

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dpcore.answer import Answer
+from dpcore.answer.choice import add_choice
 from dpcore.code.forms import CodeChoice
+from dpcore.common.certificate import Certificate
+from dpcore.common.documents import certificate_fields, finite_or_none
 from dpcore.common.errors import InvalidInput
 from dpcore.dataset import Dataset
-from dpcore.plan import files
 from dpcore.plan.answer import noises, plots, words
 from dpcore.plan.answer.found import PlanSolution, solve
 from dpcore.plan.answer.methods import write_methods
+from dpcore.plan.drawn import sum_weighted_squares
 from dpcore.plan.parameters import PlanParameters
 from dpcore.plan.programs import make_program
 
@@ -39,7 +43,7 @@ def build_answer(
     """
     compares_noises = solution is None
     solution = solve(dataset, parameters) if solution is None else solution
-    proofs, assumptions = words.list_proofs(solution, parameters), words.list_assumptions(solution)
+    proofs = words.list_proofs(solution, parameters)
     numbers = words.build_numbers(solution, parameters)
     facts = words.build_facts(solution, parameters)
     if certainty_text := words.describe_uncertainty(solution, parameters):
@@ -48,7 +52,7 @@ def build_answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution, dataset),
         numbers=numbers,
-        assumptions=assumptions,
+        assumptions=words.list_assumptions(solution),
         disclosure=dataset.provenance,
         facts=facts,
         proofs=proofs,
@@ -60,20 +64,37 @@ def build_answer(
             "plan-shares": lambda: plots.plot_shares(solution, dataset),
         },
         make_methods=lambda: write_methods(solution, dataset, parameters),
-        choice=lambda: files.write_choice(
-            dataset,
-            parameters,
-            solution.budget.epsilon,
-            solution.lines,
-            solution.needed_amounts.tolist(),
-            proofs[0][1] if proofs else None,
-            assumptions,
-        ),
         bound=lambda: _tabulate(solution),
         error=numbers[1].value,
         sections=SECTIONS,
     )
+    certificate = proofs[0][1] if proofs else None
+    answer = add_choice(answer, dataset, "several numbers", lambda: _list_details(solution, certificate))
     return add_noise_comparison(answer, dataset) if compares_noises else answer
+
+
+def _list_details(solution: PlanSolution, certificate: Certificate | None) -> dict[str, object]:
+    """List the numbers of the choice file; ``certificate`` is that of the weighted sum of squares."""
+    return {
+        "epsilon": solution.budget.epsilon,
+        "weighted_sum_of_squares": sum_weighted_squares(solution.lines),
+        "lines": [
+            {
+                "release": line.planned.line.label,
+                "parts_of_2_20": line.num_parts,
+                "budget": line.amount,
+                "noise_scale_at_sensitivity_1": finite_or_none(math.sqrt(line.v)),
+                "bound": line.bound,
+                "second_bound": finite_or_none(line.second_bound),
+                "error": line.error,
+                "unit": line.planned.unit,
+                "wanted_error": line.planned.target_error,
+                "budget_for_wanted_error": finite_or_none(needed_amount),
+            }
+            for line, needed_amount in zip(solution.lines, solution.needed_amounts.tolist(), strict=True)
+        ],
+        **certificate_fields(certificate),
+    }
 
 
 def add_noise_comparison(answer: Answer, dataset: Dataset) -> Answer:

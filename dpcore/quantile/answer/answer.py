@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dpcore.answer import Answer, ReleaseSetting
+from dpcore.answer.choice import add_choice
 from dpcore.code import Released
+from dpcore.common.documents import finite_or_none
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.dataset import Dataset
 from dpcore.quantile import files
@@ -41,8 +43,7 @@ def build_answer(
     Source: Epasto et al. 2020, section 4 and appendix B.
     """
     solution = find(data, parameters, progress, should_stop) if found is None else found
-    smooth, cap = solution.choices.smooth, solution.choices.cap
-    return Answer(
+    answer = Answer(
         headline=words.headline(solution),
         detail=words.detail(solution, data),
         numbers=words.numbers(solution),
@@ -61,7 +62,6 @@ def build_answer(
             "quantile-paper": lambda: plots.paper(solution, data),
         },
         make_methods=lambda: methods(solution, data),
-        choice=lambda: files.choice_json(data, parameters, solution.bound, (smooth, cap), solution.outputs),
         files={
             "quantile_weights.csv": lambda: files.weights_csv(
                 solution.problem.histogram, solution.kind, solution.bound, data.provenance
@@ -78,3 +78,47 @@ def build_answer(
         ),
         sections=SECTIONS,
     )
+    return add_choice(
+        answer,
+        data,
+        "quantile",
+        lambda: _list_details(solution, answer.disclosure.label),
+        question={
+            "neighbours": parameters.neighbours.value,
+            "mechanism": "exponential mechanism on the weighted rank",
+            "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, appendix B",
+        },
+    )
+
+
+def _list_details(solution: QuantileFound, label: str) -> dict[str, object]:
+    return {
+        "bound": solution.bound,
+        "bound_label": label,
+        "best_for_the_values": [
+            {
+                "weights": choice.kind.value,
+                "bound": choice.bound,
+                "expected_rank_error": choice.rank_error,
+                # One subsample alone has none.
+                "standard_error_over_subsamples": finite_or_none(choice.standard_error),
+                "subsamples": choice.subsamples,
+                "expected_rank_error_without_bound": choice.unbounded_rank_error,
+                "ended": choice.ended,
+            }
+            for choice in (solution.choices.smooth, solution.choices.cap)
+        ],
+        "quantiles": [
+            {
+                "quantile": output.quantile,
+                "epsilon": solution.parameters.epsilon_each,
+                "expected_rank_error": output.expected_rank_error,
+                "subsamples": int(output.subsample_errors.size),
+                "least_rank_error": output.least_rank_error,
+                "mean_answer": output.mean,
+                "interval_95": list(output.interval()),
+                "largest_user_weight": output.largest_user_weight,
+            }
+            for output in solution.outputs
+        ],
+    }

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from dpcore.answer import Answer
+from dpcore.answer.choice import add_choice
+from dpcore.common.documents import certificate_fields
 from dpcore.dataset import Dataset
 from dpcore.regression import files
 from dpcore.regression.answer import plots, words
 from dpcore.regression.answer.code import of_regression
 from dpcore.regression.answer.found import ErrorOf, RegressionFound, find
 from dpcore.regression.answer.methods import methods
-from dpcore.regression.parameters import ASSUMPTIONS, RegressionParameters
+from dpcore.regression.estimate import coefficient_variances
+from dpcore.regression.parameters import ASSUMPTIONS, RegressionParameters, ResidualVarianceSource
 
 
 def build_answer(
@@ -32,7 +37,7 @@ def build_answer(
     Source: Epasto et al. 2020, section 5.
     """
     of = find(data, parameters) if found is None else found
-    return Answer(
+    answer = Answer(
         headline="Weight the rows, do not bound them.",
         detail=words.detail(of),
         numbers=words.numbers(of),
@@ -52,6 +57,39 @@ def build_answer(
             "regression-weights": lambda: plots.weights(of),
         },
         make_methods=lambda: methods(of),
-        choice=lambda: files.choice_json(of.data, of.parameters, of.problem, of.ours, of.caps),
         bound=lambda: files.user_table(of.problem, of.ours),
     )
+    variance_is_entered = of.parameters.variance_source is ResidualVarianceSource.ENTERED
+    return add_choice(
+        answer,
+        of.data,
+        "linear regression with private labels",
+        lambda: _list_details(of),
+        question={
+            "data_source": of.parameters.source.value,  # In every choice, ``source`` is the work with the method.
+            "mechanism": "Laplace",
+            "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 5",
+        },
+        data={
+            "feature_names": list(of.problem.feature_names),
+            "residual_variance": of.problem.residual_variance,
+            "residual_variance_label": "public input" if variance_is_entered else answer.disclosure.label,
+        },
+        schema="sweetspot/regression/1",
+    )
+
+
+def _list_details(solution: RegressionFound) -> dict[str, object]:
+    estimate, caps = solution.ours, solution.caps
+    return {
+        "total_variance": estimate.variance,
+        "sampling_variance": estimate.sampling_variance,
+        "privacy_variance": estimate.privacy_variance,
+        "laplace_scale": estimate.noise.scale,
+        "largest_user_weight": estimate.largest_user_weight,
+        "standard_errors": np.sqrt(coefficient_variances(solution.problem, estimate)).tolist(),
+        **certificate_fields(estimate.certificate),
+        "ended": estimate.ended,
+        "max_contributions": None if caps is None else caps.max_contributions,
+        "best_cap_total_variance": None if caps is None else float(caps.variance[caps.best]),
+    }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dpcore.answer import Answer, ReleaseSetting, without_numbers
+from dpcore.answer.choice import add_choice
 from dpcore.answer.parts import BIAS, NOISE, build_error_parts
 from dpcore.code import Released
 from dpcore.code.forms import summed_column
+from dpcore.common import noise_error
+from dpcore.common.documents import certificate_fields
 from dpcore.dataset import Dataset
-from dpcore.total import files
 from dpcore.total.answer import code, methods, plots, signed_words, strategies, words
 from dpcore.total.answer.found import SignedFound, TotalFound, find
 from dpcore.total.answer.sections import SECTIONS, SIGNED_SECTIONS
@@ -39,7 +41,7 @@ def build_answer(
 
 
 def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Answer:
-    return Answer(
+    answer = Answer(
         headline=words.headline(of),
         detail=words.detail(of, data),
         numbers=words.numbers(of),
@@ -59,9 +61,6 @@ def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Ans
             ),
         },
         make_methods=lambda: methods.methods(of, data, parameters),
-        choice=lambda: files.total_choice_json(
-            data, parameters, of.problem, of.choice, of.within, of.unit.column
-        ),
         setting=_setting(parameters, of.unit.column or summed_column(data)),
         error_parts=build_error_parts(
             {BIAS: float(of.at_bound.bias), NOISE: float(of.at_bound.noise_by(parameters.measure))},
@@ -71,6 +70,46 @@ def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Ans
         else (),
         sections=SECTIONS,
     )
+    return add_choice(
+        answer,
+        data,
+        "count of rows" if of.problem.whole else "sum",
+        lambda: _choice_details(of),
+        question=QUESTION_NOTES,
+        data={"column": of.unit.column},
+        left_out={*BESIDE_THE_BOUND, "lower", "upper"},
+    )
+
+
+BESIDE_THE_BOUND = ("own_share", "runs", "seed", "highest_total")
+"""Parameters that choose neither a bound nor a range."""
+QUESTION_NOTES = {
+    "neighbours": NEIGHBOURS.value,
+    "source": "Amin et al. 2019, Bounding User Contributions: A Bias-Variance Trade-off in DP, section 3",
+}
+
+
+def _choice_details(solution: TotalFound) -> dict[str, object]:
+    """Compute the numbers of the file, which are about the exact bound; card and code have the rounded one."""
+    problem, choice = solution.problem, solution.choice
+    if problem.whole:
+        bound: dict[str, object] = {"max_contributions": int(choice.max_total)}
+    else:
+        bound = {"max_total": choice.max_total, "max_total_rounded": solution.bound}
+    return {
+        **bound,
+        "noise_scale": problem.unit_noise * choice.max_total,
+        "bias": choice.bias,
+        "mean_noise": choice.noise,
+        "expected_absolute_error": choice.absolute_error,
+        "root_mean_squared_error": choice.rmse,
+        "bound_on_absolute_error": choice.bound,
+        "error_of_publishing_zero": choice.error_of_nothing,
+        "users_affected": choice.users_affected,
+        "within_5_percent": list(solution.within),
+        "ended": choice.ended,
+        **certificate_fields(choice.certificate),
+    }
 
 
 def refused_answer(data: Dataset, parameters: TotalParameters, column: str) -> Answer:
@@ -91,7 +130,7 @@ def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:
 
 
 def _signed(data: Dataset, parameters: TotalParameters, of: SignedFound) -> Answer:
-    return Answer(
+    answer = Answer(
         headline=signed_words.headline(of),
         detail=signed_words.detail(of, data),
         numbers=signed_words.numbers(of),
@@ -103,7 +142,32 @@ def _signed(data: Dataset, parameters: TotalParameters, of: SignedFound) -> Answ
         solution=of,
         plots={"total-signed": lambda: plots.signed(of, data, parameters)},
         make_methods=lambda: methods.signed_methods(of, data, parameters),
-        choice=lambda: files.signed_choice_json(data, parameters, of.held, of.clipped, of.entered),
         setting=_setting(parameters, of.unit.column),
         sections=SIGNED_SECTIONS,
     )
+    return add_choice(
+        answer,
+        data,
+        "sum of totals of both signs",
+        lambda: _range_details(of, parameters),
+        question=QUESTION_NOTES,
+        data={"column": of.unit.column},
+        left_out={*BESIDE_THE_BOUND, "measure", "own_bound"},
+    )
+
+
+def _range_details(solution: SignedFound, parameters: TotalParameters) -> dict[str, object]:
+    clipped = solution.clipped
+    unit_scale = noise_error.compute_unit_scale(parameters.mechanism, parameters.epsilon, parameters.delta)
+    return {
+        "lower": clipped.low,
+        "upper": clipped.high,
+        "range_comes_from": "entered" if solution.entered else "the data",
+        "noise_scale": unit_scale * clipped.sensitivity,
+        "bias": clipped.bias,
+        "mean_noise": clipped.noise,
+        "expected_absolute_error": clipped.absolute_error,
+        "root_mean_squared_error": clipped.rmse,
+        "users_below_lower": clipped.users_below,
+        "users_above_upper": clipped.users_above,
+    }

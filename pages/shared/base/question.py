@@ -1,4 +1,4 @@
-"""What a question declares once: its place in the app, its fields, and what each field may have come from.
+"""The declaration of a question: its place in the app, its parameters, and what else its page keeps.
 
 Widgets, session keys, links, resets, reports and the sentences on empty fields follow from it.
 """
@@ -8,14 +8,14 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
-from dpcore.common.parameters import EPSILON, FieldOrigin, Parameters, Place, declared_fields
+from dpcore.common.parameters import EPSILON, Parameters, Place, declared_fields
 from dpcore.common.parameters import Field as Field
+from dpcore.common.parameters import FieldOrigin as FieldOrigin
 from dpcore.common.text_fields import list_field_types
 from dpcore.dataset import Dataset
 
@@ -24,38 +24,20 @@ From = FieldOrigin
 
 
 class Facet(enum.Enum):
-    """What of the data in use a question answers from."""
+    """The facet of the data in use that a question answers from."""
 
     ROWS = "how many rows each user has"
     VALUES = "a value in each row"
     GROUPS = "a group, product or task in each row"
 
 
-public = functools.partial(Field, origin=From.PUBLIC)
+public = functools.partial(Field, origin=FieldOrigin.PUBLIC)
 """A field that is never read off data."""
-of_values = functools.partial(Field, origin=From.VALUES)
-"""A field that may have been read off values."""
-range_end = functools.partial(of_values, published=True)
-"""One end of the range that values are clamped to."""
-NOT_FROM_DATA = "Public: from what the quantity is, not from data."
 DELTA = public(
     "δ",
     "At most this much probability that ε does not hold. Well below 1 / (number of users).",
     name="δ",
     width=110,
-)
-SHARED_DELTA = replace(DELTA, initial=DEFAULT_DELTA, shared="delta")
-NOISE = public(
-    "Noise",
-    "Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs.",
-    options={kind: kind.value for kind in NoiseKind},
-    shared="noise",
-)
-LOWEST = range_end(
-    "Lowest, L", name="Lowest value L", report_label="Lowest value, L", width=102, shared="lower"
-)
-HIGHEST = range_end(
-    "Highest, U", name="Highest value U", report_label="Highest value, U", width=102, shared="upper"
 )
 
 
@@ -64,31 +46,31 @@ class Question:
     """One page.
 
     Attributes:
-        name: Of its folders in the core and in the pages.
-        title: In the sidebar.
+        name: Name of its folders in the core and in the pages.
+        title: Title in the sidebar.
         icon: Material icon.
-        url_path: In the address; empty for the first page.
+        url_path: Path in the address; empty for the first page.
         group: Heading in the sidebar; empty for none.
-        sentence: What the page answers, one sentence; Start shows it, and the sidebar.
+        sentence: The question that the page answers, in one sentence, for Start and the sidebar.
         lead: The sentence under the page's title, Markdown.
-        step: What is released, in a word or two, on a page that chooses a bound, where the strip stands; else empty.
-        heading: The page's title where it is not the one in the sidebar.
-        release: What a person says they want to release when this page is the answer; empty for none.
-        answers_from: What of the data in use it answers from; *Your data* leads to it where the data have that.
-        own_data: Whether the page brings data of its own and leaves the session's alone.
-        own_file: What the session holds, by name, while a file of the page's own is in use; empty for none.
-        parameters: Class of the page's parameters object, None where there is none.
-        fields: The fields of that object but the shared epsilon; declared there if it is one of `Parameters`.
-        also: What else the page keeps in the session, by name: tabs, runs, work beside the page.
-        propose: What its fields hold for new data, by name, given the data and what they hold now.
-        proposed: Fields that ``propose`` may set: before anybody has seen the page, it holds these and no others.
-        own: Fields for a bound of the person's own, which stand under the answer; as declared for `Parameters`.
-        draws: Whether its folder has ``on_card.py``, which draws the bounds of other questions' cards privately.
-        plans: Whether its folder has ``on_card.py``, which takes the releases of other cards into a plan.
-        range_on: Title of the page on which the range of a value is entered, given the parameters; empty where none
-            is needed. None where the page has the fields itself.
-        formerly: Fields that links and session files of before name and that are gone: what each is called now, or, of
-            one that came to nothing, what was meant of fields that came later, by name.
+        step: The release in a word or two, for the strip of a page that chooses a bound; empty for other pages.
+        heading: The page's title, if that is not the title in the sidebar.
+        release: What users say they want to release if this page is the answer; empty for none.
+        answers_from: Facets of the data that it answers from; *Your data* leads to it if the data have them.
+        own_data: True if the page brings data of its own and leaves the session's alone.
+        own_file: Name in the session of a file of the page's own while that is in use; empty for none.
+        parameters: Class of the page's parameters object, which declares the fields; None if it has none.
+        fields: The fields of that object except the shared epsilon. Only a class that is not one of `Parameters` needs
+            them here.
+        also: What else the page keeps in the session, by name: tabs, runs, jobs.
+        propose: Returns values of fields for new data, by name, given the data and the present values.
+        proposed: Fields that ``propose`` may set. A page that nobody has seen has these and no others.
+        draws: True if its folder has ``on_card.py``, which selects the bounds of other questions' cards privately.
+        plans: True if its folder has ``on_card.py``, which takes the releases of other cards into a plan.
+        range_on: Returns the title of the page on which the range of a value is entered, given the parameters; empty if
+            none is needed. None if the page has these fields itself.
+        formerly: Fields of earlier links and session files that are gone: the new name of each, or the values of later
+            fields that it stood for, by name.
     """
 
     name: str
@@ -106,10 +88,9 @@ class Question:
     own_file: str = ""
     parameters: type[Any] | None = None
     fields: Mapping[str, Field] = field(default_factory=dict)
-    also: Mapping[str, From] = field(default_factory=dict)
+    also: Mapping[str, FieldOrigin] = field(default_factory=dict)
     propose: Callable[[Dataset, Mapping[str, Any]], Mapping[str, Any]] | None = None
     proposed: tuple[str, ...] = ()
-    own: tuple[str, ...] = ()
     draws: bool = False
     plans: bool = False
     range_on: Callable[[Any], str] | None = None
@@ -118,8 +99,6 @@ class Question:
     def __post_init__(self) -> None:
         if self.parameters is not None:
             object.__setattr__(self, "fields", self._complete_fields(self.parameters))
-        if not self.own:
-            object.__setattr__(self, "own", tuple(self.placed(Place.OWN)))
         if set(self.fields) & set(self.also):
             raise ValueError(f"{self.name} declares twice: {sorted(set(self.fields) & set(self.also))}")
 
@@ -139,11 +118,15 @@ class Question:
         return [name for name, field in self.fields.items() if field.place in places]
 
     @functools.cached_property
-    def own_account(self) -> str:
-        """Return what the session holds, by name, of what was released of the page's own data; empty for
-        none.
+    def own(self) -> tuple[str, ...]:
+        """The fields for a bound of the user's own, which stand under the answer."""
+        return tuple(self.placed(Place.OWN))
 
-        A ledger per set of data, which session files carry: it is called ``spent`` on every page with data of its own.
+    @functools.cached_property
+    def own_account(self) -> str:
+        """Return the name of the ledgers of the page's own data in the session; empty for none.
+
+        There is one ledger per set of data, and session files carry them. The name is ``spent`` on every page.
         """
         return "spent" if self.own_data and "spent" in self.also else ""
 
@@ -159,71 +142,70 @@ class Question:
 
     @functools.cached_property
     def path(self) -> str:
-        """Path of the page's file, absolute. Every run of the app names all pages: looked for once."""
+        """The absolute path of the page's file, from a cache: every run of the app names all pages."""
         file = find_spec(f"pages.{self.name}.page")  # It looks for the file and runs nothing.
         if file is None or file.origin is None:
             raise FileNotFoundError(f"the folder of {self.name} has no page.py")
         return file.origin
 
-    def as_now(self, held: Mapping[str, T], made: Callable[[Any], T]) -> dict[str, T]:
-        """Return what a link or a session file of before holds, by today's names; what it says by them itself
-        stays.
+    def as_now(self, values: Mapping[str, T], wrap: Callable[[Any], T]) -> dict[str, T]:
+        """Return the values of an earlier link or session file by today's names; a value under today's name stays.
 
         Args:
-            held: By the names of then. A field that came to nothing stays among them: that it is not followed is said.
-            made: A value as such a link or file holds it.
+            values: Values by the names of then. A field that is gone stays among them, so that the app can say so.
+            wrap: Returns a value as such a link or file has it.
         """
-        found = dict(held)
-        for name, now in self.formerly.items():
-            if name not in held:
+        renamed = dict(values)
+        for name, successor in self.formerly.items():
+            if name not in values:
                 continue
-            if isinstance(now, str):
-                found.setdefault(now, found.pop(name))
+            if isinstance(successor, str):
+                renamed.setdefault(successor, renamed.pop(name))
             else:
-                found = {later: made(value) for later, value in now.items()} | found
-        return found
+                renamed = {later: wrap(value) for later, value in successor.items()} | renamed
+        return renamed
 
-    def came_later(self, held: Iterable[str]) -> dict[str, Any]:
-        """Return what fields meant that a session file of before does not have, as they came later: their
-        defaults.
+    def came_later(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return the defaults of fields that an earlier session file lacks because they came later.
 
         Args:
-            held: Names of the fields that the file has. A page that was seen has all of its time; of one that nobody
-                saw, only what data propose is there, and that meant nothing yet.
+            names: Names of the fields that the file has. A page that was seen has all fields of its time. A page that
+                nobody saw has only proposed fields, and these meant nothing yet.
         """
         assert self.parameters is not None
-        names = set(held)
-        seen = {name for name in names & set(self.fields) if not self.fields[name].renewed} - set(
-            self.proposed
-        )
-        if not seen:
+        known = set(names)
+        seen = {name for name in known & set(self.fields) if not self.fields[name].renewed}
+        if not seen - set(self.proposed):
             return {}
-        usual = {f.name: f.default for f in fields(self.parameters)}
-        return {name: usual[name] for name in self.fields if name not in names and usual[name] is not MISSING}
+        defaults = {f.name: f.default for f in fields(self.parameters)}
+        return {
+            name: defaults[name]
+            for name in self.fields
+            if name not in known and defaults[name] is not MISSING
+        }
 
     @functools.cached_property
     def key(self) -> Callable[[str], str]:
-        """Return the session key of a field, or of what else the page keeps, by its name; KeyError where it
-        declares none.
+        """Return the session key of a name that is declared; raise KeyError for any other.
 
-        Made once: a run of a page asks some fifty times.
+        It is built once, as a run of a page needs some fifty keys.
         """
         return _Keys({name: f"{self.name}.{name}" for name in (*self.fields, *self.also)}).__getitem__
 
     @functools.cached_property
     def widgets(self) -> dict[str, str]:
-        """Session key by field of the parameters object, the shared epsilon among them."""
+        """The session keys of the fields, by name, the shared epsilon among them."""
         shared = {"epsilon": "epsilon"} if self.parameters is not None else {}
         return shared | {name: self.key(name) for name in self.fields}
 
     @functools.cached_property
     def declared(self) -> dict[str, Field]:
-        """Return the declaration of every field of the parameters object, the shared epsilon among them."""
+        """The declarations of the fields, by name, the shared epsilon among them."""
         return {"epsilon": EPSILON, **self.fields}
 
     @functools.cached_property
     def called(self) -> dict[str, str]:
-        """Return how sentences name the fields, those that may stay empty among them."""
+        """The names of the fields in sentences, by name, those that may stay empty among them."""
         return {name: self.declared[name].subject for name in self.widgets}
 
     def field(self, name: str) -> Field:
@@ -231,45 +213,42 @@ class Question:
         return self.declared[name]
 
     def formula(self, room: str = "formula") -> str:
-        """Return how the page computes, in Markdown with LaTeX and its sources: a file of its folder."""
+        """Return a file of the page's folder that says how it computes, in Markdown with LaTeX and sources."""
         declared = find_spec(f"pages.{self.name}.question")
         assert declared is not None
         assert declared.origin is not None
         return _text(Path(declared.origin).with_name(f"{room}.md"))
 
     def asked(self, *names: str) -> dict[str, str]:
-        """Return what fields are called in a report, by name: of those named, or of all; the shared epsilon
-        first.
-        """
+        """Return the labels in a report of these fields, or of all, by name; the shared epsilon comes first."""
         chosen = names or (*self.fields,)
         return {
             name: self.field(name).report_label or self.field(name).label for name in ("epsilon", *chosen)
         }
 
-    def comes_from(self, name: str) -> From:
-        """Return where what stands under this name may have come from.
+    def comes_from(self, name: str) -> FieldOrigin:
+        """Return the origin of the value under this name.
 
-        A name with more behind it, set off by an underscore, goes by its beginning: a widget of each round, say. What
-        is declared nowhere is treated as read off the data.
+        A longer name, such as that of a widget in each round, has the origin of a declared name up to an underscore. A
+        value that is declared nowhere counts as read off the data.
         """
         if name in self.fields:
             return self.fields[name].origin
         declared = [
             known for known in self.also if name == known or name.startswith(known.removesuffix("_") + "_")
         ]
-        return self.also[max(declared, key=len)] if declared else From.DATA
+        return self.also[max(declared, key=len)] if declared else FieldOrigin.DATA
 
     def first(self, name: str) -> Any:
-        """Return what a field begins with."""
+        """Return the initial value of a field."""
         return self.declared[name].initial
 
     def forgotten(self, name: str) -> Any:
-        """Return what a field holds after its content was set aside: what it begins with, and nothing if it
-        is about values.
+        """Return the value of a field that was emptied: its initial value, or None if it is about values.
 
         A default range of values would look like a choice that somebody made.
         """
-        return None if self.field(name).origin is From.VALUES else self.first(name)
+        return None if self.field(name).origin is FieldOrigin.VALUES else self.first(name)
 
 
 class _Keys(dict[str, str]):

@@ -12,14 +12,14 @@ from dpcore.common.errors import describe_error
 from dpcore.data.name_lists import named, read_names
 from dpcore.dataset import Dataset
 from pages.shared.base import demo, keys
-from pages.shared.base.question import From, Question
+from pages.shared.base.question import FieldOrigin, Question
 from pages.shared.data import uploads
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 PREFIX = "items_"
-ENTRIES = From.DATA.each(*(f"{PREFIX}{name}" for name in ("file_", "round", "problems")))
+ENTRIES = FieldOrigin.DATA.each(*(f"{PREFIX}{name}" for name in ("file_", "round", "problems")))
 """What the upload keeps in the session under its question."""
 
 

@@ -21,7 +21,7 @@ from dpcore.data import design_matrix, tables
 from dpcore.data.design_matrix import Design, Feature, FeatureKind
 from dpcore.dataset import Dataset
 from pages.shared.base import demo, keys
-from pages.shared.base.question import From, Question
+from pages.shared.base.question import FieldOrigin, Question
 from pages.shared.data import uploads
 from pages.shared.fields import fields
 
@@ -36,7 +36,7 @@ MOST_CLASSES = 200
 """Up to so many classes are offered as a list."""
 ENTRIES = dict.fromkeys(
     ("loaded", "file_", "round", "table", "problems", "role_", "reference_", "levels_", "public"),
-    From.OWN_DATA,
+    FieldOrigin.OWN_DATA,
 )
 """What the upload keeps in the session under its question."""
 
@@ -322,7 +322,7 @@ class TableUpload:
         awaited = state.get(keys.AWAITED, {})
         for name, field in self.of.fields.items():
             key = self.of.key(name)
-            if field.renewed and field.origin is From.OWN_DATA and awaited.get(key) != state.get(key):
+            if field.renewed and field.origin is FieldOrigin.OWN_DATA and awaited.get(key) != state.get(key):
                 state[key] = field.initial
         state[keys.AWAITED] = {}
         if "proposed" in self.of.also:

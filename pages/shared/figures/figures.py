@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,40 +27,6 @@ from pages.shared.figures import pins
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure of a page and of its report.
-
-    Attributes:
-        key: Unique in the report and on the page; its words are set off by hyphens.
-        title: Heading.
-        draw: Makes it.
-        alt: What it shows, its takeaway first.
-        columns: What it draws.
-        disclosure: Of the data behind it.
-        handle: What the browser is told of its handle (`handle_told`); None for none.
-        moves: The session's keys of the fields that the handle moves.
-    """
-
-    key: str
-    title: str
-    draw: Callable[[], go.Figure]
-    alt: str
-    columns: Mapping[str, npt.ArrayLike]
-    disclosure: Provenance
-    handle: Mapping[str, Any] | None = None
-    moves: tuple[str, ...] = ()
-
-
-def show_picture(
-    picture: Picture, below: DeltaGenerator | None = None, place: DeltaGenerator | None = None
-) -> None:
-    """Draw a picture with a button for its data; ``below`` and ``place`` as in `show`."""
-    key = picture.key.replace("-", "_")
-    moved = None if picture.handle is None else (picture.handle, picture.moves)
-    show(picture.draw(), key, picture.alt, picture.columns, picture.disclosure, below, place, moved)
 
 
 def show(

@@ -135,7 +135,7 @@ class Renderer:
                 key=f"{part.key}_{session.data_version()}_{part.widest}",
             )
         limits = (low, high) if low < high else part.initial
-        figures.show_picture(plots.picture(part.draw(limits), self.label), below, chart)
+        plots.draw(part.draw(limits), self.label, below=below, place=chart)
         return limits
 
     def _draw_figures(self, part: section.Figures) -> None:

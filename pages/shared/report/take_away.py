@@ -8,19 +8,20 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
+from dpcore.answer import Answer
 from dpcore.answer.methods import Methods
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.text_fields import from_fields
 from dpcore.data import generators, samples
 from dpcore.dataset import Dataset
 from dpcore.report import report_html
+from dpcore.report.content import Report, remove_private
 from dpcore.report.document import write_report_json
 from dpcore.report.script import Source
 from pages.shared.card import cards
 from pages.shared.fields.fields import main_button
 from pages.shared.figures import figures
-from pages.shared.report import citations, report_content
-from pages.shared.report.report_content import ReportContent
+from pages.shared.report import citations
 from pages.shared.session import session, stand_ins
 
 MEGABYTES = 1.3
@@ -30,20 +31,20 @@ KILOBYTES = 30
 
 
 def source(rows: bool = False, disclosure: Provenance | None = None) -> Source:
-    """Return where a script gets the session's data from; arguments as in `Source`."""
-    loaded = session.loaded()
-    kind, fields = loaded.origin.kind, loaded.origin.fields
-    sample = kind if kind in samples.SAMPLES else ""
+    """Return the source of a script on the session's data; arguments as in `Source`."""
+    session_data = session.loaded()
+    name = session_data.origin.kind
     generator = None
-    if kind in generators.GENERATORS:
-        generator = from_fields(generators.GENERATORS[kind], fields)
-    return Source(loaded.dataset, sample, generator, needs_rows=rows, disclosure=disclosure)
+    if name in generators.GENERATORS:
+        generator = from_fields(generators.GENERATORS[name], session_data.origin.fields)
+    sample = name if name in samples.SAMPLES else ""
+    return Source(session_data.dataset, sample, generator, needs_rows=rows, disclosure=disclosure)
 
 
 def source_of(data: Dataset) -> Source:
-    """As `source` with rows, for a page that shows invented data where those in use lack what it needs.
+    """Return the source of a script on the data that a page shows, with rows.
 
-    A script of these reads the invented data, not those in use.
+    Where the data in use lack what the page needs, it shows invented data, and the script reads these.
     """
     if data.digest == session.dataset().digest:
         return source(rows=True)
@@ -57,43 +58,45 @@ Part = tuple[str, str, Callable[[], str | bytes]]
 def draw(
     stem: str,
     disclosure: Provenance,
-    content: Callable[[], ReportContent],
+    content: Callable[[], Report],
     methods: Methods | None,
     holds: str = "",
     parts: Sequence[Part] = (),
     of_parts: Provenance | None = None,
+    choice: Callable[[], str] | None = None,
 ) -> None:
-    """The buttons; of private data two sets beside each other, one for oneself and one that may be published.
+    """Draw the buttons: for private data two sets, one for oneself and one that may be published.
 
     Args:
-        stem: Of the files' names; also part of the widgets' keys.
-        disclosure: Of the data behind the answer.
-        content: What the page contributes; called on a click, in a thread that knows nothing of the session, so
-            it must not look at the session or at caches of it.
-        methods: What the page has to say in a methods section; it stands below the buttons, and in the report. None
-            where nothing was chosen yet.
-        holds: What the parts hold, for those that are files of their own; empty for none.
-        parts: These, but the page's own JSON, which is the last.
-        of_parts: Of the data behind the parts, where these differ.
+        stem: Start of the files' names; also part of the widgets' keys.
+        disclosure: The disclosure of the data behind the answer.
+        content: Makes the report; called on a click, in a thread that knows nothing of the session, so that it must
+            not look at the session or at caches of it.
+        methods: Sentences for a methods section, below the buttons and in the report; None if nothing was chosen yet.
+        holds: What the parts hold, if they are files of their own; empty for none.
+        parts: The parts, except the page's own JSON, which is the last.
+        of_parts: The disclosure of the data behind the parts, if it differs.
+        choice: Makes the page's own JSON; by default it is that of the report's answer.
     """
 
-    def with_methods() -> ReportContent:
+    def with_methods() -> Report:
         return replace(content(), methods=methods)
 
     _files(stem, disclosure, with_methods)
     citations.show(methods, stem)
     if holds:
         st.markdown(holds)
-        choice: Part = ("Choice (JSON)", f"{stem}_choice.json", lambda: _choice(content()))
-        cards.file_buttons([*parts, choice], of_parts or disclosure)
+        make_choice = choice or (lambda: _choice(content().answer))
+        file: Part = ("Choice (JSON)", f"{stem}_choice.json", make_choice)
+        cards.file_buttons([*parts, file], of_parts or disclosure)
 
 
-def _choice(content: ReportContent) -> str:
-    assert content.choice is not None
-    return content.choice()
+def _choice(answer: Answer) -> str:
+    assert answer.choice is not None
+    return answer.choice()
 
 
-def _files(stem: str, disclosure: Provenance, content: Callable[[], ReportContent]) -> None:
+def _files(stem: str, disclosure: Provenance, content: Callable[[], Report]) -> None:
     st.markdown(
         "**The whole answer.** The *report* is one file for any browser, on paper too: choice, figures that move, "
         "data, assumptions, proofs and formulae. It loads nothing from a network. The *JSON* has the same content for "
@@ -105,14 +108,14 @@ def _files(stem: str, disclosure: Provenance, content: Callable[[], ReportConten
         )
         _buttons(stem, disclosure, content, public_only=False)
         return
-    whole, public = st.columns(2, gap="large")
-    with whole:
+    private_column, public_column = st.columns(2, gap="large")
+    with private_column:
         st.markdown(
             "**Everything, for yourself.** The choice, its figures and every number computed from your private data, "
             f"each labelled so. About {MEGABYTES} MB; the files' names say *PRIVATE-do-not-publish*."
         )
         _buttons(stem, disclosure, content, public_only=False)
-    with public:
+    with public_column:
         st.markdown(
             "**Only what may be published.** Question, assumptions, formulae and DP releases, and what was left out: "
             "**neither the choice nor its figures**, which are computed from private data. Less than "
@@ -122,19 +125,17 @@ def _files(stem: str, disclosure: Provenance, content: Callable[[], ReportConten
         _buttons(stem, disclosure, content, public_only=True)
 
 
-def _buttons(
-    stem: str, disclosure: Provenance, content: Callable[[], ReportContent], public_only: bool
-) -> None:
-    """Report, JSON and script; the report that holds the answer is the main button."""
-    kept = Disclosure.PUBLIC if public_only else disclosure
+def _buttons(stem: str, disclosure: Provenance, content: Callable[[], Report], public_only: bool) -> None:
+    """Draw the buttons of report, JSON and script; the report that holds the answer is the main one."""
+    report_disclosure = Disclosure.PUBLIC if public_only else disclosure
     public = "_public" if public_only else ""
-    report = figures.write_file_name(f"{stem}_report{public}", kept)
+    report = figures.write_file_name(f"{stem}_report{public}", report_disclosure)
     script = figures.write_file_name(f"{stem}_script{public}", Disclosure.PUBLIC)
     with st.container(horizontal=True):
         for label, ending, mime, name, make in (
-            ("Report (HTML)", "html", "text/html", report, _html),
-            ("Report (JSON)", "json", "application/json", report, _json),
-            ("Script (Python)", "py", "text/x-python", script, _code),
+            ("Report (HTML)", "html", "text/html", report, write_html),
+            ("Report (JSON)", "json", "application/json", report, write_json),
+            ("Script (Python)", "py", "text/x-python", script, write_script),
         ):
             main = ending == "html" and not public_only
             st.download_button(
@@ -149,26 +150,23 @@ def _buttons(
             )
 
 
-def html(of: ReportContent, made: datetime, public_only: bool) -> str:
-    """Return the report as HTML."""
-    report = report_content.make(of, made, public_only)
-    kept = {figure.key for figure in report.figures}
-    return report_html.write_report_html(report, {p.key: p.draw() for p in of.pictures if p.key in kept})
+def write_html(report: Report, created: datetime, public_only: bool) -> str:
+    """Write the report as HTML, without what was computed from private data if ``public_only``."""
+    return report_html.write_report_html(remove_private(report) if public_only else report, created)
 
 
-def _html(of: ReportContent, made: datetime, public_only: bool) -> str:
-    return html(of, made, public_only)
+def write_json(report: Report, created: datetime, public_only: bool) -> str:
+    """Write the report as JSON, likewise."""
+    return write_report_json(remove_private(report) if public_only else report, created)
 
 
-def _json(of: ReportContent, made: datetime, public_only: bool) -> str:
-    return write_report_json(report_content.make(of, made, public_only))
-
-
-def _code(of: ReportContent, made: datetime, public_only: bool) -> str:
-    return report_content.script_text(of, made, public_only)
+def write_script(report: Report, created: datetime, public_only: bool) -> str:
+    """Write the script; it names no file of private data if ``public_only``."""
+    assert report.write_script is not None
+    return report.write_script(created, public_only)
 
 
 def _maker(
-    make: Callable[[ReportContent, datetime, bool], str], content: Callable[[], ReportContent], public_only: bool
+    make: Callable[[Report, datetime, bool], str], content: Callable[[], Report], public_only: bool
 ) -> Callable[[], str]:  # fmt: skip
     return lambda: make(content(), datetime.now(UTC), public_only)

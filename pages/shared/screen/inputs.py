@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -18,11 +18,12 @@ def read(
     question: Question,
     places: layout.Places,
     *,
-    options: Mapping[str, tuple[Any, ...]] | None = None,
+    options: Mapping[str, Sequence[Any]] | None = None,
     hidden: Callable[[str], bool] = lambda name: False,
     widgets: Mapping[str, Callable[[], object]] | None = None,
     more: Callable[[], object] = lambda: None,
     ask_first: Callable[[Collection[str]], bool] = lambda unused: False,
+    shares: bool = True,
 ) -> Any | None:
     """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused.
 
@@ -30,18 +31,15 @@ def read(
         question: The question, whose parameters class declares its fields.
         places: Where the page draws.
         options: The choices that a field offers for these data; the first one replaces a choice that is not offered.
-        hidden: Returns True for a field that has no use now. It is left out if it is None by default.
+        hidden: Returns True for a field that is not drawn here. It is left out if it is empty, or None by default.
         widgets: Draws a field in place of its own widget.
         more: Draws what stands below the fields of *More settings*.
         ask_first: Given the fields that do not apply, returns True if it asks for something that the answer needs.
+        shares: False if the page shows other data than those in use, so that it does not take up their settings.
     """
     assert question.parameters is not None
-    fields.start(question)
     options, widgets = options or {}, widgets or {}
-    for name, choices in options.items():
-        if _value(question, name) not in choices:
-            st.session_state[question.key(name)] = choices[0]
-    unused = start(question)
+    unused = start(question, options, shares)
 
     def draw(place: Place) -> None:
         for name in question.placed(place):
@@ -65,18 +63,26 @@ def read(
         # A refused field that stands elsewhere leaves the answer standing.
         aside = question.placed(Place.OWN, Place.CARD, Place.TAB)
         unused += [
-            f.name for f in dataclasses.fields(question.parameters) if f.default is None and hidden(f.name)
+            f.name
+            for f in dataclasses.fields(question.parameters)
+            if hidden(f.name) and None in (f.default, _value(question, f.name))
         ]
         return fields.build(question, unused=unused, aside=aside)
 
 
-def start(question: Question) -> list[str]:
+def start(
+    question: Question, options: Mapping[str, Sequence[Any]] | None = None, shares: bool = True
+) -> list[str]:
     """Set what the fields begin with; return those that do not go with the present choices.
 
-    Fields that a link of another choice left empty are filled, and so are sliders, which cannot be empty. What may have
-    been read off values stays empty: a default would look like a choice that somebody made.
+    Fields that a link of another choice left empty are filled, and so are sliders, which cannot be empty. A value
+    that may have been read off values stays empty: a default would look like a choice that somebody made. The arguments
+    are those of `read`.
     """
-    fields.start(question)
+    fields.start(question, shares)
+    for name, choices in (options or {}).items():
+        if _value(question, name) not in choices:
+            st.session_state[question.key(name)] = choices[0]
     unused = unused_fields(question)
     for name, field in question.fields.items():
         if (name in unused or field.slider) and field.origin is not FieldOrigin.VALUES:
@@ -85,8 +91,14 @@ def start(question: Question) -> list[str]:
 
 
 def unused_fields(question: Question) -> list[str]:
-    """Return the fields that do not go with the present choices."""
-    return [name for name, field in question.fields.items() if not _applies(question, field.only_with)]
+    """Return the fields that do not go with the present choices; a choice that is unused itself has its default."""
+
+    def choice(name: str) -> Any:
+        if applies(question.declared[name].only_with, choice):
+            return _value(question, name)
+        return question.first(name)
+
+    return [name for name, field in question.fields.items() if not applies(field.only_with, choice)]
 
 
 def _value(question: Question, name: str) -> Any:

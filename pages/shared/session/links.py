@@ -1,4 +1,4 @@
-"""Permanent links: a version, where the data come from, and every field of the page's parameters object.
+"""Permanent links: a version, where the data come from, and the settings of the page that go with its choices.
 
 A link never contains a number computed from private data: uploads and DP releases are named only as such, and
 sigma^2 taken from values is carried as the word "values", not as its figure. A link is read once, before any widget
@@ -14,11 +14,12 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
-from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.checks import Problems
 from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.parameters import Parameters
 from dpcore.common.text_fields import read_good_fields, to_fields, to_text
 from pages.shared.base import catalogue, keys, page_run
-from pages.shared.base.question import From, Question
+from pages.shared.base.question import FieldOrigin, Question
 from pages.shared.fields import setting
 from pages.shared.fields.fields import epsilon_problems
 from pages.shared.session import session, shelf, tour
@@ -74,22 +75,11 @@ def _origin_fields(origin: session.Origin) -> dict[str, str]:
 
 
 def _parameter_fields(parameters: Any | None, epsilon: float | None) -> dict[str, str]:
-    """Those that say what is asked."""
+    """Return the fields of a link that carry the settings; those that do not go with the choices are left out."""
     if parameters is not None:
-        return to_fields(parameters)
+        unused = parameters.unused if isinstance(parameters, Parameters) else ()
+        return {name: text for name, text in to_fields(parameters).items() if name not in unused}
     return {} if epsilon is None else {"epsilon": str(epsilon).removesuffix(".0")}
-
-
-@dataclasses.dataclass(frozen=True)
-class _OnlyEpsilon:
-    """What a page without parameters of its own takes from a link."""
-
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-        problems.raise_if_any()
 
 
 def read(
@@ -139,9 +129,9 @@ def read(
         if spec.parameters is not None:
             field_names = {f.name for f in dataclasses.fields(spec.parameters)}
             silent = {n: str(v) for n, v in STAND_INS.items() if n in field_names and n not in page_fields}
-    parameters_type, widgets = spec.parameters, spec.widgets
-    if parameters_type is None:
-        parameters_type, widgets = _OnlyEpsilon, {"epsilon": keys.EPSILON}
+    parameters_type, widgets = spec.parameters or Parameters, spec.widgets
+    if spec.parameters is None:
+        widgets = {"epsilon": keys.EPSILON}
         silent = {} if "epsilon" in page_fields else {"epsilon": str(setting.DEFAULT_EPSILON)}
     values, problems_of_fields = _widgets(parameters_type, widgets, silent | page_fields)
     nobodys = {widgets[name] for name in silent}
@@ -244,7 +234,7 @@ def current(spec: Question) -> tuple[str, str]:
         secret = {
             name
             for name, field in spec.fields.items()
-            if field.origin is not From.PUBLIC and not field.published
+            if field.origin is not FieldOrigin.PUBLIC and not field.published
         }
         shown_fields = {name: text for name, text in parameter_fields.items() if name not in secret}
     link_of = _address(

@@ -15,7 +15,7 @@ from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.data import generators, samples
 from dpcore.dataset import Dataset
 from pages.shared.base import cache, catalogue, keys
-from pages.shared.base.question import From, Question
+from pages.shared.base.question import FieldOrigin, Question
 from pages.shared.fields import jobs, setting
 from pages.shared.figures import pins
 from pages.shared.session import shelf
@@ -147,7 +147,7 @@ def put_in_use(
     changed: list[InputProblem] = []
     for question in catalogue.PAGES:
         for name, declared in question.fields.items():
-            if declared.renewed and not same_rows and declared.origin is not From.OWN_DATA:
+            if declared.renewed and not same_rows and declared.origin is not FieldOrigin.OWN_DATA:
                 state[question.key(name)] = question.first(name)
         if question.propose is not None:
             current_values = {
@@ -170,7 +170,7 @@ def clear_settings(awaited: Mapping[str, Any]) -> None:
     pieces = set()
     for question in catalogue.PAGES:
         for name in (*question.fields, *question.also):
-            if question.comes_from(name) not in (From.DATA, From.VALUES):
+            if question.comes_from(name) not in (FieldOrigin.DATA, FieldOrigin.VALUES):
                 continue
             key = question.key(name)
             if name in question.fields:
@@ -292,7 +292,7 @@ def _fields_held() -> dict[str, Any]:
         key: state[key]
         for question in catalogue.PAGES
         for name, declared in question.fields.items()
-        if declared.origin is From.PUBLIC and (key := question.key(name)) in state
+        if declared.origin is FieldOrigin.PUBLIC and (key := question.key(name)) in state
     }
 
 
@@ -321,8 +321,10 @@ def _forget(with_values: bool) -> dict[str, Any]:
             continue
         name, _, entry = key.partition(".")
         question = catalogue.named(name)
-        comes_from = From.DATA if question is None else question.comes_from(entry)
-        if comes_from in (From.PUBLIC, From.OWN_DATA) or (comes_from is From.VALUES and not with_values):
+        comes_from = FieldOrigin.DATA if question is None else question.comes_from(entry)
+        if comes_from in (FieldOrigin.PUBLIC, FieldOrigin.OWN_DATA) or (
+            comes_from is FieldOrigin.VALUES and not with_values
+        ):
             continue
         value = state[key]
         if key == keys.PINS:

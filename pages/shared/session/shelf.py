@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 from pages.shared.base import catalogue, keys
-from pages.shared.base.question import From, Question
+from pages.shared.base.question import FieldOrigin, Question
 from pages.shared.fields import setting
 from pages.shared.figures import pins
 
@@ -120,7 +120,7 @@ def list_entered_keys(question: Question, state: Mapping[Any, Any]) -> Iterator[
         return
     for name in (*question.fields, *question.also):
         key = question.key(name)
-        if key not in state or question.comes_from(name) is From.OWN_DATA:
+        if key not in state or question.comes_from(name) is FieldOrigin.OWN_DATA:
             continue
         if name in question.fields or isinstance(state[key], str | float | tuple | enum.Enum):
             yield key

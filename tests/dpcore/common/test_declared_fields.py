@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput
 from dpcore.common.parameters import (
     LINE,
@@ -13,6 +14,7 @@ from dpcore.common.parameters import (
     FieldOrigin,
     Option,
     Parameters,
+    check_shared,
     declared_fields,
     describe,
     fields_beside_data,
@@ -82,6 +84,8 @@ def test_a_field_that_goes_with_a_choice():
         "The number of edges must be a whole number between 3 and 6; got 7."
     ]
     assert Order(1.0, shape=Shape.OWN, edges=5).edges == 5
+    assert Order(1.0).unused == ("edges",)
+    assert Order(1.0, shape=Shape.OWN, edges=5).unused == ()
 
 
 def test_links_and_keys_of_answers():
@@ -98,7 +102,27 @@ def test_links_and_keys_of_answers():
     assert fields_beside_data(Order) == ("note",)
     assert order.about_data == Order(0.5, count=2, shape=Shape.OWN, edges=5)
     with pytest.raises(InvalidInput, match="Note cannot be read"):
-        from_fields(Order, {"epsilon": "1", "note": "longer"})
+        from_fields(Order, {"epsilon": "1", "note": "x" * 201})
+
+
+def test_a_link_may_hold_a_longer_text_than_the_widget_takes():
+    # Earlier versions wrote texts of up to 200 characters, whatever the widget took.
+    assert from_fields(Order, {"epsilon": "1", "note": "x" * 200}).note == "x" * 200
+
+
+def test_an_object_is_checked_by_the_declarations_that_it_shares():
+    @dataclass(frozen=True)
+    class Box:
+        count: int
+        size: float = 1.0
+        colour: str = "red"
+
+    problems = Problems()
+    check_shared(problems, Order, Box(0, 9.0))
+    assert [problem.sentence for problem in problems.entries] == [
+        "The things must be a whole number between 1 and 9; got 0.",
+        "Size s must lie between 0.5 and 2; got 9.0.",
+    ]
 
 
 def test_the_help_of_a_call_has_the_ranges():

@@ -15,7 +15,8 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.data import samples
 from dpcore.learning import WITHOUT_SHARES, LearningParameters, PrivacyForm, optimal_cap
-from dpcore.learning import files as learning_files
+from dpcore.learning.answer import build_answer
+from dpcore.learning.answer.found import compute_curves
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.error_bound import PrivacyTerm
 from dpcore.report import csv_files
@@ -121,7 +122,7 @@ def test_the_choice_as_a_file() -> None:
     problem = ALL_SET.problem(data.histogram)
     best = optimal_cap.best_cap(problem)
     within = optimal_cap.caps_within(problem, best)
-    document = json.loads(learning_files.learning_choice_json(data, ALL_SET, best, within))
+    document = json.loads(build_answer(data, ALL_SET).choice())
     answer, label = document["answer"], data.disclosure.label
     assert answer["max_contributions"] == best.cap
     assert answer["bound"] == pytest.approx(
@@ -139,7 +140,7 @@ def test_the_curves_as_a_file() -> None:
     histogram = samples.load("requests-commits").histogram
     problem = LearningParameters(0.1, loss_variance=0.02).problem(histogram)
     tau_0 = optimal_cap.fractions_for_curves(histogram)
-    text = csv_files.write_columns(learning_files.learning_curves(problem, tau_0), Disclosure.PUBLIC)
+    text = csv_files.write_columns(compute_curves(problem, tau_0), Disclosure.PUBLIC)
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == tau_0.size
     counts = np.repeat(histogram.sizes, histogram.users).astype(float)

@@ -117,7 +117,7 @@ def test_a_persons_own_pair_is_whole_or_not_as_the_statistic_is() -> None:
     assert asked(statistic=Statistic.SUM, own_groups=3, own_amount=2.5).own_amount == 2.5
     with pytest.raises(
         InvalidInput,
-        match=r"(?is)the number of groups must be.*your own bound on groups.*your own bound in each",
+        match=r"(?is)the number of groups on the public list must be.*your own bound on groups.*your own bound in each",
     ):
         asked(num_groups=0, own_groups=0, own_amount=2.5)
     with pytest.raises(InvalidInput, match="go together"):

@@ -4,6 +4,7 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dpcore as ss
@@ -127,3 +128,26 @@ def test_epsilon_of_a_gaussian_plan_is_the_inverse_of_its_noise():
         assert convert_to_epsilon(amount, NoiseKind.GAUSSIAN, 1e-6) == pytest.approx(epsilon, rel=1e-7)
     assert convert_to_epsilon(0.0, NoiseKind.GAUSSIAN, 1e-6) == 0.0
     assert math.isinf(convert_to_epsilon(math.inf, NoiseKind.GAUSSIAN, 1e-6))
+
+
+@pytest.mark.parametrize(
+    ("line", "unit", "size"),
+    [("sum", 1e-320, "small"), ("sum", 1e105, "large"), ("sums per group", 1e-320, "small")],
+)
+def test_values_whose_squares_are_no_numbers_are_refused(line, unit, size):
+    values = [unit, 2 * unit, 0.0, unit]
+    table = pd.DataFrame({"user": [1, 1, 2, 3], "group": ["a", "b", "a", "a"], "value": values})
+    with pytest.raises(InvalidInput, match=f"values that are too {size} for a plan"):
+        ss.plan_bounds(table, user="user", value="value", group="group", epsilon=1, lines=line)
+
+
+@pytest.mark.parametrize("unit", [1e-90, 1e90])
+def test_the_unit_of_the_values_changes_no_division(unit):
+    def shares(scale):
+        table = pd.DataFrame({"user": [1, 1, 2, 3], "value": [scale, 2 * scale, 0.0, scale]})
+        plan = ss.plan_bounds(
+            table, user="user", value="value", epsilon=1, lines="rows within 50%; sum within 50%"
+        )
+        return [line.share for line in plan.answer.solution.lines]
+
+    assert shares(unit) == pytest.approx(shares(1.0), rel=1e-6)

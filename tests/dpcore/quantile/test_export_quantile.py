@@ -11,10 +11,9 @@ import pytest
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
-from dpcore.quantile import QuantileProblem, WeightKind, files, optimal_bound
-from dpcore.quantile.base_distribution import uniform_base
+from dpcore.quantile import WeightKind, files
+from dpcore.quantile.answer import build_answer
 from dpcore.quantile.parameters import QuantileParameters, Weighting
-from dpcore.quantile.several import several
 
 HISTOGRAM = ContributionHistogram(sizes=[1, 4, 30], users=[20, 6, 2])
 
@@ -36,16 +35,14 @@ def test_weights_sum_to_one_and_bound_every_user(kind, bound):
 def test_the_choice_says_what_was_asked_and_labels_what_was_computed():
     shop = replace(samples.load("shop-events"), disclosure=Disclosure.PRIVATE)
     parameters = QuantileParameters(2.0, "0.9, 0.5", low=0.0, high=100.0, weighting=Weighting.CAP)
-    problem = QuantileProblem(shop.values, 0.5, 2.0, uniform_base(0.0, 100.0))
-    best = optimal_bound.best_bound(problem, WeightKind.CAP, quantiles=parameters.asked)
-    outputs = several(problem, parameters.asked, WeightKind.CAP, best.bound).outputs
-    choice = json.loads(files.choice_json(shop, parameters, best.bound, [best], outputs))
+    choice = json.loads(build_answer(shop, parameters).choice())
     assert choice["question"]["quantiles"] == "0.9, 0.5"
     assert choice["question"]["label"] == "public input"
     assert choice["data"]["label"] == choice["answer"]["label"] == Disclosure.PRIVATE.label
     assert [one["quantile"] for one in choice["answer"]["quantiles"]] == [0.5, 0.9]
     assert choice["answer"]["quantiles"][0]["epsilon"] == 1.0
     errors = [one["expected_rank_error"] for one in choice["answer"]["quantiles"]]
-    assert sum(errors) / 2.0 == pytest.approx(
-        choice["answer"]["best_for_the_values"][0]["expected_rank_error"]
-    )
+    smooth, cap = choice["answer"]["best_for_the_values"]
+    assert (smooth["weights"], cap["weights"]) == (WeightKind.SMOOTH.value, WeightKind.CAP.value)
+    assert choice["answer"]["bound"] == cap["bound"]
+    assert sum(errors) / 2.0 == pytest.approx(cap["expected_rank_error"])

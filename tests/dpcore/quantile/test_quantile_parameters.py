@@ -42,9 +42,9 @@ def test_quantiles_are_read_and_put_in_order(text):
         ({"quantiles": "0.5," * 100}, "more than 200 characters"),
         ({"low": 5.0, "high": 5.0}, "Low must lie below high"),
         ({"low": -1e13}, "must lie between"),
-        ({"center": 3.0}, "goes only with a normal base distribution"),
-        ({**NORMAL, "spread": None}, "spread is needed for a normal base distribution"),
-        ({**NORMAL, "spread": 0.0}, "spread must lie between"),
+        ({"center": 3.0}, 'the mean of ν goes only with "Normal" as the base distribution'),
+        ({**NORMAL, "spread": None}, "the standard deviation of ν is missing"),
+        ({**NORMAL, "spread": 0.0}, "the standard deviation of ν must lie between"),
         ({**NORMAL, "low": 1.0}, "goes only with a uniform base distribution"),
         ({**BINS, "edges": "0, 4, 1"}, "strictly ascending"),
         ({**BINS, "masses": "1"}, "one weight per bin"),
@@ -53,9 +53,9 @@ def test_quantiles_are_read_and_put_in_order(text):
         ({**BINS, "edges": "0, 1, 1e300"}, "must lie between"),
         ({"own_bound": 2.5, "weighting": Weighting.CAP}, "your own bound must be a whole number"),
         ({"own_bound": 0.0}, "your own bound must lie between"),
-        ({"alpha": 0.6}, "Alpha must lie between"),
-        ({"beta": 0.0}, "Beta must lie between"),
-        ({"gamma": 0.5}, "Gamma must lie between"),
+        ({"alpha": 0.6}, "α must lie between"),
+        ({"beta": 0.0}, "β must lie between"),
+        ({"gamma": 0.5}, "γ must lie between"),
         ({"epsilon": 0.0}, "Epsilon must lie between"),
     ],
 )
@@ -65,7 +65,7 @@ def test_what_cannot_be_gets_a_sentence(given, sentence):
 
 def test_all_problems_are_said_at_once():
     said = refused(epsilon=-1.0, quantiles="2", low=3.0, high=1.0, alpha=2.0)
-    for piece in ("Epsilon", "got 2", "Low must lie below", "Alpha"):
+    for piece in ("Epsilon", "got 2", "Low must lie below", "α must"):
         assert piece in said
 
 
@@ -105,7 +105,7 @@ def test_the_relation_decides_the_draw_and_a_user_who_comes_needs_a_bound():
     assert users.rank_bound(ContributionHistogram(sizes=[1], users=[5])).epsilon == 0.625
     with pytest.raises(InvalidInput, match="without a bound there is no guarantee"):
         QuantileParameters(1.0, weighting=Weighting.NONE, neighbours=Neighbours.ADD_OR_REMOVE_USER)
-    with pytest.raises(InvalidInput, match="A quantile protects"):
+    with pytest.raises(InvalidInput, match="What epsilon protects must be one of"):
         QuantileParameters(1.0, neighbours=Neighbours.REPLACE_USER)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,8 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.regression import files, naive, sample_limiting, working_set
+from dpcore.regression.answer import build_answer
+from dpcore.regression.answer.found import compute
 from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths
 from dpcore.regression.parameters import (
     DataSource,
@@ -60,14 +63,17 @@ def test_fields_are_read_back():
     ("changes", "words"),
     [
         ({"epsilon": 0.0}, "epsilon"),
-        ({"upper": -301.0}, "upper must lie above lower"),
+        ({"upper": -301.0}, "lower must lie below upper"),
         ({"upper": math.inf}, "upper"),
-        ({"variance_source": ResidualVarianceSource.ENTERED}, "residual_variance is missing"),
-        ({"residual_variance": 1.0}, "not used"),
-        ({"variance_source": ResidualVarianceSource.ENTERED, "residual_variance": -1.0}, "residual_variance"),
-        ({"num_rows": 19}, "num_rows"),
-        ({"num_rows": 10**9}, "num_rows"),
-        ({"informative": 0, "exponent": 0.5, "seed": -1}, r"informative.*exponent.*seed"),
+        ({"variance_source": ResidualVarianceSource.ENTERED}, "variance σ² is missing"),
+        ({"residual_variance": 1.0}, 'variance σ² goes only with "Entered"'),
+        (
+            {"variance_source": ResidualVarianceSource.ENTERED, "residual_variance": -1.0},
+            "variance σ² must lie",
+        ),
+        ({"num_rows": 19}, "rows n must"),
+        ({"num_rows": 10**9}, "rows n must"),
+        ({"informative": 0, "exponent": 0.5, "seed": -1}, r"features with a coefficient.*exponent.*seed"),
         ({"num_rows": 30, "informative": 20}, "at least 50 rows"),
     ],
 )
@@ -132,8 +138,12 @@ def test_names_of_coefficients_are_no_formulas():
 
 @pytest.mark.parametrize("with_caps", [True, False])
 def test_the_choice_separates_what_was_entered_from_what_was_computed(with_caps):
-    caps = sample_limiting.solve(PROBLEM, sample_limiting.CapOptions(draws=2)) if with_caps else None
-    said = json.loads(files.choice_json(DATA, PARAMETERS, PROBLEM, OURS, caps))
+    draws = sample_limiting.study(
+        PROBLEM, sample_limiting.CapOptions(draws=2), PARAMETERS.clipped(DATA.table)
+    )
+    solution = compute(DATA, PARAMETERS, PROBLEM, OURS, draws)
+    solution = solution if with_caps else replace(solution, caps=None)
+    said = json.loads(build_answer(DATA, PARAMETERS, solution).choice())
     assert said["question"]["epsilon"] == 1.5
     assert said["question"]["data_source"] == PARAMETERS.source.value
     assert "Epasto" in said["question"]["source"]

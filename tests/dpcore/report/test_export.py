@@ -16,6 +16,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.mean import files as mean_files
+from dpcore.mean.answer import build_answer
 from dpcore.mean.user_effects import clamp
 from dpcore.report import csv_files
 
@@ -103,7 +104,7 @@ def choice(variance_source=mean.VarianceSource.FROM_VALUES, **more):
     def refuse(constant):
         raise AssertionError(f"{constant} is not JSON")
 
-    text = mean_files.mean_choice_json(data, parameters, problem, cap, smooth)
+    text = build_answer(data, parameters).choice()
     return json.loads(text, parse_constant=refuse), problem, cap, smooth
 
 

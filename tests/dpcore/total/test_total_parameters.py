@@ -15,7 +15,8 @@ from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset, Totals, Values
-from dpcore.total import files, signed
+from dpcore.total import signed
+from dpcore.total.answer import build_answer
 from dpcore.total.parameters import Summed, TotalParameters, UserTotals, user_totals
 
 SHOP = samples.load("shop-events")
@@ -160,9 +161,7 @@ def test_ranges_refuse_a_bad_budget():
 def test_the_choice_of_a_cap_on_rows_can_be_checked_from_the_file():
     parameters = TotalParameters(0.1, own_bound=5.0)
     problem = parameters.problem(user_totals(LINES, Summed.ROWS).amounts)
-    choice = total.best_bound(problem)
-    text = files.total_choice_json(LINES, parameters, problem, choice, (10.0, 20.0), "")
-    found = json.loads(text)
+    found = json.loads(build_answer(LINES, parameters).choice())
     answer = found["answer"]
     t = answer["max_contributions"]
     sizes, users = LINES.histogram.sizes, LINES.histogram.users
@@ -172,7 +171,7 @@ def test_the_choice_of_a_cap_on_rows_can_be_checked_from_the_file():
     assert answer["bound_on_absolute_error"] == pytest.approx(bias + t / 0.1)
     assert answer["expected_absolute_error"] == pytest.approx(bias + t / 0.1 * np.exp(-bias / (t / 0.1)))
     assert answer["users_affected"] == int(users[sizes > t].sum())
-    assert answer["within_5_percent"] == [10.0, 20.0]
+    assert answer["within_5_percent"] == list(total.bounds_within(problem))
     assert "max_total_rounded" not in answer
     assert answer["proved_relative_gap"] == pytest.approx(0.0, abs=1e-9)
     assert found["question"]["epsilon"] == 0.1
@@ -187,19 +186,17 @@ def test_the_choice_of_a_cap_on_rows_can_be_checked_from_the_file():
 def test_the_file_of_a_sum_holds_the_exact_bound_and_the_one_to_hand_over():
     data = data_with([0, 1, 2], [1.0, 1.0, 24.758], Totals([1.0, 1.0, 24.758], "euros"))
     parameters = TotalParameters(2.0, Summed.VALUES, measure=Measure.BOUND)
-    problem = parameters.problem(user_totals(data, Summed.VALUES).amounts)
-    text = files.total_choice_json(data, parameters, problem, total.best_bound(problem), (0.0, 0.0), "euros")
-    answer = json.loads(text)["answer"]
+    answer = json.loads(build_answer(data, parameters).choice())["answer"]
     # Rank ceil(1 / 2) = 1. Upwards the error T / 2 grows as T: 24.8 costs 0.17 %, 24.76 costs 0.01 %. Downwards a
     # cut of d costs d / 2 as well: 24.7 costs 0.23 %, 24.75 costs 0.03 %.
     assert (answer["max_total"], answer["max_total_rounded"]) == (24.758, 24.76)
 
 
-def test_the_file_of_a_sum_of_nothing_is_json():
-    data = data_with([0, 1], [0.0, 0.0], Totals([0.0, 0.0], "euros"))
-    parameters = TotalParameters(1.0, Summed.VALUES)
-    problem = parameters.problem(user_totals(data, Summed.VALUES).amounts)
-    text = files.total_choice_json(data, parameters, problem, total.best_bound(problem), (0.0, 0.0), "euros")
+def test_the_file_of_a_bound_of_zero_is_json():
+    # A bound T adds noise of 100 T on average, and keeps at most 2 T.
+    data = data_with([0, 1], [1.0, 1.0], Totals([1.0, 1.0], "euros"))
+    parameters = TotalParameters(0.01, Summed.VALUES, measure=Measure.BOUND)
+    text = build_answer(data, parameters).choice()
     assert json.loads(text)["answer"]["max_total"] == 0.0
 
 
@@ -208,14 +205,13 @@ def test_the_file_of_a_range_says_where_it_comes_from(entered):
     data = data_with([0, 1, 2], [-3.0, 4.0, -7.5])
     limits = (-5.0, 5.0) if entered else (None, None)
     parameters = TotalParameters(1.0, Summed.VALUES, lower=limits[0], upper=limits[1])
-    clipped = signed.clipped_sum([-3.0, 4.0, -7.5], -5.0, 5.0, 1.0)
-    holds = user_totals(data, Summed.VALUES)
-    found = json.loads(files.signed_choice_json(data, parameters, holds, clipped, entered))
+    found = json.loads(build_answer(data, parameters).choice())
     assert found["answer"]["range_comes_from"] == ("entered" if entered else "the data")
     # A range read off private data stands only where the label says so.
     assert ("lower" in found["question"]) is entered
     assert found["answer"]["label"] == "computed from private data (do not publish)"
-    assert (found["answer"]["bias"], found["answer"]["noise_scale"]) == (2.5, 5.0)
+    if entered:
+        assert (found["answer"]["bias"], found["answer"]["noise_scale"]) == (2.5, 5.0)
 
 
 def test_rows_need_no_column():

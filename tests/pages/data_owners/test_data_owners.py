@@ -30,10 +30,11 @@ from dpcore.data_owners.regimes import MapAxis, Regime
 from dpcore.data_owners.study import Form, Records, Study, StudyResult
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.report import plotly_figures, regions
+from dpcore.report.content import remove_private
 from dpcore.report.script import Source
 from pages.data_owners import question, tabs, upload
 from pages.shared.base import keys
-from pages.shared.report import report_content, take_away
+from pages.shared.report import take_away
 from tests.pages.driving import (
     address_of,
     errors,
@@ -168,11 +169,11 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
         choice = json.loads(made(told_of.choice))
         assert {choice["question"]["label"], choice["answer"]["label"]} == {Disclosure.PRIVATE.label}
         told = tabs.content(told_of, Source(SECRET))
-        assert told.source.shown_disclosure is Disclosure.PRIVATE
+        assert told.disclosure is Disclosure.PRIVATE
         assert told.summary is not None
         assert {line.disclosure for line in told.summary} == {Disclosure.PRIVATE}
         # Its script knows what kind of numbers it holds, though it reads no data.
-        assert "data = Disclosure.PRIVATE" in report_content.script_text(told, MADE, False)
+        assert "data = Disclosure.PRIVATE" in take_away.write_script(told, MADE, False)
     # What is declared public stays so, and what fields begin with was read off nothing. A private table of the
     # page's own counts as data.
     assert found_of(SECRET, unit=Unit.USER, records_per_user=5.0).disclosure is Disclosure.PUBLIC
@@ -330,30 +331,30 @@ def test_the_report_holds_what_training_found_under_its_own_label() -> None:
     )
     of = tabs.content(answer_of(), Source(LINES), public)
     assert of.disclosure is Disclosure.PUBLIC
-    made = report_content.make(of, MADE, True)
-    told = made.answers[1]
-    assert told.title == "Accuracy by training"
+    made = remove_private(of)
+    title, told = made.answers[1]
+    assert title == "Accuracy by training"
     assert "n = 4, 64 owners at ε = 0.25, 1" in told.headline
     assert "One record is protected, at δ = 0.00001." in told.detail
-    assert [line.name for line in told.facts][:2] == [
+    assert [name for name, _ in told.all_facts][:2] == [
         "Joint privacy against full privacy",
         "Joint privacy against working alone",
     ]
     (figure,) = [figure for figure in made.figures if figure.key == "owners-accuracy"]
     assert np.asarray(figure.columns["joint_epsilon_1"]).tolist() == [0.9, 0.9]
-    assert "above in 4 of 4" in take_away.html(of, MADE, True)
+    assert "above in 4 of 4" in take_away.write_html(of, MADE, True)
     # Of private records nothing of it is published, though the bounds beside them are public.
     of = tabs.content(answer_of(), Source(LINES), secret)
     assert of.disclosure is Disclosure.PRIVATE
-    made = report_content.make(of, MADE, True)
+    made = remove_private(of)
     assert "owners-accuracy" not in {figure.key for figure in made.figures}
     assert "Figure: Accuracy against the number of owners" in made.omitted
     assert "The choice (Accuracy by training): headline, numbers, facts and certificates" in made.omitted
-    assert made.answers[1].detail == ""
-    assert made.answers[1].facts == ()
-    assert "37 owners of 100 records" in made.answers[0].detail
-    assert "above in 4 of 4" not in take_away.html(of, MADE, True)
-    assert "above in 4 of 4" in take_away.html(of, MADE, False)
+    assert made.answers[1][1].detail == ""
+    assert made.answers[1][1].all_facts == ()
+    assert "37 owners of 100 records" in made.answer.detail
+    assert "above in 4 of 4" not in take_away.write_html(of, MADE, True)
+    assert "above in 4 of 4" in take_away.write_html(of, MADE, False)
     stopped = made_up()
     stopped.accuracy[Form.NON_PRIVATE][:] = np.nan
     assert "stopped after" in TrainingCard(stopped, Disclosure.PUBLIC, True).card.detail

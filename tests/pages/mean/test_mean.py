@@ -412,9 +412,8 @@ def test_downloads_carry_the_label(disclosure):
 
 def test_the_choice_of_private_data_labels_what_was_computed_from_them():
     parameters = MeanParameters(epsilon=0.5, upper=100.0, variance_source=VarianceSource.FROM_VALUES)
-    view, _ = answered(SECRET, parameters)
-    text = mean_files.mean_choice_json(SECRET, parameters, view.problem, view.cap, view.smooth)
-    choice = json.loads(text)
+    _, answer = answered(SECRET, parameters)
+    choice = json.loads(answer.choice())
     for part in ("data", "answer"):
         assert choice[part]["label"] == Disclosure.PRIVATE.label
     assert choice["data"]["value_variance_label"] == Disclosure.PRIVATE.label
@@ -431,9 +430,8 @@ def test_the_choice_of_private_data_labels_what_was_computed_from_them():
 def test_a_variance_that_stands_in_for_values_is_not_labelled_as_theirs():
     private = dataclasses.replace(SAMPLE, disclosure=Disclosure.PRIVATE)
     parameters = MeanParameters(epsilon=0.5, variance_source=VarianceSource.FROM_VALUES)
-    view, _ = answered(private, parameters)
-    text = mean_files.mean_choice_json(private, parameters, view.problem, view.cap, view.smooth)
-    found = json.loads(text)["data"]
+    _, answer = answered(private, parameters)
+    found = json.loads(answer.choice())["data"]
     assert (found["value_variance"], found["value_variance_from"]) == (0.25, "worst")
     assert found["value_variance_label"] == "public input"
 

@@ -14,7 +14,6 @@ from dpcore import mean
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.data import samples
-from dpcore.mean import files as mean_files
 from dpcore.mean import private_counts
 from dpcore.mean.answer import build_answer, words
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
@@ -123,7 +122,7 @@ def test_files_say_which_setting_they_are_for():
     private = replace(SHOP, disclosure=Disclosure.PRIVATE)
     made = build_answer(private, parameters)
     view = made.solution
-    choice = json.loads(mean_files.mean_choice_json(SHOP, parameters, view.problem, view.cap, view.smooth))
+    choice = json.loads(made.choice())
     assert choice["question"]["counts"] == "private"
     assert choice["question"]["neighbours"] == private_counts.NEIGHBOURS.value
     assert choice["question"]["errors_are"] == private_counts.ERROR_IS

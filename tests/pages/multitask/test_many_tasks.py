@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import re
 from dataclasses import replace
 from types import SimpleNamespace
@@ -30,10 +29,11 @@ from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSourc
 from dpcore.multitask.problem import TaskProblem
 from dpcore.multitask.sampling import allocate_uniform_sampling, find_best_uniform_sampling
 from dpcore.multitask.search import SearchOptions
-from dpcore.multitask.synthetic import HeavyTailed, SkewedTasks
+from dpcore.multitask.synthetic import SkewedTasks
 from dpcore.multitask.weight_skew import compute_skew
 from dpcore.report import plotly_figures
-from pages.multitask.question import QUESTION, generator_fields, propose
+from pages.multitask.question import QUESTION, propose
+from pages.multitask.tabs import name_settings
 from pages.shared.base import keys
 from pages.shared.card import cards
 from pages.shared.screen import layout
@@ -377,7 +377,7 @@ def test_private_counts_cost_what_dpcore_says(at):
     # For a cleared field of a tab its default stands in, and it can be mended where it stands.
     fine(at.number_input(key="multitask.count_share").set_value(None).run())
     usual = wording.number(MultitaskParameters(1.0).count_share)
-    assert f"Share of β for counts is empty. Enter a number. Until then {usual} is used" in errors(at)
+    assert f"The share of β for counts is empty. Enter a number. Until then {usual} is used" in errors(at)
     enter(at, count_share=0.2, experiment_epsilons="one")
     assert "must be numbers separated by commas" in errors(at)
     assert "Until then 1, 5 is used" in errors(at)
@@ -582,12 +582,12 @@ def test_the_tasks_of_the_data_are_proposed_and_a_generator_in_use_stays():
 
 
 def test_a_report_names_the_fields_that_made_its_tasks():
-    assert "skew" in generator_fields(TaskSource.SKEWED)
-    assert {"zipf_exponent", "user_spread"} <= set(generator_fields(TaskSource.HEAVY_TAILED))
-    assert generator_fields(TaskSource.DATA) == ()
-    made = {TaskSource.SKEWED: SkewedTasks, TaskSource.HEAVY_TAILED: HeavyTailed}
-    for source, generator in made.items():
-        # What one needs to draw them again: all that the generator takes, and the seed.
-        needed = {field.name for field in dataclasses.fields(generator)}
-        asked = QUESTION.asked(*generator_fields(source))
-        assert len(asked) == len(needed) + 2  # the seed, and epsilon
+    of_answer = {"epsilon", "delta", "source", "loss", "exponent", "fit", "max_tasks"}
+    generated = {"num_users", "num_tasks", "tasks_per_user", "graph_seed"}
+    for source, of_generator in (
+        (TaskSource.DATA, set()),
+        (TaskSource.SKEWED, generated | {"skew"}),
+        (TaskSource.HEAVY_TAILED, generated | {"zipf_exponent", "user_spread"}),
+    ):
+        assert {*name_settings(MultitaskParameters(1.0, source=source))} == of_answer | of_generator
+    assert "log_constant" in name_settings(MultitaskParameters(1.0, fit=BudgetFit.LOGARITHMIC))

@@ -57,6 +57,7 @@ from tests.pages.driving import (
     raw_texts,
     shown_texts,
     trace,
+    with_data,
     work_waits_for_stop,
 )
 from tests.pages.per_group.conftest import SHOP, card, choice_of, drawn
@@ -428,16 +429,16 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
         card(view, private),
         Source(private, needs_rows=True, write_cell=distribution.write_data_cell),
     )
-    (figure, *_), told = of.pictures, card(view, private)
+    (figure, *_), told = of.figures, card(view, private)
     assert figure.columns["error"].tolist() == view.map.errors.ravel().tolist()
-    whole = take_away.html(of, MADE, False)
+    whole = take_away.write_html(of, MADE, False)
     assert told.numbers[0].text in whole
     assert "Only how pairs are distributed is known" in whole
-    assert told.numbers[0].text not in take_away.html(of, MADE, True)
+    assert told.numbers[0].text not in take_away.write_html(of, MADE, True)
     shown = on_data(private, "Per group")
     assert_script_has_what_the_page_has(shown, of, answer_of_script(of, tmp_path))
     for public_only in (False, True):
-        printed = run(report_content.script_text(of, MADE, public_only), tmp_path)
+        printed = run(take_away.write_script(of, MADE, public_only), tmp_path)
         for number in told.numbers:
             assert f"{number.label}: {number.text}" in printed
 
@@ -458,9 +459,20 @@ def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pyte
     fine(at.selectbox(key="per_group.statistic").set_value(Statistic.USERS).run())
     assert "what was asked before stands here" in at.get("progress")[0].proto.text
     # What is pinned or saved now says what it was asked, not what is asked since.
-    assert ("Released per group", "Users") not in at.session_state[keys.PIN_OFFERED]().settings
+    assert ("Statistic released per group", "Users") not in at.session_state[keys.PIN_OFFERED]().settings
     assert [element.value for element in at.markdown if element.value.startswith("## ")] == before
     fine(at.button(key="per_group.job_stop").click().run())
     finished(at, "per_group.job")
     assert [element.value for element in at.markdown if element.value.startswith("## ")] != before
-    assert ("Released per group", "Users") in at.session_state[keys.PIN_OFFERED]().settings
+    assert ("Statistic released per group", "Users") in at.session_state[keys.PIN_OFFERED]().settings
+
+
+def test_the_range_of_public_values_is_not_filled_in_for_private_ones() -> None:
+    at = open_app("Per group", link="1", data="shop-events", epsilon="1")
+    fine(at.selectbox(key="per_group.statistic").set_value(Statistic.MEAN).run())
+    assert at.session_state["per_group.upper"] == 100.0
+    private = replace(SHOP, name="other.csv", disclosure=Disclosure.PRIVATE)
+    fine(with_data(at, private).run())
+    fine(at.selectbox(key="per_group.statistic").set_value(Statistic.MEAN).run())
+    assert (at.session_state["per_group.lower"], at.session_state["per_group.upper"]) == (None, None)
+    assert "What range can a value have?" in shown_texts(at)

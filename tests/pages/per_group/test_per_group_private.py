@@ -196,7 +196,7 @@ def test_the_page_selects_groups_privately_in_a_job() -> None:
     fine(at.run())
     assert trace(chart(at, "per_group_survival"), "Best pair")
     fine(at.number_input(key="per_group.selection_share").set_value(2.0).run())
-    assert "share of epsilon must lie between" in errors(at)
+    assert "share of ε for selecting groups must lie between" in errors(at)
     fine(at.selectbox(key="per_group.selection").set_value(SelectionRule.PUBLIC_LIST).run())
     assert "Scaling users instead errs" in shown_texts(at)
     assert not errors(at)

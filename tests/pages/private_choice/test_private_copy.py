@@ -16,17 +16,16 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset, Values
-from dpcore.mean import files as mean_files
+from dpcore.mean.answer import build_answer
 from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters, fitted
 from dpcore.report import csv_files
-from dpcore.report.document import write_report_json
 from dpcore.total.parameters import Summed
 from pages.private_choice import actions
 from pages.shared import shell
 from pages.shared.base import cache, keys
 from pages.shared.fields import jobs
 from pages.shared.figures import figures
-from pages.shared.report import report_content, take_away
+from pages.shared.report import take_away
 from pages.shared.session import session
 from tests.pages.driving import (
     chart,
@@ -113,16 +112,7 @@ def test_mean_on_the_copy_carries_the_label_everywhere() -> None:
     found = data(at)
     rows = list(csv.DictReader(io.StringIO(csv_files.write_columns({"x": [1.0]}, found.provenance))))
     assert rows[0]["label"] == label
-    problem = mean.MeanProblem(found.histogram, 1.0, 100.0, 2500.0)
-    choice = json.loads(
-        mean_files.mean_choice_json(
-            found,
-            mean.MeanParameters(1.0, 0.0, 100.0),
-            problem,
-            mean.best_cap(problem),
-            mean.best_smooth(problem),
-        )
-    )
+    choice = json.loads(build_answer(found, mean.MeanParameters(1.0, 0.0, 100.0)).choice())
     assert choice["data"]["label"] == choice["answer"]["label"] == label
 
 
@@ -348,16 +338,15 @@ def test_report_and_script_of_the_copy_carry_the_label(taken, tmp_path) -> None:
     assert not at.get("toggle"), "nothing private is left that a switch could leave out"
     content = taken["mean"]()
     label = "DP release (epsilon = 1, add or remove one user, discrete Laplace)"
-    report = report_content.make(content, MADE, public_only=False)
-    assert not report.holds_private
-    document = json.loads(write_report_json(report))
+    assert not content.holds_private
+    document = json.loads(take_away.write_json(content, MADE, public_only=False))
     assert document["answers"][0]["label"] == label
     assert {figure["label"] for figure in document["figures"]} == {label}
-    page = Reader(take_away.html(content, MADE, public_only=False)).text
+    page = Reader(take_away.write_html(content, MADE, public_only=False)).text
     assert label in page
     assert "No number in this report was computed from private data" not in page
     assert "computed from that release of private data" in page
-    script = report_content.script_text(content, MADE, public_only=False)
+    script = take_away.write_script(content, MADE, public_only=False)
     assert label in script
     printed = run(script, tmp_path)
     for _, value in card_numbers(at, "mean_card"):

@@ -165,7 +165,7 @@ def test_epsilon_and_variance_move_the_answer():
     fine(
         at.segmented_control(key="regression.variance_source").set_value(ResidualVarianceSource.ENTERED).run()
     )
-    assert "Variance σ² is empty" in errors(at)
+    assert "The variance σ² is empty" in errors(at)
     fine(at.number_input(key="regression.residual_variance").set_value(100.0).run())
     assert_answer(settled(at), *asked(5.0, 100.0))
 
@@ -240,7 +240,7 @@ def test_proposed_bounds_contain_the_labels(low, high, expected):
 def test_cleared_fields_are_named_and_can_be_filled_again():
     at = opened()
     fine(at.number_input(key="regression.lower").set_value(None).run())
-    assert "Lowest label L is empty" in errors(at)
+    assert "The lowest label L is empty" in errors(at)
     fine(at.number_input(key="regression.num_rows").set_value(None).run())
     assert "Rows n is empty" in errors(at)
     fine(at.number_input(key="regression.num_rows").set_value(300).run())

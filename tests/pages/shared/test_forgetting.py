@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dpcore.common.parameters import Parameters, of_data
 from dpcore.common.privacy import Disclosure
 from pages.shared.base import catalogue, keys
-from pages.shared.base.question import Field, From, Question
+from pages.shared.base.question import FieldOrigin, Question
 from pages.shared.fields import jobs, setting
 from tests.pages.driving import (
     ROOT,
@@ -27,7 +28,7 @@ from tests.pages.driving import (
     use,
 )
 
-KEPT = (From.PUBLIC, From.OWN_DATA)
+KEPT = (FieldOrigin.PUBLIC, FieldOrigin.OWN_DATA)
 
 
 def everything_entered() -> None:
@@ -95,11 +96,11 @@ def filled(request: pytest.FixtureRequest) -> tuple[bool, dict[str, Any]]:
     return request.param, seen
 
 
-def declared(key: str) -> From:
+def declared(key: str) -> FieldOrigin:
     """Where what stands under a session key may have come from, by the declarations."""
     name, _, entry = key.partition(".")
     question = catalogue.named(name)
-    return From.DATA if question is None else question.comes_from(entry)
+    return FieldOrigin.DATA if question is None else question.comes_from(entry)
 
 
 def entries() -> dict[str, Question]:
@@ -120,7 +121,7 @@ def test_nothing_stays_beside_a_copy_that_is_not_declared_public(
     assert {key: held.get(key) for key in held[setting.SEEN]} == held[setting.SEEN]
     aside = (keys.LOADED, setting.SEEN)
     stayed = {key for key, value in held.items() if "secret of" in str(value) and key not in aside}
-    kept = (*KEPT, *([] if with_values else [From.VALUES]))
+    kept = (*KEPT, *([] if with_values else [FieldOrigin.VALUES]))
     assert {key for key in stayed if declared(key) not in kept} == set()
     # The other way round: what is public was not lost, and the test did fill the session.
     # A public number that is about the data, such as how many rows there are, is asked for anew.
@@ -138,7 +139,7 @@ def test_no_answer_and_no_link_stays(filled: tuple[bool, dict[str, Any]]) -> Non
     for question in catalogue.PAGES:  # what a link of the page could carry
         for key in question.widgets.values():
             value = seen["copy"].get(key)
-            assert "secret of" not in str(value) or declared(key) in (*KEPT, From.VALUES), key
+            assert "secret of" not in str(value) or declared(key) in (*KEPT, FieldOrigin.VALUES), key
         assert "data=dp-release" in seen["links"][question.title]
 
 
@@ -147,9 +148,9 @@ def test_forgotten_fields_hold_what_they_begin_with(filled: tuple[bool, dict[str
     for question in catalogue.PAGES:
         for name, field in question.fields.items():
             key = question.key(name)
-            if field.origin is From.VALUES and with_values:
+            if field.origin is FieldOrigin.VALUES and with_values:
                 assert seen["copy"][key] is None, key
-            elif field.origin is From.DATA and not field.renewed:
+            elif field.origin is FieldOrigin.DATA and not field.renewed:
                 assert seen["copy"][key] == question.first(name), key
 
 
@@ -202,26 +203,25 @@ def test_a_variance_entered_beside_private_data_is_in_neither_session_nor_link()
 
 
 @dataclass(frozen=True)
-class Asked:
+class Asked(Parameters):
     """A question's parameters."""
 
-    epsilon: float
-    size: float | None = None
+    size: float | None = of_data.number(None, "Size")
 
 
 def test_what_is_not_declared_public_counts_as_read_off_the_data() -> None:
     question = Question(
-        "toy", "Toy", "", "toy", "", "?", parameters=Asked, fields={"size": Field()},
-        also={"tabs": From.PUBLIC, "file_": From.OWN_DATA, "file_names": From.DATA},
+        "toy", "Toy", "", "toy", "", "?", parameters=Asked,
+        also={"tabs": FieldOrigin.PUBLIC, "file_": FieldOrigin.OWN_DATA, "file_names": FieldOrigin.DATA},
     )  # fmt: skip
-    assert question.comes_from("size") is From.DATA
-    assert question.comes_from("anything") is From.DATA
+    assert question.comes_from("size") is FieldOrigin.DATA
+    assert question.comes_from("anything") is FieldOrigin.DATA
     # A public name lends its freedom to what stands behind an underscore, not to every longer word.
-    assert question.comes_from("tabs") is From.PUBLIC
-    assert question.comes_from("tabs_2") is From.PUBLIC
-    assert question.comes_from("tabsize") is From.DATA
-    assert question.comes_from("file_3") is From.OWN_DATA
-    assert question.comes_from("file_names") is From.DATA
+    assert question.comes_from("tabs") is FieldOrigin.PUBLIC
+    assert question.comes_from("tabs_2") is FieldOrigin.PUBLIC
+    assert question.comes_from("tabsize") is FieldOrigin.DATA
+    assert question.comes_from("file_3") is FieldOrigin.OWN_DATA
+    assert question.comes_from("file_names") is FieldOrigin.DATA
 
 
 def test_jobs_are_stopped_wherever_they_are_dropped() -> None:

@@ -18,6 +18,7 @@ from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.common.parameters import Parameters
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.text_fields import to_fields
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
@@ -434,6 +435,17 @@ def query(link: str) -> dict[str, str]:
     return dict(parse_qsl(urlsplit(link).query, keep_blank_values=True, strict_parsing=True))
 
 
+def without_unused(parameters):
+    """The parameters with the defaults of the fields that do not go with their choices: no link carries these."""
+    return parameters.without(*parameters.unused) if isinstance(parameters, Parameters) else parameters
+
+
+def fields_of_link(parameters) -> dict[str, str]:
+    """All fields as text but those that do not go with the choices."""
+    unused = parameters.unused if isinstance(parameters, Parameters) else ()
+    return {name: text for name, text in to_fields(parameters).items() if name not in unused}
+
+
 @pytest.mark.parametrize("spec", WITH_PARAMETERS, ids=lambda spec: spec.title)
 @settings(max_examples=40)
 @given(choice=st.data())
@@ -443,7 +455,8 @@ def test_a_link_is_read_back_as_it_was_written(spec, choice):
     assert urlsplit(link)[:3] == ("http", "127.0.0.1:8501", f"/{spec.url_path}")
     read_origin, widgets, problems = links.read(query(link), spec)
     assert (read_origin, problems) == (origin, [])
-    assert spec.parameters(**{name: widgets[key] for name, key in spec.widgets.items()}) == parameters
+    read_parameters = spec.parameters(**{name: widgets[key] for name, key in spec.widgets.items()})
+    assert read_parameters == without_unused(parameters)
 
 
 @pytest.mark.parametrize("spec", WITH_PARAMETERS, ids=lambda spec: spec.title)
@@ -584,8 +597,9 @@ def test_a_bad_epsilon_loses_no_other_field(spec, choice):
     _, widgets, problems = links.read({**query(link), "epsilon": "x"}, spec)
     assert any("epsilon cannot be read" in p.sentence.lower() for p in problems)
     assert keys.EPSILON not in widgets
+    expected = without_unused(parameters)
     assert widgets == {
-        key: getattr(parameters, name) for name, key in spec.widgets.items() if name != "epsilon"
+        key: getattr(expected, name) for name, key in spec.widgets.items() if name != "epsilon"
     }
 
 
@@ -836,7 +850,7 @@ def assert_link_tells_nothing(link, title, computed):
     elif title == "Quantile":  # The range that a value can have was entered on Mean.
         ends = {"low": 0.0, "high": 100.0}
         assert said == {
-            **to_fields(catalogue.page(title).parameters(setting.DEFAULT_EPSILON, **ends)),
+            **fields_of_link(catalogue.page(title).parameters(setting.DEFAULT_EPSILON, **ends)),
             **expected,
             "bound_from": "counts",  # One read off the values would leak.
             "neighbours": Neighbours.ADD_OR_REMOVE_USER.value,  # Counts are private, too.
@@ -850,12 +864,15 @@ def assert_link_tells_nothing(link, title, computed):
             target=mean.Target.TABLE,
             likeness=mean.Likeness.ENTERED,
         )
-        assert said == {**to_fields(asked), **expected}
+        assert said == {**fields_of_link(asked), **expected}
     elif title == "Choose privately":  # What is usually assumed of users, as on Mean.
         asked = catalogue.page(title).parameters(setting.DEFAULT_EPSILON, user_share=0.2)
-        assert said == {**to_fields(asked), **expected}
+        assert said == {**fields_of_link(asked), **expected}
     else:
-        assert said == {**to_fields(catalogue.page(title).parameters(setting.DEFAULT_EPSILON)), **expected}
+        assert said == {
+            **fields_of_link(catalogue.page(title).parameters(setting.DEFAULT_EPSILON)),
+            **expected,
+        }
 
 
 def test_to_fields_writes_enums_by_their_value():
@@ -865,3 +882,20 @@ def test_to_fields_writes_enums_by_their_value():
         query(links.link(ADDRESS, "mean", session.Origin("upload"), parameters, 1.0))["variance_source"]
         == "values"
     )
+
+
+def test_a_link_leaves_out_what_does_not_go_with_its_choices():
+    generated = MultitaskParameters(1.0, source=TaskSource.SKEWED, skew=2.0)
+    fields = query(links.link(ADDRESS, "many-tasks", session.Origin("zipf"), generated, 1.0))
+    assert fields["skew"] == "2"
+    assert not {"zipf_exponent", "user_spread", "log_constant"} & {*fields}
+    fields = query(
+        links.link(
+            ADDRESS,
+            "many-tasks",
+            session.Origin("upload"),
+            MultitaskParameters(1.0, source=TaskSource.DATA),
+            1.0,
+        )
+    )
+    assert not {"num_users", "num_tasks", "skew", "graph_seed"} & {*fields}

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.shared.base import catalogue
-from pages.shared.base.question import From
+from pages.shared.base.question import FieldOrigin
 from tests.pages.driving import data, fine, go, open_app, shown_texts, upload, use
 
 
@@ -65,10 +65,12 @@ def test_no_setting_that_is_not_declared_public_answers_for_other_data(seen: dic
         for name in (*question.fields, *question.also):
             held = str(state.get(question.key(name)))
             declared = question.fields.get(name)
-            if question.comes_from(name) in (From.DATA, From.VALUES) or (declared and declared.renewed):
+            if question.comes_from(name) in (FieldOrigin.DATA, FieldOrigin.VALUES) or (
+                declared and declared.renewed
+            ):
                 cleared += 1
                 # What belongs to a page's own table goes with that table.
-                assert "first.csv" not in held or question.comes_from(name) is From.OWN_DATA, (
+                assert "first.csv" not in held or question.comes_from(name) is FieldOrigin.OWN_DATA, (
                     question.name,
                     name,
                 )

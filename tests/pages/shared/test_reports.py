@@ -12,9 +12,9 @@ from dpcore.answer.methods import ChoiceSource
 from dpcore.common.privacy import Disclosure
 from dpcore.common.version import VERSION
 from dpcore.report import plotly_script
-from dpcore.report.document import SCHEMA, write_report_json
+from dpcore.report.document import SCHEMA
 from dpcore.training import experiment
-from pages.shared.report import report_content, take_away
+from pages.shared.report import take_away
 from tests.pages.driving import raw_texts, words_of_numbers
 from tests.pages.reporting import (
     CASES,
@@ -68,10 +68,10 @@ def test_report_json_and_script_say_what_the_page_says_and_the_report_is_whole(n
     shown = card_numbers(at, case.card)
     assert len(shown) >= 2
 
-    page = Reader(take_away.html(content, MADE, public_only=False))
+    page = Reader(take_away.write_html(content, MADE, public_only=False))
     assert_one_file_with_every_figure_and_a_label_beside_every_number(page, content)
-    document = json.loads(write_report_json(report_content.make(content, MADE, public_only=False)))
-    script = report_content.script_text(content, MADE, public_only=False)
+    document = json.loads(take_away.write_json(content, MADE, public_only=False))
+    script = take_away.write_script(content, MADE, public_only=False)
     names: dict[str, object] = {}
     printed = run(script, tmp_path, name in AS_A_PERSON, names).splitlines()
     if name in WHOLE:
@@ -94,7 +94,7 @@ def test_report_json_and_script_say_what_the_page_says_and_the_report_is_whole(n
     assert missing == []
     if name in WHOLE:
         # A note may hold a number that stands nowhere else: the cap that an error belongs to, an interval.
-        notes = [n.note for n in content.cards[0][1].numbers if n.note and not n.label.startswith(simulated)]
+        notes = [n.note for n in content.answer.numbers if n.note and not n.label.startswith(simulated)]
         assert [note for note in notes if f"  {note}" not in printed] == []
     figures = [line.removeprefix("Figure: ") for line in printed if line.startswith("Figure: ")]
     assert figures
@@ -111,7 +111,7 @@ def assert_one_file_with_every_figure_and_a_label_beside_every_number(page, cont
     assert sum("plotly.js v" in script for _, script in page.scripts) == 1
     specs = {spec["id"]: spec for spec in page.specs()}
     places = [a["id"] for a in page.of_class("plot")]
-    assert places == [f"figure-{picture.key}" for picture in content.pictures]
+    assert places == [f"figure-{figure.key}" for figure in content.figures]
     assert set(places) == set(specs)
     for spec in specs.values():
         assert spec["data"]

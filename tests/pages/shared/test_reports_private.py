@@ -13,6 +13,7 @@ import numpy as np
 import plotly.graph_objects as go_
 import pytest
 
+from dpcore.answer import Answer, Axis, Number, Plot
 from dpcore.common.certificate import Certificate
 from dpcore.common.ledger import Ledger
 from dpcore.common.mechanisms import LaplaceRelease
@@ -27,8 +28,9 @@ from dpcore.regression import design_matrix
 from dpcore.regression.draw import Coefficients
 from dpcore.regression.parameters import DataSource
 from dpcore.report import content, csv_files, report_html
-from dpcore.report.content import AnswerContent, FigureData, Line, Proof, Report, remove_private
+from dpcore.report.content import Line, Report, remove_private
 from dpcore.report.document import write_report_json
+from dpcore.report.markup import escape_markdown
 from dpcore.report.script import Source
 from dpcore.total.parameters import Summed
 from pages.mean.question import QUESTION as MEAN
@@ -36,7 +38,6 @@ from pages.regression import tabs as regression_report
 from pages.regression.upload import RegressionData
 from pages.shared.base import keys
 from pages.shared.report import report_content, take_away
-from pages.shared.report.report_content import ReportContent
 from pages.shared.session import session
 from pages.training import tabs as training_report
 from tests.pages.driving import (
@@ -70,8 +71,8 @@ def test_private_numbers_are_left_out_and_that_is_said(taken):
     histogram = data(at).histogram
     numbers = [value for _, value in card_numbers(at, "mean_card")]
     users, rows = f"{histogram.num_users:,}", f"{histogram.num_rows:,}"
-    whole = Reader(take_away.html(content, MADE, public_only=False))
-    public_text = take_away.html(content, MADE, public_only=True)
+    whole = Reader(take_away.write_html(content, MADE, public_only=False))
+    public_text = take_away.write_html(content, MADE, public_only=True)
     public = Reader(public_text)
     assert users in whole.text
     assert rows in whole.text
@@ -93,16 +94,13 @@ def test_private_numbers_are_left_out_and_that_is_said(taken):
         assert left_out in public.text
     for kept in ("What is assumed", "How this is computed", "Versions", "Privacy budget ε"):
         assert kept in public.text
-    document = report_content.make(content, MADE, public_only=True)
-    assert not document.holds_private
-    encoded = write_report_json(document)
+    assert not remove_private(content).holds_private
+    encoded = take_away.write_json(content, MADE, public_only=True)
     # Short ones (a cap of 67 rows) also stand in versions; the next test covers them.
     for number in (*(n for n in numbers if len(n) > 3), rows):
         assert number not in encoded
     assert json.loads(encoded)["choice"] is None
-    assert json.loads(write_report_json(report_content.make(content, MADE, public_only=False)))["choice"][
-        "answer"
-    ]
+    assert json.loads(take_away.write_json(content, MADE, public_only=False))["choice"]["answer"]
 
 
 def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_cost(taken):
@@ -116,8 +114,8 @@ def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_co
         drawn.value for found in at.session_state["private_choice.choices"].values() for _, drawn in found
     )
     texts = [f"{value:,.3f}".rstrip("0").rstrip(".") for value in (first, second)]
-    public = take_away.html(content, MADE, public_only=True)
-    document = json.loads(write_report_json(report_content.make(content, MADE, public_only=True)))
+    public = take_away.write_html(content, MADE, public_only=True)
+    document = json.loads(take_away.write_json(content, MADE, public_only=True))
     assert [line["number"] for line in document["releases"]] == [first, second, 0.2]
     for line, text in zip(document["releases"][:2], texts, strict=True):
         assert line["value"].startswith(f"{text} row")
@@ -129,7 +127,7 @@ def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_co
     assert document["answers"][0]["numbers"] == []
     private = data(at)
     for number in (f"{private.histogram.num_users:,}", f"{private.histogram.num_rows:,}"):
-        assert number in Reader(take_away.html(content, MADE, public_only=False)).text
+        assert number in Reader(take_away.write_html(content, MADE, public_only=False)).text
     assert f"{private.histogram.num_rows:,}" not in public
 
 
@@ -139,10 +137,10 @@ def test_a_report_of_a_private_choice_on_a_copy_is_that_of_the_copy(taken, tmp_p
     content, copy = taken["private"](), data(at)
     assert copy.release is not None
     assert content.disclosure == copy.release
-    document = json.loads(write_report_json(report_content.make(content, MADE, public_only=True)))
+    document = json.loads(take_away.write_json(content, MADE, public_only=True))
     assert document["answers"][0]["numbers"]  # nothing is left out: all of it rests on the release
     assert "ε = 3, in 1 release" in document["releases"][0]["value"]
-    printed = run(report_content.script_text(content, MADE, public_only=True), tmp_path).splitlines()
+    printed = run(take_away.write_script(content, MADE, public_only=True), tmp_path).splitlines()
     for label, value in card_numbers(at, "private_card"):
         assert f"{label}: {value}" in printed
     assert_script_has_what_the_page_has(at, content, answer_of_script(content, tmp_path))
@@ -159,12 +157,16 @@ def test_a_public_report_does_not_depend_on_the_private_data(taken):
     at.session_state[keys.LOADED] = session.Loaded(other, origin)
     settled(at)
     second = taken["mean"]()
-    assert first.source.dataset.digest != second.source.dataset.digest
-    of = [report_content.make(one, MADE, public_only=True) for one in (first, second)]
+    assert [line.value for line in first.summary] != [line.value for line in second.summary]
     shift = "Figure: When users differ"
-    assert shift in of[0].omitted
+    assert shift in remove_private(first).omitted
     texts = [
-        re.sub(rf'    "({shift}|Figure: Error over [^"]*)",\n', "", write_report_json(one)) for one in of
+        re.sub(
+            rf'    "({shift}|Figure: Error over [^"]*)",\n',
+            "",
+            take_away.write_json(one, MADE, public_only=True),
+        )
+        for one in (first, second)
     ]
     assert texts[0] == texts[1]
 
@@ -179,7 +181,7 @@ def test_a_public_report_does_not_depend_on_the_private_data(taken):
 )
 def test_hostile_names_stay_text(title, stem, tab, card, taken):
     private_page(title, tab)
-    page = Reader(take_away.html(taken[stem](), MADE, public_only=False))
+    page = Reader(take_away.write_html(taken[stem](), MADE, public_only=False))
     kinds = {tag for tag, _ in page.elements}
     assert not kinds & {"img", "a", "iframe", "svg"}
     assert all(
@@ -187,14 +189,21 @@ def test_hostile_names_stay_text(title, stem, tab, card, taken):
         for attributes, script in page.scripts
     )
     assert HOSTILE.replace("/", "") in page.text.replace("\u2060", "")
-    document = write_report_json(report_content.make(taken[stem](), MADE, public_only=False))
+    document = take_away.write_json(taken[stem](), MADE, public_only=False)
     assert HOSTILE.replace("/", "") in json.loads(document)["data"][0]["value"]
+
+
+def plot(text, disclosure):
+    """A figure with a text wherever one may stand."""
+    axis = Axis(text, limits=(1.0, 2.0))
+    return Plot("k", text, text, axis, axis, {}, (), disclosure, note=text)
 
 
 def test_a_hostile_name_in_a_figure_cannot_end_its_script():
     fig = go_.Figure(go_.Scatter(x=[1, 2], y=[1, 2], name=HOSTILE + "<!--<script><b>"))
-    figure = FigureData("k", "t", "a", {}, Disclosure.PUBLIC)
-    text = report_html._embed_figure(figure, fig)  # The one place where a figure becomes text.
+    text = report_html._embed_figure(
+        plot("t", Disclosure.PUBLIC), fig
+    )  # The one place where a figure becomes text.
     page = Reader(f"<script class='figure-data'>{text}</script><p id='after'>after</p>")
     assert [tag for tag, _ in page.elements] == ["script", "p"]
     name = page.specs()[0]["data"][0]["name"]
@@ -207,29 +216,31 @@ def test_no_text_of_a_report_becomes_markup():
     text = HOSTILE + "<script>alert(1)</script>'\"&{{ 7 * 7 }}"
     for kind in Disclosure:
         line = Line(text, text, kind, text, text, 1.0, text)
-        proof = Proof(text, Certificate(2.0, 1.0, text), text, kind)
-        answer = AnswerContent(text, text, text, (line,), (line,), (proof,), (text,), kind)
-        figure = FigureData("k", text, text, {}, kind)
+        answer = Answer(
+            headline=text,
+            detail=text,
+            numbers=(Number(text, text, text, text, 1.0),),
+            assumptions=(text,),
+            disclosure=kind,
+            facts={text: text},
+            proofs=((text, Certificate(2.0, 1.0, text), text),),
+            parameters=MeanParameters(1.0),
+        )
         whole = Report(
-            text,
-            text,
-            {},
-            (line,),
-            MADE,
-            (line,),
-            (answer,),
-            (figure,),
-            text,
-            kind,
-            (line,),
-            None,
-            {text: text},
+            page=text,
+            question=text,
+            answers=((text, answer),),
+            figures=(plot(text, kind),),
+            settings=(line,),
+            summary=(line,),
+            disclosure=kind,
+            formulae=text,
+            releases=(line,),
         )
         for report in (whole, replace(remove_private(whole), omitted=(text,))):
-            drawings = {figure.key: go_.Figure() for figure in report.figures}
-            page = Reader(report_html.write_report_html(report, drawings))
+            page = Reader(report_html.write_report_html(report, MADE))
             assert not {tag for tag, _ in page.elements} & {"img", "a", "iframe", "svg"}
-            assert len(page.scripts) == (3 if drawings else 0)
+            assert len(page.scripts) == (3 if report.figures else 0)
             assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
             assert page.text.count("{{ 7 * 7 }}") >= 5
             assert page.text.count("alert(1)") >= 5
@@ -238,7 +249,7 @@ def test_no_text_of_a_report_becomes_markup():
 @pytest.mark.parametrize("public_only", [True, False])
 def test_a_script_holds_no_number_of_private_data(public_only, taken):
     at = private_page("Mean", ("mean.tabs", "Downloads"), READ)
-    script = report_content.script_text(taken["mean"](), MADE, public_only)
+    script = take_away.write_script(taken["mean"](), MADE, public_only)
     histogram = data(at).histogram
     own = {float(n) for n in (*histogram.sizes, *histogram.users, histogram.num_rows, histogram.num_users)}
     parameters = [
@@ -264,7 +275,7 @@ def test_the_script_of_private_data_reads_the_persons_own_files(taken, tmp_path)
         csv_files.write_columns({"size": histogram.sizes, "users": histogram.users}, Disclosure.PRIVATE),
         encoding="utf-8",
     )
-    printed = run(report_content.script_text(content, MADE, True), tmp_path, as_a_person=True).splitlines()
+    printed = run(take_away.write_script(content, MADE, True), tmp_path, as_a_person=True).splitlines()
     for label, value in shown:
         assert f"{label}: {value}" in printed
 
@@ -274,7 +285,7 @@ def test_the_script_of_private_values_reads_the_file_that_was_loaded(taken, tmp_
     shown = card_numbers(at, "mean_card")
     content = taken["mean"]()
     (tmp_path / "your-file.csv").write_bytes(PRIVATE_FILE)
-    printed = run(report_content.script_text(content, MADE, True), tmp_path).splitlines()
+    printed = run(take_away.write_script(content, MADE, True), tmp_path).splitlines()
     for label, value in shown:
         assert f"{label}: {value}" in printed
 
@@ -313,27 +324,26 @@ def test_how_large_a_report_will_be_is_true_of_what_it_holds(title, stem, tab, m
     without, whole = f"Less than {take_away.KILOBYTES} kB", f"About {take_away.MEGABYTES} MB"
     assert without in shown_texts(at)
     assert whole in shown_texts(at)
-    text = take_away._html(contents[take_away._html, True](), MADE, True)
+    text = take_away.write_html(contents[take_away.write_html, True](), MADE, True)
     assert take_away.KILOBYTES / 2 < len(text.encode()) / 1e3 < take_away.KILOBYTES
-    text = take_away._html(contents[take_away._html, False](), MADE, False)
+    text = take_away.write_html(contents[take_away.write_html, False](), MADE, False)
     assert abs(len(text.encode()) / 1e6 - take_away.MEGABYTES) < 0.15
 
 
 def printed_of(content, folder, file, name):
     """What the script of private data prints, beside the person's own file."""
     (folder / name).write_bytes(file)
-    return run(report_content.script_text(content, MADE, public_only=True), folder).splitlines()
+    return run(take_away.write_script(content, MADE, public_only=True), folder).splitlines()
 
 
 def test_scripts_of_pages_that_need_rows_read_them_from_the_file(taken, tmp_path):
     at = private_page("Quantile", ("quantile.tabs", "Downloads"))
     content = taken["quantile"]()
-    (tmp_path / content.source.dataset.name).write_bytes(PRIVATE_FILE)
+    (tmp_path / data(at).name).write_bytes(PRIVATE_FILE)
     assert_script_has_what_the_page_has(at, content, answer_of_script(content, tmp_path))
     printed = printed_of(content, tmp_path, PRIVATE_FILE, "your-file.csv")
-    ((_, answered),) = content.cards
-    assert len(answered.numbers) == 3
-    for number in answered.numbers:
+    assert len(content.answer.numbers) == 3
+    for number in content.answer.numbers:
         assert f"{number.label}: {number.text}" in printed
 
 
@@ -386,7 +396,7 @@ def test_regression_on_a_table_of_ones_own(taken, tmp_path):
     assert len(shown) == 2
     for label, value in shown:
         assert f"{label}: {value}" in printed
-    public = Reader(take_away.html(content, MADE, public_only=True))
+    public = Reader(take_away.write_html(content, MADE, public_only=True))
     assert "ratings.csv" not in public.text
     assert not public.of_class("private")
 
@@ -444,19 +454,20 @@ def test_what_may_have_been_read_off_private_data_is_no_plain_public_input(discl
     """A cap of one's own and a range are typed with the data in sight; counts stand as they began."""
     asked = MeanParameters(0.7, lower=0.0, upper=40.0, user_share=0.35, own_cap=7)
     behind = Dataset("a.csv", "", disclosure, ContributionHistogram([1, 9], [30, 2]))
-    of = ReportContent(MEAN, asked, [], [], Source(behind))
-    report = report_content.make(of, MADE, public_only)
+    answer = Answer("", "", (), (), disclosure, parameters=asked)
+    report = report_content.of_answer(MEAN, answer, Source(behind))
+    report = remove_private(report) if public_only else report
     labels = {line.name: line.shown_label for line in report.settings}
     words = MEAN.asked()
     private = disclosure is Disclosure.PRIVATE
     for name in ("lower", "upper", "user_share", "own_cap"):
-        expected = report_content.PRIVATE_SETTING_LABEL if private else Disclosure.PUBLIC.label
-        assert labels[report_content.escape_markdown(words[name])] == expected
+        expected = content.PRIVATE_SETTING_LABEL if private else Disclosure.PUBLIC.label
+        assert labels[escape_markdown(words[name])] == expected
     for name in ("epsilon", "counts"):
-        assert labels[report_content.escape_markdown(words[name])] == Disclosure.PUBLIC.label
-    document = json.loads(write_report_json(report))
+        assert labels[escape_markdown(words[name])] == Disclosure.PUBLIC.label
+    document = json.loads(write_report_json(report, MADE))
     found = document["question"]["entered_beside_private_data"]
     assert found == (["lower", "upper", "user_share", "own_cap"] if private else [])
     # The person may publish them who chose them elsewhere: the file's name and first lines stay as they are.
     assert not report.holds_private or not public_only
-    assert (report_content.PRIVATE_SETTING_LABEL in report_html.write_report_html(report, {})) == private
+    assert (content.PRIVATE_SETTING_LABEL in report_html.write_report_html(report, MADE)) == private

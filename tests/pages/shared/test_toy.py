@@ -16,12 +16,11 @@ import dpcore
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import to_fields
 from dpcore.private_choice.private_histogram import PrivateCopyParameters
-from dpcore.report.document import write_report_json
 from pages.private_choice import actions
 from pages.shared import shell
 from pages.shared.base import cache, catalogue, keys
 from pages.shared.fields import jobs
-from pages.shared.report import report_content, take_away
+from pages.shared.report import take_away
 from pages.shared.session import links, session
 from tests.pages.driving import (
     ROOT,
@@ -179,12 +178,12 @@ def test_report_script_and_code(toy: Any, taken: dict[str, Any], tmp_path: Any, 
     on_tab(at, "Downloads")
     ((label, number),) = numbers_shown(at, "toy_card")
     content = taken["toy"]()
-    document = json.loads(write_report_json(report_content.make(content, MADE, public_only=False)))
+    document = json.loads(take_away.write_json(content, MADE, public_only=False))
     assert {figure["key"] for figure in document["figures"]} == {"toy-users", "toy-share", "distribution"}
-    page = take_away.html(content, MADE, public_only=False)
+    page = take_away.write_html(content, MADE, public_only=False)
     assert "More rows than" not in page
     assert "Rows" in page
-    script = report_content.script_text(content, MADE, public_only=False)
+    script = take_away.write_script(content, MADE, public_only=False)
     monkeypatch.chdir(tmp_path)
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(compile(script, "script.py", "exec"), {"__name__": "__main__"})

@@ -1,34 +1,31 @@
-"""What a person chooses on the page of the tests' question."""
+"""The settings of the tests' question."""
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass
 
-from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.checks import Problems
+from dpcore.common.parameters import LINE, Option, Parameters, of_data, of_values, public
 
 
-class Shown(enum.Enum):
-    """What the page shows."""
+class Shown(Option):
+    """The numbers that the page shows."""
 
-    USERS = "users"
-    SHARE = "share"
+    USERS = "users", "Users"
+    SHARE = "share", "Their share"
 
 
 @dataclass(frozen=True)
-class ToyParameters:
-    """The question: users with more than ``rows`` rows are counted, or their share. Raises InvalidInput."""
+class ToyParameters(Parameters):
+    """The question: users with more than ``rows`` rows are counted, or their share."""
 
-    epsilon: float
-    shown: Shown = Shown.USERS
-    rows: int = 5
-    usual_value: float = 1.0
-    own_rows: int | None = None
+    shown: Shown = public.choice(Shown.USERS, "Show", place=LINE)
+    rows: int = of_data.number(5, "More rows than", (1, 10**6), name="rows", place=LINE)
+    """Users with more rows are counted."""
+    usual_value: float = of_values.number(1.0, "A usual value", name="the usual value", initial=2.5)
+    own_rows: int | None = of_data.number(
+        None, "Compare with", (1, 10**6), name="your own rows", renewed=True
+    )
 
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-            problems.whole(1, 10**6, rows=self.rows)
-            problems.finite(usual_value=self.usual_value)
-            if self.own_rows is not None:
-                problems.whole(1, 10**6, own_rows=self.own_rows)
+    def _check_together(self, problems: Problems) -> None:
+        problems.finite(usual_value=self.usual_value)

@@ -5,11 +5,10 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.toy.answer import build_answer
 from dpcore.toy.heavy import noisy_counts
-from dpcore.toy.parameters import ToyParameters
 from pages.shared.base import keys
-from pages.shared.fields import fields, jobs
+from pages.shared.fields import jobs
 from pages.shared.report import report_content, take_away
-from pages.shared.screen import answer_tabs, layout, plots
+from pages.shared.screen import answer_tabs, inputs, layout, plots
 from pages.shared.session import session
 from pages.toy.question import QUESTION
 
@@ -17,14 +16,8 @@ data = session.dataset()
 
 
 def body(places: layout.Places) -> None:
-    """Read the inputs and show the answer."""
-    fields.start(QUESTION)
-    with places.line:
-        fields.draw_all(QUESTION, "shown", "rows")
-    with places.more("toy_more"):
-        fields.draw_all(QUESTION, "usual_value", "own_rows")
-    with places.notes:
-        parameters: ToyParameters | None = fields.build(QUESTION)
+    """Read the inputs and draw the answer."""
+    parameters = inputs.read(QUESTION, places)
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
@@ -42,7 +35,7 @@ def body(places: layout.Places) -> None:
 
 
 def simulate(answer: Answer) -> None:
-    """Work beside the page."""
+    """Simulate in a job."""
     key, heavy, epsilon = QUESTION.key("job"), answer.solution, answer.parameters.epsilon
     if st.button("Simulate", key="toy_simulate"):
         asked = (data.digest, answer.parameters)
