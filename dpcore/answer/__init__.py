@@ -7,6 +7,7 @@ from dpcore.answer.plot import (
     Bars,
     Border,
     Cells,
+    Column,
     Curve,
     Hatching,
     Item,
@@ -18,5 +19,8 @@ from dpcore.answer.plot import (
     Scale,
     Shares,
     Style,
+    linear_axis,
+    names_axis,
+    share_axis,
 )
 from dpcore.answer.setting import ReleaseSetting

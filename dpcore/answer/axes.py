@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.answer.handle import MAX_USERS, UserBars
 from dpcore.answer.limits import SMALLEST_PART as SMALLEST_PART
+from dpcore.answer.limits import Limits
 from dpcore.answer.limits import fit_limits as fit_limits
 from dpcore.answer.plot import Axis
 from dpcore.common import wording
@@ -20,23 +22,33 @@ def choose_curve_bounds(histogram: ContributionHistogram, points: int = CURVE_PO
     If all users have equally many rows, the curve is drawn to twice that size, since nothing lies between s_1
     and s_m.
     """
-    low, high = float(histogram.min_size), float(histogram.max_size)
     sizes = histogram.sizes.astype(np.float64)
-    return log_spaced(low, max(high, 2.0 * low), points, extra=list(sizes) if sizes.size <= 60 else ())
+    extra = list(sizes) if sizes.size <= 60 else ()
+    return log_spaced(*choose_bound_limits(histogram), points, extra=extra)
 
 
-BOUND_AXIS = "Bound (rows per user)"
+def choose_bound_limits(histogram: ContributionHistogram) -> Limits:
+    """Choose the limits of an axis of bounds: the smallest and the largest size, at least twice the smallest."""
+    low, high = float(histogram.min_size), float(histogram.max_size)
+    return low, max(high, 2.0 * low)
+
+
 ROWS_UNIT = "rows per user"
 """The unit of a bound on rows."""
 
 
-def build_bound_axis(limits: tuple[float, float]) -> Axis:
+def build_bound_axis(histogram: ContributionHistogram) -> Axis:
     """Build the horizontal axis of curves over a bound."""
-    return Axis("bound", ROWS_UNIT, limits, title=BOUND_AXIS, number_format=",.3~r")
+    limits = choose_bound_limits(histogram)
+    return Axis("bound", ROWS_UNIT, limits, title="Bound (rows per user)", number_format=",.3~r")
 
 
 def sample_users(
-    values: FloatArray, users: FloatArray, unit: str, unit_name: str = "user", is_cut_by_second: bool = False
+    values: npt.ArrayLike,
+    users: npt.ArrayLike,
+    unit: str,
+    unit_name: str = "user",
+    is_cut_by_second: bool = False,
 ) -> UserBars:
     """Sample users of all sizes at even ratios of rank, the heaviest first, which shows heavy tails best.
 

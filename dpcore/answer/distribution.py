@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from dpcore.answer.plot import Axis, Bars, Curve, Limits, Plot, Points, Scale, Style
+from dpcore.answer.axes import choose_bound_limits
+from dpcore.answer.plot import Axis, Bars, Curve, Plot, Points, Style, names_axis, share_axis
 from dpcore.common import wording
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.dataset import Dataset
@@ -21,41 +22,24 @@ MAX_SINGLE_SIZES, MAX_CLASSES = 8, 10
 def plot_classes(dataset: Dataset) -> Plot:
     """Plot how many users have how many rows, and their share of all rows: two bars for every class of sizes."""
     columns = tabulate_classes(dataset.histogram)
+    names = columns["rows_per_user"]
     users, rows = (np.asarray(columns[name]) for name in ("share_of_users", "share_of_rows"))
     user_class, row_class = int(np.argmax(users)), int(np.argmax(rows))
-    names = columns["rows_per_user"]
+    height = 1.08 * float(max(users.max(), rows.max()))
     return Plot(
         "distribution-classes",
         "How many users have how many rows",
         f"{wording.percent(float(users[user_class]))} of users have {names[user_class]} rows; users with "
         f"{names[row_class]} rows hold "
         f"{wording.percent(float(rows[row_class]))} of all rows",
-        Axis("rows per user", "", (0.0, 1.0), Scale.NAMES),
-        Axis(
-            "share",
-            "",
-            (0.0, 1.08 * float(max(users.max(), rows.max()))),
-            Scale.PERCENT,
-            number_format=".3~%",
-        ),
-        columns,
+        names_axis("rows per user"),
+        share_axis("share", (0.0, height), number_format=".3~%"),
         (
-            Bars(
-                "Share of users",
-                "rows_per_user",
-                "share_of_users",
-                Style.CAP,
-                hover_columns=(("users", "users"),),
-            ),
-            Bars(
-                "Share of all rows",
-                "rows_per_user",
-                "share_of_rows",
-                Style.SMOOTH,
-                hover_columns=(("rows", "rows"),),
-            ),
+            Bars("Share of users", names, users, Style.CAP, hover=(("users", columns["users"]),)),
+            Bars("Share of all rows", names, rows, Style.SMOOTH, hover=(("rows", columns["rows"]),)),
         ),
         dataset.provenance,
+        columns,
         is_main=True,
         height=380,
     )
@@ -101,32 +85,27 @@ def _cut_classes(cuts: list[int], low: int, high: int) -> IntArray:
 def plot_counts(dataset: Dataset) -> Plot:
     """Plot, on log axes, how many users have each size; above `MAX_POINTS` distinct sizes, averages in bins."""
     histogram, columns = dataset.histogram, tabulate_counts(dataset.histogram)
-    low, high = float(columns["users"].min()), float(columns["users"].max())
+    sizes, users = columns["size"], columns["users"]
     commonest_size = int(histogram.sizes[int(np.argmax(histogram.users))])
-    average_note = ", average in bins" if histogram.sizes.size > MAX_POINTS else ""
+    title = f"Users per size{', average in bins' if histogram.sizes.size > MAX_POINTS else ''}"
+    limits = float(users.min()) / 2.0, float(users.max()) * 2.0
     return Plot(
         "distribution-counts",
         "How many users have exactly so many rows",
         f"The commonest number of rows per user is {wording.number(commonest_size)}; the tail reaches "
         f"{histogram.max_size:,}",
         _build_rows_axis(histogram),
-        Axis(
-            "users per size",
-            "",
-            (low / 2.0, high * 2.0),
-            title=f"Users per size{average_note}",
-            number_format=",.3~r",
-        ),
-        columns,
-        (Points("users", "size", "users", Style.CAP, size=6, opacity=0.75),),
+        Axis("users per size", "", limits, title=title, number_format=",.3~r"),
+        (Points("users", sizes, users, Style.CAP, size=6, opacity=0.75),),
         dataset.provenance,
+        columns,
         height=340,
     )
 
 
 def plot_tail(dataset: Dataset) -> Plot:
     """Plot the complementary CDF on log axes: a straight line is a power law."""
-    histogram = dataset.histogram
+    histogram, columns = dataset.histogram, tabulate_tail(dataset.histogram)
     limits = (0.5 / histogram.num_users, 1.5)
     return Plot(
         "distribution-tail",
@@ -134,9 +113,9 @@ def plot_tail(dataset: Dataset) -> Plot:
         f"One user in ten has more than {wording.counted(histogram.quantile(0.9), 'row')}",
         _build_rows_axis(histogram),
         Axis("share of users with at least so many", "", limits, number_format=".3~%"),
-        tabulate_tail(histogram),
-        (Curve("users", "size", "share_of_users", Style.TOTAL, is_backward_step=True),),
+        (Curve("users", columns["size"], columns["share_of_users"], Style.TOTAL, steps="vh"),),
         dataset.provenance,
+        columns,
         height=340,
     )
 
@@ -144,6 +123,7 @@ def plot_tail(dataset: Dataset) -> Plot:
 def plot_shares(dataset: Dataset) -> Plot:
     """Plot the share of all rows that the heaviest users hold, users on a log axis."""
     histogram, columns = dataset.histogram, tabulate_shares(dataset.histogram)
+    users, rows = columns["share_of_users"], columns["share_of_rows"]
     heaviest_share = wording.percent(histogram.summary().top_percent_share)
     limits = (min(max(1.0 / histogram.num_users, 1e-6), 0.5), 1.0)
     return Plot(
@@ -151,13 +131,13 @@ def plot_shares(dataset: Dataset) -> Plot:
         "Who holds the rows",
         f"The heaviest 1 % of users hold {heaviest_share} of all rows",
         Axis("heaviest users", "share of all users", limits, limits_range=limits, number_format=".3~%"),
-        Axis("share of all rows they hold", "", (0.0, 1.02), Scale.PERCENT, number_format=".3~%"),
-        columns,
+        share_axis("share of all rows they hold", (0.0, 1.02), number_format=".3~%"),
         (
-            Curve("these users", "share_of_users", "share_of_rows", Style.TOTAL),
-            Curve("if all users were alike", "share_of_users", "share_of_users", Style.ENTERED),
+            Curve("these users", users, rows, Style.TOTAL),
+            Curve("if all users were alike", users, users, Style.ENTERED),
         ),
         dataset.provenance,
+        columns,
         height=340,
     )
 
@@ -167,7 +147,7 @@ DISTRIBUTIONS = {"counts": plot_counts, "tail": plot_tail, "shares": plot_shares
 
 
 def _build_rows_axis(histogram: ContributionHistogram) -> Axis:
-    limits: Limits = (float(histogram.min_size), float(max(histogram.max_size, 2 * histogram.min_size)))
+    limits = choose_bound_limits(histogram)
     return Axis("rows", "per user", limits, title="Rows per user", limits_range=limits, number_format=",.3~r")
 
 

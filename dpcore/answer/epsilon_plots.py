@@ -7,10 +7,9 @@ import re
 import numpy as np
 
 from dpcore.answer.against import EPSILON_LIMITS, BoundComparison, BoundCurves, MethodComparison, MethodCurves
-from dpcore.answer.plot import Axis, Curve, Item, Level, Mark, Plot, Style
+from dpcore.answer.plot import Axis, Column, Curve, Item, Level, Mark, Plot, Style
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
-from dpcore.contributions import FloatArray
 
 EPSILON_AXIS = Axis("ε", "", EPSILON_LIMITS, title="Privacy budget ε", number_format=".3~g")
 METHOD_STYLES = (Style.CAP, Style.SMOOTH, Style.SAMPLING, Style.CUSTOMARY, Style.PRIVACY)
@@ -37,20 +36,8 @@ def plot_best(
     """
     bound, error = (None, None) if current_best is None else current_best
     return (
-        _plot_curve(
-            name,
-            "bound",
-            "best_bound",
-            comparison.bound_axis,
-            curves,
-            curves.bounds,
-            epsilon,
-            bound,
-            disclosure,
-        ),
-        _plot_curve(
-            name, "error", "error", comparison.error_axis, curves, curves.errors, epsilon, error, disclosure
-        ),
+        _plot_curve(name, "bound", "best_bound", comparison.bound_axis, curves, epsilon, bound, disclosure),
+        _plot_curve(name, "error", "error", comparison.error_axis, curves, epsilon, error, disclosure),
     )
 
 
@@ -66,9 +53,10 @@ def plot_methods(
         epsilon: In use.
         disclosure: Of the numbers.
     """
+    epsilons = Column("epsilon", curves.epsilons)
     items: list[Item] = [
-        Curve(method, "epsilon", method, style, width=2.0)
-        for method, style in zip(comparison.names, METHOD_STYLES, strict=False)
+        Curve(method, epsilons, Column(method, errors), style, width=2.0)
+        for method, errors, style in zip(comparison.names, curves.errors, METHOD_STYLES, strict=False)
     ]
     for crossing, text in comparison.crossings:
         if EPSILON_LIMITS[0] <= crossing <= EPSILON_LIMITS[1]:
@@ -80,7 +68,6 @@ def plot_methods(
         comparison.sentence or f"What each of {len(comparison.names)} ways costs over ε.",
         EPSILON_AXIS,
         _build_axis(comparison.axis),
-        {"epsilon": curves.epsilons, **dict(zip(comparison.names, curves.errors, strict=True))},
         (*items, Level("ε in use", epsilon, is_vertical=True)),
         disclosure,
     )
@@ -92,13 +79,13 @@ def _plot_curve(
     column: str,
     axis: str,
     curves: BoundCurves,
-    values: FloatArray,
     epsilon: float,
     current_value: float | None,
     disclosure: Provenance,
 ) -> Plot:
+    values = curves.bounds if quantity == "bound" else curves.errors
     items: list[Item] = [
-        Curve("best at each ε", "epsilon", column, Style.TOTAL),
+        Curve("best at each ε", Column("epsilon", curves.epsilons), Column(column, values), Style.TOTAL),
         Level("ε in use", epsilon, is_vertical=True),
     ]
     if current_value is not None and current_value > 0.0:
@@ -116,8 +103,7 @@ def _plot_curve(
         else f"The best {quantity} over ε; nothing was computed.",
         EPSILON_AXIS,
         _build_axis(axis),
-        {"epsilon": curves.epsilons, column: values},
-        tuple(items),
+        items,
         disclosure,
         height=340,
     )

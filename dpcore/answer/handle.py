@@ -6,13 +6,15 @@ nothing else, so that `place_dots` can be compared with the error on the card.
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from dpcore.answer.parts import PartColumn
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 
@@ -37,27 +39,27 @@ class Dots:
     """Simulated releases, each minus the truth; the model's error alone, with no number of the data in it.
 
     Attributes:
-        loss: Column of what a release lacks of the truth without noise, below 0 where it is too large; empty for
+        loss: What a release lacks of the truth without noise, at every bound, below 0 where it is too large; None for
             nothing.
-        noise: Column of the mean magnitude of the noise; empty where all that is drawn is in ``sampling``.
+        noise: The mean magnitude of the noise at every bound; None where all that is drawn is in ``sampling``.
         unit_draws: Noise with a mean magnitude of 1, drawn by NumPy from one seed, shape (`NUM_SETS`, `NUM_DOTS`).
         spread: What the card's error is of them.
         axis_limit: Where their axis ends, on both sides of the truth; the same wherever the handle stands.
         unit: Of distances, as it follows a number; empty for none. Shares of 1 with "%" are written in per cent.
-        sampling: Column of the standard deviation of what is drawn besides noise, such as which rows are kept; empty
-            for nothing.
+        sampling: The standard deviation of what is drawn besides noise, such as which rows are kept, at every bound;
+            None for nothing.
         unit_sampling_draws: Draws of that with a standard deviation of 1, shape (`NUM_SETS`, `NUM_DOTS`); None where
             there are none.
         unit_name: What a dot is, in the plural.
     """
 
-    loss: str
-    noise: str
+    loss: npt.ArrayLike | None
+    noise: npt.ArrayLike | None
     unit_draws: FloatArray
     spread: Spread
     axis_limit: float
     unit: str = ""
-    sampling: str = ""
+    sampling: npt.ArrayLike | None = None
     unit_sampling_draws: FloatArray | None = None
     unit_name: str = "releases"
 
@@ -77,14 +79,14 @@ class UserBars:
     is_cut_by_second: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SecondBound:
     """A second bound that moves along, upwards in the figure.
 
     Attributes:
         name: What it bounds, such as "Rows".
-        column: Its values; with the first bound's they name every place of a grid once, row by row of this one. Where
-            it has one value alone, it is sent along and moves nothing.
+        values: Where it may stand, ascending, shape (rows,); the first bound's are the columns of the grid. Where it
+            has one value alone, it is sent along and moves nothing.
         unit: Of its numbers.
         initial_value: Where it stands at first.
         field: The parameter that holds one of the person's own.
@@ -92,7 +94,7 @@ class SecondBound:
     """
 
     name: str
-    column: str
+    values: npt.ArrayLike
     unit: str
     initial_value: float
     field: str
@@ -105,12 +107,13 @@ class Handle:
 
     Attributes:
         name: What is moved, such as "Bound".
-        bound: Column of the bounds that it may stand at, ascending.
-        error: Column of the curve that it stands on; beside a second bound, of the error at every place.
+        bound: The bounds that it may stand at, ascending, shape (columns,).
+        error: The curve that it stands on, shape (columns,); beside a second bound, shape (rows, columns), flat.
         initial_value: Where it stands at first.
         is_integer: Whether only whole bounds are meant.
         field: The parameter that holds a bound of the person's own.
-        parts: What the error consists of; each moves along, as a small dot on its curve and as a bar.
+        parts: What the error consists of, by names of `dpcore.answer.parts`, each shaped as the error; each moves
+            along, as a small dot on its curve and as a bar.
         is_sum: Whether the parts add up to the error; else their squares may, or they lie below it.
         users: Some users, cut at the bound; empty for no picture of them.
         dots: Simulated releases; None where nothing is released.
@@ -119,12 +122,12 @@ class Handle:
     """
 
     name: str
-    bound: str
-    error: str
+    bound: npt.ArrayLike
+    error: npt.ArrayLike
     initial_value: float
     field: str
     is_integer: bool = False
-    parts: tuple[PartColumn, ...] = ()
+    parts: Mapping[str, npt.ArrayLike] = dataclasses.field(default_factory=dict)
     is_sum: bool = False
     users: tuple[UserBars, ...] = ()
     dots: Dots | None = None

@@ -8,68 +8,35 @@ from dpcore.answer.paper_figure import FigureRuns, PaperFigure
 from dpcore.answer.plot import Curve, Item, Level, Plot
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
-from dpcore.contributions import FloatArray
 
 HEIGHT = 470
 
 
-def build_columns(figure: PaperFigure, runs: FigureRuns) -> dict[str, FloatArray]:
-    """Return what was varied, and for each line ours and theirs with both ends of their intervals.
-
-    The interval of ours is 95 %; that of theirs is what stands behind ±. Shape of all: (values,); NaN where the paper
-    prints nothing.
-    """
-    columns: dict[str, FloatArray] = {"value": np.array(runs.values)}
-    for row, line in enumerate(figure.lines):
-        mean, half_width = runs.summary.mean[row], runs.half_width[row]
-        columns |= {
-            line.key: mean,
-            f"{line.key}_low": mean - half_width,
-            f"{line.key}_high": mean + half_width,
-        }
-        if line.paper_values:
-            theirs = np.array(line.paper_values, dtype=np.float64)  # None is NaN.
-            columns[f"{line.key}_paper"] = theirs
-            if line.paper_spreads:
-                spread = np.array(line.paper_spreads, dtype=np.float64)
-                columns |= {
-                    f"{line.key}_paper_low": theirs - spread,
-                    f"{line.key}_paper_high": theirs + spread,
-                }
-    return columns
-
-
 def build_plot(figure: PaperFigure, runs: FigureRuns) -> Plot:
-    """Draw ours as lines with bars, theirs dotted in the same colours."""
-    items: list[Item] = []
-    columns = build_columns(figure, runs)
-    for line in figure.lines:
-        items.append(
-            Curve(
-                line.name,
-                "value",
-                line.key,
-                line.style,
-                dash=line.dash or "solid",
-                width=2.0,
-                symbol=line.symbol,
-                low="" if figure.is_exact else f"{line.key}_low",
-                high="" if figure.is_exact else f"{line.key}_high",
-            )
-        )
-        if line.paper_values:
+    """Plot our results as lines with 95 % intervals, and the paper's dotted in the same colours, with its ±."""
+    values = np.array(runs.values)
+    columns, items = {"value": values}, list[Item]()
+    for row, line in enumerate(figure.lines):
+        mean, half_width, our_dash = runs.summary.mean[row], runs.half_width[row], line.dash or "solid"
+        paper_name, paper_symbol = f"{line.name}, paper", f"{line.symbol}-open"
+        for name, key, numbers, spread, dash, symbol in (
+            (line.name, line.key, mean, half_width, our_dash, line.symbol),
+            (paper_name, f"{line.key}_paper", line.paper_values, line.paper_spreads, "dot", paper_symbol),
+        ):
+            if not len(numbers):
+                continue
+            heights, widths = (
+                np.array(numbers, dtype=np.float64) for numbers in (numbers, spread)
+            )  # None is NaN.
+            columns[key] = heights
+            low = high = None
+            if widths.size:
+                low, high = heights - widths, heights + widths
+                columns |= {f"{key}_low": low, f"{key}_high": high}
+            if figure.is_exact and key == line.key:  # Its interval is empty.
+                low = high = None
             items.append(
-                Curve(
-                    f"{line.name}, paper",
-                    "value",
-                    f"{line.key}_paper",
-                    line.style,
-                    dash="dot",
-                    width=2.0,
-                    symbol=f"{line.symbol}-open",
-                    low=f"{line.key}_paper_low" if line.paper_spreads else "",
-                    high=f"{line.key}_paper_high" if line.paper_spreads else "",
-                )
+                Curve(name, values, heights, line.style, low, high, dash=dash, width=2.0, symbol=symbol)
             )
     for end in figure.stated_range or ():
         items.append(Level(f"Paper: {wording.number(end)}", end))
@@ -79,9 +46,9 @@ def build_plot(figure: PaperFigure, runs: FigureRuns) -> Plot:
         f"{figure.name}: {figure.title}. {describe_difference(figure, runs)}",
         figure.x,
         figure.y,
-        columns,
-        tuple(items),
+        items,
         Disclosure.PUBLIC,
+        columns,
         height=HEIGHT,
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from dpcore.answer.look import Style
+from dpcore.answer.plot import Style
 
 BIAS, SAMPLING, NOISE = "Bias", "Sampling", "Noise"
 STYLES: Mapping[str, Style] = MappingProxyType(
@@ -16,24 +16,11 @@ STYLES: Mapping[str, Style] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class PartColumn:
-    """The column of a part of the error over the bounds of a figure.
-
-    Attributes:
-        name: `BIAS`, `SAMPLING` or `NOISE`.
-        column: Its size at every bound, in the unit of the error.
-    """
-
-    name: str
-    column: str
-
-
-@dataclass(frozen=True)
 class ErrorPart:
     """A part of the error at the bound of an answer, as its card shows it.
 
     Attributes:
-        name: As of `PartColumn`.
+        name: `BIAS`, `SAMPLING` or `NOISE`.
         value: Its size, in the unit of the error.
         text: The same as it is read.
     """
@@ -41,11 +28,6 @@ class ErrorPart:
     name: str
     value: float
     text: str
-
-
-def list_part_columns(columns: Mapping[str, str]) -> tuple[PartColumn, ...]:
-    """List the parts from the columns that hold them, by name."""
-    return tuple(PartColumn(name, column) for name, column in columns.items())
 
 
 def build_error_parts(

@@ -1,14 +1,15 @@
-"""A figure as data: axes, columns, and the items drawn from them. `dpcore.report.plotly_figures` draws it.
+"""A figure as data: axes, and items with the values that they draw. `dpcore.report.plotly_figures` draws it.
 
-Every item refers to the plot's columns by name, so that the file with its numbers holds all that is visible.
+An item holds its values as arrays. Those that stand in the file behind the figure are a `Column`, which has a name, or
+stand in the plot's own `columns`.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,6 @@ import numpy.typing as npt
 from dpcore.answer.handle import Handle
 from dpcore.answer.limits import Limits as Limits
 from dpcore.answer.limits import fit_limits, linear_limits
-from dpcore.answer.look import Style as Style
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
@@ -26,6 +26,19 @@ IN_USE = "In use"
 SELECTED = "Drawn privately"
 FIT: Limits = (0.0, 0.0)
 """Limits of an axis that fits what is drawn."""
+
+
+class Style(enum.Enum):
+    """The meaning of a line or a mark; its colour and dash pattern follow from it."""
+
+    CAP = "a bound on rows per user, or the first of two ways"
+    SMOOTH = "smooth weights, or the second of two ways"
+    SAMPLING = "the part of an error that is there without noise"
+    PRIVACY = "the part of an error that is privacy noise"
+    BIAS = "the part of an error that the bound itself causes, with or without noise"
+    ENTERED = "what the person brought to compare"
+    CUSTOMARY = "what is usually done instead"
+    TOTAL = "the one curve of a plot"
 
 
 class Scale(enum.Enum):
@@ -50,7 +63,6 @@ class Axis:
         limits_range: From where to where a person may set its ends; by default a hundred times beyond either of them
             on a log scale. None where it stays as it is.
         number_format: How a number is written where the pointer is, in d3's format language; three significant digits.
-        shows_ticks: Whether numbers stand at it.
         named_ticks: (where, words) of what stands at it in place of round numbers; empty for these.
     """
 
@@ -61,7 +73,6 @@ class Axis:
     title: str = ""
     limits_range: Limits | None = None
     number_format: str = ".3g"
-    shows_ticks: bool = True
     named_ticks: tuple[tuple[float, str], ...] = ()
 
     @property
@@ -75,142 +86,129 @@ class Axis:
         return self.title or wording.capital(self.label)
 
     def contains(self, value: float) -> bool:
-        """Return whether a number lies between its ends."""
+        """Return True if a number lies between its ends."""
         return self.limits[0] <= value <= self.limits[1]
 
 
-@dataclass(frozen=True)
-class Curve:
-    """A line through two columns.
+def linear_axis(name: str, limits: Limits = FIT, unit: str = "", **options: Any) -> Axis:
+    """Build a linear axis; ``options`` are further attributes of `Axis`."""
+    return Axis(name, unit, limits, Scale.LINEAR, **options)
+
+
+def share_axis(name: str, limits: Limits = FIT, **options: Any) -> Axis:
+    """Build a linear axis of shares of 1, written in per cent; ``options`` are further attributes of `Axis`."""
+    return Axis(name, limits=limits, scale=Scale.PERCENT, **options)
+
+
+def names_axis(name: str, title: str = "", unit: str = "") -> Axis:
+    """Build an axis of words beside each other."""
+    return Axis(name, unit, (0.0, 1.0), Scale.NAMES, title)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Values that stand in the file behind a figure, under a name; NumPy reads it as an array of the values."""
+
+    name: str
+    values: npt.ArrayLike
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """Return the values."""
+        return np.asarray(self.values, dtype=dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """The attributes that curves, points and bars share.
 
     Attributes:
-        name: What it is; it stands where the pointer is, and in the legend.
-        x: Column along the horizontal axis.
-        y: Column along the vertical one.
-        style: What it stands for.
-        color_style: Whose colour it has, where that is not its own look's.
-        legend: Entry of the legend that it shares with others of the same look; empty for its own.
-        factor: What the column is multiplied with before it is drawn: -1 for the mirror image.
-        dash: A dash pattern of its own; empty for that of its look.
-        width: In pixels, where that is not its look's.
-        is_first: Whether it begins the legend, wherever it lies.
-        is_step: Whether it keeps the value of each point up to the next one.
-        is_backward_step: Whether it has the value of each point from the one before on.
-        is_binned: Whether its points are the middles of bins, and it keeps their values from end to end.
-        filter: (column, what it must hold) of the rows that are meant; None for all.
-        symbol: Shape of its points; empty for a line without.
-        hover_column: (words, column) of one more number that stands where the pointer is.
-        is_unnamed: Whether the legend leaves it out, as one of the same name stands there.
-        low: Column of the lower ends of bars at its points; empty for none.
-        high: Column of the upper ends.
-        is_shaded: Whether what lies between these ends is shaded, in place of the bars.
-        opacity: Less than 1 for what belongs to another question.
+        name: Shown at the pointer and in the legend.
+        x: Along the horizontal axis, shape (k,).
+        y: Along the vertical axis, shape (k,).
+        style: What it stands for; its colour follows from that.
+        low: Lower ends of whiskers, shape (k,); None for no whiskers.
+        high: Upper ends of whiskers, shape (k,).
+        is_unnamed: True if the legend leaves it out.
+        opacity: Less than 1 where something is to be seen through it.
     """
 
     name: str
-    x: str
-    y: str
+    x: npt.ArrayLike
+    y: npt.ArrayLike
     style: Style
+    low: npt.ArrayLike | None = None
+    high: npt.ArrayLike | None = None
+    is_unnamed: bool = False
+    opacity: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Curve(Series):
+    """A line.
+
+    Attributes:
+        color_style: The style of its colour, where that is not its own style's.
+        legend: Entry of the legend that it shares with others of the same style; empty for its own.
+        dash: A dash pattern of its own; empty for that of its style.
+        width: In pixels, where that is not its style's.
+        is_first: True if it begins the legend, wherever it lies.
+        steps: Empty for straight lines from point to point. "hv": it keeps the value of each point up to the next one.
+            "vh": it has the value of each point from the one before on. "hvh": its points are the middles of bins.
+        symbol: Shape of its points; empty for a line without.
+        hover: (words, values) of one more number at the pointer.
+        is_shaded: True if the area between ``low`` and ``high`` is shaded, in place of whiskers.
+    """
+
     color_style: Style | None = None
     legend: str = ""
-    factor: float = 1.0
     dash: str = ""
     width: float | None = None
     is_first: bool = False
-    is_step: bool = False
-    is_backward_step: bool = False
-    is_binned: bool = False
-    filter: tuple[str, str] | None = None
+    steps: str = ""
     symbol: str = ""
-    hover_column: tuple[str, str] | None = None
-    is_unnamed: bool = False
-    low: str = ""
-    high: str = ""
+    hover: tuple[str, npt.ArrayLike] | None = None
     is_shaded: bool = False
-    opacity: float = 1.0
 
 
-@dataclass(frozen=True)
-class Points:
-    """Dots at two columns, with bars where there are columns for their ends.
+@dataclass(frozen=True, eq=False)
+class Points(Series):
+    """Dots.
 
     Attributes:
-        name: What they are.
-        x: Column along the horizontal axis.
-        y: Column along the vertical one.
-        style: Whose colour they have.
-        low: Column of the lower ends of the bars; empty for none.
-        high: Column of the upper ends.
-        filter: (column, what it must hold) of the rows that are meant; None for all.
-        legend: Entry of the legend that they share with others; empty for one of their own.
         symbol: Their shape.
-        nudge: Factor by which they are drawn beside their place, so that two at one place are both seen.
         size: Their diameter in pixels.
-        hover_column: Column whose number stands where the pointer is, in place of where they lie; empty for none.
-        is_unnamed: Whether the legend leaves them out.
-        opacity: Less than 1 where many lie on each other.
     """
 
-    name: str
-    x: str
-    y: str
-    style: Style
-    low: str = ""
-    high: str = ""
-    filter: tuple[str, str] | None = None
-    legend: str = ""
     symbol: str = ""
-    nudge: float = 1.0
     size: int = 8
-    hover_column: str = ""
-    is_unnamed: bool = False
-    opacity: float = 1.0
 
 
-@dataclass(frozen=True)
-class Bars:
-    """A bar for every row of two columns: upright, or across where the vertical axis has names.
+@dataclass(frozen=True, eq=False)
+class Bars(Series):
+    """Bars: upright, or across where the vertical axis has names.
 
     Attributes:
-        name: What they are.
-        x: Column along the horizontal axis.
-        y: Column along the vertical one.
-        style: Whose colour they have.
         base: Where they begin.
-        low: Column of the lower ends of whiskers; empty for none.
-        high: Column of the upper ends.
-        filter: (column, what it must hold) of the rows that are meant; None for all.
         gap: Share of the axis that is left free between them.
-        is_overlaid: Whether they stand behind those of other items, not beside them.
-        opacity: Less than 1 where something is to be seen through them.
-        hover_columns: (words, column) of further numbers that stand where the pointer is.
-        is_unnamed: Whether the legend leaves them out.
+        is_overlaid: True if they stand behind those of other items, not beside them.
+        hover: (words, values) of further numbers at the pointer.
     """
 
-    name: str
-    x: str
-    y: str
-    style: Style
     base: float = 0.0
-    low: str = ""
-    high: str = ""
-    filter: tuple[str, str] | None = None
     gap: float = 0.15
     is_overlaid: bool = False
-    opacity: float = 1.0
-    hover_columns: tuple[tuple[str, str], ...] = ()
-    is_unnamed: bool = False
+    hover: tuple[tuple[str, npt.ArrayLike], ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cells:
-    """A colour at every place of a grid, light for the least number and dark for large ones, on a log scale.
+    """A colour at every place of a grid, light for the smallest number and dark for large ones, on a log scale.
 
     Attributes:
         name: What the numbers are.
-        x: Column along the horizontal axis; with ``y`` it names every place of the grid once, in any order.
-        y: Column along the vertical one.
-        column: Column of the numbers; above 0.
+        x: Along the horizontal axis, ascending, shape (columns,).
+        y: Along the vertical axis, ascending, shape (rows,).
+        values: The numbers, above 0, shape (rows, columns).
         smallest_value: The number that has the lightest colour; others are said as its multiples.
         scale: What stands at the scale of colours.
         ticks: Multiples that stand there, ascending from 1; the last one and all above it have the darkest colour.
@@ -218,87 +216,87 @@ class Cells:
     """
 
     name: str
-    x: str
-    y: str
-    column: str
+    x: npt.ArrayLike
+    y: npt.ArrayLike
+    values: FloatArray
     smallest_value: float
     scale: str = "times the best"
     ticks: tuple[float, ...] = (1.0, 1.5, 2.0, 3.0, 4.0)
     contour: tuple[str, float] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Shares:
-    """A row of cells for each of several columns of shares of 1: pale at 0, in the look's colour at 1.
+    """Rows of cells of shares of 1: pale at 0, in the style's colour at 1.
 
     Attributes:
-        name: What they are shares of, as it follows the number where the pointer is.
-        x: Column of the names along the horizontal axis.
-        columns: The columns; the first one lies at 0 of the vertical axis, the next one at 1 ...
+        name: What they are shares of, as it follows the number at the pointer.
+        x: Names along the horizontal axis, shape (k,).
+        rows: Shares, each of shape (k,); the first row lies at 0 of the vertical axis, the next one at 1 ...
         style: Whose colour they have.
     """
 
     name: str
-    x: str
-    columns: tuple[str, ...]
+    x: npt.ArrayLike
+    rows: tuple[npt.ArrayLike, ...]
     style: Style
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Regions:
-    """A colour at every place of a grid, by kind; the name of a kind stands where most of it is, or in the legend.
+    """A colour at every place of a grid, by region; the name of a region stands inside it, or in the legend.
 
     Attributes:
-        x: Column along the horizontal axis; with ``y`` it names every place of the grid once, in any order.
-        y: Column along the vertical one.
-        column: Column of the kinds' numbers, 0, 1 ...; NaN where there is none.
+        x: Along the horizontal axis, ascending, shape (columns,).
+        y: Along the vertical axis, ascending, shape (rows,).
+        values: Numbers of the regions, 0, 1 ...; NaN where there is none; shape (rows, columns).
         region_styles: (name, whose colour) of each; what follows a colon in a name stands below it.
-        hover_column: (words, column) of a number that stands where the pointer is.
+        hover: (words, numbers of shape (rows, columns)) of a number at the pointer.
     """
 
-    x: str
-    y: str
-    column: str
+    x: npt.ArrayLike
+    y: npt.ArrayLike
+    values: FloatArray
     region_styles: tuple[tuple[str, Style], ...]
-    hover_column: tuple[str, str]
+    hover: tuple[str, FloatArray]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Hatching:
-    """The places of a grid at which a column is not 0, hatched.
+    """The places of a grid, as of `Regions`, at which ``values`` are not 0, hatched.
 
     Attributes:
-        name: What they are; it stands in the legend.
+        name: Shown in the legend.
         x: As in `Regions`.
-        y: Likewise.
-        column: Column.
-        pattern: Of what lines or dots.
+        y: As in `Regions`.
+        values: Numbers or booleans, shape (rows, columns).
+        pattern: The lines or dots.
     """
 
     name: str
-    x: str
-    y: str
-    column: str
+    x: npt.ArrayLike
+    y: npt.ArrayLike
+    values: npt.NDArray[Any]
     pattern: str = "/"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Border:
-    """A line where a column passes through 0.
+    """A line where numbers on a grid pass through 0; there is no line if all lie on one side.
 
     Attributes:
-        name: What it is; it stands in the legend.
+        name: Shown in the legend.
         x: As in `Regions`.
-        y: Likewise.
-        column: Column; a grid on one side of 0 has no line.
+        y: As in `Regions`.
+        values: Numbers, shape (rows, columns).
         style: Whose colour it has.
         dash: Its dash pattern.
     """
 
     name: str
-    x: str
-    y: str
-    column: str
+    x: npt.ArrayLike
+    y: npt.ArrayLike
+    values: FloatArray
     style: Style
     dash: str = "solid"
 
@@ -313,8 +311,8 @@ class Mark:
         y: Where, in that of the vertical one.
         style: Whose colour it has.
         symbol: Its shape.
-        is_unnamed: Whether the legend leaves it out.
-        hover_text: A further line of words where the pointer is; empty for none.
+        is_unnamed: True if the legend leaves it out.
+        hover_text: A further line of words at the pointer; empty for none.
     """
 
     name: str
@@ -328,13 +326,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Band:
-    """A shaded interval of the horizontal axis.
-
-    Attributes:
-        name: What it is; it stands in the legend.
-        low: Where it begins.
-        high: Where it ends.
-    """
+    """A shaded interval of the horizontal axis: its name in the legend, where it begins and where it ends."""
 
     name: str
     low: float
@@ -346,9 +338,9 @@ class Level:
     """A line over the whole width at one height, or over the whole height.
 
     Attributes:
-        name: What it is; it stands in the legend.
+        name: Shown in the legend.
         value: Where, in the unit of the axis that it crosses.
-        is_vertical: Whether it runs over the whole height.
+        is_vertical: True if it runs over the whole height.
         style: Whose colour an upright one has.
         dash: Its dash pattern.
         legend: Entry of the legend that upright ones share; empty for one of its own.
@@ -375,14 +367,14 @@ class Plot:
         alt: What it shows, its takeaway first.
         x: The horizontal axis.
         y: The vertical one.
-        columns: What it draws, and what further its file holds, by name, all of one length.
-        items: What is drawn of them, from back to front.
+        items: What is drawn, from back to front.
         disclosure: Of the data behind it.
-        guides: Columns that are drawn beside ``columns`` and stand in no file, each pair of one length.
-        is_main: Whether it is the answer's main figure, which is drawn higher.
+        columns: The columns of its file, by name, all of one length. Columns of the items are added at the end, each
+            name once.
+        is_main: True if it is the answer's main figure, which is drawn higher.
         height: In pixels, where that of its kind does not fit.
-        lower_plot: A smaller one on the same horizontal axis, drawn beneath it; of its names the legend has those of
-            levels. What has a name of the upper one goes with that.
+        lower_plot: A smaller one on the same horizontal axis, drawn beneath it, without a file. The legend names its
+            levels only; a curve of the same name as one above is hidden with that.
         lower_share: Of the height, for that.
         note: Words in the middle of it; empty for none.
         handle: What a person may move by hand on a page; None for nothing.
@@ -393,10 +385,9 @@ class Plot:
     alt: str
     x: Axis
     y: Axis
-    columns: Mapping[str, npt.ArrayLike]
-    items: tuple[Item, ...]
+    items: Sequence[Item]
     disclosure: Provenance
-    guides: Mapping[str, npt.ArrayLike] | None = None
+    columns: Mapping[str, npt.ArrayLike] = field(default_factory=dict)
     is_main: bool = False
     height: int | None = None
     lower_plot: Plot | None = None
@@ -405,6 +396,11 @@ class Plot:
     handle: Handle | None = None
 
     def __post_init__(self) -> None:
+        columns = dict(self.columns)
+        for item in self.items:
+            for column in _list_columns(item):
+                columns.setdefault(column.name, column.values)
+        object.__setattr__(self, "columns", columns)
         for name in ("x", "y"):
             axis: Axis = getattr(self, name)
             if axis.limits == FIT and axis.scale is not Scale.NAMES:
@@ -421,20 +417,11 @@ class Plot:
             if isinstance(item, Level):
                 values += [item.value] if item.is_vertical == (axis == "x") else []
             elif not isinstance(item, Band):
-                entries = [getattr(item, name, "") for name in attributes]
-                values += [
-                    self.all_columns[entry] if isinstance(entry, str) else entry
-                    for entry in entries
-                    if entry != ""
-                ]
+                entries = (getattr(item, name, None) for name in attributes)
+                values += [entry for entry in entries if entry is not None]
         return np.concatenate(
             [np.ravel(np.asarray(value, dtype=np.float64)) for value in values] or [np.zeros(0)]
         )
-
-    @cached_property
-    def all_columns(self) -> Mapping[str, npt.ArrayLike]:
-        """Return all drawn columns by name: those of the file, and the guides."""
-        return {**(self.guides or {}), **self.columns}
 
     def with_limits(self, x: Limits | None = None, y: Limits | None = None) -> Plot:
         """Return the same plot with other limits of its axes."""
@@ -451,30 +438,43 @@ class Plot:
         handle, pair = self.handle, selection if isinstance(selection, Mapping) else {}
         second = None if handle is None else handle.second
         if handle is not None and second is not None and any(isinstance(item, Cells) for item in self.items):
-            x, y = pair[handle.bound], pair[second.column]
+            x, y = (pair[self._name_column(values)] for values in (handle.bound, second.values))
         else:
-            named = [item for item in self.items if isinstance(item, Curve)]
-            along = [item for item in named if (item.y == handle.error if handle else item.name == curve)]
-            if not along:
+            curves = [item for item in self.items if isinstance(item, Curve)]
+            curves = [c for c in curves if (c.y is handle.error if handle else c.name == curve)]
+            if not curves:
                 return self
-            of = along[0]
-            across, upwards = np.asarray(self.all_columns[of.x]), np.asarray(self.all_columns[of.y])
-            meant = (
-                slice(None)
-                if of.filter is None
-                else np.asarray(self.all_columns[of.filter[0]]) == of.filter[1]
-            )
-            x = pair[of.x] if isinstance(selection, Mapping) else selection
-            y = float(np.interp(x, across[meant], upwards[meant]))
+            bounds, errors = np.asarray(curves[0].x), np.asarray(curves[0].y)
+            x = pair[self._name_column(curves[0].x)] if isinstance(selection, Mapping) else selection
+            y = float(np.interp(x, bounds, errors))
         items = [item for item in self.items if not (isinstance(item, Mark) and item.name == IN_USE)]
         if handle and not any(isinstance(item, Mark) and item.name.startswith("Your own") for item in items):
             if second is not None:
-                second = replace(second, initial_value=pair[second.column])
+                second = replace(second, initial_value=pair[self._name_column(second.values)])
             handle = replace(handle, initial_value=x, second=second)
         return replace(self, items=(*items, Mark(SELECTED, x, y, Style.ENTERED, "star")), handle=handle)
+
+    def _name_column(self, values: npt.ArrayLike) -> str:
+        """Return the name under which values stand in the file."""
+        if isinstance(values, Column):
+            return values.name
+        return next(name for name, column in self.columns.items() if column is values)
 
     @property
     def hidden_marks(self) -> tuple[Mark, ...]:
         """Return the marks that lie beyond the ends of the axes."""
         marks = (item for item in self.items if isinstance(item, Mark))
         return tuple(mark for mark in marks if not (self.x.contains(mark.x) and self.y.contains(mark.y)))
+
+
+def _list_columns(item: Item) -> list[Column]:
+    """List the columns that an item draws, in the order of its attributes."""
+    columns: list[Column] = []
+    entries = [getattr(item, attribute.name) for attribute in fields(item)]
+    while entries:
+        entry = entries.pop(0)
+        if isinstance(entry, Column):
+            columns.append(entry)
+        elif isinstance(entry, tuple):
+            entries = [*entry, *entries]
+    return columns

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from dpcore.answer import Axis, Scale, Style
+from dpcore.answer import Axis, Style, share_axis
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.labelled import LabelledRecords, split_records
@@ -157,7 +157,7 @@ class AccuracyStudy:
 
 
 OWNERS_LINE = "joint_owner"
-ACCURACY = Axis("test accuracy", "", (0.0, 1.0), Scale.PERCENT, number_format=".1%")
+ACCURACY = share_axis("test accuracy", (0.0, 1.0), number_format=".1%")
 
 
 def _label_ticks(values: tuple[float, ...]) -> tuple[tuple[float, str], ...]:
@@ -181,8 +181,10 @@ FIGURES = (
         (
             Line(OWNERS_LINE, "Joint privacy of a whole owner", Style.CAP, "diamond", "dash"),
             *(
-                Line(form.value, name, look, symbol, paper_values=TABLE_1[form], paper_spreads=SPREAD_1[form])
-                for form, (name, look, symbol) in FORM_STYLES.items()
+                Line(
+                    form.value, name, style, symbol, paper_values=TABLE_1[form], paper_spreads=SPREAD_1[form]
+                )
+                for form, (name, style, symbol) in FORM_STYLES.items()
             ),
         ),
         GENERATED.run_table_1,
@@ -204,11 +206,11 @@ FIGURES = (
             Line(
                 form.value,
                 name,
-                look,
+                style,
                 symbol,
                 paper_values=(TABLE_1[form][OWNERS.index(FIGURE_OWNERS)], None, None, None, None),
             )
-            for form, (name, look, symbol) in FORM_STYLES.items()
+            for form, (name, style, symbol) in FORM_STYLES.items()
         ),
         GENERATED.run_figure_1,
         ROUNDS,

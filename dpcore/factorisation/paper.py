@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dpcore.answer import Axis, Scale, Style
+from dpcore.answer import Axis, Style, linear_axis, share_axis
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.factorisation import study as ratings_study
 from dpcore.factorisation.generator import GeneratedRatings
@@ -113,16 +113,14 @@ class Errors:
 GENERATED = Errors(_draw_ratings, RatingRange())
 
 FIFTH_NAMES = ("rarest", "2nd fifth", "middle", "4th fifth", "most rated")
-FIFTHS = Axis(
+FIFTHS = linear_axis(
     "fifth of the items, by how often they were rated",
-    "",
     (0.8, BUCKETS + 0.2),
-    Scale.LINEAR,
-    named_ticks=tuple((1.0 + at, name) for at, name in enumerate(FIFTH_NAMES)),
+    named_ticks=tuple(enumerate(FIFTH_NAMES, 1)),
 )
 FIFTH = tuple(1.0 + at for at in range(BUCKETS))
-RMSE = Axis("root mean squared error", "rating points", scale=Scale.LINEAR)
-EXPONENT = Axis("exponent μ", "", (-0.03, 1.03), Scale.LINEAR)
+RMSE = linear_axis("root mean squared error", unit="rating points")
+EXPONENT = linear_axis("exponent μ", (-0.03, 1.03))
 
 FIGURES = (
     PaperFigure(
@@ -202,7 +200,7 @@ FIGURES = (
         "Factorisation",
         "Rare and popular items",
         FIFTHS,
-        Axis("error below tail sampling's", "", (-0.02, 0.26), Scale.PERCENT),
+        share_axis("error below tail sampling's", (-0.02, 0.26)),
         FIFTH,
         tuple(
             Line(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dpcore.answer import Axis, Scale, Style
+from dpcore.answer import Axis, Style, linear_axis, share_axis
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.contributions import FloatArray
 from dpcore.factorisation import implicit_study
@@ -175,7 +175,7 @@ def _scale_rows(vectors: FloatArray) -> FloatArray:
 FILM_RECALLS = Recalls(lambda seed: _draw_choices(MOVIES, seed))
 SONG_RECALLS = Recalls(lambda seed: _draw_choices(SONGS, seed))
 
-RECALL = Axis("recall at 20", scale=Scale.LINEAR)
+RECALL = linear_axis("recall at 20")
 NEAREST_LINES = tuple(
     Line(
         f"{kind}_{epsilon:g}",
@@ -276,7 +276,7 @@ FIGURES = (
         "Factorisation",
         "Nearest items",
         FIFTHS,
-        Axis("of the 20 nearest, in common", "", (0.0, 0.5), Scale.PERCENT),
+        share_axis("of the 20 nearest, in common", (0.0, 0.5)),
         tuple(float(n) for n in range(1, BUCKETS + 1)),
         NEAREST_LINES,
         FILM_RECALLS.run_figure_11,
@@ -296,7 +296,7 @@ FIGURES = (
         "Factorisation",
         "Nearest items",
         FIFTHS,
-        Axis("likeness of planted traits", scale=Scale.LINEAR),
+        linear_axis("likeness of planted traits"),
         tuple(float(n) for n in range(1, BUCKETS + 1)),
         (Line("no_privacy", "Without privacy", Style.SAMPLING, "triangle-up"), *NEAREST_LINES),
         FILM_RECALLS.run_table_3,

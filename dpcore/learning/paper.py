@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.answer import Axis, Scale, Style
+from dpcore.answer import Style, linear_axis
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.learning import population
 from dpcore.learning.parameters import LearningParameters
@@ -29,8 +29,8 @@ FIGURES = (
         "gives neither its α nor its constants, so that C was chosen to meet what it says.",
         "Learning under a bound",
         "Figure 3",
-        Axis("α of the population, p ∝ j^−(1+α)", "", (0.2, 3.2), Scale.LINEAR),
-        Axis("users who lose rows", "", (0.0, 10.0), Scale.LINEAR),
+        linear_axis("α of the population, p ∝ j^−(1+α)", (0.2, 3.2)),
+        linear_axis("users who lose rows", (0.0, 10.0)),
         ALPHAS,
         (Line("cut", "Users cut, ours", Style.TOTAL),),
         users_cut,

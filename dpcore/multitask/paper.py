@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.answer import Axis, Scale, Style
+from dpcore.answer import Axis, Style, linear_axis
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.multitask import experiment
 from dpcore.multitask.experiment import Algorithm, Experiment
@@ -26,7 +26,7 @@ def _run_figure_6(exponent: float, seed: int) -> dict[str, float]:
     }
 
 
-EXPONENT = Axis("exponent μ", "", (-0.03, 1.03), Scale.LINEAR)
+EXPONENT = linear_axis("exponent μ", (-0.03, 1.03))
 
 FIGURES = (
     PaperFigure(
@@ -46,11 +46,11 @@ FIGURES = (
             Line(
                 f"{key}_{power:g}",
                 f"{name}, a = {power:g}",
-                look,
+                style,
                 symbol,
                 "solid" if power == 1.0 else "dash",
             )
-            for key, name, look, symbol in ALGORITHMS.values()
+            for key, name, style, symbol in ALGORITHMS.values()
             for power in (1.0, 2.0)
         ),
         _run_figure_6,

@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from dpcore.answer import Axis, Scale, Style
+from dpcore.answer import Axis, Style, linear_axis
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.data.stand_ins import RegressionRows, like_drugs, like_news
 from dpcore.regression import sample_limiting, study
@@ -86,21 +86,10 @@ def _by_epsilon(rows: float, seed: int) -> dict[str, float]:
 
 
 ERROR = Axis("average squared error of the prediction", "label unit squared", number_format=".3g")
-OVER_ROWS = Axis(
-    "rows n",
-    "",
-    (500.0, 3100.0),
-    Scale.LINEAR,
-    number_format=",",
-    named_ticks=tuple((float(n), f"{n:,}") for n in study.ROWS),
-)
-OVER_EXPONENTS = Axis(
-    "exponent α of rows per user",
-    "",
-    (1.05, 2.05),
-    Scale.LINEAR,
-    "Exponent α of rows per user (smaller: more uneven)",
-)
+ROW_TICKS = tuple((float(n), f"{n:,}") for n in study.ROWS)
+OVER_ROWS = linear_axis("rows n", (500.0, 3100.0), number_format=",", named_ticks=ROW_TICKS)
+EXPONENT_TITLE = "Exponent α of rows per user (smaller: more uneven)"
+OVER_EXPONENTS = linear_axis("exponent α of rows per user", (1.05, 2.05), title=EXPONENT_TITLE)
 OVER_EPSILON = Axis("privacy budget ε", "", (0.9, 3.3), named_ticks=tuple((e, f"{e:g}") for e in EPSILONS))
 LINES = tuple(Line(*method) for method in METHODS)
 DASHES = dict(zip(EPSILONS, ("solid", "dash", "dashdot"), strict=True))
@@ -150,8 +139,8 @@ FIGURES = (
         ERROR,
         tuple(map(float, study.ROWS)),
         tuple(
-            Line(f"{key}_{epsilon:g}", f"{name}, ε = {epsilon:g}", look, symbol, DASHES[epsilon])
-            for key, name, look, symbol in METHODS
+            Line(f"{key}_{epsilon:g}", f"{name}, ε = {epsilon:g}", style, symbol, DASHES[epsilon])
+            for key, name, style, symbol in METHODS
             for epsilon in EPSILONS
         ),
         _by_epsilon,

@@ -6,12 +6,14 @@ import importlib
 import math
 import textwrap
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 import plotly.io as pio
+
+from dpcore.answer.plot import Style
 
 _find_module = importlib.import_module("_plotly_utils.optional_imports").get_module
 _MODULES_THAT_IMPORT = ("_plotly_utils.basevalidators", "_plotly_utils.utils", "plotly.basedatatypes")
@@ -37,14 +39,17 @@ MAIN_HEIGHT = 440
 
 # Colours by meaning, after Okabe and Ito; each has at least 3:1 against both the light and the dark page.
 # Dash patterns repeat the meaning for those who do not see the colours.
-CAP: dict[str, Any] = {"color": "#2C7FB8", "dash": "solid", "width": 2.5}
-SMOOTH: dict[str, Any] = {"color": "#D55E00", "dash": "solid", "width": 2.5}
-SAMPLING: dict[str, Any] = {"color": "#009E73", "dash": "dot", "width": 1.5}
-PRIVACY: dict[str, Any] = {"color": "#B0609C", "dash": "dash", "width": 1.5}
-BIAS: dict[str, Any] = {"color": "#B57A00", "dash": "dashdot", "width": 1.5}
-OWN_LINE: dict[str, Any] = {"color": "#7F7F7F", "dash": "longdash", "width": 1.5}
-USUAL_LINE: dict[str, Any] = {"color": "#B57A00", "dash": "longdashdot", "width": 1.5}
-TOTAL: dict[str, Any] = {"color": "#2C7FB8", "dash": "solid", "width": 2.5}
+LINE_STYLES: Mapping[Style, Mapping[str, Any]] = {
+    Style.CAP: {"color": "#2C7FB8", "dash": "solid", "width": 2.5},
+    Style.SMOOTH: {"color": "#D55E00", "dash": "solid", "width": 2.5},
+    Style.SAMPLING: {"color": "#009E73", "dash": "dot", "width": 1.5},
+    Style.PRIVACY: {"color": "#B0609C", "dash": "dash", "width": 1.5},
+    Style.BIAS: {"color": "#B57A00", "dash": "dashdot", "width": 1.5},
+    Style.ENTERED: {"color": "#7F7F7F", "dash": "longdash", "width": 1.5},
+    Style.CUSTOMARY: {"color": "#B57A00", "dash": "longdashdot", "width": 1.5},
+    Style.TOTAL: {"color": "#2C7FB8", "dash": "solid", "width": 2.5},
+}
+COLOR_ORDER = (Style.CAP, Style.SMOOTH, Style.SAMPLING, Style.PRIVACY, Style.CUSTOMARY, Style.ENTERED)
 BAND_COLOR = "rgba(44, 127, 184, 0.13)"
 NEUTRAL = "#7F7F7F"
 # A number at a tick, as `wording.number` has it. Without the 12, d3 writes 1e+6 beside 100,000.
@@ -54,14 +59,7 @@ AXIS_MARGIN = 0.02
 
 pio.templates[TEMPLATE] = go.layout.Template(
     layout={
-        "colorway": [
-            CAP["color"],
-            SMOOTH["color"],
-            SAMPLING["color"],
-            PRIVACY["color"],
-            "#B57A00",
-            "#7F7F7F",
-        ],
+        "colorway": [LINE_STYLES[style]["color"] for style in COLOR_ORDER],
         "margin": {"l": 10, "r": 10, "t": 30, "b": 10},
         # Below the axis: above the plot it would lie under the buttons that appear on hover.
         "legend": {
@@ -153,19 +151,6 @@ class Sketch:
         return go.Figure({"data": self.data, "layout": layout}, _validate=False)
 
 
-class Drawing(Protocol):
-    """A figure to which traces and shapes can be added: Plotly's own, or a `Sketch`."""
-
-    def add_trace(self, trace: dict[str, Any], /) -> Any:
-        """Draw above all others."""
-
-    def add_shape(self, **shape: Any) -> Any:
-        """Draw a line or a rectangle."""
-
-    def add_annotation(self, **annotation: Any) -> Any:
-        """Write a text."""
-
-
 def _build_layout(x: Mapping[str, object], y: Mapping[str, object], height: int) -> dict[str, object]:
     # On the right there is room for half of the last tick label: Plotly hides labels that would be cut, and
     # Streamlit's theme overrides the margins of a template.
@@ -220,88 +205,19 @@ EMPTY_TRACE: dict[str, Any] = {"type": "scatter", "x": [None], "y": [None], "hov
 """A trace that stands in the legend only."""
 
 
-def build_curve(
-    name: str,
-    x: npt.ArrayLike,
-    y: npt.ArrayLike,
-    line: Mapping[str, object],
-    hover: str,
-    opacity: float = 1.0,
-    symbol: str = "",
-    **trace_options: Any,
+def build_trace(
+    name: str, x: npt.ArrayLike, y: npt.ArrayLike, hover_text: str, **options: Any
 ) -> dict[str, Any]:
-    """Build a line with a hover text (a Plotly hover template) as trace data; a symbol adds markers.
+    """Build a line or points as trace data.
 
-    ``trace_options`` are further properties of the trace, as Plotly has them.
+    ``hover_text`` is a Plotly hover template; ``options`` are further properties of the trace, as Plotly has them.
     """
-    point_style = (
-        {"mode": "lines+markers", "marker": {"size": 8, "symbol": symbol}} if symbol else {"mode": "lines"}
-    )
-    hover_texts = {"hovertemplate": hover + "<extra></extra>"}
-    return {
-        "type": "scatter", "x": x, "y": y, "name": name, "line": line, "opacity": opacity,
-        **hover_texts, **point_style, **trace_options,
-    }  # fmt: skip
-
-
-def draw_curve(*arguments: Any, **trace_options: Any) -> go.Scatter:
-    """Draw a line, as `build_curve` describes it."""
-    return go.Scatter(build_curve(*arguments, **trace_options))
-
-
-def build_points(
-    name: str,
-    x: npt.ArrayLike,
-    y: npt.ArrayLike,
-    marker: Mapping[str, object],
-    hover: str,
-    **trace_options: Any,
-) -> dict[str, Any]:
-    """Build marked points with a hover text as trace data.
-
-    ``marker`` is Plotly's ``marker``, ``trace_options`` are further properties of the trace.
-    """
-    hover_texts = {"hovertemplate": hover + "<extra></extra>"}
-    return {
-        "type": "scatter",
-        "x": x,
-        "y": y,
-        "name": name,
-        "mode": "markers",
-        "marker": marker,
-        **hover_texts,
-        **trace_options,
-    }
-
-
-Style = str | Mapping[str, Any]
-"""A colour, or a line whose colour it is."""
-
-
-def build_marker(name: str, x: float, y: float, style: Style, symbol: str, hover: str) -> dict[str, Any]:
-    """Build one marked point as trace data."""
-    color = style if isinstance(style, str) else style["color"]
-    marker = {"color": color, "size": 13, "symbol": symbol, "line": {"color": "white", "width": 1.5}}
-    return build_points(name, [x], [y], marker, hover)
-
-
-def build_error_bars(
-    upper_lengths: npt.ArrayLike, lower_lengths: npt.ArrayLike | None = None, **options: Any
-) -> dict[str, Any]:
-    """Build error bars of points, as Plotly's ``error_y``; by default as long below as above."""
-    lengths: dict[str, Any] = {"array": upper_lengths}
-    if lower_lengths is not None:
-        lengths |= {"symmetric": False, "arrayminus": lower_lengths}
-    return {"type": "data", **lengths, "thickness": 1.2, "width": 4, **options}
-
-
-def add_curve(fig: Drawing, *arguments: Any, **trace_options: Any) -> None:
-    """Draw a line in a figure, as `build_curve` describes it."""
-    fig.add_trace(build_curve(*arguments, **trace_options))
+    hover_text += "<extra></extra>"
+    return {"type": "scatter", "x": x, "y": y, "name": name, "hovertemplate": hover_text, **options}
 
 
 def add_area(
-    fig: Drawing, x: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, color: str, **trace_options: Any
+    fig: Sketch, x: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, color: str, **trace_options: Any
 ) -> None:
     """Fill between two curves; ``trace_options`` are further properties of the trace."""
     x_values, low_values, high_values = (np.asarray(values, dtype=np.float64) for values in (x, low, high))
@@ -323,15 +239,15 @@ def add_area(
     )
 
 
-def add_horizontal_line(fig: Drawing, y: float, name: str, dash: str) -> None:
+def add_horizontal_line(fig: Sketch, y: float, name: str, dash: str) -> None:
     """Draw a level over the whole width; its name stands in the legend."""
     # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
     line = {"color": NEUTRAL, "width": 1, "dash": dash}
     fig.add_shape(type="line", xref="paper", x0=0, x1=1, yref="y", y0=y, y1=y, line=line)
-    add_legend_line(fig, name, line, group=name)
+    fig.add_trace({**EMPTY_TRACE, "name": name, "mode": "lines", "line": line, "legendgroup": name})
 
 
-def add_band(fig: Drawing, low: float, high: float, text: str) -> None:
+def add_band(fig: Sketch, low: float, high: float, text: str) -> None:
     """Shade an interval of the horizontal axis; its name stands in the legend."""
     # Not `add_vrect`, which looks through all axes of the figure and takes as long as three curves.
     fig.add_shape(
@@ -347,10 +263,3 @@ def add_band(fig: Drawing, low: float, high: float, text: str) -> None:
     )
     swatch = {"color": BAND_COLOR, "size": 14, "symbol": "square", "line": {"width": 0}}
     fig.add_trace({**EMPTY_TRACE, "name": text, "mode": "markers", "marker": swatch})
-
-
-def add_legend_line(fig: Drawing, name: str, line: dict[str, Any], group: str) -> None:
-    """Add a legend entry for several lines that share a dash pattern but not a colour."""
-    fig.add_trace(
-        {**EMPTY_TRACE, "name": name, "mode": "lines", "line": {**line, "color": NEUTRAL}, "legendgroup": group}
-    )  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import functools
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from dpcore.answer.plot import (
 )
 from dpcore.common.privacy import Disclosure
 from dpcore.report import charts, regions
+from dpcore.report.charts import LINE_STYLES as LINE_STYLES
 
 HEIGHT = 380
 """Height in pixels of a figure that is not the main one."""
@@ -39,16 +39,6 @@ HANDLE_HEIGHT = 400
 """Height in pixels of a main figure with a handle: it is seen whole with what stands below it while it moves."""
 TYPED_ARRAY_NAMES = {np.dtype(name): name for name in ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8")}
 """Each NumPy type with its name in Plotly's script."""
-LINE_STYLES: dict[Style, Mapping[str, Any]] = {
-    Style.CAP: charts.CAP,
-    Style.SMOOTH: charts.SMOOTH,
-    Style.SAMPLING: charts.SAMPLING,
-    Style.PRIVACY: charts.PRIVACY,
-    Style.BIAS: charts.BIAS,
-    Style.ENTERED: charts.OWN_LINE,
-    Style.CUSTOMARY: charts.USUAL_LINE,
-    Style.TOTAL: charts.TOTAL,
-}
 
 
 def draw(plot: Plot) -> go.Figure:
@@ -85,15 +75,13 @@ def _draw_items(plot: Plot) -> charts.Sketch:
     height = plot.height or default_height
     fig = charts.Sketch(_build_axis(plot.x), _build_axis(plot.y), height)
     shared_entries: dict[str, dict[str, Any]] = {}
-    # Several items read the same grid, and finding it takes longer than drawing them.
-    grid = functools.cache(lambda x, y: regions.Grid.from_columns(plot.all_columns[x], plot.all_columns[y]))
     for item in plot.items:
         if shared_entries and not getattr(item, "legend", ""):
             _add_shared_entries(fig, shared_entries)
         match item:
             case Curve():
                 if item.is_shaded:
-                    _add_shading(fig, plot, item)
+                    _add_shading(fig, item)
                 fig.add_trace(_build_curve(plot, item))
                 if item.legend:
                     dash = {"dash": item.dash} if item.dash else {}
@@ -103,45 +91,32 @@ def _draw_items(plot: Plot) -> charts.Sketch:
                     }
             case Points():
                 fig.add_trace(_build_points(plot, item))
-                if item.legend:
-                    shared_entries[item.legend] = {
-                        "mode": "markers",
-                        "marker": {"color": charts.NEUTRAL, "size": item.size},
-                    }
             case Bars():
                 fig.add_trace(_build_bars(plot, item))
                 fig.layout |= {"bargap": item.gap, "barmode": "overlay" if item.is_overlaid else "group"}
             case Cells():
-                for trace in _build_cells(plot, item, grid(item.x, item.y)):
+                for trace in _build_cells(plot, item):
                     fig.add_trace(trace)
             case Shares():
                 fig.add_trace(_build_shares(plot, item))
             case Regions():
-                _add_regions(fig, plot, item, grid(item.x, item.y))
+                _add_regions(fig, plot, item)
             case Hatching():
-                regions.add_hatching(
-                    fig, grid(item.x, item.y), plot.all_columns[item.column], item.name, item.pattern
-                )
+                regions.add_hatching(fig, item)
             case Border():
                 line = {"color": LINE_STYLES[item.style]["color"], "dash": item.dash, "width": 2.5}
-                regions.add_border(fig, grid(item.x, item.y), plot.all_columns[item.column], item.name, line)
+                regions.add_border(fig, item, line)
             case Mark():
-                hover_text = write_hover(plot, item.name) + (
-                    f"<br>{item.hover_text}" if item.hover_text else ""
-                )
-                point = charts.build_marker(
-                    item.name, item.x, item.y, LINE_STYLES[item.style], item.symbol, hover_text
-                )
-                fig.add_trace(point | {"showlegend": False} if item.is_unnamed else point)
+                fig.add_trace(_build_mark(plot, item))
             case Band():
                 charts.add_band(fig, item.low, item.high, item.name)
             case Level(is_vertical=True):
                 line = {"color": LINE_STYLES[item.style]["color"], "dash": item.dash, "width": 1.5}
                 hover_text = f"{item.name}<br>{plot.x.label}: %{{x:{plot.x.number_format}}}"
                 group_options = {"showlegend": False, "legendgroup": item.legend} if item.legend else {}
-                charts.add_curve(
-                    fig, item.name, [item.value, item.value], plot.y.limits, line, hover_text, **group_options
-                )
+                options = {"line": line, "opacity": 1.0, "mode": "lines", **group_options}
+                ends = [item.value, item.value]
+                fig.add_trace(charts.build_trace(item.name, ends, plot.y.limits, hover_text, **options))
                 if item.legend:
                     shared_entries[item.legend] = {"mode": "lines", "line": {**line, "color": charts.NEUTRAL}}
             case Level():
@@ -226,9 +201,6 @@ def _write_coordinate(axis: Axis, coordinate: str) -> str:
 
 
 def _build_axis(axis: Axis) -> dict[str, object]:
-    if not axis.shows_ticks:
-        hidden_options = {"showticklabels": False, "showgrid": False}
-        return {"title": {"text": axis.heading}, "range": list(axis.limits), **hidden_options}
     if axis.scale is Scale.NAMES:
         return {"title": {"text": axis.heading}, "type": "category", "tickangle": 0, "tickfont": {"size": 11}}
     if axis.scale is Scale.LOG:
@@ -254,43 +226,35 @@ def _build_curve(plot: Plot, curve: Curve) -> dict[str, Any]:
         line["dash"] = curve.dash
     if curve.width is not None:
         line["width"] = curve.width
-    if curve.is_step:
-        line["shape"] = "hv"
-    if curve.is_backward_step:
-        line["shape"] = "vh"
-    if curve.is_binned:
-        line["shape"] = "hvh"
-    rows = _select_rows(plot, curve)
-    x_values, y_values = (
-        np.asarray(plot.all_columns[curve.x])[rows],
-        _read_y_column(plot, curve.y)[rows] * curve.factor,
-    )
-    options: dict[str, Any] = {"showlegend": False} if curve.legend or curve.is_unnamed else {}
+    if curve.steps:
+        line["shape"] = curve.steps
+    y_values = _read_heights(plot, curve)
+    options: dict[str, Any] = {"opacity": curve.opacity}
+    if curve.legend or curve.is_unnamed:
+        options["showlegend"] = False
     if curve.legend:
         options["legendgroup"] = curve.legend
     if curve.is_first:
         options["legendrank"] = 1
-    if curve.opacity < 1.0:
-        options["opacity"] = curve.opacity
     hover_text = write_hover(plot, curve.name)
-    if curve.hover_column is not None:
-        hover_text += f"<br>{curve.hover_column[0]}: %{{customdata:.3g}}"
-        options["customdata"] = np.asarray(plot.all_columns[curve.hover_column[1]])[rows]
+    if curve.hover is not None:
+        hover_text += f"<br>{curve.hover[0]}: %{{customdata:.3g}}"
+        options["customdata"] = np.asarray(curve.hover[1])
     if curve.is_shaded:
         options["legendgroup"] = curve.name
     else:
-        options |= _build_error_bars(plot, curve, y_values, "y")
-    return charts.build_curve(
-        curve.name, x_values, y_values, line, hover_text, symbol=curve.symbol, **options
+        options |= _build_error_bars(curve, y_values, "y")
+    if curve.symbol:
+        options |= {"mode": "lines+markers", "marker": {"size": 8, "symbol": curve.symbol}}
+    return charts.build_trace(
+        curve.name, np.asarray(curve.x), y_values, hover_text, **{"line": line, "mode": "lines", **options}
     )
 
 
-def _add_shading(fig: charts.Sketch, plot: Plot, curve: Curve) -> None:
+def _add_shading(fig: charts.Sketch, curve: Curve) -> None:
     """Fill between an item's ends; a missing end is replaced by the curve itself."""
-    rows = _select_rows(plot, curve)
     x_values, y_values, low, high = (
-        np.asarray(plot.all_columns[name], dtype=np.float64)[rows]
-        for name in (curve.x, curve.y, curve.low, curve.high)
+        np.asarray(values, dtype=np.float64) for values in (curve.x, curve.y, curve.low, curve.high)
     )
     low, high = (np.where(np.isnan(end), y_values, end) for end in (low, high))
     color = _make_transparent(LINE_STYLES[curve.color_style or curve.style]["color"], 0.16)
@@ -304,78 +268,63 @@ def _make_transparent(color: str, opacity: float) -> str:
 
 
 def _build_error_bars(
-    plot: Plot, item: Curve | Points | Bars, centers: npt.NDArray[Any], axis_letter: str
+    item: Curve | Points | Bars, centers: npt.NDArray[Any], axis_letter: str
 ) -> dict[str, Any]:
     """Build the error bars of an item, as Plotly has them; empty if it has none."""
-    if not (item.low and item.high):
+    if item.low is None or item.high is None:
         return {}
-    low, high = (
-        np.asarray(plot.all_columns[name], dtype=np.float64)[_select_rows(plot, item)]
-        for name in (item.low, item.high)
-    )
+    low, high = (np.asarray(ends, dtype=np.float64) for ends in (item.low, item.high))
     # Each has its own colour: Streamlit's theme draws all others in one.
     color = charts.NEUTRAL if isinstance(item, Bars) else LINE_STYLES[item.style]["color"]
-    return {f"error_{axis_letter}": charts.build_error_bars(high - centers, centers - low, color=color)}
+    lengths = {"array": high - centers, "symmetric": False, "arrayminus": centers - low}
+    return {f"error_{axis_letter}": {"type": "data", **lengths, "thickness": 1.2, "width": 4, "color": color}}
 
 
 def _build_bars(plot: Plot, bars: Bars) -> dict[str, Any]:
-    rows, is_horizontal = _select_rows(plot, bars), plot.y.scale is Scale.NAMES
-    names, values = (
-        np.asarray(plot.all_columns[name])[rows]
-        for name in ((bars.y, bars.x) if is_horizontal else (bars.x, bars.y))
-    )
-    extra_columns = [np.asarray(plot.all_columns[column])[rows] for _, column in bars.hover_columns]
+    is_horizontal = plot.y.scale is Scale.NAMES
+    names, values = map(np.asarray, (bars.y, bars.x) if is_horizontal else (bars.x, bars.y))
     axis_letter, axis = ("x", plot.x) if is_horizontal else ("y", plot.y)
     # For a bar that does not begin at 0, Plotly says how long it is.
     hover_text = write_hover(plot, bars.name).replace(
         f"%{{{axis_letter}:{axis.number_format}}}", f"%{{customdata[0]:{axis.number_format}}}"
     )
     hover_text += "".join(
-        f"<br>{label}: %{{customdata[{position}]:.3~g}}"
-        for position, (label, _) in enumerate(bars.hover_columns, 1)
+        f"<br>{label}: %{{customdata[{position}]:.3~g}}" for position, (label, _) in enumerate(bars.hover, 1)
     )
     return dict(
         type="bar",
         **{axis_letter: values - bars.base, "y" if is_horizontal else "x": names},
-        **_build_error_bars(plot, bars, values, axis_letter),
+        **_build_error_bars(bars, values, axis_letter),
         orientation="h" if is_horizontal else "v",
         base=bars.base,
         name=bars.name,
-        customdata=np.column_stack((values, *extra_columns)),
+        customdata=np.column_stack([values, *(np.asarray(numbers) for _, numbers in bars.hover)]),
         marker={"color": LINE_STYLES[bars.style]["color"], "opacity": bars.opacity},
         showlegend=not bars.is_unnamed,
         hovertemplate=f"{hover_text}<extra></extra>",
     )
 
 
-def _select_rows(plot: Plot, item: Curve | Points | Bars) -> npt.NDArray[np.bool_] | slice:
-    """Select the rows of the columns that belong to an item."""
-    return (
-        slice(None) if item.filter is None else np.asarray(plot.all_columns[item.filter[0]]) == item.filter[1]
-    )
-
-
-def _read_y_column(plot: Plot, name: str) -> npt.NDArray[np.float64]:
-    """Read a column of the vertical axis, with gaps where a log scale has no place for it: at 0 and at infinity."""
-    values = np.asarray(plot.all_columns[name], dtype=np.float64)
+def _read_heights(plot: Plot, item: Curve | Points) -> npt.NDArray[np.float64]:
+    """Return an item's heights, with gaps where a log scale has no place for them: at 0 and at infinity."""
+    values = np.asarray(item.y, dtype=np.float64)
     if plot.y.scale is not Scale.LOG:
         return values
     return np.where(np.isfinite(values) & (values > 0.0), values, np.nan)
 
 
-def _add_regions(fig: charts.Drawing, plot: Plot, item: Regions, grid: regions.Grid) -> None:
-    label, column = item.hover_column
+def _add_regions(fig: charts.Sketch, plot: Plot, item: Regions) -> None:
+    label, _ = item.hover
     hover_text = f"{write_hover(plot, '').removeprefix('<br>')}<br>{label}: %{{customdata:.3~g}}"
     region_styles = [(name, LINE_STYLES[style]["color"]) for name, style in item.region_styles]
-    hatched_columns = [plot.all_columns[item.column] for item in plot.items if isinstance(item, Hatching)]
-    values = plot.all_columns[item.column], plot.all_columns[column]
-    regions.add_regions(fig, grid, values, region_styles, hover_text, hatched_columns)
+    hatchings = [item.values for item in plot.items if isinstance(item, Hatching)]
+    regions.add_regions(fig, item, region_styles, hover_text, hatchings)
 
 
-def _build_cells(plot: Plot, cells: Cells, grid: regions.Grid) -> list[go.Heatmap | go.Contour]:
+def _build_cells(plot: Plot, cells: Cells) -> list[go.Heatmap | go.Contour]:
     """Build the cells, and the line around those near the least; ratios are drawn on a log scale, the lightest is 1."""
-    x, y, values = grid.x, grid.y, grid.to_matrix(plot.all_columns[cells.column])
-    ratios, max_tick = values / max(cells.smallest_value, np.finfo(np.float64).tiny), cells.ticks[-1]
+    x, y = (np.asarray(values, dtype=np.float64) for values in (cells.x, cells.y))
+    ratios, max_tick = cells.values / max(cells.smallest_value, np.finfo(np.float64).tiny), cells.ticks[-1]
     scale = {
         "title": {"text": cells.scale, "side": "right"},
         "tickvals": np.log10(cells.ticks),
@@ -389,7 +338,7 @@ def _build_cells(plot: Plot, cells: Cells, grid: regions.Grid) -> list[go.Heatma
             x=x,
             y=y,
             z=np.log10(np.clip(ratios, 1.0, max_tick)),
-            customdata=values,
+            customdata=cells.values,
             # Readable without colours: it goes from light to dark.
             colorscale="Cividis_r",
             zmin=0.0,
@@ -401,7 +350,7 @@ def _build_cells(plot: Plot, cells: Cells, grid: regions.Grid) -> list[go.Heatma
     ]
     if cells.contour is not None:
         name, level = cells.contour
-        line = {"color": charts.SMOOTH["color"], "width": 2, "dash": "dash"}
+        line = {"color": LINE_STYLES[Style.SMOOTH]["color"], "width": 2, "dash": "dash"}
         contour_options = {"type": "constraint", "operation": "=", "value": level}
         trace_options = {"name": name, "showlegend": True, "hoverinfo": "skip"}
         traces.append(go.Contour(x=x, y=y, z=ratios, contours=contour_options, line=line, **trace_options))
@@ -412,9 +361,9 @@ def _build_shares(plot: Plot, item: Shares) -> dict[str, Any]:
     color = LINE_STYLES[item.style]["color"]
     return {
         "type": "heatmap",
-        "x": plot.all_columns[item.x],
-        "y": np.arange(len(item.columns)),
-        "z": np.array([plot.all_columns[name] for name in item.columns], dtype=np.float64),
+        "x": item.x,
+        "y": np.arange(len(item.rows)),
+        "z": np.array([np.asarray(row) for row in item.rows], dtype=np.float64),
         "zmin": 0.0,
         "zmax": 1.0,
         # From next to nothing, so that it lies well on a light and on a dark page.
@@ -425,24 +374,21 @@ def _build_shares(plot: Plot, item: Shares) -> dict[str, Any]:
 
 
 def _build_points(plot: Plot, points: Points) -> dict[str, Any]:
-    rows = _select_rows(plot, points)
-    y_values = _read_y_column(plot, points.y)[rows]
-    trace_options: dict[str, Any] = {"showlegend": False} if points.legend or points.is_unnamed else {}
-    if points.legend:
-        trace_options["legendgroup"] = points.legend
-    trace_options |= _build_error_bars(plot, points, y_values, "y")
-    marker = {
-        "color": LINE_STYLES[points.style]["color"],
-        "size": points.size,
-        **({"symbol": points.symbol} if points.symbol else {}),
-    }
+    y_values = _read_heights(plot, points)
+    options: dict[str, Any] = {"showlegend": False} if points.is_unnamed else {}
+    marker: dict[str, Any] = {"color": LINE_STYLES[points.style]["color"], "size": points.size}
+    if points.symbol:
+        marker["symbol"] = points.symbol
     if points.opacity < 1.0:
         marker["opacity"] = points.opacity
-    x_values, hover_text = np.asarray(plot.all_columns[points.x])[rows], write_hover(plot, points.name)
-    if points.nudge != 1.0:
-        hover_text, trace_options["customdata"] = hover_text.replace("%{x:", "%{customdata:"), x_values
-        x_values = x_values * points.nudge
-    if points.hover_column:
-        hover_text = f"{points.name}<br>{points.hover_column}: %{{customdata:,}}"
-        trace_options["customdata"] = np.asarray(plot.all_columns[points.hover_column])[rows]
-    return charts.build_points(points.name, x_values, y_values, marker, hover_text, **trace_options)
+    options |= {"mode": "markers", "marker": marker, **_build_error_bars(points, y_values, "y")}
+    hover_text = write_hover(plot, points.name)
+    return charts.build_trace(points.name, np.asarray(points.x), y_values, hover_text, **options)
+
+
+def _build_mark(plot: Plot, mark: Mark) -> dict[str, Any]:
+    outline, color = {"color": "white", "width": 1.5}, LINE_STYLES[mark.style]["color"]
+    marker = {"color": color, "size": 13, "symbol": mark.symbol, "line": outline}
+    options = {"mode": "markers", "marker": marker, **({"showlegend": False} if mark.is_unnamed else {})}
+    hover_text = write_hover(plot, mark.name) + (f"<br>{mark.hover_text}" if mark.hover_text else "")
+    return charts.build_trace(mark.name, [mark.x], [mark.y], hover_text, **options)

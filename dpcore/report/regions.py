@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dpcore.answer.plot import Border, Hatching, Regions
+from dpcore.contributions import FloatArray
 from dpcore.report import charts
 
 REGION_OPACITY = 0.45
@@ -20,61 +21,31 @@ Mask = npt.NDArray[np.bool_]
 Cell = tuple[int, int]
 
 
-@dataclass(frozen=True, eq=False)
-class Grid:
-    """The grid whose cells two columns name.
-
-    Attributes:
-        x: Ascending, shape (columns,).
-        y: Ascending, shape (rows,).
-        cells: (row, column) in the grid for every row of the columns.
-    """
-
-    x: npt.NDArray[np.float64]
-    y: npt.NDArray[np.float64]
-    cells: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
-
-    @classmethod
-    def from_columns(cls, x: npt.ArrayLike, y: npt.ArrayLike) -> Grid:
-        """Build the grid from columns in any order."""
-        x_values, column = np.unique(np.asarray(x, dtype=np.float64), return_inverse=True)
-        y_values, row = np.unique(np.asarray(y, dtype=np.float64), return_inverse=True)
-        return cls(x_values, y_values, (row, column))
-
-    def to_matrix(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Convert a column to a matrix, shape (rows, columns); NaN at cells that it does not name."""
-        cells = np.full((self.y.size, self.x.size), np.nan)
-        cells[self.cells] = values
-        return cells
-
-
 def add_regions(
-    fig: charts.Drawing,
-    grid: Grid,
-    values: tuple[npt.ArrayLike, npt.ArrayLike],
+    fig: charts.Sketch,
+    item: Regions,
     region_styles: Sequence[tuple[str, str]],
     hover: str,
-    hatched_columns: Sequence[npt.ArrayLike],
+    hatchings: Sequence[npt.NDArray[Any]],
 ) -> None:
     """Draw regions with their names.
 
     Args:
         fig: The figure that the regions are added to.
-        grid: The grid of the columns.
-        values: The number of the region in each row, and the number shown at the pointer.
+        item: The regions.
         region_styles: (name, colour) of each region.
         hover: The text at the pointer.
-        hatched_columns: Columns that hatch cells; names avoid these cells if possible.
+        hatchings: Arrays like those of the regions, not 0 where cells are hatched; names avoid these if possible.
     """
-    region_numbers = grid.to_matrix(values[0])
+    x, y = np.asarray(item.x), np.asarray(item.y)
     num_regions = len(region_styles)
     fig.add_trace(
         {
             "type": "heatmap",
-            "x": grid.x,
-            "y": grid.y,
-            "z": region_numbers.astype(np.float32),
-            "customdata": grid.to_matrix(values[1]).astype(np.float32),
+            "x": x,
+            "y": y,
+            "z": item.values.astype(np.float32),
+            "customdata": item.hover[1].astype(np.float32),
             "colorscale": [
                 [end / num_regions, color]
                 for position, (_, color) in enumerate(region_styles)
@@ -87,14 +58,10 @@ def add_regions(
             "hovertemplate": f"{hover}<extra></extra>",
         }
     )
-    is_free = (
-        ~np.any([grid.to_matrix(column_values) != 0.0 for column_values in hatched_columns], axis=0)
-        if hatched_columns
-        else True
-    )
+    is_free = ~np.any([hatching != 0.0 for hatching in hatchings], axis=0) if hatchings else True
     label_cells: list[Cell] = []
     for region_number, (name, color) in enumerate(region_styles):
-        region_mask = region_numbers == region_number
+        region_mask = item.values == region_number
         label_cell = _find_label_cell(region_mask & is_free, label_cells) or _find_label_cell(
             region_mask, label_cells
         )
@@ -102,7 +69,7 @@ def add_regions(
             label_cells.append(label_cell)
             row, column = label_cell
             # On a log axis Plotly takes the place of a text as a logarithm, unlike that of a point.
-            position = {"x": math.log10(grid.x[column]), "y": math.log10(grid.y[row])}
+            position = {"x": math.log10(x[column]), "y": math.log10(y[row])}
             fig.add_annotation(**position, text=f"<b>{name.replace(': ', ':<br>')}</b>", showarrow=False)
         elif np.any(region_mask):
             swatch = {"color": color, "size": 12, "symbol": "square", "opacity": REGION_OPACITY}
@@ -119,17 +86,17 @@ def add_regions(
             )
 
 
-def add_hatching(fig: charts.Drawing, grid: Grid, values: npt.ArrayLike, name: str, pattern: str) -> None:
-    """Hatch the cells where these values are not 0."""
+def add_hatching(fig: charts.Sketch, item: Hatching) -> None:
+    """Hatch the cells where the values are not 0."""
     xs: list[float] = []
     ys: list[float] = []
-    for x, y in cover_by_rectangles(grid.to_matrix(values) != 0.0, grid):
+    for x, y in cover_by_rectangles(item.values != 0.0, np.asarray(item.x), np.asarray(item.y)):
         xs += [x[0], x[1], x[1], x[0], x[0], math.nan]
         ys += [y[0], y[0], y[1], y[1], y[0], math.nan]
     if not xs:
         return
     lines = {
-        "shape": pattern,
+        "shape": item.pattern,
         "fgcolor": charts.NEUTRAL,
         "bgcolor": "rgba(0,0,0,0)",
         "size": 7,
@@ -147,42 +114,41 @@ def add_hatching(fig: charts.Drawing, grid: Grid, values: npt.ArrayLike, name: s
             "fill": "toself",
             "fillpattern": lines,
             "fillcolor": "rgba(0,0,0,0)",
-            "name": name,
+            "name": item.name,
             "hoverinfo": "skip",
         }
     )
 
 
-def add_border(
-    fig: charts.Drawing, grid: Grid, values: npt.ArrayLike, name: str, line: Mapping[str, Any]
-) -> None:
-    """Draw a line where these values pass through 0."""
-    z = grid.to_matrix(values)
-    if np.nanmin(z) >= 0.0 or np.nanmax(z) <= 0.0:
+def add_border(fig: charts.Sketch, item: Border, line: Mapping[str, Any]) -> None:
+    """Draw a line where the values pass through 0."""
+    if np.nanmin(item.values) >= 0.0 or np.nanmax(item.values) <= 0.0:
         return
     fig.add_trace(
         {
             "type": "contour",
-            "x": grid.x,
-            "y": grid.y,
-            "z": z.astype(np.float32),
+            "x": np.asarray(item.x),
+            "y": np.asarray(item.y),
+            "z": item.values.astype(np.float32),
             "contours": {"type": "constraint", "operation": "=", "value": 0.0},
             "line": line,
-            "name": name,
+            "name": item.name,
             "showlegend": True,
             "hoverinfo": "skip",
         }
     )
 
 
-def cover_by_rectangles(mask: Mask, grid: Grid) -> list[tuple[tuple[float, float], tuple[float, float]]]:
+def cover_by_rectangles(
+    mask: Mask, x: FloatArray, y: FloatArray
+) -> list[tuple[tuple[float, float], tuple[float, float]]]:
     """Cover a mask by rectangles: runs of rows that are equal over neighbouring columns; on log axes."""
-    x_edges, y_edges = (np.r_[v[0], np.sqrt(v[1:] * v[:-1]), v[-1]] for v in (grid.x, grid.y))
+    x_edges, y_edges = (np.r_[v[0], np.sqrt(v[1:] * v[:-1]), v[-1]] for v in (x, y))
     outlines = []
     column = 0
-    while column < grid.x.size:
+    while column < x.size:
         end = column + 1
-        while end < grid.x.size and np.array_equal(mask[:, end], mask[:, column]):
+        while end < x.size and np.array_equal(mask[:, end], mask[:, column]):
             end += 1
         for low, high in _find_runs(mask[:, column]):
             outlines.append(((x_edges[column], x_edges[end]), (y_edges[low], y_edges[high])))

@@ -57,7 +57,7 @@ FIGURES = (
         Axis("privacy budget ε", "", (EPSILONS[0], EPSILONS[-1])),
         Axis("relative error of the count"),
         EPSILONS,
-        tuple(Line(key, name, look, symbol) for key, (name, _, look, symbol) in STRATEGIES.items()),
+        tuple(Line(key, name, style, symbol) for key, (name, _, style, symbol) in STRATEGIES.items()),
         lambda epsilon, seed: relative_errors(_ratings(seed), epsilon),
         5,
         "The paper prints no numbers of this figure. What it says holds: a fixed quantile is best at one ε only, "

@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from dpcore.answer import Axis, Scale, Style
+from dpcore.answer import Axis, Style, linear_axis
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.data.stand_ins import like_drugs
 from dpcore.training import bassily
@@ -72,11 +72,9 @@ FIGURES = (
         f"{RUNS} runs on each data set.",
         "Training",
         "The paper's learner",
-        Axis(
+        linear_axis(
             "bound on rows per user, h",
-            "",
             (0.8, 5.2),
-            Scale.LINEAR,
             named_ticks=((1.0, "1"), (2.0, "2"), (3.0, "3"), (4.0, "4"), (NO_BOUND, "none")),
         ),
         Axis("mean logistic loss on all rows", number_format=".3g"),

@@ -10,8 +10,8 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.common.progress import ShouldStop
-from dpcore.factorisation.answer import FactorisationSolution, recommending
-from dpcore.factorisation.answer.plots import BUCKET_NAMES
+from dpcore.factorisation.answer import FactorisationSolution
+from dpcore.factorisation.answer import plots as core_plots
 from dpcore.factorisation.implicit import select_choices
 from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitResult, run
 from dpcore.factorisation.parameters import CHOICE_SPREAD, RatingSource
@@ -58,8 +58,8 @@ def show(found: FactorisationSolution) -> None:
     if not isinstance(result, ImplicitResult) or not np.isfinite(result.recall).any():
         st.info("Stopped before the first model was done.", icon=":material/stop_circle:")
         return
-    st.markdown(recommending.write_sentence(result, parameters.epsilon))
-    plots.draw_titled(recommending.plot_recall(result, disclosure))
+    st.markdown(core_plots.write_recommendation(result, parameters.epsilon))
+    plots.draw_titled(core_plots.plot_recall(result, disclosure))
     _show_table(result)
     cards.label(disclosure)
 
@@ -95,7 +95,7 @@ def _show_table(result: ImplicitResult) -> None:
     at = int(np.flatnonzero(done)[-1])
     table: dict[str, list[object]] = {"Model": [model.value for model in RECOMMENDERS]}
     means = [result.summarise(model).mean[at] for model in RECOMMENDERS]
-    for place, name in enumerate(("All", *BUCKET_NAMES)):
+    for place, name in enumerate(("All", *core_plots.BUCKET_NAMES)):
         table[name] = [float(mean[place]) for mean in means]
     epsilon = wording.entered(result.study.epsilons[at])
     st.markdown(

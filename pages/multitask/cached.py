@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
-from dpcore.multitask.answer import MultitaskSolution, compare, details
+from dpcore.multitask.answer import MultitaskSolution, compare, plots
 from dpcore.multitask.answer import found as core
 from dpcore.multitask.budget import BudgetComparison, PrivacyTarget
 from dpcore.multitask.budget import compare_budgets as compare_budgets
@@ -48,7 +48,7 @@ def budget(target: PrivacyTarget) -> BudgetComparison:
 @cached_for_all(max_entries=8)
 def budgets(delta: float) -> dict[str, FloatArray]:
     """Both over epsilon; they depend on no data."""
-    return details.build_budget_columns(delta)
+    return plots.build_budget_columns(delta)
 
 
 @cached(max_entries=4)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.multitask.answer import MultitaskSolution, details, tab_words
+from dpcore.multitask.answer import MultitaskSolution, tab_words
+from dpcore.multitask.answer import plots as core_plots
 from pages.multitask import cached
 from pages.multitask.question import QUESTION
 from pages.shared.card import cards, number_elements
@@ -41,6 +42,6 @@ def show_counts(solution: MultitaskSolution) -> None:
             number_elements.single("Slack s", wording.counted(counts.slack, "user"), uncounted)
         st.markdown(tab_words.describe_counts(solution.comparison, simulation))
     with right:
-        plots.draw(details.plot_counts(solution.tasks, counts))
+        plots.draw(core_plots.plot_counts(solution.tasks, counts))
     st.badge("simulation: not a release", color="violet", icon=":material/casino:")
     cards.label(solution.tasks.disclosure)

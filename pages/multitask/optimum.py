@@ -6,7 +6,7 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.multitask import cvxpy_reference
-from dpcore.multitask.answer import compare, details, tab_words
+from dpcore.multitask.answer import compare, tab_words
 from dpcore.multitask.answer import plots as core_plots
 from dpcore.multitask.answer.found import Optima, WeightComparison, compute_total_ratio
 from dpcore.multitask.weight_skew import compute_skew
@@ -108,6 +108,6 @@ def _show_methods(weighed: WeightComparison, optima: Optima) -> None:
 
 def _show_beside(weighed: WeightComparison, optima: Optima) -> None:
     free = compute_skew(optima.user_task_optimum)
-    plots.draw_beside(core_plots.plot_optimum(weighed, optima), details.plot_skew(weighed, free))
+    plots.draw_beside(core_plots.plot_optimum(weighed, optima), core_plots.plot_skew(weighed, free))
     st.markdown(tab_words.describe_free_weights(free))
     cards.label(weighed.tasks.disclosure)

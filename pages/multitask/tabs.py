@@ -12,7 +12,7 @@ from dpcore.common.parameters import LINE, MORE, OWN
 from dpcore.data.column_names import harmless
 from dpcore.dataset import Dataset
 from dpcore.multitask import files
-from dpcore.multitask.answer import MultitaskSolution, details, tab_words, words
+from dpcore.multitask.answer import MultitaskSolution, tab_words, words
 from dpcore.multitask.answer import plots as core_plots
 from dpcore.multitask.answer.found import count_tasks_per_user, rescale_budget
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
@@ -41,7 +41,7 @@ def show_behind(answer: Answer) -> None:
 def show_users_and_tasks(found: MultitaskSolution) -> None:
     """Draw the use of the budget, the users who use it, the sizes of tasks, and a table of the tasks."""
     weighed = found.comparison
-    plots.draw_beside(details.plot_use(weighed), details.plot_users(weighed))
+    plots.draw_beside(core_plots.plot_use(weighed), core_plots.plot_users(weighed))
     idle = weighed.problem.num_users - int((found.tasks.graph.tasks_per_user > 0).sum())
     if idle:
         st.caption(
@@ -53,7 +53,7 @@ def show_users_and_tasks(found: MultitaskSolution) -> None:
 
 def _show_table(found: MultitaskSolution) -> None:
     """Draw a table with one row per task."""
-    columns, left_out = details.tabulate_tasks(found, TABLE_ROWS)
+    columns, left_out = core_plots.tabulate_tasks(found, TABLE_ROWS)
     number = st.column_config.NumberColumn
     own, data = found.parameters.source is TaskSource.DATA, session.dataset()
     names = item_list.names_of(data, "task") if own else ()
@@ -109,7 +109,7 @@ def show_budget(parameters: MultitaskParameters) -> None:
     left, right = st.columns([5, 6])
     left.markdown(tab_words.describe_budgets(budgets))
     with right:
-        plots.draw(details.plot_budget(columns, parameters.epsilon, budgets.exact))
+        plots.draw(core_plots.plot_budget(columns, parameters.epsilon, budgets.exact))
 
 
 # --- downloads ----------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.regression import study
 from dpcore.regression.answer import RegressionFound
 from dpcore.regression.answer.found import ErrorOf
-from dpcore.regression.answer.plots import Varied, example, swept
+from dpcore.regression.answer.plots import Varied, plot_example, plot_sweep
 from dpcore.regression.answer.words import FIT
 from dpcore.regression.paper import FIGURES, OVER_EXPONENTS, OVER_ROWS
 from dpcore.regression.parameters import RegressionGenerator, RegressionParameters
@@ -159,7 +159,7 @@ def _show_sweep(sweep: study.Sweep, varied: Varied, of: ErrorOf) -> None:
     if not sweep.values.size:
         st.info(sweep.ended, icon=":material/info:")
         return
-    plots.draw(swept(sweep, varied, of))
+    plots.draw(plot_sweep(sweep, varied, of))
     st.caption(
         f"{sweep.ended} Every point of the best weights is proved best to within a relative gap of "
         f"{sweep.worst_gap:.0e}."
@@ -200,7 +200,7 @@ def show_examples() -> None:
     if not sweep.g.size:
         st.info(sweep.ended, icon=":material/info:")
         return
-    plots.draw(example(sweep, number))
+    plots.draw(plot_example(sweep, number))
     last = -1
     st.markdown(
         f"At g = {sweep.g[last]}: optimum {wording.number(float(sweep.ours[last]), 5)} (proved from below at "

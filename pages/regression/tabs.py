@@ -13,7 +13,7 @@ from dpcore.common import wording
 from dpcore.common.ledger import Ledger
 from dpcore.regression import cvxpy_reference, files
 from dpcore.regression.answer import RegressionFound
-from dpcore.regression.answer.plots import directions, gap, offered
+from dpcore.regression.answer.plots import list_weights, plot_directions, plot_gap
 from dpcore.regression.draw import Draw
 from dpcore.regression.parameters import DataSource
 from dpcore.report.content import Line, Report
@@ -85,12 +85,12 @@ def show_weights(answer: Answer) -> None:
         plots.draw_titled(answer.plots["regression-weights"]())
     with right:
         title = st.container()
-        key, there = QUESTION.key("weights_of"), offered(answer.solution)
+        key, there = QUESTION.key("weights_of"), list_weights(answer.solution)
         if st.session_state.get(key) not in there:
             st.session_state[key] = "ours"
         names = {method: words for method, words in METHODS.items() if method in there}
         of: str = fields.choice("Share of each coefficient's weight, under", names, key)
-        plot = directions(answer.solution, of)
+        plot = plot_directions(answer.solution, of)
         title.markdown(f"**{plot.title}**")
         plots.draw(plot)
     cards.label(answer.disclosure)
@@ -109,7 +109,7 @@ def show_search(found: RegressionFound) -> None:
     st.markdown(
         f"{found.ours.ended} {wording.counted(len(steps), 'iteration')} in {steps[-1].seconds:.2f} seconds."
     )
-    plots.draw(gap(steps, found.data.provenance))
+    plots.draw(plot_gap(steps, found.data.provenance))
     problem, most = found.problem, cvxpy_reference.MOST_ENTRIES
     entries = problem.num_rows * problem.num_features
     solver_check.show(
@@ -127,7 +127,7 @@ def show_search(found: RegressionFound) -> None:
 @st.fragment(run_every=jobs.POLL_SECONDS)
 def _show_live_gap(found: RegressionFound) -> None:
     if steps := list(st.session_state[work.STEPS]):
-        plots.draw(gap(steps, found.data.provenance))
+        plots.draw(plot_gap(steps, found.data.provenance))
 
 
 def content(answer: Answer, loaded: RegressionData, made: Sequence[Draw], ledger: Ledger) -> Report:

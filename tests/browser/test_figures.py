@@ -10,6 +10,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, WebSocket, expect
 
+from dpcore.answer import Style
 from dpcore.report import charts
 from pages.shared.figure.component import STRIP
 from pages.shared.figure.serving import FIGURE, PLOTLY
@@ -234,7 +235,7 @@ def dark_comes_in_place_what_is_saved_is_white_and_paper_is_white_and_narrower(
     assert grounds() == ["#10191D", "#E8EEF0", "yes"]
     before = place(page, plot)
     # The blue of the cap is drawn on paper: its curve, its sampling error, their entries in the legend.
-    assert strokes(page.pdf(), str(charts.CAP["color"])) >= 2
+    assert strokes(page.pdf(), charts.LINE_STYLES[Style.CAP]["color"]) >= 2
     assert place(page, plot) == before
     # What is printed: white, and no wider than the paper.
     page.evaluate("dispatchEvent(new Event('beforeprint'))")

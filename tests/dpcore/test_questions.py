@@ -501,7 +501,7 @@ def test_plotly_takes_every_plot_as_it_is_drawn():
         (regression := ss.regression_weights(num_rows=60, lower=-300.0, upper=300.0, **one)),
     ]
     plots = [[make() for make in answer.plots.values()] for answer in answers]
-    plots.append([regression_plots.directions(regression.solution, "ours")])
+    plots.append([regression_plots.plot_directions(regression.solution, "ours")])
     # White paper has other colours, and the same traces: the first plot of each.
     figures = [plotly_figures.draw(plot) for of in plots for plot in of]
     for drawn in (*figures, *(plotly_figures.draw_on_white(of[0]) for of in plots)):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Border, Curve, Hatching, Item, Level, Mark, Plot, Regions, Style
+from dpcore.answer import Axis, Border, Column, Curve, Hatching, Item, Level, Mark, Plot, Regions, Style
 from dpcore.common import wording
 from dpcore.contributions import log_spaced
 from dpcore.data_owners import unequal
@@ -30,32 +30,20 @@ def _make_axis(map_axis: MapAxis) -> Axis:
 def plot_regime_map(solution: OwnersSolution) -> Plot:
     """Plot the best regime over two quantities, the regions without a bound, and the person's point."""
     regime_map = solution.map
-    x_values, y_values = (grid.ravel() for grid in np.meshgrid(regime_map.x, regime_map.y))
-    joint, full = regime_map.joint_gain.ravel(), regime_map.full_gain.ravel()
-    guides: dict[str, npt.ArrayLike] = {
-        "x": x_values,
-        "y": y_values,
-        "best": regime_map.regimes.ravel(),
-        "joint": joint,
-        "full": full,
-        "gain": np.exp(joint),
-        "vacuous": regime_map.vacuous.ravel(),
-        "outside": regime_map.not_covered.ravel(),
-    }
-    is_in_file = np.zeros(regime_map.joint_gain.shape, dtype=bool)
-    is_in_file[::FILE_STRIDE, ::FILE_STRIDE] = True
-    in_file = is_in_file.ravel()
+    x, y, joint, full = regime_map.x, regime_map.y, regime_map.joint_gain, regime_map.full_gain
+    in_file = (slice(None, None, FILE_STRIDE),) * 2
+    file_x, file_y = np.meshgrid(x[::FILE_STRIDE], y[::FILE_STRIDE])
     columns: dict[str, npt.ArrayLike] = {
-        regime_map.x_axis.value: x_values[in_file],
-        regime_map.y_axis.value: y_values[in_file],
+        regime_map.x_axis.value: file_x.ravel(),
+        regime_map.y_axis.value: file_y.ravel(),
         "regime": [
             "" if math.isnan(value) else Regime(int(value)).name.lower()
-            for value in regime_map.regimes.ravel()[in_file].tolist()
+            for value in regime_map.regimes[in_file].ravel().tolist()
         ],
-        "alone_over_joint": np.exp(joint[in_file]),
-        "alone_over_full": np.exp(full[in_file]),
-        "says_nothing": regime_map.vacuous.ravel()[in_file].astype(int),
-        "not_covered": regime_map.not_covered.ravel()[in_file].astype(int),
+        "alone_over_joint": np.exp(joint[in_file]).ravel(),
+        "alone_over_full": np.exp(full[in_file]).ravel(),
+        "says_nothing": regime_map.vacuous[in_file].ravel().astype(int),
+        "not_covered": regime_map.not_covered[in_file].ravel().astype(int),
     }
     is_same = np.array_equal(joint, full, equal_nan=True)
     regime_styles = (
@@ -63,30 +51,24 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
         ("Join: joint privacy only", Style.CAP),
         ("Join" if is_same else "Join: full privacy pays, too", Style.SAMPLING),
     )
+    joint_border = "Joining begins to pay" if is_same else "Joint privacy begins to pay"
     items: list[Item] = [
-        Regions("x", "y", "best", regime_styles, ("bound alone : joint", "gain")),
-        Hatching("The bound says nothing", "x", "y", "vacuous"),
-        Hatching("Not covered: ε > 10 or δ ≥ 1/n", "x", "y", "outside", "."),
-        Border(
-            "Joining begins to pay" if is_same else "Joint privacy begins to pay",
-            "x",
-            "y",
-            "joint",
-            Style.CAP,
-        ),
+        Regions(x, y, regime_map.regimes, regime_styles, ("bound alone : joint", np.exp(joint))),
+        Hatching("The bound says nothing", x, y, regime_map.vacuous),
+        Hatching("Not covered: ε > 10 or δ ≥ 1/n", x, y, regime_map.not_covered, "."),
+        Border(joint_border, x, y, joint, Style.CAP),
     ]
     if not is_same:
-        items.append(Border("Full privacy begins to pay", "x", "y", "full", Style.SAMPLING, "dash"))
+        items.append(Border("Full privacy begins to pay", x, y, full, Style.SAMPLING, "dash"))
     return Plot(
         "owners-map",
         "Who should join",
         _describe_map(solution),
         _make_axis(regime_map.x_axis),
         _make_axis(regime_map.y_axis),
-        columns,
         (*items, _mark_person(solution)),
         solution.disclosure,
-        guides,
+        columns,
         is_main=True,
     )
 
@@ -104,14 +86,8 @@ def _mark_person(solution: OwnersSolution) -> Mark:
     coordinates_text = "<br>".join(
         f"{AXIS_TITLES[axis]}: {wording.number(value)}" for axis, value in zip(axes, coordinates, strict=True)
     )
-    return Mark(
-        "You (outside the map)",
-        x,
-        y,
-        Style.SMOOTH,
-        "diamond-open",
-        hover_text=f"In fact:<br>{coordinates_text}",
-    )
+    name, hover_text = "You (outside the map)", f"In fact:<br>{coordinates_text}"
+    return Mark(name, x, y, Style.SMOOTH, "diamond-open", hover_text=hover_text)
 
 
 def _describe_map(solution: OwnersSolution) -> str:
@@ -134,31 +110,23 @@ def plot_bounds(solution: OwnersSolution) -> Plot:
         np.r_[np.geomspace(*AXIS_RANGES[MapAxis.OWNERS], CURVE_POINTS), solution.collaboration.owners]
     )
     collaborations = solution.collaboration.replace(owners=owners)
-    columns = {
-        "owners": owners,
-        "alone": np.broadcast_to(bound_alone(collaborations), owners.shape),
-        "no_privacy": bound_without_privacy(collaborations),
-        "joint_privacy": bound_together(collaborations, ProtectedPart.JOINT),
-        "full_privacy": bound_together(collaborations, ProtectedPart.FULL),
-    }
-    visible_values = np.r_[columns["alone"], columns["no_privacy"], solution.trivial_bound]
+    alone = np.broadcast_to(bound_alone(collaborations), owners.shape)
+    no_privacy = bound_without_privacy(collaborations)
+    joint, full = (bound_together(collaborations, part) for part in (ProtectedPart.JOINT, ProtectedPart.FULL))
+    visible_values = np.r_[alone, no_privacy, solution.trivial_bound]
+    limits = float(visible_values.min()), 4.0 * float(visible_values.max())
+    x = Column("owners", owners)
     return Plot(
         "owners-bounds",
         "Bounds against the number of owners",
         "The bound of working alone does not fall with the number of owners; the others do, and cross it.",
         _make_axis(MapAxis.OWNERS),
-        Axis(
-            "bound on the excess loss",
-            "",
-            (float(visible_values.min()), 4.0 * float(visible_values.max())),
-            number_format=",.3~g",
-        ),
-        columns,
+        Axis("bound on the excess loss", "", limits, number_format=",.3~g"),
         (
-            Curve("Alone", "owners", "alone", Style.ENTERED),
-            Curve("Together, no privacy", "owners", "no_privacy", Style.SAMPLING),
-            Curve("Together, joint privacy", "owners", "joint_privacy", Style.CAP),
-            Curve("Together, full privacy", "owners", "full_privacy", Style.PRIVACY),
+            Curve("Alone", x, Column("alone", alone), Style.ENTERED),
+            Curve("Together, no privacy", x, Column("no_privacy", no_privacy), Style.SAMPLING),
+            Curve("Together, joint privacy", x, Column("joint_privacy", joint), Style.CAP),
+            Curve("Together, full privacy", x, Column("full_privacy", full), Style.PRIVACY),
             Level("Above: nothing is said", solution.trivial_bound),
             Mark("You", solution.coordinate(MapAxis.OWNERS), solution.bound_joint, Style.SMOOTH),
         ),
@@ -169,23 +137,21 @@ def plot_bounds(solution: OwnersSolution) -> Plot:
 
 def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
     """Plot the bound of joint privacy over the cap per owner, with whole owners protected."""
-    largest_size = max(float(dataset.histogram.max_size), 2.0)
-    best = solution.cap
+    histogram, best = dataset.histogram, solution.cap
+    largest_size = max(float(histogram.max_size), 2.0)
     marked_caps = [] if best is None else [float(best.cap)]
     caps = np.unique(
         np.clip(np.rint(log_spaced(1.0, largest_size, CURVE_POINTS, extra=marked_caps)), 1, largest_size)
     )
-    capped_owners = unequal.cap_owners(
-        dataset.histogram, caps, solution.parameters.collaborate(), whole_owner=True
-    )
+    capped_owners = unequal.cap_owners(histogram, caps, solution.parameters.collaborate(), whole_owner=True)
     bound, sampling = bound_together(capped_owners, ProtectedPart.JOINT), bound_without_privacy(capped_owners)
     noise = bound - sampling
     low = min(float(sampling.min()), max(float(noise.min()), float(bound.min()) / 30.0))
     alt = "The bound against the cap on records per owner."
     items: list[Item] = [
-        Curve("Bound, whole owners protected", "cap", "bound", Style.CAP),
-        Curve("its sampling part", "cap", "sampling_part", Style.SAMPLING),
-        Curve("its privacy part", "cap", "privacy_part", Style.PRIVACY),
+        Curve("Bound, whole owners protected", caps, bound, Style.CAP),
+        Curve("its sampling part", caps, sampling, Style.SAMPLING),
+        Curve("its privacy part", caps, noise, Style.PRIVACY),
     ]
     if best is not None:
         items.append(Mark("Best bound on records", best.cap, best.bound, Style.SMOOTH))
@@ -193,26 +159,16 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
             f"The bound is smallest at {wording.counted(best.cap, 'record')} per owner: "
             f"{wording.number(best.bound)}."
         )
+    unit, title, limits = "records per owner", "Cap τ, records per owner", (1.0, largest_size)
+    kept_records = np.asarray(histogram.kept_rows(caps), dtype=np.float64)
     return Plot(
         "owners-cap",
         "Records kept of each owner",
         alt,
-        Axis(
-            "cap τ",
-            "records per owner",
-            (1.0, largest_size),
-            title="Cap τ, records per owner",
-            number_format=",.3~g",
-        ),
+        Axis("cap τ", unit, limits, title=title, number_format=",.3~g"),
         Axis("bound on the excess loss", "", (low, float(bound.max())), number_format=",.3~g"),
-        {
-            "cap": caps,
-            "bound": bound,
-            "sampling_part": sampling,
-            "kept_records": np.asarray(dataset.histogram.kept_rows(caps), dtype=np.float64),
-        },
-        tuple(items),
+        items,
         dataset.provenance,
-        {"privacy_part": noise},
+        {"cap": caps, "bound": bound, "sampling_part": sampling, "kept_records": kept_records},
         height=420,
     )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dpcore.answer import Answer, Axis, Bars, Curve, Item, Plot, Scale, Style
+from dpcore.answer import Answer, Axis, Bars, Curve, Item, Plot, Style, names_axis, share_axis
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance, format_rounded_up
 from dpcore.contributions import FloatArray
@@ -26,7 +27,6 @@ FORM_STYLES = {
 }
 """What each is called, and how it is drawn."""
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-EXTREME_SUFFIXES = ("_smallest", "_largest")
 LineOfFigure = tuple[str, str, Form, int]
 """Its name, its column, its form, and the place of its ε."""
 MAX_NAMED_PAIRS = 3
@@ -77,48 +77,34 @@ def plot_accuracy(
     columns = build_columns(result)
     lines = [line for line in list_lines(result) if np.isfinite(columns[line[1]]).any()]
     is_single = len(result.study.owners) == 1
-    x_axis, y_axis, items = _plot_bars(result, lines) if is_single else _plot_curves(result, lines, columns)
-    guides = {
-        "line": [name for name, *_ in lines],
-        **{
-            suffix: [columns[column + suffix][0] for _, column, *_ in lines]
-            for suffix in ("", *EXTREME_SUFFIXES)
-        },
-    }
+    x_axis, y_axis, items = (_plot_bars if is_single else _plot_curves)(result, lines, columns)
     return Plot(
         "owners-accuracy",
         "Accuracy against the number of owners",
         " ".join(write_directions(result, paper)).replace("**", "") or "Nothing has run yet.",
         x_axis,
         y_axis,
-        columns,
-        tuple(items),
+        items,
         disclosure,
-        guides if is_single else None,
+        columns,
         height=420,
     )
 
 
-def _plot_bars(result: StudyResult, lines: list[LineOfFigure]) -> tuple[Axis, Axis, list[Item]]:
+def _plot_bars(
+    result: StudyResult, lines: list[LineOfFigure], columns: dict[str, FloatArray]
+) -> tuple[Axis, Axis, list[Item]]:
     """Plot a bar per form."""
-    low, high = _extreme_columns(result, "")
-    items: list[Item] = [
-        Bars(
-            name,
-            "",
-            "line",
-            FORM_STYLES[form][1],
-            low=low,
-            high=high,
-            filter=("line", name),
-            gap=0.2,
-            is_overlaid=True,
-            is_unnamed=True,
-        )
-        for name, _, form, _ in reversed(lines)
-    ]
-    x_axis = Axis("test accuracy", "", (0.0, 1.0), Scale.PERCENT, number_format=".1%")
-    return x_axis, Axis("form", "", (0.0, 1.0), Scale.NAMES, title=" "), items
+    items: list[Item] = []
+    for name, column, form, _ in reversed(lines):
+        options = {
+            "is_unnamed": True,
+            "gap": 0.2,
+            "is_overlaid": True,
+            **_get_whiskers(result, column, columns),
+        }
+        items.append(Bars(name, columns[column], [name], FORM_STYLES[form][1], **options))
+    return share_axis("test accuracy", (0.0, 1.0), number_format=".1%"), names_axis("form", " "), items
 
 
 def _plot_curves(
@@ -128,25 +114,21 @@ def _plot_curves(
     items: list[Item] = []
     for name, column, form, epsilon_index in lines:
         _, style, symbol = FORM_STYLES[form]
-        dash, (low, high) = (
-            DASHES[epsilon_index] if form.is_private else "longdash",
-            _extreme_columns(result, column),
-        )
-        items.append(
-            Curve(name, "owners", column, style, dash=dash, width=2.0, symbol=symbol, low=low, high=high)
-        )
+        dash = DASHES[epsilon_index] if form.is_private else "longdash"
+        options = {"dash": dash, "width": 2.0, "symbol": symbol, **_get_whiskers(result, column, columns)}
+        items.append(Curve(name, columns["owners"], columns[column], style, **options))
     owners = result.study.owners
     limits, ticks = (min(owners) / 1.15, max(owners) * 1.15), tuple((n, wording.number(n)) for n in owners)
     smallest_accuracy = min((float(np.nanmin(columns[column])) for _, column, *_ in lines), default=0.0)
     axis_start = max(math.floor(10.0 * smallest_accuracy - 0.3) / 10.0, 0.0)
-    y_axis = Axis("test accuracy", "", (axis_start, 1.0), Scale.PERCENT, number_format=".1%")
+    y_axis = share_axis("test accuracy", (axis_start, 1.0), number_format=".1%")
     return Axis("owners, n", "", limits, number_format=",", named_ticks=ticks), y_axis, items
 
 
-def _extreme_columns(result: StudyResult, column: str) -> tuple[str, str]:
-    """Return the columns of the smallest and the largest of several runs; empty names for one run."""
-    low, high = (column + suffix for suffix in EXTREME_SUFFIXES)
-    return (low, high) if len(result.study.seeds) > 1 else ("", "")
+def _get_whiskers(result: StudyResult, column: str, columns: dict[str, FloatArray]) -> dict[str, Any]:
+    """Return the ends of whiskers, the smallest and the largest of several runs; none for one run."""
+    ends = {"low": columns[f"{column}_smallest"], "high": columns[f"{column}_largest"]}
+    return ends if len(result.study.seeds) > 1 else {}
 
 
 def write_directions(result: StudyResult, paper: bool = True) -> list[str]:

@@ -1,21 +1,35 @@
-"""Plots of a recommender as data. Pure functions of the solution."""
+"""Plots of a recommender as data, and what a training on implicit feedback recommends. Pure functions."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Bars, Curve, Item, Level, Plot, Scale, Style
+from dpcore.answer import (
+    Axis,
+    Bars,
+    Column,
+    Curve,
+    Item,
+    Level,
+    Plot,
+    Style,
+    linear_axis,
+    names_axis,
+    share_axis,
+)
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
 from dpcore.factorisation.allocation import Scheme
-from dpcore.factorisation.answer.found import FactorisationSolution
+from dpcore.factorisation.answer.found import MIN_SEEDS, FactorisationSolution
 from dpcore.factorisation.answer.words import SCHEME_NAMES
-from dpcore.factorisation.measures import BUCKETS, assign_buckets, compute_overlap
+from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitResult, Recommender
+from dpcore.factorisation.measures import BUCKETS, RECALL_SIZE, assign_buckets, compute_overlap
 from dpcore.factorisation.study import MEANS, SCHEMES, ModelKind, StudyResult
 
 MODEL_STYLES: dict[ModelKind, dict[str, Any]] = {
@@ -63,7 +77,28 @@ def label_buckets(spreads: Sequence[tuple[int, int]]) -> list[str]:
 
 def _bucket_axis(suffix: str = "") -> Axis:
     """Build the axis of buckets; ``suffix`` ends its title."""
-    return Axis("ratings", "", (0.0, 1.0), Scale.NAMES, f"Fifths of the items, by ratings{suffix}")
+    return names_axis("ratings", f"Fifths of the items, by ratings{suffix}")
+
+
+def build_epsilon_axis(epsilons: FloatArray) -> Axis:
+    """Build the axis of the epsilons of a study, each of them with a tick."""
+    ticks = tuple((float(epsilon), wording.entered(float(epsilon))) for epsilon in epsilons)
+    limits = float(epsilons.min()) / 1.5, float(epsilons.max()) * 1.5
+    return Axis("privacy budget ε", "", limits, named_ticks=ticks)
+
+
+def build_model_curve(
+    model: ModelKind | Recommender,
+    epsilons: FloatArray,
+    mean: FloatArray,
+    half_width: FloatArray,
+    **style: Any,
+) -> Curve:
+    """Build the curve of a model over epsilon, with intervals; one without privacy is a line across."""
+    if not model.is_private:
+        return Curve(model.value, build_epsilon_axis(epsilons).limits, [float(mean[0])] * 2, **style)
+    spread = np.nan_to_num(half_width)
+    return Curve(model.value, epsilons, mean, low=mean - spread, high=mean + spread, **style)
 
 
 # --- who gets the budget ------------------------------------------------------------------------------------
@@ -78,35 +113,29 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
         "fewest_ratings": [low for low, _ in solution.table.spreads],
         "most_ratings": [high for _, high in solution.table.spreads],
     }
+    labels = label_buckets(solution.table.spreads)
     bars: list[Item] = []
-    noise: list[Item] = []
-    for scheme_shares in solution.shares:
-        share, ratio = (
-            f"share_{scheme_shares.scheme.value}",
-            f"noise_over_signal_{scheme_shares.scheme.value}",
-        )
-        columns |= {share: scheme_shares.shares, ratio: scheme_shares.noise_to_signal}
-        name, style = SCHEME_NAMES[scheme_shares.scheme], SCHEME_STYLES[scheme_shares.scheme]
-        bars.append(Bars(name, "label", share, style["style"], opacity=0.8))
-        noise.append(Curve(name, "label", ratio, **style))
+    noise_curves: list[Item] = []
+    for shares in solution.shares:
+        name, style = SCHEME_NAMES[shares.scheme], SCHEME_STYLES[shares.scheme]
+        columns[f"share_{shares.scheme.value}"] = shares.shares
+        columns[f"noise_over_signal_{shares.scheme.value}"] = shares.noise_to_signal
+        bars.append(Bars(name, labels, shares.shares, style["style"], opacity=0.8))
+        noise_curves.append(Curve(name, labels, shares.noise_to_signal, **style))
     # Of uniform sampling, whose weights do not depend on epsilon: the axis stays put while epsilon moves.
     noise_over_weight = uniform.noise * epsilon / np.maximum(uniform.weight, 1e-3)
     limits = (
         float(noise_over_weight.min()) / max(AXIS_MAX_EPSILON, epsilon),
         float(noise_over_weight.max()) / min(AXIS_MIN_EPSILON, epsilon),
     )
-    labels = {"label": label_buckets(solution.table.spreads)}
-    over_signal = Axis("noise over signal", "", _round_to_decades(limits))
     noise_plot = Plot(
         "factorisation-noise",
         "Noise over signal",
         "",
         _bucket_axis(),
-        over_signal,
-        columns,
-        (*noise, Level("Noise = signal", 1.0, dash="dash")),
+        Axis("noise over signal", "", _round_to_decades(limits)),
+        (*noise_curves, Level("Noise = signal", 1.0, dash="dash")),
         disclosure,
-        guides=labels,
     )
     return Plot(
         "factorisation-shares",
@@ -115,11 +144,10 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
         f"uniform sampling and {wording.percent(float(adaptive.shares[-1]))} under adaptive weights; noise over signal "
         "falls from rare to popular items.",
         _bucket_axis(),
-        Axis("share of the budget", "", (0.0, 1.0), Scale.PERCENT, number_format=".1%"),
-        columns,
-        tuple(bars),
+        share_axis("share of the budget", (0.0, 1.0), number_format=".1%"),
+        bars,
         disclosure,
-        guides=labels,
+        columns,
         is_main=True,
         lower_plot=noise_plot,
         lower_share=0.46,
@@ -138,38 +166,26 @@ def _round_to_decades(limits: tuple[float, float]) -> tuple[float, float]:
 def plot_errors(result: StudyResult, disclosure: Provenance, page_epsilon: float | None = None) -> Plot:
     """Plot test error over epsilon: private models with intervals, baselines as levels, and the entered epsilon."""
     epsilons = np.array(result.study.epsilons)
-    limits = float(epsilons.min()) / 1.5, float(epsilons.max()) * 1.5
-    columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
-    guides: dict[str, npt.ArrayLike] = {"across": list(limits)}
+    epsilon_axis, columns = build_epsilon_axis(epsilons), dict[str, npt.ArrayLike](epsilon=epsilons)
     items: list[Item] = []
     for model in ModelKind:
         mean, half_width = (values[:, 0] for values in result.summarise(model))
         name = model.name.lower()
         columns |= {f"rmse_{name}": mean, f"half_interval_{name}": half_width}
-        if not np.isfinite(mean).any():
-            continue
-        if model.is_private:
-            spread = np.nan_to_num(half_width)
-            guides |= {f"low_{name}": mean - spread, f"high_{name}": mean + spread}
-            interval: dict[str, Any] = {"low": f"low_{name}", "high": f"high_{name}"}
-            items.append(Curve(model.value, "epsilon", f"rmse_{name}", **MODEL_STYLES[model], **interval))
-        else:
-            guides[f"level_{name}"] = [float(mean[0])] * 2
-            items.append(Curve(model.value, "across", f"level_{name}", **MODEL_STYLES[model]))
-    if page_epsilon is not None and limits[0] <= page_epsilon <= limits[1]:
+        if np.isfinite(mean).any():
+            items.append(build_model_curve(model, epsilons, mean, half_width, **MODEL_STYLES[model]))
+    if page_epsilon is not None and epsilon_axis.contains(page_epsilon):
         items.append(Level("Your ε", page_epsilon, is_vertical=True, dash="longdash"))
-    ticks = tuple((float(epsilon), wording.entered(float(epsilon))) for epsilon in epsilons)
     return Plot(
         "factorisation-errors",
         "Test error over ε",
         f"At the largest ε, {_name_best(result)} has the smallest error of the private models; all errors "
         "fall as ε grows.",
-        Axis("privacy budget ε", "", limits, named_ticks=ticks),
-        Axis("test error (RMSE)", scale=Scale.LINEAR, number_format=".4f"),
-        columns,
-        tuple(items),
+        epsilon_axis,
+        linear_axis("test error (RMSE)", number_format=".4f"),
+        items,
         disclosure,
-        guides=guides,
+        columns,
         is_main=True,
     )
 
@@ -196,31 +212,22 @@ def plot_buckets(solution: FactorisationSolution, recall: bool = False) -> Plot:
     assert result is not None
     assert epsilon_index is not None
     columns: dict[str, npt.ArrayLike] = {"items": ["All", *BUCKET_NAMES]}
-    guides: dict[str, npt.ArrayLike] = {"label": ["All<br>items", *label_buckets(solution.table.spreads)]}
-    items: list[Item] = []
+    labels, items = ["All<br>items", *label_buckets(solution.table.spreads)], list[Item]()
     for model in (ModelKind.TAIL, ModelKind.ADAPTIVE):
         mean, half_width = (
             values[epsilon_index]
             for values in result.compare(model, ModelKind.UNIFORM, result.recall if recall else result.rmse)
         )
-        name = model.name.lower()
-        columns |= {f"difference_{name}": mean, f"half_interval_{name}": half_width}
-        low, high = mean - np.nan_to_num(half_width), mean + np.nan_to_num(half_width)
-        guides |= {f"low_{name}": low, f"high_{name}": high}
+        columns[f"difference_{model.name.lower()}"] = mean
+        columns[f"half_interval_{model.name.lower()}"] = half_width
+        spread, style = np.nan_to_num(half_width), MODEL_STYLES[model]["style"]
+        hover = (("half of the interval", half_width),)
         items.append(
-            Bars(
-                model.value,
-                "label",
-                f"difference_{name}",
-                MODEL_STYLES[model]["style"],
-                low=f"low_{name}",
-                high=f"high_{name}",
-                opacity=0.8,
-                hover_columns=(("half of the interval", f"half_interval_{name}"),),
-            )
+            Bars(model.value, labels, mean, style, mean - spread, mean + spread, opacity=0.8, hover=hover)
         )
     measure, better = ("recall", "above 0 is better") if recall else ("RMSE", "below 0 is better")
     rarest = float(np.asarray(columns["difference_adaptive"])[1])
+    title = f"Difference of {measure} to uniform ({better})"
     return Plot(
         f"factorisation-buckets-{'recall' if recall else 'rmse'}",
         f"{'Recall' if recall else 'Error'} against uniform sampling, rare to popular",
@@ -228,16 +235,10 @@ def plot_buckets(solution: FactorisationSolution, recall: bool = False) -> Plot:
         if np.isfinite(rarest)
         else f"Differences of {measure} to uniform sampling by popularity.",
         _bucket_axis(f" (ε = {wording.entered(result.study.epsilons[epsilon_index])})"),
-        Axis(
-            f"difference of {measure}",
-            scale=Scale.LINEAR,
-            title=f"Difference of {measure} to uniform ({better})",
-            number_format="+.4f",
-        ),
-        columns,
-        tuple(items),
+        linear_axis(f"difference of {measure}", title=title, number_format="+.4f"),
+        items,
         solution.table.disclosure,
-        guides=guides,
+        columns,
         is_main=True,
     )
 
@@ -270,12 +271,16 @@ def plot_nearest_items(solution: FactorisationSolution, overlaps: Mapping[ModelK
     assert epsilon_index is not None
     best = max((float(values.max()) for values in overlaps.values()), default=0.0)
     chance = min(NUM_NEAREST / max(result.train_counts.size - 1, 1), 1.0)
-    columns: dict[str, npt.ArrayLike] = {"bucket": list(BUCKET_NAMES)}
-    items: list[Item] = []
-    for model, values in overlaps.items():
-        column = f"overlap_{SCHEMES[model].value}"
-        columns[column] = values
-        items.append(Curve(SCHEME_NAMES[SCHEMES[model]], "label", column, **MODEL_STYLES[model]))
+    labels = label_buckets(solution.table.spreads)
+    items: list[Item] = [
+        Curve(
+            SCHEME_NAMES[SCHEMES[model]],
+            labels,
+            Column(f"overlap_{SCHEMES[model].value}", values),
+            **MODEL_STYLES[model],
+        )
+        for model, values in overlaps.items()
+    ]
     return Plot(
         "factorisation-overlap",
         "Nearest items in common with the model without privacy",
@@ -283,10 +288,82 @@ def plot_nearest_items(solution: FactorisationSolution, overlaps: Mapping[ModelK
         "without privacy; "
         f"chance alone gives {wording.percent(chance)}.",
         _bucket_axis(f" (ε = {wording.entered(result.study.epsilons[epsilon_index])})"),
-        Axis(f"of the {NUM_NEAREST} nearest, in common", scale=Scale.PERCENT, number_format=".1%"),
-        columns,
+        share_axis(f"of the {NUM_NEAREST} nearest, in common", number_format=".1%"),
         (*items, Level("Chance", chance, dash="dash")),
         solution.table.disclosure,
-        guides={"label": label_buckets(solution.table.spreads)},
+        {"bucket": list(BUCKET_NAMES)},
         height=320,
+    )
+
+
+# --- implicit feedback ---------------------------------------------------------------------------------------
+
+
+RECOMMENDER_STYLES: dict[Recommender, dict[str, Any]] = {
+    Recommender.UNIFORM: {"style": Style.ENTERED, "dash": "solid", "width": 2, "symbol": "square"},
+    Recommender.TAIL: {"style": Style.SAMPLING, "symbol": "triangle-up"},
+    Recommender.ADAPTIVE: {"style": Style.CAP, "symbol": "circle"},
+    Recommender.PRIVATE_POPULAR: {"style": Style.SMOOTH, "symbol": "diamond"},
+    Recommender.POPULAR: {"style": Style.CUSTOMARY, "dash": "dot"},
+    Recommender.NO_PRIVACY: {"style": Style.PRIVACY},
+}
+BASELINE, FACTORISATION = Recommender.PRIVATE_POPULAR, Recommender.ADAPTIVE
+"""What the sentence compares, declared before any training: one comparison, so that its interval is what it says."""
+
+
+def plot_recall(result: ImplicitResult, disclosure: Provenance) -> Plot:
+    """Plot recall over epsilon, private models with intervals, and models without privacy as levels."""
+    epsilons = np.array(result.study.epsilons)
+    columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
+    curves = []
+    for model in RECOMMENDERS:
+        summary, name = result.summarise(model), model.name.lower()
+        mean, half_width = summary.mean[:, 0], summary.half_width[:, 0]
+        if np.isfinite(mean).any():
+            columns |= {f"recall_{name}": mean, f"half_interval_{name}": half_width}
+            curves.append(build_model_curve(model, epsilons, mean, half_width, **RECOMMENDER_STYLES[model]))
+    return Plot(
+        "factorisation-recall",
+        f"Recall at {RECALL_SIZE} over ε",
+        write_recommendation(result, float(epsilons[-1])).replace("**", ""),
+        build_epsilon_axis(epsilons),
+        linear_axis(f"recall at {RECALL_SIZE}", number_format=".3f"),
+        curves,
+        disclosure,
+        columns,
+    )
+
+
+def write_recommendation(result: ImplicitResult, epsilon: float) -> str:
+    """Say whether a factorisation recommends better than popularity, at the trained epsilon nearest to one."""
+    is_trained = np.isfinite(result.compare(FACTORISATION, BASELINE).mean[:, 0])
+    if not is_trained.any():
+        return "Nothing is trained yet that could be compared."
+    trained = [index for index in range(is_trained.size) if is_trained[index]]
+    index = min(trained, key=lambda candidate: abs(math.log(result.study.epsilons[candidate] / epsilon)))
+    difference = result.compare(FACTORISATION, BASELINE)
+    gain, half_width, seeds = (
+        float(difference.mean[index, 0]),
+        float(difference.half_width[index, 0]),
+        int(difference.runs[index, 0]),
+    )
+    factorisation_recall, baseline_recall = (
+        float(result.summarise(model).mean[index, 0]) for model in (FACTORISATION, BASELINE)
+    )
+    spread = f" ± {half_width:.3f}" if math.isfinite(half_width) else ""
+    difference_text = f"a difference of {gain:+.3f}{spread}".replace("-", "−")
+    comparison = f"{factorisation_recall:.3f} against {baseline_recall:.3f}, {difference_text}"
+    opening = f"At ε = {wording.entered(result.study.epsilons[index])}"
+    if seeds < MIN_SEEDS or not abs(gain) > half_width:
+        hint = (
+            "" if seeds >= MIN_SEEDS else f" Train at least {MIN_SEEDS} seeds: with fewer nothing is clear."
+        )
+        return (
+            f"{opening} it is **not clear** whether factorising recommends better than what is popular: "
+            f"{comparison}.{hint}"
+        )
+    if gain > 0.0:
+        return f"{opening}, **factorise with adaptive weights**: it recalls more than what is popular, {comparison}."
+    return (
+        f"{opening}, **recommend what is popular**, by noisy counts: factorising recalls less, {comparison}."
     )

@@ -1,28 +1,32 @@
-"""Plots of the gain of weights over caps, on the person's data and on instances. Pure functions."""
+"""Plots of the gain of weights over caps, on the person's data, on instances and on examples. Pure functions."""
 
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
-from dpcore.answer import Axis, Curve, Level, Mark, Plot, Scale, Style
+from dpcore.answer import Axis, Column, Curve, Level, Mark, Plot, Style, linear_axis, share_axis
 from dpcore.answer.axes import ROWS_UNIT, build_bound_axis
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
+from dpcore.gap_examples.answer.examples import Growth, RegressionStep
 from dpcore.gap_examples.answer.found import GapSolution
 from dpcore.gap_examples.batch import variance_ratios
 from dpcore.gap_examples.compare import PAPER_BOUND
-from dpcore.gap_examples.parameters import THEOREM_G
+from dpcore.gap_examples.parameters import REGRESSION_G, THEOREM_G
 from dpcore.gap_examples.two_groups import WorstNoise, fine_cap_limit, supremum, whole_cap_limit, worst_noise
 from dpcore.gap_examples.two_groups import theorem_2 as theorem_2
-from dpcore.mean.answer.found import bound_limits
 
-RATIO = Axis(
-    "ratio", "", (1.0, 1.62), Scale.LINEAR, "Variance with the best bound : best weights", number_format=".4f"
+RATIO_TITLE = "Variance with the best bound : best weights"
+RATIO_AXIS = linear_axis("ratio", (1.0, 1.62), title=RATIO_TITLE, number_format=".4f")
+VARIANCE_AXIS = Axis("variance", "1 = with the best weights", (0.9, 10.0), number_format=".4g")
+SHARE_AXIS = share_axis(
+    "share of light users", (0.0, 1.0), title="Share p of light users", number_format=".1%"
 )
-VARIANCE = Axis("variance", "1 = with the best weights", (0.9, 10.0), number_format=".4g")
+MARKED_THRESHOLDS = 30
 SHARES = np.linspace(0.005, 0.995, 199)
 
 
@@ -32,42 +36,29 @@ def _supremum_line() -> Level:
     return Level(f"At most {largest_ratio:.5f}", largest_ratio, dash="longdash")
 
 
-def _share_axis(title: str) -> Axis:
-    """Build the axis of the share of light users."""
-    return Axis("share of light users", "", (0.0, 1.0), Scale.PERCENT, title, number_format=".1%")
-
-
 # --- the person's data --------------------------------------------------------------------------------------
 
 
 def plot_variances(solution: GapSolution, dataset: Dataset) -> Plot:
     """Plot both variances over the bound, in units of the best weights', with the proof's cap h'."""
     comparison, proof, paper_bound = solution.comparison, solution.proof, PAPER_BOUND
-    bounds = bound_limits(comparison.problem.histogram)
+    bounds = Column("bound", solution.bounds)
+    capped = Column("cap_variance_over_best_weights", solution.cap_variances)
+    smooth = Column("smooth_variance_over_best_weights", solution.smooth_variances)
+    proof_name = f"Proof's h′ (case {proof.case})"
     return Plot(
         "gap-data",
         "Variance against the bound",
         f"The best bound has {comparison.ratio:.4f} times the variance of the best weights; the paper's proof takes "
         f"the bound {wording.number(proof.max_contributions)} with {proof.ratio:.3f} times, at most 4.",
-        build_bound_axis(bounds),
-        VARIANCE,
-        {
-            "bound": solution.bounds,
-            "cap_variance_over_best_weights": solution.cap_variances,
-            "smooth_variance_over_best_weights": solution.smooth_variances,
-        },
+        build_bound_axis(comparison.problem.histogram),
+        VARIANCE_AXIS,
         (
-            Curve("Bounded rows", "bound", "cap_variance_over_best_weights", Style.CAP),
-            Curve("Smooth weights", "bound", "smooth_variance_over_best_weights", Style.SMOOTH),
+            Curve("Bounded rows", bounds, capped, Style.CAP),
+            Curve("Smooth weights", bounds, smooth, Style.SMOOTH),
             _supremum_line(),
             Level(f"Paper: at most {wording.entered(paper_bound)}", paper_bound),
-            Mark(
-                f"Proof's h′ (case {proof.case})",
-                proof.max_contributions,
-                proof.ratio,
-                Style.ENTERED,
-                "square",
-            ),
+            Mark(proof_name, proof.max_contributions, proof.ratio, Style.ENTERED, "square"),
             Mark("Best bound", comparison.cap.max_contributions, comparison.ratio, Style.CAP),
             Mark("Best weights, h*", comparison.smooth.threshold, 1.0, Style.SMOOTH, "circle"),
         ),
@@ -82,7 +73,7 @@ def plot_variances(solution: GapSolution, dataset: Dataset) -> Plot:
 def plot_theorem_2(g: int) -> Plot:
     """Plot the ratio of the paper's example over g, which approaches 3/2."""
     g_values = np.unique(np.rint(np.geomspace(THEOREM_G[0], THEOREM_G[-1], 150)))
-    ratio = theorem_2(g).ratio
+    ratios, ratio = [theorem_2(int(g_value)).ratio for g_value in g_values], theorem_2(g).ratio
     return Plot(
         "gap-theorem-2",
         "The paper's example",
@@ -94,10 +85,9 @@ def plot_theorem_2(g: int) -> Plot:
             title="g: rows of a heavy user (rows per user)",
             number_format=",",
         ),
-        RATIO,
-        {"g": g_values, "ratio": np.array([theorem_2(int(g_value)).ratio for g_value in g_values])},
+        RATIO_AXIS,
         (
-            Curve("3g / (2g + 1)", "g", "ratio", Style.CAP),
+            Curve("3g / (2g + 1)", Column("g", g_values), Column("ratio", ratios), Style.CAP),
             Level("3/2", 1.5, dash="longdash"),
             Mark("Here", g, ratio, Style.CAP),
         ),
@@ -111,52 +101,33 @@ def plot_two_groups(light_users: int, heavy_size: int, light_size: int) -> Plot:
     sizes = [light_size, light_size * heavy_size]
     shares, light_share = np.stack((SHARES, 1.0 - SHARES), axis=-1), light_users / 100.0
     integer_limit, fine_limit = whole_cap_limit(SHARES), fine_cap_limit(SHARES)
-    marks = [
-        Mark(name, share, float(whole_cap_limit(share).ratio), style, symbol)
-        for name, share, style, symbol in (
-            ("The paper's, 3/2", 0.5, Style.ENTERED, "square"),
-            ("Maximum, 25/16", 0.4, Style.CUSTOMARY, "star"),
-        )
-    ]
-    finite_ratio = float(
-        variance_ratios(sizes, [light_share, 1.0 - light_share], (1.0 - light_share) / light_size).ratio
-    )
+    ratios = variance_ratios(sizes, shares, (1.0 - SHARES) / light_size).ratio
+    ratio = variance_ratios(sizes, [light_share, 1.0 - light_share], (1.0 - light_share) / light_size).ratio
+    paper_ratio, largest_ratio = (float(whole_cap_limit(share).ratio) for share in (0.5, 0.4))
+    of_these_rows = f"R = {heavy_size:,}, s = {light_size:,}"
     return Plot(
         "gap-two-groups",
         "Two groups",
         "Two groups of users: the ratio is largest, 25/16, where 40 % of the users are light.",
-        _share_axis("Share p of light users"),
-        RATIO,
+        SHARE_AXIS,
+        RATIO_AXIS,
+        (
+            Curve("R → ∞, s = 1", SHARES, integer_limit.ratio, Style.CAP),
+            Curve("R → ∞, s → ∞", SHARES, fine_limit.ratio, Style.CUSTOMARY, dash="dash", width=2),
+            Curve(of_these_rows, SHARES, ratios, Style.CAP, dash="dot", width=2),
+            _supremum_line(),
+            Mark("The paper's, 3/2", 0.5, paper_ratio, Style.ENTERED, "square"),
+            Mark("Maximum, 25/16", 0.4, largest_ratio, Style.CUSTOMARY, "star"),
+            Mark("Here", light_share, float(ratio), Style.CAP),
+        ),
+        Disclosure.PUBLIC,
         {
             "light_share": SHARES,
             "ratio_limit_whole_caps": integer_limit.ratio,
             "best_cap_of_that_limit": integer_limit.cap,
             "ratio_limit_finely_scaled_caps": fine_limit.ratio,
-            "ratio_with_these_rows": variance_ratios(sizes, shares, (1.0 - SHARES) / light_size).ratio,
+            "ratio_with_these_rows": ratios,
         },
-        (
-            Curve("R → ∞, s = 1", "light_share", "ratio_limit_whole_caps", Style.CAP),
-            Curve(
-                "R → ∞, s → ∞",
-                "light_share",
-                "ratio_limit_finely_scaled_caps",
-                Style.CUSTOMARY,
-                dash="dash",
-                width=2,
-            ),
-            Curve(
-                f"R = {heavy_size:,}, s = {light_size:,}",
-                "light_share",
-                "ratio_with_these_rows",
-                Style.CAP,
-                dash="dot",
-                width=2,
-            ),
-            _supremum_line(),
-            *marks,
-            Mark("Here", light_share, finite_ratio, Style.CAP),
-        ),
-        Disclosure.PUBLIC,
         height=460,
     )
 
@@ -177,12 +148,26 @@ def plot_any_noise(noise: float) -> Plot:
     """Plot the limit over the share of light users at the chosen noise, and the maximum over all noises."""
     largest, limit, worst = supremum(), whole_cap_limit(SHARES, noise), _worst_noise()
     share = find_worst_share(noise)
+    dashed: dict[str, Any] = {
+        "style": Style.CUSTOMARY,
+        "dash": "dash",
+        "width": 2,
+        "hover": ("t", worst.noise_per_user),
+    }
+    largest_name = f"Largest of all: {largest.ratio:.5f}"
     return Plot(
         "gap-any-noise",
         "Any noise",
         f"Over all shares of light users and all noises the ratio stays below {largest.ratio:.5f}.",
-        _share_axis("Share p of light users"),
-        RATIO,
+        SHARE_AXIS,
+        RATIO_AXIS,
+        (
+            Curve(f"t = {wording.entered(noise)}", SHARES, limit.ratio, Style.CAP),
+            Curve("Worst t for each p", SHARES, worst.ratio, **dashed),
+            Mark("Worst p at this t", share, float(whole_cap_limit(share, noise).ratio), Style.CAP),
+            Mark(largest_name, largest.light_share, largest.ratio, Style.CUSTOMARY, "star"),
+        ),
+        Disclosure.PUBLIC,
         {
             "light_share": SHARES,
             "ratio_at_this_noise": limit.ratio,
@@ -190,26 +175,63 @@ def plot_any_noise(noise: float) -> Plot:
             "ratio_at_worst_noise": worst.ratio,
             "worst_noise_per_user": worst.noise_per_user,
         },
+        height=460,
+    )
+
+
+# --- the regression examples --------------------------------------------------------------------------------
+
+
+def plot_growth(growth: Growth, step: RegressionStep) -> Plot:
+    """Plot the ratio over g, which grows without bound."""
+    g = Column("g", growth.g.astype(np.float64))
+    to_best = Column("ratio_to_best_c", growth.best_ratio)
+    limits = REGRESSION_G[0] * 0.95, REGRESSION_G[-1] * 1.05
+    return Plot(
+        "gap-growth",
+        "The gap grows",
+        f"The ratio grows with g without bound; at g = {step.example.g} it is {step.ratio:.3g} to the paper's C, "
+        f"{step.best_ratio:.3g} to the best.",
+        Axis("size g of the example", "", limits, number_format=",.3~r"),
+        Axis("ratio", "", (0.3, 1_000.0), title="Variance, sample limiting : C", number_format=".4g"),
         (
-            Curve(f"t = {wording.entered(noise)}", "light_share", "ratio_at_this_noise", Style.CAP),
-            Curve(
-                "Worst t for each p",
-                "light_share",
-                "ratio_at_worst_noise",
-                Style.CUSTOMARY,
-                dash="dash",
-                width=2,
-                hover_column=("t", "worst_noise_per_user"),
-            ),
-            Mark("Worst p at this t", share, float(whole_cap_limit(share, noise).ratio), Style.CAP),
-            Mark(
-                f"Largest of all: {largest.ratio:.5f}",
-                largest.light_share,
-                largest.ratio,
-                Style.CUSTOMARY,
-                "star",
-            ),
+            Curve("To the paper's C", g, Column("ratio", growth.ratio), Style.CAP),
+            # Dotted and on top: for large g in example 1 the two lie on each other.
+            Curve("To the best C", g, to_best, Style.SMOOTH, dash="dot"),
+            Curve("Paper's bounds", g, Column("ratio_guaranteed", growth.guaranteed), Style.ENTERED),
+            Level("The most for a mean", supremum().ratio),
+            Mark("Here", step.example.g, step.ratio, Style.CAP),
         ),
         Disclosure.PUBLIC,
-        height=460,
+        height=400,
+    )
+
+
+def plot_thresholds(step: RegressionStep) -> Plot:
+    """Plot sample limiting at every threshold, in units of the variance of the paper's C."""
+    unit = step.example.feasible.variance
+    thresholds = Column("threshold", step.thresholds.astype(np.float64))
+    limited = Column("sample_limiting_over_c", step.limited_variances / unit)
+    symbol = "circle" if step.thresholds.size <= MARKED_THRESHOLDS else ""
+    return Plot(
+        "gap-thresholds",
+        "Sample limiting",
+        f"The best bound of sample limiting, {step.best_threshold}, has {step.ratio:.3g} times the variance of the "
+        "paper's C.",
+        Axis(
+            "bound",
+            "rows kept per user",
+            (0.9, REGRESSION_G[-1] * 1.1),
+            title="Bound (rows kept per user)",
+            number_format=",.3~r",
+        ),
+        Axis("variance", "1 = with the paper's C", (0.3, 10_000.0), number_format=".4g"),
+        (
+            Curve("Sample limiting", thresholds, limited, Style.CAP, symbol=symbol),
+            Level("The paper's C", 1.0),
+            Level("Paper's bound for it", step.example.limiting_bound / unit, dash="longdash"),
+            Mark("Best bound", step.best_threshold, step.ratio, Style.CAP),
+        ),
+        Disclosure.PUBLIC,
+        height=400,
     )

@@ -25,7 +25,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.dataset import Dataset
 from dpcore.gap_examples import files
-from dpcore.gap_examples.answer import check_plots, examples, found, plots, words
+from dpcore.gap_examples.answer import examples, found, plots, words
 from dpcore.gap_examples.compare import Comparison, compare
 from dpcore.gap_examples.parameters import NUM_USERS, GapParameters
 from dpcore.gap_examples.two_groups import (
@@ -221,7 +221,7 @@ def show_regression(answer: Answer, data: Dataset) -> Parts:
     number, g = answer.parameters.example, answer.parameters.regression_g
     step = yield Cached(examples.solve_regression_step, (number, g), kept=32)
     growth = yield Cached(examples.compute_growth, (number,), kept=4)
-    yield Figures((check_plots.plot_growth(growth, step), check_plots.plot_thresholds(step)))
+    yield Figures((plots.plot_growth(growth, step), plots.plot_thresholds(step)))
     yield (_regression_sentences(step))
     yield Link("Regression", "Find the best C on other data", "arrow_forward")
 

@@ -49,8 +49,8 @@ def build_answer(data: Dataset, parameters: LearningParameters, found: LearningF
         parameters=parameters,
         solution=of,
         plots={
-            "learning-bound": lambda: plots.bound(of, data, parameters.own_cap),
-            "learning-terms": lambda: plots.terms(of, data, parameters.own_cap),
+            "learning-bound": lambda: plots.plot_bound(of, data, parameters.own_cap),
+            "learning-terms": lambda: plots.plot_terms(of, data, parameters.own_cap),
         },
         make_methods=lambda: methods(of, data, parameters),
         files={

@@ -1,25 +1,39 @@
-"""The figures of a learner under a cap as data. Pure: what was found in, plots out."""
+"""Plots of a learner under a cap as data. Pure functions of the solution; those of a population are all public."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
+import numpy.typing as npt
 
-from dpcore.answer import Axis, Band, Curve, Item, Level, Mark, Plot, Style
+from dpcore.answer import Axis, Band, Curve, Item, Level, Mark, Plot, Points, Style, share_axis
 from dpcore.answer.axes import ROWS_UNIT, sample_users
 from dpcore.answer.handle import Handle
-from dpcore.answer.parts import BIAS, NOISE, SAMPLING, STYLES, list_part_columns
+from dpcore.answer.parts import BIAS, NOISE, SAMPLING, STYLES
 from dpcore.common import wording
+from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
-from dpcore.learning import optimal_cap
+from dpcore.learning import LearningParameters, optimal_cap, population
 from dpcore.learning.answer.found import LearningFound, axis_limits
+from dpcore.learning.answer.population import (
+    FAMILY,
+    FRACTIONS,
+    PopulationFound,
+    Simulated,
+    cost_columns,
+    cost_over_rows_columns,
+    cost_over_rows_sentence,
+    floor_vanishes,
+    mass_columns,
+    simulated_columns,
+)
 from dpcore.learning.bias_bounds import BiasTerm
 
-NOTHING = Level("1: above, it promises nothing", 1.0)
+TRIVIAL_BOUND = Level("1: above, it promises nothing", 1.0)
 """Above it a bound on losses in [0, 1] says nothing."""
-PARTS = list_part_columns({BIAS: "bias_twice", SAMPLING: "finite_sample", NOISE: "privacy_noise"})
-CURVES = tuple(Curve(part.name, "cap_rows", part.column, STYLES[part.name]) for part in PARTS)
+PART_COLUMNS = {BIAS: "bias_twice", SAMPLING: "finite_sample", NOISE: "privacy_noise"}
 # One colour a way, dash patterns within it. The smaller of two bounds stands in the table and is no line of its own.
 TERMS = {
     BiasTerm.WORST_CASE: (Style.CAP, "solid", 2.5),
@@ -31,19 +45,47 @@ TERMS = {
     BiasTerm.VARIANCE_FRACTION: (Style.ENTERED, "dash", 1.5),
     BiasTerm.COROLLARY_1: (Style.SMOOTH, "dot", 2.0),
 }
-MARKED = (("Best bound", Style.CAP, "diamond"), ("Your own bound", Style.ENTERED, "square"))
+MARKED_CAPS = (("Best bound", Style.CAP, "diamond"), ("Your own bound", Style.ENTERED, "square"))
+FAMILY_STYLES = (
+    (Style.CUSTOMARY, "dot"),
+    (Style.SAMPLING, "dash"),
+    (Style.SMOOTH, "dashdot"),
+    (Style.PRIVACY, "longdash"),
+    (Style.ENTERED, "longdashdot"),
+)
+ERROR_LIMITS, USER_LIMITS, COST_LIMITS = (1e-2, 1e2), (1e-1, 1e4), (1e-5, 1e2)
+"""Where axes start and end before anything is chosen."""
 
 
-def bound(found: LearningFound, data: Dataset, own_cap: int | None) -> Plot:
-    """Return the main figure: the bound over the cap, in its parts, with the best cap and the person's own."""
-    best = found.choice
-    items: list[Item] = [Curve("Excess risk, all three", "cap_rows", "bound", Style.TOTAL), *CURVES, NOTHING]
-    if found.within[0] < found.within[1]:
-        items.append(Band(f"Within 5{wording.PERCENT}", *found.within))
-    for (name, look, symbol), cap in zip(MARKED, (best.max_contributions, own_cap), strict=True):
+# --- on data ------------------------------------------------------------------------------------------------
+
+
+def plot_bound(solution: LearningFound, dataset: Dataset, own_cap: int | None) -> Plot:
+    """Plot the bound over the cap, in its parts, with the best cap and the person's own: the main figure."""
+    best, curves, histogram = solution.choice, solution.curves, solution.problem.histogram
+    caps, parts = curves["cap_rows"], {name: curves[column] for name, column in PART_COLUMNS.items()}
+    items: list[Item] = [
+        Curve("Excess risk, all three", caps, curves["bound"], Style.TOTAL),
+        *(Curve(name, caps, values, STYLES[name]) for name, values in parts.items()),
+        TRIVIAL_BOUND,
+    ]
+    if solution.within[0] < solution.within[1]:
+        items.append(Band(f"Within 5{wording.PERCENT}", *solution.within))
+    for (name, style, symbol), cap in zip(MARKED_CAPS, (best.max_contributions, own_cap), strict=True):
         # Under Corollary 1 a low cap has no bound; on a log axis 0 has no place.
-        if cap is not None and 0.0 < (height := found.bound_at(cap)) < math.inf:
-            items.append(Mark(name, cap, height, look, symbol))
+        if cap is not None and 0.0 < (height := solution.bound_at(cap)) < math.inf:
+            items.append(Mark(name, cap, height, style, symbol))
+    handle = Handle(  # Nothing is released, so there are no dots.
+        "Bound",
+        caps,
+        curves["bound"],
+        own_cap or best.max_contributions,
+        "own_cap",
+        is_integer=True,
+        parts=parts,
+        is_sum=True,
+        users=(sample_users(histogram.sizes, histogram.users, "rows"),),
+    )
     return Plot(
         "learning-bound",
         "Excess risk against the bound",
@@ -51,63 +93,169 @@ def bound(found: LearningFound, data: Dataset, own_cap: int | None) -> Plot:
         f"{wording.number(best.total)}: bias {wording.number(best.bias)}, sampling "
         f"{wording.number(best.finite_sample)}, noise {wording.number(best.privacy)}. Lower bounds bias more, "
         "higher ones need more noise.",
-        _cap_axis(found),
-        Axis("excess risk, at most", "", axis_limits(found)[1]),
-        found.curves,
-        tuple(items),
-        data.provenance,
+        _build_cap_axis(solution),
+        Axis("excess risk, at most", "", axis_limits(solution)[1]),
+        items,
+        dataset.provenance,
+        curves,
         is_main=True,
-        handle=_handle(found, own_cap),
+        handle=handle,
     )
 
 
-def _handle(found: LearningFound, own_cap: int | None) -> Handle:
-    """The bound by hand, whose rows it cuts, and the parts of the limit: nothing is released, so there are no dots."""
-    histogram = found.problem.histogram
-    return Handle(
-        "Bound",
-        "cap_rows",
-        "bound",
-        own_cap or found.choice.max_contributions,
-        "own_cap",
-        is_integer=True,
-        parts=PARTS,
-        is_sum=True,
-        users=(sample_users(histogram.sizes.astype(np.float64), histogram.users.astype(np.float64), "rows"),),
-    )
-
-
-def terms(found: LearningFound, data: Dataset, own_cap: int | None) -> Plot:
-    """Twice every bound on the bias over the cap."""
-    at_best = optimal_cap.bias_terms(found.problem, found.choice.fraction)
+def plot_terms(solution: LearningFound, dataset: Dataset, own_cap: int | None) -> Plot:
+    """Plot twice every bound on the bias over the cap."""
+    curves, best_terms = solution.curves, optimal_cap.bias_terms(solution.problem, solution.choice.fraction)
     worst, cut, log = (
-        wording.number(2.0 * float(at_best[term]))
+        wording.number(2.0 * float(best_terms[term]))
         for term in (BiasTerm.WORST_CASE, BiasTerm.CUT_SHARE, BiasTerm.LOG_KEPT)
     )
-    items: list[Item] = [
-        Curve(f"{term.title} ({term.group})", "cap_rows", f"twice_{term.value}", look, dash=dash, width=width)
-        for term, (look, dash, width) in TERMS.items()
-    ]
-    for (name, look, _), cap in zip(MARKED, (found.choice.max_contributions, own_cap), strict=True):
+    items: list[Item] = []
+    for term, (style, dash, width) in TERMS.items():
+        name, values = f"{term.title} ({term.group})", curves[f"twice_{term.value}"]
+        items.append(Curve(name, curves["cap_rows"], values, style, dash=dash, width=width))
+    for (name, style, _), cap in zip(MARKED_CAPS, (solution.choice.max_contributions, own_cap), strict=True):
         if cap is not None:
-            items.append(Level(name, cap, is_vertical=True, style=look))
+            items.append(Level(name, cap, is_vertical=True, style=style))
     return Plot(
         "learning-terms",
         "All bounds on the bias",
         f"At the best bound twice the worst case is {worst}, twice the share of rows cut {cut}, and Proposition 1's "
         f"log form {log}.",
-        _cap_axis(found),
-        Axis("twice the limit on the bias", "", axis_limits(found)[1]),
-        found.curves,
-        (*items, NOTHING),
-        data.provenance,
+        _build_cap_axis(solution),
+        Axis("twice the limit on the bias", "", axis_limits(solution)[1]),
+        (*items, TRIVIAL_BOUND),
+        dataset.provenance,
+        curves,
         height=520,
     )
 
 
-def _cap_axis(found: LearningFound) -> Axis:
-    (low, high), _ = axis_limits(found)
-    title = "Bound (rows per user)"
+def _build_cap_axis(solution: LearningFound) -> Axis:
+    (low, high), _ = axis_limits(solution)
     # A cap of the person's own may lie where nobody has as many rows.
-    reach = (low, max(high, float(found.problem.histogram.num_rows)))
-    return Axis("bound", ROWS_UNIT, (low, high), title=title, limits_range=reach, number_format=",.4~g")
+    limits_range = (low, max(high, float(solution.problem.histogram.num_rows)))
+    title = "Bound (rows per user)"
+    return Axis(
+        "bound", ROWS_UNIT, (low, high), title=title, limits_range=limits_range, number_format=",.4~g"
+    )
+
+
+# --- on a population ----------------------------------------------------------------------------------------
+
+
+def plot_mass(alpha: float) -> Plot:
+    """Plot figure 2: mass of uncapped users over tau_0."""
+    columns, chosen = mass_columns(alpha), f"α = {wording.entered(alpha)}"
+    fractions = columns["tau_0"]
+    items: list[Item] = []
+    for other, (style, dash) in zip(FAMILY, FAMILY_STYLES, strict=True):
+        if other != alpha:
+            name, values = (
+                f"α = {wording.entered(other)}",
+                columns[f"uncapped_mass_alpha_{wording.digits(other)}"],
+            )
+            items.append(Curve(name, fractions, values, style, dash=dash, width=1.5, steps="hv"))
+    uncapped, kept = columns["uncapped_mass"], columns["kept_share_in_the_limit"]
+    items += [
+        Curve(f"{chosen}, users who lose none", fractions, uncapped, Style.TOTAL, steps="hv"),
+        Curve(f"{chosen}, all rows kept", fractions, kept, Style.TOTAL, dash="dash"),
+    ]
+    return Plot(
+        "learning-figure-2",
+        "Mass of users below the bound",
+        "The larger α, the larger the bound must be before most rows come from users below it.",
+        _build_fraction_axis(FRACTIONS),
+        share_axis("share of all rows", (0.0, 1.02), number_format=".3p"),
+        items,
+        Disclosure.PUBLIC,
+        columns,
+        height=460,
+    )
+
+
+def plot_cost(solution: PopulationFound, simulated: Simulated | None) -> Plot:
+    """Plot figure 3a: bias plus privacy noise over tau_0."""
+    parts, limit, best, fractions = solution.parts, solution.limit_parts, solution.best, solution.fractions
+    items: list[Item] = [
+        Curve("Sum", fractions, parts.bias + parts.privacy, Style.TOTAL),
+        Curve("Bias, twice", fractions, parts.bias, Style.BIAS),
+        Curve("Privacy noise", fractions, parts.privacy, Style.PRIVACY),
+        Curve("Sum, n → ∞", fractions, limit.bias + limit.privacy, Style.ENTERED),
+    ]
+    if simulated is not None:
+        items.append(_build_simulated(simulated_columns(solution, simulated), "bias_plus_privacy"))
+    return Plot(
+        "learning-figure-3a",
+        "Bias and privacy noise",
+        f"Bias falls and privacy noise rises with the bound; their sum is at least {wording.number(best.total)}.",
+        _build_fraction_axis((1.0 / solution.parameters.population_rows, 1.0)),
+        Axis("bias and privacy noise", "", ERROR_LIMITS),
+        (*items, TRIVIAL_BOUND, Mark("Smallest", best.fraction, best.total, Style.CAP)),
+        Disclosure.PUBLIC,
+        cost_columns(solution),
+        height=440,
+    )
+
+
+def plot_capped(solution: PopulationFound, simulated: Simulated | None) -> Plot:
+    """Plot figure 3b: users capped over tau_0; if samples were simulated, its file holds these."""
+    columns = cost_columns(solution)
+    items: list[Item] = [
+        Curve("Users who lose rows", solution.fractions, columns["expected_users_capped"], Style.TOTAL),
+        Curve("n → ∞", solution.fractions, columns["limit_users_capped"], Style.ENTERED),
+    ]
+    if simulated is not None:
+        columns = simulated_columns(solution, simulated)
+        items.append(_build_simulated(columns, "users_capped"))
+    if solution.capped_at_best > 0.0:
+        items.append(Mark("At the smallest sum", solution.best.fraction, solution.capped_at_best, Style.CAP))
+    return Plot(
+        "learning-figure-3b",
+        "Users who lose rows",
+        f"Users expected to lose rows at the best bound: {wording.number(solution.capped_at_best, 2)}.",
+        _build_fraction_axis((1.0 / solution.parameters.population_rows, 1.0)),
+        Axis("users who lose rows", "expected number", USER_LIMITS),
+        items,
+        Disclosure.PUBLIC,
+        columns,
+        height=440,
+    )
+
+
+def plot_cost_over_rows(cost: population.CostOfPrivacy, parameters: LearningParameters) -> Plot:
+    """Plot the smallest bias plus privacy noise over n, beside what falls to zero."""
+    columns = cost_over_rows_columns(cost, parameters)
+    rows = columns["num_rows"]
+    finite_sample = columns["finite_sample_without_a_cap"]
+    curves = (
+        Curve("Smallest sum: cost of privacy", rows, columns["smallest_sum"], Style.TOTAL, symbol="circle"),
+        Curve("its bias, twice", rows, columns["bias_twice"], Style.BIAS),
+        Curve("its privacy noise", rows, columns["privacy_noise"], Style.PRIVACY),
+        Curve("Finite-sample term, no bound", rows, finite_sample, Style.SAMPLING),
+    )
+    items = [curve for curve in curves if np.any(np.asarray(curve.y))]
+    if not floor_vanishes(cost, parameters) and cost.limit.complete:
+        items.append(Curve("Floor, n → ∞", rows, columns["floor"], Style.ENTERED))
+    row_limits = population.ROWS_FOR_COST[0], population.ROWS_FOR_COST[-1]
+    return Plot(
+        "learning-cost",
+        "Cost of privacy",
+        cost_over_rows_sentence(cost, parameters).replace("**", ""),
+        Axis("rows n", "", row_limits, number_format=",.3~g"),
+        Axis("bound", "", COST_LIMITS, title="Smallest bias + privacy noise over all τ₀"),
+        items,
+        Disclosure.PUBLIC,
+        columns,
+        height=480,
+    )
+
+
+def _build_fraction_axis(limits: tuple[float, float]) -> Axis:
+    name, title = "bound, as a share of all rows", "bound as a share of all rows"
+    return Axis(name, "share of all rows", limits, title=title, limits_range=limits)
+
+
+def _build_simulated(columns: Mapping[str, npt.ArrayLike], column: str) -> Points:
+    """Build the points of simulated samples."""
+    return Points("Simulated", columns["tau_0"], columns[column], Style.CUSTOMARY, symbol="circle-open")

@@ -23,7 +23,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
-from dpcore.learning.answer import population, population_plots, words
+from dpcore.learning.answer import plots, population, words
 from dpcore.learning.answer.found import capped_users, rivals
 from dpcore.learning.paper import FIGURES
 from dpcore.learning.participation import PowerLaw
@@ -100,7 +100,7 @@ def show_mass(answer: Answer, data: Dataset) -> Parts:
         "$n_\\tau/n$, tends to the dashed line and not to the solid one."
     )
     yield Fields(("alpha",))
-    yield Figures((population_plots.mass(answer.parameters.alpha),), "xy")
+    yield Figures((plots.plot_mass(answer.parameters.alpha),), "xy")
     yield PUBLIC
 
 
@@ -145,7 +145,7 @@ def show_cost_over_caps(answer: Answer, data: Dataset) -> Parts:
         yield Note(f"Stopped after {count}: what was drawn is shown." if is_stopped else f"{count}.")
         simulated = simulated if simulated.count else None
     found = yield Cached(population.find, (parameters.about_population,))
-    yield Figures((population_plots.cost(found, simulated), population_plots.capped(found, simulated)), "xy")
+    yield Figures((plots.plot_cost(found, simulated), plots.plot_capped(found, simulated)), "xy")
     yield population.best_sentence(found)
     yield Note(
         "In a sample the largest share is taken to be $\\tau/n_\\tau$, as in the paper, though a bound above the "
@@ -182,7 +182,7 @@ def show_cost_over_rows(answer: Answer, data: Dataset) -> Parts:
         return
     yield population.cost_over_rows_sentence(cost, answer.parameters)
     if cost.best:
-        yield Figures((population_plots.cost_over_rows(cost, answer.parameters),), "y")
+        yield Figures((plots.plot_cost_over_rows(cost, answer.parameters),), "y")
         yield PUBLIC
 
 

@@ -44,15 +44,15 @@ def build_answer(data: Dataset, parameters: MeanParameters, found: MeanFound | N
     of = find(data, parameters, read_values(data, parameters)) if found is None else found
     clamped, most = of.clamped, whatever(of)
     figures: dict[str, Callable[[], Plot]] = {
-        "mean-error": lambda: plots.errors(of, data, parameters.own_cap),
-        "mean-weights": lambda: plots.weights(of, data),
+        "mean-error": lambda: plots.plot_errors(of, data, parameters.own_cap),
+        "mean-weights": lambda: plots.plot_weights(of, data),
     }
     if clamped is not None:
-        figures["mean-shift"] = lambda: plots.shift(of, data, clamped)
+        figures["mean-shift"] = lambda: plots.plot_shift(of, data, clamped)
     if data.values is not None and ranges.offered(data):
         at = functools.cache(lambda: ranges.ranges(data, of, parameters))
-        figures["mean-range-upper"] = lambda: ranges.over_upper(at(), data)
-        figures["mean-range-lower"] = lambda: ranges.over_lower(at(), data)
+        figures["mean-range-upper"] = lambda: ranges.plot_upper(at(), data)
+        figures["mean-range-lower"] = lambda: ranges.plot_lower(at(), data)
     answer = Answer(
         headline=words.headline(of),
         detail=words.detail(of, data, parameters),

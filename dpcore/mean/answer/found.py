@@ -169,12 +169,6 @@ def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> BoundComp
     )
 
 
-def bound_limits(histogram: ContributionHistogram) -> tuple[float, float]:
-    """Return (from, to) of the bound's axis: the smallest and the largest size."""
-    low, high = float(histogram.min_size), float(histogram.max_size)
-    return low, max(high, 2.0 * low)
-
-
 def offered_errors(histogram: ContributionHistogram, value_bound: float) -> tuple[float, float]:
     """Return (from, to) that the error's axis offers: no best point at any epsilon and sigma^2 lies outside."""
     least_epsilon, most_epsilon = EPSILON_RANGE
@@ -189,9 +183,3 @@ def _unbounded(histogram: ContributionHistogram, value_bound: float, epsilon: fl
     return math.hypot(
         value_bound / 2.0 / math.sqrt(histogram.num_rows), math.sqrt(2.0) * value_bound / epsilon * weight
     )
-
-
-def weight_limits(histogram: ContributionHistogram) -> tuple[float, float]:
-    """Return (from, to) of the axis of row weights, relative to 1 / n: no bound in [s_1, s_m] leads outside."""
-    mean_size = histogram.num_rows / histogram.num_users
-    return mean_size / histogram.max_size / 1.5, 1.5 * mean_size / histogram.min_size

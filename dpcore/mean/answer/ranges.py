@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcore.answer import Axis, Curve, Item, Mark, Plot, Scale, Style
 from dpcore.common import wording
@@ -18,7 +17,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean import value_range
 from dpcore.mean.answer.found import MeanFound
-from dpcore.mean.answer.plots import labelled
+from dpcore.mean.answer.plots import add_setting
 from dpcore.mean.answer.words import UNIT
 from dpcore.mean.parameters import MeanParameters
 from dpcore.mean.value_range import RangeChoice, RangeParts, ValueRangeProblem, Weighted
@@ -99,7 +98,7 @@ def ranges(data: Dataset, found: MeanFound, parameters: MeanParameters) -> Range
 
 
 def usable(problem: ValueRangeProblem, choice: RangeChoice) -> bool:
-    """Whether a range can be one of a release: it is wider than nothing, and half of the weight lies within it.
+    """Return True if a release can use a range: it is wider than nothing, and half of the weight lies within it.
 
     Where noise is very large a single value would be best, which publishes the middle of the values as a bound.
     """
@@ -118,100 +117,82 @@ def rounded(choice: RangeChoice) -> tuple[float, float]:
     return round(low, digits), round(high, digits)
 
 
-def over_upper(found: Ranges, data: Dataset) -> Plot:
-    """Return the error over U at the L in use."""
-    least = max(found.lower, float(np.median(found.of.problem.values.values)))
-    most = max(float(found.of.problem.values.values.max()), found.upper)
-    most = max(most, found.lower + 1e-9 * max(abs(found.lower), 1.0))
-    ends = _ends(found.lower, min(least, most), most, found.upper, found.upper_only)
-    parts = found.of.parts(found.lower, ends)
-    best = (
-        found.upper_only
-        if found.upper_only is not None and usable(found.of.problem, found.upper_only)
-        else None
-    )
-    marks = [] if best is None else [("Best U", best.upper, best.error, Style.TOTAL, "diamond")]
-    return _curve(
-        "mean-range-upper", "Error over U", "U", "upper", ends, parts, found, data, found.upper, marks, best
-    )
+def plot_upper(ranges: Ranges, dataset: Dataset) -> Plot:
+    """Plot the error over U at the L in use."""
+    values = ranges.of.problem.values.values
+    largest = max(float(values.max()), ranges.upper, ranges.lower + 1e-9 * max(abs(ranges.lower), 1.0))
+    smallest = min(max(ranges.lower, float(np.median(values))), largest)
+    ends = _choose_ends(ranges.lower, smallest, largest, ranges.upper, ranges.upper_only)
+    best = ranges.upper_only
+    if best is not None and not usable(ranges.of.problem, best):
+        best = None
+    return _plot("upper", ends, ranges.of.parts(ranges.lower, ends), ranges, dataset, best)
 
 
-def over_lower(found: Ranges, data: Dataset) -> Plot:
-    """Return the error over L at the U in use."""
-    of = found.of.problem.values.values
+def plot_lower(ranges: Ranges, dataset: Dataset) -> Plot:
+    """Plot the error over L at the U in use."""
+    values, upper = ranges.of.problem.values.values, ranges.upper
     # The same seen from above: distances from U.
-    most = max(found.upper - min(float(of.min()), found.lower), 1e-9 * max(abs(found.upper), 1.0))
-    least = min(max(found.upper - float(np.median(of)), _SPAN * most), most)
-    ends = _ends(-found.upper, -found.upper + least, -found.upper + most, -found.lower, None)
+    largest = max(upper - min(float(values.min()), ranges.lower), 1e-9 * max(abs(upper), 1.0))
+    smallest = min(max(upper - float(np.median(values)), _SPAN * largest), largest)
+    ends = _choose_ends(-upper, -upper + smallest, -upper + largest, -ranges.lower, None)
     ends = 0.0 - ends[::-1]  # No −0.
-    parts = found.of.parts(ends, found.upper)
-    return _curve(
-        "mean-range-lower", "Error over L", "L", "lower", ends, parts, found, data, found.lower, [], None
-    )
+    return _plot("lower", ends, ranges.of.parts(ends, upper), ranges, dataset, None)
 
 
-def _ends(fixed: float, least: float, most: float, now: float, best: RangeChoice | None) -> FloatArray:
-    """Ends from ``least`` to ``most``, their distances from the fixed one log-spaced: never that one itself."""
-    widest = most - fixed
-    narrow = max(least - fixed, _SPAN * widest)
-    more = [] if best is None else [best.upper]
-    ends = np.concatenate((fixed + np.geomspace(narrow, widest, POINTS), [now], more))
-    return np.unique(ends[ends > fixed])
+def _choose_ends(
+    fixed_end: float, smallest: float, largest: float, current: float, best: RangeChoice | None
+) -> FloatArray:
+    """Choose ends to plot, their distances from the fixed one log-spaced, with the current and the best one."""
+    widest = largest - fixed_end
+    narrowest = max(smallest - fixed_end, _SPAN * widest)
+    more_ends = [] if best is None else [best.upper]
+    spaced_ends = fixed_end + np.geomspace(narrowest, widest, POINTS)
+    ends = np.concatenate((spaced_ends, [current], more_ends))
+    return np.unique(ends[ends > fixed_end])
 
 
-def _curve(
-    key: str,
-    title: str,
-    end: str,
-    column: str,
-    ends: FloatArray,
-    parts: RangeParts,
-    found: Ranges,
-    data: Dataset,
-    now: float,
-    marks: list[tuple[str, float, float, Style, str]],
-    best: RangeChoice | None,
+def _plot(
+    side: str, ends: FloatArray, parts: RangeParts, ranges: Ranges, dataset: Dataset, best: RangeChoice | None
 ) -> Plot:
-    columns: dict[str, npt.ArrayLike] = {
-        column: ends,
+    """Plot the error over one end of the range; ``side`` is upper or lower."""
+    end, other_end, current = ("U", "L", ranges.upper) if side == "upper" else ("L", "U", ranges.lower)
+    columns = {
+        side: ends,
         "error": parts.error,
         "clamping": parts.clamping,
         "bounding": parts.bounding,
         "noise": parts.noise,
     }
-    error = float(found.now.error)
+    error = float(ranges.now.error)
     items: list[Item] = [
-        Curve("Together", column, "error", Style.TOTAL),
-        Curve("Clamping", column, "clamping", Style.BIAS),
-        Curve("Bounding", column, "bounding", Style.SAMPLING),
-        Curve("Noise", column, "noise", Style.PRIVACY),
-        Mark(f"{end} in use", now, error, Style.ENTERED, "square"),
-        *(Mark(*mark) for mark in marks),
+        Curve("Together", ends, parts.error, Style.TOTAL),
+        Curve("Clamping", ends, parts.clamping, Style.BIAS),
+        Curve("Bounding", ends, parts.bounding, Style.SAMPLING),
+        Curve("Noise", ends, parts.noise, Style.PRIVACY),
+        Mark(f"{end} in use", current, error, Style.ENTERED, "square"),
     ]
-    other = "L" if end == "U" else "U"
-    said = f"The error over {end}, with {other} as entered and the bound of the best smooth weights."
+    alt = f"The error over {end}, with {other_end} as entered and the bound of the best smooth weights."
     if best is not None:
-        said = (
+        items.append(Mark("Best U", best.upper, best.error, Style.TOTAL))
+        alt = (
             f"With L as entered the error is least at U = {wording.number(best.upper)}, {wording.number(best.error)}; "
             f"in use it is {wording.number(error)}. {best.certificate.sentence}"
         )
-    most = 1.5 * max(float(parts.error.max()), error)
-    scale = Scale.LOG if ends[0] > 0.0 and ends[-1] > 20.0 * ends[0] else Scale.LINEAR
-    return Plot(
-        key,
-        title,
-        f"{said} {SEPARATE}",
-        Axis(end, UNIT, _limits(ends), scale, number_format=",.3~g"),
-        Axis("error without cancelling", UNIT, (most / 1e4, most)),
-        labelled(columns, found.private_counts),
-        tuple(items),
-        data.provenance,
-    )
-
-
-def _limits(ends: FloatArray) -> tuple[float, float]:
     low, high = float(ends[0]), float(ends[-1])
-    return low, high if high > low else low + max(abs(low), 1.0)
+    limits = low, high if high > low else low + max(abs(low), 1.0)
+    scale = Scale.LOG if low > 0.0 and high > 20.0 * low else Scale.LINEAR
+    max_error = 1.5 * max(float(parts.error.max()), error)
+    return Plot(
+        f"mean-range-{side}",
+        f"Error over {end}",
+        f"{alt} {SEPARATE}",
+        Axis(end, UNIT, limits, scale, number_format=",.3~g"),
+        Axis("error without cancelling", UNIT, (max_error / 1e4, max_error)),
+        items,
+        dataset.provenance,
+        add_setting(columns, ranges.private_counts),
+    )
 
 
 def table(found: Ranges, joint: RangeChoice | None) -> dict[str, list[object]]:

@@ -89,7 +89,7 @@ def compute_ranges(
 ) -> tuple[ranges.Ranges, Plot, Plot]:
     """Return the best ranges, and the error over either end."""
     found = ranges.ranges(data, solution, parameters)
-    return found, ranges.over_upper(found, data), ranges.over_lower(found, data)
+    return found, ranges.plot_upper(found, data), ranges.plot_lower(found, data)
 
 
 def show_ranges(answer: Answer, data: Dataset) -> Parts:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
-from dpcore.answer import Axis, Curve, Plot, Scale, Style
+from dpcore.answer import Axis, Curve, Plot, Style, linear_axis
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
-from dpcore.contributions import FloatArray
 from dpcore.multitask.experiment import Algorithm, ExperimentResult
 
 EPSILON_STYLES = (
@@ -34,7 +34,7 @@ def make_error_axis(result: ExperimentResult, relative: bool) -> Axis:
     ratio, error = result.compare_with_uniform()
     half_width = 2.0 * np.nan_to_num(error)
     low, high = float(np.nanmin(ratio - half_width)), float(np.nanmax(ratio + half_width))
-    return Axis("test error", "1 = uniform", (low - 0.03, high + 0.03), Scale.LINEAR)
+    return linear_axis("test error", (low - 0.03, high + 0.03), "1 = uniform")
 
 
 def plot_errors(result: ExperimentResult, algorithm: int, power: int, relative: bool) -> Plot:
@@ -43,54 +43,32 @@ def plot_errors(result: ExperimentResult, algorithm: int, power: int, relative: 
     mean, error = (
         result.compare_with_uniform() if relative else (result.average(), result.compute_standard_error())
     )
-    columns: dict[str, FloatArray] = {"mu": np.array(experiment.exponents)}
-    guides: dict[str, FloatArray] = {}
-    curves = []
+    exponents, curves = np.array(experiment.exponents), []
+    columns: dict[str, npt.ArrayLike] = {"mu": exponents}
     for epsilon_index, (epsilon, (style, dash, symbol)) in enumerate(
         zip(experiment.epsilons, EPSILON_STYLES, strict=False)
     ):
         suffix = f"epsilon_{wording.digits(epsilon)}"
-        name = f"{'relative_rmse' if relative else 'rmse'}_{suffix}"
-        columns[name], columns[f"standard_error_{suffix}"] = (
-            mean[algorithm, power, epsilon_index],
-            error[algorithm, power, epsilon_index],
-        )
-        if not np.isfinite(columns[name]).any():
-            continue
-        spread = np.nan_to_num(2.0 * columns[f"standard_error_{suffix}"])
-        guides |= {f"low {suffix}": columns[name] - spread, f"high {suffix}": columns[name] + spread}
-        label = f"ε = {wording.entered(epsilon)}"
-        curves.append(
-            Curve(
-                label,
-                "mu",
-                name,
-                style,
-                dash=dash,
-                width=2.0,
-                symbol=symbol,
-                low=f"low {suffix}",
-                high=f"high {suffix}",
-            )
-        )
+        means, errors = mean[algorithm, power, epsilon_index], error[algorithm, power, epsilon_index]
+        columns |= {
+            f"{'relative_rmse' if relative else 'rmse'}_{suffix}": means,
+            f"standard_error_{suffix}": errors,
+        }
+        if np.isfinite(means).any():
+            name, spread = f"ε = {wording.entered(epsilon)}", np.nan_to_num(2.0 * errors)
+            ends = means - spread, means + spread
+            curves.append(Curve(name, exponents, means, style, *ends, dash=dash, width=2.0, symbol=symbol))
     title, skew = ALGORITHM_NAMES[experiment.algorithms[algorithm]], wording.entered(experiment.powers[power])
-    tick_labels = ("0", "1/4", "1/2", "3/4", "1")
+    ticks = tuple(zip(np.arange(5) / 4.0, ("0", "1/4", "1/2", "3/4", "1"), strict=True))
     return Plot(
         f"many-tasks-experiment-{algorithm + 1}-{wording.digits(experiment.powers[power])}",
         f"{title}, a = {skew}",
         f"Test error against the exponent for {title} at skew a = {skew}.",
-        Axis(
-            "exponent μ",
-            "",
-            (-0.04, 1.04),
-            Scale.LINEAR,
-            named_ticks=tuple(zip(np.arange(5) / 4.0, tick_labels, strict=True)),
-        ),
+        linear_axis("exponent μ", (-0.04, 1.04), named_ticks=ticks),
         make_error_axis(result, relative),
-        columns,
-        tuple(curves),
+        curves,
         Disclosure.PUBLIC,
-        guides,
+        columns,
         height=300,
     )
 

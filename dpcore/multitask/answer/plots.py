@@ -1,18 +1,30 @@
-"""Plots of many tasks as data. Pure functions of the solution."""
+"""Plots of many tasks as data, and the table of tasks. Pure functions of the solution."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from dpcore.answer import Axis, Bars, Curve, Item, Level, Mark, Plot, Points, Scale, Style
+from dpcore.answer import (
+    Axis,
+    Bars,
+    Column,
+    Curve,
+    Item,
+    Level,
+    Mark,
+    Plot,
+    Points,
+    Style,
+    linear_axis,
+    names_axis,
+    share_axis,
+)
 from dpcore.answer.limits import fit_limits
 from dpcore.common import wording
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.multitask.answer.found import ExponentCurve as OverExponents
 from dpcore.multitask.answer.found import (
     MultitaskSolution,
     Optima,
@@ -22,6 +34,9 @@ from dpcore.multitask.answer.found import (
 )
 from dpcore.multitask.answer.words import describe_tail_and_head, format_sizes
 from dpcore.multitask.bounds import Bucket, slice_by_size
+from dpcore.multitask.budget import PrivacyTarget, compute_exact_budget, compute_sufficient_budget
+from dpcore.multitask.counts import PrivateCounts
+from dpcore.multitask.weight_skew import WeightSkew
 
 WEIGHTS_STYLE, UNIFORM_STYLE, SAMPLING_STYLE, TASK_OPTIMUM_STYLE, USER_OPTIMUM_STYLE = (
     Style.CAP,
@@ -34,6 +49,7 @@ MAX_POINTS = 300
 MAX_TASKS = 3000
 """So many tasks are drawn one by one; of more, those at log-spaced ranks."""
 HEIGHT = 360
+USE_BINS = 20
 BUCKET_NAMES = ("Tail", "2nd fifth", "Middle", "4th fifth", "Head")
 UNIFORM_WEIGHTS = "Uniform weights"
 SIZE_AXIS = Axis("users of the task", number_format=",")
@@ -47,14 +63,8 @@ def name_weights(comparison: WeightComparison) -> str:
 # --- tail to head -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class ComparedBuckets:
-    """An allocation that is compared with the bars: name, buckets against uniform weights, style and symbol."""
-
-    name: str
-    buckets: tuple[Bucket, ...]
-    style: Style
-    symbol: str
+ComparedBuckets = tuple[str, Sequence[Bucket], Style, str]
+"""An allocation that is compared with the bars: name, buckets against uniform weights, style and symbol."""
 
 
 def label_buckets(buckets: Sequence[Bucket]) -> list[str]:
@@ -63,15 +73,6 @@ def label_buckets(buckets: Sequence[Bucket]) -> list[str]:
     names = BUCKET_NAMES if fifths else [f"Task {i + 1}" for i in range(len(buckets))]
     spreads = [format_sizes(bucket).replace(" to ", "–") for bucket in buckets]
     return [f"{name}<br>{sizes}" for name, sizes in zip(names, spreads, strict=True)]
-
-
-def choose_ratio_limits(
-    curve: OverExponents, compared_buckets: Sequence[ComparedBuckets]
-) -> tuple[float, float]:
-    """Choose the limits of the axis of error ratios; they do not move with mu."""
-    ratios = [bucket.ratio for compared in compared_buckets for bucket in compared.buckets]
-    low, high = curve.ratio_limits
-    return min(low, 0.8, *ratios) / 1.2, max(high, 1.25, *ratios) * 1.2
 
 
 def plot_buckets(solution: MultitaskSolution) -> Plot:
@@ -83,31 +84,25 @@ def plot_buckets(solution: MultitaskSolution) -> Plot:
         "Error bounds from tail to head",
         f"{describe_tail_and_head(comparison)}, beside uniform weights.",
         comparison,
-        [ComparedBuckets(sampling, comparison.sampling_buckets, SAMPLING_STYLE, "diamond")],
+        [(sampling, comparison.sampling_buckets, SAMPLING_STYLE, "diamond")],
         f"{UNIFORM_WEIGHTS}, all with β = {wording.number(solution.budgets.exact)}",
     )
 
 
 def plot_optimum(comparison: WeightComparison, optima: Optima) -> Plot:
     """Plot the weights from tail to head, with both exact optima for comparison."""
+    by_task, by_user = (
+        slice_by_size(allocation, comparison.uniform)
+        for allocation in (optima.task_optimum, optima.user_task_optimum)
+    )
     return _plot_buckets(
         "many-tasks-optimum",
         "Error from tail to head, with the optima",
         "Error bounds from tail to head under the chosen weights and both optima.",
         comparison,
         [
-            ComparedBuckets(
-                "Problem (9)",
-                slice_by_size(optima.task_optimum, comparison.uniform),
-                TASK_OPTIMUM_STYLE,
-                "square",
-            ),
-            ComparedBuckets(
-                "Free weights",
-                slice_by_size(optima.user_task_optimum, comparison.uniform),
-                USER_OPTIMUM_STYLE,
-                "diamond",
-            ),
+            ("Problem (9)", by_task, TASK_OPTIMUM_STYLE, "square"),
+            ("Free weights", by_user, USER_OPTIMUM_STYLE, "diamond"),
         ],
         UNIFORM_WEIGHTS,
         400,
@@ -119,54 +114,54 @@ def _plot_buckets(
     title: str,
     alt: str,
     comparison: WeightComparison,
-    compared_buckets: Sequence[ComparedBuckets],
+    compared: Sequence[ComparedBuckets],
     uniform: str,
     height: int | None = None,
 ) -> Plot:
     """Plot the error bound from tail to head relative to uniform weights; whiskers reach over a bucket's tasks."""
-    weight_buckets = comparison.buckets
-    columns: dict[str, npt.ArrayLike] = {
-        "smallest_task": [bucket.smallest for bucket in weight_buckets],
-        "largest_task": [bucket.largest for bucket in weight_buckets],
-        "tasks": [bucket.num_tasks for bucket in weight_buckets],
-        "error_ratio": [bucket.ratio for bucket in weight_buckets],
-        "least_ratio_of_a_task": [bucket.least_ratio for bucket in weight_buckets],
-        "largest_ratio_of_a_task": [bucket.largest_ratio for bucket in weight_buckets],
-        "share_of_total": [bucket.share for bucket in weight_buckets],
-    }
+    buckets, labels = comparison.buckets, label_buckets(comparison.buckets)
+    low = Column("least_ratio_of_a_task", [bucket.least_ratio for bucket in buckets])
+    high = Column("largest_ratio_of_a_task", [bucket.largest_ratio for bucket in buckets])
+    share = Column("share_of_total", [bucket.share for bucket in buckets])
     items: list[Item] = [
         Bars(
             f"{name_weights(comparison)} (whiskers: from its best task to its worst)",
-            "bucket",
-            "error_ratio",
+            labels,
+            Column("error_ratio", [bucket.ratio for bucket in buckets]),
             WEIGHTS_STYLE,
-            base=1.0,
-            low="least_ratio_of_a_task",
-            high="largest_ratio_of_a_task",
-            gap=0.45,
+            low,
+            high,
             opacity=0.75,
-            hover_columns=(
-                ("least of its tasks", "least_ratio_of_a_task"),
-                ("largest of its tasks", "largest_ratio_of_a_task"),
-                ("share of the total bound", "share_of_total"),
+            base=1.0,
+            gap=0.45,
+            hover=(
+                ("least of its tasks", low),
+                ("largest of its tasks", high),
+                ("share of the total bound", share),
             ),
         )
     ]
-    for compared in compared_buckets:
-        column = f"{compared.name}: error_ratio"
-        columns[column] = [bucket.ratio for bucket in compared.buckets]
-        items.append(Points(compared.name, "bucket", column, compared.style, symbol=compared.symbol, size=11))
-    tasks_text = "Fifths of the tasks" if len(weight_buckets) == len(BUCKET_NAMES) else "Tasks"
+    for name, compared_buckets, style, symbol in compared:
+        ratios = Column(f"{name}: error_ratio", [bucket.ratio for bucket in compared_buckets])
+        items.append(Points(name, labels, ratios, style, symbol=symbol, size=11))
+    # The limits do not move with mu.
+    all_ratios = [bucket.ratio for _, compared_buckets, *_ in compared for bucket in compared_buckets]
+    lowest, highest = comparison.curve.ratio_limits
+    limits = min(lowest, 0.8, *all_ratios) / 1.2, max(highest, 1.25, *all_ratios) * 1.2
+    tasks_text = "Fifths of the tasks" if len(buckets) == len(BUCKET_NAMES) else "Tasks"
     return Plot(
         key,
         title,
         alt,
-        Axis("tasks", "", (0.0, 1.0), Scale.NAMES, f"{tasks_text} by size (users)"),
-        Axis("error bound", "1 = uniform weights", choose_ratio_limits(comparison.curve, compared_buckets)),
-        columns,
+        names_axis("tasks", f"{tasks_text} by size (users)"),
+        Axis("error bound", "1 = uniform weights", limits),
         (*items, Level(uniform, 1.0, dash="dash")),
         comparison.tasks.disclosure,
-        {"bucket": label_buckets(weight_buckets)},
+        {
+            "smallest_task": [bucket.smallest for bucket in buckets],
+            "largest_task": [bucket.largest for bucket in buckets],
+            "tasks": [bucket.num_tasks for bucket in buckets],
+        },
         is_main=height is None,
         height=height,
     )
@@ -193,32 +188,49 @@ def choose_indices(size: int) -> IntArray:
 def plot_weights(solution: MultitaskSolution) -> Plot:
     """Plot the mean weight over the task's users against the task's size, on axes that do not move with mu."""
     comparison = solution.comparison
-    sizes, mean_weights = average_by_size(comparison.problem.task_sizes, comparison.allocation.mean_weights)
-    _, uniform_weights = average_by_size(comparison.problem.task_sizes, comparison.uniform.mean_weights)
+    task_sizes = comparison.problem.task_sizes
+    sizes, mean_weights = average_by_size(task_sizes, comparison.allocation.mean_weights)
+    _, uniform_weights = average_by_size(task_sizes, comparison.uniform.mean_weights)
+    name = name_weights(comparison)
     return Plot(
         "many-tasks-weights",
         "Weight against the size of the task",
         "Weight of a user's data in a task against the task's size: the larger μ, the more small tasks weigh.",
         SIZE_AXIS,
         Axis("weight ω", "1 = √β", fit_limits(np.array(comparison.curve.weight_limits))),
+        (
+            Curve(UNIFORM_WEIGHTS, sizes, uniform_weights, UNIFORM_STYLE),
+            Points(name, sizes, mean_weights, WEIGHTS_STYLE, opacity=0.8, size=6),
+        ),
+        comparison.tasks.disclosure,
         {
             "users_of_task": sizes,
             "weight_over_root_beta": mean_weights,
             "uniform_over_root_beta": uniform_weights,
         },
-        (
-            Curve(UNIFORM_WEIGHTS, "users_of_task", "uniform_over_root_beta", UNIFORM_STYLE),
-            Points(
-                name_weights(comparison),
-                "users_of_task",
-                "weight_over_root_beta",
-                WEIGHTS_STYLE,
-                size=6,
-                opacity=0.8,
-            ),
-        ),
-        comparison.tasks.disclosure,
         height=HEIGHT,
+    )
+
+
+def plot_skew(comparison: WeightComparison, free: WeightSkew) -> Plot:
+    """Plot the share of a task's weight that moves to other users, per distinct size; ``free`` is the optimum's."""
+    items: list[Item] = []
+    for name, weight_skew, style, symbol in (
+        (name_weights(comparison), comparison.weight_skew, WEIGHTS_STYLE, "circle"),
+        ("Free weights", free, USER_OPTIMUM_STYLE, "diamond"),
+    ):
+        sizes, means = average_by_size(comparison.tasks.graph.task_sizes, weight_skew.total_variation)
+        x, y = Column("users_of_task", sizes), Column(name, means)
+        items.append(Points(name, x, y, style, opacity=0.8, symbol=symbol, size=6))
+    return Plot(
+        "many-tasks-weight-skew",
+        "Weight skew: whose loss a task learns",
+        f"Free weights move up to {wording.percent(free.largest)} of a task's weight to other users.",
+        SIZE_AXIS,
+        share_axis("weight moved to other users", number_format=".3p"),
+        items,
+        comparison.tasks.disclosure,
+        height=330,
     )
 
 
@@ -230,30 +242,26 @@ def plot_sizes(tasks: Tasks, has_all_tasks: bool = False) -> Plot:
 
     Args:
         tasks: Users and tasks.
-        has_all_tasks: Whether its file holds all tasks, or those that are drawn.
+        has_all_tasks: True if its file holds all tasks, False if those that are plotted.
     """
-    sorted_sizes = np.sort(tasks.graph.task_sizes)[::-1].astype(np.float64)
-    all_columns: Mapping[str, FloatArray] = {
-        "rank": np.arange(1.0, sorted_sizes.size + 1.0),
-        "users": sorted_sizes,
-    }
-    indices = np.arange(sorted_sizes.size)
-    if sorted_sizes.size > MAX_TASKS:
-        indices = np.unique(np.round(np.geomspace(1, sorted_sizes.size, MAX_TASKS)).astype(np.int64)) - 1
-    guides = {f"{name} drawn": values[indices] for name, values in all_columns.items()}
+    sizes = np.sort(tasks.graph.task_sizes)[::-1].astype(np.float64)
+    ranks = np.arange(1.0, sizes.size + 1.0)
+    columns = {"rank": ranks, "users": sizes}
+    if sizes.size > MAX_TASKS:
+        indices = np.unique(np.round(np.geomspace(1, sizes.size, MAX_TASKS)).astype(np.int64)) - 1
+        ranks, sizes = ranks[indices], sizes[indices]
     return Plot(
         "many-tasks-sizes",
         "How large the tasks are",
         "Users per task, from the largest task to the smallest.",
         Axis("rank of the task, largest first", number_format=","),
         SIZE_AXIS,
-        all_columns if has_all_tasks else {name: values[indices] for name, values in all_columns.items()},
         (
-            Curve("Users per task", "rank drawn", "users drawn", Style.TOTAL, is_unnamed=True),
-            Points("Users per task", "rank drawn", "users drawn", Style.TOTAL, size=5, is_unnamed=True),
+            Curve("Users per task", ranks, sizes, Style.TOTAL, is_unnamed=True),
+            Points("Users per task", ranks, sizes, Style.TOTAL, is_unnamed=True, size=5),
         ),
         tasks.disclosure,
-        guides,
+        columns if has_all_tasks else {"rank": ranks, "users": sizes},
         height=HEIGHT,
     )
 
@@ -261,37 +269,162 @@ def plot_sizes(tasks: Tasks, has_all_tasks: bool = False) -> Plot:
 def plot_exponents(solution: MultitaskSolution) -> Plot:
     """Plot the total bound over mu, with the paper's values marked, and the optimum where it is known."""
     comparison, curve = solution.comparison, solution.comparison.curve
-    columns = {"mu": curve.exponents, "total_bound": curve.totals}
-    items: list[Item] = [Curve("Total bound", "mu", "total_bound", WEIGHTS_STYLE)]
+    exponents, chosen = Column("mu", curve.exponents), comparison.rule.exponent
+    items: list[Item] = [Curve("Total bound", exponents, Column("total_bound", curve.totals), WEIGHTS_STYLE)]
     if solution.optima is not None:
         total = comparison.compare_total(solution.optima.choose(comparison.rule.fit))
-        columns["optimum"] = np.full(curve.exponents.shape, total)
-        items.append(Curve("Exact optimum of this kind", "mu", "optimum", USER_OPTIMUM_STYLE))
+        optimum = Column("optimum", np.full(curve.exponents.shape, total))
+        items.append(Curve("Exact optimum of this kind", exponents, optimum, USER_OPTIMUM_STYLE))
     items.append(Mark("Best μ", *curve.best, WEIGHTS_STYLE))
-    items.append(
-        Mark(
-            "Chosen μ",
-            comparison.rule.exponent,
-            comparison.compare_total(comparison.allocation),
-            SAMPLING_STYLE,
-            "circle",
-        )
-    )
-    low, high = float(curve.totals.min()), float(curve.totals.max())
+    total = comparison.compare_total(comparison.allocation)
+    items.append(Mark("Chosen μ", chosen, total, SAMPLING_STYLE, "circle"))
+    ticks = ((0.0, "0"), (0.25, "1/4"), (0.5, "1/2"), (1.0, "1"))
+    limits = min(float(curve.totals.min()), 0.8) / 1.5, max(float(curve.totals.max()), 1.25) * 1.2
     return Plot(
         "many-tasks-exponents",
         "Total error bound against the exponent",
         f"The total error bound is smallest at μ = {wording.entered(curve.best[0])}.",
-        Axis(
-            "exponent μ of the task's size",
-            "",
-            (-0.03, 1.03),
-            Scale.LINEAR,
-            named_ticks=((0.0, "0"), (0.25, "1/4"), (0.5, "1/2"), (1.0, "1")),
-        ),
-        Axis("total error bound", "1 = uniform", (min(low, 0.8) / 1.5, max(high, 1.25) * 1.2)),
-        columns,
-        tuple(items),
+        linear_axis("exponent μ of the task's size", (-0.03, 1.03), named_ticks=ticks),
+        Axis("total error bound", "1 = uniform", limits),
+        items,
         comparison.tasks.disclosure,
         height=HEIGHT,
     )
+
+
+# --- users and their budget ---------------------------------------------------------------------------------
+
+
+def _list_uses(comparison: WeightComparison) -> tuple[tuple[str, str, FloatArray, Style], ...]:
+    """Return name, key, use of the budget by users with a task, and style, of the chosen and of uniform weights."""
+    has_task = comparison.tasks.graph.tasks_per_user > 0
+    return tuple(
+        (name, key, allocation.budget_use[has_task] / comparison.problem.budget, style)
+        for name, key, allocation, style in (
+            (name_weights(comparison), "chosen", comparison.allocation, WEIGHTS_STYLE),
+            (UNIFORM_WEIGHTS, "uniform", comparison.uniform, UNIFORM_STYLE),
+        )
+    )
+
+
+def plot_use(comparison: WeightComparison) -> Plot:
+    """Plot the share of users, among those with a task, by the share of their budget that is used."""
+    edges = np.linspace(0.0, 1.0, USE_BINS + 1)
+    bars = []
+    for name, key, used_shares, style in _list_uses(comparison):
+        # The margin for rounding keeps a full budget just below 1: it belongs to the last bin.
+        shares = np.histogram(np.clip(used_shares, 0.0, 1.0), edges)[0] / used_shares.size
+        bars.append(
+            Bars(name, (edges[:-1] + edges[1:]) / 2.0, Column(f"{key}_share_of_users", shares), style)
+        )
+    return Plot(
+        "many-tasks-use",
+        "How much of their budget users use",
+        "Share of users by the share of the budget that they use.",
+        share_axis("share of the user's budget β used", (0.0, 1.0), number_format=".1%"),
+        share_axis("share of users", (0.0, 1.02), number_format=".3p"),
+        bars,
+        comparison.tasks.disclosure,
+        {"used_from": edges[:-1], "used_to": edges[1:]},
+        height=HEIGHT,
+    )
+
+
+def plot_users(comparison: WeightComparison) -> Plot:
+    """Plot the mean share of the budget used over the user's number of tasks."""
+    counts, curves = comparison.tasks.graph.tasks_per_user, []
+    for name, key, used_shares, style in _list_uses(comparison):
+        tasks, means = average_by_size(counts[counts > 0], used_shares)
+        curves.append(Curve(name, Column("tasks_of_user", tasks), Column(f"{key}_used", means), style))
+    return Plot(
+        "many-tasks-users",
+        "Who uses it",
+        "Users with few tasks leave budget unused; those with many spend all of it.",
+        Axis("tasks of the user", number_format=","),
+        share_axis("share of the budget used, mean", (0.0, 1.05), number_format=".3p"),
+        curves,
+        comparison.tasks.disclosure,
+        height=HEIGHT,
+    )
+
+
+def build_budget_columns(delta: float) -> dict[str, FloatArray]:
+    """Compute beta over epsilon, exact and by the paper's condition; NaN where that does not hold."""
+    epsilons = np.geomspace(0.01, 20.0, 40)
+    targets = [PrivacyTarget(float(epsilon), delta) for epsilon in epsilons]
+    return {
+        "epsilon": epsilons,
+        "exact_beta": np.array([compute_exact_budget(target) for target in targets]),
+        "paper_beta": np.array([compute_sufficient_budget(target) or np.nan for target in targets]),
+    }
+
+
+def plot_budget(columns: Mapping[str, FloatArray], epsilon: float, beta: float) -> Plot:
+    """Plot beta over epsilon; ``columns`` are those of `build_budget_columns`."""
+    epsilons, exact, paper = columns.values()
+    return Plot(
+        "many-tasks-budget",
+        "User budget against the privacy budget",
+        "The user budget against epsilon: the exact one lies above the paper's.",
+        Axis("privacy budget ε", "", (0.01, 20.0)),
+        Axis("user budget β"),
+        (
+            Curve("Exact", epsilons, exact, WEIGHTS_STYLE),
+            Curve("Paper's sufficient β", epsilons, paper, USER_OPTIMUM_STYLE, dash="dash"),
+            Mark("Now", epsilon, beta, WEIGHTS_STYLE),
+        ),
+        Disclosure.PUBLIC,
+        columns,
+        height=HEIGHT,
+    )
+
+
+# --- private counts, and the table of tasks -----------------------------------------------------------------
+
+
+def plot_counts(tasks: Tasks, private_counts: PrivateCounts) -> Plot:
+    """Plot sizes, estimates and their replacements, for at most `MAX_POINTS` tasks, small to large."""
+    order = np.argsort(tasks.graph.task_sizes, kind="stable")
+    indices = order[choose_indices(order.size)]
+    sizes = tasks.graph.task_sizes[indices].astype(np.float64)
+    estimates, usable = private_counts.estimates[indices], private_counts.usable[indices]
+    floored = np.maximum(estimates, 1.0)
+    return Plot(
+        "many-tasks-counts",
+        "Estimated against true sizes",
+        "Estimated task sizes against the true ones; small tasks drown in the noise first.",
+        SIZE_AXIS,
+        Axis("users, as estimated", number_format=",.0f"),
+        (
+            Curve("The truth", sizes, sizes, UNIFORM_STYLE),
+            Points("Estimate, at least 1", sizes, floored, SAMPLING_STYLE, symbol="x-thin-open", size=6),
+            Points("Estimate + s, used", sizes, usable, WEIGHTS_STYLE, symbol="circle", size=6),
+        ),
+        tasks.disclosure,
+        {"users_of_task": sizes, "estimate": estimates, "estimate_and_slack": usable},
+        height=HEIGHT,
+    )
+
+
+def tabulate_tasks(
+    solution: MultitaskSolution, max_rows: int
+) -> tuple[dict[str, FloatArray | IntArray], int]:
+    """Tabulate the tasks, smallest first; return the columns and how many are left out in the middle."""
+    sizes, chosen, uniform = (
+        solution.comparison.problem.task_sizes,
+        solution.comparison.allocation,
+        solution.comparison.uniform,
+    )
+    order = np.argsort(sizes, kind="stable")
+    num_left_out = max(order.size - max_rows, 0)
+    if num_left_out:
+        order = np.concatenate((order[: max_rows // 2], order[-(max_rows - max_rows // 2) :]))
+    bounds = chosen.task_bounds
+    return {
+        "task": order,
+        "users": sizes[order],
+        "weight": np.sqrt(solution.budgets.exact) * chosen.mean_weights[order],
+        "weight_ratio": (chosen.mean_weights / uniform.mean_weights)[order],
+        "bound_ratio": (bounds / uniform.task_bounds)[order],
+        "share": (bounds / bounds.sum())[order],
+    }, num_left_out

@@ -46,16 +46,16 @@ def build_answer(
 def _answered(data: Dataset, of: PerGroupFound) -> Answer:
     kind, selected = data.provenance, of.selected
     drawn: dict[str, Callable[[], Plot]] = {
-        "per-group-error": lambda: plots.over_both(of, kind),
-        "per-group-sizes": lambda: plots.of_groups(of, kind),
+        "per-group-error": lambda: plots.plot_pair_errors(of, kind),
+        "per-group-sizes": lambda: plots.plot_groups(of, kind),
     }
     if of.scaled is not None:
-        drawn["per-group-norm"] = lambda: plots.over_norm(of, kind)
+        drawn["per-group-norm"] = lambda: plots.plot_norm_errors(of, kind)
     if selected is not None and (selected.pair or selected.vector):
-        drawn["per-group-survival"] = lambda: plots.survival(of, kind)
+        drawn["per-group-survival"] = lambda: plots.plot_survival(of, kind)
     if selected is not None and (selected.over_epsilon or selected.vector_over_epsilon):
-        drawn["per-group-kept-over-epsilon"] = lambda: plots.over_epsilon(of, kind)[0]
-        drawn["per-group-error-over-epsilon"] = lambda: plots.over_epsilon(of, kind)[1]
+        drawn["per-group-kept-over-epsilon"] = lambda: plots.plot_over_epsilon(of, kind)[0]
+        drawn["per-group-error-over-epsilon"] = lambda: plots.plot_over_epsilon(of, kind)[1]
     answer = Answer(
         headline=words.headline(of),
         detail=words.detail(of, data),
@@ -167,7 +167,7 @@ def _about(data: Dataset, of: DistributionFound) -> Answer:
         facts=distribution.facts(of),
         parameters=of.parameters,
         solution=of,
-        plots={"per-group-error": lambda: plots.over_both(of, data.provenance, title)},
+        plots={"per-group-error": lambda: plots.plot_pair_errors(of, data.provenance, title)},
         make_methods=lambda: methods.of_distribution(of.parameters, of.pair, data),
         setting=_setting(of.parameters, ""),
         sections={BEHIND: describe_inputs},

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from dpcore.answer import Axis, Bars, Curve, Item, Level, Mark, Plot, Scale, Style
+from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Mark, Plot, Style, names_axis, share_axis
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
@@ -17,12 +19,6 @@ LINE_STYLES = (Style.CAP, Style.SMOOTH, Style.SAMPLING, Style.PRIVACY, Style.CUS
 EPSILONS = (0.02, 50.0)
 POINTS = {NoiseKind.LAPLACE: 61, NoiseKind.GAUSSIAN: 33}
 """OpenDP's conversion takes 2 ms a point."""
-
-
-def choose_visible_lines(solution: PlanSolution) -> list[int]:
-    """Choose the lines that are plotted, those with the largest shares first."""
-    order = sorted(range(len(solution.lines)), key=lambda line_index: -solution.lines[line_index].num_parts)
-    return order[: len(LINE_STYLES)]
 
 
 def _sample_epsilons(solution: PlanSolution) -> tuple[FloatArray, FloatArray]:
@@ -48,41 +44,27 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
     """Plot error over target error of each line over the epsilon of the whole plan."""
     epsilons, v = _sample_epsilons(solution)
     plan_curves, equal_curves = (
-        solution.compute_error_ratios(solution.lines, v),
-        solution.compute_error_ratios(solution.equal_split, v),
+        solution.compute_error_ratios(lines, v) for lines in (solution.lines, solution.equal_split)
     )
+    labels = [line.planned.line.label for line in solution.lines]
     columns: dict[str, FloatArray] = {"epsilon": epsilons}
-    for line, plan_ratios, equal_ratios in zip(solution.lines, plan_curves, equal_curves, strict=True):
-        line_label = line.planned.line.label
-        columns |= {
-            f"{line_label}: error over wanted": plan_ratios,
-            f"{line_label}: at an equal share": equal_ratios,
-        }
-    visible_lines = [
-        (style, line_index, solution.lines[line_index].planned.line.label)
-        for style, line_index in zip(LINE_STYLES, choose_visible_lines(solution), strict=False)
-    ]
-    plan_epsilon = solution.budget.epsilon
+    for label, plan_ratios, equal_ratios in zip(labels, plan_curves, equal_curves, strict=True):
+        columns[f"{label}: error over wanted"] = plan_ratios
+        columns[f"{label}: at an equal share"] = equal_ratios
+    plan_epsilon, num_lines = solution.budget.epsilon, len(solution.lines)
+    by_share = sorted(range(num_lines), key=lambda line_index: -solution.lines[line_index].num_parts)
+    visible_lines = list(zip(LINE_STYLES, by_share, strict=False))
+    dotted: dict[str, Any] = {"legend": "Equal shares", "dash": "dot", "width": 1.5, "opacity": 0.7}
     items: list[Item] = [  # One after the other: they share an entry of the legend.
-        Curve(
-            f"{line_label}, equal share",
-            "epsilon",
-            f"{line_label}: at an equal share",
-            style,
-            legend="Equal shares",
-            dash="dot",
-            width=1.5,
-            opacity=0.7,
-        )
-        for style, _, line_label in visible_lines
-        if len(solution.lines) > 1
+        Curve(f"{labels[line_index]}, equal share", epsilons, equal_curves[line_index], style, **dotted)
+        for style, line_index in visible_lines
+        if num_lines > 1
     ]
-    for style, line_index, line_label in visible_lines:
-        items.append(
-            Curve(line_label, "epsilon", f"{line_label}: error over wanted", style, dash="solid", width=2.5)
-        )
-        ratio = solution.lines[line_index].error / solution.lines[line_index].planned.target_error
-        items.append(Mark(f"{line_label}, this plan", plan_epsilon, ratio, style, is_unnamed=True))
+    for style, line_index in visible_lines:
+        label, line = labels[line_index], solution.lines[line_index]
+        items.append(Curve(label, epsilons, plan_curves[line_index], style, dash="solid", width=2.5))
+        ratio = line.error / line.planned.target_error
+        items.append(Mark(f"{label}, this plan", plan_epsilon, ratio, style, is_unnamed=True))
     items += [
         Level("Wanted error", 1.0),
         Level("ε of this plan", plan_epsilon, is_vertical=True, style=Style.TOTAL),
@@ -97,45 +79,37 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
         _describe_errors(solution),
         Axis("ε of the whole plan", "", _choose_epsilon_limits(plan_epsilon)),
         Axis("error", "wanted error = 1", (min(low, 0.5), high), number_format=".3~g"),
-        columns,
-        tuple(items),
+        items,
         dataset.provenance,
+        columns,
         is_main=True,
     )
 
 
 def plot_shares(solution: PlanSolution, dataset: Dataset) -> Plot:
     """Plot the share of each line in the plan, in an equal split, and in what all target errors need."""
-    names = [line.planned.line.label for line in solution.lines]
-    columns = {
-        "share": np.array([line.share for line in solution.lines]),
-        "equal_share": np.array([line.share for line in solution.equal_split]),
-    }
-    bars: list[Item] = [
-        Bars("This plan", "released", "share", Style.CAP),
-        Bars("Equal split", "released", "equal_share", Style.CUSTOMARY),
+    labels = [line.planned.line.label for line in solution.lines]
+    shares, equal_shares = (
+        np.array([line.share for line in lines]) for lines in (solution.lines, solution.equal_split)
+    )
+    bars = [
+        Bars("This plan", labels, Column("share", shares), Style.CAP),
+        Bars("Equal split", labels, Column("equal_share", equal_shares), Style.CUSTOMARY),
     ]
     total = float(solution.needed_amounts.sum())
     if 0.0 < total < np.inf:  # Else one of them is never reached, or all are without any budget.
-        columns["needed_share"] = solution.needed_amounts / total
-        bars.append(Bars("What all wanted errors need", "released", "needed_share", Style.SMOOTH))
-    largest_share = max(float(column.max()) for column in columns.values())
+        needed = Column("needed_share", solution.needed_amounts / total)
+        bars.append(Bars("What all wanted errors need", labels, needed, Style.SMOOTH))
+    largest_share = max(float(np.max(bar.y)) for bar in bars)
+    limits = (0.0, min(1.0, 1.1 * largest_share))
     return Plot(
         "plan-shares",
         "Shares of the budget",
-        f"{_describe_largest_share(solution)} An equal split gives {wording.percent(1.0 / len(names))} to each.",
-        Axis("number", "", (0.0, 1.0), Scale.NAMES, title=" "),
-        Axis(
-            "share of the budget",
-            "",
-            (0.0, min(1.0, 1.1 * largest_share)),
-            Scale.PERCENT,
-            number_format=".1%",
-        ),
-        columns,
-        tuple(bars),
+        f"{_describe_largest_share(solution)} An equal split gives {wording.percent(1.0 / len(labels))} to each.",
+        names_axis("number", " "),
+        share_axis("share of the budget", limits, number_format=".1%"),
+        bars,
         dataset.provenance,
-        {"released": names},
         height=360,
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Curve, Item, Level, Plot, Scale, Style
+from dpcore.answer import Axis, Column, Curve, Item, Level, Plot, Style, linear_axis
 from dpcore.answer.axes import fit_limits
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
@@ -73,33 +73,28 @@ def _costs(
     """Return the costs over a column with its axis; ``direct``: its places, median and 95th percentile."""
     x, median, high = direct
     name, axis = across
+    copy_x = [position for position, _ in copied]
+    copy_median = [cost.median for _, cost in copied]
+    copy_high = [cost.percentile_95 for _, cost in copied]
     columns: dict[str, npt.ArrayLike] = {
         "way": [DIRECT] * len(x) + [COPY] * len(copied),
-        name: [*x, *(position for position, _ in copied)],
-        "median": [*median, *(cost.median for _, cost in copied)],
-        "percentile_95": [*high, *(cost.percentile_95 for _, cost in copied)],
+        name: [*x, *copy_x],
+        "median": [*median, *copy_median],
+        "percentile_95": [*high, *copy_high],
     }
     items: list[Item] = []
-    for way, name_shown, style in (
-        (DIRECT, "Direct choice", Style.CAP),
-        (COPY, "Private copy", Style.SMOOTH),
+    simulated: dict[str, Any] = {"symbol": "circle", "opacity": EARLIER if earlier else 1.0}
+    for way, places, costs, percentiles, style, options in (
+        ("Direct choice", x, median, high, Style.CAP, {}),
+        ("Private copy", copy_x, copy_median, copy_high, Style.SMOOTH, simulated),
     ):
-        if way == COPY and not copied:
-            continue
-        options: dict[str, Any] = {"style": style, "filter": ("way", way)}
-        if way == COPY:
-            options |= {"symbol": "circle", "opacity": EARLIER if earlier else 1.0}
-        items.append(Curve(f"{name_shown}, median", name, "median_drawn", **options))
-        dotted: dict[str, Any] = {"dash": "dot", "width": 1.5}
-        items.append(
-            Curve(f"{name_shown}, 95th percentile", name, "percentile_95_drawn", **dotted, **options)
-        )
+        if len(places):
+            items.append(Curve(f"{way}, median", places, _visible(costs), style, **options))
+            dotted = {"dash": "dot", "width": 1.5, **options}
+            items.append(Curve(f"{way}, 95th percentile", places, _visible(percentiles), style, **dotted))
     if axis.contains(current[0]):
         items.append(Level(current[1], current[0], is_vertical=True, dash="longdash"))
-    columns_drawn = {
-        f"{options}_drawn": _visible(columns[options]) for options in ("median", "percentile_95")
-    }
-    fitted = fit_limits(np.concatenate([*columns_drawn.values()]))
+    fitted = fit_limits(_visible([*median, *copy_median, *high, *copy_high]))
     ends = max(fitted[0], FLOOR), min(fitted[1], 1.0 if solution.ranks else CEILING)
     cost_name = "rank error, share of users" if solution.ranks else f"extra {error_name(solution.parameters)}"
     decades = range(math.ceil(math.log10(ends[0])), math.floor(math.log10(ends[1])) + 1)
@@ -116,10 +111,9 @@ def _costs(
             number_format=".2%",
             named_ticks=tuple((10.0**k, _percent(k)) for k in decades),
         ),
-        columns,
-        tuple(items),
+        items,
         solution.data.provenance,
-        guides=columns_drawn,
+        columns,
         is_main=True,
     )
 
@@ -139,6 +133,8 @@ def leak(effect: Leak, data: Dataset) -> Plot:
     """Return the number chosen in the clear, with one more user."""
     low, high = (float(f(np.append(effect.moved, effect.without))) for f in (np.min, np.max))
     margin = 0.15 * (high - low) or 0.5
+    limits, most_added = (low - margin, high + margin), max(float(effect.added[-1]), 2.0)
+    added = Column("rows_of_added_user", effect.added)
     number = NUMBER_NAMES[effect.shown]
     alt = (
         f"The {number} chosen in the clear moves when one user is added, and by how much depends on how many rows that "
@@ -153,21 +149,11 @@ def leak(effect: Leak, data: Dataset) -> Plot:
         "private-leak",
         "The number with one more user",
         alt,
-        Axis(
-            "rows of the user who is added", "", (1.0, max(float(effect.added[-1]), 2.0)), number_format=","
-        ),
-        Axis(
-            SHORT_NAMES[effect.shown],
-            "rows per user",
-            (low - margin, high + margin),
-            Scale.LINEAR,
-            number_format=",.4g",
-        ),
-        {"rows_of_added_user": effect.added, "chosen_with": effect.moved},
+        Axis("rows of the user who is added", "", (1.0, most_added), number_format=","),
+        linear_axis(SHORT_NAMES[effect.shown], limits, "rows per user", number_format=",.4g"),
         (
-            Curve("Without that user", "rows_of_added_user", "without", Style.ENTERED),
-            Curve("With that user", "rows_of_added_user", "chosen_with", Style.CAP),
+            Curve("Without that user", added, np.full(effect.added.size, effect.without), Style.ENTERED),
+            Curve("With that user", added, Column("chosen_with", effect.moved), Style.CAP),
         ),
         data.provenance,
-        guides={"without": np.full(effect.added.size, effect.without)},
     )

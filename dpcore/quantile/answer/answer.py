@@ -56,10 +56,10 @@ def build_answer(
         parameters=parameters,
         solution=solution,
         plots={
-            "quantile-error": lambda: plots.errors(solution, data),
-            "quantile-density": lambda: plots.density(solution, data),
-            "quantile-near": lambda: plots.near(solution, data),
-            "quantile-paper": lambda: plots.paper(solution, data),
+            "quantile-error": lambda: plots.plot_errors(solution, data),
+            "quantile-density": lambda: plots.plot_density(solution, data),
+            "quantile-near": lambda: plots.plot_rank_distance(solution, data),
+            "quantile-paper": lambda: plots.plot_paper_bound(solution, data),
         },
         make_methods=lambda: methods(solution, data),
         files={

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.answer.against import BoundComparison
-from dpcore.answer.axes import choose_curve_bounds
 from dpcore.common.certificate import Certificate
 from dpcore.common.errors import refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
@@ -247,12 +246,6 @@ def find(
         data.values, 0.5, parameters.epsilon, parameters.base_distribution(), neighbours=parameters.neighbours
     )
     return compute(parameters, problem, search(problem, parameters.asked, progress, should_stop))
-
-
-def bound_limits(solution: QuantileFound) -> tuple[float, float]:
-    """Return (from, to) of the bound's axis."""
-    ends = choose_curve_bounds(solution.problem.histogram)
-    return float(ends[0]), float(ends[-1])
 
 
 def window(solution: QuantileFound) -> tuple[tuple[float, float], tuple[float, float]]:

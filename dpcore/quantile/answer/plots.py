@@ -1,18 +1,33 @@
-"""The figures of quantiles as data. Pure: what was found in, plots out."""
+"""Plots of quantiles as data. Pure functions of the solution."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Curve, Item, Level, Mark, Plot, Points, Scale, Style
+from dpcore.answer import (
+    Axis,
+    Column,
+    Curve,
+    Item,
+    Level,
+    Mark,
+    Plot,
+    Points,
+    Style,
+    linear_axis,
+    share_axis,
+)
 from dpcore.answer.axes import build_bound_axis, choose_curve_bounds, fit_limits
 from dpcore.answer.plot import IN_USE
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
-from dpcore.quantile import QuantileOutput, WeightKind
-from dpcore.quantile.answer.found import Poorer, QuantileFound, bound_limits, mean_error, near_grid, window
+from dpcore.quantile import WeightKind
+from dpcore.quantile.answer.found import Poorer, QuantileFound, mean_error, near_grid, window
 from dpcore.quantile.answer.words import name_of
 from dpcore.quantile.parameters import Weighting
 from dpcore.quantile.several import SampledAnswers
@@ -20,8 +35,8 @@ from dpcore.quantile.several import SampledAnswers
 BINS = 240
 SAMPLE_BINS = 40
 SHARE = "share of rows"
-# One look per quantile, other than those of cap and smooth weights; at most MAX_QUANTILES are asked for.
-LOOKS = (
+# One style per quantile, other than those of cap and smooth weights; at most MAX_QUANTILES are asked for.
+STYLES = (
     (Style.SAMPLING, "solid"),
     (Style.PRIVACY, "dash"),
     (Style.CUSTOMARY, "dashdot"),
@@ -36,50 +51,35 @@ KINDS = (
 )
 
 
-def errors(solution: QuantileFound, data: Dataset) -> Plot:
-    """Return the main figure: expected rank error against the bound, with the best of each kind."""
-    searches = [(name.lower(), solution.choices.of(weighting).tried) for weighting, name, *_ in KINDS]
-    done = [~np.isnan(candidates.rank_error) for _, candidates in searches]
-    heights = [
-        candidates.rank_error[is_done] for (_, candidates), is_done in zip(searches, done, strict=True)
-    ]
-    columns: dict[str, npt.ArrayLike] = {
-        "weights": [
-            name for (name, _), is_done in zip(searches, done, strict=True) for _ in range(is_done.sum())
-        ],
-        "bound": np.concatenate(
-            [candidates.bounds[is_done] for (_, candidates), is_done in zip(searches, done, strict=True)]
-        ),
-        "expected_rank_error": np.concatenate(heights),
-        "standard_error_over_subsamples": np.concatenate(
-            [
-                candidates.standard_error[is_done]
-                for (_, candidates), is_done in zip(searches, done, strict=True)
-            ]
-        ),
-    }
+def plot_errors(solution: QuantileFound, dataset: Dataset) -> Plot:
+    """Plot the expected rank error against the bound, with the best of each kind: the main figure."""
     items: list[Item] = []
-    for weighting, name, color, symbol in KINDS:
-        choice, condition = solution.choices.of(weighting), ("weights", name.lower())
+    rows: list[tuple[npt.NDArray[Any], ...]] = []
+    for weighting, name, style, symbol in KINDS:
+        choice = solution.choices.of(weighting)
+        tried, is_done = choice.tried, ~np.isnan(choice.tried.rank_error)
+        bounds, errors = tried.bounds[is_done], tried.rank_error[is_done]
+        rows.append((np.full(bounds.size, name.lower()), bounds, errors, tried.standard_error[is_done]))
         # Often one lies on the other: both are to be seen.
         dash = "dash" if weighting is WeightKind.CAP else ""
-        items.append(Curve(name, "bound", "expected_rank_error", color, filter=condition, dash=dash))
-        items.append(Mark(f"Best, {name.lower()}", choice.bound, choice.rank_error, color, symbol))
+        items.append(Curve(name, bounds, errors, style, dash=dash))
+        items.append(Mark(f"Best, {name.lower()}", choice.bound, choice.rank_error, style, symbol))
+    names = ("weights", "bound", "expected_rank_error", "standard_error_over_subsamples")
+    columns = {
+        name: np.concatenate(parts) for name, parts in zip(names, zip(*rows, strict=True), strict=True)
+    }
     items.append(Level("No bound", solution.unbounded_error, dash="longdash"))
     if solution.ties:
         items.append(Level("Least possible (ties)", solution.least_error))
     if solution.bound != solution.choices.of(solution.kind).bound:
         items.append(Mark(IN_USE, solution.bound, solution.rank_error, Style.ENTERED, "square"))
-    if solution.own is not None and solution.parameters.own_bound is not None:
-        items.append(
-            Mark(
-                "Your own bound", solution.parameters.own_bound, mean_error(solution.own), Style.ENTERED, "x"
-            )
-        )
+    own_bound = solution.parameters.own_bound
+    if solution.own is not None and own_bound is not None:
+        items.append(Mark("Your own bound", own_bound, mean_error(solution.own), Style.ENTERED, "x"))
     smooth, cap = solution.choices.smooth, solution.choices.cap
     average = f" on average over {wording.counted(cap.subsamples, 'subsample')}" if cap.subsamples > 1 else ""
     marked = [item.y for item in items if isinstance(item, Mark)]
-    upwards = fit_limits(np.concatenate([*heights, marked, [solution.unbounded_error]]))
+    limits = fit_limits(np.array([*columns["expected_rank_error"], *marked, solution.unbounded_error]))
     return Plot(
         "quantile-error",
         "Rank error against the bound",
@@ -87,88 +87,79 @@ def errors(solution: QuantileFound, data: Dataset) -> Plot:
         f"{wording.percent(smooth.rank_error)}, and at {wording.counted(cap.bound, 'row')} with bounded rows, "
         f"{wording.percent(cap.rank_error)}{average}; without a bound it is "
         f"{wording.percent(solution.unbounded_error)}.",
-        build_bound_axis(bound_limits(solution)),
-        Axis("rank error", SHARE, upwards, title=f"Expected rank error ({SHARE})", number_format=".3~%"),
+        build_bound_axis(solution.problem.histogram),
+        Axis("rank error", SHARE, limits, title=f"Expected rank error ({SHARE})", number_format=".3~%"),
+        items,
+        dataset.provenance,
         columns,
-        tuple(items),
-        data.provenance,
         is_main=True,
     )
 
 
-def density(solution: QuantileFound, data: Dataset, limits: tuple[float, float] | None = None) -> Plot:
-    """Where the answer falls: its exact density on equal bins, with its mean and the quantile of the rows.
+def plot_density(
+    solution: QuantileFound, dataset: Dataset, limits: tuple[float, float] | None = None
+) -> Plot:
+    """Plot where the answer falls: its exact density on equal bins, with its mean and the quantile of the rows.
 
     The vertical axis moves with epsilon: a density has area 1.
 
     Args:
-        solution: What is drawn.
-        data: What it is about.
+        solution: What is plotted.
+        dataset: What it is about.
         limits: From which value to which; by default those near the quantiles.
     """
-    span = window(solution)[0] if limits is None else limits
-    edges = np.linspace(*span, BINS + 1)
-
-    def densities(output: QuantileOutput) -> FloatArray:
-        return output.binned_density(*span, BINS)[1]
-
-    columns: dict[str, FloatArray] = {"from": edges[:-1], "to": edges[1:]}
-    guides = {"middle": (edges[:-1] + edges[1:]) / 2.0}
-    curves: list[Item] = []
-    means: list[Item] = []
-    trues: list[Item] = []
-    for output, (color, dash), true in zip(solution.outputs, LOOKS, solution.exact, strict=False):
+    low, high = window(solution)[0] if limits is None else limits
+    edges = np.linspace(low, high, BINS + 1)
+    centers = (edges[:-1] + edges[1:]) / 2.0
+    curves, means, quantiles = list[Curve](), list[Level](), list[Level]()
+    for output, (style, dash), quantile in zip(solution.outputs, STYLES, solution.exact, strict=False):
         name, column = name_of(output.quantile), f"density_q{wording.digits(output.quantile)}"
-        columns[column] = densities(output)
-        curves.append(Curve(name, "middle", column, color, dash=dash, width=WIDTH, is_binned=True))
-        for uprights, label, position, style in (
+        density = Column(column, output.binned_density(low, high, BINS)[1])
+        curves.append(Curve(name, centers, density, style, dash=dash, width=WIDTH, steps="hvh"))
+        for levels, label, position, level_dash in (
             (means, "Mean of the answer", output.mean, "dot"),
-            (trues, "Quantile of the rows", true, "solid"),
+            (quantiles, "Quantile of the rows", quantile, "solid"),
         ):
-            if span[0] <= position <= span[1]:
-                name_at = f"{name}: {label.lower()}"
-                uprights.append(
-                    Level(name_at, position, is_vertical=True, style=color, dash=style, legend=label)
-                )
-    columns["base_density"] = _base_density(solution, edges)
+            if low <= position <= high:
+                options: dict[str, Any] = {"style": style, "dash": level_dash, "legend": label}
+                levels.append(Level(f"{name}: {label.lower()}", position, is_vertical=True, **options))
     if len(solution.outputs) == 1 and solution.own is not None:
-        guides["own density"] = densities(solution.own.outputs[0])
-        curves.append(Curve("Your own bound", "middle", "own density", Style.CUSTOMARY))
+        own_density = solution.own.outputs[0].binned_density(low, high, BINS)[1]
+        curves.append(Curve("Your own bound", centers, own_density, Style.CUSTOMARY))
     if len(solution.outputs) == 1 and solution.bound < solution.problem.histogram.max_size:
-        guides["unbounded density"] = densities(solution.unbounded.outputs[0])
-        curves.append(Curve("Without a bound", "middle", "unbounded density", Style.ENTERED))
-    curves.append(Curve("Base ν", "middle", "base_density", Style.SAMPLING, color_style=Style.ENTERED))
-    heights = [columns[name] for name in columns if "density" in name]
-    heights += [guides[name] for name in guides if "density" in name]
+        unbounded_density = solution.unbounded.outputs[0].binned_density(low, high, BINS)[1]
+        curves.append(Curve("Without a bound", centers, unbounded_density, Style.ENTERED))
+    base = Column("base_density", _compute_base_density(solution, edges))
+    curves.append(Curve("Base ν", centers, base, Style.SAMPLING, color_style=Style.ENTERED))
     alt = " ".join(
         f"{name_of(output.quantile)}: 95 % of answers lie between {wording.number(output.interval()[0])} and "
-        f"{wording.number(output.interval()[1])}; the quantile of the rows is {wording.number(true)}."
-        for output, true in zip(solution.outputs, solution.exact, strict=True)
+        f"{wording.number(output.interval()[1])}; the quantile of the rows is {wording.number(quantile)}."
+        for output, quantile in zip(solution.outputs, solution.exact, strict=True)
     )
+    unit = "per unit of the values"
     return Plot(
         "quantile-density",
         "Where the answer falls",
         alt,
-        _values(span),
-        Axis("density", "per unit of the values", _from_zero(heights), Scale.LINEAR, number_format=".3~g"),
-        columns,
-        (*curves, *means, *trues),
-        data.provenance,
-        guides,
+        _build_value_axis((low, high)),
+        linear_axis("density", _fit_from_zero(curves), unit, number_format=".3~g"),
+        (*curves, *means, *quantiles),
+        dataset.provenance,
+        {"from": edges[:-1], "to": edges[1:]},
         height=400,
     )
 
 
-def _values(limits: tuple[float, float]) -> Axis:
-    return Axis("answer", "unit of the values", limits, Scale.LINEAR, number_format=",.4~g")
+def _build_value_axis(limits: tuple[float, float]) -> Axis:
+    return linear_axis("answer", limits, "unit of the values", number_format=",.4~g")
 
 
-def _from_zero(heights: list[FloatArray]) -> tuple[float, float]:
-    """From 0 to a little above the highest of what is drawn."""
-    return 0.0, 1.05 * max(float(np.max(values)) for values in heights) or 1.0
+def _fit_from_zero(series: Sequence[Curve | Points]) -> tuple[float, float]:
+    """Return the limits from 0 to a little above the highest of what is plotted."""
+    return 0.0, 1.05 * max(float(np.max(one.y)) for one in series) or 1.0
 
 
-def _base_density(solution: QuantileFound, edges: FloatArray) -> FloatArray:
+def _compute_base_density(solution: QuantileFound, edges: FloatArray) -> FloatArray:
     # Between two edges the base may change its form: its mass there is that of the pieces.
     base = solution.problem.base
     cuts = np.union1d(edges, base.breaks[(base.breaks > edges[0]) & (base.breaks < edges[-1])])
@@ -176,71 +167,71 @@ def _base_density(solution: QuantileFound, edges: FloatArray) -> FloatArray:
     return np.diff(cumulated[np.searchsorted(cuts, edges)]) / np.diff(edges)
 
 
-def near(solution: QuantileFound, data: Dataset) -> Plot:
-    """Probability that the answer lies within t in rank of the quantile, over t; with the bound and without any."""
-    t, several = near_grid(), len(solution.outputs) > 1
-    columns: dict[str, FloatArray] = {"distance_in_rank": t}
-    items: list[Item] = []
-    unbounded: list[Item] = []
-    for output, free, (color, dash) in zip(solution.outputs, solution.unbounded.outputs, LOOKS, strict=False):
+def plot_rank_distance(solution: QuantileFound, dataset: Dataset) -> Plot:
+    """Plot the probability that the answer lies within t in rank of the quantile, with the bound and without any."""
+    grid = near_grid()
+    distances, legend = (
+        Column("distance_in_rank", grid),
+        "Without a bound" if len(solution.outputs) > 1 else "",
+    )
+    curves, unbounded_curves = list[Curve](), list[Curve]()
+    columns: dict[str, npt.ArrayLike] = {"distance_in_rank": grid}
+    for output, unbounded, (style, dash) in zip(
+        solution.outputs, solution.unbounded.outputs, STYLES, strict=False
+    ):
         name, column = name_of(output.quantile), f"probability_q{wording.digits(output.quantile)}"
-        columns[column] = output.probability_within(t)
-        columns[f"{column}_without_bound"] = free.probability_within(t)
-        items.append(Curve(name, "distance_in_rank", column, color, dash=dash, width=WIDTH))
-        unbounded.append(
-            Curve(
-                f"{name}, without a bound",
-                "distance_in_rank",
-                f"{column}_without_bound",
-                Style.ENTERED,
-                color_style=color,
-                legend="Without a bound" if several else "",
-            )
+        columns[column], columns[f"{column}_without_bound"] = near, far = (
+            output.probability_within(grid),
+            unbounded.probability_within(grid),
         )
+        options: dict[str, Any] = {"color_style": style, "legend": legend}
+        curves.append(Curve(name, distances, near, style, dash=dash, width=WIDTH))
+        unbounded_curves.append(Curve(f"{name}, without a bound", distances, far, Style.ENTERED, **options))
     close = [float(output.probability_within(0.01)) for output in solution.outputs]
     return Plot(
         "quantile-near",
         "How near it falls",
         f"Within 1 % of rank with probability {' and '.join(wording.percent(p) for p in close)}.",
         Axis("distance t in rank", SHARE, (1e-4, 0.5), number_format=".3~g"),
-        Axis("probability that |F(answer) − q| ≤ t", "", (0.0, 1.02), Scale.PERCENT, number_format=".2~%"),
+        share_axis("probability that |F(answer) − q| ≤ t", (0.0, 1.02), number_format=".2~%"),
+        (*curves, *([] if solution.parameters.weighting is Weighting.NONE else unbounded_curves)),
+        dataset.provenance,
         columns,
-        (*items, *([] if solution.parameters.weighting is Weighting.NONE else unbounded)),
-        data.provenance,
         height=400,
     )
 
 
-def paper(solution: QuantileFound, data: Dataset) -> Plot:
-    """Return the paper's bound against h for both kinds, with the best h of its trade-off form."""
+def plot_paper_bound(solution: QuantileFound, dataset: Dataset) -> Plot:
+    """Plot the paper's bound against h for both kinds, with the best h of its trade-off form."""
     histogram = solution.problem.histogram
-    bound, h = solution.parameters.rank_bound(histogram), choose_curve_bounds(histogram)
-    columns: dict[str, FloatArray] = {"bound": h}
+    bound, bounds = solution.parameters.rank_bound(histogram), choose_curve_bounds(histogram)
     items: list[Item] = []
-    for weighting, name, color, symbol in KINDS:
-        column, best = f"{weighting.name.lower()}_paper_bound", bound.best(weighting).bound
-        columns[column] = bound.value(weighting, h)
-        items.append(Curve(name, "bound", column, color))
-        items.append(Mark(f"Best, {name.lower()}", best, float(bound.value(weighting, best)), color, symbol))
+    for weighting, name, style, symbol in KINDS:
+        values = Column(f"{weighting.name.lower()}_paper_bound", bound.value(weighting, bounds))
+        best = bound.best(weighting).bound
+        items.append(Curve(name, Column("bound", bounds), values, style))
+        items.append(Mark(f"Best, {name.lower()}", best, float(bound.value(weighting, best)), style, symbol))
     return Plot(
         "quantile-paper",
         "The paper's bound",
         f"The paper's bound is least near {wording.counted(solution.counts_bound, 'row')}.",
-        build_bound_axis(bound_limits(solution)),
+        build_bound_axis(histogram),
         Axis("bound on the rank error", SHARE, (1e-3, 1e2), number_format=".3~g"),
-        columns,
         (*items, Level("Says nothing above 1", 1.0, dash="longdash")),
-        data.provenance,
+        dataset.provenance,
         height=400,
     )
 
 
-def poorer(
-    solution: QuantileFound, how: Poorer, steps: FloatArray, errors: FloatArray, data: Dataset
+def plot_poorer(
+    solution: QuantileFound, how: Poorer, steps: FloatArray, errors: FloatArray, dataset: Dataset
 ) -> Plot:
-    """Return the expected rank error as the base distribution gets poorer; ``steps`` and ``errors`` of shape (k,)."""
-    wider = how is Poorer.WIDER
-    column = "times_as_wide" if wider else "moved_by_widths"
+    """Plot the expected rank error as the base distribution gets poorer; ``steps`` and ``errors`` of shape (k,)."""
+    is_wider, title = how is Poorer.WIDER, "ν moved by (its widths; 0 = as entered)"
+    x, y = (
+        Column("times_as_wide" if is_wider else "moved_by_widths", steps),
+        Column("expected_rank_error", errors),
+    )
     worst = wording.percent(float(np.nanmax(errors, initial=0.0)))
     return Plot(
         "quantile-poorer",
@@ -248,47 +239,37 @@ def poorer(
         f"The largest error of these bases is {worst}; for the base as entered it is "
         f"{wording.percent(solution.rank_error)}.",
         Axis("width of ν", "1 = as entered", (1.0, 1e4), number_format=",.3~g")
-        if wider
-        else Axis(
-            "ν moved by",
-            "its widths; 0 = as entered",
-            (-1.05, 1.05),
-            Scale.LINEAR,
-            title="ν moved by (its widths; 0 = as entered)",
-            number_format=".2f",
+        if is_wider
+        else linear_axis(
+            "ν moved by", (-1.05, 1.05), "its widths; 0 = as entered", title=title, number_format=".2f"
         ),
         Axis("expected rank error", SHARE, (1e-4, 1.0), number_format=".3~%"),
-        {column: steps, "expected_rank_error": errors},
-        (Curve("Expected rank error", column, "expected_rank_error", Style.TOTAL, symbol="circle"),),
-        data.provenance,
+        (Curve("Expected rank error", x, y, Style.TOTAL, symbol="circle"),),
+        dataset.provenance,
     )
 
 
-def samples(
-    solution: QuantileFound, sampled: SampledAnswers, limits: tuple[float, float], data: Dataset
+def plot_samples(
+    solution: QuantileFound, sampled: SampledAnswers, limits: tuple[float, float], dataset: Dataset
 ) -> Plot:
-    """Share of the simulated answers in each bin beside its exact probability, among the values in ``limits``."""
+    """Plot the share of the simulated answers in each bin beside its exact probability, within ``limits``."""
     edges, draws = np.linspace(*limits, SAMPLE_BINS + 1), max(sampled.answers.shape[0], 1)
-    columns: dict[str, FloatArray] = {"from": edges[:-1], "to": edges[1:]}
-    items: list[Item] = []
-    for output, answers, (color, dash) in zip(solution.outputs, sampled.answers.T, LOOKS, strict=False):
-        name, column = name_of(output.quantile), f"q{wording.digits(output.quantile)}"
-        simulated, exact = f"simulated_share_{column}", f"exact_probability_{column}"
-        columns[simulated], columns[exact] = (
-            np.histogram(answers, edges)[0] / draws,
-            np.diff(output.cdf(edges)),
-        )
-        items.append(Curve(f"{name}, exact", "middle", exact, color, dash=dash, width=WIDTH, is_binned=True))
-        items.append(Points(f"{name}, simulated", "middle", simulated, color, size=7))
-    shares = _from_zero([columns[name] for name in columns if name not in ("from", "to")])
+    centers = (edges[:-1] + edges[1:]) / 2.0
+    columns: dict[str, npt.ArrayLike] = {"from": edges[:-1], "to": edges[1:]}
+    items: list[Curve | Points] = []
+    for output, answers, (style, dash) in zip(solution.outputs, sampled.answers.T, STYLES, strict=False):
+        name, key = name_of(output.quantile), f"q{wording.digits(output.quantile)}"
+        simulated, exact = np.histogram(answers, edges)[0] / draws, np.diff(output.cdf(edges))
+        columns |= {f"simulated_share_{key}": simulated, f"exact_probability_{key}": exact}
+        items.append(Curve(f"{name}, exact", centers, exact, style, dash=dash, width=WIDTH, steps="hvh"))
+        items.append(Points(f"{name}, simulated", centers, simulated, style, size=7))
     return Plot(
         "quantile-samples",
         "Sampled answers",
         "Simulated answers beside their exact probabilities.",
-        _values(limits),
-        Axis("share of the answers in a bin", "", shares, Scale.PERCENT, number_format=".2~%"),
+        _build_value_axis(limits),
+        share_axis("share of the answers in a bin", _fit_from_zero(items), number_format=".2~%"),
+        items,
+        dataset.provenance,
         columns,
-        tuple(items),
-        data.provenance,
-        {"middle": (edges[:-1] + edges[1:]) / 2.0},
     )

@@ -44,7 +44,9 @@ def show_answers(answer: Answer, data: Dataset) -> Parts:
 
 
 def _show_density(solution: QuantileFound, data: Dataset) -> Parts:
-    limits = yield _choose_values(solution, "where", lambda limits: plots.density(solution, data, limits))
+    limits = yield _choose_values(
+        solution, "where", lambda limits: plots.plot_density(solution, data, limits)
+    )
     outside = 1.0 - min(float(one.cdf(limits[1]) - one.cdf(limits[0])) for one in solution.outputs)
     if outside > 1.0 - words.MOST:
         yield Note(words.outside(outside))
@@ -84,7 +86,7 @@ def show_poorer_bases(answer: Answer, data: Dataset) -> Parts:
         return
     if np.isnan(errors).any():
         yield Note("Stopped early. The figure shows what had been computed.")
-    yield plots.poorer(solution, way, steps, errors, data)
+    yield plots.plot_poorer(solution, way, steps, errors, data)
     yield Label()
 
 
@@ -135,7 +137,7 @@ def show_samples(answer: Answer, data: Dataset) -> Parts:
         yield Note(f"Stopped early: {wording.counted(count, 'answer')} drawn.")
     if count == 0:
         return
-    yield _choose_values(exact, "samples", lambda limits: plots.samples(solution, sampled, limits, data))
+    yield _choose_values(exact, "samples", lambda limits: plots.plot_samples(solution, sampled, limits, data))
     yield Label()
     yield "\n".join(f"- {line}" for line in words.samples(solution, sampled))
 

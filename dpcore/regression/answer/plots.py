@@ -1,4 +1,4 @@
-"""The figures of a linear regression as data. Pure: what was found in, plots out. Errors are roots."""
+"""Plots of a linear regression as data. Pure functions of the solution. Errors are roots."""
 
 from __future__ import annotations
 
@@ -11,7 +11,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Bars, Curve, Item, Level, Mark, Plot, Points, Scale, Shares, Style
+from dpcore.answer import (
+    Axis,
+    Bars,
+    Column,
+    Curve,
+    Item,
+    Level,
+    Mark,
+    Plot,
+    Points,
+    Shares,
+    Style,
+    linear_axis,
+    names_axis,
+)
 from dpcore.answer.axes import fit_limits
 from dpcore.answer.plot import FIT, Limits
 from dpcore.common import wording
@@ -20,7 +34,6 @@ from dpcore.contributions import FloatArray, log_spaced
 from dpcore.regression.answer.found import ErrorOf, Method, RegressionFound
 from dpcore.regression.estimate import Step, UserWeights
 from dpcore.regression.files import distinct_from
-from dpcore.regression.sample_limiting import CapCurve
 from dpcore.regression.study import ExampleSweep, Sweep
 
 HEIGHT = 420
@@ -32,87 +45,66 @@ GAP_TICKS = tuple((10.0**power, f"10<sup>{power}</sup>" if power else "1") for p
 OURS = "Best weights"
 
 
-def error_axis(unit: str, of: ErrorOf, limits: Limits = FIT) -> Axis:
-    """Return an axis of errors; its unit is named after the labels' column."""
+def build_error_axis(unit: str, target: ErrorOf, limits: Limits = FIT) -> Axis:
+    """Build the axis of errors; its unit is named after the labels' column."""
     # The unit stands in the title alone: a control is named after the axis, and a column's name may be Markdown.
-    if of is ErrorOf.COEFFICIENTS:
-        name = "standard error, all coefficients"
-        return Axis(name, "", limits, title=f"Standard error, all coefficients ({unit} per unit)")
-    name = "root mean squared prediction error"
-    return Axis(name, "", limits, title=f"Root mean squared prediction error ({unit})")
+    is_coefficients = target is ErrorOf.COEFFICIENTS
+    name = "standard error, all coefficients" if is_coefficients else "root mean squared prediction error"
+    title_unit = f"{unit} per unit" if is_coefficients else unit
+    return Axis(name, "", limits, title=f"{wording.capital(name)} ({title_unit})")
 
 
 # --- against the cap ----------------------------------------------------------------------------------------
 
 
-def _cap_columns(found: RegressionFound, of: ErrorOf, ours: float) -> dict[str, FloatArray]:
-    """Return what `caps` draws, as columns; NaN where a draw lost rank."""
-    caps = found.caps
-    if caps is None:
-        return {"cap": np.empty(0), "cap_error": np.empty(0), "ours_error": np.empty(0)}
-    if of is ErrorOf.COEFFICIENTS:
-        noise, total = caps.privacy_variance, caps.variance
-        part, before = "cap_sampling_error", caps.sampling_variance
-    else:
-        noise = caps.privacy_variance / found.problem.num_features * found.mean_square
-        total, part = caps.prediction_error, "cap_fit_error"
-        before = np.maximum(total - noise, 0.0)
-    return {
-        "cap": caps.caps,
-        "cap_error": np.sqrt(total),
-        part: np.sqrt(before),
-        "cap_privacy_noise": np.sqrt(noise),
-        "ours_error": np.full(caps.caps.size, ours),
-        "draws_without_estimate": caps.rank_deficient,
+def plot_errors(solution: RegressionFound, target: ErrorOf) -> Plot:
+    """Plot the error of every method, of coefficients with the parts that it is made of: the main figure."""
+    is_coefficients = target is ErrorOf.COEFFICIENTS
+    error = {
+        method: method.coefficients if is_coefficients else method.predictions for method in solution.methods
     }
-
-
-def _best(caps: CapCurve, of: ErrorOf) -> int:
-    return caps.best if of is ErrorOf.COEFFICIENTS else caps.best_prediction
-
-
-def errors(found: RegressionFound, of: ErrorOf) -> Plot:
-    """Return the main figure: the error of every method, of coefficients with the parts that it is made of."""
-    coefficients = of is ErrorOf.COEFFICIENTS
-    error = {method: method.coefficients if coefficients else method.predictions for method in found.methods}
-    shown = [method for method in found.methods if 0.0 < error[method] < math.inf]
-    heights, least = np.array([error[method] for method in shown]), error[found.methods[0]]
-    columns: dict[str, npt.ArrayLike] = {
-        "method": [method.name for method in shown],
-        "error": heights,
-        "times_the_best": heights / least if least > 0.0 else np.full(heights.shape, np.nan),
-    }
-    parts: dict[str, FloatArray] = {}
-    dots: list[Points] = []
-    if coefficients:
-        noise = np.array([method.noise_share for method in shown])
-        parts = {"sampling_error": heights * np.sqrt(1.0 - noise), "privacy_noise": heights * np.sqrt(noise)}
-        dots = [
-            Points("Sampling error", "name", "sampling_error", Style.SAMPLING, symbol="circle", size=9),
-            Points("Privacy noise", "name", "privacy_noise", Style.PRIVACY, symbol="diamond", size=9),
+    methods = [method for method in solution.methods if 0.0 < error[method] < math.inf]
+    heights, best_error = np.array([error[method] for method in methods]), error[solution.methods[0]]
+    ratios = heights / best_error if best_error > 0.0 else np.full(heights.shape, np.nan)
+    labels = np.array([_in_two_lines(method) for method in methods])
+    points: list[Points] = []
+    if is_coefficients:
+        noise_share = np.array([method.noise_share for method in methods])
+        sampling = Column("sampling_error", heights * np.sqrt(1.0 - noise_share))
+        noise = Column("privacy_noise", heights * np.sqrt(noise_share))
+        points = [
+            Points("Sampling error", labels, sampling, Style.SAMPLING, symbol="circle", size=9),
+            Points("Privacy noise", labels, noise, Style.PRIVACY, symbol="diamond", size=9),
         ]
-    limits = fit_limits(heights, np.concatenate([*parts.values()]) if parts else None)
-    also = (("times the best", "times_the_best"),)
-    bars: dict[str, Any] = {"base": limits[0], "gap": 0.4, "is_overlaid": True, "hover_columns": also}
-    ours = [method is found.methods[0] for method in shown]
-    said = ", ".join(f"{method.name.lower()} {wording.number(error[method])}" for method in shown)
+    limits = fit_limits(heights, np.concatenate([np.asarray(part.y) for part in points]) if points else None)
+    is_ours = np.array([method is solution.methods[0] for method in methods])
+    bars = [
+        Bars(
+            name,
+            labels[rows],
+            heights[rows],
+            style,
+            opacity=opacity,
+            base=limits[0],
+            gap=0.4,
+            is_overlaid=True,
+            hover=(("times the best", ratios[rows]),),
+        )
+        for name, rows, style, opacity in (
+            (OURS, is_ours, Style.SMOOTH, 1.0),
+            ("Other ways", ~is_ours, Style.CAP, 0.6),
+        )
+    ]
+    errors_text = ", ".join(f"{method.name.lower()} {wording.number(error[method])}" for method in methods)
     return Plot(
-        "regression-errors" if coefficients else "regression-errors-predictions",
-        "Error of every method" if coefficients else "Error of predictions of every method",
-        f"Errors: {said}.",
-        Axis("method", "", (0.0, 1.0), Scale.NAMES),
-        error_axis(found.unit, of, limits),
-        {**columns, **parts},
-        (
-            Bars(OURS, "name", "error", Style.SMOOTH, filter=("kind", "ours"), **bars),
-            Bars("Other ways", "name", "error", Style.CAP, filter=("kind", "others"), opacity=0.6, **bars),
-            *dots,
-        ),
-        found.data.provenance,
-        {
-            "name": [_in_two_lines(method) for method in shown],
-            "kind": ["ours" if it_is else "others" for it_is in ours],
-        },
+        "regression-errors" if is_coefficients else "regression-errors-predictions",
+        "Error of every method" if is_coefficients else "Error of predictions of every method",
+        f"Errors: {errors_text}.",
+        names_axis("method"),
+        build_error_axis(solution.unit, target, limits),
+        (*bars, *points),
+        solution.data.provenance,
+        {"method": [method.name for method in methods], "error": heights, "times_the_best": ratios},
         is_main=True,
     )
 
@@ -125,52 +117,64 @@ def _in_two_lines(method: Method) -> str:
     return f"{first}<br>{rest}"
 
 
-def caps(found: RegressionFound, of: ErrorOf) -> Plot:
-    """Return the error against the cap, in its parts, with ours as a level and both ends marked."""
-    ours = math.sqrt(found.ours.variance if of is ErrorOf.COEFFICIENTS else found.predicted.total)
-    columns, x = _cap_columns(found, of, ours), (1.0, max(float(found.problem.histogram.max_size), 2.0))
-    parts = [column for name, column in columns.items() if name.startswith("cap_")]
-    y = fit_limits(np.append(columns["cap_error"], ours), np.concatenate(parts))
+def plot_caps(solution: RegressionFound, target: ErrorOf) -> Plot:
+    """Plot the error against the cap, in its parts, with ours as a level and both ends marked."""
+    is_coefficients, caps = target is ErrorOf.COEFFICIENTS, solution.caps
+    ours = math.sqrt(solution.ours.variance if is_coefficients else solution.predicted.total)
+    limits = 1.0, max(float(solution.problem.histogram.max_size), 2.0)
+    columns: dict[str, npt.NDArray[Any]] = {
+        "cap": np.empty(0),
+        "cap_error": np.empty(0),
+        "ours_error": np.empty(0),
+    }
     items: list[Item] = []
-    if found.caps is not None:
-        before = ("Bounded rows, sampling error", "cap_sampling_error")
-        if of is ErrorOf.PREDICTIONS:
-            before = ("Bounded rows, error before noise", "cap_fit_error")
+    visible_errors = np.empty(0)
+    if caps is not None:
+        # NaN where a draw lost rank.
+        if is_coefficients:
+            noise, total, before_noise = caps.privacy_variance, caps.variance, caps.sampling_variance
+            name, column = "Bounded rows, sampling error", "cap_sampling_error"
+        else:
+            noise = caps.privacy_variance / solution.problem.num_features * solution.mean_square
+            total, before_noise = caps.prediction_error, np.maximum(caps.prediction_error - noise, 0.0)
+            name, column = "Bounded rows, error before noise", "cap_fit_error"
+        columns = {
+            "cap": caps.caps,
+            "cap_error": np.sqrt(total),
+            column: np.sqrt(before_noise),
+            "cap_privacy_noise": np.sqrt(noise),
+            "ours_error": np.full(caps.caps.size, ours),
+            "draws_without_estimate": caps.rank_deficient,
+        }
+        x, error, before, noise, *_ = columns.values()
+        visible_errors = np.concatenate([error, before, noise])
         items += [
-            Curve("Bounded rows, total", "cap", "cap_error", Style.CAP),
-            Curve(before[0], "cap", before[1], Style.SAMPLING, color_style=Style.CAP),
-            Curve(
-                "Bounded rows, privacy noise",
-                "cap",
-                "cap_privacy_noise",
-                Style.PRIVACY,
-                color_style=Style.CAP,
-            ),
+            Curve("Bounded rows, total", x, error, Style.CAP),
+            Curve(name, x, before, Style.SAMPLING, color_style=Style.CAP),
+            Curve("Bounded rows, privacy noise", x, noise, Style.PRIVACY, color_style=Style.CAP),
         ]
-    items.append(Curve(f"{OURS} (no bound)", "bounds from, to", "ours", Style.SMOOTH))
-    said = f"The best weights have an error of {wording.number(ours)}; "
-    if found.caps is not None and found.has_caps:
-        at, errors = _best(found.caps, of), columns["cap_error"]
-        cap, error, none = int(found.caps.caps[at]), float(errors[at]), float(errors[-1])
-        items.append(Mark("Best bound", float(cap), error, Style.CAP))
-        items.append(Mark("No bound", float(columns["cap"][-1]), none, Style.ENTERED, "square"))
-        said += (
-            f"the best bound has, at {wording.counted(cap, 'row')} per user, {wording.number(error)}; "
-            f"no bound has {wording.number(none)}."
+    items.append(Curve(f"{OURS} (no bound)", limits, (ours, ours), Style.SMOOTH))
+    caps_text = "no bound was tried."
+    if caps is not None and solution.has_caps:
+        best = caps.best if is_coefficients else caps.best_prediction
+        best_cap, errors = int(caps.caps[best]), columns["cap_error"]
+        best_error, last_error = float(errors[best]), float(errors[-1])
+        items.append(Mark("Best bound", float(best_cap), best_error, Style.CAP))
+        items.append(Mark("No bound", float(columns["cap"][-1]), last_error, Style.ENTERED, "square"))
+        caps_text = (
+            f"the best bound has, at {wording.counted(best_cap, 'row')} per user, {wording.number(best_error)}; "
+            f"no bound has {wording.number(last_error)}."
         )
-    else:
-        said += "no bound was tried."
-    what = "caps" if of is ErrorOf.COEFFICIENTS else "predictions"
+    error_limits = fit_limits(np.append(columns["cap_error"], ours), visible_errors)
     return Plot(
-        f"regression-{what}",
-        "Error against the bound" if of is ErrorOf.COEFFICIENTS else "Error of predictions against the bound",
-        said,
-        Axis("bound", "rows per user", x, title="Bound (rows per user)", number_format=","),
-        error_axis(found.unit, of, y),
+        "regression-caps" if is_coefficients else "regression-predictions",
+        "Error against the bound" if is_coefficients else "Error of predictions against the bound",
+        f"The best weights have an error of {wording.number(ours)}; {caps_text}",
+        Axis("bound", "rows per user", limits, title="Bound (rows per user)", number_format=","),
+        build_error_axis(solution.unit, target, error_limits),
+        items,
+        solution.data.provenance,
         columns,
-        tuple(items),
-        found.data.provenance,
-        {"bounds from, to": x, "ours": (ours, ours)},
     )
 
 
@@ -188,8 +192,8 @@ class Varied:
         title: Heading.
         axis: Its axis.
         unit: Of the labels.
-        kind: Of the data behind it.
-        now: Where the question stands; None for nowhere.
+        disclosure: Of the data behind it.
+        current_value: Where the question stands; None for nowhere.
     """
 
     name: str
@@ -198,42 +202,41 @@ class Varied:
     title: str
     axis: Axis
     unit: str
-    kind: Provenance
-    now: float | None = None
+    disclosure: Provenance
+    current_value: float | None = None
 
 
-def swept(sweep: Sweep, varied: Varied, of: ErrorOf) -> Plot:
-    """Error of ours, the best cap and no cap against what was varied, both kinds in its file, squared as well."""
+def plot_sweep(sweep: Sweep, varied: Varied, target: ErrorOf) -> Plot:
+    """Plot the error of ours, the best cap and no cap against what was varied; its file has the squares, too."""
     columns: dict[str, FloatArray] = {varied.name: sweep.values}
-    for at, kind in enumerate(ErrorOf):
+    for index, each_target in enumerate(ErrorOf):
         for method, errors in (("ours", sweep.ours), ("best_cap", sweep.cap), ("no_cap", sweep.no_cap)):
-            columns[f"{method}_{kind.value}"] = np.sqrt(errors[at])
-            columns[f"{method}_{kind.value}_squared"] = errors[at]
+            columns[f"{method}_{each_target.value}"] = np.sqrt(errors[index])
+            columns[f"{method}_{each_target.value}_squared"] = errors[index]
     columns["best_cap"] = sweep.max_contributions.astype(np.float64)
-    at = list(ErrorOf).index(of)
-    ratios = np.sqrt(sweep.cap[at] / sweep.ours[at])
-
-    def curve(name: str, method: str, look: Style, symbol: str, dash: str = "") -> Curve:
-        width = 2.0 if dash else None
-        return Curve(name, varied.name, f"{method}_{of.value}", look, dash=dash, width=width, symbol=symbol)
-
+    index = list(ErrorOf).index(target)
+    ratios = np.sqrt(sweep.cap[index] / sweep.ours[index])
+    ours, capped, uncapped = (
+        columns[f"{method}_{target.value}"] for method in ("ours", "best_cap", "no_cap")
+    )
+    dashed: dict[str, Any] = {"dash": "dash", "width": 2.0, "symbol": "square"}
     items: list[Item] = [
-        curve("No bound", "no_cap", Style.ENTERED, "square", "dash"),
-        curve("Best bound", "best_cap", Style.CAP, "diamond"),
-        curve(OURS, "ours", Style.SMOOTH, "circle"),
+        Curve("No bound", sweep.values, uncapped, Style.ENTERED, **dashed),
+        Curve("Best bound", sweep.values, capped, Style.CAP, symbol="diamond"),
+        Curve(OURS, sweep.values, ours, Style.SMOOTH, symbol="circle"),
     ]
-    if varied.now is not None:
-        items.append(Level("Your setting", varied.now, is_vertical=True))
+    if varied.current_value is not None:
+        items.append(Level("Your setting", varied.current_value, is_vertical=True))
     return Plot(
         varied.key,
         varied.title,
         f"Against {varied.words}, the best bound's error is {wording.number(float(ratios.min()))} to "
         f"{wording.number(float(ratios.max()))} times that of the best weights.",
         varied.axis,
-        error_axis(varied.unit, of),
+        build_error_axis(varied.unit, target),
+        items,
+        varied.disclosure,
         columns,
-        tuple(items),
-        varied.kind,
         height=HEIGHT,
     )
 
@@ -241,35 +244,27 @@ def swept(sweep: Sweep, varied: Varied, of: ErrorOf) -> Plot:
 # --- the search ---------------------------------------------------------------------------------------------
 
 
-def gap(steps: Sequence[Step], kind: Provenance) -> Plot:
-    """Return the relative gap between the best C so far and what none can go below, by iteration."""
+def plot_gap(steps: Sequence[Step], disclosure: Provenance) -> Plot:
+    """Plot the relative gap between the best C so far and what none can go below, by iteration."""
     last, gaps = steps[-1], np.array([step.gap for step in steps])
-    number = np.arange(1, gaps.size + 1, dtype=np.float64)
+    seconds = np.array([step.seconds for step in steps])
+    iterations = np.arange(1, gaps.size + 1, dtype=np.float64)
+    visible_gaps = np.maximum(gaps, 1e-12)
     return Plot(
         "regression-gap",
         "The gap closes",
         f"After {wording.counted(len(steps), 'iteration')} and {last.seconds:.2f} seconds the gap is {last.gap:.1e}.",
-        Axis("iteration", "", (0.0, max(float(number[-1]), 9.0) + 1.0), Scale.LINEAR, number_format=","),
+        linear_axis("iteration", (0.0, max(float(iterations[-1]), 9.0) + 1.0), number_format=","),
         Axis("proved gap to the best", "relative", (1e-12, 1.0), number_format=".1e", named_ticks=GAP_TICKS),
+        (Curve("Gap", iterations, visible_gaps, Style.SMOOTH, symbol="circle", hover=("seconds", seconds)),),
+        disclosure,
         {
-            "seconds": np.array([step.seconds for step in steps]),
+            "seconds": seconds,
             "variance": np.array([step.variance for step in steps]),
             "lower_bound": np.array([step.lower_bound for step in steps]),
             "relative_gap": gaps,
             "entries": np.array([step.entries for step in steps], dtype=np.float64),
         },
-        (
-            Curve(
-                "Gap",
-                "iteration",
-                "gap drawn",
-                Style.SMOOTH,
-                symbol="circle",
-                hover_column=("seconds", "seconds"),
-            ),
-        ),
-        kind,
-        {"iteration": number, "gap drawn": np.maximum(gaps, 1e-12)},
         height=GAP_HEIGHT,
     )
 
@@ -283,104 +278,103 @@ METHODS = {
 }
 
 
-def offered(found: RegressionFound) -> dict[str, UserWeights]:
-    """Return what users weigh, by method; without the best cap where there is none."""
-    return {name: weights for name in METHODS if (weights := found.weights(name)) is not None}
+def list_weights(solution: RegressionFound) -> dict[str, UserWeights]:
+    """List what users weigh, by method; without the best cap where there is none."""
+    return {name: weights for name in METHODS if (weights := solution.weights(name)) is not None}
 
 
-def size_edges(sizes: npt.ArrayLike, most: int) -> FloatArray:
-    """Lower ends of classes of sizes: every size where they are few, else log-spaced."""
+def choose_size_edges(sizes: npt.ArrayLike, max_edges: int) -> FloatArray:
+    """Choose the lower ends of classes of sizes: every size if they are few, else log-spaced."""
     distinct = np.unique(sizes).astype(np.float64)
-    return distinct if distinct.size <= most else log_spaced(float(distinct[0]), float(distinct[-1]), most)
+    if distinct.size <= max_edges:
+        return distinct
+    return log_spaced(float(distinct[0]), float(distinct[-1]), max_edges)
 
 
-def weights_columns(of: dict[str, UserWeights]) -> dict[str, FloatArray]:
-    """Mean weight of a user of each size under each method, as columns; sizes thinned to `MAX_POINTS` classes."""
-    first = next(iter(of.values()))
-    edges = size_edges(first.sizes, MAX_POINTS)
-    group = np.searchsorted(edges, first.sizes, side="right") - 1
-    users = np.bincount(group, minlength=edges.size)
-    some = users > 0
-    columns = {
-        "rows_of_user": (np.bincount(group, weights=first.sizes, minlength=edges.size)[some] / users[some]),
-        "users": users[some].astype(np.float64),
+def tabulate_weights(weights_by_method: dict[str, UserWeights]) -> dict[str, FloatArray]:
+    """Tabulate the mean weight of a user of each size by method; sizes thinned to `MAX_POINTS` classes."""
+    sizes = next(iter(weights_by_method.values())).sizes
+    edges = choose_size_edges(sizes, MAX_POINTS)
+    classes = np.searchsorted(edges, sizes, side="right") - 1
+    users = np.bincount(classes, minlength=edges.size)
+    has_users = users > 0
+
+    def average(values: npt.NDArray[Any]) -> FloatArray:
+        return np.bincount(classes, weights=values, minlength=edges.size)[has_users] / users[has_users]
+
+    return {
+        "rows_of_user": average(sizes),
+        "users": users[has_users].astype(np.float64),
+        **{
+            f"{method.replace(' ', '_')}_user_weight": average(weights.total)
+            for method, weights in weights_by_method.items()
+        },
     }
-    for name, weights in of.items():
-        total = np.bincount(group, weights=weights.total, minlength=edges.size)
-        columns[_weight_of(name)] = total[some] / users[some]
-    return columns
 
 
-def _weight_of(method: str) -> str:
-    return f"{method.replace(' ', '_')}_user_weight"
-
-
-def weights(found: RegressionFound) -> Plot:
-    """Return how much a user's labels weigh, against the user's rows; the heaviest user sets the noise."""
-    of = offered(found)
-    columns = weights_columns(of)
-    low, high = fit_limits(np.concatenate([columns[_weight_of(name)] for name in of]))
-    most = max(float(columns["rows_of_user"].max()), 2.0)
+def plot_weights(solution: RegressionFound) -> Plot:
+    """Plot how much a user's labels weigh, against the user's rows; the heaviest user sets the noise."""
+    weights_by_method = list_weights(solution)
+    columns = tabulate_weights(weights_by_method)
+    rows, _, *weights = columns.values()
+    low, high = fit_limits(np.concatenate(weights))
+    points = []
+    for method, values in zip(weights_by_method, weights, strict=True):
+        name, style, symbol = METHODS[method]
+        points.append(Points(name, rows, values, style, symbol=symbol))
     return Plot(
         "regression-weights",
         "Weight of a user, by their rows",
         "With no bound the weight of a user grows with their rows; the best weights hold it at one level.",
-        Axis("rows of the user", "rows per user", (1.0, most), number_format=",.3~g"),
+        Axis("rows of the user", "rows per user", (1.0, max(float(rows.max()), 2.0)), number_format=",.3~g"),
         Axis("weight of a user, Σ |c|", "1 / unit of feature", (max(low, high / 1e6), high)),
+        points,
+        solution.data.provenance,
         columns,
-        tuple(
-            Points(
-                METHODS[name][0], "rows_of_user", _weight_of(name), METHODS[name][1], symbol=METHODS[name][2]
-            )
-            for name in of
-        ),
-        found.data.provenance,
         height=HEIGHT,
     )
 
 
-def direction_columns(of: UserWeights, names: Sequence[str]) -> dict[str, Any]:
-    """Return the share of each direction's weight that users of each size class hold; one line per class."""
+def tabulate_directions(weights: UserWeights, names: Sequence[str]) -> dict[str, Any]:
+    """Tabulate the share of each direction's weight that users of each size class hold; one line per class."""
+    largest_size = int(weights.sizes.max())
     lows = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000, 1_000_000]
-    lows = [low for low in lows if low <= int(of.sizes.max())]
-    group = np.searchsorted(lows, of.sizes, side="right") - 1
-    total = np.zeros((len(lows), of.weights.shape[1]))
-    np.add.at(total, group, of.weights)
-    users = np.bincount(group, minlength=len(lows))
-    some = users > 0
+    lows = [low for low in lows if low <= largest_size]
+    classes = np.searchsorted(lows, weights.sizes, side="right") - 1
+    total = np.zeros((len(lows), weights.weights.shape[1]))
+    np.add.at(total, classes, weights.weights)
+    users = np.bincount(classes, minlength=len(lows))
+    has_users = users > 0
     shares = total / np.maximum(total.sum(axis=0), np.finfo(float).tiny)
-    ends = [f"{high - 1:,}" if high - 1 > low else "" for low, high in itertools.pairwise(lows)]
-    classes = [f"{low:,}–{end}" if end else f"{low:,}" for low, end in zip(lows, [*ends, ""], strict=True)]
-    classes[-1] = f"{lows[-1]:,} or more" if int(of.sizes.max()) > lows[-1] else classes[-1]
-    rows = [label for label, kept in zip(classes, some, strict=True) if kept]
-    return {"rows_of_user": rows, "users": users[some]} | {
-        name: shares[some, j] for j, name in enumerate(names)
+    labels = [
+        f"{low:,}–{next_low - 1:,}" if next_low - 1 > low else f"{low:,}"
+        for low, next_low in itertools.pairwise(lows)
+    ]
+    labels.append(f"{lows[-1]:,} or more" if largest_size > lows[-1] else f"{lows[-1]:,}")
+    return {
+        "rows_of_user": [label for label, is_kept in zip(labels, has_users, strict=True) if is_kept],
+        "users": users[has_users],
+        **{name: shares[has_users, column] for column, name in enumerate(names)},
     }
 
 
-def directions(found: RegressionFound, method: str) -> Plot:
-    """Whose labels each coefficient rests on, under a method that there is: a row of cells for every feature."""
-    weights = found.weights(method)
+def plot_directions(solution: RegressionFound, method: str) -> Plot:
+    """Plot whose labels each coefficient rests on, under a method: a row of cells for every feature."""
+    weights = solution.weights(method)
     assert weights is not None
-    names = distinct_from(found.problem.feature_names, ("rows_of_user", "users"))
-    short = [name if len(name) <= MAX_LETTERS else name[: MAX_LETTERS - 1] + "…" for name in names]
-    rows = Axis(
-        "feature",
-        "",
-        (len(names) - 0.5, -0.5),
-        Scale.LINEAR,
-        named_ticks=tuple(enumerate(short)),
-        number_format="",
-    )
+    names = distinct_from(solution.problem.feature_names, ("rows_of_user", "users"))
+    short_names = [name if len(name) <= MAX_LETTERS else name[: MAX_LETTERS - 1] + "…" for name in names]
+    columns, ticks = tabulate_directions(weights, names), tuple(enumerate(short_names))
+    shares = tuple(columns[name] for name in names)
     return Plot(
         "regression-directions",
         "Whose labels each coefficient rests on",
         "Which users' rows each coefficient rests on, by how many rows they have.",
-        Axis("rows of the user", "rows per user", (0.0, 1.0), Scale.NAMES),
-        rows,
-        direction_columns(weights, names),
-        (Shares("of this coefficient's weight", "rows_of_user", tuple(names), Style.CAP),),
-        found.data.provenance,
+        names_axis("rows of the user", unit="rows per user"),
+        linear_axis("feature", (len(names) - 0.5, -0.5), named_ticks=ticks, number_format=""),
+        (Shares("of this coefficient's weight", columns["rows_of_user"], shares, Style.CAP),),
+        solution.data.provenance,
+        columns,
         height=max(240, 110 + 24 * len(names)),
     )
 
@@ -393,23 +387,26 @@ EXAMPLES = {
 }
 
 
-def example(sweep: ExampleSweep, number: int) -> Plot:
-    """Return the total variance of ours and of the best cap against g, beside what is known of both."""
+def plot_example(sweep: ExampleSweep, number: int) -> Plot:
+    """Plot the total variance of ours and of the best cap against g, beside what is known of both."""
     g = sweep.g.astype(np.float64)
     known, claimed = EXAMPLES[number]
     ratio = sweep.cap / sweep.ours
+    limits = float(g.min()), max(float(g.max()), float(g.min()) + 1.0)
     return Plot(
         f"regression-example-{number}",
         f"Example {number}",
         f"The best bound's variance is {wording.number(float(ratio[0]))} times the optimum at g = {sweep.g[0]} and "
         f"{wording.number(float(ratio[-1]))} times at g = {sweep.g[-1]}: the gap grows without bound.",
-        Axis(
-            "size g of the example",
-            "",
-            (float(g.min()), max(float(g.max()), float(g.min()) + 1.0)),
-            number_format=",",
-        ),
+        Axis("size g of the example", "", limits, number_format=","),
         Axis("total variance", number_format=".4g"),
+        (
+            Curve("Best bound", g, sweep.cap, Style.CAP, symbol="circle"),
+            Curve(claimed, g, sweep.claimed, Style.CAP, dash="dot", width=1.5),
+            Curve("Best weights, proved", g, sweep.ours, Style.SMOOTH, symbol="circle"),
+            Curve(known, g, sweep.known, Style.SMOOTH, dash="dot", width=1.5),
+        ),
+        Disclosure.PUBLIC,
         {
             "g": g,
             "ours_variance": sweep.ours,
@@ -419,12 +416,5 @@ def example(sweep: ExampleSweep, number: int) -> Plot:
             "best_cap": sweep.max_contributions.astype(np.float64),
             "claimed_of_caps": sweep.claimed,
         },
-        (
-            Curve("Best bound", "g", "best_cap_variance", Style.CAP, symbol="circle"),
-            Curve(claimed, "g", "claimed_of_caps", Style.CAP, dash="dot", width=1.5),
-            Curve("Best weights, proved", "g", "ours_variance", Style.SMOOTH, symbol="circle"),
-            Curve(known, "g", "known", Style.SMOOTH, dash="dot", width=1.5),
-        ),
-        Disclosure.PUBLIC,
         height=HEIGHT,
     )

@@ -54,10 +54,10 @@ def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Ans
         parameters=parameters,
         solution=of,
         plots={
-            "total-error": lambda: plots.errors(of, data, parameters.own_bound),
-            "total-measures": lambda: plots.measures(of, data),
-            "total-strategies": lambda: strategies.plot(
-                strategies.curves(of.problem, parameters.own_share), data, parameters.epsilon
+            "total-error": lambda: plots.plot_errors(of, data, parameters.own_bound),
+            "total-measures": lambda: plots.plot_measures(of, data),
+            "total-strategies": lambda: strategies.plot_strategies(
+                strategies.compute_curves(of.problem, parameters.own_share), data, parameters.epsilon
             ),
         },
         make_methods=lambda: methods.methods(of, data, parameters),
@@ -140,7 +140,7 @@ def _signed(data: Dataset, parameters: TotalParameters, of: SignedFound) -> Answ
         code=code.of_signed(of, data, parameters),
         parameters=parameters,
         solution=of,
-        plots={"total-signed": lambda: plots.signed(of, data, parameters)},
+        plots={"total-signed": lambda: plots.plot_signed(of, data, parameters)},
         make_methods=lambda: methods.signed_methods(of, data, parameters),
         setting=_setting(parameters, of.unit.column),
         sections=SIGNED_SECTIONS,

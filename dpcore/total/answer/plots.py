@@ -1,8 +1,9 @@
-"""The figures of a sum or a count as data. Pure: what was found in, plots out."""
+"""Plots of a sum or a count as data. Pure functions of the solution."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +11,9 @@ from dpcore import total
 from dpcore.answer import Axis, Band, Curve, Item, Mark, Plot, Style
 from dpcore.answer.axes import sample_users
 from dpcore.answer.handle import Dots, Handle, Spread, draw_unit_noise
-from dpcore.answer.parts import BIAS, NOISE, STYLES, list_part_columns
+from dpcore.answer.parts import BIAS, NOISE, STYLES
 from dpcore.common import wording
-from dpcore.common.noise_error import Measure
+from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.total import TotalErrors
@@ -21,163 +22,102 @@ from dpcore.total.answer.words import MEASURE_NAMES
 from dpcore.total.parameters import TotalParameters
 from dpcore.total.signed import lacking
 
-CURVES = {
+ERROR_COLUMNS: dict[Measure, tuple[str, str, dict[str, Any]]] = {
     # Blue, orange and grey: three colours that nobody takes for each other, beside the amber of the bias and the
     # purple of the noise.
-    Measure.ABSOLUTE: Curve("Expected error", "bound", "expected_absolute_error", Style.TOTAL, width=2.0),
-    Measure.RMSE: Curve("RMSE", "bound", "root_mean_squared_error", Style.SMOOTH, dash="dashdot", width=2.0),
-    Measure.BOUND: Curve("Bias + noise", "bound", "bias_plus_noise", Style.ENTERED, width=2.0),
+    Measure.ABSOLUTE: ("Expected error", "expected_absolute_error", {"style": Style.TOTAL}),
+    Measure.RMSE: ("RMSE", "root_mean_squared_error", {"style": Style.SMOOTH, "dash": "dashdot"}),
+    Measure.BOUND: ("Bias + noise", "bias_plus_noise", {"style": Style.ENTERED}),
 }
-CHOSEN_WIDTH = 3.0
-PARTS = {
-    measure: list_part_columns(
-        {BIAS: "bias", NOISE: "rms_noise" if measure is Measure.RMSE else "mean_noise"}
-    )
-    for measure in Measure
-}
-"""Of the error by each measure."""
-REACH = 5.0
+"""Name, column and style of the error by each measure."""
+WIDTH, CHOSEN_WIDTH = 2.0, 3.0
+MAX_ERRORS = 5.0
 """Ends of the axis of simulated releases, in best errors: at the best bound hardly one of them lies beyond."""
 
 
-def errors(found: TotalFound, data: Dataset, own_bound: float | None) -> Plot:
-    """Return the main figure: error against T by the chosen measure, with its two parts."""
-    chosen = CURVES[found.problem.measure]
-    items: list[Item] = [
-        *_curves(BIAS, found.problem.measure),
-        replace(chosen, width=CHOSEN_WIDTH, is_first=True),
-    ]
-    if 0.0 < found.within[0] < found.within[1]:
-        items.append(Band(f"Within 5{wording.PERCENT}", *found.within))
-    if found.choice.max_total > 0.0:
-        items.append(Mark("Best bound", found.choice.max_total, found.choice.certificate.value, chosen.style))
+def plot_errors(solution: TotalFound, dataset: Dataset, own_bound: float | None) -> Plot:
+    """Plot the error against T by the chosen measure, with its two parts: the main figure."""
+    choice, problem, unit = solution.choice, solution.problem, solution.unit
+    columns, measure = _list_columns(solution.errors), solution.problem.measure
+    chosen = _build_curve(columns, measure, CHOSEN_WIDTH, is_first=True)
+    items: list[Item] = [*_build_parts(columns, measure), chosen]
+    if 0.0 < solution.within[0] < solution.within[1]:
+        items.append(Band(f"Within 5{wording.PERCENT}", *solution.within))
+    if choice.max_total > 0.0:
+        items.append(Mark("Best bound", choice.max_total, choice.certificate.value, chosen.style))
     if own_bound:
-        items.append(Mark("Your own bound", own_bound, found.error(own_bound), Style.ENTERED, "square"))
-    plot = _plot("total-error", "Error against the bound", _alt(found), found, data, items)
-    return replace(plot, handle=_handle(found, own_bound))
-
-
-def _handle(found: TotalFound, own_bound: float | None) -> Handle:
-    """Return the bound by hand: whose totals it cuts, and what releases it gives."""
-    problem, unit = found.problem, found.unit
-    best = float(found.errors.by(problem.measure).min())
-    spread = Spread.ROOT_MEAN_SQUARE if problem.measure is Measure.RMSE else Spread.MEAN
-    return Handle(
-        "Bound",
-        "bound",
-        CURVES[problem.measure].y,
-        own_bound or found.choice.max_total,
-        "own_bound",
+        items.append(Mark("Your own bound", own_bound, solution.error(own_bound), Style.ENTERED, "square"))
+    handle = _build_handle(
+        columns,
+        measure,
+        problem.mechanism,
+        columns["bias"],
+        float(solution.errors.by(measure).min()),
+        "" if unit.column else "rows",
+        name="Bound",
+        initial_value=own_bound or choice.max_total,
         is_integer=problem.whole,
-        parts=PARTS[problem.measure],
-        users=(
-            sample_users(
-                problem.amounts.values, problem.amounts.users.astype(np.float64), unit.column or "rows"
-            ),
-        ),
-        dots=Dots(
-            "bias",
-            "mean_noise",
-            draw_unit_noise(problem.mechanism),
-            spread,
-            REACH * best,
-            "" if unit.column else "rows",
-        ),
+        users=(sample_users(problem.amounts.values, problem.amounts.users, unit.column or "rows"),),
     )
+    title = "Error against the bound"
+    return _plot("total-error", title, _describe(solution), solution, dataset, items, columns, handle=handle)
 
 
-def measures(found: TotalFound, data: Dataset) -> Plot:
-    """Return the error against T by each measure, each with its own best T, as far as the curves go."""
-    items: list[Item] = []
+def plot_measures(solution: TotalFound, dataset: Dataset) -> Plot:
+    """Plot the error against T by each measure, each with its own best T, as far as the curves go."""
+    items, columns = list[Item](), _list_columns(solution.errors)
     # The chosen one last, so that it lies on top.
-    for measure in sorted(Measure, key=lambda one: one is found.problem.measure):
-        curve, best = CURVES[measure], found.others[measure]
-        chosen = measure is found.problem.measure
-        items.append(replace(curve, width=CHOSEN_WIDTH) if chosen else curve)
+    for measure in sorted(Measure, key=lambda measure: measure is solution.problem.measure):
+        width, best = CHOSEN_WIDTH if measure is solution.problem.measure else WIDTH, solution.others[measure]
+        curve = _build_curve(columns, measure, width)
+        items.append(curve)
         if best > 0.0:
-            error = float(total.errors(found.problem, best).by(measure))
+            error = float(total.errors(solution.problem, best).by(measure))
             items.append(Mark(f"Best bound, {curve.name}", best, error, curve.style, is_unnamed=True))
-    alt = f"{_alt(found)} The other measures have curves of the same shape, and best bounds of their own."
-    plot = _plot("total-measures", "Measures of the error", alt, found, data, items)
-    (low, high), _ = found.limits
-    return replace(plot.with_limits(x=(low, 2.0 * high)), is_main=False, height=420)
+    alt = f"{_describe(solution)} The other measures have curves of the same shape, and best bounds of their own."
+    title = "Measures of the error"
+    plot = _plot("total-measures", title, alt, solution, dataset, items, columns, is_main=False, height=420)
+    (low, high), _ = solution.limits
+    return plot.with_limits(x=(low, 2.0 * high))
 
 
-def signed(found: SignedFound, data: Dataset, parameters: TotalParameters) -> Plot:
-    """Return the main figure where totals have both signs: error against T when they are clipped to [-T, T]."""
-    chosen, clipped = CURVES[found.measure], found.clipped
-    items: list[Item] = [*_curves("Size of the bias", found.measure), replace(chosen, width=CHOSEN_WIDTH)]
+def plot_signed(solution: SignedFound, dataset: Dataset, parameters: TotalParameters) -> Plot:
+    """Plot the error against T when totals of both signs are clipped to [-T, T]: the main figure."""
+    columns, clipped, own_bound = _list_columns(solution.errors), solution.clipped, parameters.own_bound
+    chosen = _build_curve(columns, solution.measure, CHOSEN_WIDTH)
+    items: list[Item] = [*_build_parts(columns, solution.measure, "Size of the bias"), chosen]
     if clipped.sensitivity > 0.0:
-        name, look, symbol = (
+        name, style, symbol = (
             ("Your [L, U], at max(|L|, |U|)", Style.ENTERED, "square")
-            if found.entered
+            if solution.entered
             else ("Proposed range", chosen.style, "diamond")
         )
-        items.append(Mark(name, clipped.sensitivity, found.error, look, symbol))
-    if parameters.own_bound and (own := found.own_error(parameters)) is not None:
-        items.append(
-            Mark("Your own bound, on either side", parameters.own_bound, own, Style.ENTERED, "square")
+        items.append(Mark(name, clipped.sensitivity, solution.error, style, symbol))
+    if own_bound and (own_error := solution.own_error(parameters)) is not None:
+        items.append(Mark("Your own bound, on either side", own_bound, own_error, Style.ENTERED, "square"))
+    columns["missing"], handle = lacking(solution.totals, solution.bounds), None
+    # A range that was entered with two different ends lies on no curve of one bound: nothing to move.
+    if clipped.low == -clipped.high < 0.0:
+        sizes, users = np.unique(np.abs(solution.totals), return_counts=True)
+        handle = _build_handle(
+            columns,
+            solution.measure,
+            parameters.mechanism,
+            columns["missing"],
+            solution.error,
+            name="Bound on either side",
+            initial_value=own_bound or clipped.sensitivity,
+            users=(sample_users(sizes, users, solution.unit.column),),
         )
     title = "Error when totals are clipped on both sides"
     alt = (
         "Error of the sum when every total is clipped at the same size on both sides: noise grows with that size; "
         "what is cut away falls."
     )
-    plot = _plot("total-signed", title, alt, found, data, items)
-    columns = dict(plot.columns) | {"missing": lacking(found.totals, found.bounds)}
-    # A range that was entered with two different ends lies on no curve of one bound: nothing to move.
-    whole = clipped.low == -clipped.high < 0.0
-    return replace(plot, columns=columns, handle=_signed_handle(found, parameters) if whole else None)
+    return _plot("total-signed", title, alt, solution, dataset, items, columns, handle=handle)
 
 
-def _signed_handle(found: SignedFound, parameters: TotalParameters) -> Handle:
-    """Return the bound on either side by hand: whose totals it cuts, and what releases it gives."""
-    sizes, users = np.unique(np.abs(found.totals), return_counts=True)
-    return Handle(
-        "Bound on either side",
-        "bound",
-        CURVES[found.measure].y,
-        parameters.own_bound or found.clipped.sensitivity,
-        "own_bound",
-        parts=PARTS[found.measure],
-        users=(sample_users(sizes, users.astype(np.float64), found.unit.column),),
-        dots=Dots(
-            "missing",
-            "mean_noise",
-            draw_unit_noise(parameters.mechanism),
-            Spread.ROOT_MEAN_SQUARE if found.measure is Measure.RMSE else Spread.MEAN,
-            REACH * found.error,
-        ),
-    )
-
-
-def _plot(
-    key: str, title: str, alt: str, found: TotalFound | SignedFound, data: Dataset, items: list[Item]
-) -> Plot:
-    unit, (across, upwards) = found.unit, found.limits
-    bound = "bound on either side" if isinstance(found, SignedFound) else "bound"
-    return Plot(
-        key,
-        title,
-        alt,
-        Axis(bound, unit.per_user, across, number_format=",.4~r"),
-        Axis(f"error of the released {unit.result}", unit.axis, upwards, number_format=",.3~r"),
-        _columns(found.errors),
-        tuple(items),
-        data.provenance,
-        is_main=True,
-    )
-
-
-def _curves(bias: str, measure: Measure) -> list[Curve]:
-    names = {BIAS: bias}
-    return [
-        Curve(names.get(part.name, part.name), "bound", part.column, STYLES[part.name])
-        for part in PARTS[measure]
-    ]
-
-
-def _columns(errors: TotalErrors) -> dict[str, FloatArray]:
+def _list_columns(errors: TotalErrors) -> dict[str, FloatArray]:
     return {
         "bound": errors.bounds,
         "bias": errors.bias,
@@ -189,9 +129,75 @@ def _columns(errors: TotalErrors) -> dict[str, FloatArray]:
     }
 
 
-def _alt(found: TotalFound) -> str:
-    amount = found.unit.amount
+def _list_parts(columns: dict[str, FloatArray], measure: Measure) -> dict[str, FloatArray]:
+    """List both parts of the error by a measure."""
+    return {BIAS: columns["bias"], NOISE: columns["rms_noise" if measure is Measure.RMSE else "mean_noise"]}
+
+
+def _build_curve(columns: dict[str, FloatArray], measure: Measure, width: float, **options: Any) -> Curve:
+    """Build the curve of the error by a measure."""
+    name, column, style = ERROR_COLUMNS[measure]
+    return Curve(name, columns["bound"], columns[column], width=width, **style, **options)
+
+
+def _build_parts(columns: dict[str, FloatArray], measure: Measure, bias: str = BIAS) -> list[Curve]:
+    """Build the curves of both parts of the error; ``bias`` is the name of the first one."""
+    return [
+        Curve(bias if name == BIAS else name, columns["bound"], values, STYLES[name])
+        for name, values in _list_parts(columns, measure).items()
+    ]
+
+
+def _build_handle(
+    columns: dict[str, FloatArray],
+    measure: Measure,
+    noise: NoiseKind,
+    loss: FloatArray,
+    best_error: float,
+    dots_unit: str = "",
+    **options: Any,
+) -> Handle:
+    """Build the handle of the bound: whose totals it cuts, and what releases it gives."""
+    spread = Spread.ROOT_MEAN_SQUARE if measure is Measure.RMSE else Spread.MEAN
+    draws, axis_limit = draw_unit_noise(noise), MAX_ERRORS * best_error
+    return Handle(
+        bound=columns["bound"],
+        error=columns[ERROR_COLUMNS[measure][1]],
+        field="own_bound",
+        parts=_list_parts(columns, measure),
+        dots=Dots(loss, columns["mean_noise"], draws, spread, axis_limit, dots_unit),
+        **options,
+    )
+
+
+def _plot(
+    key: str,
+    title: str,
+    alt: str,
+    solution: TotalFound | SignedFound,
+    dataset: Dataset,
+    items: Sequence[Item],
+    columns: dict[str, FloatArray],
+    **options: Any,
+) -> Plot:
+    unit, (bound_limits, error_limits) = solution.unit, solution.limits
+    bound = "bound on either side" if isinstance(solution, SignedFound) else "bound"
+    return Plot(
+        key,
+        title,
+        alt,
+        Axis(bound, unit.per_user, bound_limits, number_format=",.4~r"),
+        Axis(f"error of the released {unit.result}", unit.axis, error_limits, number_format=",.3~r"),
+        items,
+        dataset.provenance,
+        columns,
+        **{"is_main": True, **options},
+    )
+
+
+def _describe(solution: TotalFound) -> str:
+    amount, choice = solution.unit.amount, solution.choice
     return (
-        f"The {MEASURE_NAMES[found.problem.measure]} is smallest at a bound of {amount(found.choice.max_total, 4)}: "
-        f"{amount(found.choice.certificate.value)}. Below, the bias rises; above, the noise."
+        f"The {MEASURE_NAMES[solution.problem.measure]} is smallest at a bound of {amount(choice.max_total, 4)}: "
+        f"{amount(choice.certificate.value)}. Below, the bias rises; above, the noise."
     )

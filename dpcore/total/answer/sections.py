@@ -65,8 +65,8 @@ def show_strategies(answer: Answer, data: Dataset) -> Parts:
         replace(parameters.without("own_bound", "lower", "upper", "highest_total"), epsilon=1.0),
         lambda tell, stop: simulate_strategies(
             problem,
-            strategies.simulated_epsilons(problem.amounts),
-            strategies.strategies(parameters.own_share),
+            strategies.choose_epsilons(problem.amounts, points_per_decade=2),
+            strategies.list_strategies(parameters.own_share),
             parameters.runs,
             parameters.seed,
             tell,
@@ -79,11 +79,11 @@ def show_strategies(answer: Answer, data: Dataset) -> Parts:
         idle="The curves are exact. *Simulate* runs the mechanism and lays its errors over them.",
         outdated="Settings have changed since the simulation; it is not shown.",
     )
-    curves = yield Cached(strategies.curves, (problem, parameters.own_share))
-    yield Figures((strategies.plot(curves, data, parameters.epsilon, points),), "xy")
-    yield "\n".join(f"- {sentence}" for sentence in strategies.sentences(curves, points))
+    curves = yield Cached(strategies.compute_curves, (problem, parameters.own_share))
+    yield Figures((strategies.plot_strategies(curves, data, parameters.epsilon, points),), "xy")
+    yield "\n".join(f"- {sentence}" for sentence in strategies.write_sentences(curves, points))
     if points is not None:
-        yield File("Simulated points (CSV)", "total_simulated.csv", strategies.point_columns(points))
+        yield File("Simulated points (CSV)", "total_simulated.csv", strategies.tabulate_points(points))
     yield Label()
     yield PaperFigures(FIGURES)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,149 +14,139 @@ from dpcore.contributions import FloatArray
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
 from dpcore.total import TotalProblem
-from dpcore.total import strategies as total_strategies
-from dpcore.total.strategies import BEST, MEDIAN, NINETY_FIVE, Strategy, StrategyCurves, StrategyPoints
+from dpcore.total.strategies import (
+    BEST,
+    MEDIAN,
+    NINETY_FIVE,
+    Strategy,
+    StrategyCurves,
+    StrategyPoints,
+    strategy_curves,
+)
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up")
-LINES = (
-    Curve("", "epsilon", "", Style.TOTAL),
-    Curve("", "epsilon", "", Style.SAMPLING, width=2.0),
-    Curve("", "epsilon", "", Style.SMOOTH, dash="dash", width=2.0),
-    Curve("", "epsilon", "", Style.PRIVACY, dash="dashdot", width=2.0),
+LINES: tuple[dict[str, Any], ...] = (
+    {"style": Style.TOTAL},
+    {"style": Style.SAMPLING, "width": 2.0},
+    {"style": Style.SMOOTH, "dash": "dash", "width": 2.0},
+    {"style": Style.PRIVACY, "dash": "dashdot", "width": 2.0},
 )
 
 
-def strategies(share: float) -> tuple[Strategy, ...]:
-    """Return the paper's three ways to choose T, and a quantile of the person's own."""
+def list_strategies(share: float) -> tuple[Strategy, ...]:
+    """List the paper's three ways to choose T, and a quantile of the person's own."""
     return BEST, MEDIAN, NINETY_FIVE, Strategy(share)
 
 
-def epsilon_limits(amounts: Amounts) -> tuple[float, float]:
-    """Return (from, to) of the axis of epsilon: from where hardly anything can be released, by the number of users."""
-    low = 10.0 ** math.floor(math.log10(0.5 / amounts.num_users))
-    return min(max(low, 1e-6), 1e-3), 10.0
+def choose_epsilons(amounts: Amounts, points_per_decade: int) -> FloatArray:
+    """Choose log-spaced epsilons, from where hardly anything can be released, by the number of users, to 10."""
+    low = min(max(10.0 ** math.floor(math.log10(0.5 / amounts.num_users)), 1e-6), 1e-3)
+    return np.geomspace(low, 10.0, 1 + points_per_decade * round(math.log10(10.0 / low)))
 
 
-def curves(problem: TotalProblem, share: float) -> StrategyCurves:
-    """Return the exact relative errors over the axis of epsilon; they do not depend on the problem's own."""
-    low, high = epsilon_limits(problem.amounts)
-    points = 1 + 16 * round(math.log10(high / low))
-    return total_strategies.strategy_curves(problem, np.geomspace(low, high, points), strategies(share))
+def compute_curves(problem: TotalProblem, share: float) -> StrategyCurves:
+    """Compute the exact relative errors over epsilon; they do not depend on the problem's own epsilon."""
+    epsilons = choose_epsilons(problem.amounts, points_per_decade=16)
+    return strategy_curves(problem, epsilons, list_strategies(share))
 
 
-def simulated_epsilons(amounts: Amounts) -> FloatArray:
-    """Where the mechanism is simulated: two points per decade."""
-    low, high = epsilon_limits(amounts)
-    return np.geomspace(low, high, 1 + 2 * round(math.log10(high / low)))
-
-
-def near_best(of: StrategyCurves, row: int) -> tuple[float, float] | None:
-    """Return (from, to): the epsilons at which a strategy's error is at most 1.1 times the best bound's."""
-    close = of.relative_error[row] <= 1.1 * of.relative_error[0]
-    epsilons = of.epsilons[close]
+def find_near_best(curves: StrategyCurves, row: int) -> tuple[float, float] | None:
+    """Find the first and last epsilon at which a strategy's error is at most 1.1 times the best bound's."""
+    epsilons = curves.epsilons[curves.relative_error[row] <= 1.1 * curves.relative_error[0]]
     return (float(epsilons[0]), float(epsilons[-1])) if epsilons.size else None
 
 
-def plot(of: StrategyCurves, data: Dataset, epsilon: float, points: StrategyPoints | None = None) -> Plot:
-    """Return the relative error against epsilon for four ways to choose T (Amin et al. 2019, figure 1).
+def plot_strategies(
+    curves: StrategyCurves, dataset: Dataset, epsilon: float, points: StrategyPoints | None = None
+) -> Plot:
+    """Plot the relative error against epsilon for four ways to choose T (Amin et al. 2019, figure 1).
 
     Args:
-        of: The curves.
-        data: The data.
+        curves: Exact errors.
+        dataset: The data.
         epsilon: The one that the person has entered, which is marked.
-        points: Simulated errors, drawn with twice their standard errors; None for none.
+        points: Simulated errors, plotted with twice their standard errors; None for none.
     """
-    columns: dict[str, npt.ArrayLike] = {"epsilon": of.epsilons}
-    guides: dict[str, npt.ArrayLike] = {} if points is None else {"simulated at": points.epsilons}
+    epsilons, best_errors = curves.epsilons, curves.relative_error[0]
+    columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
     items: list[Item] = []
-    for row, strategy in enumerate(of.strategies):
-        stem, name, line = _stem(strategy, row), _name(of, row), LINES[row]
-        columns[f"{stem}_bound"] = of.bounds[row]
-        columns[f"{stem}_relative_error"] = of.relative_error[row]
-        items.append(
-            Curve(name, line.x, f"{stem}_relative_error", line.style, dash=line.dash, width=line.width)
-        )
+    for row, strategy in enumerate(curves.strategies):
+        key, name, line = _make_key(strategy, row), _name_strategy(curves, row), LINES[row]
+        columns[f"{key}_bound"] = curves.bounds[row]
+        columns[f"{key}_relative_error"] = curves.relative_error[row]
+        items.append(Curve(name, epsilons, curves.relative_error[row], **line))
         if points is not None and strategy in points.strategies:
-            middle, off = points.relative_error[row], 2.0 * points.standard_error[row]
-            at, low, high = (f"{stem} {what}" for what in ("simulated", "from", "to"))
-            guides |= {at: middle, low: middle - off, high: middle + off}
+            errors, margin = points.relative_error[row], 2.0 * points.standard_error[row]
+            ends = errors - margin, errors + margin
+            options: dict[str, Any] = {"symbol": SYMBOLS[row], "size": 7, "is_unnamed": True}
             name = f"{name}, simulated"
-            items.append(
-                Points(
-                    name,
-                    "simulated at",
-                    at,
-                    line.style,
-                    low,
-                    high,
-                    symbol=SYMBOLS[row],
-                    size=7,
-                    is_unnamed=True,
-                )
-            )
-    across = Axis("privacy budget ε", "", (float(of.epsilons[0]), float(of.epsilons[-1])))
-    if across.contains(epsilon):
+            items.append(Points(name, points.epsilons, errors, line["style"], *ends, **options))
+    epsilon_axis = Axis("privacy budget ε", "", (float(epsilons[0]), float(epsilons[-1])))
+    if epsilon_axis.contains(epsilon):
         items.append(Level("Your ε", epsilon, is_vertical=True))
-    near = [f"{of.strategies[row].name} {_where(of, row)}" for row in range(1, len(of.strategies))]
+    near_best_texts = [
+        f"{strategy.name} {_describe_near_best(curves, row)}"
+        for row, strategy in enumerate(curves.strategies)
+        if row > 0
+    ]
     return Plot(
         "total-strategies",
         "Relative error against ε for four ways to choose a bound",
-        f"Within 10 % of the best bound's error: {'; '.join(near)}.",
-        across,
-        Axis("relative error of the release", "1 = 100 %", (float(of.relative_error[0].min()) / 2.0, 10.0)),
+        f"Within 10 % of the best bound's error: {'; '.join(near_best_texts)}.",
+        epsilon_axis,
+        Axis("relative error of the release", "1 = 100 %", (float(best_errors.min()) / 2.0, 10.0)),
+        items,
+        dataset.provenance,
         columns,
-        tuple(items),
-        data.provenance,
-        guides,
         height=460,
     )
 
 
-def _where(of: StrategyCurves, row: int) -> str:
-    near = near_best(of, row)
-    if near is None:
+def _describe_near_best(curves: StrategyCurves, row: int) -> str:
+    near_best = find_near_best(curves, row)
+    if near_best is None:
         return "nowhere"
-    return f"for ε from {wording.number(near[0], 2)} to {wording.number(near[1], 2)}"
+    return f"for ε from {wording.number(near_best[0], 2)} to {wording.number(near_best[1], 2)}"
 
 
-def _name(of: StrategyCurves, row: int) -> str:
-    """The best bound has a T for every epsilon, a quantile has one."""
-    name = of.strategies[row].name.capitalize()
-    fixed = of.strategies[row].share is not None
-    return f"{name} (bound {wording.number(of.bounds[row, 0])})" if fixed else name
+def _name_strategy(curves: StrategyCurves, row: int) -> str:
+    """Name a strategy; a quantile has one bound for every epsilon, which is named too."""
+    strategy = curves.strategies[row]
+    name = strategy.name.capitalize()
+    return name if strategy.share is None else f"{name} (bound {wording.number(curves.bounds[row, 0])})"
 
 
-def _stem(strategy: Strategy, row: int) -> str:
-    own = f"own_quantile_{wording.digits(100.0 * (strategy.share or 0.0))}"
-    return ("best", "median", "quantile_95", own)[row]
+def _make_key(strategy: Strategy, row: int) -> str:
+    own_key = f"own_quantile_{wording.digits(100.0 * (strategy.share or 0.0))}"
+    return ("best", "median", "quantile_95", own_key)[row]
 
 
-def point_columns(points: StrategyPoints) -> dict[str, FloatArray]:
-    """Return the simulated points; their standard errors beside them."""
+def tabulate_points(points: StrategyPoints) -> dict[str, FloatArray]:
+    """Tabulate the simulated points, with their standard errors."""
     columns = {"epsilon": points.epsilons}
     for row, strategy in enumerate(points.strategies):
-        stem = _stem(strategy, row)
-        columns[f"{stem}_simulated_error"] = points.relative_error[row]
-        columns[f"{stem}_standard_error"] = points.standard_error[row]
+        key = _make_key(strategy, row)
+        columns[f"{key}_simulated_error"] = points.relative_error[row]
+        columns[f"{key}_standard_error"] = points.standard_error[row]
     return columns
 
 
-def sentences(of: StrategyCurves, points: StrategyPoints | None) -> tuple[str, ...]:
-    """Where each fixed quantile is near the best, and what was simulated."""
+def write_sentences(curves: StrategyCurves, points: StrategyPoints | None) -> tuple[str, ...]:
+    """Write where each fixed quantile is near the best, and what was simulated."""
     ten = f"10{wording.PERCENT}"
-    said = [
-        f"**{_name(of, row)}:** "
+    sentences = [
+        f"**{_name_strategy(curves, row)}:** "
         + (
             f"more than {ten} worse than the best bound at every ε."
-            if near_best(of, row) is None
-            else f"within {ten} of the best bound's error {_where(of, row)}."
+            if find_near_best(curves, row) is None
+            else f"within {ten} of the best bound's error {_describe_near_best(curves, row)}."
         )
-        for row in range(1, len(of.strategies))
+        for row in range(1, len(curves.strategies))
     ]
     if points is not None:
-        stopped = "Stopped early. " if points.cancelled else ""
-        said.append(
-            f"{stopped}{wording.counted(points.runs, 'run')} of each simulated point; bars are ± 2 standard errors. "
+        stop_text = "Stopped early. " if points.cancelled else ""
+        sentences.append(
+            f"{stop_text}{wording.counted(points.runs, 'run')} of each simulated point; bars are ± 2 standard errors. "
             "The noise comes from NumPy, so this is not a release."
         )
-    return tuple(said)
+    return tuple(sentences)

@@ -8,7 +8,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Curve, Item, Level, Plot, Points, Scale, Style
+from dpcore.answer import (
+    Axis,
+    Column,
+    Curve,
+    Item,
+    Level,
+    Plot,
+    Points,
+    Style,
+    linear_axis,
+    names_axis,
+    share_axis,
+)
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.training.answer.found import TrainingSolution
@@ -50,24 +62,13 @@ def plot_methods(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) 
     summary, name = solution.summarise(measure, unit), measure.value
     without_privacy, guessing = solution.average_references(measure, unit)
     # Methods without runs are listed too, since the figure is updated in place.
-    best = {method: solution.best_by_method.get(method) for method in solution.parameters.methods}
-    answer = solution.best
-    order = sorted(best, key=lambda method: method is not Method.FOLLOWED)
-    cell_indices = [
-        None if (cell_or_values := best[method]) is None else cell_or_values.cell_index for method in order
-    ]
+    methods = sorted(solution.parameters.methods, key=lambda method: method is not Method.FOLLOWED)
+    best = [solution.best_by_method.get(method) for method in methods]
     means, half_widths = (
-        np.array(
-            [
-                math.nan if cell_index is None else float(cell_or_values[cell_index])
-                for cell_index in cell_indices
-            ]
-        )
-        for cell_or_values in (summary.mean, summary.half_width)
+        np.array([math.nan if choice is None else float(values[choice.cell_index]) for choice in best])
+        for values in (summary.mean, summary.half_width)
     )
-    reaches = [
-        math.nan if cell_index is None else solution.get_cell(cell_index).reach for cell_index in cell_indices
-    ]
+    reaches = [math.nan if choice is None else solution.get_cell(choice.cell_index).reach for choice in best]
     # A method far worse than guessing is of no use, and would press all others together.
     distance, direction = max(abs(guessing - without_privacy), 0.02), 1.0 if measure is Measure.LOSS else -1.0
     is_far = direction * (means - guessing) > MAX_DISTANCE * distance
@@ -75,62 +76,54 @@ def plot_methods(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) 
     visible_values = np.append(visible_means[np.isfinite(visible_means)], (without_privacy, guessing))
     margin = 0.12 * distance
     limits = float(visible_values.min()) - margin, float(visible_values.max()) + margin
-    is_answer = [
-        cell_index is not None and answer is not None and cell_index == answer.cell_index
-        for cell_index in cell_indices
-    ]
-    columns: dict[str, npt.ArrayLike] = {
-        "method": [method.value for method in order],
-        "bound": np.array(reaches),
-        name: means,
-        "half_width_95": half_widths,
-        "kind": ["answer" if is_answer_cell else "other" for is_answer_cell in is_answer],
-        f"{name}_without_privacy": np.full(len(order), without_privacy),
-        f"{name}_guessing": np.full(len(order), guessing),
-    }
-    whiskers: dict[str, Any] = {"low": "lowest", "high": "highest", "size": 12}
-    is_marked_answer, is_other_cell = ("kind", "answer"), ("kind", "other")
-    other_label = "Other methods, at their best bounds"
+    answer = None if solution.best is None else solution.best.cell_index
+    is_answer = np.array([choice is not None and choice.cell_index == answer for choice in best])
+    labels = np.array([_label_method(method, reach) for method, reach in zip(methods, reaches, strict=True)])
+    low, high = visible_means - half_widths, visible_means + half_widths
     items: list[Item] = [
         Points(
-            "The answer",
-            "label",
-            "shown",
-            Style.SMOOTH,
-            filter=is_marked_answer,
-            symbol="diamond",
-            **whiskers,
-        ),
-        Points(other_label, "label", "shown", Style.CAP, filter=is_other_cell, **whiskers),
+            point_name,
+            labels[rows],
+            visible_means[rows],
+            style,
+            low[rows],
+            high[rows],
+            symbol=symbol,
+            size=12,
+        )
+        for point_name, rows, style, symbol in (
+            ("The answer", is_answer, Style.SMOOTH, "diamond"),
+            ("Other methods, at their best bounds", ~is_answer, Style.CAP, ""),
+        )
     ]
     if is_far.any():
-        symbol = "triangle-up" if direction > 0.0 else "triangle-down"
-        beyond_label = "Beyond this axis: far worse than guessing"
-        items.append(Points(beyond_label, "label", "edge", Style.ENTERED, symbol=symbol, size=12))
+        symbol, end = ("triangle-up", limits[1]) if direction > 0.0 else ("triangle-down", limits[0])
+        edge = np.where(is_far, end - direction * margin / 3.0, np.nan)
+        beyond_name = "Beyond this axis: far worse than guessing"
+        items.append(Points(beyond_name, labels, edge, Style.ENTERED, symbol=symbol, size=12))
     items += [Level("No privacy", without_privacy, dash="dot"), Level("Guessing", guessing, dash="dash")]
-    named_means = [
-        (METHOD_NAMES[method].lower(), float(mean))
-        for method, mean in zip(order, means, strict=True)
+    means_text = ", ".join(
+        f"{METHOD_NAMES[method].lower()} {wording.number(float(mean))}"
+        for method, mean in zip(methods, means, strict=True)
         if math.isfinite(mean)
-    ]
-    means_text = ", ".join(f"{method} {wording.number(value)}" for method, value in named_means)
-    edge_position = limits[1] - margin / 3.0 if direction > 0.0 else limits[0] + margin / 3.0
+    )
     return Plot(
         f"training-methods-{name}",
         f"{TITLES[measure]} of every method",
         f"{TITLES[measure]} on users held out: {means_text}; {wording.number(without_privacy)} without privacy, "
         f"{wording.number(guessing)} guessing.",
-        Axis("method", "", (0.0, 1.0), Scale.NAMES, "Method, at its best bound h (rows per user)"),
+        names_axis("method", "Method, at its best bound h (rows per user)"),
         _make_axis(measure, limits, f"{TITLES[measure]}, users held out"),
-        columns,
-        tuple(items),
+        items,
         solution.data.provenance,
         {
-            "label": [_label_method(method, reach) for method, reach in zip(order, reaches, strict=True)],
-            "shown": visible_means,
-            "edge": np.where(is_far, edge_position, np.nan),
-            "lowest": np.where(is_far, np.nan, means - half_widths),
-            "highest": np.where(is_far, np.nan, means + half_widths),
+            "method": [method.value for method in methods],
+            "bound": np.array(reaches),
+            name: means,
+            "half_width_95": half_widths,
+            "kind": np.where(is_answer, "answer", "other"),
+            f"{name}_without_privacy": np.full(len(methods), without_privacy),
+            f"{name}_guessing": np.full(len(methods), guessing),
         },
         is_main=True,
     )
@@ -161,23 +154,20 @@ def _make_bound_axis(solution: TrainingSolution) -> Axis:
 
 def _make_axis(measure: Measure, limits: tuple[float, float], title: str) -> Axis:
     """Make the axis of loss or accuracy."""
-    is_percent = measure is Measure.ACCURACY
-    scale, number = (Scale.PERCENT, ".3~%") if is_percent else (Scale.LINEAR, ".3f")
-    return Axis(TITLES[measure].lower(), "", limits, scale, title, number_format=number)
+    if measure is Measure.ACCURACY:
+        return share_axis(TITLES[measure].lower(), limits, title=title, number_format=".3~%")
+    return linear_axis(TITLES[measure].lower(), limits, title=title, number_format=".3f")
 
 
 def _widen_limits(
     limits: tuple[float, float], means: FloatArray, without_privacy: float, guessing: float
 ) -> tuple[float, float]:
     """Widen the limits to fit curves, unless these are far worse than guessing."""
-    finite_means = means[np.isfinite(means)]
-    max_distance = 2.0 * max(abs(guessing - without_privacy), 0.02)
-    low, high = (
-        float(extreme(finite_means)) if finite_means.size else guessing for extreme in (np.min, np.max)
+    finite_means, reach = means[np.isfinite(means)], 2.0 * max(abs(guessing - without_privacy), 0.02)
+    visible_means = np.clip(
+        finite_means if finite_means.size else [guessing], guessing - reach, guessing + reach
     )
-    return min(limits[0], max(low, guessing - max_distance)), max(
-        limits[1], min(high, guessing + max_distance)
-    )
+    return min(limits[0], float(visible_means.min())), max(limits[1], float(visible_means.max()))
 
 
 def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -> Plot:
@@ -188,9 +178,11 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
     limits = _widen_limits(choose_limits(solution, measure, unit), summary.mean, without_privacy, guessing)
     without_noise, unclipped = solution.average_without_noise(measure, unit)
     largest_weight = solution.largest_weight
-    columns: dict[str, FloatArray | list[str]] = {
-        "method": [cell.method.value for cell in cells],
-        "bound": np.array([cell.reach for cell in cells]),
+    methods = np.array([cell.method.value for cell in cells])
+    reaches = np.array([cell.reach for cell in cells])
+    columns: dict[str, npt.ArrayLike] = {
+        "method": methods,
+        "bound": reaches,
         name: summary.mean,
         "half_width_95": summary.half_width,
         "half_width_95_users": summary.users_half_width,
@@ -201,75 +193,63 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
         f"{name}_without_noise_and_clipping": np.full(len(cells), unclipped),
         "largest_user_weight": largest_weight,
     }
-    items: list[Item] = [
-        Curve(
-            METHOD_NAMES[method],
-            "bound",
-            name,
-            METHOD_STYLES[method],
-            # A cap often lies on the curve of the weights: both are to be seen.
-            dash="dash" if method is Method.CAP else "",
-            filter=("method", method.value),
-            symbol="circle",
-            hover_column=("±", "half_width_95"),
-            low="lowest",
-            high="highest",
-            is_shaded=True,
-        )
-        # Methods without runs are listed too, since the figure is updated in place, curve by curve.
-        for method in solution.parameters.methods
-        if method is not Method.FOLLOWED
-    ]
     followed_cells = solution.table.find_cells(Method.FOLLOWED)
     followed_mean, half_width = (
         float(values[followed_cells[0]]) for values in (summary.mean, summary.half_width)
     )
-    items.insert(
-        0,
-        Curve(
+
+    def across(curve_name: str, value: float, style: Style, **options: Any) -> Curve:
+        return Curve(curve_name, bound_axis.limits, (value, value), style, **options)
+
+    items: list[Item] = [
+        across(
             METHOD_NAMES[Method.FOLLOWED],
-            "bounds from, to",
-            "followed",
+            followed_mean,
             METHOD_STYLES[Method.FOLLOWED],
+            low=(followed_mean - half_width,) * 2,
+            high=(followed_mean + half_width,) * 2,
             # In the colour of clipped sums, which it is, but for its dashes.
             dash="solid",
             width=3.0,
-            low="followed, lowest",
-            high="followed, highest",
             is_shaded=True,
             is_first=True,
-        ),
-    )
-    items += [
-        Curve(
-            "Bound follows, no noise", "bounds from, to", "no noise", Style.CUSTOMARY, dash="dot", width=1.5
-        ),
-        Curve(
-            "No noise, no clipping", "bounds from, to", "no clipping", Style.ENTERED, dash="dot", width=1.5
-        ),
-        Curve("No privacy", "bounds from, to", "no privacy", Style.SAMPLING),
-        Curve("Guessing", "bounds from, to", "guessing", Style.ENTERED),
+        )
     ]
+    # Methods without runs are listed too, since the figure is updated in place, curve by curve.
+    for method in solution.parameters.methods:
+        if method is not Method.FOLLOWED:
+            rows = methods == method.value
+            means, half_widths = summary.mean[rows], summary.half_width[rows]
+            items.append(
+                Curve(
+                    METHOD_NAMES[method],
+                    reaches[rows],
+                    means,
+                    METHOD_STYLES[method],
+                    means - half_widths,
+                    means + half_widths,
+                    # A cap often lies on the curve of the weights: both are to be seen.
+                    dash="dash" if method is Method.CAP else "",
+                    symbol="circle",
+                    hover=("±", half_widths),
+                    is_shaded=True,
+                )
+            )
+    items += [
+        across("Bound follows, no noise", without_noise, Style.CUSTOMARY, dash="dot", width=1.5),
+        across("No noise, no clipping", unclipped, Style.ENTERED, dash="dot", width=1.5),
+        across("No privacy", without_privacy, Style.SAMPLING),
+        across("Guessing", guessing, Style.ENTERED),
+    ]
+    is_smooth = methods == Method.SMOOTH.value
+    weight_name, weights = "W, the heaviest user's share", largest_weight[is_smooth]
     weight_plot = Plot(
         "training-weight",
         "The heaviest user's share of all weights",
         "",
         bound_axis,
-        Axis(
-            "share W", "", (0.0, 1.08 * float(np.nanmax(largest_weight))), Scale.PERCENT, number_format=".2~%"
-        ),
-        columns,
-        (
-            Curve(
-                "W, the heaviest user's share",
-                "bound",
-                "largest_user_weight",
-                Style.ENTERED,
-                dash="solid",
-                width=2.0,
-                filter=("method", Method.SMOOTH.value),
-            ),
-        ),
+        share_axis("share W", (0.0, 1.08 * float(np.nanmax(largest_weight))), number_format=".2~%"),
+        (Curve(weight_name, reaches[is_smooth], weights, Style.ENTERED, dash="solid", width=2.0),),
         solution.data.provenance,
     )
     is_any_visible = ((summary.mean >= limits[0]) & (summary.mean <= limits[1])).any()
@@ -284,21 +264,9 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
         f"{wording.percent(float(np.nanmax(largest_weight)))}.",
         bound_axis,
         _make_axis(measure, limits, f"{TITLES[measure]}, users held out"),
-        columns,
-        tuple(items),
+        items,
         solution.data.provenance,
-        {
-            "lowest": summary.mean - summary.half_width,
-            "highest": summary.mean + summary.half_width,
-            "bounds from, to": bound_axis.limits,
-            "no privacy": (without_privacy, without_privacy),
-            "guessing": (guessing, guessing),
-            "no noise": (without_noise, without_noise),
-            "no clipping": (unclipped, unclipped),
-            "followed": (followed_mean, followed_mean),
-            "followed, lowest": (followed_mean - half_width, followed_mean - half_width),
-            "followed, highest": (followed_mean + half_width, followed_mean + half_width),
-        },
+        columns,
         lower_plot=weight_plot,
         height=440,
         note="" if is_any_visible else "Every curve lies beyond this axis: far worse than guessing",
@@ -316,31 +284,26 @@ SIDES = (
 def plot_sides(solution: TrainingSolution) -> Plot:
     """Plot the loss of clipped sums: means over rows and over users, on training users and on users held out."""
     cells = solution.table.find_cells(Method.CLIPPED_SUM)
-    columns: dict[str, FloatArray] = {"bound": solution.list_bounds(Method.CLIPPED_SUM)}
-    items = []
+    bounds, curves = Column("bound", solution.list_bounds(Method.CLIPPED_SUM)), []
     for name, unit, side, style in SIDES:
-        column = f"loss_{name.replace(', ', '_').replace(' ', '_')}"
-        columns[column] = solution.summarise(Measure.LOSS, unit, side).mean[cells]
+        loss = solution.summarise(Measure.LOSS, unit, side).mean[cells]
+        column = Column(f"loss_{name.replace(', ', '_').replace(' ', '_')}", loss)
         dash, width = ("dot", 1.5) if side == Side.TRAINED else ("", None)
-        items.append(Curve(f"Mean over {name}", "bound", column, style, dash=dash, width=width))
+        curves.append(Curve(f"Mean over {name}", bounds, column, style, dash=dash, width=width))
     followed_cell = solution.table.find_cells(Method.FOLLOWED)[0]
     rows, users = (
         wording.number(float(solution.summarise(Measure.LOSS, unit).mean[followed_cell]))
         for unit in ScoreUnit
     )
-    limits = [choose_limits(solution, Measure.LOSS, unit) for unit in ScoreUnit]
+    ends = np.array([choose_limits(solution, Measure.LOSS, unit) for unit in ScoreUnit])
+    limits = float(ends[:, 0].min()), float(ends[:, 1].max())
     return Plot(
         "training-sides",
         "Rows and users, trained on and held out",
         f"Where the bound follows the users, the loss on users held out is {rows} as a mean over rows and {users} as "
         "one over users.",
         _make_bound_axis(solution),
-        _make_axis(
-            Measure.LOSS,
-            (min(low for low, _ in limits), max(high for _, high in limits)),
-            "Loss, clipped sums",
-        ),
-        columns,
-        tuple(items),
+        _make_axis(Measure.LOSS, limits, "Loss, clipped sums"),
+        curves,
         solution.data.provenance,
     )

@@ -11,10 +11,9 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 import streamlit as st
 
-from dpcore.answer import Plot
-from dpcore.answer.handle import Dots, Handle, SecondBound
-from dpcore.answer.look import Style
-from dpcore.answer.parts import BIAS, STYLES, PartColumn
+from dpcore.answer import Plot, Style
+from dpcore.answer.handle import Dots, Handle
+from dpcore.answer.parts import BIAS, STYLES
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.privacy import write_file_name as write_file_name
 from dpcore.common.text_fields import to_fields
@@ -141,16 +140,24 @@ def handle_told(plot: Plot, handle: Handle) -> Mapping[str, Any]:
     """Return what the browser is told of a handle, as JSON: the columns that it looks up while a person moves
     it.
     """
-    bounds = plot.all_columns[handle.bound]
     words: dict[str, Any] = {
         "name": handle.name,
         "unit": plot.x.unit,
-        "bounds": _short(bounds if handle.second is None else _along(bounds, handle.second, plot)),
-        "errors": _short(plot.all_columns[handle.error]),
+        "bounds": _short(handle.bound),
+        "errors": _short(handle.error),
         "colour": LINE_STYLES[Style.CAP]["color"],
         "at": handle.initial_value,
         "whole": handle.is_integer,
-        "parts": [_part(plot, part) for part in handle.parts],
+        "parts": [
+            # Of what the bound itself causes a release lacks as much; the others lie on both sides of the truth.
+            {
+                "name": name,
+                "colour": LINE_STYLES[STYLES[name]]["color"],
+                "y": _short(values),
+                "lacks": name == BIAS,
+            }
+            for name, values in handle.parts.items()
+        ],
         "addUp": handle.is_sum,
         "best": handle.best_value,
         "users": [
@@ -162,7 +169,7 @@ def handle_told(plot: Plot, handle: Handle) -> Mapping[str, Any]:
         words["second"] = {
             "name": second.name,
             "unit": second.unit,
-            "bounds": _short(np.unique(plot.all_columns[second.column])),
+            "bounds": _short(second.values),
             "at": second.initial_value,
             "whole": second.is_integer,
         }
@@ -179,29 +186,14 @@ def handle_moves(handle: Handle, key: Callable[[str], str]) -> tuple[str, ...]:
     return tuple(key(field) for field in fields)
 
 
-def _along(bounds: npt.ArrayLike, second: SecondBound, plot: Plot) -> npt.ArrayLike:
-    """Return the first bound's values; over a grid each of them once."""
-    return bounds if np.unique(plot.all_columns[second.column]).size == 1 else np.unique(bounds)
-
-
-def _part(plot: Plot, part: PartColumn) -> dict[str, Any]:
-    return {
-        "name": part.name,
-        "colour": LINE_STYLES[STYLES[part.name]]["color"],
-        "y": _short(plot.all_columns[part.column]),
-        # Of what the bound itself causes a release lacks as much; the others lie on both sides of the truth.
-        "lacks": part.name == BIAS,
-    }
-
-
 def _dots(plot: Plot, dots: Dots) -> dict[str, Any]:
     nothing = np.zeros(1)
     found = {
         "what": dots.unit_name,
         # What was not released may be looked at by whoever holds the data: it says where it comes from.
         "alone": plot.disclosure is Disclosure.PRIVATE,
-        "short": _short(plot.all_columns[dots.loss] if dots.loss else nothing),
-        "noise": _short(plot.all_columns[dots.noise] if dots.noise else nothing),
+        "short": _short(nothing if dots.loss is None else dots.loss),
+        "noise": _short(nothing if dots.noise is None else dots.noise),
         "draws": [_short(one) for one in dots.unit_draws],
         "spread": dots.spread.value,
         "reach": dots.axis_limit,
@@ -209,7 +201,7 @@ def _dots(plot: Plot, dots: Dots) -> dict[str, Any]:
     }
     if dots.unit_sampling_draws is not None:
         found |= {
-            "sampling": _short(plot.all_columns[dots.sampling]),
+            "sampling": _short(nothing if dots.sampling is None else dots.sampling),
             "others": [_short(one) for one in dots.unit_sampling_draws],
         }
     return found

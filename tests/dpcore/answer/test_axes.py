@@ -32,19 +32,16 @@ def test_parts_are_seen_unless_they_are_negligible():
     assert fit_limits(np.array([np.nan])) == (1.0, 10.0)
 
 
+A, B = [1.0, np.nan, 3.0], [0.2, 0.4, 30.0]
+
+
 def plot_with(scale: Scale, *items: Item, limits: Limits = FIT) -> Plot:
-    columns = {
-        "a": [1.0, np.nan, 3.0],
-        "b": [0.2, 0.4, 30.0],
-        "low": [0.1, 0.3, 29.0],
-        "high": [0.3, 0.5, 90.0],
-    }
     x, y = Axis("x", limits=limits, scale=Scale.LINEAR), Axis("y", scale=scale)
-    return Plot("k", "t", "a", x, y, columns, items, Disclosure.PUBLIC)
+    return Plot("k", "t", "a", x, y, items, Disclosure.PUBLIC)
 
 
 def test_an_axis_fits_all_that_is_drawn_unless_it_is_fixed() -> None:
-    curve = Curve("c", "a", "b", Style.CAP, low="low", high="high")
+    curve = Curve("c", A, B, Style.CAP, low=[0.1, 0.3, 29.0], high=[0.3, 0.5, 90.0])
     fitted = plot_with(Scale.LOG, curve)
     # A tenth of the length on either side of 1 to 3; the next of 1, 2 and 5 beyond 0.1 / 1.1 and 90 * 1.1.
     assert fitted.x.limits == pytest.approx((0.8, 3.2))
@@ -59,7 +56,7 @@ def test_an_axis_fits_all_that_is_drawn_unless_it_is_fixed() -> None:
     assert more.x.limits == pytest.approx((-9.0, 15.0))
     assert more.y.limits == pytest.approx((0.0005, 1000.0))
     assert plot_with(Scale.PERCENT, curve).y.limits == pytest.approx((0.0, 99.0))
-    assert plot_with(Scale.LINEAR, Bars("b", "a", "b", Style.CAP)).y.limits == pytest.approx((-3.0, 33.0))
+    assert plot_with(Scale.LINEAR, Bars("b", A, B, Style.CAP)).y.limits == pytest.approx((-3.0, 33.0))
     fixed = plot_with(Scale.LOG, curve, limits=(2.0, 2.5))
     assert fixed.x.limits == (2.0, 2.5)
     assert fitted.with_limits(x=(2.0, 2.5)).x.limits == (2.0, 2.5)

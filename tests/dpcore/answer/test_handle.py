@@ -63,16 +63,16 @@ def test_the_spread_of_the_dots_is_the_error_on_the_card_within_its_interval(noi
     found = plot.handle
     assert found is not None
     assert found.dots is not None
-    bounds = np.asarray(plot.all_columns[found.bound])
+    bounds = np.asarray(found.bound)
     at = int(np.abs(np.log(bounds / found.initial_value)).argmin())
-    short, mean = (np.asarray(plot.all_columns[name])[at] for name in (found.dots.loss, found.dots.noise))
+    short, mean = (np.asarray(values)[at] for values in (found.dots.loss, found.dots.noise))
     dots = handle.place_dots(found.dots, float(short), float(mean)).ravel()
     each = np.abs(dots) if measure is Measure.ABSOLUTE else dots**2
     error = float(total.errors(answer.solution.problem, bounds[at]).by(measure))
     expected = error if measure is Measure.ABSOLUTE else error**2
     # Four standard errors of the mean of independent draws.
     assert abs(each.mean() - expected) <= 4.0 * each.std() / math.sqrt(each.size)
-    assert np.asarray(plot.all_columns[found.error])[at] == pytest.approx(error)
+    assert np.asarray(found.error)[at] == pytest.approx(error)
 
 
 def test_of_totals_of_both_signs_dots_lie_where_the_cuts_put_them():
@@ -85,14 +85,14 @@ def test_of_totals_of_both_signs_dots_lie_where_the_cuts_put_them():
     assert found is not None
     assert found.dots is not None
     assert found.initial_value == 80.0
-    bounds, missing = (np.asarray(plot.all_columns[name]) for name in (found.bound, found.dots.loss))
+    bounds, missing = (np.asarray(values) for values in (found.bound, found.dots.loss))
     cut = [(totals - totals.clip(-bound, bound)).sum() for bound in bounds]
     assert missing == pytest.approx(cut)
     # Small bounds cut the many positive totals, large ones the single negative one.
     assert missing.min() < 0.0 < missing.max()
     # Mean distance of the dots, and the curve.
     at = int(np.abs(bounds - found.initial_value).argmin())
-    noise, error = (float(np.asarray(plot.all_columns[name])[at]) for name in (found.dots.noise, found.error))
+    noise, error = (float(np.asarray(values)[at]) for values in (found.dots.noise, found.error))
     off = np.abs(handle.place_dots(found.dots, missing[at], noise)).ravel()
     assert abs(off.mean() - error) <= 4.0 * off.std() / math.sqrt(off.size)
     # Ends of two sizes lie on no curve of one bound.
@@ -115,14 +115,13 @@ def test_the_dots_of_a_mean_have_its_error_shift_and_draw_of_rows_included(asked
     found = plot.handle
     assert found is not None
     assert found.dots is not None
-    bounds = np.asarray(plot.all_columns[found.bound])
+    bounds = np.asarray(found.bound)
     at = int(np.abs(np.log(bounds / found.initial_value)).argmin())
     short, noise, drawn = (
-        float(np.asarray(plot.all_columns[name])[at])
-        for name in (found.dots.loss, found.dots.noise, found.dots.sampling)
+        float(np.asarray(values)[at]) for values in (found.dots.loss, found.dots.noise, found.dots.sampling)
     )
     squares = handle.place_dots(found.dots, short, noise, drawn).ravel() ** 2
-    expected = float(np.asarray(plot.all_columns[found.error])[at]) ** 2
+    expected = float(np.asarray(found.error)[at]) ** 2
     # Four standard errors of a mean of independent draws; of Laplace noise, a normal draw and a shift none has more
     # than a Laplace draw alone, sqrt(6 - 1) of its mean.
     assert abs(squares.mean() - expected) <= 4.0 * math.sqrt(5.0) * expected / math.sqrt(squares.size)
@@ -183,34 +182,34 @@ def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(aske
     assert found.second is not None
     assert found.dots.unit_name == ("groups" if found.parts else "errors of this size")
     # The place of the grid at which it stands, nearest by ratio; a pair of one's own lies between two of its places.
-    groups, amounts = np.asarray(plot.all_columns["max_groups"]), np.asarray(plot.all_columns["max_amount"])
+    groups, amounts = np.asarray(plot.columns["max_groups"]), np.asarray(plot.columns["max_amount"])
     l0, amount = found.initial_value, found.second.initial_value
     at = int((np.abs(np.log(groups / l0)) + np.abs(np.log(amounts / amount))).argmin())
-    error = float(np.asarray(plot.all_columns["error"])[at])
+    error = float(np.asarray(plot.columns["error"])[at])
     problem = answer.solution.problem
     mean = asked.statistic is Statistic.MEAN
     exact = (mean_error if mean else pair_error)(problem, int(groups[at]), float(amounts[at]))
     assert error == pytest.approx(exact)
-    columns = (np.asarray(plot.all_columns.get(name, 0.0)) for name in (found.dots.loss, found.dots.noise))
-    short, noise = (float(column[at]) if column.ndim else 0.0 for column in columns)
-    drawn = float(np.asarray(plot.all_columns[found.dots.sampling])[at])
+    columns = (found.dots.loss, found.dots.noise)
+    short, noise = (0.0 if column is None else float(np.asarray(column)[at]) for column in columns)
+    drawn = float(np.asarray(found.dots.sampling)[at])
     squares = handle.place_dots(found.dots, short, noise, drawn).ravel() ** 2
     # As for a mean: four standard errors, of at most sqrt(5) of a mean square.
     assert abs(squares.mean() - error**2) <= 4.0 * math.sqrt(5.0) * error**2 / math.sqrt(squares.size)
     if mean:
-        assert found.parts == ()
+        assert not found.parts
         return
     parts = error_parts(problem, int(groups[at]), float(amounts[at]))
     expected = {"bias": parts.clipped + parts.left_out, "sampling": parts.sampling, "noise": parts.noise}
     for name, part in expected.items():
-        assert float(np.asarray(plot.all_columns[name])[at]) ** 2 == pytest.approx(
+        assert float(np.asarray(plot.columns[name])[at]) ** 2 == pytest.approx(
             error * part, abs=1e-9 * error**2
         )
     if (
         asked.statistic is Statistic.USERS
     ):  # Nobody counts twice in a group: the figure is a curve, and so are the parts.
         drawn = {trace.name: list(trace.y) for trace in plotly_figures.draw(plot).data}
-        assert drawn["Noise"] == pytest.approx(np.asarray(plot.all_columns["noise"]).tolist())
+        assert drawn["Noise"] == pytest.approx(np.asarray(plot.columns["noise"]).tolist())
     told = figures.handle_told(plot, found)
     assert len(told["bounds"]) * len(told["second"]["bounds"]) == len(told["errors"])
     assert figures.handle_moves(found, "per_group.{}".format) == (
@@ -227,9 +226,9 @@ def test_the_dots_of_start_are_off_by_what_its_card_says_on_average():
         found = plot.handle
         assert found is not None
         assert found.dots is not None
-        bounds = np.asarray(plot.all_columns["bound"])
+        bounds = np.asarray(plot.columns["bound"])
         at = int(np.abs(np.log(bounds / found.initial_value)).argmin())
-        short, noise = (float(np.asarray(plot.all_columns[name])[at]) for name in ("bias", "mean_noise"))
+        short, noise = (float(np.asarray(plot.columns[name])[at]) for name in ("bias", "mean_noise"))
         away = np.abs(handle.place_dots(found.dots, short, noise))
         error = answer.solution.evaluate_error(float(bounds[at]))
         assert abs(away.mean() - error) <= 4.0 * away.std() / math.sqrt(away.size)
@@ -259,26 +258,24 @@ def test_figure_and_card_say_the_same_parts_in_the_same_colours_and_these_make_t
     plot = answer.plots[next(iter(answer.plots))]()
     found = plot.handle
     assert found is not None
-    assert [part.name for part in answer.error_parts] == [part.name for part in found.parts]
+    assert [part.name for part in answer.error_parts] == list(found.parts)
     assert {part.name for part in answer.error_parts} <= {"Bias", "Sampling", "Noise"}
     told = {part["name"]: part["colour"] for part in figures.handle_told(plot, found)["parts"]}
     drawn = {trace.name: trace for trace in plotly_figures.draw(plot).data}
     size, error = {part.name: part.value for part in answer.error_parts}, answer.numbers[1].value
-    for part in found.parts:
-        assert told[part.name] == plotly_figures.LINE_STYLES[STYLES[part.name]]["color"]
+    for name, values in found.parts.items():
+        column = np.asarray(values, dtype=float)
+        assert told[name] == plotly_figures.LINE_STYLES[STYLES[name]]["color"]
         if page == "per_group":  # A map has no curves; its place is that of the pair.
-            at = int(np.argmin(np.asarray(plot.all_columns["error"])))
-            assert float(np.asarray(plot.all_columns[part.column])[at]) == pytest.approx(size[part.name])
+            at = int(np.argmin(np.asarray(plot.columns["error"])))
+            assert float(column[at]) == pytest.approx(size[name])
             continue
-        assert drawn[part.name].line.color == told[part.name]
+        assert drawn[name].line.color == told[name]
         # What the card says lies on the curve, between two of its points; a bound on totals is rounded.
         slack = 0.02 if page == "total, Gaussian" else 1e-9
-        bounds, column = (
-            np.asarray(plot.all_columns[name], dtype=float) for name in (found.bound, part.column)
-        )
-        after = int(np.searchsorted(bounds, found.initial_value))
+        after = int(np.searchsorted(np.asarray(found.bound, dtype=float), found.initial_value))
         near = column[max(after - 1, 0) : after + 1]
-        assert near.min() * (1 - slack) <= size[part.name] <= near.max() * (1 + slack)
+        assert near.min() * (1 - slack) <= size[name] <= near.max() * (1 + slack)
     squares = math.sqrt(sum(value**2 for value in size.values()))
     expected = {
         "start": lambda: size["Bias"] + size["Noise"] * math.exp(-size["Bias"] / size["Noise"]),

@@ -12,6 +12,7 @@ from dpcore.answer import (
     Bars,
     Border,
     Cells,
+    Column,
     Curve,
     Hatching,
     Item,
@@ -22,65 +23,49 @@ from dpcore.answer import (
     Regions,
     Scale,
     Style,
+    names_axis,
 )
 from dpcore.common.privacy import Disclosure
 from dpcore.report import charts, plotly_figures, regions
 
-COLUMNS = {
-    "x": [1.0, 2.0, 4.0],
-    "y": [0.0, 3.0, np.inf],
-    "t": [7.0, 8.0, 9.0],
-    "low": [6.0, 6.5, 8.0],
-    "high": [9.0, 8.5, 12.0],
-}
+X, Y, T = [1.0, 2.0, 4.0], [0.0, 3.0, np.inf], [7.0, 8.0, 9.0]
+LOW, HIGH = [6.0, 6.5, 8.0], [9.0, 8.5, 12.0]
 
 
 def plot(*items: Item, scale: Scale = Scale.LOG) -> Plot:
     across, upwards = Axis("bound", "rows", (1.0, 10.0)), Axis("error", "", (0.5, 9.0), scale)
-    return Plot("p", "Title", "alt", across, upwards, COLUMNS, items, Disclosure.PUBLIC)
+    return Plot("p", "Title", "alt", across, upwards, items, Disclosure.PUBLIC)
 
 
-@pytest.mark.parametrize("item", [Curve("c", "x", "y", Style.CAP), Points("c", "x", "y", Style.CAP)])
+@pytest.mark.parametrize("item", [Curve("c", X, Y, Style.CAP), Points("c", X, Y, Style.CAP)])
 def test_a_log_axis_has_gaps_at_zero_and_infinity_and_a_linear_one_has_none(item: Item) -> None:
     (drawn,) = plotly_figures.draw(plot(item)).data
     np.testing.assert_array_equal(drawn.y, [np.nan, 3.0, np.nan])
     (drawn,) = plotly_figures.draw(plot(item, scale=Scale.LINEAR)).data
-    np.testing.assert_array_equal(drawn.y, COLUMNS["y"])
+    np.testing.assert_array_equal(drawn.y, Y)
 
 
 def test_ticks_of_a_short_axis_of_shares_do_not_read_the_same() -> None:
     for most, written in ((0.03, ".1%"), (0.3, ".0%")):
-        short = plot(Curve("c", "x", "y", Style.CAP), scale=Scale.PERCENT).with_limits(y=(0.0, most))
+        short = plot(Curve("c", X, Y, Style.CAP), scale=Scale.PERCENT).with_limits(y=(0.0, most))
         assert plotly_figures.draw(short).layout.yaxis.tickformat == written
 
 
-def test_points_beside_their_place_say_their_place() -> None:
-    points = Points("p", "x", "t", Style.SMOOTH, "low", "high", symbol="circle-open", nudge=1.1)
+def test_points_have_whiskers_and_a_symbol() -> None:
+    points = Points("p", X, T, Style.SMOOTH, LOW, HIGH, symbol="circle-open")
     (drawn,) = plotly_figures.draw(plot(points)).data
-    assert drawn.x == pytest.approx([1.1, 2.2, 4.4])
-    assert list(drawn.customdata) == COLUMNS["x"]
-    assert drawn.hovertemplate.startswith("p<br>bound (rows): %{customdata:")
+    assert list(drawn.x) == X
     assert drawn.marker.symbol == "circle-open"
     assert list(drawn.error_y.array) == [2.0, 0.5, 3.0]
     assert list(drawn.error_y.arrayminus) == [1.0, 1.5, 1.0]
 
 
 def test_a_curve_has_steps_and_one_more_number() -> None:
-    curve = Curve(
-        "c",
-        "x",
-        "t",
-        Style.BIAS,
-        dash="dot",
-        width=3.0,
-        is_step=True,
-        symbol="square",
-        hover_column=("t", "t"),
-    )
+    curve = Curve("c", X, T, Style.BIAS, dash="dot", width=3.0, steps="hv", symbol="square", hover=("t", T))
     (drawn,) = plotly_figures.draw(plot(curve)).data
     assert (drawn.line.shape, drawn.line.dash, drawn.line.width) == ("hv", "dot", 3.0)
     assert (drawn.mode, drawn.marker.symbol) == ("lines+markers", "square")
-    assert list(drawn.customdata) == COLUMNS["t"]
+    assert list(drawn.customdata) == T
     assert (
         drawn.hovertemplate
         == "c<br>bound (rows): %{x:.3g}<br>error: %{y:.3g}<br>t: %{customdata:.3g}<extra></extra>"
@@ -88,10 +73,9 @@ def test_a_curve_has_steps_and_one_more_number() -> None:
 
 
 def test_bars_begin_at_their_base_and_lie_where_the_vertical_axis_has_names() -> None:
-    columns = COLUMNS | {"kind": ["a", "b", "c"]}
-    names, values = Axis("kind", "", (0.0, 1.0), Scale.NAMES), Axis("error", "", (0.5, 9.0))
-    bars = Bars("b", "kind", "t", Style.CAP, 1.0, "low", "high", gap=0.4, hover_columns=(("least", "low"),))
-    upright = replace(plot(bars), columns=columns, x=names, y=values)
+    names, values = names_axis("kind"), Axis("error", "", (0.5, 9.0))
+    bars = Bars("b", ["a", "b", "c"], T, Style.CAP, LOW, HIGH, base=1.0, gap=0.4, hover=(("least", LOW),))
+    upright = replace(plot(bars), x=names, y=values)
     figure = plotly_figures.draw(upright)
     (drawn,) = figure.data
     assert (list(drawn.x), list(drawn.y), drawn.base) == (["a", "b", "c"], [6.0, 7.0, 8.0], 1.0)
@@ -103,7 +87,7 @@ def test_bars_begin_at_their_base_and_lie_where_the_vertical_axis_has_names() ->
     assert (figure.layout.xaxis.type, figure.layout.bargap, figure.layout.barmode) == (
         "category", 0.4, "group",
     )  # fmt: skip
-    flat = replace(bars, x="t", y="kind", base=0.0, filter=("kind", "b"), is_overlaid=True)
+    flat = Bars("b", T[1:2], ["b"], Style.CAP, LOW[1:2], HIGH[1:2], is_overlaid=True)
     figure = plotly_figures.draw(replace(upright, x=values, y=names, items=(flat,)))
     (drawn,) = figure.data
     assert (drawn.orientation, list(drawn.x), list(drawn.y)) == ("h", [8.0], ["b"])
@@ -111,7 +95,7 @@ def test_bars_begin_at_their_base_and_lie_where_the_vertical_axis_has_names() ->
 
 
 def test_an_axis_has_words_at_places_and_a_curve_whiskers() -> None:
-    curve = Curve("c", "x", "t", Style.CAP, low="low", high="high")
+    curve = Curve("c", X, T, Style.CAP, LOW, HIGH)
     marked = replace(plot(curve).x, named_ticks=((1.0, "one"), (4.0, "four")))
     figure = plotly_figures.draw(replace(plot(curve), x=marked))
     assert (figure.layout.xaxis.tickvals, figure.layout.xaxis.ticktext) == ((1.0, 4.0), ("one", "four"))
@@ -134,34 +118,28 @@ def test_levels_cross_the_figure_each_with_its_own_entry_in_the_legend() -> None
     assert (list(upright.x), list(upright.y)) == ([4.0, 4.0], [0.1, 90.0])
 
 
-def test_uprights_share_an_entry_of_the_legend_and_a_curve_has_bins_of_the_rows_that_are_meant() -> None:
+def test_uprights_share_an_entry_of_the_legend_and_a_curve_has_bins() -> None:
     mean = [
         Level(f"mean {k}", k, is_vertical=True, style=Style.CAP, dash="dash", legend="Mean")
         for k in (2.0, 3.0)
     ]
-    whole = replace(
-        plot(Curve("c", "x", "t", Style.CAP, is_binned=True, filter=("kind", "b")), *mean),
-        columns=COLUMNS | {"kind": list("abb")},
-    )
+    whole = plot(Curve("c", X[1:], T[1:], Style.CAP, steps="hvh"), *mean)
     curve, first, second, entry = plotly_figures.draw(whole).data
     assert (list(curve.x), list(curve.y), curve.line.shape) == ([2.0, 4.0], [8.0, 9.0], "hvh")
     assert {first.showlegend, second.showlegend} == {False}
     assert {first.legendgroup, second.legendgroup, entry.legendgroup, entry.name} == {"Mean"}
     assert (entry.line.dash, entry.line.color) == ("dash", charts.NEUTRAL)
-    dotted = [
-        Curve(f"{k}, halved", "x", "t", k, dash="dot", legend="Halved") for k in (Style.CAP, Style.SMOOTH)
-    ]
+    dotted = [Curve(f"{k}, halved", X, T, k, dash="dot", legend="Halved") for k in (Style.CAP, Style.SMOOTH)]
     *both, entry = plotly_figures.draw(plot(*dotted)).data
     assert {curve.showlegend for curve in both} == {False}
     assert (entry.name, entry.line.dash, entry.line.color) == ("Halved", "dot", charts.NEUTRAL)
 
 
-def test_cells_have_the_colour_of_their_multiple_wherever_they_stand_in_the_columns() -> None:
-    columns = {"x": [2.0, 1.0, 2.0, 1.0], "y": [5.0, 5.0, 3.0, 3.0], "e": [20.0, 80.0, 10.0, 15.0]}
-    cells = Cells("error", "x", "y", "e", 10.0, contour=("near", 1.2))
-    whole = Plot(
-        "p", "", "", Axis("a", "", (1, 2)), Axis("b", "", (3, 5)), columns, (cells,), Disclosure.PUBLIC
+def test_cells_have_the_colour_of_their_multiple() -> None:
+    cells = Cells(
+        "error", [1.0, 2.0], [3.0, 5.0], np.array([[15.0, 10.0], [80.0, 20.0]]), 10.0, contour=("near", 1.2)
     )
+    whole = Plot("p", "", "", Axis("a", "", (1, 2)), Axis("b", "", (3, 5)), (cells,), Disclosure.PUBLIC)
     colours, edge = plotly_figures.draw(whole).data
     assert (list(colours.x), list(colours.y)) == ([1.0, 2.0], [3.0, 5.0])
     assert colours.customdata.tolist() == [[15.0, 10.0], [80.0, 20.0]]
@@ -174,38 +152,48 @@ def test_cells_have_the_colour_of_their_multiple_wherever_they_stand_in_the_colu
 
 
 def test_regions_are_named_where_they_are_and_hatched_where_a_column_says_so() -> None:
-    x, y = (one.ravel() for one in np.meshgrid(np.geomspace(1.0, 100.0, 40), np.geomspace(1.0, 9.0, 30)))
-    kinds = (x > 3.0).astype(float)
-    kinds[(x > 90.0) & (y > 8.0)] = 2.0  # too small for its name
-    columns = {"x": x, "y": y, "kind": kinds, "gain": x - 3.0, "up": x, "odd": (x * y > 200.0) | (x < 1.5)}
+    x, y = np.geomspace(1.0, 100.0, 40), np.geomspace(1.0, 9.0, 30)
+    grid_x, grid_y = np.meshgrid(x, y)
+    kinds = (grid_x > 3.0).astype(float)
+    kinds[(grid_x > 90.0) & (grid_y > 8.0)] = 2.0  # too small for its name
+    gain, hatched = grid_x - 3.0, (grid_x * grid_y > 200.0) | (grid_x < 1.5)
     looks = (("Left", Style.CAP), ("Right: far", Style.SMOOTH), ("Corner", Style.BIAS))
     items: tuple[Item, ...] = (
-        Regions("x", "y", "kind", looks, ("gain", "gain")),
-        Hatching("Odd", "x", "y", "odd"),
-        Border("Zero", "x", "y", "gain", Style.CAP),
-        Border("Never", "x", "y", "up", Style.CAP),
+        Regions(x, y, kinds, looks, ("gain", gain)),
+        Hatching("Odd", x, y, hatched),
+        Border("Zero", x, y, gain, Style.CAP),
+        Border("Never", x, y, grid_x, Style.CAP),
     )
-    whole = replace(plot(*items), columns=columns)
-    figure = plotly_figures.draw(whole)
+    figure = plotly_figures.draw(plot(*items))
     colours, corner, odd, zero = figure.data
     assert [corner.name, odd.name, zero.name] == ["Corner", "Odd", "Zero"]
-    np.testing.assert_array_equal(np.ravel(colours.z), kinds.astype(np.float32))
+    np.testing.assert_array_equal(colours.z, kinds.astype(np.float32))
     assert "gain: %{customdata:.3~g}" in colours.hovertemplate
     words = {note.text: (note.x, note.y) for note in figure.layout.annotations}
     assert set(words) == {"<b>Left</b>", "<b>Right:<br>far</b>"}
-    grid = regions.Grid.from_columns(x, y)
     for text, kind in (("<b>Left</b>", 0.0), ("<b>Right:<br>far</b>", 1.0)):
-        at = np.argmin(np.abs(np.log10(x) - words[text][0]) + np.abs(np.log10(y) - words[text][1]))
-        assert kinds[at] == kind
-        assert not columns["odd"][at]
-    covered = regions.cover_by_rectangles(grid.to_matrix(columns["odd"]) != 0.0, grid)
-    inside = [
-        any(a[0] <= u <= a[1] and b[0] <= v <= b[1] for a, b in covered) for u, v in zip(x, y, strict=True)
-    ]
-    assert inside == columns["odd"].tolist()
+        column, row = (
+            int(np.argmin(np.abs(np.log10(v) - at))) for v, at in zip((x, y), words[text], strict=True)
+        )
+        assert kinds[row, column] == kind
+        assert not hatched[row, column]
+    covered = regions.cover_by_rectangles(hatched, x, y)
+    inside = [[any(a[0] <= u <= a[1] and b[0] <= v <= b[1] for a, b in covered) for u in x] for v in y]
+    assert inside == hatched.tolist()
 
 
 def test_a_plot_knows_which_marks_its_axes_leave_out() -> None:
     whole = plot(Mark("in", 2.0, 1.0, Style.CAP), Mark("above", 2.0, 10.0, Style.ENTERED))
     assert [mark.name for mark in whole.hidden_marks] == ["above"]
     assert whole.with_limits(y=(0.5, 20.0)).hidden_marks == ()
+
+
+def test_the_file_of_a_plot_holds_its_own_columns_and_then_those_of_its_items() -> None:
+    x, t, own = Column("x", X), Column("t", T), {"own": Y}
+    curves = (
+        Curve("c", x, t, Style.CAP, low=LOW, hover=("h", Column("h", HIGH))),
+        Points("p", x, t, Style.CAP),
+    )
+    whole = Plot("p", "", "", Axis("a"), Axis("b"), curves, Disclosure.PUBLIC, own)
+    assert dict(whole.columns) == {"own": Y, "x": X, "t": T, "h": HIGH}
+    assert list(plotly_figures.draw(whole).data[0].y) == T

@@ -44,7 +44,7 @@ ROOT = Path(__file__).resolve().parents[3]
 def plot(key: str, title: str, alt: str, columns: dict[str, Any], kind: Disclosure) -> Plot:
     """A figure that draws nothing."""
     axis = Axis("x", limits=(1.0, 2.0))
-    return Plot(key, title, alt, axis, axis, columns, (), kind)
+    return Plot(key, title, alt, axis, axis, (), kind, columns)
 
 
 def report(kind: Disclosure, number: float = 771.0) -> Report:

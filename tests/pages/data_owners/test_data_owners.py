@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcore.answer import Answer, Bars, Mark
+from dpcore.answer import Answer, Bars, Hatching, Mark
 from dpcore.code import Choice, Code, Library, write
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
@@ -226,9 +226,9 @@ def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
         == "Shared parameters, ℓ"
     )
     # The areas cover exactly what the bounds say nothing about.
-    mask, grid = found.map.vacuous, regions.Grid.from_columns(whole.all_columns["x"], whole.all_columns["y"])
-    np.testing.assert_array_equal(grid.to_matrix(whole.all_columns["vacuous"]) != 0.0, mask)
-    rectangles = regions.cover_by_rectangles(mask, grid)
+    mask, hatching = found.map.vacuous, next(item for item in whole.items if isinstance(item, Hatching))
+    np.testing.assert_array_equal(hatching.values != 0.0, mask)
+    rectangles = regions.cover_by_rectangles(mask, found.map.x, found.map.y)
     for i, j in ((0, 0), (10, 3), (40, 60), (69, 99), (5, 40)):
         x, y = found.map.x[j], found.map.y[i]
         inside = any(a[0] <= x <= a[1] and b[0] <= y <= b[1] for a, b in rectangles)

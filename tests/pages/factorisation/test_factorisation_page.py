@@ -21,7 +21,7 @@ from dpcore.dataset import Dataset
 from dpcore.factorisation import answer, files, implicit_study
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.answer import found as core
-from dpcore.factorisation.answer import plots, recommending, words
+from dpcore.factorisation.answer import plots, words
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.implicit import select_choices
 from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitResult, Recommender
@@ -197,7 +197,7 @@ def test_recall_is_said_with_its_interval_and_drawn() -> None:
         recall[RECOMMENDERS.index(Recommender.PRIVATE_POPULAR)] = np.array([0.20, 0.21, 0.22])[:, None]
         recall[RECOMMENDERS.index(Recommender.ADAPTIVE), 1] = np.array(adaptive)[:, None]
         found = ImplicitResult(study, recall, np.arange(60), {}, True)
-        return recommending.write_sentence(found, epsilon)
+        return plots.write_recommendation(found, epsilon)
 
     better = said((0.30, 0.32, 0.31))
     # Differences 0.10, 0.11, 0.09: mean 0.1, standard error 0.01 / √3, times Student's 4.303 with two degrees.
@@ -208,12 +208,12 @@ def test_recall_is_said_with_its_interval_and_drawn() -> None:
     assert "**not clear**" in said((0.21, 0.20, 0.23))
     assert "Train at least 3 seeds" in said((0.30, 0.32, math.nan))
     drawn = draw(
-        recommending.plot_recall(ImplicitResult(study, recall, np.arange(60), {}, False), Disclosure.PUBLIC)
+        plots.plot_recall(ImplicitResult(study, recall, np.arange(60), {}, False), Disclosure.PUBLIC)
     )
     (line,) = [one for one in drawn.data if one.name == Recommender.ADAPTIVE.value]
     assert np.asarray(line.y)[1] == pytest.approx(0.31)
     nothing = ImplicitResult(study, np.full_like(recall, np.nan), np.arange(60), {}, False)
-    assert recommending.write_sentence(nothing, 1.0).startswith("Nothing is trained")
+    assert plots.write_recommendation(nothing, 1.0).startswith("Nothing is trained")
 
 
 def test_the_axis_of_noise_over_signal_stays_while_epsilon_moves() -> None:
@@ -280,7 +280,7 @@ def test_choices_are_trained_on_in_their_tab(trained: AppTest) -> None:
     finished(trained, job)
     of = replace(ASKED.population, choice_spread=CHOICE_SPREAD)
     expected = implicit_study.run(select_choices(of.draw(np.random.default_rng(1))), ASKED.implicit_study)
-    assert recommending.write_sentence(expected, 1.0) in shown_texts(trained)
+    assert plots.write_recommendation(expected, 1.0) in shown_texts(trained)
     assert "factorisation_recall" in figure_keys(trained)
     fine(trained.number_input(key=QUESTION.key("unobserved")).set_value(2.0).run())
     assert "These results are for earlier settings" in shown_texts(trained)

@@ -17,8 +17,8 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap, population
 from dpcore.learning import answer as learning_answer
+from dpcore.learning.answer import plots, words
 from dpcore.learning.answer import population as learning_population
-from dpcore.learning.answer import population_plots, words
 from dpcore.learning.answer.found import LearningFound, axis_limits, capped_users
 from dpcore.learning.answer.plots import TERMS
 from dpcore.learning.bias_bounds import BiasTerm
@@ -330,7 +330,7 @@ def test_who_is_capped_is_listed_from_the_users_themselves(at):
 
 def test_figure_2_is_the_mass_of_uncapped_users():
     columns = learning_population.mass_columns(1.5)
-    drawn = {one.name: one for one in drawn_as(population_plots.mass(1.5)).data}
+    drawn = {one.name: one for one in drawn_as(plots.plot_mass(1.5)).data}
     tau_0, mass = drawn["α = 1.5, users who lose none"].x, drawn["α = 1.5, users who lose none"].y
     # By a direct sum: what is not with the users above tau_0.
     p = np.arange(1.0, 200_001.0) ** -2.5
@@ -557,9 +557,9 @@ def test_figures_are_small_named_and_fixed(name, term):
 def test_figures_of_the_population_are_small(alpha):
     view = learning_population.find(LearningParameters(1.0, alpha=alpha, population_rows=10))
     for plot in (
-        population_plots.mass(alpha),
-        population_plots.cost(view, None),
-        population_plots.capped(view, None),
+        plots.plot_mass(alpha),
+        plots.plot_cost(view, None),
+        plots.plot_capped(view, None),
     ):
         assert plot.alt
         for one in drawn_as(plot).data:

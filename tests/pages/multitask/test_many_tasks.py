@@ -18,7 +18,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import to_fields
 from dpcore.data import samples
 from dpcore.multitask import bounds, cvxpy_reference, exact, files, free
-from dpcore.multitask.answer import MultitaskSolution, build_answer, details, plots, solve, words
+from dpcore.multitask.answer import MultitaskSolution, build_answer, plots, solve, words
 from dpcore.multitask.answer import found as core
 from dpcore.multitask.budget import PrivacyTarget, compare_budgets, compute_exact_budget
 from dpcore.multitask.counts import compute_cost_factor, release_counts
@@ -269,10 +269,10 @@ def test_every_tab_is_drawn_for_every_source(at):
 def test_users_budget_use():
     weighed, problem = found_of().comparison, small_problem()
     graph = problem.require_graph()
-    use, users = details.plot_use(weighed), details.plot_users(weighed)
+    use, users = plots.plot_use(weighed), plots.plot_users(weighed)
     for name, mu in (("μ = 0.5", 0.5), ("Uniform weights", 0.0)):
         used = WeightRule(mu).allocate(problem).budget_use[graph.tasks_per_user > 0] / problem.budget
-        (shares,) = [np.asarray(use.columns[one.y]) for one in use.items if one.name == name]
+        (shares,) = [np.asarray(one.y) for one in use.items if one.name == name]
         assert shares.sum() == pytest.approx(1.0)
         assert shares[-1] == pytest.approx(np.mean(used >= 0.95 - 1e-9))
         tasks, mean = traced(users, name)
@@ -293,7 +293,7 @@ def test_the_table_of_tasks(at):
 
 def test_a_long_table_keeps_both_ends():
     found = found_of(num_tasks=50, num_users=500, tasks_per_user=5.0)
-    columns, left_out = details.tabulate_tasks(found, 10)
+    columns, left_out = plots.tabulate_tasks(found, 10)
     ordered = np.sort(found.comparison.problem.task_sizes)
     assert left_out == ordered.size - 10
     assert columns["users"].tolist() == [*ordered[:5], *ordered[-5:]]

@@ -352,7 +352,7 @@ def test_columns_hold_what_is_drawn():
     found = asked(weighting=Weighting.CAP)
     columns = found.plots["quantile-error"]().columns
     assert len(columns["weights"]) == columns["bound"].size == columns["expected_rank_error"].size
-    density = plots.density(found.solution, SHOP, (0.0, 100.0)).columns
+    density = plots.plot_density(found.solution, SHOP, (0.0, 100.0)).columns
     width = density["to"] - density["from"]
     # Everything lies inside the base, and both densities have area 1.
     assert float(density["density_q0.5"] @ width) == pytest.approx(1.0)
@@ -583,7 +583,7 @@ def test_a_poor_base_is_drawn_and_said():
 def test_sampled_answers_are_called_a_simulation_and_lie_on_the_exact_probabilities():
     view = asked().solution
     sampled = several.sample_answers(view.together, 5000)
-    drawn = drawn_of(plots.samples(view, sampled, core.window(view)[0], SHOP))
+    drawn = drawn_of(plots.plot_samples(view, sampled, core.window(view)[0], SHOP))
     _, exact = trace(drawn, "Median, exact")
     _, simulated = trace(drawn, "Median, simulated")
     # Counts of 5,000 draws in 40 bins: each within five standard deviations.

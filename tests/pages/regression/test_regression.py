@@ -653,11 +653,11 @@ def test_no_trace_has_more_than_500_points():
     from dpcore.regression.estimate import UserWeights
 
     weights = UserWeights(np.arange(sizes.size), sizes, rng.random((sizes.size, 2)))
-    columns = plots.weights_columns({"ours": weights, "no bound": weights})
+    columns = plots.tabulate_weights({"ours": weights, "no bound": weights})
     assert len(columns["users"]) <= 500
     assert columns["users"].sum() == sizes.size
     # Mean weight times users adds up to all weights.
     assert columns["users"] @ columns["ours_user_weight"] == pytest.approx(weights.total.sum())
-    shares = plots.direction_columns(weights, ("a", "b"))
+    shares = plots.tabulate_directions(weights, ("a", "b"))
     assert shares["a"].sum() == pytest.approx(1.0)
     assert shares["users"].sum() == sizes.size

@@ -101,7 +101,7 @@ def test_the_browser_gets_every_digit_and_all_that_it_needs():
     fig = charts.Sketch(
         charts.build_log_axis("x", (1.0, 1e9)), charts.build_linear_axis("y", (-4.0, 4.0)), 333
     ).to_figure()
-    fig.add_trace(charts.draw_curve("A curve", x, y, charts.CAP, "%{y}"))
+    fig.add_trace(go.Scatter(charts.build_trace("A curve", x, y, "%{y}", mode="lines")))
     found = told(fig, csv="a_csv", ghost=True, key="a_figure", channel="a token")
     drawn_x, drawn_y = trace(found["figure"], "A curve")
     assert np.array_equal(drawn_x, x)
@@ -138,7 +138,7 @@ def test_a_message_of_five_curves_is_small():
         charts.build_log_axis("x", (1.0, 1e9)), charts.build_log_axis("y", (1.0, 1e9))
     ).to_figure()
     for name in "abcde":
-        fig.add_trace(charts.draw_curve(name, x, x, charts.CAP, "%{y}"))
+        fig.add_trace(go.Scatter(charts.build_trace(name, x, x, "%{y}", mode="lines")))
     # 2 x 500 numbers of 8 bytes are 10,667 signs of base64; the rest is the layout.
     assert len(component.message(fig, "alt", "name")) < 5 * 10_700 + 7_000
     assert len(component._loader()) < 640

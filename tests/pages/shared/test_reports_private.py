@@ -196,7 +196,7 @@ def test_hostile_names_stay_text(title, stem, tab, card, taken):
 def plot(text, disclosure):
     """A figure with a text wherever one may stand."""
     axis = Axis(text, limits=(1.0, 2.0))
-    return Plot("k", text, text, axis, axis, {}, (), disclosure, note=text)
+    return Plot("k", text, text, axis, axis, (), disclosure, note=text)
 
 
 def test_a_hostile_name_in_a_figure_cannot_end_its_script():

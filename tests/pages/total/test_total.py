@@ -368,7 +368,7 @@ def test_four_strategies_are_drawn_and_simulated():
     points = [x for x in figure["data"] if "simulated" in x["name"]]
     assert len(points) == 4
     expected = total_strategies.strategy_curves(
-        problem, compared.simulated_epsilons(ROWS), compared.strategies(0.9)
+        problem, compared.choose_epsilons(ROWS, 2), compared.list_strategies(0.9)
     )
     found = at.session_state["total.job"].result
     off = (found.relative_error - expected.relative_error) / found.standard_error
@@ -400,8 +400,8 @@ def test_each_quantile_is_near_the_best_around_an_epsilon_of_its_own():
     # The shape of the paper's figure 1, on its own power law: intervals in order, without overlap, not wide.
     histogram = generators.PowerLawParticipation(1.0, 100_000, 1).histogram()
     problem = total.TotalProblem(Amounts.from_histogram(histogram), 1.0, whole=True)
-    curves = compared.curves(problem, 0.995)
-    near = [compared.near_best(curves, row) for row in (2, 3)]
+    curves = compared.compute_curves(problem, 0.995)
+    near = [compared.find_near_best(curves, row) for row in (2, 3)]
     assert all(found is not None for found in near)
     assert all(high / low < 20.0 for low, high in near)
     assert near[0][1] < near[1][0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpcore.answer import Answer, Axis, Curve, Number, Plot, Scale, Style
+from dpcore.answer import Answer, Column, Curve, Number, Plot, Style, linear_axis
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.code import Released
 from dpcore.code.forms import cap_form, forms, of_data
@@ -46,9 +46,9 @@ def plot(data: Dataset, name: str, users: float) -> Plot:
     histogram, key = data.histogram, name.lower()
     most = histogram.num_users**users
     found = np.array([heavy_users(histogram, int(size)) for size in histogram.sizes])
-    across = Axis("rows", "", (0.0, float(histogram.sizes[-1])), Scale.LINEAR)
-    upwards = Axis(key, "", (0.0, float(most)), Scale.LINEAR)
-    columns = {"rows": histogram.sizes, "found": found * most / histogram.num_users}
+    across = linear_axis("rows", (0.0, float(histogram.sizes[-1])))
+    upwards = linear_axis(key, (0.0, float(most)))
+    rows, users_shown = Column("rows", histogram.sizes), Column("found", found * most / histogram.num_users)
     said = (f"toy-{key}", f"Heavy users: {name}", "Fewer have more rows.")
-    curves = (Curve(name, "rows", "found", Style.TOTAL),)
-    return Plot(*said, across, upwards, columns, curves, data.provenance)
+    curves = (Curve(name, rows, users_shown, Style.TOTAL),)
+    return Plot(*said, across, upwards, curves, data.provenance)
