@@ -18,6 +18,7 @@ Noise is NumPy's, seeded: a simulation.
 from __future__ import annotations
 
 import argparse
+import enum
 import functools
 import math
 import os
@@ -34,7 +35,7 @@ import pandas as pd
 
 from dpcore import mean, total
 from dpcore.common.noise_error import Measure
-from dpcore.contributions import ContributionHistogram
+from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Values
@@ -42,14 +43,23 @@ from dpcore.per_group import private_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePairProblem
-from dpcore.private_choice import choice, range_cost, regret
-from dpcore.private_choice.bins import PublicBins
+from dpcore.private_choice import choice, comparison, range_cost
 from dpcore.private_choice.choice import ChoiceProblem, Prior, SmallFirst
-from dpcore.private_choice.consistency import Fit, consistent_users
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
-from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters
+from dpcore.private_choice.private_histogram import (
+    CopyNoise,
+    NoiseShape,
+    PrivateCopyParameters,
+    PublicBins,
+    believable,
+    consistent_users,
+    falling,
+    tail_sums,
+    users_of_tails,
+)
 from dpcore.private_choice.private_range import RangeProblem
-from dpcore.private_choice.scores import Condition, RankedSum, SizeQuantile
+from dpcore.private_choice.scores import RankedSum, SizeQuantile
+from dpcore.private_choice.table_scores import Condition
 
 SAMPLES = (
     "online-retail-lines",
@@ -75,6 +85,45 @@ def rows_without_noise() -> None:
         print(f"  growth {growth:<4g} {bins.lower.size:3d} bins   " + "   ".join(cells))
 
 
+class Fit(enum.Enum):
+    """How noisy counts become a histogram."""
+
+    CLIP = "counts below 0 become 0"
+    SIMPLEX = "the nearest non-negative counts with the same sum"
+    ISOTONIC = "the nearest falling tail counts"
+    TRUNCATED = "the nearest falling tail counts, none beyond the last that stands out from the noise"
+    EXTENDED = "the nearest falling tail counts, a power law beyond the last that stands out from the noise"
+
+
+def fit_users(noisy: IntArray, noise: NoiseShape, lower: IntArray, fit: Fit) -> IntArray:
+    """Whole, non-negative users per bin; releases take the last way."""
+    if fit is Fit.EXTENDED:
+        return consistent_users(noisy, noise, lower)
+    counts = np.asarray(noisy, dtype=np.float64)
+    if fit is Fit.CLIP:
+        return users_of_tails(tail_sums(np.maximum(counts, 0.0)))
+    if fit is Fit.SIMPLEX:
+        return users_of_tails(tail_sums(on_simplex(counts)))
+    tails = tail_sums(counts)
+    if fit is Fit.TRUNCATED:
+        stands_out = np.flatnonzero(tails > believable(counts.size, noise))
+        tails[int(stands_out[-1]) + 1 if stands_out.size else 0 :] = 0.0
+    return users_of_tails(falling(tails))
+
+
+def on_simplex(counts: FloatArray) -> FloatArray:
+    """Return max(count - shift, 0) with the shift that keeps the sum; all 0 where the sum is not positive."""
+    total = math.fsum(counts)
+    if total <= 0.0:
+        return np.zeros_like(counts)
+    # By the conditions of Karush, Kuhn and Tucker all counts that stay positive fall by one shift: sorted, the last
+    # that stays above the shift of those before it decides (Duchi et al. 2008, section 3).
+    descending = np.sort(counts)[::-1]
+    shifts = (np.cumsum(descending) - total) / np.arange(1, counts.size + 1)
+    last_index = int(np.flatnonzero(descending > shifts)[-1])
+    return np.asarray(np.maximum(counts - shifts[last_index], 0.0))
+
+
 def fits(epsilon: float, bins: PublicBins) -> None:
     """The variants of post-processing."""
     parameters = PrivateCopyParameters(epsilon, bins)
@@ -89,9 +138,8 @@ def fits(epsilon: float, bins: PublicBins) -> None:
         for fit in Fit:
             users, rows = moments(histogram, parameters, fit)
             began = time.perf_counter()
-            found = regret.simulate(questions(histogram), parameters, RUNS, seed=1, fit=fit)
+            words = regret_texts(histogram, parameters, fit)
             seconds = time.perf_counter() - began
-            words = "   ".join(f"{one.median:8.3%} /{one.high:8.3%}" for one in found)
             print(
                 f"    {fit.name:9s} users {np.mean(users) - 1.0:+7.2%}  rows {np.mean(rows) - 1.0:+9.1%} "
                 f"(rmse {np.sqrt(np.mean((rows - 1.0) ** 2)):9.1%})  {words}  {seconds:.2f} s"
@@ -103,23 +151,54 @@ def moments(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Users and rows of copies, as shares of the true numbers."""
     generator, counts = np.random.default_rng(2), parameters.bins.counts(histogram)
-    noise = regret.simulated_noise(parameters.noise, parameters.scale, (RUNS, counts.size), generator)
+    noise = comparison.simulate_noise(parameters.noise, parameters.scale, (RUNS, counts.size), generator)
     shape = parameters.noise_shape
-    copies = [consistent_users(counts + row, shape, parameters.bins.lower, fit) for row in noise]
+    copies = [fit_users(counts + row, shape, parameters.bins.lower, fit) for row in noise]
     rows = np.array([copy @ parameters.bins.representative for copy in copies])
     return np.sum(copies, axis=1) / histogram.num_users, rows / histogram.num_rows
 
 
-def questions(histogram: ContributionHistogram) -> list[regret.Question]:
-    """Mean and Sum at epsilon = 1, values in [0, 1] of worst-case variance."""
+def regret_texts(
+    histogram: ContributionHistogram, parameters: PrivateCopyParameters, fit: Fit = Fit.EXTENDED
+) -> str:
+    """Median and 95th percentile of regret: smooth weights, cap, sum at epsilon = 1 and 0.01.
+
+    Values lie in [0, 1], of worst-case variance. The copies are the same for all, by their seed.
+    """
     problem = mean.MeanProblem(histogram, epsilon=1.0, value_bound=1.0, value_variance=0.25)
     counted = total.TotalProblem(Amounts.from_histogram(histogram), 1.0, measure=Measure.ABSOLUTE)
-    return [
-        regret.smooth_question(problem),
-        regret.cap_question(problem),
-        regret.total_question(counted, histogram),
-        regret.total_question(replace(counted, epsilon=0.01), histogram),
+    little = replace(counted, epsilon=0.01)
+
+    def counts(question: total.TotalProblem, copy: ContributionHistogram) -> total.TotalProblem:
+        return replace(question, amounts=Amounts.from_histogram(copy))
+
+    questions: list[tuple[Callable[[ContributionHistogram], float], Callable[[np.ndarray], np.ndarray]]] = [
+        (
+            lambda copy: mean.best_smooth(replace(problem, histogram=copy)).threshold,
+            lambda bounds: np.sqrt(mean.smooth_variance(problem, bounds)),
+        ),
+        (
+            lambda copy: float(mean.best_cap(replace(problem, histogram=copy)).max_contributions),
+            lambda bounds: np.sqrt(mean.capped_variance(problem, bounds)),
+        ),
+        (
+            lambda copy: total.optimal_bound(counts(counted, copy)),
+            lambda bounds: total.measured(counted, bounds),
+        ),
+        (
+            lambda copy: total.optimal_bound(counts(little, copy)),
+            lambda bounds: total.measured(little, bounds),
+        ),
     ]
+    texts = []
+    for choose, errors in questions:
+        bounds = comparison.simulate_bounds(
+            histogram, choose, parameters, RUNS, 1, functools.partial(fit_users, fit=fit)
+        )
+        best = float(errors(np.array([choose(histogram)]))[0])
+        regrets = np.sort(np.nan_to_num(errors(bounds) / best - 1.0, nan=np.inf))
+        texts.append("{:8.3%} /{:8.3%}".format(*(comparison.rank_value(regrets, q) for q in (0.5, 0.95))))
+    return "   ".join(texts)
 
 
 def gaussian() -> None:
@@ -131,8 +210,7 @@ def gaussian() -> None:
         histogram = samples.load(key).histogram
         for noise, delta in ((CopyNoise.LAPLACE, None), (CopyNoise.GAUSSIAN, 1e-6)):
             parameters = PrivateCopyParameters(0.1, noise=noise, delta=delta)
-            found = regret.simulate(questions(histogram), parameters, RUNS, seed=1)
-            words = "   ".join(f"{one.median:8.3%} /{one.high:8.3%}" for one in found)
+            words = regret_texts(histogram, parameters)
             print(f"  {key:36s} {noise.value:18s} scale {parameters.scale:6.2f}  {words}")
 
 

@@ -27,8 +27,9 @@ from dpcore.data.user_amounts import UserAmounts, amounts_of, columns_of, made_u
 from dpcore.dataset import Contribution, Dataset
 from dpcore.per_group.parameters import Statistic
 from dpcore.per_group.private_pair import PrivatePairProblem
-from dpcore.private_choice.answer import drawing
-from dpcore.private_choice.release_bounds import BoundDraw, Bounded
+from dpcore.private_choice.answer import selection
+from dpcore.private_choice.parameters import OF_QUANTILE, Bounded
+from dpcore.private_choice.release_bounds import SelectionRequest
 
 if TYPE_CHECKING:
     from dpcore.reply import Drawn, Reply
@@ -75,8 +76,8 @@ def select_privately(
             rows of one user.
     """
     beside = {"largest": largest, "margin": margin, "unit": unit, "highest_amount": highest_amount}
-    reply, asked, amounts, table = _ask(question, data, settings, epsilon, beside)
-    return reply.reply_with_release(drawing.draw(asked, table, charge, amounts), asked, table)
+    reply, request, amounts, table = _ask(question, data, settings, epsilon, beside)
+    return reply.reply_with_release(selection.select(request, table, charge, amounts), request, table)
 
 
 def dropped_cells(
@@ -96,13 +97,13 @@ def dropped_cells(
     Raises:
         InvalidInput: As `select_privately`.
     """
-    _, asked, amounts, _ = _ask(question, data, settings, None, public)
-    return drawing.dropped_cells(asked, amounts.dropped)
+    _, request, amounts, _ = _ask(question, data, settings, None, public)
+    return selection.dropped_cells(request, amounts.dropped)
 
 
 def _ask(
     question: str, data: Any, settings: Mapping[str, Any], epsilon: float | None, public: Mapping[str, Any]
-) -> tuple[Reply, drawing.Asked, UserAmounts, Dataset]:
+) -> tuple[Reply, SelectionRequest, UserAmounts, Dataset]:
     """Return the answer on a made-up table, the question of the selection, its data, and the table."""
     if question not in SELECTABLE:
         raise refuse(f"a bound is selected privately for {', '.join(SELECTABLE)}; got {question!r}")
@@ -122,13 +123,13 @@ def _ask(
     # The settings are checked before any row is read.
     table = made_up_table(columns, provenance, contribution)
     reply = questions.reply_of(question, table, asked_of)
-    asked = reply.private_question(epsilon, **public)
-    amounts = _read(data, columns, asked)
+    request = reply.private_question(epsilon, **public)
+    amounts = _read(data, columns, request)
     table = made_up_table(columns, provenance, contribution, amounts)
-    if isinstance(asked, BoundDraw) and asked.wanted in (Bounded.QUANTILE_SMOOTH, Bounded.QUANTILE_CAP):
+    if request.number in OF_QUANTILE:
         # Its program is that of the answer, which names the file.
         reply = questions.reply_of(question, table, asked_of)
-    return reply, asked, amounts, table
+    return reply, request, amounts, table
 
 
 def _named(question: str, columns: dict[str, Any]) -> dict[str, Any]:
@@ -137,11 +138,11 @@ def _named(question: str, columns: dict[str, Any]) -> dict[str, Any]:
     return {name: column for name, column in columns.items() if name in asked.columns and column}
 
 
-def _read(data: Any, columns: dict[str, Any], asked: drawing.Asked) -> UserAmounts:
+def _read(data: Any, columns: dict[str, Any], request: SelectionRequest) -> UserAmounts:
     """Return what the selection is drawn from."""
-    of_groups = isinstance(asked, PrivatePairProblem)
-    of_values = of_groups and asked.parameters.statistic is Statistic.SUM  # type: ignore[union-attr]
-    of_values |= isinstance(asked, BoundDraw) and asked.wanted is Bounded.TOTAL
+    problem, of_groups, of_values = request.problem, False, request.number is Bounded.TOTAL
+    if isinstance(problem, PrivatePairProblem):
+        of_groups, of_values = True, problem.parameters.statistic is Statistic.SUM
     if isinstance(data, Dataset):
         return amounts_of(data)
     if isinstance(data, ContributionHistogram):

@@ -25,9 +25,8 @@ from dpcore.report.markup import to_plain_text
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dpcore.per_group.private_pair import PrivatePair
-    from dpcore.private_choice.answer.drawing import Asked
-    from dpcore.private_choice.choice import PrivateChoice
+    from dpcore.private_choice.answer.words import Selection
+    from dpcore.private_choice.release_bounds import SelectionRequest
 
 
 LIBRARIES = {library.name.lower(): library for library in Library}
@@ -221,7 +220,7 @@ class Reply:
         """
         from dpcore.data import user_amounts
         from dpcore.per_group.parameters import Objective, PerGroupParameters
-        from dpcore.private_choice.answer import drawing
+        from dpcore.private_choice.answer import selection
 
         data, parameters = self.data, self.answer.parameters
         if data is None or self.answer.setting is None:
@@ -241,41 +240,42 @@ class Reply:
         # The answer on a made-up table takes the place of this one, which one user may decide.
         build_answer = importlib.import_module(self.package).build_answer
         reply = replace(self, answer=build_answer(table, parameters), data=table)
-        asked = reply.private_question(
+        request = reply.private_question(
             epsilon, largest=largest, margin=margin, unit=unit, highest_amount=highest_amount
         )
-        return reply.reply_with_release(drawing.draw(asked, table, charge, amounts), asked, table)
+        release = selection.select(request, table, charge, amounts)
+        return reply.reply_with_release(release, request, table)
 
-    def private_question(self, epsilon: float | None, **public: Any) -> Asked:
+    def private_question(self, epsilon: float | None, **public: Any) -> SelectionRequest:
         """Return the question of the draw of this reply's bound, with the public settings of `draw`.
 
         Raises:
             InvalidInput: As `draw`.
         """
-        from dpcore.private_choice.answer import drawing
+        from dpcore.private_choice.answer import selection
 
         data = self.data
         if data is None or self.answer.setting is None:
             raise refuse("there is no private draw for this answer")
         own = epsilon if epsilon is not None else getattr(self.parameters, "epsilon_choice", None)
-        beside = drawing.Beside(**public if own is None else {"epsilon": own, **public})
-        asked = drawing.asked_for(self.answer, data, beside)
-        if asked is None:
+        settings = selection.SelectionSettings(**public if own is None else {"epsilon": own, **public})
+        request = selection.build_request(self.answer, data, settings)
+        if request is None:
             raise refuse(
                 "how many rows users have is public here",
                 remedy="A bound that is read off these numbers alone needs no draw",
             )
-        if isinstance(asked, drawing.Lacking):
-            named = " ".join(f"{name}=…" for name in asked.settings)
-            raise refuse(to_plain_text(asked.said).rstrip("."), remedy=named)
-        return asked
+        if isinstance(request, selection.MissingInput):
+            named = " ".join(f"{name}=…" for name in request.settings)
+            raise refuse(to_plain_text(request.sentence).rstrip("."), remedy=named)
+        return request
 
-    def reply_with_release(self, release: PrivateChoice | PrivatePair, asked: Asked, data: Dataset) -> Drawn:
+    def reply_with_release(self, release: Selection, request: SelectionRequest, data: Dataset) -> Drawn:
         """Return a released bound as a reply; ``data`` give the names of file and columns."""
-        from dpcore.private_choice.answer import drawing
+        from dpcore.private_choice.answer import selection
 
         return Drawn(
-            drawing.build_answer(self.answer, release, asked, data), self.call, self.package, self.asks
+            selection.build_answer(self.answer, release, request, data), self.call, self.package, self.asks
         )
 
     def report(self, path: str | Path) -> Path:

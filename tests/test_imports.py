@@ -338,7 +338,7 @@ def test_the_rule_of_questions_can_fail(module: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("dpcore.private_choice.regret", "from dpcore import mean"),
+        ("dpcore.private_choice.comparison", "from dpcore import mean"),
         ("pages.mean.card", "from dpcore.mean import MeanProblem\nfrom pages.shared import cards"),
         ("pages.shared.card.cards", "from dpcore.common import wording"),
     ],

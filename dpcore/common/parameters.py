@@ -301,17 +301,20 @@ def _declared_fields(kind: Any) -> Mapping[str, Field]:
 
 
 def _field_docstrings(kind: Any) -> dict[str, str]:
-    """Return the docstrings below the fields of a class, each on one line."""
-    module = ast.parse(inspect.getsource(sys.modules[kind.__module__]))
-    (body,) = (
-        node.body for node in module.body if isinstance(node, ast.ClassDef) and node.name == kind.__name__
-    )
-    return {
-        above.target.id: " ".join(str(below.value.value).split())
-        for above, below in itertools.pairwise(body)
-        if isinstance(above, ast.AnnAssign) and isinstance(above.target, ast.Name)
-        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
-    }
+    """Return the docstrings below the fields of a class and its bases, each on one line."""
+    texts: dict[str, str] = {}
+    for base in reversed(kind.__mro__[:-1]):
+        module = ast.parse(inspect.getsource(sys.modules[base.__module__]))
+        (body,) = (
+            node.body for node in module.body if isinstance(node, ast.ClassDef) and node.name == base.__name__
+        )
+        texts |= {
+            above.target.id: " ".join(str(below.value.value).split())
+            for above, below in itertools.pairwise(body)
+            if isinstance(above, ast.AnnAssign) and isinstance(above.target, ast.Name)
+            if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+        }
+    return texts
 
 
 @dataclass(frozen=True)

@@ -148,8 +148,13 @@ class PrivatePairProblem:
         return RESOLUTION + (3 if self._replaced else 1)
 
     @property
+    def neighbours(self) -> Neighbours:
+        """Return the neighbouring relation."""
+        return self.parameters.neighbours
+
+    @property
     def _replaced(self) -> bool:
-        return self.parameters.neighbours is Neighbours.REPLACE_USER
+        return self.neighbours is Neighbours.REPLACE_USER
 
     @cached_property
     def noise(self) -> FloatArray:

@@ -2,9 +2,9 @@
 
 Candidate j is drawn with probability proportional to  w_j exp(-epsilon d_j / (2 D)),  where d_j >= 0 is its
 distance from the optimality condition (`dpcore.private_choice.scores`), D the most that one user can move any d_j,
-and w_j a public prior weight. That is epsilon-DP (McSherry and Talwar 2007, theorem 6).
+and w_j a public prior weight. This is epsilon-DP (McSherry and Talwar 2007, theorem 6).
 
-Why the factor 2 stays. Where adding a user moves all scores the same way, exp(-epsilon d_j / D) would do. The
+Why the factor 2 stays. If adding a user moved all scores the same way, exp(-epsilon d_j / D) would do. The
 *query* is monotone in the data, the *score* -|query - target| is not: one more user brings candidates on one
 side of the target nearer and takes those on the other side away. Two candidates whose distances move from
 (0, 1) to (1, 0) show it: without the 2 the log-ratio is up to 2 epsilon. A test computes such a case exactly.
@@ -12,8 +12,17 @@ side of the target nearer and takes those on the other side away. Two candidates
 How it is drawn: scores are whole numbers of steps, computed exactly; OpenDP adds Gumbel noise to them by exact
 arithmetic on as many random bits as the comparison needs, and reports the largest. The argmax of scores with
 Gumbel noise of scale b has exactly the probabilities softmax(score / b). OpenDP proves epsilon^2 / 8-zCDP for it, from
-which the scale is checked; that the same mechanism is epsilon-DP is the theorem cited. Nothing is exponentiated
+which the scale is checked; that the same mechanism is epsilon-DP is the theorem cited. No score is exponentiated
 on the way, so scores of any size can be drawn from.
+
+The cost of a private choice against one in the clear is exact, from the probabilities. Regret is error(chosen) / least
+error - 1, in the unit of what is released: the standard error of a mean (the root of the expected squared error), bias
+plus mean noise of a sum. For a quantile of the sizes there is no such error; there it is the rank error, the share of
+users by which the chosen size misses the quantile. All of it is computed from private data.
+
+The number of users is varied by taking every user ``scale`` times: shares stay, noise matters less.
+
+`forecast` says the same before anything was drawn: from public samples, and never from the data.
 """
 
 from __future__ import annotations
@@ -30,9 +39,10 @@ from dpcore.common import mechanisms
 from dpcore.common.checks import EPSILON_RANGE, Problems, require
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, IntArray
+from dpcore.data import samples
 from dpcore.private_choice import scores
-from dpcore.private_choice.fixed_point import checked_users, scaled
-from dpcore.private_choice.scores import Condition, RankedSum
+from dpcore.private_choice.scores import RankedSum, SizeQuantile, checked_users, scaled
+from dpcore.private_choice.table_scores import Condition, best_error
 
 WHOLE_UP_TO = 50
 """Whole candidates have every number up to here."""
@@ -46,7 +56,7 @@ MECHANISM = "exponential mechanism"
 
 @dataclass(frozen=True)
 class Prior:
-    """What is known of the answer without the data: a lognormal guess.
+    """A lognormal guess of the answer, made without the data.
 
     Attributes:
         guess: Where the answer is expected, at least 1, in rows per user.
@@ -70,9 +80,9 @@ class Prior:
 
 @dataclass(frozen=True)
 class SmallFirst:
-    """What is known of every bound: too large a one costs noise in proportion, so that small ones weigh more.
+    """Larger weights for small bounds: too large a one costs noise in proportion.
 
-    Candidate T has weight T^-power. Where few users decide, candidates beyond the data all lie about as far from the
+    Candidate T has weight T^-power. If few users decide, candidates beyond the data all lie about as far from the
     target. Alike, they share most of the probability, as they are many, and the expected error grows with the public
     maximum. At a power above 1 a tail of them adds no more than the bounds of the data.
 
@@ -97,12 +107,12 @@ class SmallFirst:
         return np.asarray(-self.power * np.log(candidates))
 
 
-def candidates(largest: int, whole: bool) -> FloatArray:
+def candidates(largest: int, is_integer: bool) -> FloatArray:
     """Return the public grid: fine up to a limit, then geometric, up to a public maximum.
 
     Args:
         largest: Public maximum of rows per user, from 1 to 1e12; from what the quantity is, not from the data.
-        whole: Whole numbers only; otherwise multiples of 1/8.
+        is_integer: Whole numbers only; otherwise multiples of 1/8.
 
     Returns:
         Ascending from 1 to ``largest``, float64.
@@ -111,7 +121,7 @@ def candidates(largest: int, whole: bool) -> FloatArray:
         InvalidInput: ``largest`` out of range.
     """
     require.whole(1, MAX_SIZE, largest=largest)
-    unit, fine = (1.0, WHOLE_UP_TO) if whole else (8.0, EIGHTHS_UP_TO)
+    unit, fine = (1.0, WHOLE_UP_TO) if is_integer else (8.0, EIGHTHS_UP_TO)
     first = np.arange(unit, min(fine, largest) * unit + 1.0)
     steps = max(math.ceil(math.log(largest / fine) / math.log(GROWTH)), 1) if largest > fine else 0
     coarse = np.rint(np.geomspace(fine, largest, steps + 1) * unit) if steps else np.zeros(0)
@@ -159,7 +169,7 @@ class ChoiceProblem:
     @cached_property
     def candidates(self) -> FloatArray:
         """Return the public grid."""
-        return candidates(int(self.largest), self.condition.whole)
+        return candidates(int(self.largest), self.condition.is_integer)
 
     @cached_property
     def bounds(self) -> FloatArray:
@@ -183,7 +193,7 @@ class ChoiceProblem:
         return np.asarray(log_weights - log_weights.max())
 
     def distances(self, histogram: ContributionHistogram) -> IntArray:
-        """Return d_j in steps of 1 / `fixed_point.RESOLUTION` user; computed from private data."""
+        """Return d_j in steps of 1 / `scores.RESOLUTION` user; computed from private data."""
         checked_users(histogram)
         return np.asarray(distances_over(self, histogram, np.array([self.epsilon]))[0, 0])
 
@@ -204,7 +214,7 @@ def distances_over(
 ) -> IntArray:
     """Return the distances at budgets of shape (e,) and with every user so many times there, shape (n, e or 1, c).
 
-    Only where the target depends on the budget, for a sum, is there a line for each.
+    There is a line for each budget only if the target depends on it, for a sum.
     """
     condition, grid = problem.condition, problem.candidates
     if not isinstance(condition, RankedSum):
@@ -229,7 +239,7 @@ def probabilities(
     eps = np.asarray(problem.epsilon if epsilons is None else epsilons, dtype=np.float64)
     checked_users(histogram)
     far = distances_over(problem, histogram, eps.ravel())[0]
-    return np.exp(log_softmax(logits(problem, far, eps.ravel()))).reshape(*eps.shape, -1)
+    return softmax(logits(problem, far, eps.ravel())).reshape(*eps.shape, -1)
 
 
 def logits(
@@ -244,6 +254,11 @@ def log_softmax(values: FloatArray) -> FloatArray:
     """Normalised in log space over the last axis: only differences from the largest are exponentiated."""
     shifted = values - values.max(axis=-1, keepdims=True)
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
+
+
+def softmax(values: FloatArray) -> FloatArray:
+    """Return the probabilities over the last axis."""
+    return np.asarray(np.exp(log_softmax(values)))
 
 
 @dataclass(frozen=True)
@@ -281,17 +296,134 @@ def choose(
     def facts(epsilon: float) -> ReleaseFacts:
         return ReleaseFacts(epsilon, 0.0, problem.neighbours, MECHANISM)
 
-    index = mechanisms.exponential_mechanism(
-        problem.scores(histogram),
-        problem.sensitivity,
-        problem.epsilon,
-        None if charge is None else lambda epsilon, _: charge(facts(epsilon)),
-    )
-    return PrivateChoice(float(problem.bounds[index.index]), facts(index.epsilon), problem, column)
+    note = None if charge is None else lambda epsilon, _: charge(facts(epsilon))
+    scores = problem.scores(histogram)
+    release = mechanisms.exponential_mechanism(scores, problem.sensitivity, problem.epsilon, note)
+    return PrivateChoice(float(problem.bounds[release.index]), facts(release.epsilon), problem, column)
 
 
-def shown(choice: PrivateChoice) -> str:
+def format_choice(choice: PrivateChoice) -> str:
     """Return the chosen number for a person: whole numbers with separators, eighths with up to three decimals."""
     if choice.problem.unit != 1.0:
         return f"{choice.value:,.12g}"
     return f"{choice.value:,.0f}" if choice.value == int(choice.value) else f"{choice.value:,.3f}".rstrip("0")
+
+
+SCALE_RANGE = (1e-6, 1e6)
+USERS = (100, 1_000, 10_000)
+"""Numbers of users that it is said for: of these everyone knows the one that is nearest to theirs."""
+SAMPLES = ("shop-events", "online-retail-lines", "requests-commits")
+"""Public samples whose users differ as people's do: a few have most of the rows."""
+
+
+@dataclass(frozen=True)
+class ChoiceRegret:
+    """Regret over the draws of the mechanism, as a share (0.01 is one per cent).
+
+    Attributes:
+        epsilons: Budgets of the choice, shape (e,).
+        scales: How many times every user is there, shape (n,).
+        mean: Expected regret, shape (n, e).
+        median: Smallest regret that is not exceeded with probability 1/2, shape (n, e).
+        percentile_95: The same with probability 0.95, shape (n, e).
+    """
+
+    epsilons: FloatArray
+    scales: FloatArray
+    mean: FloatArray
+    median: FloatArray
+    percentile_95: FloatArray
+
+
+def bound_regrets(
+    condition: Condition, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0
+) -> FloatArray:
+    """Return the regret of every bound, shape (c,)."""
+    errors = condition.errors(histogram, bounds, scale)
+    if isinstance(condition, SizeQuantile):
+        return errors
+    best = best_error(condition, histogram, scale)
+    # A regret below 0 by a last digit is rounding: the best error is proved by its own certificate.
+    return np.maximum(errors / best - 1.0, 0.0)
+
+
+def regret(
+    problem: ChoiceProblem,
+    histogram: ContributionHistogram,
+    epsilons: npt.ArrayLike | None = None,
+    scales: npt.ArrayLike = 1.0,
+) -> ChoiceRegret:
+    """Return the mean, median and 95th percentile of the regret, for all pairs of budget and number of users.
+
+    Args:
+        problem: The question.
+        histogram: Rows per user.
+        epsilons: Budgets of the choice, in `dpcore.common.checks.EPSILON_RANGE`; None for the problem's own.
+        scales: How many times every user is there, in `SCALE_RANGE`; may be a fraction.
+
+    Raises:
+        InvalidInput: A figure is out of its range.
+    """
+    eps = np.atleast_1d(np.asarray(problem.epsilon if epsilons is None else epsilons, dtype=np.float64))
+    factors = np.atleast_1d(np.asarray(scales, dtype=np.float64))
+    with Problems() as problems:
+        for value in eps:
+            problems.between(*EPSILON_RANGE, epsilon=float(value))
+        for value in factors:
+            problems.between(*SCALE_RANGE, scale=float(value))
+    checked_users(histogram, float(factors.max()))
+    far = distances_over(problem, histogram, eps, [float(k) for k in factors])
+    rows = []
+    for steps, k in zip(far, factors.tolist(), strict=True):
+        costs = bound_regrets(problem.condition, histogram, problem.candidates, k)
+        chances = softmax(logits(problem, steps, eps))
+        # In the order of what candidates cost, their chances add up to the law of the regret.
+        order = np.argsort(costs)
+        cumulated = np.cumsum(chances[:, order], axis=1)
+        quantiles = (costs[order][np.argmax(cumulated >= share, axis=1)] for share in (0.5, 0.95))
+        rows.append((chances @ costs, *quantiles))
+    return ChoiceRegret(eps, factors, *(np.array(column) for column in zip(*rows, strict=True)))
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """The cost of a draw on public samples.
+
+    Attributes:
+        users: How many users they are scaled to; 0 where they are scaled to a number of rows.
+        extra: What a draw adds to the error on average, as a share of the error of the best bound; the largest over
+            the samples. For a quantile of the rows per user: the rank error, as a share of the users.
+    """
+
+    users: int
+    extra: float
+
+
+def forecast(
+    problem: ChoiceProblem, rows: int | None = None, users: Sequence[int] = USERS
+) -> tuple[Forecast, ...]:
+    """Return what a selection costs if nothing is known but roughly how many users there are.
+
+    It reads public samples alone, so that it says nothing of private data.
+
+    Args:
+        problem: The selection; its variance of a value is the worst case, or known from elsewhere.
+        rows: Of a learner, the public number of rows; None for other bounds.
+        users: Numbers of users; of a learner they are as many as its rows take.
+
+    Returns:
+        One forecast for each of them. Average costs are exact, by the probabilities of the exponential mechanism.
+
+    Raises:
+        InvalidInput: A number of users is beyond what samples are scaled to.
+    """
+    costs = []
+    for key in SAMPLES:
+        histogram = samples.load(key).histogram
+        scales = np.asarray(users, dtype=np.float64) / histogram.num_users
+        if rows is not None:
+            # Beyond what samples are scaled to, nothing changes any more.
+            scales = np.clip([rows / histogram.num_rows], *SCALE_RANGE)
+        costs.append(regret(problem, histogram, None, scales).mean[:, 0])
+    worst = np.max(costs, axis=0)
+    return tuple(Forecast(n, float(extra)) for n, extra in zip((0,) if rows else users, worst, strict=True))

@@ -1,59 +1,79 @@
-"""What a person chooses on the page Choose privately: everything but the data, all of it public."""
+"""The fields of the page Choose privately: everything but the data, all of it public."""
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from dpcore.answer.setting import WORST_SHARE, ReleaseSetting
 from dpcore.code.choice import Released
-from dpcore.common import privacy
 from dpcore.common.alike import ASSUMED_SHARE
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.noise_error import Measure, NoiseKind, compute_unit_scale
+from dpcore.common.noise_error import DEFAULT_DELTA, Measure, NoiseKind, compute_unit_scale
+from dpcore.common.parameters import LINE, Option, Parameters, of_data, public
+from dpcore.common.privacy import Neighbours
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Dataset
-from dpcore.private_choice.bins import PublicBins
 from dpcore.private_choice.choice import FACTOR_RANGE, ChoiceProblem, Prior, SmallFirst
-from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters
-from dpcore.private_choice.scores import CapMean, Condition, RankedSum, SizeQuantile, SmoothMean
-from dpcore.private_choice.table_scores import TABLE_POWER, TableCap, TableSmooth
+from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters, PublicBins
+from dpcore.private_choice.scores import CapMean, RankedSum, SizeQuantile, SmoothMean
+from dpcore.private_choice.table_scores import TABLE_POWER, Condition, TableCap, TableSmooth
 
 DELTA_RANGE = (1e-15, 0.5)
 DEFAULT_LARGEST = 10_000
 EXACT_UP_TO = 10
 
 
-class Wanted(enum.Enum):
+class Wanted(Option):
     """The number that is to be chosen."""
 
-    SMOOTH = "smooth"
-    CAP = "cap"
-    SUM = "sum"
-    QUANTILE = "quantile"
+    SMOOTH = "smooth", "Mean, smooth weights"
+    CAP = "cap", "Mean"
+    SUM = "sum", "Count of rows"
+    QUANTILE = "quantile", "Quantile of rows per user"
 
 
-class Several(enum.Enum):
-    """What is drawn with one epsilon although it is more than one number; each has a question of its own."""
+class Bounded(Option):
+    """A bound that is selected on the page that asks for it, and there alone; with its name in sentences."""
 
-    PAIR = "pair"
-    RANGE = "range"
+    QUANTILE_SMOOTH = "quantile-smooth", "bound of a quantile's smooth weights"
+    QUANTILE_CAP = "quantile-cap", "bound on rows per user for a quantile"
+    MODEL = "model", "bound on rows per user for a learner"
+    TOTAL = "total", "bound on a user's total"
 
 
-class Relation(enum.Enum):
+OF_QUANTILE = (Bounded.QUANTILE_SMOOTH, Bounded.QUANTILE_CAP)
+
+
+class Several(Option):
+    """Two numbers that are selected with one epsilon; with their name in sentences."""
+
+    PAIR = "pair", "pair of bounds per group"
+    RANGE = "range", "range of a value, L and U"
+
+
+NumberKind = Wanted | Bounded | Several
+"""What can be selected privately."""
+NUMBER_NAMES: dict[NumberKind, str] = {
+    **{number: number.label for number in (*Bounded, *Several)},
+    Wanted.SMOOTH: "bound of the smooth weights",
+    Wanted.CAP: "bound on rows per user",
+    Wanted.SUM: "bound on rows per user",
+    Wanted.QUANTILE: "quantile of rows per user",
+}
+
+
+class Relation(Option):
     """The neighbouring relation, in a word that links can carry."""
 
-    ADD_OR_REMOVE = "add-or-remove"
-    REPLACE = "replace"
+    ADD_OR_REMOVE = "add-or-remove", "Add or remove one user"
+    REPLACE = "replace", "Replace one user"
 
     @property
-    def neighbours(self) -> privacy.Neighbours:
+    def neighbours(self) -> Neighbours:
         """Return the relation itself."""
-        if self is Relation.REPLACE:
-            return privacy.Neighbours.REPLACE_USER
-        return privacy.Neighbours.ADD_OR_REMOVE_USER
+        return Neighbours.REPLACE_USER if self is Relation.REPLACE else Neighbours.ADD_OR_REMOVE_USER
 
 
 def choose_defaults(data: Dataset) -> Mapping[str, Any]:
@@ -61,90 +81,135 @@ def choose_defaults(data: Dataset) -> Mapping[str, Any]:
     return {"user_share": ASSUMED_SHARE}
 
 
+OF_MEAN = (Wanted.SMOOTH, Wanted.CAP)
+FOR_MEAN, FOR_SUM = ("wanted", OF_MEAN), ("wanted", (Wanted.SUM,))
+COPY_NOISES = {CopyNoise.LAPLACE: "Laplace", CopyNoise.GAUSSIAN: "Gaussian"}
+
+
 @dataclass(frozen=True)
-class PrivateParameters:
-    """The question of the page.
+class PrivateParameters(Parameters):
+    """The question of the page, all of it public."""
 
-    Attributes:
-        epsilon: Of the release that will use the bound, in `dpcore.common.checks.EPSILON_RANGE`.
-        wanted: The number to choose.
-        epsilon_choice: Of the choice, in the same range; it comes on top.
-        relation: Who differs between neighbouring data sets.
-        noise: Of a private copy.
-        delta: With Gaussian noise, in `DELTA_RANGE`; None with Laplace noise.
-        largest: Public maximum of rows per user, from 1 to 1e12.
-        variance_share: sigma^2 / B^2 of one row's value, in (0, 1/4]; 1/4 is the worst case. Of the values, the bound
-            of a mean depends on this and on ``user_share`` alone.
-        user_share: rho in [0, 1], the share of sigma^2 that lies between users, for the mean of the rows in this very
-            table. At 0 rows are independent, and the best bound is that of a population, too.
-        share: For a quantile, in (0, 1).
-        margin: For a sum, how many users more than 1/epsilon to leave above the bound, from 0 to 1e12: with few users
-            there, a draw easily lands above them all. A draw adds some by itself (`scores.RankedSum.steadied`).
-        guess: A public guess of the number, at least 1, in rows per user; None for none.
-        factor: The number lies within this factor of the guess with a chance of about two in three, in
-            `choice.FACTOR_RANGE`; None without a guess.
-        release_delta: delta of a sum that will be released with Gaussian noise, in `DELTA_RANGE`; None for Laplace
-            noise. That of a private copy is ``delta``.
+    wanted: Wanted = public.choice(
+        Wanted.SMOOTH,
+        "What the bound is for",
+        name="the number to choose",
+        as_list=True,
+        width=194,
+        place=LINE,
+    )
+    """The private choice aims at what is best for this question. A private copy serves all of them. The pair of bounds
+    per group has a tab below, and *Per group* a button."""
+    epsilon_choice: float = public.number(
+        0.1, "ε of the choice", EPSILON_RANGE, name="ε of the choice", width=118, place=LINE
+    )
+    """Comes on top of the privacy budget beside it, which is that of the release that will use the bound."""
+    largest: int = public.number(
+        DEFAULT_LARGEST,
+        "Public maximum of rows per user",
+        (1, MAX_SIZE),
+        name="the public maximum of rows per user",
+        renewed=True,
+    )
+    """From what the quantity is or how it was collected, not from the data. No bound above it is chosen; users with
+    more count as having this many in a copy."""
+    variance_share: float = of_data.number(
+        WORST_SHARE,
+        "Variance of a value / (highest − lowest)²",
+        (0.0, WORST_SHARE),
+        name="the variance of a value",
+        unit="share of (U − L)²",
+        only_with=FOR_MEAN,
+    )
+    """The best bound depends on the values through this number alone. The worst case is 0.25: half of the values at
+    either end. Take it from what the quantity is, not from the data."""
+    user_share: float = of_data.number(
+        0.0,
+        "Share ρ of the variance between users",
+        (0.0, 1.0),
+        name="the share of the variance between users",
+        unit="assumed",
+        initial=ASSUMED_SHARE,
+        step=0.05,
+        only_with=FOR_MEAN,
+    )
+    """How alike rows of one user are, for the mean of this table. An assumption, as on *Mean*; not read off private
+    data. 0: rows are independent, as in the paper."""
+    margin: float = public.number(
+        0.0,
+        "Margin, in users",
+        (0.0, 1e12),
+        name="the margin",
+        unit="users",
+        only_with=FOR_SUM,
+    )
+    """The best bound has 1/ε users above it. These are few: a draw easily lands above them all, where more noise is
+    all that it brings. Aiming at this many users more costs a little bias instead. A draw adds 2/ε users by itself, at
+    most as many again."""
+    release_delta: float | None = public.number(
+        None,
+        "δ of the release, if Gaussian",
+        DELTA_RANGE,
+        name="δ of a release with Gaussian noise",
+        is_required=False,
+        placeholder="Laplace",
+        only_with=FOR_SUM,
+    )
+    """Empty for a count with Laplace noise. With Gaussian noise another bound is best, by its δ."""
+    share: float = public.number(
+        0.95,
+        "Quantile, as a share",
+        name="the quantile of rows per user",
+        only_with=("wanted", (Wanted.QUANTILE,)),
+    )
+    """0.95: the smallest number that at least 95 % of the users do not exceed."""
+    guess: float | None = of_data.number(
+        None,
+        "Public guess of the number",
+        (1, MAX_SIZE),
+        name="the public guess",
+        unit="rows per user",
+        placeholder="none",
+    )
+    """Optional, for the direct choice: what you expect from other data or from experience. It steers the draw where
+    the data say little, as for a sum. It must not come from these data."""
+    factor: float | None = public.number(
+        None, "Right within a factor of", FACTOR_RANGE, name="the factor of the guess", initial=2.0
+    )
+    """The answer lies within this factor of the guess with a chance of about two in three."""
+    relation: Relation = public.choice(
+        Relation.ADD_OR_REMOVE, "Neighbouring data sets", name="neighbouring data: one user", as_list=True
+    )
+    """Under both, who has how many rows is private. Replace: the number of users is public, and a copy needs twice the
+    noise."""
+    noise: CopyNoise = public.choice(
+        CopyNoise.LAPLACE, "Noise of the private copy", COPY_NOISES, name="noise of a private copy"
+    )
+    """Discrete Laplace noise for ε-DP, discrete Gaussian noise for (ε, δ)-DP, drawn by OpenDP."""
+    delta: float | None = public.number(
+        None,
+        "δ",
+        DELTA_RANGE,
+        name="δ of a private copy",
+        initial=DEFAULT_DELTA,
+        width=110,
+        only_with=("noise", (CopyNoise.GAUSSIAN,)),
+    )
+    """At most this much probability that ε does not hold. Well below 1 / (number of users)."""
 
-    Raises:
-        InvalidInput: All problems at once.
-    """
-
-    epsilon: float
-    wanted: Wanted = Wanted.SMOOTH
-    epsilon_choice: float = 0.1
-    relation: Relation = Relation.ADD_OR_REMOVE
-    noise: CopyNoise = CopyNoise.LAPLACE
-    delta: float | None = None
-    largest: int = DEFAULT_LARGEST
-    variance_share: float = WORST_SHARE
-    share: float = 0.95
-    margin: float = 0.0
-    guess: float | None = None
-    factor: float | None = None
-    user_share: float = 0.0
-    release_delta: float | None = None
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            fine = problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-            problems.between(*EPSILON_RANGE, epsilon_choice=self.epsilon_choice)
-            for name, enumeration in (("wanted", Wanted), ("relation", Relation), ("noise", CopyNoise)):
-                problems.of_kind(enumeration, **{name: getattr(self, name)})
-            if (self.delta is None) != (self.noise is CopyNoise.LAPLACE):
-                problems.add("delta goes with Gaussian noise, and Gaussian noise needs a delta")
-            elif self.delta is not None:
-                problems.between(*DELTA_RANGE, delta=self.delta)
-            problems.whole(1, MAX_SIZE, largest=self.largest)
-            fine &= problems.positive(variance_share=self.variance_share)
-            fine &= problems.between(-1.0, 0.25, variance_share=self.variance_share)
-            fine &= problems.between(0.0, 1.0, user_share=self.user_share)
-            problems.inside(0.0, 1.0, share=self.share)
-            problems.between(0.0, 1e12, margin=self.margin)
-            self._check_guess(problems)
-            self._check_release(problems)
-            if fine and self.wanted in (Wanted.SMOOTH, Wanted.CAP):
-                with problems.collecting():
-                    CapMean(self.trade_off)
-
-    def _check_release(self, problems: Problems) -> None:
-        if self.release_delta is None:
-            return
-        problems.between(*DELTA_RANGE, release_delta=self.release_delta)
-        if self.wanted is not Wanted.SUM:
-            problems.add("a delta of the release goes with a sum, whose bound depends on its noise")
-
-    def _check_guess(self, problems: Problems) -> None:
+    def _check_together(self, problems: Problems) -> None:
+        problems.inside(0.0, 1.0, **{"the quantile of rows per user": self.share})
         if (self.guess is None) != (self.factor is None):
             problems.add("a guess goes with a factor that says how good it is")
-        if self.guess is not None:
-            problems.between(1, MAX_SIZE, guess=self.guess)
-        if self.factor is not None:
-            problems.between(*FACTOR_RANGE, factor=self.factor)
+        if self.wanted in OF_MEAN and self.variance_share == 0.0:
+            problems.positive(**{"the variance of a value": self.variance_share})
+        if self.wanted in OF_MEAN and not problems.entries:
+            with problems.collecting():
+                CapMean(self.trade_off)
 
     @property
     def trade_off(self) -> float:
-        """A = sigma^2 / (2 (B / epsilon)^2); with private counts at the mean where the error is worst."""
+        """Return A = sigma^2 / (2 (B / epsilon)^2); with private counts at the mean where the error is worst."""
         return self.variance_share * self.epsilon**2 / 2.0
 
     @property
@@ -161,51 +226,40 @@ class PrivateParameters:
     @property
     def condition(self) -> Condition:
         """Return what makes a number the best one."""
-        if self.wanted is Wanted.SMOOTH:
-            return (
-                TableSmooth(self.trade_off, self.user_share)
-                if self.user_share
-                else SmoothMean(self.trade_off)
-            )
-        if self.wanted is Wanted.CAP:
-            return TableCap(self.trade_off, self.user_share) if self.user_share else CapMean(self.trade_off)
         if self.wanted is Wanted.SUM:
             return RankedSum(self.price, self.margin)
-        return SizeQuantile(self.share)
+        if self.wanted is Wanted.QUANTILE:
+            return SizeQuantile(self.share)
+        smooth = self.wanted is Wanted.SMOOTH
+        if self.user_share:
+            return (TableSmooth if smooth else TableCap)(self.trade_off, self.user_share)
+        return (SmoothMean if smooth else CapMean)(self.trade_off)
 
     @property
     def setting(self) -> ReleaseSetting | None:
-        """What the release is that the number is for; None for a quantile of rows per user, which bounds nothing."""
-        relation = self.relation.neighbours
-        if self.wanted is Wanted.SUM:
-            measure = Measure.BOUND
-            return ReleaseSetting(
-                Released.COUNT,
-                self.epsilon,
-                relation,
-                noise=self.release_noise,
-                delta=self.release_delta,
-                measure=measure,
-                margin=self.margin,
-            )
+        """Return the release that the number is for; None for a quantile of rows per user, which bounds nothing."""
+        relation, rho = self.relation.neighbours, self.user_share
         if self.wanted is Wanted.QUANTILE:
             return None
+        if self.wanted in OF_MEAN:
+            values: dict[str, Any] = {
+                "variance_share": self.variance_share,
+                "is_table_mean": rho > 0.0,
+                "user_share": rho,
+            }
+            return ReleaseSetting(Released.MEAN, self.epsilon, relation, **values)
+        noise: dict[str, Any] = {"noise": self.release_noise, "delta": self.release_delta}
         return ReleaseSetting(
-            Released.MEAN,
-            self.epsilon,
-            relation,
-            variance_share=self.variance_share,
-            is_table_mean=self.user_share > 0.0,
-            user_share=self.user_share,
+            Released.COUNT, self.epsilon, relation, **noise, measure=Measure.BOUND, margin=self.margin
         )
 
     @classmethod
     def of_release(cls, setting: ReleaseSetting, **of_the_choice: Any) -> PrivateParameters | None:
         """Return the question of a draw of the bound of a release, or None if no draw aims at that bound.
 
-        What was read off values does not enter: the worst case of their variance takes its place, and what is usually
-        assumed of users. Users who differ count for the mean of a table, not for that of a population. Where counts are
-        public a bound needs no draw.
+        Numbers that were read off values do not enter: the worst case of their variance takes their place, and what is
+        usually assumed of users. Users who differ count for the mean of a table, not for that of a population. If
+        counts are public, a bound needs no draw.
 
         Args:
             setting: Of the release.
@@ -217,12 +271,13 @@ class PrivateParameters:
             return cls(setting.epsilon, Wanted.SUM, release_delta=setting.delta, **of_the_choice)
         if setting.statistic is not Released.MEAN or setting.noise is not NoiseKind.LAPLACE:
             return None
-        variance_share = None if setting.uses_values else setting.variance_share
-        user_share = 0.0
-        if setting.is_table_mean:
-            user_share = ASSUMED_SHARE if setting.uses_values else setting.user_share
-        share = WORST_SHARE if variance_share is None else variance_share
-        return cls(setting.epsilon, Wanted.CAP, variance_share=share, user_share=user_share, **of_the_choice)
+        share, user_share = setting.variance_share, setting.user_share
+        if setting.uses_values or share is None:
+            share = WORST_SHARE
+        if setting.uses_values:
+            user_share = ASSUMED_SHARE
+        rho = user_share if setting.is_table_mean else 0.0
+        return cls(setting.epsilon, Wanted.CAP, variance_share=share, user_share=rho, **of_the_choice)
 
     @property
     def choice(self) -> ChoiceProblem:
@@ -232,11 +287,10 @@ class PrivateParameters:
             prior = Prior(self.guess, self.factor)
         elif self.wanted is not Wanted.QUANTILE:
             # A quantile too high misses by as many users as one too low, and needs no such prior.
-            of_users = self.user_share and self.wanted in (Wanted.SMOOTH, Wanted.CAP)
+            of_users = self.user_share and self.wanted in OF_MEAN
             prior = SmallFirst(TABLE_POWER) if of_users else SmallFirst()
-        return ChoiceProblem(
-            self.condition, self.epsilon_choice, int(self.largest), self.relation.neighbours, prior
-        )
+        largest, neighbours = int(self.largest), self.relation.neighbours
+        return ChoiceProblem(self.condition, self.epsilon_choice, largest, neighbours, prior)
 
     @property
     def copy(self) -> PrivateCopyParameters:

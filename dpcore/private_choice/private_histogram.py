@@ -1,8 +1,11 @@
 """A private copy of the contribution histogram: one DP release, after which everything may be explored.
 
-Every user sits in one public bin. Adding or removing a user moves one count by 1: L1 and squared L2 sensitivity
-1. Replacing one by another moves at most two counts by 1 each: 2 and 2. Noise goes on every bin, empty ones too:
-leaving those out would show which are empty.
+Every user sits in one public bin: exact sizes up to a limit, then geometric up to a public maximum.
+Adding or removing a user moves one count by 1: L1 and squared L2 sensitivity 1. Replacing one by another moves at most
+two counts by 1 each: 2 and 2. Noise goes on every bin, empty ones too: leaving those out would show which are empty.
+
+The noisy counts become whole, non-negative users without phantom heavy ones. This post-processing looks at nothing but
+released numbers and public bins, so it costs no privacy.
 """
 
 from __future__ import annotations
@@ -10,17 +13,225 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
-from dpcore.common import mechanisms
+from dpcore.common import mechanisms, wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import InvalidInput
+from dpcore.common.errors import InvalidInput, refuse
 from dpcore.common.privacy import Charge, Disclosure, Neighbours, ReleaseFacts
-from dpcore.contributions import MAX_USERS, ContributionHistogram, IntArray, read_only
+from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, IntArray, read_only
 from dpcore.dataset import Contribution, Dataset
-from dpcore.private_choice.bins import PublicBins
-from dpcore.private_choice.consistency import NoiseShape, consistent_users
+
+MAX_BINS = 20_000
+"""More bins than that only add noise; each is drawn by OpenDP at about 7 microseconds."""
+GROWTH_RANGE = (1.001, 1000.0)
+
+
+@dataclass(frozen=True)
+class PublicBins:
+    """Bins of rows per user, chosen without looking at the data.
+
+    Sizes 1 to ``exact_up_to`` have a bin each; above, bins grow geometrically up to ``largest``. A user with
+    more than ``largest`` rows counts as one with ``largest``: every user sits in exactly one bin.
+
+    Attributes:
+        exact_up_to: Largest size with a bin of its own, at least 1.
+        largest: Public maximum of rows per user, at least ``exact_up_to``: from what the quantity is, or from
+            how the data were collected, not from the data.
+        growth: How much wider each further bin is, in `GROWTH_RANGE`; bins hold at least one size.
+
+    Raises:
+        InvalidInput: A figure is out of its range, or there would be more than `MAX_BINS` bins.
+    """
+
+    exact_up_to: int = 10
+    largest: int = 10_000
+    growth: float = 1.3
+
+    def __post_init__(self) -> None:
+        with Problems() as problems:
+            fits = problems.whole(1, MAX_BINS, exact_up_to=self.exact_up_to)
+            fits &= problems.whole(1, MAX_SIZE, largest=self.largest)
+            fits &= problems.between(*GROWTH_RANGE, growth=self.growth)
+            if fits and self.largest < self.exact_up_to:
+                problems.add(
+                    f"largest must be at least exact_up_to; got {self.largest:,} and {self.exact_up_to:,}"
+                )
+            elif fits and self.lower.size > MAX_BINS:
+                problems.add(f"these are more than {MAX_BINS:,} bins", remedy="Use a larger growth")
+
+    @cached_property
+    def lower(self) -> IntArray:
+        """Return the smallest size of each bin, ascending from 1, shape (k,)."""
+        edges = list(range(1, int(self.exact_up_to) + 1))
+        start = int(self.exact_up_to) + 1
+        while start <= self.largest and len(edges) <= MAX_BINS:
+            edges.append(start)
+            start = max(start + 1, math.floor(start * self.growth))
+        return read_only(np.array(edges, dtype=np.int64))
+
+    @cached_property
+    def upper(self) -> IntArray:
+        """Return the largest size of each bin, shape (k,); that of the last bin is ``largest``."""
+        return read_only(np.append(self.lower[1:] - 1, np.int64(self.largest)))
+
+    @cached_property
+    def representative(self) -> IntArray:
+        """Return the size that stands for all users of a bin after release, shape (k,): its geometric middle, rounded.
+
+        It must not depend on the data. The geometric middle sqrt(lower upper) is the exact mean of sizes in a
+        bin where users fall off as size^(-3/2), between log-uniform (size^-1) and Zipf (size^-2), as
+        contribution counts do; the arithmetic middle is right for a flat histogram and overstates rows.
+        Measured without noise at growth 1.3 on the Online Retail samples: rows 0.0 to 0.5 % too many, with the
+        arithmetic middle 0.5 to 1.3 % (`benchmarks/private.py`).
+        """
+        midpoints = np.rint(np.sqrt(self.lower.astype(np.float64) * self.upper.astype(np.float64)))
+        return read_only(midpoints.astype(np.int64))
+
+    def counts(self, histogram: ContributionHistogram) -> IntArray:
+        """Return the users per bin, shape (k,), zeros included; as private as the histogram.
+
+        Raises:
+            InvalidInput: More users in all than 64 bits count.
+        """
+        if histogram.num_users >= 2**63:  # The sums below would wrap around.
+            raise refuse("there are more users than 64 bits can count")
+        # The last bin has no upper end here: it takes those above ``largest`` too.
+        bin_index = np.searchsorted(self.lower, histogram.sizes, side="right") - 1
+        users = np.zeros(self.lower.size, dtype=np.int64)
+        np.add.at(users, bin_index, histogram.users)
+        return users
+
+    @property
+    def sentence(self) -> str:
+        """Return what the bins are, in words."""
+        k, largest = self.lower.size, int(self.largest)
+        wider = k - int(self.exact_up_to)
+        grow = wording.agreeing(wider, "grows", "grow")
+        return (
+            f"{wording.counted(k, 'bin')}: each size up to {int(self.exact_up_to):,}, then {wider:,} that {grow} by a "
+            f"factor of {wording.entered(self.growth)} up to {wording.counted(largest, 'row')} per user; who has more "
+            f"counts as having {largest:,}"
+        )
+
+
+@dataclass(frozen=True)
+class NoiseShape:
+    """The law of the noise on one count.
+
+    Attributes:
+        variance: Above 0.
+        tail_scale: b where tails fall as exp(-|z| / b), as Laplace noise's do; 0 for Gaussian tails.
+    """
+
+    variance: float
+    tail_scale: float
+
+
+PHANTOM_CHANCE = 0.05
+"""How likely a tail without users may look as if it had some, at most, for each tail count."""
+FIT_RATIO = 3.0
+"""The power law is read off where the tail count is this many times the last that is believed."""
+EXPONENTS = (1.5, 5.0)
+"""Range of the power law: with 1.5 the users beyond a size have three times as many rows on average (Pareto's
+law: a / (a - 1)); measured, an exponent of 1 overstated rows."""
+
+
+def consistent_users(noisy: npt.ArrayLike, noise: NoiseShape, lower: IntArray) -> IntArray:
+    """Return whole, non-negative users per bin, from light to heavy.
+
+    The nearest falling tail counts, and a power law beyond the last that stands out from the noise. Measured beside
+    four others on Online Retail's lines / invoices / customers per product, default bins, 400 simulated copies
+    (`benchmarks/private.py`). Error in rows is relative, root mean square; regret is that of the standard error of
+    Mean's best smooth weights at epsilon = 1:
+
+    ==========  =====================  =========================  =======================
+    fit         rows, epsilon 0.1      95 % regret, epsilon 0.1   median, epsilon 0.01
+    ==========  =====================  =========================  =======================
+    CLIP        55 % / 1,129 % / 91 %  0.07 % / 3.6 % / 0.12 %    2.0 % / 81 % / 2.7 %
+    SIMPLEX     50 % / 869 % / 80 %    0.06 % / 2.2 % / 0.09 %    0.8 % / 34 % / 1.1 %
+    ISOTONIC    40 % / 667 % / 58 %    0.06 % / 1.2 % / 0.08 %    0.7 % / 8.1 % / 0.8 %
+    TRUNCATED   18 % / 100 % / 13 %    0.06 % / 1.0 % / 0.07 %    3.5 % / 24 % / 4.5 %
+    this one    18 % / 160 % / 27 %    0.06 % / 0.6 % / 0.07 %    0.6 % / 0.4 % / 1.4 %
+    ==========  =====================  =========================  =======================
+
+    A few phantom users of 10,000 rows outweigh everybody: the first three fill the tail with them. Truncating
+    lets no phantom in but takes true heavy users out, which a sum and a small epsilon do not forgive (lines, sum at
+    epsilon = 1, median regret at epsilon_choice 0.1: TRUNCATED 796 %, this one 11 %). All keep the number of users
+    within 0.2 % at epsilon 0.1, but for CLIP: 0.8 to 2.1 % too many.
+
+    Args:
+        noisy: Released counts, one per bin in ascending order of size, shape (k,).
+        noise: On each of them.
+        lower: Smallest size of each bin, shape (k,).
+
+    Returns:
+        Users per bin, shape (k,).
+    """
+    tails = tail_sums(np.asarray(noisy, dtype=np.float64))
+    noisy_tails = believable(tails.size, noise)
+    stands_out = np.flatnonzero(tails > noisy_tails)
+    last_bin = int(stands_out[-1]) if stands_out.size else -1
+    tails[last_bin + 1 :] = 0.0
+    tails = falling(tails)
+    if 0 <= last_bin < tails.size - 1:
+        # No more than the noise can hide: more would have stood out.
+        beyond = _power_law(tails, lower.astype(np.float64), last_bin)
+        tails[last_bin + 1 :] = np.minimum(beyond, noisy_tails[last_bin + 1 :])
+    return users_of_tails(tails)
+
+
+def users_of_tails(tails: FloatArray) -> IntArray:
+    """Return whole users per bin of tail counts, at least 0."""
+    # Rounding the tails, not the counts: half users do not add up over a hundred bins.
+    rounded = np.rint(np.maximum(tails, 0.0)).astype(np.int64)
+    return np.asarray(rounded - np.append(rounded[1:], 0))
+
+
+def believable(bins: int, noise: NoiseShape) -> FloatArray:
+    """Return how large a tail count must be for its noise alone to be that large with at most `PHANTOM_CHANCE`.
+
+    The last of ``bins`` tail counts has the noise of one bin, the first that of all: shape (bins,).
+
+    Source: Bernstein's inequality for sums of j sub-exponential terms, sqrt(2 j v L) + b L with
+        L = ln(1 / chance) (Boucheron, Lugosi, Massart 2013, theorem 2.10).
+    """
+    j, chance = np.arange(bins, 0, -1, dtype=np.float64), math.log(1.0 / PHANTOM_CHANCE)
+    return np.asarray(np.sqrt(2.0 * j * noise.variance * chance) + noise.tail_scale * chance)
+
+
+def tail_sums(counts: FloatArray) -> FloatArray:
+    """Return the users in this bin or a later one, for every bin."""
+    return np.asarray(np.cumsum(counts[::-1])[::-1])
+
+
+def falling(tails: FloatArray) -> FloatArray:
+    """Return the non-increasing sequence nearest to noisy tail counts, in least squares with weights 1 / variance.
+
+    The last of k tail counts has the noise of one bin, the first that of k: weights 1, ..., 1 / k.
+
+    Source: Hay, Rastogi, Miklau, Suciu 2010, Boosting the accuracy of differentially private histograms through
+        consistency, section 3 (isotonic regression as post-processing).
+    """
+    from scipy.optimize import isotonic_regression
+
+    weights = 1.0 / np.arange(tails.size, 0, -1)
+    return np.asarray(isotonic_regression(tails, weights=weights, increasing=False).x)
+
+
+def _power_law(tails: FloatArray, lower: FloatArray, last_bin: int) -> FloatArray:
+    """Tail counts beyond ``last_bin``, falling as a power of size that fits the tail before."""
+    fitted = np.flatnonzero(tails[: last_bin + 1] >= FIT_RATIO * tails[last_bin])
+    first = int(fitted[-1]) if fitted.size else 0
+    exponent = EXPONENTS[0]
+    if first < last_bin:
+        exponent = np.log(tails[first] / tails[last_bin]) / np.log(lower[last_bin] / lower[first])
+    exponent = min(max(float(exponent), EXPONENTS[0]), EXPONENTS[1])
+    return np.asarray(tails[last_bin] * (lower[last_bin] / lower[last_bin + 1 :]) ** exponent)
+
 
 NOTHING_LEFT = (
     "No users are left in the copy: there are too few of them for this much noise. Choose with a larger epsilon, "
@@ -43,7 +254,7 @@ class CopyNoise(enum.Enum):
 
 @dataclass(frozen=True)
 class PrivateCopyParameters:
-    """What is asked of a private copy. Every field is public.
+    """The settings of a private copy, all of them public.
 
     Attributes:
         epsilon_choice: Privacy budget of the copy, in `dpcore.common.checks.EPSILON_RANGE`.
@@ -186,33 +397,23 @@ def release_histogram(
     counts = parameters.bins.counts(histogram)
     if np.any(counts > MAX_USERS):
         raise InvalidInput([TOO_MANY])
-    noise = draw(
-        counts, parameters, None if charge is None else lambda epsilon, delta: charge(facts(epsilon, delta))
-    )
+    note = None if charge is None else lambda epsilon, delta: charge(facts(epsilon, delta))
+    noise = draw(counts, parameters, note)
     # Of released counts, public bins and the law of the noise alone: from here on nothing costs privacy.
     users = consistent_users(noise.values, noise_shape(parameters.noise, noise.scale), parameters.bins.lower)
-    return PrivateCopy(
-        parameters,
-        facts(noise.epsilon, noise.delta),
-        read_only(noise.values),
-        read_only(users),
-        fitted(users, parameters.bins),
-        noise.scale,
-    )
+    label, copy = facts(noise.epsilon, noise.delta), fitted(users, parameters.bins)
+    return PrivateCopy(parameters, label, read_only(noise.values), read_only(users), copy, noise.scale)
 
 
 def draw(
     counts: IntArray, parameters: PrivateCopyParameters, charge: mechanisms.Charge | None = None
 ) -> mechanisms.IntegerRelease:
     """Return the noise on every count, by OpenDP."""
+    sensitivity, epsilon, delta = parameters.sensitivity, parameters.epsilon_choice, parameters.delta
     if parameters.noise is CopyNoise.LAPLACE:
-        return mechanisms.release_discrete_laplace(
-            counts, parameters.sensitivity, parameters.epsilon_choice, charge
-        )
-    assert parameters.delta is not None
-    return mechanisms.release_discrete_gaussian(
-        counts, parameters.sensitivity, parameters.epsilon_choice, parameters.delta, charge
-    )
+        return mechanisms.release_discrete_laplace(counts, sensitivity, epsilon, charge)
+    assert delta is not None
+    return mechanisms.release_discrete_gaussian(counts, sensitivity, epsilon, delta, charge)
 
 
 def fitted(users: IntArray, bins: PublicBins) -> ContributionHistogram | None:

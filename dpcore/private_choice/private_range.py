@@ -1,6 +1,6 @@
 """The range [L, U] that values are clamped to, chosen from private data by exponential mechanisms.
 
-What is aimed at. With at most h rows of each user, a user of s rows weighs min(h, s) / n_h in a mean, and the error
+The aim. With at most h rows of each user, a user of s rows weighs min(h, s) / n_h in a mean, and the error
 |bias| + mean |noise| is (what is cut off) + h (U - L) / (epsilon n_h). It is least in U where the rows above U weigh
 h / (epsilon n_h): multiplied by n_h / h,
 
@@ -15,14 +15,14 @@ are centre + w with w on a public geometric grid, and U is drawn with a chance p
 w^-p exp(-epsilon d_U / 2). The weights w^-p decide more than the rank does: beyond all users every candidate is about
 tau from the target, there are as many of them as the grid has decades, and the error is proportional to w. At p = 1.5
 the mean error is finite whatever the public maximum, above 2 the mean square too; but a larger p takes more users to
-outvote (`RangeProblem.heard`), so that a public guess of their number decides. The centre
-is a typical value that is public, or is drawn before. Where L is known it takes the centre's place, and U alone is
+outvote (`RangeProblem.signal_ratio`), so that a public guess of their number decides. The centre
+is a typical value that is public, or is drawn before. A known L takes the centre's place, and U alone is
 drawn.
 
-What it costs. One user added to the data moves Q(U) at any candidate by at most r, the share of their rows above the
+The cost. One user added to the data moves Q(U) at any candidate by at most r, the share of their rows above the
 centre, all in one direction; so the log of the chance of any U moves by at most epsilon r (half from its score, half
 from the sum over all). For L it moves by epsilon r' with r' the share below. As r + r' <= 1, **both draws together are
-epsilon-DP** where users are added or removed. Where a user is replaced by another, or only their values are, each of
+epsilon-DP** where users are added or removed. If a user is replaced by another, or only their values are, each of
 the two may move by the whole of it: both ends cost twice, and each gets half. A single end is moved by 1 under any
 relation.
 
@@ -50,8 +50,8 @@ from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.contributions import MAX_SIZE, FloatArray, IntArray
 from dpcore.dataset import Values
-from dpcore.private_choice.choice import MECHANISM, log_softmax
-from dpcore.private_choice.fixed_point import FAR, RESOLUTION, in_steps
+from dpcore.private_choice.choice import MECHANISM, softmax
+from dpcore.private_choice.scores import FAR, RESOLUTION, in_steps, interval_distance
 
 GROWTH = 1.02
 """Widths of the grid are at most so many times the one before."""
@@ -63,7 +63,7 @@ square is; from 2.5 on nothing is gained."""
 FOR_CENTRE = 0.25
 """Share of epsilon that draws the centre where none is known."""
 CENTRE_POWERS = (0.5, 1.0)
-"""p of the weights |c|^-p of centres, the second where the data are not `RangeProblem.heard`.
+"""p of the weights |c|^-p of centres, the second where the data are not `RangeProblem.signal_ratio`.
 
 For 400 users at an epsilon of 0.1, who are not, the mean error of a draw was 30,000 and 1,600,000 times that of the
 best range on the two samples with all centres alike; it is 29 and 13 times at a power of 1, 112 and 3,600 times at 1/2.
@@ -151,7 +151,7 @@ class RangeProblem:
         return 1.0 / self.epsilon_release + MARGIN / self.epsilon_of_end
 
     @property
-    def heard(self) -> float | None:
+    def signal_ratio(self) -> float | None:
         """Return how far the data speak against small candidates, over what the weights need; None without a guess.
 
         Next to the centre a candidate lacks (epsilon / 2) (users beyond - tau), and the weights favour it by
@@ -178,7 +178,7 @@ class RangeProblem:
     def power(self) -> float:
         """p of the weights w^-p: the larger, the more users there are to outvote them; the least without a guess."""
         lowest, highest = POWERS
-        return min(max(lowest + 0.5 * ((self.heard or 1.0) - 1.0), lowest), highest)
+        return min(max(lowest + 0.5 * ((self.signal_ratio or 1.0) - 1.0), lowest), highest)
 
     @cached_property
     def grid(self) -> FloatArray:
@@ -195,7 +195,7 @@ class RangeProblem:
     @cached_property
     def centre_log_prior(self) -> FloatArray:
         """Return the log weights of the candidates for the centre."""
-        few = self.heard is not None and self.heard < 1.0
+        few = self.signal_ratio is not None and self.signal_ratio < 1.0
         return np.asarray(-CENTRE_POWERS[few] * np.log(np.maximum(np.abs(self.centres), self.unit)))
 
     def _widths(self, anchor: float) -> FloatArray:
@@ -214,22 +214,20 @@ class RangeProblem:
     def may_draw(self, lower: float, upper: float) -> bool:
         """Return True if a draw can give this range."""
         if self.anchor is None:
-            return any(
-                lower in centre - self.grid and upper in centre + self.grid
-                for centre in self.centres.tolist()
-            )
-        return upper in self.ends(self.anchor) and (
-            lower == self.lower if self.lower is not None else -lower in self.ends(-self.anchor)
-        )
+            grid, centres = self.grid, self.centres.tolist()
+            return any(lower in centre - grid and upper in centre + grid for centre in centres)
+        low_fits = lower == self.lower if self.lower is not None else -lower in self.ends(-self.anchor)
+        return low_fits and upper in self.ends(self.anchor)
 
     def logits(self, query: tuple[IntArray, IntArray], anchor: float) -> FloatArray:
         """Return the log chances of an end up to a constant, of the shape of each part of ``query``, from `tails`."""
-        far = _distances(query, self.target)
+        far = interval_distance(*query, in_steps(Fraction(self.target)))
         return np.asarray(self.log_prior(anchor) - self.epsilon_of_end / (2.0 * RESOLUTION) * far)
 
     def scores(self, query: tuple[IntArray, IntArray], anchor: float) -> list[int]:
         """Return what noise is added to: minus the distances, and the weights, in steps; ``query`` from `tails`."""
-        return _with_prior(_distances(query, self.target), self.log_prior(anchor), self.epsilon_of_end)
+        far = interval_distance(*query, in_steps(Fraction(self.target)))
+        return _with_prior(far, self.log_prior(anchor), self.epsilon_of_end)
 
 
 def tails(values: Values | None, ends: FloatArray, max_contributions: int = 1) -> tuple[IntArray, IntArray]:
@@ -245,36 +243,25 @@ def tails(values: Values | None, ends: FloatArray, max_contributions: int = 1) -
     """
     if values is None:
         return np.zeros(ends.size, dtype=np.int64), np.zeros(ends.size, dtype=np.int64)
-    return _tails(values.user_codes, values.values, ends, max_contributions)
-
-
-def _tails(users: IntArray, values: FloatArray, ends: FloatArray, cap: int) -> tuple[IntArray, IntArray]:
     # Within each user the largest first, whose j-th alone decides whether j rows lie above an end. A row weighs
     # (min(h, s) / h) / s = 1 / max(h, s) users.
-    order = np.lexsort((-values, users))
-    users, values = users[order], values[order]
+    order = np.lexsort((-values.values, values.user_codes))
+    users, ordered = values.user_codes[order], values.values[order]
     starts = np.flatnonzero(np.r_[True, np.diff(users) != 0])
     sizes = np.diff(np.r_[starts, users.size])
     size = np.repeat(sizes, sizes)
     rank = np.arange(1, users.size + 1) - np.repeat(starts, sizes)
     # A user whose j largest rows lie above adds floor(j 2^20 / max(h, s)): the j-th adds the difference.
-    divisor = np.maximum(size, cap)
+    divisor = np.maximum(size, max_contributions)
     adds = rank * RESOLUTION // divisor - (rank - 1) * RESOLUTION // divisor
-    return tuple(  # type: ignore[return-value]
-        _sum_above(np.searchsorted(ends, values, side=side), adds, ends.size) for side in ("left", "right")
-    )
+    rows_above, rows_reaching = (np.searchsorted(ends, ordered, side=side) for side in ("left", "right"))
+    return _sum_above(rows_above, adds, ends.size), _sum_above(rows_reaching, adds, ends.size)
 
 
 def _sum_above(index: IntArray, adds: IntArray, number: int) -> IntArray:
     """Sum of ``adds`` over rows whose place is beyond each candidate's; whole numbers below 2^53, exact."""
     sums = np.bincount(index, weights=adds.astype(np.float64), minlength=number + 1)
     return np.asarray(np.cumsum(sums[::-1])[::-1][1:].astype(np.int64))
-
-
-def _distances(query: tuple[IntArray, IntArray], target: float) -> IntArray:
-    """Return the distance in steps of the target from [Q(U), Q(U-)]."""
-    steps = in_steps(Fraction(target))
-    return np.maximum(np.maximum(query[0] - steps, steps - query[1]), 0)
 
 
 def _with_prior(
@@ -291,9 +278,9 @@ def mirrored(values: Values | None) -> Values | None:
 
 def folded(values: Values | None, centre: float) -> Values | None:
     """Return the distances from a centre that was drawn."""
-    return (
-        None if values is None else Values(values.user_codes, np.abs(values.values - centre), values.column)
-    )
+    if values is None:
+        return None
+    return Values(values.user_codes, np.abs(values.values - centre), values.column)
 
 
 def end_scores(problem: RangeProblem, values: Values | None, anchor: float) -> tuple[list[int], ...]:
@@ -313,9 +300,8 @@ def centre_scores(problem: RangeProblem, values: Values | None) -> list[int]:
 
     A user moves it by at most half a user where they are added or removed, by a whole one where they are replaced.
     """
-    rows_above, rows_reaching = tails(values, problem.centres)
     half_users = 0 if values is None else int(np.unique(values.user_codes).size) * (RESOLUTION // 2)
-    far = np.maximum(np.maximum(rows_above - half_users, half_users - rows_reaching), 0)
+    far = interval_distance(*tails(values, problem.centres), half_users)
     return _with_prior(far, problem.centre_log_prior, for_centre(problem), centre_sensitivity(problem))
 
 
@@ -332,17 +318,15 @@ def for_centre(problem: RangeProblem) -> float:
 def probabilities(problem: RangeProblem, values: Values | None, anchor: float) -> tuple[FloatArray, ...]:
     """Chance of every candidate of each draw beside an anchor, as `end_scores`; computed from private data."""
     slope = problem.epsilon_of_end / (2.0 * RESOLUTION)
-    return tuple(
-        np.exp(log_softmax(slope * np.array(scores, dtype=np.float64)))
-        for scores in end_scores(problem, values, anchor)
-    )
+    scores = end_scores(problem, values, anchor)
+    return tuple(softmax(slope * np.array(of_end, dtype=np.float64)) for of_end in scores)
 
 
 def centre_probabilities(problem: RangeProblem, values: Values | None) -> FloatArray:
     """Chance of every candidate for the centre; computed from private data."""
     slope = for_centre(problem) / (2.0 * centre_sensitivity(problem))
     scores = np.array(centre_scores(problem, values), dtype=np.float64)
-    return np.exp(log_softmax(slope * scores))
+    return softmax(slope * scores)
 
 
 @dataclass(frozen=True)
@@ -387,9 +371,7 @@ def choose(problem: RangeProblem, values: Values, charge: Charge | None = None) 
         scores = end_scores(problem, values, anchor)
     assert scores is not None
     widths = problem._widths(anchor)
-    indices = [
-        float(widths[mechanisms.exponential_mechanism(of_end, RESOLUTION, problem.epsilon_of_end).index])
-        for of_end in scores
-    ]
-    lower = anchor if problem.lower is not None else anchor - indices[0]
-    return PrivateRange(lower, anchor + indices[-1], facts, problem, values.column)
+    epsilon = problem.epsilon_of_end
+    indices = [mechanisms.exponential_mechanism(of_end, RESOLUTION, epsilon).index for of_end in scores]
+    lower = anchor if problem.lower is not None else anchor - float(widths[indices[0]])
+    return PrivateRange(lower, anchor + float(widths[indices[-1]]), facts, problem, values.column)

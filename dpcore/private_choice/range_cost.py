@@ -1,7 +1,7 @@
-"""What choosing a range privately costs against the best one in the clear, and what other ways cost.
+"""The cost of choosing a range privately, and of other ways, against the best range in the clear.
 
 The error is that of `dpcore.mean.value_range`: what clamping cuts off and weighing shifts, without letting them
-cancel, and noise. Of every way the mean of its error over draws is told, over the least error at the same bound on
+cancel, and noise. For every way this is the mean of its error over draws, over the least error at the same bound on
 rows: exactly for the two mechanisms that draw from a grid, over simulated draws for bins. All of it is computed from
 the values: on private data as private as they are.
 
@@ -11,7 +11,7 @@ The number of users is varied by taking every user ``scale`` times: shares stay,
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,9 +21,9 @@ from dpcore.data import samples
 from dpcore.dataset import Values
 from dpcore.mean.value_range import RangeChoice, ValueRangeProblem, Weighted, best_joint
 from dpcore.private_choice import private_range
-from dpcore.private_choice.choice import log_softmax
-from dpcore.private_choice.fixed_point import RESOLUTION
+from dpcore.private_choice.choice import softmax
 from dpcore.private_choice.private_range import RangeProblem
+from dpcore.private_choice.scores import RESOLUTION, interval_distance
 
 SHARE = 0.99
 """Share of the rows between the two quantiles of the usual rule, which leaves half of a per cent beyond either end."""
@@ -77,13 +77,13 @@ class Table:
         return np.asarray(np.hypot(bias, optimum.noise * 2.0 * widths) / self.best.error)
 
     def tails(self, values: Values, ends: FloatArray, cap: int = 1) -> tuple[IntArray, IntArray]:
-        """As `private_range.tails`, of ``scale`` times the users."""
+        """Return `private_range.tails` of ``scale`` times the users."""
         return tuple(
             np.rint(tail * self.scale).astype(np.int64) for tail in private_range.tails(values, ends, cap)
         )
 
 
-LEAST = 1e-6
+MIN_CHANCE = 1e-6
 """Centres of a smaller chance are left out of a mean error, where the centre is drawn."""
 
 
@@ -99,34 +99,33 @@ def of_draw(table: Table, problem: RangeProblem) -> float:
         return _with_centre(table, problem)
     cap = int(problem.max_contributions)
     upper = problem.ends(anchor)
-    chance_upper = np.exp(log_softmax(problem.logits(table.tails(table.values, upper, cap), anchor)))
+    chance_upper = softmax(problem.logits(table.tails(table.values, upper, cap), anchor))
     if problem.lower is not None:
         return float(table.ratios(np.array([anchor]), upper)[0] @ chance_upper)
     mirrored, lower = private_range.mirrored(table.values), -problem.ends(-anchor)
     assert mirrored is not None
-    chance_lower = np.exp(log_softmax(problem.logits(table.tails(mirrored, -lower, cap), anchor)))
+    chance_lower = softmax(problem.logits(table.tails(mirrored, -lower, cap), anchor))
     return float(chance_lower @ table.ratios(lower, upper) @ chance_upper)
 
 
 def _with_centre(table: Table, problem: RangeProblem) -> float:
     """Return the mean over the centres, each with the half-widths beside it."""
-    rows_above, rows_reaching = table.tails(table.values, problem.centres)
     half_users = round(table.users * (RESOLUTION // 2))
-    far = np.maximum(np.maximum(rows_above - half_users, half_users - rows_reaching), 0)
+    far = interval_distance(*table.tails(table.values, problem.centres), half_users)
     slope = private_range.for_centre(problem) / (2.0 * private_range.centre_sensitivity(problem))
-    chances = np.exp(log_softmax(problem.centre_log_prior - slope * far))
+    chances = softmax(problem.centre_log_prior - slope * far)
     total, cap = 0.0, int(problem.max_contributions)
-    for index in np.flatnonzero(chances > LEAST):
+    for index in np.flatnonzero(chances > MIN_CHANCE):
         centre = float(problem.centres[index])
         widths = problem.ends(centre) - centre
         beyond = table.tails(private_range.folded(table.values, centre), widths, cap)  # type: ignore[arg-type]
-        law = np.exp(log_softmax(problem.logits(beyond, centre)))
+        law = softmax(problem.logits(beyond, centre))
         total += float(chances[index]) * float(law @ table.around(centre, widths))
-    return total / float(chances[chances > LEAST].sum())
+    return total / float(chances[chances > MIN_CHANCE].sum())
 
 
 def of_quantiles(table: Table, problem: RangeProblem) -> float:
-    """The same of two DP quantiles over the grid, all candidates alike, half of epsilon each, their target public."""
+    """Return the mean error of two DP quantiles over the grid: equal weights, half of epsilon each, a public target."""
     grid = problem.grid
     ends, out = np.concatenate((-grid[::-1], grid)), (1.0 - SHARE) / 2.0
     # Half of epsilon for either end, and half of that again, as a distance moves the normaliser as well.
@@ -134,10 +133,7 @@ def of_quantiles(table: Table, problem: RangeProblem) -> float:
 
     def law(values: Values | None) -> FloatArray:
         assert values is not None
-        rows_above, rows_reaching = table.tails(values, ends)
-        return np.exp(
-            log_softmax(-slope * np.maximum(np.maximum(rows_above - target, target - rows_reaching), 0.0))
-        )
+        return softmax(-slope * interval_distance(*table.tails(values, ends), target))
 
     upper, lower = law(table.values), law(private_range.mirrored(table.values))[::-1]
     # Ends in the wrong order are put in the right one, as whoever calls a library would.
@@ -149,7 +145,7 @@ def of_quantiles(table: Table, problem: RangeProblem) -> float:
 def of_bins(table: Table, problem: RangeProblem) -> float:
     """Return the same of noisy counts in bins of doubling width on either side of 0, over simulated draws.
 
-    The outermost bins above a threshold give the ends; an empty one passes it with a chance of 1 - `SUCCESS`. Where
+    The outermost bins above a threshold give the ends; an empty one passes it with a chance of 1 - `SUCCESS`. If
     none passes, the whole public range is taken. Each user counts 1 in all, a share in each bin, which is kinder to
     this way than libraries are.
     """
@@ -172,18 +168,14 @@ def of_bins(table: Table, problem: RangeProblem) -> float:
 
 
 def of_guess(table: Table, factor: float) -> float:
-    """The same of a range that is ``factor`` times as wide as the best one on either side of its middle; it is free."""
-    midpoint, half_width = (
-        (table.best.lower + table.best.upper) / 2.0,
-        (table.best.upper - table.best.lower) / 2.0,
-    )
-    ends = (np.array([midpoint - factor * half_width]), np.array([midpoint + factor * half_width]))
-    return float(table.ratios(*ends)[0, 0])
+    """Return the error of a range ``factor`` times as wide as the best one on either side of its middle; it is free."""
+    lower, upper = table.best.lower, table.best.upper
+    return float(table.around((lower + upper) / 2.0, np.array([factor * (upper - lower) / 2.0]))[0])
 
 
 @dataclass(frozen=True)
 class RangeWays:
-    """What ways to a range cost on public samples: mean error over the least one, the largest over the samples.
+    """The costs of ways to a range on public samples: mean error over the least one, the largest over the samples.
 
     Attributes:
         draw: The draw asked for.
@@ -204,7 +196,7 @@ SAMPLES = ("shop-events", "item-ratings")
 """Public samples with values."""
 
 
-def ways(problem: RangeProblem, users: float) -> RangeWays:
+def compare_ways(problem: RangeProblem, users: float) -> RangeWays:
     """Return what the ways cost on public samples, each user of which is taken so often that they weigh as so many.
 
     The grid has as many powers of ten as that of ``problem``, about the best range of each sample; where a centre is
@@ -220,24 +212,14 @@ def ways(problem: RangeProblem, users: float) -> RangeWays:
         table, span = Table(values, problem.epsilon_release, users / count), problem.largest / problem.unit
         half_width = (table.best.upper - table.best.lower) / 2.0
         midpoint = float(f"{np.median(values.values):.0e}")
-        range_problem = RangeProblem(
-            problem.epsilon_release,
-            problem.epsilon,
-            half_width / math.sqrt(span),
-            half_width * math.sqrt(span),
-            None if problem.centre is None else midpoint,
-            table.best.lower if problem.lower is not None else None,
-            problem.neighbours,
-            users,
-            problem.max_contributions,
+        on_sample = replace(
+            problem,
+            unit=half_width / math.sqrt(span),
+            largest=half_width * math.sqrt(span),
+            centre=None if problem.centre is None else midpoint,
+            lower=None if problem.lower is None else table.best.lower,
+            users=users,
         )
-        costs.append(
-            (
-                of_draw(table, range_problem),
-                of_quantiles(table, range_problem),
-                of_bins(table, range_problem),
-                of_guess(table, 2.0),
-                of_guess(table, 10.0),
-            )
-        )
+        drawn_ways = [cost(table, on_sample) for cost in (of_draw, of_quantiles, of_bins)]
+        costs.append([*drawn_ways, of_guess(table, 2.0), of_guess(table, 10.0)])
     return RangeWays(*(float(worst) for worst in np.max(costs, axis=0)))

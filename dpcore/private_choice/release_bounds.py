@@ -1,13 +1,13 @@
 """Bounds that are drawn for releases of other pages: of a quantile, of a learner, and of a column's sum, row by row.
 
-Each is one `dpcore.private_choice.choice.ChoiceProblem`, so that one mechanism draws them all. What is proved here is
+Each is one `dpcore.private_choice.choice.ChoiceProblem`, so that one mechanism draws them all. The proofs here say
 that a question's best bound is where a public target meets a query that one user moves by a known number of users.
 
 A quantile of values whose counts are private. Its best bound h from counts minimises, of the paper's bound on the
 rank error (`dpcore.quantile.optimal_bound.RankBound`), W^2 + A sum c_i^2 with W = h / n_h: (*) of
 `dpcore.common.weights`, and hence with the conditions of a mean (`dpcore.private_choice.scores`). A = e^2 ln(2 n /
 gamma) / (8 ln^2(1 / (gamma beta))), four times that for the population's quantile, where e is epsilon of one quantile
-over max(q, 1 - q). Of all that, n alone is private: it is a public number instead
+over max(q, 1 - q). Only n is private: it is a public number instead
 (`dpcore.quantile.parameters.PUBLIC_ROWS`), for the page's own bound too. So A is public. As 2 A / epsilon^2 it is .49
 for a median, of which a mean has at most .25.
 - *Smooth weights.* h is best where sum_l (1 - h / s_l)_+ = h / A. With A public only the left side depends on the
@@ -16,8 +16,8 @@ for a median, of which a mean has at most .25.
 - *A cap.* h is best where k a = q (a + q), k = 2 h / A: a set of states (a, q) that does not depend on the data. The
   score is how many users must come or go, parts of users allowed, until the state is in it. Let D' be D with one user
   more. From D' one can go to D at the cost of 1, and from there on: d(D') <= 1 + d(D), and likewise d(D) <= 1 +
-  d(D'). Replacing is going and coming: 2. Both hold for every set, whatever A; what a user may have of rows does not
-  enter.
+  d(D'). Replacing is going and coming: 2. These two hold for every set, whatever A; the number of rows
+  of a user does not enter.
 
 A learner. See *A learner under a cap* in `dpcore.private_choice.scores`: #{s_l > T} against a target of T and public
 numbers alone, N among them. A user adds 0 or 1: 1 under either relation.
@@ -33,7 +33,6 @@ distances and the approximation for a learner are ours.
 
 from __future__ import annotations
 
-import enum
 import math
 from dataclasses import dataclass
 
@@ -42,12 +41,16 @@ import numpy as np
 from dpcore.answer.setting import ReleaseSetting
 from dpcore.common.errors import refuse
 from dpcore.common.noise_error import compute_unit_scale
+from dpcore.common.privacy import ReleaseFacts
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.learning import LearningParameters
 from dpcore.learning.error_bound import THEOREM_FACTOR
-from dpcore.private_choice.choice import ChoiceProblem, SmallFirst
-from dpcore.private_choice.parameters import DEFAULT_LARGEST, Relation
-from dpcore.private_choice.scores import CapMean, Condition, RankedSum, RisingPrice, SmoothMean
+from dpcore.per_group.private_pair import PrivatePairProblem
+from dpcore.private_choice.choice import MECHANISM, ChoiceProblem, SmallFirst
+from dpcore.private_choice.parameters import DEFAULT_LARGEST, Bounded, NumberKind, PrivateParameters, Several
+from dpcore.private_choice.private_range import RangeProblem
+from dpcore.private_choice.scores import CapMean, RankedSum, RisingPrice, SmoothMean
+from dpcore.private_choice.table_scores import Condition
 from dpcore.quantile import WeightKind
 from dpcore.quantile.parameters import QuantileParameters
 
@@ -55,67 +58,55 @@ UNITS = 1e4
 """A total's largest is at least so many of its units: bounds from one unit on are drawn to 2 % or better."""
 
 
-class Bounded(enum.Enum):
-    """Whose bound is drawn on the page that asks for it, and there alone."""
-
-    QUANTILE_SMOOTH = "quantile-smooth"
-    QUANTILE_CAP = "quantile-cap"
-    MODEL = "model"
-    TOTAL = "total"
-
-
 @dataclass(frozen=True)
-class BoundDraw:
-    """The question of such a draw; all of it public.
+class SelectionRequest:
+    """A private selection for one release; all of it public.
 
     Attributes:
-        wanted: Whose bound it is.
-        setting: Of the release that will use it.
-        condition: What makes a bound the best one.
-        epsilon_choice: Budget of the draw, on top of that of the release.
-        largest: Public maximum of rows per user; of a total, in units.
-        unit: Of a total, in its column's unit, else 1.
+        number: What is selected.
+        problem: Candidates, distances, sensitivity and prior of the mechanism, with the budget of the selection.
+        epsilon: Budget of the release that will use what is selected.
+        delta: Delta of that release; None for pure epsilon-DP.
+        setting: The release; None if the number bounds none, and for pairs and ranges.
         rows: Of a learner, the public number of rows, N.
     """
 
-    wanted: Bounded
-    setting: ReleaseSetting
-    condition: Condition
-    epsilon_choice: float
-    largest: int = DEFAULT_LARGEST
-    unit: float = 1.0
+    number: NumberKind
+    problem: ChoiceProblem | PrivatePairProblem | RangeProblem
+    epsilon: float
+    delta: float | None = None
+    setting: ReleaseSetting | None = None
     rows: int | None = None
 
-    @property
-    def epsilon(self) -> float:
-        """Of the release."""
-        return self.setting.epsilon
+    @classmethod
+    def from_parameters(cls, parameters: PrivateParameters) -> SelectionRequest:
+        """Return the direct choice of *Choose privately*."""
+        release = parameters.epsilon, parameters.release_delta, parameters.setting
+        return cls(parameters.wanted, parameters.choice, *release)
+
+    @classmethod
+    def of_pair(cls, problem: PrivatePairProblem) -> SelectionRequest:
+        """Return the selection of a pair of bounds per group."""
+        return cls(Several.PAIR, problem, problem.parameters.epsilon, problem.parameters.delta)
 
     @property
-    def release_delta(self) -> float | None:
-        """Return the release's delta; None for pure epsilon-DP."""
-        return self.setting.delta
+    def facts(self) -> ReleaseFacts:
+        """Return what the selection will guarantee."""
+        return ReleaseFacts(self.problem.epsilon, 0.0, self.problem.neighbours, MECHANISM)
 
-    @property
-    def delta(self) -> None:
-        """A draw has none."""
 
-    @property
-    def relation(self) -> Relation:
-        """Users come or go, as in all releases that ask for such a bound."""
-        return Relation.ADD_OR_REMOVE
-
-    @property
-    def choice(self) -> ChoiceProblem:
-        """Return what is drawn."""
-        return ChoiceProblem(
-            self.condition,
-            self.epsilon_choice,
-            int(self.largest),
-            self.relation.neighbours,
-            SmallFirst(),
-            self.unit,
-        )
+def _request(
+    number: Bounded,
+    setting: ReleaseSetting,
+    condition: Condition,
+    epsilon: float,
+    largest: int,
+    unit: float = 1.0,
+    rows: int | None = None,
+) -> SelectionRequest:
+    # Users come or go, as in all releases that ask for such a bound.
+    problem = ChoiceProblem(condition, epsilon, int(largest), prior=SmallFirst(), unit=unit)
+    return SelectionRequest(number, problem, setting.epsilon, setting.delta, setting, rows)
 
 
 def of_quantile(
@@ -123,8 +114,8 @@ def of_quantile(
     setting: ReleaseSetting,
     epsilon_choice: float,
     largest: int = DEFAULT_LARGEST,
-) -> BoundDraw | None:
-    """The draw of a quantile's bound, by what is best from counts; None where counts are public, and need no draw.
+) -> SelectionRequest | None:
+    """Return the request for a quantile's bound, by what is best from counts; None for public counts, which need none.
 
     Raises:
         InvalidInput: A parameter is out of its range, or one row per user is best whatever the data.
@@ -132,9 +123,9 @@ def of_quantile(
     if not parameters.protects_users:
         return None
     smooth, trade_off = parameters.kind is WeightKind.SMOOTH, parameters.public_trade_off
-    wanted = Bounded.QUANTILE_SMOOTH if smooth else Bounded.QUANTILE_CAP
+    number = Bounded.QUANTILE_SMOOTH if smooth else Bounded.QUANTILE_CAP
     condition = SmoothMean(trade_off) if smooth else CapMean(trade_off)
-    return BoundDraw(wanted, setting, condition, epsilon_choice, largest)
+    return _request(number, setting, condition, epsilon_choice, largest)
 
 
 def of_learner(
@@ -143,7 +134,7 @@ def of_learner(
     rows: int,
     epsilon_choice: float,
     largest: int = DEFAULT_LARGEST,
-) -> BoundDraw:
+) -> SelectionRequest:
     """Return the draw of a learner's cap, with twice the share of rows cut for the bias.
 
     Measured over four samples, as they are and with 30 times the users, and five settings of each: the cap that the
@@ -168,12 +159,12 @@ def of_learner(
     finite = parameters.finite_sample_constant * math.sqrt(log_term / n)
     # Amin et al. 2019, theorem 1, to first order in the rows cut: see `scores`.
     condition = RisingPrice(power * privacy * n / (THEOREM_FACTOR + finite / 2.0), power - 1.0)
-    return BoundDraw(Bounded.MODEL, setting, condition, epsilon_choice, largest, rows=int(rows))
+    return _request(Bounded.MODEL, setting, condition, epsilon_choice, largest, rows=int(rows))
 
 
 def of_total(
     setting: ReleaseSetting, largest_total: float, epsilon_choice: float, margin: float = 0.0
-) -> BoundDraw:
+) -> SelectionRequest:
     """Return the draw of the bound on a total, in units that are a power of ten.
 
     Args:
@@ -192,13 +183,13 @@ def of_total(
     unit = 10.0 ** math.floor(math.log10(largest_total / UNITS) + 1e-9)
     price = compute_unit_scale(setting.noise, setting.epsilon, setting.delta) * setting.noise.mean_magnitude
     largest = math.ceil(largest_total / unit * (1.0 - 1e-9))
-    return BoundDraw(
+    return _request(
         Bounded.TOTAL, setting, RankedSum(price, margin), epsilon_choice, largest, float(f"{unit:.0e}")
     )
 
 
 def in_units(totals: FloatArray, unit: float, largest: int) -> ContributionHistogram:
-    """Each total as a whole number of units, rounded up by itself: at least 1, and one more than ``largest`` above it.
+    """Return each total in units, rounded up by itself: at least 1, and one more than ``largest`` if it is larger.
 
     0.3 is three units of 0.1, whatever float64 says of it. Totals of 0 or less cost nothing to any bound, nor does 1.
     """

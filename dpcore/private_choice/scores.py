@@ -2,10 +2,12 @@
 
 One user comes or goes, or is replaced. A bound is chosen by an exponential mechanism (`dpcore.private_choice.choice`)
 over a public grid of candidates; this module gives the score of each candidate: minus the number of users that
-would have to be other than they are for the candidate to be best. Everything is computed in the whole steps of
-`dpcore.private_choice.fixed_point`, and so the declared sensitivity is exact.
+would have to be other than they are for the candidate to be best. Users are counted in whole
+steps of 1 / `RESOLUTION` user, so that what one of them adds is exact, and so is the declared sensitivity: each
+user's share of a query is rounded to steps *before* it is added up, and sums of whole numbers are exact, which
+floating-point sums could not promise.
 
-Which quantities are private. The neighbouring relation covers who is in the data and how many rows they have,
+Private and public quantities. The neighbouring relation covers who is in the data and how many rows they have,
 so the histogram is private, and with it m, n = sum s_l and n_h. Public are epsilon, B, sigma^2 and q, which the
 person enters. The optimality conditions below are written so that every target depends on public quantities
 alone, or the private part of it has moved to the side of the query:
@@ -18,9 +20,9 @@ alone, or the private part of it has moved to the side of the query:
   A = sigma^2 / (2 (B / epsilon)^2) is public. A user adds (1 - h / s)_+ in [0, 1] to the left side.
 - A cap for a mean. F(h) = (h / n_h)^2 + A / n_h has F' of the sign of 2 h S - A q n_h. With a = S / h, to
   which a user at or below h adds s / h in (0, 1], and q, to which a user above adds 1, the best h has
-  k a = q (a + q), k = 2 h / A. That is no sum over users, so the score is the *number of users* that would have
+  k a = q (a + q), k = 2 h / A. This is no sum over users, so the score is the *number of users* that would have
   to be added or removed until it holds. A distance to a set moves by at most 1 when one user comes or goes,
-  whatever the set; `dpcore.private_choice.cap_distance` has it in closed form.
+  whatever the set; `too_high` and `too_low` have it in closed form.
 - A sum of x_l, Amin et al. 2019, equation 6: #{x_l > T} = 1 / epsilon at the best T.
 - A learner under a cap T: Amin et al. 2019, theorem 1, whose bound (`dpcore.learning.error_bound`) is, for N rows,
   2 * (rows cut) / N  +  sqrt(v / (rows kept))  +  C (T / (rows kept) / epsilon)^p, v and C without T. Its totals
@@ -34,7 +36,7 @@ alone, or the private part of it has moved to the side of the query:
 - A quantile of the sizes: #{s_l <= t} = q m. m is private, so the query is
   q #{s_l > t} - (1 - q) #{s_l <= t} against 0: a user adds q or q - 1.
 
-Where a query jumps at a candidate (users with exactly so many rows), the candidate is best as soon as the
+If a query jumps at a candidate (users with exactly so many rows), the candidate is best as soon as the
 target lies between the limits from the left and from the right; the distance is that to this interval. A
 maximum of functions that one user moves by at most 1 moves by at most 1, so that costs nothing.
 
@@ -45,20 +47,149 @@ al. 2019 leave choosing the bound privately open for other measures than a rank.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.common import weights
 from dpcore.common.checks import Problems, require
+from dpcore.common.errors import refuse
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.totals_per_user import Amounts
-from dpcore.private_choice.cap_distance import too_high, too_low
-from dpcore.private_choice.fixed_point import FAR, RESOLUTION, SumsOverUsers, in_steps
-from dpcore.private_choice.table_scores import OfMean, TableCap, TableSmooth
+
+RESOLUTION = 2**20
+"""Steps per user. Shares of a query are rounded down to steps: an error below one user in a million users."""
+MAX_TOTAL_USERS = 2**59 // RESOLUTION
+"""5.5e11 users: sums of steps stay below 2^59."""
+FAR = 2**61
+"""Steps at which a distance is cut off: beyond any number of users."""
+
+
+def in_steps(value: float | Fraction) -> int:
+    """Return a public real number of users as whole steps, nearest; cut off far beyond any number of users."""
+    return min(round(Fraction(value) * RESOLUTION), FAR)
+
+
+def checked_users(histogram: ContributionHistogram, scale: float = 1.0) -> None:
+    """Refuse more users (taken ``scale`` times) than steps can add up.
+
+    Raises:
+        InvalidInput: More than `MAX_TOTAL_USERS` users.
+    """
+    if histogram.num_users * scale > MAX_TOTAL_USERS:
+        raise refuse(f"there must be at most {MAX_TOTAL_USERS:,} users")
+
+
+def tails(histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
+    """Return #{s >= t} and #{s > t}, shape (2, c)."""
+    users_above = np.concatenate((np.cumsum(histogram.users[::-1])[::-1], [0]))
+    return np.stack(
+        (
+            users_above[np.searchsorted(histogram.sizes, candidates, side="left")],
+            users_above[np.searchsorted(histogram.sizes, candidates, side="right")],
+        )
+    )
+
+
+def scaled(statistics: IntArray, scales: Sequence[float]) -> IntArray:
+    """Return what ``scale`` times the users add up to, with a leading axis of scales; exact at scale 1."""
+    return np.stack([statistics if k == 1.0 else np.rint(statistics * k).astype(np.int64) for k in scales])
+
+
+def interval_distance(lower: IntArray, upper: IntArray, target: IntArray | float) -> npt.NDArray[Any]:
+    """Return the distance of a target from [lower, upper]; it moves by no more than these ends do."""
+    return np.asarray(np.maximum(np.maximum(lower - target, target - upper), 0))
+
+
+class SumsOverUsers(ABC):
+    """A condition on sums over users, which a candidate meets where they reach a public target."""
+
+    def sensitivity(self, neighbours: Neighbours) -> int:
+        """Return the steps by which one user can move a distance: each adds between 0 and 1 under either relation."""
+        return RESOLUTION
+
+    def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
+        """Return the sums in steps, shape (2, c): with users at the candidate, #{s >= T}, and without, #{s > T}.
+
+        Those that jump nowhere have shape (1, c).
+        """
+        return tails(histogram, candidates) * RESOLUTION
+
+    @abstractmethod
+    def targets(self, candidates: FloatArray) -> IntArray:
+        """Return what the sum is at each candidate where that is best, in steps, shape (c,); without the data."""
+
+    def far(self, statistics: IntArray, candidates: FloatArray) -> IntArray:
+        """Distances of the targets from [without, with], given `statistics` of shape (..., 2, c): shape (..., c)."""
+        # Where the sum jumps nowhere, the one row there is stands for both.
+        return interval_distance(statistics[..., -1, :], statistics[..., 0, :], self.targets(candidates))
+
+    def distances(
+        self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
+    ) -> IntArray:
+        """Return `far` in steps, with every user so many times there, shape (n, c)."""
+        return self.far(scaled(self.statistics(histogram, candidates), scales), candidates)
+
+
+def on_curve(a: npt.ArrayLike, k: float) -> FloatArray:
+    """Get q* with k a = q* (a + q*): (sqrt(a^2 + 4 k a) - a) / 2 without its cancellation. Rising and concave in a."""
+    a = np.asarray(a, dtype=np.float64)
+    root = np.sqrt(a) * np.sqrt(a + 4.0 * k)
+    return np.asarray(2.0 * k * np.divide(a, a + root, out=np.zeros_like(a), where=a > 0.0))
+
+
+def too_high(
+    a: npt.NDArray[np.generic], users: npt.NDArray[np.generic], shares: IntArray, q: float, k: float
+) -> float:
+    """Return the steps until q >= q*(a), by adding users above the cap or removing users below it, the largest first.
+
+    Args:
+        a: What users of the first j sizes add to a, shape (j + 1,), ascending from 0, in steps.
+        users: Those users, same shape, in steps.
+        shares: What each user of a size adds to a, shape (j,), in steps.
+        q: Users above the cap, in steps.
+        k: 2 h / A, in steps.
+
+    Between sizes the sum of both is concave in the number removed, so the least is where all users of some sizes
+    are gone, or where removing alone is just enough.
+    """
+    remaining, gone = a.astype(np.float64), users[-1] - users.astype(np.float64)
+    lacking = np.maximum(on_curve(remaining, k) - q, 0.0)
+    # The last entry has everybody there: nobody need come or go.
+    if lacking[-1] == 0.0:
+        return 0.0
+    best = float(np.min(gone + lacking))
+    # q*(a) = q there. What remains is at most its largest share times its users, and q and users are exact (39 bits
+    # times 2^20), so that rounding stays below 2^9 steps even after the division by a tiny share.
+    enough = q / (k - q) * q if q < k else math.inf
+    j = int(np.searchsorted(remaining, enough, side="right"))
+    if 0 < j < remaining.size:
+        best = min(best, float(gone[j] + (remaining[j] - enough) / float(shares[j - 1]) * RESOLUTION))
+    return best
+
+
+def too_low(a: float, q: float, k: float) -> float:
+    """Return the steps until q <= q*(a), by removing users above the cap or adding users at it.
+
+    a' >= a costs (a' - a) + (q - q*(a')), convex, least where q* has slope 1: at a' = k (sqrt(4.5) - 2), where
+    q* = (k - a') / 3. Adding alone is enough at a' = q^2 / (k - q).
+    """
+    excess = q - float(on_curve(a, k))
+    turn = k * (math.sqrt(4.5) - 2.0)
+    if excess <= 0.0 or a >= turn:
+        return max(excess, 0.0)
+    height = (k - turn) / 3.0
+    if q >= height:
+        return (turn - a) + (q - height)
+    # Here q < (k - turn) / 3 < k, so that the quotient is positive.
+    return max(q / (k - q) * q - a, 0.0)
+
 
 CAP_ROUNDING = 2**12
 """Steps that a user may move the distance of a cap beyond 1: float64 holds 2^60 steps to 2^7, a formula to 2^10."""
@@ -66,6 +197,31 @@ STEADY = 2.0
 """A draw of the bound of a sum aims at so many users over its epsilon more, at most; see `RankedSum.steadied`."""
 COVERED = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
 """Relations under which the number of rows of a user is private, so that a choice leaks at all."""
+
+
+TRADE_OFF_RANGE = (1e-12, weights.MAX_TRADE_OFF)
+"""Over which the targets stay apart; below, sampling error is nothing and the smallest bound is best anyway."""
+
+
+@dataclass(frozen=True)
+class OfMean:
+    """A bound of a mean.
+
+    Attributes:
+        trade_off: A = sigma^2 / (2 (B / epsilon)^2), in `TRADE_OFF_RANGE`; public.
+    """
+
+    trade_off: float
+
+    def __post_init__(self) -> None:
+        low, high = TRADE_OFF_RANGE
+        require.between(0.0, high, trade_off=self.trade_off)
+        if self.trade_off < low:
+            raise refuse(
+                "there is next to no sampling error beside the privacy noise, so the smallest bound is best whatever "
+                "the data",
+                remedy="Take 1 row per user: that choice needs no data and leaks nothing",
+            )
 
 
 @dataclass(frozen=True)
@@ -76,7 +232,7 @@ class SmoothMean(OfMean, SumsOverUsers):
         trade_off: A = sigma^2 / (2 (B / epsilon)^2), in `table_scores.TRADE_OFF_RANGE`; public.
     """
 
-    whole = False
+    is_integer = False
 
     def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
         """Return sum_l (1 - h / s_l)_+ in steps, shape (1, c); the shares of users are rounded down."""
@@ -115,7 +271,7 @@ class CapMean(OfMean):
         trade_off: A, as for `SmoothMean`.
     """
 
-    whole = True
+    is_integer = True
 
     def sensitivity(self, neighbours: Neighbours) -> int:
         """Return the steps: 1 user, 2 where one is replaced (one goes, one comes); rounding on top."""
@@ -136,21 +292,12 @@ class CapMean(OfMean):
             lighter, upto = np.searchsorted(histogram.sizes, [cap, cap + 1])
             shares = histogram.sizes[:upto] * RESOLUTION // cap
             a = np.concatenate(([0], np.cumsum(histogram.users[:upto] * shares)))
-            users_below, users_above = (
-                cumulated[: lighter + 1] * RESOLUTION,
-                (cumulated[-1] - cumulated[[lighter, upto]]) * RESOLUTION,
-            )
+            users_below = cumulated[: lighter + 1] * RESOLUTION
+            users_above = (cumulated[-1] - cumulated[[lighter, upto]]) * RESOLUTION
             for i, scale in enumerate(scales):
-                distances[i, j] = max(
-                    too_high(
-                        a[: lighter + 1] * scale,
-                        users_below * scale,
-                        shares[:lighter],
-                        users_above[0] * scale,
-                        k,
-                    ),
-                    too_low(a[-1] * scale, users_above[1] * scale, k),
-                )
+                a_below, q = a[: lighter + 1] * scale, users_above * scale
+                high = too_high(a_below, users_below * scale, shares[:lighter], q[0], k)
+                distances[i, j] = max(high, too_low(a[-1] * scale, q[1], k))
         return np.rint(np.minimum(distances, FAR)).astype(np.int64)
 
     def errors(
@@ -179,7 +326,7 @@ class RankedSum(SumsOverUsers):
     price: float
     margin: float = 0.0
 
-    whole = True
+    is_integer = True
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -187,11 +334,12 @@ class RankedSum(SumsOverUsers):
             problems.between(0.0, 1e12, margin=self.margin)
 
     def steadied(self, epsilon: float) -> RankedSum:
-        """The same with a further margin that a draw at ``epsilon`` takes: `STEADY` / epsilon users, or as many again.
+        """Return the condition with the further margin that a draw at ``epsilon`` takes.
 
-        With p = 3/2 of `dpcore.private_choice.choice.SmallFirst` it lowers the mean error of a count on the samples and
-        four larger tables by 0, 2, 4 and 8 % at an epsilon of 0.1, 0.3, 0.5 and 2, and that of one bound for all groups
-        by 2 to 3 %; without the limit a count errs by a third more at 0.1.
+        That is `STEADY` / epsilon users, or as many again. With p = 3/2 of `dpcore.private_choice.choice.SmallFirst` it
+        lowers the mean error of a count on the samples and four larger tables by 0, 2, 4 and 8 % at an epsilon of 0.1,
+        0.3, 0.5 and 2, and that of one bound for all groups by 2 to 3 %; without the limit a count errs by a third more
+        at 0.1.
         """
         margin = min(STEADY / epsilon, self.price + self.margin)
         return replace(self, margin=min(self.margin + margin, 1e12))
@@ -228,7 +376,7 @@ class RisingPrice(SumsOverUsers):
     scale: float
     power: float
 
-    whole = True
+    is_integer = True
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -269,7 +417,7 @@ class SizeQuantile(SumsOverUsers):
 
     share: float
 
-    whole = True
+    is_integer = True
 
     def __post_init__(self) -> None:
         require.inside(0.0, 1.0, share=self.share)
@@ -287,10 +435,8 @@ class SizeQuantile(SumsOverUsers):
     def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
         """Return q #{s >= t} - (1 - q) #{s < t}, and the same with > and <=, in steps, shape (2, c)."""
         # q above - (1 - q) (m - above) = above - (1 - q) m.
-        return (
-            super().statistics(histogram, candidates)
-            - (RESOLUTION - self._below_weight) * histogram.num_users
-        )
+        below_sum = (RESOLUTION - self._below_weight) * histogram.num_users
+        return super().statistics(histogram, candidates) - below_sum
 
     def targets(self, candidates: FloatArray) -> IntArray:
         """0, shape ()."""
@@ -308,10 +454,4 @@ class SizeQuantile(SumsOverUsers):
         return float(histogram.quantile(self.share * (1.0 - 1e-12)))
 
 
-Condition = SmoothMean | CapMean | TableSmooth | TableCap | RankedSum | RisingPrice | SizeQuantile
-
-
-def best_error(condition: Condition, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-    """Return the least of ``condition.errors`` over all bounds of its kind."""
-    best = np.array([condition.best_bound(histogram, scale)])
-    return float(condition.errors(histogram, best, scale)[0])
+CountCondition = SmoothMean | CapMean | RankedSum | RisingPrice | SizeQuantile

@@ -1,8 +1,8 @@
 """Scores for the bound of a mean of the rows in this very table, where rows of one user are alike.
 
-Of the table only counts are known; sigma^2 and rho, the share of it between users, are public. What a cap h misses the
-mean of the rows at hand by is told by `dpcore.mean.counts_only`. With S and S2 the sums of s and s^2 over users at or
-below h, q the users above, E = sum_l (s_l - h)_+ the rows that are cut, n = n_h + E, and A as in
+Only counts of the table are known; sigma^2 and rho, the share of it between users, are public. The error of a cap h
+about the mean of the rows at hand is that of `dpcore.mean.counts_only`. With S and S2 the sums of s and s^2 over users
+at or below h, q the users above, E = sum_l (s_l - h)_+ the rows that are cut, n = n_h + E, and A as in
 `dpcore.private_choice.scores`, its derivative in h is
 
     F' n_h^3 / 2 = h S - A rho E (S^2 + q S2) / n - A (1 - rho) q n_h / 2.
@@ -18,12 +18,12 @@ public functions of one user's count take the place of what is not bounded.
       sum_l g(s_l) = h / A,    g(s) = rho (s - h)_+ + [s > h] (1 - rho) / 2 for a cap,
                                g(s) = (s - h)_+ / x(s) for smooth weights, x(s) = s / (1 + (s - 1) rho).
 
-  Of a user who counts as having at most 2 h rows both are at most D_h = rho h + (1 - rho) / 2. Over D_h, a user adds
+  For a user who counts as having at most 2 h rows both are at most D_h = rho h + (1 - rho) / 2. Over D_h, a user adds
   between 0 and 1 to a query whose target h / (A D_h) is public.
 
-Both err on different sides, and together by little. Over the six samples and two larger tables, of 100 to 100,000
+The two err on different sides, and together by little. Over the six samples and two larger tables, of 100 to 100,000
 users each, the best bound by this condition has at most 1.28 times the error of the best bound; one that takes rows as
-independent up to 4.4 times. What draws cost, and other reaches, is in `benchmarks/private.py`.
+independent up to 4.4 times. The costs of draws, and other reaches, are in `benchmarks/private.py`.
 
 Smooth weights are the plain ones, min(h, s) / n_h. The best weights of all have a constant beside the threshold, which
 is as private as it is; see `dpcore.mean.counts_only.CountsOnly.growth`.
@@ -40,15 +40,12 @@ from fractions import Fraction
 import numpy as np
 
 from dpcore.common import weights
-from dpcore.common.checks import Problems, require
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, Reached
 from dpcore.mean.counts_only import CountsOnly
 from dpcore.mean.curves import BoundCurve, Pieces
-from dpcore.private_choice.fixed_point import RESOLUTION, SumsOverUsers, in_steps
+from dpcore.private_choice.scores import RESOLUTION, CountCondition, OfMean, SumsOverUsers, in_steps
 
-TRADE_OFF_RANGE = (1e-12, weights.MAX_TRADE_OFF)
-"""Over which the targets stay apart; below, sampling error is nothing and the smallest bound is best anyway."""
 REACH = 2
 """A user counts as having at most so many times the candidate. At 4 and 10 draws at an epsilon of 0.5 cost up to ten
 times as much: fewer users move the sum as far."""
@@ -58,27 +55,6 @@ TABLE_POWER = 2.5
 users move the sum far. Above 2 the mean square of the error is finite whatever the public maximum. For 1,000 users of
 the samples the mean error is 7 % above the least at an epsilon of the choice of 0.1 and 3 % at 0.5, at a power of 1.5
 16 and 8 %; for 100 users 21 and 4 %, at 1.5 16 and 7 %."""
-
-
-@dataclass(frozen=True)
-class OfMean:
-    """A bound of a mean.
-
-    Attributes:
-        trade_off: A = sigma^2 / (2 (B / epsilon)^2), in `TRADE_OFF_RANGE`; public.
-    """
-
-    trade_off: float
-
-    def __post_init__(self) -> None:
-        low, high = TRADE_OFF_RANGE
-        require.between(0.0, high, trade_off=self.trade_off)
-        if self.trade_off < low:
-            raise refuse(
-                "there is next to no sampling error beside the privacy noise, so the smallest bound is best whatever "
-                "the data",
-                remedy="Take 1 row per user: that choice needs no data and leaks nothing",
-            )
 
 
 @dataclass(frozen=True)
@@ -134,7 +110,7 @@ class TableCap(_OfTable):
         user_share: rho in [0, 1]; public.
     """
 
-    whole = True
+    is_integer = True
 
     def _adds(self, sizes: FloatArray, h: float) -> FloatArray:
         return self.user_share * (sizes - h) + (1.0 - self.user_share) / 2.0
@@ -159,7 +135,7 @@ class TableSmooth(_OfTable):
         user_share: rho in [0, 1]; public.
     """
 
-    whole = False
+    is_integer = False
 
     def _adds(self, sizes: FloatArray, h: float) -> FloatArray:
         return (sizes - h) * (self.user_share + (1.0 - self.user_share) / sizes)
@@ -175,7 +151,7 @@ class TableSmooth(_OfTable):
         return self._curve(histogram, scale).best(whole=False).bound
 
     def _curve(self, histogram: ContributionHistogram, scale: float) -> BoundCurve:
-        """That of caps, but rows are not drawn: (1 - rho) sum_l k_l^2 / s_l in the place of (1 - rho) sum_l k_l."""
+        """Return the curve of caps with (1 - rho) sum_l k_l^2 / s_l for (1 - rho) sum_l k_l: no row is drawn."""
         model, weight = self._model(histogram, scale), self.trade_off * scale * (1.0 - self.user_share)
 
         def error(h: FloatArray, sums: Reached) -> FloatArray:
@@ -189,3 +165,13 @@ class TableSmooth(_OfTable):
             pieces.constant, pieces.linear - weight * users_above, pieces.square + weight * inverse
         )
         return BoundCurve(histogram, error, turned)
+
+
+Condition = CountCondition | TableSmooth | TableCap
+"""What makes a number the best one."""
+
+
+def best_error(condition: Condition, histogram: ContributionHistogram, scale: float = 1.0) -> float:
+    """Return the least of ``condition.errors`` over all bounds of its kind."""
+    best = np.array([condition.best_bound(histogram, scale)])
+    return float(condition.errors(histogram, best, scale)[0])

@@ -1,175 +1,239 @@
-"""The numbers that were drawn, as a session file carries them (`pages.shared.session.last_releases`).
+"""The private selections that a session file carries (`pages.shared.session.last_releases`).
 
-A number comes back only beside what it cost: its release must stand on the file's account of the same data.
+A selection comes back only beside what it cost: its release must stand on the file's account of the same data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
+from operator import attrgetter
 from typing import Any
 
+from dpcore.common.checks import Problems
 from dpcore.common.ledger import Ledger
-from dpcore.common.strict_json import JsonValue, Reader, read_integer, read_optional, read_text
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import ReleaseFacts
+from dpcore.common.strict_json import JsonValue, Reader, read_enum, read_integer, read_optional, read_text
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.saved_dataset import FACTS, NAME, facts_of, facts_to_json
-from dpcore.private_choice.answer.words import Drawn, Kind
+from dpcore.per_group import private_pair
+from dpcore.per_group.pairs import MAX_GROUPS
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
+from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
+from dpcore.private_choice.answer.words import Selection
 from dpcore.private_choice.choice import MECHANISM, ChoiceProblem, Prior, PrivateChoice, SmallFirst
-from dpcore.private_choice.parameters import Wanted
-from dpcore.private_choice.release_bounds import Bounded
-from dpcore.private_choice.scores import CapMean, Condition, RankedSum, RisingPrice, SizeQuantile, SmoothMean
+from dpcore.private_choice.parameters import Bounded, NumberKind, Several, Wanted
+from dpcore.private_choice.private_range import PrivateRange, RangeProblem
+from dpcore.private_choice.scores import CapMean, RankedSum, RisingPrice, SizeQuantile, SmoothMean
 from dpcore.private_choice.table_scores import TableCap, TableSmooth
-from pages.private_choice import saved_several
+from pages.private_choice.actions import Choices
 
 ENTRY = "choices"
-Choices = tuple[tuple[Kind, Drawn], ...]
-MOST, DIGEST = 1_000, 64
-"""Numbers of one set of data, and of sets, and characters of what names a set, at most."""
-_CONDITIONS: dict[Wanted | Bounded, tuple[type[Any], tuple[str, ...]]] = {
-    Wanted.SMOOTH: (SmoothMean, ("trade_off",)),
-    Wanted.CAP: (CapMean, ("trade_off",)),
-    Wanted.SUM: (RankedSum, ("price", "margin")),
-    Wanted.QUANTILE: (SizeQuantile, ("share",)),
-    Bounded.QUANTILE_SMOOTH: (SmoothMean, ("trade_off",)),
-    Bounded.QUANTILE_CAP: (CapMean, ("trade_off",)),
-    Bounded.MODEL: (RisingPrice, ("scale", "power")),
-    Bounded.TOTAL: (RankedSum, ("price", "margin")),
+MAX_ENTRIES, MAX_DIGEST = 1_000, 64
+"""Selections of one set of data, and sets of data, and characters of the digest of a set, at most."""
+_CONDITIONS: dict[NumberKind, type[Any]] = {
+    Wanted.SMOOTH: SmoothMean,
+    Wanted.CAP: CapMean,
+    Wanted.SUM: RankedSum,
+    Wanted.QUANTILE: SizeQuantile,
+    Bounded.QUANTILE_SMOOTH: SmoothMean,
+    Bounded.QUANTILE_CAP: CapMean,
+    Bounded.MODEL: RisingPrice,
+    Bounded.TOTAL: RankedSum,
 }
-_OF_TABLE: dict[Wanted | Bounded, type[Any]] = {Wanted.SMOOTH: TableSmooth, Wanted.CAP: TableCap}
+_OF_TABLE: dict[NumberKind, type[Any]] = {Wanted.SMOOTH: TableSmooth, Wanted.CAP: TableCap}
 USER_SHARE = "user_share"
 """Key of the condition for a mean of a table whose users differ; independent rows have none."""
 SMALL_FIRST = "small_first"
-"""The power by which small candidates weigh more; files of before, and draws without it, have none."""
+"""The power by which small candidates weigh more; files of before, and selections without it, have none."""
 UNIT, COLUMN = "unit", "column"
 """Of the bound on a total; a bound on rows has neither."""
-_KINDS = {one.value: one for one in _CONDITIONS}
-_READ: dict[str, Reader] = {
-    "number": lambda part: part.choose(_KINDS),
-    "condition": lambda part: part,
-    "value": JsonValue.get_number,
-    "asked_epsilon": JsonValue.get_number,
-    "largest": read_integer(1, MAX_SIZE),
-    "guess": read_optional(JsonValue.get_number),
-    "factor": read_optional(JsonValue.get_number),
+_NUMBERS: dict[str, NumberKind] = {number.value: number for number in (*_CONDITIONS, *Several)}
+_number, _optional, _name = JsonValue.get_number, read_optional(JsonValue.get_number), read_text(NAME)
+_size = read_integer(1, MAX_SIZE)
+_MEMBERS: dict[type[Any], dict[str, tuple[Reader, str]]] = {
+    PrivateChoice: {
+        "value": (_number, "value"),
+        "asked_epsilon": (_number, "problem.epsilon"),
+        "largest": (_size, "problem.largest"),
+    },
+    PrivatePair: {
+        "epsilon_release": (_number, "problem.parameters.epsilon"),
+        "statistic": (read_enum(Statistic), "problem.parameters.statistic"),
+        "noise": (read_enum(NoiseKind), "problem.parameters.noise"),
+        "release_delta": (_optional, "problem.parameters.delta"),
+        "num_groups": (read_integer(1, MAX_GROUPS), "problem.parameters.num_groups"),
+        "asked_epsilon": (_number, "problem.epsilon"),
+        "largest": (read_integer(1, private_pair.MAX_AMOUNT), "problem.largest"),
+        "unit": (_number, "problem.unit"),
+        "max_groups": (read_integer(1, MAX_GROUPS), "max_groups"),
+        "max_amount": (_number, "max_amount"),
+        "column": (_name, "column"),
+    },
+    PrivateRange: {
+        "epsilon_release": (_number, "problem.epsilon_release"),
+        "asked_epsilon": (_number, "problem.epsilon"),
+        "unit": (_number, "problem.unit"),
+        "largest": (_number, "problem.largest"),
+        "centre": (_optional, "problem.centre"),
+        "known_lower": (_optional, "problem.lower"),
+        "users": (_optional, "problem.users"),
+        "max_contributions": (_size, "problem.max_contributions"),
+        "lower": (_number, "lower"),
+        "upper": (_number, "upper"),
+        "column": (_name, "column"),
+    },
 }
-_READ_SOMETIMES: dict[str, Reader] = {
-    SMALL_FIRST: JsonValue.get_number,
-    UNIT: JsonValue.get_number,
-    COLUMN: read_text(NAME),
-}
+"""How each member is read, and the attribute that it is written from."""
+_OF_CHOICE: dict[str, Reader] = {"condition": lambda node: node, "guess": _optional, "factor": _optional}
+_SOMETIMES: dict[str, Reader] = {SMALL_FIRST: _number, UNIT: _number, COLUMN: _name}
 
 
-def to_json(held: Mapping[str, Choices]) -> dict[str, Any]:
-    """Return the numbers by digest of the data behind them, the latest `MOST` of each; all of it public or
-    released.
+def to_json(choices: Mapping[str, Choices]) -> dict[str, Any]:
+    """Return the selections by digest of the data behind them, the latest `MAX_ENTRIES` of each.
+
+    All of it is public or released.
     """
-    return {digest: [_written(*one) for one in drawn[-MOST:]] for digest, drawn in held.items() if drawn}
-
-
-def _written(wanted: Kind, one: Drawn) -> dict[str, Any]:
-    if not isinstance(one, PrivateChoice):
-        return saved_several.written(one)
-    asked = one.problem
     return {
-        "number": wanted.value,
-        "condition": asdict(asked.condition),
-        "value": one.value,
-        "asked_epsilon": asked.epsilon,
-        "largest": asked.largest,
-        "guess": asked.prior.guess if isinstance(asked.prior, Prior) else None,
-        "factor": asked.prior.factor if isinstance(asked.prior, Prior) else None,
-        **({SMALL_FIRST: asked.prior.power} if isinstance(asked.prior, SmallFirst) else {}),
-        **({UNIT: asked.unit, COLUMN: one.column} if one.column else {}),
-        **facts_to_json(one.facts),
+        digest: [_write(*entry) for entry in entries[-MAX_ENTRIES:]]
+        for digest, entries in choices.items()
+        if entries
     }
 
 
-def from_json(part: JsonValue, accounts: Mapping[str, Ledger]) -> dict[str, Choices]:
-    """Return the numbers of a file; problems are noted.
+def _write(number: NumberKind, selection: Selection) -> dict[str, Any]:
+    values = {name: attrgetter(path)(selection) for name, (_, path) in _MEMBERS[type(selection)].items()}
+    if isinstance(selection, PrivateChoice):
+        prior = selection.problem.prior
+        guess = (prior.guess, prior.factor) if isinstance(prior, Prior) else (None, None)
+        values |= {"condition": asdict(selection.problem.condition), "guess": guess[0], "factor": guess[1]}
+        if isinstance(prior, SmallFirst):
+            values[SMALL_FIRST] = prior.power
+        if selection.column:
+            values |= {UNIT: selection.problem.unit, COLUMN: selection.column}
+    json_values = {
+        name: value.value if isinstance(value, enum.Enum) else value for name, value in values.items()
+    }
+    return {"number": number.value, **json_values, **facts_to_json(selection.facts)}
+
+
+def from_json(node: JsonValue, accounts: Mapping[str, Ledger]) -> dict[str, Choices]:
+    """Return the selections of a file; problems are noted.
 
     Args:
-        part: What `to_json` wrote.
+        node: What `to_json` wrote.
         accounts: What the file says was released, by digest of the data.
     """
-    found: dict[str, Choices] = {}
-    for digest, entries in (part.get_named(MOST) or {}).items():
-        if JsonValue(digest, entries.location, entries.problems).get_text(DIGEST) is None:
+    choices: dict[str, Choices] = {}
+    for digest, entries in (node.get_named(MAX_ENTRIES) or {}).items():
+        if JsonValue(digest, entries.location, entries.problems).get_text(MAX_DIGEST) is None:
             continue
         paid = list(accounts.get(digest, Ledger()).releases)
-        drawn = []
-        for entry in entries.get_entries(MOST) or ():
-            one = _read(entry)
-            if one is None:
+        selections = []
+        for entry in entries.get_entries(MAX_ENTRIES) or ():
+            selection = _read_entry(entry)
+            if selection is None:
                 continue
-            if one[1].facts in paid:
-                paid.remove(one[1].facts)
-                drawn.append(one)
+            if selection[1].facts in paid:
+                paid.remove(selection[1].facts)
+                selections.append(selection)
             else:
                 entry.refuse("what this number cost does not stand on the account of its data")
-        found[digest] = tuple(drawn)
-    return found
+        choices[digest] = tuple(selections)
+    return choices
 
 
-def _read(part: JsonValue) -> tuple[Kind, Drawn] | None:
-    if saved_several.is_one(part):
-        return saved_several.read(part)
-    given = part.read_members({**_READ, **FACTS}, _READ_SOMETIMES)
-    facts = facts_of(part, given)
-    if given is None or facts is None:
+def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
+    """Return what the file has written; None, with the problems noted, if nobody could have selected it so."""
+    name = node.value.get("number") if isinstance(node.value, dict) else None
+    selection_type: type[Any] = PrivateChoice
+    build: Callable[[dict[str, Any], ReleaseFacts], Selection | None] = _build_choice
+    if name == Several.PAIR.value:
+        selection_type, build = PrivatePair, _build_pair
+    elif name == Several.RANGE.value:
+        selection_type, build = PrivateRange, _build_range
+    readers = {name: reader for name, (reader, _) in _MEMBERS[selection_type].items()}
+    of_choice, sometimes = (_OF_CHOICE, _SOMETIMES) if selection_type is PrivateChoice else ({}, {})
+    members = node.read_members({"number": _read_number, **readers, **of_choice, **FACTS}, sometimes)
+    facts = facts_of(node, members)
+    if members is None or facts is None:
         return None
-    wanted, column, epsilon = given["number"], given.get(COLUMN, ""), given["asked_epsilon"]
-    guess, factor, power = given["guess"], given["factor"], given.get(SMALL_FIRST)
-    if (wanted is Bounded.TOTAL) != bool(column):
-        part.refuse("a unit and a column go with the bound on a total")
+    num_problems = len(node.problems.entries)
+    selection = node.build(build, members, facts)
+    if selection is None:
+        if len(node.problems.entries) == num_problems:
+            node.refuse("this cannot be drawn for its question")
         return None
-    kind, names = _CONDITIONS[wanted]
-    numbers = given["condition"].read_members(
-        dict.fromkeys(names, JsonValue.get_number),
-        {USER_SHARE: JsonValue.get_number} if wanted in _OF_TABLE else {},
+    pure = facts.delta == 0.0 and facts.mechanism == MECHANISM
+    if not (pure and 0.0 < facts.epsilon <= selection.problem.epsilon):
+        node.refuse("this is not what drawing it guarantees")
+        return None
+    return members["number"], selection
+
+
+def _read_number(node: JsonValue) -> NumberKind | None:
+    return node.choose(_NUMBERS)
+
+
+def _build_choice(members: dict[str, Any], facts: ReleaseFacts) -> PrivateChoice | None:
+    number, column, value = members["number"], members.get(COLUMN, ""), members["value"]
+    guess, factor, power = members["guess"], members["factor"], members.get(SMALL_FIRST)
+    with Problems() as problems:
+        if (number is Bounded.TOTAL) != bool(column):
+            problems.add("a unit and a column go with the bound on a total")
+        if (guess is None) != (factor is None):
+            problems.add("a guess goes with a factor that says how good it is")
+        if guess is not None and power is not None:
+            problems.add("where there is a guess, small bounds do not weigh more")
+    condition_type, optional = _CONDITIONS[number], {USER_SHARE: _number} if number in _OF_TABLE else {}
+    settings = members["condition"].read_members({f.name: _number for f in fields(condition_type)}, optional)
+    if settings is None:
+        return None
+    if USER_SHARE in settings:
+        condition_type = _OF_TABLE[number]
+    prior: Prior | SmallFirst | None = None if power is None else SmallFirst(power)
+    if guess is not None:
+        prior = Prior(guess, factor)
+    unit = members.get(UNIT, 1.0)
+    epsilon, largest = members["asked_epsilon"], members["largest"]
+    problem = ChoiceProblem(condition_type(**settings), epsilon, largest, facts.neighbours, prior, unit)
+    return PrivateChoice(value, facts, problem, column) if value in problem.bounds else None
+
+
+def _build_pair(members: dict[str, Any], facts: ReleaseFacts) -> PrivatePair | None:
+    noise, delta, num_groups = members["noise"], members["release_delta"], members["num_groups"]
+    settings = members["epsilon_release"], members["statistic"], noise, delta, facts.neighbours
+    release = PerGroupParameters(*settings, num_groups=num_groups)
+    problem = PrivatePairProblem(release, members["asked_epsilon"], members["largest"], members["unit"])
+    candidates = {(int(g), float(c * problem.unit)) for g, c in zip(*problem.candidates, strict=True)}
+    pair = members["max_groups"], members["max_amount"]
+    return PrivatePair(*pair, facts, problem, members["column"]) if pair in candidates else None
+
+
+def _build_range(members: dict[str, Any], facts: ReleaseFacts) -> PrivateRange | None:
+    names = "unit", "largest", "centre", "users", "max_contributions"
+    problem = RangeProblem(
+        members["epsilon_release"],
+        members["asked_epsilon"],
+        lower=members["known_lower"],
+        neighbours=facts.neighbours,
+        **{name: members[name] for name in names},
     )
-    if numbers is None:
-        return None
-    if USER_SHARE in numbers:
-        kind = _OF_TABLE[wanted]
-
-    def asked() -> ChoiceProblem:
-        prior: Prior | SmallFirst | None = None
-        if guess is not None and factor is not None:
-            prior = Prior(guess, factor)
-        elif power is not None:
-            prior = SmallFirst(power)
-        condition: Condition = kind(**numbers)
-        return ChoiceProblem(
-            condition, epsilon, given["largest"], facts.neighbours, prior, given.get(UNIT, 1.0)
-        )
-
-    problem = part.build(asked)
-    if problem is None:
-        return None
-    before = len(part.problems.entries)
-    if given["value"] not in problem.bounds:
-        part.refuse("this number cannot be drawn for its question")
-    if not 0.0 < facts.epsilon <= epsilon or facts.delta != 0.0 or facts.mechanism != MECHANISM:
-        part.refuse("this is not what drawing such a number guarantees")
-    if (guess is None) != (factor is None):
-        part.refuse("a guess goes with a factor that says how good it is")
-    if guess is not None and power is not None:
-        part.refuse("where there is a guess, small bounds do not weigh more")
-    drawn = PrivateChoice(given["value"], facts, problem, column)
-    return None if len(part.problems.entries) > before else (wanted, drawn)
+    ends = members["lower"], members["upper"]
+    return PrivateRange(*ends, facts, problem, members["column"]) if problem.may_draw(*ends) else None
 
 
-def joined(now: Mapping[str, Choices], more: Mapping[str, Choices]) -> dict[str, Choices]:
-    """Return all numbers of both; those that both hold once, and as often as the one that holds them more
-    often.
-    """
-    found = dict(now)
-    for digest, drawn in more.items():
-        kept, rest = list(found.get(digest, ())), list(found.get(digest, ()))
-        for one in drawn:
-            if one in rest:
-                rest.remove(one)
+def joined(choices: Mapping[str, Choices], added: Mapping[str, Choices]) -> dict[str, Choices]:
+    """Return all selections of both, each as often as the one that holds it more often."""
+    union = dict(choices)
+    for digest, entries in added.items():
+        entries_of_both, unmatched = list(union.get(digest, ())), list(union.get(digest, ()))
+        for entry in entries:
+            if entry in unmatched:
+                unmatched.remove(entry)
             else:
-                kept.append(one)
-        found[digest] = tuple(kept)
-    return found
+                entries_of_both.append(entry)
+        union[digest] = tuple(entries_of_both)
+    return union

@@ -8,27 +8,28 @@ from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison
 from dpcore.private_choice.answer.words import cost
-from dpcore.private_choice.comparison import DirectCost
+from dpcore.private_choice.comparison import ChoiceCost
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
-from pages.private_choice.forms import PageParameters
+from pages.private_choice.question import PageParameters
 from pages.shared.session import session
 from pages.shared.session.tour import Step
 
 
-def direct(data: Dataset, asked: PrivateParameters) -> DirectCost:
+def direct(data: Dataset, parameters: PrivateParameters) -> ChoiceCost:
     """Return what the direct choice costs."""
-    return comparison.direct_cost(asked.choice, data.histogram)
+    return comparison.direct_cost(parameters.choice, data.histogram)
 
 
-def answer(data: Dataset, asked: PrivateParameters) -> str:
+def answer(data: Dataset, parameters: PrivateParameters) -> str:
     """Return what the private choice costs at its epsilon, and what that of a sum would."""
-    now = direct(data, asked)
-    of_sum = replace(asked, wanted=Wanted.SUM)
+    current = direct(data, parameters)
+    of_sum = replace(parameters, wanted=Wanted.SUM)
     heaviest = of_sum.condition.best_bound(data.histogram)
+    epsilon, sum_cost = wording.entered(parameters.epsilon_choice), direct(data, of_sum).median
     return (
-        f"With ε = {wording.entered(asked.epsilon_choice)} of its own, {cost(now.median)} more error in the median and "
-        f"{cost(now.percentile_95)} in 1 draw of 20. A sum is harder: its best bound is "
-        f"{wording.counted(heaviest, 'row')}, and the median cost {cost(direct(data, of_sum).median)}."
+        f"With ε = {epsilon} of its own, {cost(current.median)} more error in the median and "
+        f"{cost(current.percentile_95)} in 1 draw of 20. A sum is harder: its best bound is "
+        f"{wording.counted(heaviest, 'row')}, and the median cost {cost(sum_cost)}."
     )
 
 

@@ -1,69 +1,107 @@
-"""Simulated copies: a job beside the page. The curves before stand until the new ones are there."""
+"""The cached work of this page, and the simulated copies, which are jobs beside the page.
+
+The curves before stand until the new ones are there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
 
 from dpcore.answer.stage import Stage
 from dpcore.common.progress import ShouldStop
+from dpcore.data.user_amounts import amounts_of
 from dpcore.dataset import Dataset
-from dpcore.private_choice import comparison
-from dpcore.private_choice.answer import found as core
-from dpcore.private_choice.answer.found import Copies
-from dpcore.private_choice.comparison import CopyCurves
+from dpcore.private_choice import choice, comparison, range_cost
+from dpcore.private_choice.choice import ChoiceRegret
+from dpcore.private_choice.comparison import Copies, Leak
 from dpcore.private_choice.parameters import PrivateParameters
 from pages.private_choice.question import QUESTION
+from pages.shared.base.cache import cached
 from pages.shared.fields import jobs
 from pages.shared.fields.search import Search
 from pages.shared.session import session
 
-Simulated = TypeVar("Simulated", Copies, CopyCurves)
-CURVES, USERS = Search[Copies](QUESTION.key("curves_job")), Search[CopyCurves](QUESTION.key("users_job"))
+CURVES, USERS = Search[Copies](QUESTION.key("curves_job")), Search[Copies](QUESTION.key("users_job"))
+
+forecasts = cached(max_entries=16)(choice.forecast)
+range_costs = cached(max_entries=16)(range_cost.compare_ways)
 
 
-def over_epsilon(data: Dataset, parameters: PrivateParameters) -> Copies:
-    """Costs of copies over budgets of the choice: those that are asked for, or as far as they are known."""
-    histogram, (asked, before) = data.histogram, CURVES.last() or (None, Copies())
+@cached(max_entries=16)
+def _direct_over_epsilon(digest: str, without_budget: PrivateParameters, _dataset: Dataset) -> ChoiceRegret:
+    return comparison.direct_over_epsilon(without_budget, _dataset.histogram)
+
+
+@cached(max_entries=16)
+def solve(digest: str, parameters: PrivateParameters, _dataset: Dataset) -> comparison.PrivateSolution:
+    """Return the solution without simulation."""
+    curve = _direct_over_epsilon(digest, comparison.without_budget(parameters), _dataset)
+    return comparison.compute(_dataset, parameters, curve)
+
+
+@cached(max_entries=16)
+def direct_over_users(digest: str, parameters: PrivateParameters, _dataset: Dataset) -> ChoiceRegret:
+    """Return the exact costs over numbers of users."""
+    return comparison.direct_over_users(parameters, _dataset.histogram)
+
+
+@cached(max_entries=16)
+def leak(digest: str, without_budget: PrivateParameters, _dataset: Dataset) -> Leak:
+    """Return how one more user moves the number chosen in the clear."""
+    return comparison.leak(_dataset.histogram, without_budget)
+
+
+@cached(max_entries=16)
+def dropped_cells(digest: str, _dataset: Dataset) -> dict[str, int]:
+    """Return what a selection leaves out or counts as 0 of these data."""
+    return amounts_of(_dataset).dropped
+
+
+def copies_over_epsilon(data: Dataset, parameters: PrivateParameters) -> Copies:
+    """Return the costs of copies over budgets of the choice, as far as they are known."""
+    histogram, (key, previous) = data.histogram, CURVES.last() or (None, Copies())
     same = (
-        asked is not None and _curve_of(*asked) == _curve_of(data.digest, parameters) and not before.cancelled
+        key is not None and _curve_key(*key) == _curve_key(data.digest, parameters) and not previous.cancelled
     )
-    curve = before.over_epsilon if same else ()
-    _ask(CURVES, data, parameters, lambda tell, stop: core.simulate(histogram, parameters, curve, tell, stop))
-    found = CURVES.found(lambda asked: bool(asked[0] == data.digest))
-    if found.value is None:
+    curve = previous.over_epsilon if same else ()
+    _simulate(
+        CURVES,
+        data,
+        parameters,
+        lambda progress, stop: comparison.simulate(histogram, parameters, curve, progress, stop),
+    )
+    result = CURVES.found(lambda key: bool(key[0] == data.digest))
+    if result.value is None:
         return Copies()
-    return found.value if found.stage is Stage.FINAL else replace(found.value, at=None, earlier=not same)
+    return (
+        result.value
+        if result.stage is Stage.FINAL
+        else replace(result.value, at_budget=None, earlier=not same)
+    )
 
 
-def over_users(data: Dataset, parameters: PrivateParameters) -> Copies:
-    """Return the same over numbers of users."""
+def copies_over_users(data: Dataset, parameters: PrivateParameters) -> Copies:
+    """Return the costs of copies over numbers of users."""
     histogram = data.histogram
 
-    def simulate(tell: jobs.Tell, stop: ShouldStop) -> CopyCurves:
-        return comparison.copy_curves(parameters, histogram, tell, stop, epsilons=())
+    def simulate(progress: jobs.Tell, stop: ShouldStop) -> Copies:
+        return comparison.copy_curves(parameters, histogram, progress, stop, epsilons=())
 
-    _ask(USERS, data, parameters, simulate)
-    found = USERS.found().value
-    return Copies() if found is None else Copies(over_users=found.over_users, cancelled=found.cancelled)
+    _simulate(USERS, data, parameters, simulate)
+    return USERS.found().value or Copies()
 
 
-def _ask(
-    search: Search[Simulated],
+def _simulate(
+    search: Search[Copies],
     data: Dataset,
     parameters: PrivateParameters,
-    simulate: Callable[[jobs.Tell, ShouldStop], Simulated],
+    simulate: Callable[[jobs.Tell, ShouldStop], Copies],
 ) -> None:
-    """Simulate beside the page what was not simulated before."""
-    search.ask(
-        (data.digest, parameters),
-        simulate,
-        lambda found: not found.cancelled,
-        session.same_for_all(),
-        light=True,
-    )
+    """Simulate beside the page, unless it was done before."""
+    key, for_all = (data.digest, parameters), session.same_for_all()
+    search.ask(key, simulate, lambda curves: not curves.cancelled, for_all, light=True)
 
 
-def _curve_of(digest: str, parameters: PrivateParameters) -> tuple[str, PrivateParameters]:
-    return digest, core.without_budget(parameters)
+def _curve_key(digest: str, parameters: PrivateParameters) -> tuple[str, PrivateParameters]:
+    return digest, comparison.without_budget(parameters)

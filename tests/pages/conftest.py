@@ -22,7 +22,7 @@ FEW = 3
 
 def few_of_one(
     parameters: Any, truth: Any, epsilon_choice: float | None = None, runs: int = FEW
-) -> comparison.CopyCost:
+) -> comparison.ChoiceCost:
     """As `comparison.copy_cost`."""
     return COPIES_OF_ONE(parameters, truth, epsilon_choice, runs)
 

@@ -2,27 +2,103 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dpcore.answer import Answer
+from dpcore.answer.methods import NEIGHBOUR_TEXTS, ChoiceSource, Methods
+from dpcore.common import wording
+from dpcore.common.ledger import Ledger
+from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset
-from dpcore.private_choice import comparison
+from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.answer import plots, words
-from dpcore.private_choice.answer.found import PrivateFound, find, leak
-from dpcore.private_choice.answer.methods import methods
-from dpcore.private_choice.parameters import PrivateParameters
+from dpcore.private_choice.choice import PrivateChoice
+from dpcore.private_choice.comparison import PrivateSolution, solve
+from dpcore.private_choice.parameters import NUMBER_NAMES, OF_MEAN, PrivateParameters, Wanted
 
 
-def build_answer(data: Dataset, parameters: PrivateParameters, found: PrivateFound | None = None) -> Answer:
+def methods(
+    solution: PrivateSolution,
+    selections: Sequence[tuple[Wanted, PrivateChoice]] = (),
+    ledger: Ledger | None = None,
+) -> Methods | None:
+    """Write the methods section of the latest number that was drawn, or of the best one on a release in use.
+
+    Return None if neither is there: the best number on private data is no choice of this page.
+
+    Args:
+        solution: What either way costs.
+        selections: Numbers drawn so far from the data behind it, oldest first.
+        ledger: What all draws on these cost.
+    """
+    p, name = solution.parameters, NUMBER_NAMES[solution.parameters.wanted]
+    latest = next((choice for number, choice in reversed(selections) if number is p.wanted), None)
+    if latest is not None:
+        return _describe_draw(name, latest, _rule(p), ledger or Ledger())
+    if solution.data.release is None:
+        return None
+    return Methods(
+        guarantee=f"The {name} was taken from a differentially private release of how many users have how many "
+        f"rows. It is meant for a release at ε = {wording.entered(p.epsilon)}.",
+        sentences=f"The {name} is {wording.number(solution.best, 6)}.",
+        public_sentences="",
+        disclosure=solution.data.provenance,
+        rule=f"It {_rule(p)}",
+        subject="The number",
+    )
+
+
+def _describe_draw(number: str, latest: PrivateChoice, rule: str, ledger: Ledger) -> Methods:
+    facts, spending = latest.facts, ""
+    if ledger.total is not None and len(ledger.releases) > 1:
+        delta = f" and δ = {format_rounded_up(ledger.total.delta)}" if ledger.total.delta else ""
+        total = f"ε = {format_rounded_up(ledger.total.epsilon)}{delta}"
+        spending = f" All that was drawn from these data so far spent {total} together."
+    return Methods(
+        guarantee=f"The {number} was itself chosen with user-level ε-differential privacy at "
+        f"ε = {format_rounded_up(facts.epsilon)}. Two data sets are neighbours {NEIGHBOUR_TEXTS[facts.neighbours]}.",
+        sentences=f"The {number} is {choice.format_choice(latest)}. It was drawn by the exponential mechanism "
+        f"[@mcsherry2007] of the [@opendp] from public candidates of at most {wording.number(latest.problem.largest)} "
+        "rows. By basic composition [@dwork2014] its budget and that of the release that uses it add up."
+        f"{spending}",
+        public_sentences="",
+        disclosure=facts,
+        rule=f"The exact optimum, which the choice aims at, {rule}",
+        subject="The number",
+        choice_source=ChoiceSource.DRAWN,
+    )
+
+
+def _rule(p: PrivateParameters) -> str:
+    if p.user_share and p.wanted in OF_MEAN:
+        weights = "plain smooth weights" if p.wanted is Wanted.SMOOTH else "a bound on rows"
+        return (
+            f"minimises the expected squared error of a release under {weights} about the mean of the rows at hand, "
+            f"where a share of {wording.entered(p.user_share)} of the variance lies between users."
+        )
+    of_mean = "minimises the expected squared error of a released mean"
+    return {
+        Wanted.SMOOTH: f"{of_mean} under smooth weights [@epasto2020, section 3].",
+        Wanted.CAP: f"{of_mean} [@epasto2020, section 3].",
+        Wanted.SUM: "minimises the bias of a released sum plus the mean size of its noise [@amin2019, section 3].",
+        Wanted.QUANTILE: "is the quantile of rows per user that was asked for.",
+    }[p.wanted]
+
+
+def build_answer(
+    data: Dataset, parameters: PrivateParameters, solution: PrivateSolution | None = None
+) -> Answer:
     """Compute what it costs to choose a bound with an epsilon of its own, directly or on a private copy.
 
-    Nothing is drawn: `dpcore.private_choice.choice.choose` and `private_histogram.release_histogram` do that.
+    This draws no number: `dpcore.private_choice.choice.choose` and `private_histogram.release_histogram` do that.
 
     Args:
         data: How many users have how many rows.
         parameters: The question.
-        found: What `find` found for both; searched for here by default.
+        solution: What `solve` returns for both; computed here by default.
 
     Returns:
-        The answer; its ``found`` is a `PrivateFound`. Plots are computed when they are asked for.
+        The answer; its ``solution`` is a `PrivateSolution`. Plots are computed when they are asked for.
 
     Raises:
         InvalidInput: The data have more users than the mechanisms can hold.
@@ -30,7 +106,7 @@ def build_answer(data: Dataset, parameters: PrivateParameters, found: PrivateFou
     Source: McSherry and Talwar 2007 for the draw; Epasto et al. 2020, section 3, and Amin et al. 2019, section 3, for
         what it aims at.
     """
-    solution = find(data, parameters) if found is None else found
+    solution = solve(data, parameters) if solution is None else solution
     return Answer(
         headline=words.headline(solution),
         detail=words.detail(solution),
@@ -45,7 +121,7 @@ def build_answer(data: Dataset, parameters: PrivateParameters, found: PrivateFou
             "private-cost-users": lambda: plots.over_users(
                 solution, comparison.direct_over_users(parameters, data.histogram), solution.copies
             ),
-            "private-leak": lambda: plots.leak(leak(data.histogram, parameters), data),
+            "private-leak": lambda: plots.leak(comparison.leak(data.histogram, parameters), data),
         },
         make_methods=lambda: methods(solution),
         setting=parameters.setting,

@@ -1,4 +1,4 @@
-"""What is said of choosing a number privately: headline, numbers, facts."""
+"""The sentences on choosing a number privately: headline, numbers, facts."""
 
 from __future__ import annotations
 
@@ -12,31 +12,15 @@ from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.per_group.private_pair import expected as expected_of_pair
 from dpcore.per_group.words import pair_words
 from dpcore.private_choice import choice
-from dpcore.private_choice.answer.found import Leak, PrivateFound
-from dpcore.private_choice.choice import PrivateChoice
-from dpcore.private_choice.comparison import RUNS, CopyCost
-from dpcore.private_choice.forecast import Forecast
-from dpcore.private_choice.parameters import PrivateParameters, Relation, Several, Wanted
+from dpcore.private_choice.choice import Forecast, PrivateChoice
+from dpcore.private_choice.comparison import RUNS, Leak, PrivateSolution
+from dpcore.private_choice.parameters import NUMBER_NAMES, OF_MEAN, PrivateParameters, Relation, Wanted
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 from dpcore.private_choice.range_cost import RangeWays
-from dpcore.private_choice.release_bounds import Bounded
 from dpcore.private_choice.table_scores import REACH
 
-Drawn = PrivateChoice | PrivatePair | PrivateRange
-Kind = Wanted | Several | Bounded
-
-NUMBER_NAMES: dict[Kind, str] = {
-    Bounded.QUANTILE_SMOOTH: "bound of a quantile's smooth weights",
-    Bounded.QUANTILE_CAP: "bound on rows per user for a quantile",
-    Bounded.MODEL: "bound on rows per user for a learner",
-    Bounded.TOTAL: "bound on a user's total",
-    Several.PAIR: "pair of bounds per group",
-    Several.RANGE: "range of a value, L and U",
-    Wanted.SMOOTH: "bound of the smooth weights",
-    Wanted.CAP: "bound on rows per user",
-    Wanted.SUM: "bound on rows per user",
-    Wanted.QUANTILE: "quantile of rows per user",
-}
+Selection = PrivateChoice | PrivatePair | PrivateRange
+"""What was selected privately: the value or values, with the guarantee and the problem."""
 
 
 def error_name(parameters: PrivateParameters) -> str:
@@ -61,13 +45,13 @@ WHOSE_COSTS = {
 """What the costs are computed from, and what reading them gives away."""
 
 
-def shown(selection: Drawn) -> str:
+def format_selection(selection: Selection) -> str:
     """Say what was drawn, for a person: ``12``, ``3 groups × 2 rows``, ``0 to 96.4``."""
     if isinstance(selection, PrivatePair):
         return pair_words(selection.problem.parameters, selection.max_groups, selection.max_amount)
     if isinstance(selection, PrivateRange):
         return f"{wording.entered(selection.lower)} to {wording.entered(selection.upper)}"
-    return choice.shown(selection)
+    return choice.format_choice(selection)
 
 
 PAIR_AIM = (
@@ -91,7 +75,7 @@ def usual_cost(problem: PrivatePairProblem) -> str:
 
 
 def range_costs(problem: RangeProblem) -> str:
-    """What the draw of a range costs in privacy, and whether it is of use for about so many users, a public guess."""
+    """Say what the draw of a range costs in privacy, and if it is of use for a public guess of the number of users."""
     together = ""
     if problem.anchor is None:
         together = "A quarter of ε draws the middle, the rest one distance for both ends. "
@@ -102,13 +86,13 @@ def range_costs(problem: RangeProblem) -> str:
         )
     elif problem.num_ends == 2:
         together = "Where a user is replaced, both ends cost twice: each is drawn with half of ε. "
-    if problem.users is None or problem.heard is None:
+    if problem.users is None or problem.signal_ratio is None:
         return f"{together}Enter about how many users there are to be told whether a draw is of use."
     scope = f"with about {wording.counted(problem.users, 'user')}"
     if problem.max_contributions > 1:
         rows = wording.counted(problem.max_contributions, "row")
         scope += f" of at least {rows}, the bound that is public or was drawn,"
-    if problem.heard < 1.0:
+    if problem.signal_ratio < 1.0:
         needed = wording.number(float(f"{problem.users_needed:.2g}"))
         return (
             f"{together}**Not recommended:** {scope} a draw is of no use. What helps: about {needed} users, a larger ε "
@@ -118,7 +102,7 @@ def range_costs(problem: RangeProblem) -> str:
     return f"{together}{wording.capital(scope)} a draw typically errs up to 2 or 3 times as much as the best range."
 
 
-def ways(costs: RangeWays) -> str:
+def tabulate_ways(costs: RangeWays) -> str:
     """Say what ways to a range cost on public samples of so many users, a table in Markdown."""
 
     def times(ratio: float) -> str:
@@ -149,7 +133,7 @@ def assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> tuple[
 
 
 def _of_users(parameters: PrivateParameters) -> tuple[str, ...]:
-    if parameters.wanted not in (Wanted.SMOOTH, Wanted.CAP):
+    if parameters.wanted not in OF_MEAN:
         return ()
     if not parameters.user_share:
         return ("Rows are independent draws with one variance, also those of one user",)
@@ -181,37 +165,35 @@ def expected(forecasts: Sequence[Forecast], rows: int | None = None) -> str:
         forecasts: One for each number of users.
         rows: Of a learner, whose one forecast is for so many rows.
     """
+    is_much = any(forecast.extra > 1.0 for forecast in forecasts)
+    amounts = [
+        f"{wording.number(1.0 + forecast.extra, 2)} times" if is_much else cost(forecast.extra)
+        for forecast in forecasts
+    ]
     if rows is not None:
-        added = max(forecast.extra for forecast in forecasts)
-        if added > 1.0:
-            much = f"makes rows cut and privacy noise together up to {wording.number(1.0 + added, 2)} times the least"
-        else:
-            much = f"adds up to {cost(added)} to rows cut and privacy noise together"
-        return f"On public samples with about so many rows a draw {much}, on average."
-    if any(forecast.extra > 1.0 for forecast in forecasts):
-        times = [(wording.number(1.0 + forecast.extra, 2), f"{forecast.users:,}") for forecast in forecasts]
-        sentences = [f"{times[0][0]} times the least with {times[0][1]} users"]
-        sentences += [f"{larger} times with {users}" for larger, users in times[1:]]
+        effect = f"adds up to {amounts[0]} to rows cut and privacy noise together"
+        if is_much:
+            effect = f"makes rows cut and privacy noise together up to {amounts[0]} the least"
+        return f"On public samples with about so many rows a draw {effect}, on average."
+    first, *later = [f"with {forecast.users:,}" for forecast in forecasts]
+    texts = [f"{amounts[0]} {'the least' if is_much else 'to the error'} {first} users"]
+    texts += [f"{amount} {users}" for amount, users in zip(amounts[1:], later, strict=True)]
+    if is_much:
         return (
-            f"On public samples the error after a draw is, on average, up to {', '.join(sentences)}. "
+            f"On public samples the error after a draw is, on average, up to {', '.join(texts)}. "
             "A larger ε for the draw or a bound that you know does better."
         )
-    first, *later = [(f"{forecast.users:,}", cost(forecast.extra)) for forecast in forecasts]
-    sentences = [
-        f"{first[1]} to the error with {first[0]} users",
-        *(f"{extra} with {users}" for users, extra in later),
-    ]
-    return f"On public samples a draw adds, on average, up to {', '.join(sentences)}."
+    return f"On public samples a draw adds, on average, up to {', '.join(texts)}."
 
 
-def is_direct(solution: PrivateFound) -> bool:
+def is_direct(solution: PrivateSolution) -> bool:
     """Return True if the direct choice costs less at its 95th percentile; so it is said until copies are simulated."""
-    copy = solution.copies.at
+    copy = solution.copies.at_budget
     return copy is None or solution.direct.percentile_95 <= copy.percentile_95
 
 
-def headline(solution: PrivateFound) -> str:
-    """Which way to take; on a release, the number itself."""
+def headline(solution: PrivateSolution) -> str:
+    """Say which way to take; on a release, the number itself."""
     if solution.data.release is not None:
         name = NUMBER_NAMES[solution.parameters.wanted]
         return f"Take {wording.number(solution.best)} as the {name}; it may be published."
@@ -219,154 +201,139 @@ def headline(solution: PrivateFound) -> str:
     return "Choose the number directly." if is_direct(solution) else "Choose on a private copy."
 
 
-def detail(solution: PrivateFound) -> str:
+def detail(solution: PrivateSolution) -> str:
     """Say what its cost is counted in, and what the other way costs where it matters: the headline goes by that."""
     if solution.data.release is not None:
         return (
             "Choosing on a release spends nothing more. The costs here take the release for the data: an estimate, "
             "safe to show, of what a draw costs."
         )
-    if solution.ranks:
+    if solution.is_rank_error:
         return "The cost is the share of users by which the number misses the quantile."
     # Two lines beside the figure, whatever the numbers.
     sentence = f"Extra {error_name(solution.parameters)} against choosing in the clear."
-    alternative, copy = (
-        ("a private copy", solution.copies.at)
-        if is_direct(solution)
-        else ("a direct choice", solution.direct)
-    )
-    if copy is None:
+    direct = is_direct(solution)
+    name = "a private copy" if direct else "a direct choice"
+    other = solution.copies.at_budget if direct else solution.direct
+    if other is None:
         return sentence
-    return f"{sentence} 1 in 20 of {alternative}: {brief(copy.percentile_95)} or more."
+    return f"{sentence} 1 in 20 of {name}: {brief(other.percentile_95)} or more."
 
 
-def numbers(solution: PrivateFound) -> tuple[Number, ...]:
+def numbers(solution: PrivateSolution) -> tuple[Number, ...]:
     """Say what either way costs, the cheaper one first; on a release, the number itself before them."""
+    costs_by_way = [("Direct choice", solution.direct), ("Private copy", solution.copies.at_budget)]
     costs = [
         Number(
-            f"{way}, {label}",
+            f"{name}, {label}",
             brief(share),
             note,
-            ONE_IN_20 if note == OR_MORE else "",
+            "In 1 draw of 20 it is this or more." if note else "",
             # Where every simulated copy was empty it is infinite, which JSON cannot say.
             share if math.isfinite(share) else None,
             clipboard_text=f"{share:.2g}",
         )
-        for way, method_costs in (("Direct choice", solution.direct), ("Private copy", solution.copies.at))
-        if method_costs is not None
+        for name, cost in (costs_by_way if is_direct(solution) else costs_by_way[::-1])
+        if cost is not None
         for label, share, note in (
-            ("median cost", method_costs.median, ""),
-            ("1 in 20", method_costs.percentile_95, OR_MORE),
+            ("median cost", cost.median, ""),
+            ("1 in 20", cost.percentile_95, "or more"),
         )
     ]
-    if not is_direct(solution):
-        costs = [*costs[2:], *costs[:2]]
     if solution.data.release is not None:
         rows = wording.agreeing(solution.best, "row per user", "rows per user")
-        costs.insert(
-            0, Number("Best number on these data", wording.number(solution.best), rows, value=solution.best)
-        )
+        best = wording.number(solution.best)
+        costs.insert(0, Number("Best number on these data", best, rows, value=solution.best))
     return tuple(costs)
 
 
-OR_MORE = "or more"
-ONE_IN_20 = "In 1 draw of 20 it is this or more."
-
-
-def facts(solution: PrivateFound) -> dict[str, str]:
+def facts(solution: PrivateSolution) -> dict[str, str]:
     """Say what stands behind the answer."""
-    p, data, copy = solution.parameters, solution.data, solution.copies.at
-    budget = format_rounded_up(p.epsilon_choice)
+    p = solution.parameters
+    total = format_rounded_up(p.epsilon + p.epsilon_choice)
     delta = f", with δ = {format_rounded_up(p.delta)} for a copy" if p.delta is not None else ""
     if p.release_delta is not None:
         delta += f", with δ = {format_rounded_up(p.release_delta)} for the release"
     # As `dpcore.common.ledger` counts it; the libraries that the code is for know no other release.
     twice = ""
     if p.relation is Relation.REPLACE:
-        twice = (
-            " One for neighbours that add or remove one user counts up to twice: "
-            f"ε = {format_rounded_up(2.0 * p.epsilon + p.epsilon_choice)}."
-        )
-    clear = data.release is None
+        doubled = format_rounded_up(2.0 * p.epsilon + p.epsilon_choice)
+        twice = f" One for neighbours that add or remove one user counts up to twice: ε = {doubled}."
+    name, verb = ("In the clear", "would be") if solution.data.release is None else ("On the release", "is")
     return {
-        "In the clear" if clear else "On the release": (
-            f"the {NUMBER_NAMES[p.wanted]} {'would be' if clear else 'is'} {wording.number(solution.best)}."
-        ),
+        name: f"the {NUMBER_NAMES[p.wanted]} {verb} {wording.number(solution.best)}.",
         **_warn_maximum(solution),
-        "Nine draws in ten": _ranges(solution, copy),
+        "Nine draws in ten": _ranges(solution),
         "In all": (
-            f"ε = {format_rounded_up(p.epsilon)} for the release and ε = {budget} for the choice: "
-            f"ε = {format_rounded_up(p.epsilon + p.epsilon_choice)}{delta}, where the release too is made for "
-            "neighbours "
-            f"that {p.relation.neighbours.short}.{twice}"
+            f"ε = {format_rounded_up(p.epsilon)} for the release and ε = {format_rounded_up(p.epsilon_choice)} for the "
+            f"choice: ε = {total}{delta}, where the release too is made for neighbours that "
+            f"{p.relation.neighbours.short}.{twice}"
         ),
         **_what_helps(solution),
     }
 
 
-def _warn_maximum(solution: PrivateFound) -> dict[str, str]:
-    """That the public maximum lies below what users have."""
-    if not solution.num_above:
+def _warn_maximum(solution: PrivateSolution) -> dict[str, str]:
+    """Say that users have more than the public maximum; nothing if none has."""
+    num_above = solution.data.histogram.users_above(solution.parameters.largest)
+    if not num_above:
         return {}
-    users = wording.counted(solution.num_above, "user")
+    users, have = wording.counted(num_above, "user"), wording.agreeing(num_above, "has", "have")
+    rows = wording.counted(solution.parameters.largest, "row")
     return {
         "Over the maximum": (
-            f"{users} {wording.agreeing(solution.num_above, 'has', 'have')} more than the "
-            f"{wording.counted(solution.parameters.largest, 'row')} of the public maximum; no number above it "
-            "is chosen, "
-            "and a copy cuts them there. Raise it only for reasons outside these data."
+            f"{users} {have} more than the {rows} of the public maximum; no number above it is chosen, and a copy cuts "
+            "them there. Raise it only for reasons outside these data."
         )
     }
 
 
-def _ranges(solution: PrivateFound, copy: CopyCost | None) -> str:
-    def between(lower: float, high: float) -> str:
-        return f"{wording.number(lower)} to {wording.number(high)}"
-
-    text = f"directly {between(solution.direct.low, solution.direct.high)}"
+def _ranges(solution: PrivateSolution) -> str:
+    """Say between which numbers nine draws in ten lie."""
+    direct, copy = solution.direct, solution.copies.at_budget
+    text = f"directly {wording.number(direct.low)} to {wording.number(direct.high)}"
     if copy is None:
         return f"{text}; on a copy: being simulated."
-    # Not a number where every simulated copy was empty.
-    copied = "nothing" if copy.low != copy.low else between(copy.low, copy.high)
+    copied = f"{wording.number(copy.low)} to {wording.number(copy.high)}"
+    if math.isnan(copy.low):  # Every simulated copy was empty.
+        copied = "nothing"
     empty = f" In {wording.percent(copy.empty_share)} of copies no user is left." if copy.empty_share else ""
     return f"{text}; on a copy {copied}.{empty}"
 
 
-def _what_helps(solution: PrivateFound) -> dict[str, str]:
-    if solution.direct.median <= 0.05 or solution.ranks:
+def _what_helps(solution: PrivateSolution) -> dict[str, str]:
+    p = solution.parameters
+    if solution.direct.median <= 0.05 or solution.is_rank_error:
         return {}
-    words = "a larger ε for the choice, or a public guess of the number (*More settings*)"
-    if solution.parameters.wanted is not Wanted.SUM:
-        return {"What helps": f"{words}; more users."}
-    price = solution.parameters.price
-    users = wording.counted(price, "user")
-    scale_text = "1/ε =" if solution.parameters.release_delta is None else "about"
+    help_text = "a larger ε for the choice, or a public guess of the number (*More settings*)"
+    if p.wanted is not Wanted.SUM:
+        return {"What helps": f"{help_text}; more users."}
+    scale = "1/ε =" if p.release_delta is None else "about"
     return {
         "Why so much": (
-            f"the best bound has only {scale_text} {users} above it, and the noise hides so few users. "
-            f"What helps: {words}, a maximum closer to what is possible, a margin, or a copy instead."
+            f"the best bound has only {scale} {wording.counted(p.price, 'user')} above it, and the noise hides so few "
+            f"users. What helps: {help_text}, a maximum closer to what is possible, a margin, or a copy instead."
         )
     }
 
 
-def leak_sentence(solution: PrivateFound, leak: Leak, is_release: bool) -> str:
-    """Say what the picture of one added user shows; ``released``: the data in use are a DP release."""
-    number = NUMBER_NAMES[leak.shown]
-    far = max((float(m) for m in leak.moved), key=lambda m: abs(m - leak.without))
-    old, new = wording.apart(leak.without, far)
-    sentence = f"one more user can move the {number} from {old} to {new}"
-    if far == leak.without:
+def leak_sentence(solution: PrivateSolution, effect: Leak, is_release: bool) -> str:
+    """Say what one more user does to the number; ``is_release``: the data in use are a DP release."""
+    asked_name, name, rows = (
+        NUMBER_NAMES[solution.parameters.wanted],
+        NUMBER_NAMES[effect.number],
+        wording.counted(solution.parameters.largest, "row"),
+    )
+    farthest = max((float(m) for m in effect.with_user), key=lambda m: abs(m - effect.without))
+    old, new = wording.apart(effect.without, farthest)
+    sentence = f"one more user can move the {name} from {old} to {new}"
+    warning = "of these data, but to know that one must look at them"
+    if farthest == effect.without:
         sentence = (
-            f"one more user with at most {wording.counted(solution.parameters.largest, 'row')}, the public "
-            "maximum, does "
-            f"not move the {number} of these data, but to know that one must look at them"
+            f"one more user with at most {rows}, the public maximum, does not move the {name} {warning}"
         )
-    elif leak.shown is not solution.parameters.wanted:
-        sentence = (
-            f"one more user does not move the {NUMBER_NAMES[solution.parameters.wanted]} of these data, but to "
-            "know that "
-            f"one must look at them. For a sum: {sentence}"
-        )
+    elif effect.number is not solution.parameters.wanted:
+        sentence = f"one more user does not move the {asked_name} {warning}. For a sum: {sentence}"
     return (
         f"Were the release the data themselves: {sentence}."
         if is_release

@@ -67,7 +67,13 @@ def read(
             for f in dataclasses.fields(question.parameters)
             if hidden(f.name) and None in (f.default, _value(question, f.name))
         ]
-        return fields.build(question, unused=unused, aside=aside)
+        # Not the default, which may be another value than the field begins with.
+        instead = {
+            f.name: question.first(f.name)
+            for f in dataclasses.fields(question.parameters)
+            if f.name in unused and f.default is not None
+        }
+        return fields.build(question, unused=unused, instead=instead, aside=aside)
 
 
 def start(

@@ -214,7 +214,7 @@ def _ends(low: Any, high: Any) -> str:
     """Return the range, and what it cost where it was drawn."""
     # What was drawn is on the account.
     drawing = catalogue.DRAWING if session.ledger().releases else None
-    drawn = drawing and importlib.import_module(f"pages.{drawing.name}.on_range").in_use(low, high)
+    drawn = drawing and importlib.import_module(f"pages.{drawing.name}.on_card").find_range(low, high)
     cost = f", drawn, ε = {format_rounded_up(drawn.facts.epsilon)}" if drawn else ""
     return f"{wording.entered(low)} to {wording.entered(high)}{cost}"
 

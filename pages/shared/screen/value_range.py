@@ -41,7 +41,7 @@ def ask(data: Dataset, ends: Mapping[str, str]) -> bool:
 def offer_draw(data: Dataset) -> None:
     """The button that leads to a private draw of the range, where the data are private and have values."""
     if (drawing := catalogue.DRAWING) is not None:
-        importlib.import_module(f"pages.{drawing.name}.on_range").offer(data)
+        importlib.import_module(f"pages.{drawing.name}.on_card").offer_range(data)
 
 
 def warn(data: Dataset, outside: OutsideCounts | None, consequence: str) -> None:

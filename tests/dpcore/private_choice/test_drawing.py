@@ -15,9 +15,10 @@ from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.data import samples
 from dpcore.data.user_amounts import amounts_of
 from dpcore.dataset import Dataset
-from dpcore.private_choice.answer import drawing
+from dpcore.private_choice.answer import selection
 from dpcore.private_choice.choice import PrivateChoice
-from dpcore.private_choice.release_bounds import Bounded, in_units
+from dpcore.private_choice.parameters import Bounded
+from dpcore.private_choice.release_bounds import in_units
 from dpcore.reply import Reply
 
 EVENTS = pd.read_csv(samples.FOLDER / "shop_events.csv")
@@ -84,14 +85,14 @@ def test_where_epsilon_is_plenty_the_draw_is_the_best_bound(replies) -> None:
     """At ε = 1000 a candidate half a user farther from the best has a chance of e^-125."""
     for name in ("mean", "count", "sum", "quantile", "learner"):
         reply = replies[name]
-        asked = drawing.asked_for(reply.answer, reply.data, drawing.Beside(epsilon=1000.0))
+        asked = selection.build_request(reply.answer, reply.data, selection.SelectionSettings(epsilon=1000.0))
         histogram = reply.data.histogram
-        if asked.wanted is Bounded.TOTAL:
-            histogram = in_units(amounts_of(reply.data).totals, asked.unit, asked.largest)
-        best = asked.condition.best_bound(histogram)
-        drawn = drawing.draw(asked, reply.data)
+        if asked.number is Bounded.TOTAL:
+            histogram = in_units(amounts_of(reply.data).totals, asked.problem.unit, asked.problem.largest)
+        best = asked.problem.condition.best_bound(histogram)
+        drawn = selection.select(asked, reply.data)
         assert isinstance(drawn, PrivateChoice)
-        errors = asked.condition.errors(histogram, np.array([drawn.value / asked.choice.unit, best]))
+        errors = asked.problem.condition.errors(histogram, np.array([drawn.value / asked.problem.unit, best]))
         # The grid of candidates goes by steps of 2 %; of a mean whose users differ, see `table_scores` for the rest.
         assert errors[0] <= (1.3 if name == "mean" else 1.03) * errors[1], name
 

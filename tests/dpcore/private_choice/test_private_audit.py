@@ -21,11 +21,11 @@ from scipy.stats import beta, chisquare
 from dpcore.common import mechanisms
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram
-from dpcore.private_choice import regret
-from dpcore.private_choice.bins import PublicBins
+from dpcore.private_choice import comparison
 from dpcore.private_choice.private_histogram import (
     CopyNoise,
     PrivateCopyParameters,
+    PublicBins,
     draw,
     noise_shape,
     release_histogram,
@@ -224,7 +224,7 @@ def test_the_noise_follows_its_law(mechanism, law, scale):
 )
 @pytest.mark.parametrize("scale", [0.3, 4.0])
 def test_simulated_noise_follows_the_same_law(kind, law, scale):
-    noise = regret.simulated_noise(kind, scale, (DRAWS,), np.random.default_rng(4))
+    noise = comparison.simulate_noise(kind, scale, (DRAWS,), np.random.default_rng(4))
     assert pooled_chi_squared(noise, law(scale), math.ceil(3 * scale)) > 1e-6
     variance = noise_shape(kind, scale).variance
     if kind is CopyNoise.LAPLACE:

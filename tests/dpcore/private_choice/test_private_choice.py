@@ -20,9 +20,8 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data.totals_per_user import Amounts
 from dpcore.private_choice import choice
 from dpcore.private_choice.choice import ChoiceProblem, Prior, SmallFirst
-from dpcore.private_choice.fixed_point import RESOLUTION
-from dpcore.private_choice.scores import CapMean, Condition, RankedSum, SizeQuantile, SmoothMean, best_error
-from dpcore.private_choice.table_scores import TableCap, TableSmooth
+from dpcore.private_choice.scores import RESOLUTION, CapMean, RankedSum, SizeQuantile, SmoothMean
+from dpcore.private_choice.table_scores import Condition, TableCap, TableSmooth, best_error
 
 CONDITIONS: tuple[Condition, ...] = (
     SmoothMean(0.5),
@@ -51,7 +50,7 @@ def histogram_of(counts: list[int]) -> ContributionHistogram:
 def test_one_user_moves_no_distance_by_more_than_declared(
     condition: Condition, counts: list[int], newcomer: int
 ) -> None:
-    grid = choice.candidates(64, condition.whole)
+    grid = choice.candidates(64, condition.is_integer)
     before = condition.distances(histogram_of(counts), grid)
     added = condition.distances(histogram_of([*counts, newcomer]), grid)
     replaced = condition.distances(histogram_of([*counts[1:], newcomer]), grid)
@@ -62,7 +61,7 @@ def test_one_user_moves_no_distance_by_more_than_declared(
 def test_the_declared_sensitivity_is_reached() -> None:
     # Else the test above could pass with distances that do not move at all.
     for condition in CONDITIONS:
-        grid = choice.candidates(64, condition.whole)
+        grid = choice.candidates(64, condition.is_integer)
         most = 0
         for counts, newcomer in (([20] * 8, 1), ([20] * 8, 60), ([1] * 30, 64), ([1], 64), ([60] * 4, 64)):
             before = condition.distances(histogram_of(counts), grid)
@@ -257,7 +256,7 @@ def test_the_best_number_is_at_no_distance(condition: Condition, counts: list[in
     # Truth: the optimisers of mean and sum, and a sorted list for the quantile. Real thresholds meet their target
     # to within the step of the query between two candidates.
     histogram = histogram_of(counts)
-    grid = choice.candidates(64, condition.whole)
+    grid = choice.candidates(64, condition.is_integer)
     far = condition.distances(histogram, grid)[0] / RESOLUTION
     if isinstance(condition, RankedSum):
         ranked = sorted(counts, reverse=True)
@@ -272,7 +271,7 @@ def test_the_best_number_is_at_no_distance(condition: Condition, counts: list[in
         for s in counts:
             seen = np.minimum(s, 2.0 * grid)
             cut = np.maximum(seen - grid, 0.0)
-            if condition.whole:
+            if condition.is_integer:
                 query += rho * cut + (s > grid) * (1.0 - rho) / 2.0
             else:
                 query += cut * (rho + (1.0 - rho) / seen)

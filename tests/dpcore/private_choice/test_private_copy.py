@@ -18,24 +18,20 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution, Dataset, TaskSizes
-from dpcore.mean import private_counts
-from dpcore.mean.private_counts import PrivateCountsProblem
-from dpcore.private_choice import regret
-from dpcore.private_choice.bins import PublicBins
-from dpcore.private_choice.consistency import (
-    Fit,
+from dpcore.private_choice import comparison
+from dpcore.private_choice.parameters import PrivateParameters
+from dpcore.private_choice.private_histogram import (
+    CopyNoise,
     NoiseShape,
+    PrivateCopyParameters,
+    PublicBins,
     believable,
     consistent_users,
     falling,
-    tail_sums,
-)
-from dpcore.private_choice.private_histogram import (
-    CopyNoise,
-    PrivateCopyParameters,
     fitted,
     noise_shape,
     release_histogram,
+    tail_sums,
 )
 
 FACTS = ReleaseFacts(0.1, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace")
@@ -112,12 +108,11 @@ def test_the_declared_sensitivity_is_reached():
 @settings(max_examples=100, deadline=None)
 @given(
     noisy=st.lists(st.integers(-200, 400), min_size=2, max_size=60),
-    fit=st.sampled_from(Fit),
     scale=st.floats(0.1, 100.0),
 )
-def test_users_are_whole_and_not_negative(noisy, fit, scale):
+def test_users_are_whole_and_not_negative(noisy, scale):
     lower = PublicBins(exact_up_to=len(noisy), largest=len(noisy)).lower
-    users = consistent_users(noisy, noise_shape(CopyNoise.LAPLACE, scale), lower, fit)
+    users = consistent_users(noisy, noise_shape(CopyNoise.LAPLACE, scale), lower)
     assert users.dtype == np.int64
     assert users.shape == (len(noisy),)
     assert np.all(users >= 0)
@@ -127,9 +122,7 @@ def test_without_noise_nothing_changes():
     histogram = samples.load("online-retail-lines").histogram
     bins = PublicBins()
     counts = bins.counts(histogram)
-    for fit in Fit:
-        users = consistent_users(counts, NoiseShape(1e-12, 1e-6), bins.lower, fit)
-        assert np.array_equal(users, counts), fit
+    assert np.array_equal(consistent_users(counts, NoiseShape(1e-12, 1e-6), bins.lower), counts)
 
 
 def test_falling_is_the_weighted_projection():
@@ -149,17 +142,10 @@ def test_falling_is_the_weighted_projection():
     assert np.sum(weights * (ours - tails) ** 2) == pytest.approx(found.fun, rel=1e-6)
 
 
-def test_simplex_is_the_projection():
-    # Nearest point with the same sum: max(x - t, 0). By hand for (5, 1, -3): sum 3; t = 1.5 leaves (3.5, 0, 0),
-    # sum 3.5 > 3; so t = 2 and (3, 0, 0).
-    users = consistent_users([5, 1, -3], NoiseShape(1.0, 1.0), PublicBins(3, 3).lower, Fit.SIMPLEX)
-    assert users.tolist() == [3, 0, 0]
-
-
 def test_believable_covers_the_noise_of_a_tail():
     # By simulation: tails of 1, 5 and 40 Laplace counts exceed it in at most 5 % of cases.
     parameters = PrivateCopyParameters(0.1)
-    noise = regret.simulated_noise(
+    noise = comparison.simulate_noise(
         CopyNoise.LAPLACE, parameters.scale, (20_000, 40), np.random.default_rng(5)
     )
     tails = np.cumsum(noise[:, ::-1], axis=1)[:, ::-1]
@@ -173,18 +159,10 @@ def test_no_phantom_users_where_there_are_none():
     counts = np.zeros(bins.lower.size, dtype=np.int64)
     counts[0] = 2000
     parameters, rng = PrivateCopyParameters(0.1), np.random.default_rng(6)
-    noise = regret.simulated_noise(CopyNoise.LAPLACE, parameters.scale, (300, counts.size), rng)
-    rows = {
-        fit: np.median(
-            [
-                consistent_users(counts + z, parameters.noise_shape, bins.lower, fit) @ bins.representative
-                for z in noise
-            ]
-        )
-        for fit in Fit
-    }
-    assert rows[Fit.CLIP] > 50 * 2000
-    assert rows[Fit.EXTENDED] < 3 * 2000
+    noise = comparison.simulate_noise(CopyNoise.LAPLACE, parameters.scale, (300, counts.size), rng)
+    shape, sizes = parameters.noise_shape, bins.representative
+    assert np.median([np.maximum(counts + z, 0) @ sizes for z in noise]) > 50 * 2000
+    assert np.median([consistent_users(counts + z, shape, bins.lower) @ sizes for z in noise]) < 3 * 2000
 
 
 def test_power_law_beyond_what_is_believed():
@@ -198,9 +176,6 @@ def test_power_law_beyond_what_is_believed():
     users = consistent_users(np.rint(counts), shape, bins.lower)
     back = tail_sums(users.astype(float))
     assert back == pytest.approx(tails, abs=1.0)
-    assert (
-        tail_sums(consistent_users(np.rint(counts), shape, bins.lower, Fit.TRUNCATED).astype(float))[7] == 0.0
-    )
 
 
 @pytest.mark.parametrize("noise", list(CopyNoise))
@@ -317,31 +292,48 @@ def problem_of(key="online-retail-lines", epsilon=1.0):
     return mean.MeanProblem(samples.load(key).histogram, epsilon, value_bound=1.0, value_variance=0.25)
 
 
+def regrets_of(problem, bound, variance, parameters, runs, seed=0):
+    """Regrets of the bounds chosen on copies, ascending: by the page *Mean*, not by the conditions of a draw."""
+    choose = lambda copy: bound(dataclasses.replace(problem, histogram=copy))  # noqa: E731
+    bounds = comparison.simulate_bounds(problem.histogram, choose, parameters, runs, seed)
+    return np.sort(np.sqrt(variance(problem, bounds) / variance(problem, bound(problem))) - 1.0)
+
+
+def smooth_regrets(problem, parameters, runs, seed=0):
+    bound = lambda problem: mean.best_smooth(problem).threshold  # noqa: E731
+    return regrets_of(problem, bound, mean.smooth_variance, parameters, runs, seed)
+
+
+def cap_regrets(problem, parameters, runs):
+    bound = lambda problem: float(mean.best_cap(problem).max_contributions)  # noqa: E731
+    return regrets_of(problem, bound, mean.capped_variance, parameters, runs)
+
+
 @pytest.mark.parametrize(
     "key", ["online-retail-lines", "online-retail-invoices", "online-retail-customers-per-product"]
 )
 def test_the_target_of_one_and_five_percent(key):
-    problem = problem_of(key)
-    questions = [regret.smooth_question(problem), regret.cap_question(problem)]
-    for found in regret.simulate(questions, PrivateCopyParameters(0.1), runs=300):
-        assert found.interval(0.5)[1] < 0.01
-        assert found.interval(0.95)[1] < 0.05
-        assert found.regrets[0] >= -1e-9
+    for regrets_in in (smooth_regrets, cap_regrets):
+        found = regrets_in(problem_of(key), PrivateCopyParameters(0.1), 300)
+        # With 97.5 % confidence: so many of 300 copies lie below a quantile by chance.
+        assert found[int(binom.ppf(0.975, 300, 0.5))] < 0.01
+        assert found[int(binom.ppf(0.975, 300, 0.95))] < 0.05
+        assert found[0] >= -1e-9
 
 
 def test_regret_is_what_a_release_really_costs():
     # The same distribution by the other route: OpenDP's noise, release by release.
     problem = problem_of("online-retail-invoices")
     parameters = PrivateCopyParameters(0.05)
-    question = regret.smooth_question(problem)
-    (simulated,) = regret.simulate([question], parameters, runs=1000, seed=2)
+    simulated = smooth_regrets(problem, parameters, 1000, seed=2)
     best = mean.best_smooth(problem).standard_error
     real = []
     for _ in range(300):
         copy = release_histogram(problem.histogram, parameters)
         chosen = mean.best_smooth(dataclasses.replace(problem, histogram=copy.histogram)).threshold
         real.append(math.sqrt(float(mean.smooth_variance(problem, chosen))) / best - 1.0)
-    low, high = simulated.interval(0.5, confidence=0.9999)
+    # An interval for the median by order statistics.
+    low, high = simulated[binom.ppf([0.5e-4, 1.0 - 0.5e-4], 1000, 0.5).astype(int) - [1, 0]]
     # Of 300 real ones, as many lie below the simulated median's interval ends as chance allows (1e-6).
     assert binom.cdf(np.sum(np.array(real) <= high), 300, 0.5) > 1e-6
     assert binom.sf(np.sum(np.array(real) < low) - 1, 300, 0.5) > 1e-6
@@ -349,56 +341,25 @@ def test_regret_is_what_a_release_really_costs():
 
 def test_without_noise_only_binning_is_regretted():
     problem = problem_of()
-    exact = PublicBins(exact_up_to=8000, largest=8000)
+    parameters = PrivateCopyParameters(1000.0, PublicBins(exact_up_to=8000, largest=8000))
+    for regrets_in in (smooth_regrets, cap_regrets):
+        assert regrets_in(problem, parameters, 2) == pytest.approx(0.0, abs=1e-12)
     counted = total.TotalProblem(Amounts.from_histogram(problem.histogram), 1.0)
-    questions = [
-        regret.smooth_question(problem),
-        regret.cap_question(problem),
-        regret.total_question(counted, problem.histogram),
-    ]
-    for found in regret.simulate(questions, PrivateCopyParameters(1000.0, exact), runs=2):
-        assert found.regrets == pytest.approx(0.0, abs=1e-12)
-
-
-def test_order_statistics_interval_covers():
-    # 400 samples of 200 uniform numbers: the interval for the 0.9 quantile holds 0.9 in at least 95 % of them.
-    rng, hits = np.random.default_rng(8), 0
-    for _ in range(400):
-        found = regret.RegretDistribution("x", np.sort(rng.random(200)), np.zeros(200), 1.0, False)
-        low, high = found.interval(0.9)
-        hits += low <= 0.9 <= high
-    assert binom.cdf(hits, 400, 0.95) > 1e-4
-
-
-def test_empty_copies_are_infinite_regret():
-    histogram = ContributionHistogram([1, 2], [2, 1])
-    problem = mean.MeanProblem(histogram, 1.0, 1.0, 0.25)
-    (found,) = regret.simulate([regret.smooth_question(problem)], PrivateCopyParameters(0.001), runs=40)
-    assert found.empty_share > 0.5
-    assert math.isinf(found.high)
-
-
-def test_stopping_keeps_what_there_is():
-    told = []
-    problem = problem_of()
-    (found,) = regret.simulate(
-        [regret.smooth_question(problem)],
-        PrivateCopyParameters(0.1),
-        runs=100,
-        progress=told.append,
-        should_stop=lambda: len(told) >= 2,
+    choose = lambda copy: total.optimal_bound(  # noqa: E731
+        dataclasses.replace(counted, amounts=Amounts.from_histogram(copy))
     )
-    assert found.cancelled
-    assert found.runs == 50
-    assert told == [0.25, 0.5]
+    bounds = comparison.simulate_bounds(problem.histogram, choose, parameters, 2)
+    best = total.measured(counted, [total.optimal_bound(counted)])
+    assert total.measured(counted, bounds) == pytest.approx(np.repeat(best, 2), rel=1e-12)
 
 
-def test_questions_on_different_data_are_refused():
-    with pytest.raises(InvalidInput, match="one histogram"):
-        regret.simulate(
-            [regret.smooth_question(problem_of()), regret.smooth_question(problem_of("requests-commits"))],
-            PrivateCopyParameters(0.1),
-        )
+def test_empty_copies_have_no_bound_and_infinite_costs():
+    histogram = ContributionHistogram([1, 2], [2, 1])
+    parameters = PrivateParameters(1.0, epsilon_choice=0.001)
+    bounds = comparison.simulate_bounds(histogram, parameters.condition.best_bound, parameters.copy, 40)
+    found = comparison.copy_cost(parameters, histogram, runs=40)
+    assert found.empty_share == np.mean(np.isnan(bounds)) > 0.5
+    assert math.isinf(found.percentile_95)
 
 
 @settings(max_examples=30, deadline=None)
@@ -409,23 +370,6 @@ def test_fitted_keeps_users(counts):
     assume(histogram.num_users > 0)
     found = fitted(bins.counts(histogram), bins)
     assert found.num_users == histogram.num_users
-
-
-def test_private_counts_are_a_question_too():
-    # The factor on the privacy variance is 1 at most and 1/2 at least: the bound moves, and so does its regret.
-    histogram = samples.load("online-retail-lines").histogram
-    problem = PrivateCountsProblem(histogram, 1.0, 1.0, 0.25, 0.5)
-    smooth, cap = regret.simulate(
-        [regret.smooth_question(problem), regret.cap_question(problem)], PrivateCopyParameters(0.1), runs=100
-    )
-    assert smooth.best == pytest.approx(private_counts.best_smooth(problem).threshold, rel=1e-12)
-    assert cap.best == private_counts.best_cap(problem).max_contributions
-    assert (
-        smooth.best
-        != regret.simulate([regret.smooth_question(problem_of())], PrivateCopyParameters(0.1), runs=1)[0].best
-    )
-    assert smooth.high < 0.05
-    assert smooth.regrets[0] >= -1e-9
 
 
 def test_a_sums_error_on_a_copy_is_not_that_of_the_data_but_a_means_is():

@@ -18,9 +18,9 @@ from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
 from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.answer import build_answer
-from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.private_choice.private_histogram import CopyNoise
+from dpcore.private_choice.scores import MAX_TOTAL_USERS
 
 HISTOGRAM = samples.load("requests-commits").histogram
 
@@ -120,6 +120,13 @@ def test_an_answer_draws_nothing(monkeypatch):
 def test_all_problems_at_once():
     with pytest.raises(InvalidInput) as refused:
         PrivateParameters(
-            0.0, epsilon_choice=-1.0, noise=CopyNoise.GAUSSIAN, largest=0, share=1.0, guess=0.0, margin=-1.0
+            0.0,
+            Wanted.SUM,
+            epsilon_choice=-1.0,
+            noise=CopyNoise.GAUSSIAN,
+            largest=0,
+            share=1.0,
+            guess=0.0,
+            margin=-1.0,
         )
     assert len(refused.value.problems) == 8

@@ -14,8 +14,8 @@ from dpcore.common.privacy import Neighbours, ReleaseFacts
 from dpcore.dataset import Values
 from dpcore.private_choice import private_range
 from dpcore.private_choice.choice import log_softmax
-from dpcore.private_choice.fixed_point import RESOLUTION
 from dpcore.private_choice.private_range import RangeProblem
+from dpcore.private_choice.scores import RESOLUTION
 
 ADD, REPLACE, VALUES = (
     Neighbours.ADD_OR_REMOVE_USER,

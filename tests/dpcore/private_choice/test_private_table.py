@@ -12,7 +12,7 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
-from dpcore.private_choice import choice, choice_regret
+from dpcore.private_choice import choice
 from dpcore.private_choice.choice import ChoiceProblem
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.private_choice.scores import CapMean
@@ -35,13 +35,13 @@ def test_errors_are_those_user_by_user_and_no_bound_is_better() -> None:
                 u = kept / kept.sum()
                 off = u - s / s.sum()
                 # A cap: kept rows are a sample without replacement. Weights: each user's mean has variance 1 / x.
-                if of.whole:
+                if of.is_integer:
                     variance = rho * off @ off + (1.0 - rho) * (1.0 / kept.sum() - 1.0 / s.sum())
                 else:
                     variance = (off**2) @ (rho + (1.0 - rho) / s)
                 expected = math.sqrt(a * variance + (h / kept.sum()) ** 2)
                 assert of.errors(histogram, np.array([h]))[0] == pytest.approx(expected, rel=1e-9)
-            fine = np.arange(s.min(), s.max() + 1) if of.whole else np.linspace(s.min(), s.max(), 3001)
+            fine = np.arange(s.min(), s.max() + 1) if of.is_integer else np.linspace(s.min(), s.max(), 3001)
             best = of.errors(histogram, np.array([of.best_bound(histogram)]))[0]
             assert best <= of.errors(histogram, fine).min() * (1 + 1e-12)
 
@@ -57,7 +57,7 @@ def test_a_draw_comes_near_the_best_bound_where_one_for_independent_rows_does_no
         costs = asked.condition.errors(many, asked.choice.candidates)
         costs = costs / asked.condition.errors(many, np.array([asked.condition.best_bound(many)]))[0]
         found.append(float(choice.probabilities(asked.choice, many) @ costs))
-        assert choice_regret.regret(asked.choice, many).mean[0, 0] == pytest.approx(found[-1] - 1.0, abs=1e-9)
+        assert choice.regret(asked.choice, many).mean[0, 0] == pytest.approx(found[-1] - 1.0, abs=1e-9)
         other = dataclasses.replace(asked, user_share=0.0)
         independent.append(float(choice.probabilities(other.choice, many) @ costs))
     assert max(found) < 1.2

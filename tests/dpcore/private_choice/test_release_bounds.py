@@ -21,10 +21,10 @@ from dpcore.data.user_amounts import amounts_of
 from dpcore.dataset import Dataset, Totals, Values
 from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap
 from dpcore.private_choice import choice, release_bounds
-from dpcore.private_choice.answer import drawing
+from dpcore.private_choice.answer import selection
 from dpcore.private_choice.choice import log_softmax, logits
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
-from dpcore.private_choice.release_bounds import BoundDraw, of_learner, of_quantile, of_total
+from dpcore.private_choice.release_bounds import SelectionRequest, of_learner, of_quantile, of_total
 from dpcore.private_choice.scores import CapMean
 from dpcore.quantile.parameters import PUBLIC_ROWS, QuantileParameters, Weighting
 
@@ -35,13 +35,13 @@ GAUSSIAN = dataclasses.replace(SETTING, statistic=Released.SUM, noise=NoiseKind.
 EXTREME = (1, 2, 3, 7, 40, 41, 10**6)
 
 
-def quantile_draw(epsilon: float = 1.0, **asked: object) -> BoundDraw:
+def quantile_draw(epsilon: float = 1.0, **asked: object) -> SelectionRequest:
     found = of_quantile(QuantileParameters(epsilon, neighbours=USERS, **asked), SETTING, 1.0, 40)
     assert found is not None
     return found
 
 
-def learner_draw(rows: int = 30, **asked: object) -> BoundDraw:
+def learner_draw(rows: int = 30, **asked: object) -> SelectionRequest:
     return of_learner(LearningParameters(1.0, **{"privacy_constant": 1.0, **asked}), SETTING, rows, 1.0, 40)
 
 
@@ -74,28 +74,31 @@ def tables(seed: int) -> list[tuple[list[int], list[int], Neighbours]]:
 
 
 def log_ratio(
-    one: tuple[BoundDraw, list[int]], other: tuple[BoundDraw, list[int]], of: Neighbours, factor: float = 1.0
+    one: tuple[SelectionRequest, list[int]],
+    other: tuple[SelectionRequest, list[int]],
+    of: Neighbours,
+    factor: float = 1.0,
 ) -> float:
     """The largest log ratio of probabilities; ``factor`` is by how much too small the sensitivity is taken."""
     laws = []
     for draw, counts in (one, other):
-        problem = dataclasses.replace(draw.choice, neighbours=of)
+        problem = dataclasses.replace(draw.problem, neighbours=of)
         far = problem.distances(ContributionHistogram.from_counts(counts))
         laws.append(log_softmax(logits(problem, far, np.array(problem.epsilon * factor))))
     return float(np.abs(laws[0] - laws[1]).max())
 
 
 @pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS.keys())
-def test_exact_log_ratios_keep_epsilon_under_both_relations(draw: BoundDraw) -> None:
+def test_exact_log_ratios_keep_epsilon_under_both_relations(draw: SelectionRequest) -> None:
     most = dict.fromkeys(BOTH, 0.0)
     for here, there, of in tables(1):
         most[of] = max(most[of], log_ratio((draw, here), (draw, there), of))
-    assert max(most.values()) <= draw.epsilon_choice * (1.0 + 1e-9)
+    assert max(most.values()) <= draw.problem.epsilon * (1.0 + 1e-9)
     # Else an audit of a draw that does not look would pass, too.
-    assert min(most.values()) > 0.2 * draw.epsilon_choice
+    assert min(most.values()) > 0.2 * draw.problem.epsilon
 
 
-def caught(here: BoundDraw, there: BoundDraw, **more: float) -> bool:
+def caught(here: SelectionRequest, there: SelectionRequest, **more: float) -> bool:
     of_adding = (pair for pair in tables(1) if pair[2] is USERS)
     return any(log_ratio((here, a), (there, b), of, **more) > 1.05 for a, b, of in of_adding)
 
@@ -106,14 +109,15 @@ def test_wrong_variants_are_caught() -> None:
         assert caught(DRAWS[name], DRAWS[name], factor=factor), name
 
     # How many rows there are, read off the data where it has to be public.
-    def of_data(counts: list[int]) -> BoundDraw:
+    def of_data(counts: list[int]) -> SelectionRequest:
         rank = QuantileParameters(1.0, neighbours=USERS, weighting=Weighting.CAP).rank_bound(
             ContributionHistogram.from_counts(counts)
         )
         condition = CapMean(dataclasses.replace(rank, public_rows=None).trade_off)
-        return dataclasses.replace(DRAWS["median, capped"], condition=condition)
+        draw = DRAWS["median, capped"]
+        return dataclasses.replace(draw, problem=dataclasses.replace(draw.problem, condition=condition))
 
-    def learner(counts: list[int]) -> BoundDraw:
+    def learner(counts: list[int]) -> SelectionRequest:
         return learner_draw(sum(counts))
 
     for variant in (of_data, learner):
@@ -123,7 +127,11 @@ def test_wrong_variants_are_caught() -> None:
     draw = of_total(dataclasses.replace(GAUSSIAN, noise=NoiseKind.LAPLACE, delta=None), 4.0, 1.0)
     here, there = (np.full(30, np.mean(held)) for held in ([1.0] * 30, [1.0] * 30 + [4.0]))
     laws = [
-        np.log(choice.probabilities(draw.choice, release_bounds.in_units(held, draw.unit, draw.largest)))
+        np.log(
+            choice.probabilities(
+                draw.problem, release_bounds.in_units(held, draw.problem.unit, draw.problem.largest)
+            )
+        )
         for held in (here, there)
     ]
     assert np.abs(laws[0] - laws[1]).max() > 1.05
@@ -131,13 +139,13 @@ def test_wrong_variants_are_caught() -> None:
 
 def test_replacing_a_user_takes_twice_the_sensitivity_of_a_cap() -> None:
     draw = DRAWS["median, capped"]
-    added = draw.choice.sensitivity
-    replaced = dataclasses.replace(draw.choice, neighbours=Neighbours.REPLACE_USER).sensitivity
+    added = draw.problem.sensitivity
+    replaced = dataclasses.replace(draw.problem, neighbours=Neighbours.REPLACE_USER).sensitivity
     pairs = [pair for pair in tables(2) if pair[2] is Neighbours.REPLACE_USER]
     far = [
         np.abs(
             np.subtract(
-                *(draw.choice.distances(ContributionHistogram.from_counts(side)) for side in pair[:2])
+                *(draw.problem.distances(ContributionHistogram.from_counts(side)) for side in pair[:2])
             )
         ).max()
         for pair in pairs
@@ -158,18 +166,18 @@ def test_a_quantile_aims_at_the_least_of_the_papers_trade_off(
     reach = max(asked.asked[0], 1.0 - asked.asked[0])
     spread = math.log(2.0 * PUBLIC_ROWS / 0.05) / (8.0 * math.log(1.0 / 0.05**2) ** 2) / reach**2
     trade_off = (4.0 if population else 1.0) * spread
-    h = draw.choice.candidates[:, None]
+    h = draw.problem.candidates[:, None]
     sizes, users = histogram.sizes.astype(float), histogram.users
     weight = np.minimum(h, sizes)  # of a user
     of_rows = weight**2 / (sizes if weighting is Weighting.SMOOTH else weight)
     kept = (weight * users).sum(axis=1)
     objective = (h[:, 0] ** 2 + trade_off * (of_rows * users).sum(axis=1)) / kept**2
-    best = float(draw.choice.candidates[np.argmin(objective)])
-    assert draw.condition.best_bound(histogram) == pytest.approx(
+    best = float(draw.problem.candidates[np.argmin(objective)])
+    assert draw.problem.condition.best_bound(histogram) == pytest.approx(
         best, abs=0.07 if weighting is Weighting.SMOOTH else 0
     )
     # The page's own bound from counts is the same, however many rows the data have.
-    assert asked.rank_bound(histogram).best(asked.kind).bound == draw.condition.best_bound(histogram)
+    assert asked.rank_bound(histogram).best(asked.kind).bound == draw.problem.condition.best_bound(histogram)
 
 
 def test_a_learner_aims_near_the_best_cap_where_the_number_of_rows_is_right() -> None:
@@ -178,9 +186,9 @@ def test_a_learner_aims_near_the_best_cap_where_the_number_of_rows_is_right() ->
         asked = LearningParameters(1.0)
         problem = asked.problem(histogram)
         draw = of_learner(asked, SETTING, histogram.num_rows, 0.1)
-        cap = draw.condition.best_bound(histogram)
-        far = draw.choice.distances(histogram)
-        assert draw.choice.candidates[np.argmin(far)] == pytest.approx(cap, rel=0.03)
+        cap = draw.problem.condition.best_bound(histogram)
+        far = draw.problem.distances(histogram)
+        assert draw.problem.candidates[np.argmin(far)] == pytest.approx(cap, rel=0.03)
         error = float(optimal_cap.error_parts(problem, cap / histogram.num_rows).total)
         assert error <= 1.06 * optimal_cap.best_cap(problem).total
     with pytest.raises(InvalidInput, match="no cap is best"):
@@ -201,11 +209,11 @@ def test_sums_and_counts_with_gaussian_noise_aim_at_the_least_bias_plus_mean_noi
     totals = amounts_of(shop).totals
     assert totals is not None
     scale = compute_unit_scale(NoiseKind.GAUSSIAN, 0.7, 1e-6)
-    bounds = draw.choice.bounds
+    bounds = draw.problem.bounds
     error = np.maximum(totals - bounds[:, None], 0.0).sum(axis=1) + scale * math.sqrt(2.0 / math.pi) * bounds
     # Without the further margin that a draw of a sum takes.
-    far = draw.condition.distances(
-        release_bounds.in_units(totals, draw.unit, draw.largest), draw.choice.candidates
+    far = draw.problem.condition.distances(
+        release_bounds.in_units(totals, draw.problem.unit, draw.problem.largest), draw.problem.candidates
     )[0]
     assert error[np.argmin(far)] <= 1.005 * error.min()  # Neighbours on the grid are 2 % apart.
 
@@ -214,17 +222,17 @@ def test_a_total_becomes_whole_units_by_itself() -> None:
     found = release_bounds.in_units(np.array([0.3, 0.1, 0.0, -5.0, 1e300, 0.31]), 0.1, 1000)
     assert dict(zip(found.sizes.tolist(), found.users.tolist(), strict=True)) == {1: 3, 3: 1, 4: 1, 1001: 1}
     draw = of_total(GAUSSIAN, 7.5, 0.1)
-    assert (draw.unit, draw.largest) == (1e-4, 75_000)
-    assert (draw.choice.bounds[2], draw.choice.bounds[-1]) == (0.0003, 7.5)
+    assert (draw.problem.unit, draw.problem.largest) == (1e-4, 75_000)
+    assert (draw.problem.bounds[2], draw.problem.bounds[-1]) == (0.0003, 7.5)
     with pytest.raises(InvalidInput, match="highest total"):
         of_total(GAUSSIAN, 0.0, 0.1)
     histogram = ContributionHistogram([1], [2])
     data = Dataset("two", "two", Disclosure.PRIVATE, histogram, values=Values([0, 1], [0.3, -5.0], "amount"))
-    drawn = drawing.draw(draw, data)
+    drawn = selection.select(draw, data)
     assert isinstance(drawn, choice.PrivateChoice)
     assert drawn.column == "amount"
-    assert drawn.value in draw.choice.bounds
+    assert drawn.value in draw.problem.bounds
     binned = dataclasses.replace(data, values=None, totals=Totals([1.5], "amount", [2]))
     assert amounts_of(binned).totals is None
     with pytest.raises(InvalidInput, match="no total for each user"):
-        drawing.draw(draw, binned)
+        selection.select(draw, binned)

@@ -66,7 +66,7 @@ def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
     at.session_state["per_group.num_groups"] = 60.0
     assert "Pair, drawn privately" in words_of_numbers(fine(at.run()))
     go(at, "Choose privately")
-    assert f"Pair of bounds per group: **{words.shown(drawn)}**" in shown_texts(at)
+    assert f"Pair of bounds per group: **{words.format_selection(drawn)}**" in shown_texts(at)
     # Other data do not have it.
     other = replace(
         SECRET, histogram=replace(SHOP.histogram, users=SHOP.histogram.users * 2), values=None, pairs=None

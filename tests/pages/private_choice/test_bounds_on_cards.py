@@ -19,7 +19,7 @@ from dpcore.common.strict_json import JsonValue
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Totals, Values
-from dpcore.private_choice.release_bounds import Bounded
+from dpcore.private_choice.parameters import Bounded
 from dpcore.quantile.parameters import Weighting
 from dpcore.total.parameters import Summed
 from pages.private_choice import saved

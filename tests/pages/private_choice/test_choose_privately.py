@@ -19,12 +19,10 @@ from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
-from dpcore.private_choice import choice, choice_regret, comparison
-from dpcore.private_choice.answer import PrivateFound, build_answer, code, words
-from dpcore.private_choice.answer import found as core
-from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS
-from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
-from dpcore.private_choice.scores import SmoothMean
+from dpcore.private_choice import choice, comparison
+from dpcore.private_choice.answer import PrivateSolution, build_answer, selection, words
+from dpcore.private_choice.parameters import NUMBER_NAMES, PrivateParameters, Relation, Wanted
+from dpcore.private_choice.scores import MAX_TOTAL_USERS, SmoothMean
 from dpcore.private_choice.table_scores import TableSmooth
 from pages.private_choice import actions
 from pages.shared.base import keys
@@ -81,15 +79,15 @@ def copies(at: AppTest, name: str = "private_choice.curves_job"):
     return at.session_state[name].result
 
 
-def view_of(histogram: ContributionHistogram = SAMPLE.histogram, **given) -> PrivateFound:
+def view_of(histogram: ContributionHistogram = SAMPLE.histogram, **given) -> PrivateSolution:
     parameters = PrivateParameters(**{"epsilon": 1.0, **given})
     data = dataclasses.replace(SAMPLE, histogram=histogram)
-    return core.compute(data, parameters, comparison.direct_over_epsilon(parameters, histogram))
+    return comparison.compute(data, parameters, comparison.direct_over_epsilon(parameters, histogram))
 
 
-def said(found: PrivateFound, copy: comparison.CopyCost | None) -> Answer:
+def said(found: PrivateSolution, copy: comparison.ChoiceCost | None) -> Answer:
     """The answer with this cost of a copy."""
-    return build_answer(SAMPLE, found.parameters, dataclasses.replace(found, copies=core.Copies(copy)))
+    return build_answer(SAMPLE, found.parameters, dataclasses.replace(found, copies=comparison.Copies(copy)))
 
 
 def words_of(found: Answer) -> str:
@@ -119,7 +117,7 @@ def test_the_exact_curve_is_that_of_the_law():
 
 def test_the_curve_over_the_budget_does_not_depend_on_the_budget_chosen():
     parameters = PrivateParameters(1.0, epsilon_choice=0.03)
-    alike = core.without_budget(parameters)
+    alike = comparison.without_budget(parameters)
     assert alike == PrivateParameters(1.0)
     one, other = (comparison.direct_over_epsilon(p, SAMPLE.histogram) for p in (parameters, alike))
     assert one.median == pytest.approx(other.median, rel=1e-12)
@@ -142,7 +140,7 @@ def test_card_says_what_it_costs_and_in_all():
         view.direct.median, view.direct.percentile_95, copy.median, copy.percentile_95
     ]  # fmt: skip
     assert "ε = 1 for the release and ε = 0.1 for the choice: ε = 1.1" in text
-    exact = choice_regret.regret(PrivateParameters(1.0).choice, SAMPLE.histogram)
+    exact = choice.regret(PrivateParameters(1.0).choice, SAMPLE.histogram)
     assert f"Direct choice, 1 in 20 {words.brief(float(exact.percentile_95[0, 0]))}" in text
     assert f"Private copy, median cost {words.brief(copy.median)}" in text
     # The way that costs less in 19 of 20 draws is recommended, and comes first.
@@ -165,15 +163,18 @@ def test_copies_are_simulated_beside_it(all_copies):
     assert not found.cancelled
     x, y = trace(chart(at, "private_cost_epsilon"), "Private copy, median")
     assert list(x) == [epsilon for epsilon, _ in found.over_epsilon]
-    # The same copies through the other module's own distribution of regrets.
-    from dpcore.private_choice import regret
-
-    p = PrivateParameters(1.0)
+    # The same copies, with the bound and the error of *Mean*.
     problem = mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)
-    (own,) = regret.simulate([regret.smooth_question(problem)], p.copy_at(0.1), comparison.RUNS, 0)
-    assert y[list(x).index(0.1)] == pytest.approx(max(own.median, 1e-5), rel=1e-6)
-    assert found.at.median == pytest.approx(own.median)
-    assert f"Private copy, median cost {words.brief(found.at.median)}" in shown_texts(at)
+    bounds = comparison.simulate_bounds(
+        SAMPLE.histogram,
+        lambda copy: mean.best_smooth(dataclasses.replace(problem, histogram=copy)).threshold,
+        PrivateParameters(1.0).copy_at(0.1),
+    )
+    errors = np.sort(np.sqrt(mean.smooth_variance(problem, bounds)))
+    median = errors[errors.size // 2 - 1] / mean.best_smooth(problem).standard_error - 1.0
+    assert y[list(x).index(0.1)] == pytest.approx(max(median, 1e-5), rel=1e-6)
+    assert found.at_budget.median == pytest.approx(median)
+    assert f"Private copy, median cost {words.brief(found.at_budget.median)}" in shown_texts(at)
 
 
 def test_the_curves_before_stand_until_new_ones_are_simulated(monkeypatch):
@@ -216,7 +217,7 @@ def test_costs_over_the_number_of_users_stand_in_a_tab():
     x, y = trace(figure, "Direct choice, median")
     k = 10.0 * SAMPLE.histogram.num_users
     more = ContributionHistogram(SAMPLE.histogram.sizes, SAMPLE.histogram.users * 10)
-    exact = choice_regret.regret(PrivateParameters(1.0).choice, more)
+    exact = choice.regret(PrivateParameters(1.0).choice, more)
     nearest = int(np.argmin(np.abs(np.log(x / k))))
     if abs(x[nearest] / k - 1.0) < 1e-9:
         assert y[nearest] == pytest.approx(max(float(exact.median[0, 0]), 1e-5), rel=1e-6)
@@ -265,14 +266,14 @@ def test_a_direct_choice_leaves_the_data_and_stands_in_the_account():
     assert drawn.value in drawn.problem.candidates
     texts = shown_texts(at)
     assert drawn.facts.label in texts
-    assert choice.shown(drawn) in texts
+    assert choice.format_choice(drawn) in texts
     assert len(next(iter(at.session_state[keys.LEDGERS].values())).releases) == 1
 
 
 def test_code_applies_the_chosen_number_under_its_label():
     for wanted in (Wanted.SMOOTH, Wanted.CAP, Wanted.SUM):
         drawn = choice.choose(PrivateParameters(1.0, wanted).choice, SECRET)
-        found = code.of_private(drawn, wanted, 1.0, secret_data(), 0.0, 1.0)
+        found = selection.build_code(drawn, wanted, secret_data(), 1.0, ends=(0.0, 1.0))
         ((_, carried),) = found.forms
         text = write(carried, Library.OPENDP).text or write(carried, Library.PYTHON).text
         assert f"{drawn.value:g}" in text
@@ -280,7 +281,7 @@ def test_code_applies_the_chosen_number_under_its_label():
         assert "private data (do not publish)" not in text.lower()
     # A quantile of sizes bounds no release of its own.
     drawn = choice.choose(PrivateParameters(1.0, Wanted.QUANTILE).choice, SECRET)
-    assert code.of_private(drawn, Wanted.QUANTILE, 1.0, secret_data(), 0.0, 1.0) is None
+    assert selection.build_code(drawn, Wanted.QUANTILE, secret_data(), 1.0, ends=(0.0, 1.0)) is None
 
 
 def one_line(code: str) -> str:
@@ -366,7 +367,7 @@ def test_every_question_under_either_relation():
             at.session_state["private_choice.relation"] = relation
             fine(at.run())
             assert not errors(at)
-            assert words.NUMBER_NAMES[wanted] in shown_texts(at)
+            assert NUMBER_NAMES[wanted] in shown_texts(at)
             fine(at.button(key="private_choose").click().run())
             assert relation.neighbours.short in shown_texts(at)
             assert f"wanted={wanted.value}" in link_of(at)
@@ -391,7 +392,7 @@ def test_an_empty_field_gives_a_sentence_and_nothing_can_be_released():
     at = opened()
     for key, name in [
         ("private_choice.epsilon_choice", "ε of the choice is empty"),
-        ("private_choice.largest", "the public maximum is empty"),
+        ("private_choice.largest", "the public maximum of rows per user is empty"),
         ("private_choice.variance_share", "the variance of a value is empty"),
         (keys.EPSILON, "ε is empty"),
     ]:
@@ -406,13 +407,13 @@ def test_an_empty_field_gives_a_sentence_and_nothing_can_be_released():
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"epsilon_choice": "nan"}, "Epsilon_choice must lie between"),
-        ({"epsilon_choice": "1e9"}, "Epsilon_choice must lie between"),
-        ({"largest": "0"}, "Largest must be a whole number"),
-        ({"largest": "9" * 60}, "Largest must be a whole number"),
+        ({"epsilon_choice": "nan"}, "ε of the choice must lie between"),
+        ({"epsilon_choice": "1e9"}, "ε of the choice must lie between"),
+        ({"largest": "0"}, "The public maximum of rows per user must be a whole number"),
+        ({"largest": "9" * 60}, "The public maximum of rows per user must be a whole number"),
         ({"wanted": "everything"}, "Wanted cannot be read"),
-        ({"delta": "0.1"}, "Delta goes with Gaussian noise"),
-        ({"variance_share": "0.5"}, "Variance_share must lie between"),
+        ({"delta": "0.1"}, 'δ of a private copy goes only with "Gaussian"'),
+        ({"variance_share": "0.5"}, "The variance of a value must lie between"),
         ({"guess": "5"}, "A guess goes with a factor"),
         ({"relation": "<script>"}, "Relation cannot be read"),
     ],
@@ -454,13 +455,13 @@ def test_a_draw_that_ends_in_an_error_is_in_the_account(monkeypatch, button):
 def test_the_file_of_a_choice_holds_nothing_private():
     parameters = PrivateParameters(1.0, Wanted.CAP, epsilon_choice=0.3)
     drawn = choice.choose(parameters.choice, SAMPLE.histogram)
-    document = json.loads(code.choice_json(drawn, Wanted.CAP))
+    document = json.loads(selection.write_json(drawn, Wanted.CAP))
     assert document["answer"]["value"] == drawn.value
     assert document["answer"]["label"] == drawn.facts.label
     assert document["question"]["label"] == "public input"
     # Two draws of one question differ in the number alone, whatever the data.
     other = choice.choose(parameters.choice, ContributionHistogram(sizes=[1, 9], users=[5, 6]))
-    second = json.loads(code.choice_json(other, Wanted.CAP))
+    second = json.loads(selection.write_json(other, Wanted.CAP))
     second["answer"]["value"] = document["answer"]["value"]
     assert second == document
 
@@ -473,7 +474,7 @@ def test_a_choice_under_replacement_does_not_pretend_to_cover_presence():
     # A release for users added or removed takes two steps to replace one: 2 + 0.1.
     assert "counts up to twice: ε = 2.1." in shown_texts(at)
     drawn = choice.choose(PrivateParameters(1.0, relation=Relation.REPLACE).choice, SECRET)
-    ((_, carried),) = code.of_private(drawn, Wanted.SMOOTH, 1.0, secret_data(), 0.0, 1.0).forms
+    ((_, carried),) = selection.build_code(drawn, Wanted.SMOOTH, secret_data(), 1.0, ends=(0.0, 1.0)).forms
     text = one_line(write(carried, Library.PYTHON).text)
     assert "Together they protect against replacing one user only" in text
     assert "up to twice its epsilon" in text
@@ -533,7 +534,9 @@ def test_what_the_costs_are_computed_from_is_said_of_these_data():
 
 def test_a_number_that_one_user_cannot_move_is_not_said_to_move():
     view = view_of(wanted=Wanted.SUM, largest=3)  # Everybody's T is far above what a user may have.
-    text = words.leak_sentence(view, core.leak(SAMPLE.histogram, view.parameters), is_release=False).lower()
+    text = words.leak_sentence(
+        view, comparison.leak(SAMPLE.histogram, view.parameters), is_release=False
+    ).lower()
     assert "one more user with at most 3 rows, the public maximum, does not move" in text
     assert "can move" not in text
 

@@ -19,7 +19,7 @@ from dpcore.private_choice.answer import words
 from dpcore.private_choice.parameters import Several, Wanted
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 from pages.private_choice import saved
-from pages.private_choice.forms import Known
+from pages.private_choice.question import KnownValue
 from pages.shared.base import keys
 from pages.shared.session import session_file
 from tests.pages.driving import fine, go, link_of, new_app, open_app, shown_texts, with_data
@@ -29,7 +29,7 @@ SHOP = samples.load("shop-events")
 SECRET = replace(SHOP, name="secret.csv", disclosure=Disclosure.PRIVATE)
 FACTS = ReleaseFacts(0.5, 0.0, Neighbours.ADD_OR_REMOVE_USER, "exponential mechanism")
 FORM = {
-    "known": Known.TYPICAL,
+    "known": KnownValue.TYPICAL,
     "centre": 20.0,
     "unit": 1.0,
     "largest": 1000.0,
@@ -80,7 +80,7 @@ def test_from_the_missing_range_of_a_mean_to_range_and_bound_both_drawn() -> Non
     # Its bound is not drawn: the card says what range and release come to.
     assert "With the draw of the range, ε = 1.5 in all." in shown_texts(at)
     go(at, "Choose privately")
-    assert f"Range of a value, L and U: **{words.shown(drawn)}**" in shown_texts(at)
+    assert f"Range of a value, L and U: **{words.format_selection(drawn)}**" in shown_texts(at)
     assert strip(at)["Range"].endswith(", drawn, ε = 0.5")
     # Where another range is entered, it is not the drawn one any more; a press takes it back.
     at.session_state["release_setting"] = {"lower": 0.0, "upper": 50.0}
@@ -116,10 +116,10 @@ def test_the_tab_says_whether_a_draw_is_of_use_before_anything_is_drawn() -> Non
     assert "DP quantiles" in told
     filled(at, users=None)
     assert "Enter about how many users" in shown_texts(fine(at.run()))
-    filled(at, known=Known.LOWEST, lower=0.0, users=5000.0)
+    filled(at, known=KnownValue.LOWEST, lower=0.0, users=5000.0)
     fine(at.run())
     assert at.button(key="private_range_draw").label.startswith("Draw U")
-    filled(at, known=Known.NEITHER)
+    filled(at, known=KnownValue.NEITHER)
     assert "A quarter of ε draws the middle" in shown_texts(fine(at.run()))
     filled(at, unit=5.0, largest=1.0)
     assert "unit must lie below largest" in shown_texts(fine(at.run())).lower()
@@ -143,7 +143,7 @@ def test_a_bound_that_was_drawn_before_is_that_of_the_range() -> None:
     assert "Users with 5 rows or more, about" in [one.label for one in fine(at.run()).number_input]
     problem = replace(drawn.problem, max_contributions=7)
     assert "of at least 7 rows, the bound that is public or was drawn," in words.range_costs(problem)
-    assert range_cost.ways(problem, 5000.0).draw > 1.0
+    assert range_cost.compare_ways(problem, 5000.0).draw > 1.0
 
 
 def test_what_stands_in_the_forms_is_in_links_and_session_files() -> None:
@@ -159,11 +159,11 @@ def test_what_stands_in_the_forms_is_in_links_and_session_files() -> None:
         session_file.text(at.session_state[keys.SESSION_FILE].content).encode()
     ).content
     assert content.settings["private_choice.range_largest"] == 1000.0
-    assert content.settings["private_choice.range_known"] is Known.TYPICAL
+    assert content.settings["private_choice.range_known"] is KnownValue.TYPICAL
     # A link sets them; what is no number of users is named, and all else is followed.
     of = {"link": "1", "epsilon": "1", "range_known": "lowest", "range_lower": "2.5", "range_users": "0.5"}
     followed = open_app("Choose privately", **of)
-    assert followed.session_state["private_choice.range_known"] is Known.LOWEST
+    assert followed.session_state["private_choice.range_known"] is KnownValue.LOWEST
     assert followed.session_state["private_choice.range_lower"] == 2.5
     assert followed.session_state["private_choice.range_users"] is None
     said = [one.message for one in followed.session_state[keys.LINK_PROBLEMS]]
@@ -199,12 +199,12 @@ def test_words_for_every_relation_and_number_of_users() -> None:
 
 
 def test_other_ways_cost_what_they_do_on_the_samples() -> None:
-    found = range_cost.ways(RangeProblem(1.0, 0.5, 1.0, 1e6, centre=0.0, users=5000.0), 5000.0)
+    found = range_cost.compare_ways(RangeProblem(1.0, 0.5, 1.0, 1e6, centre=0.0, users=5000.0), 5000.0)
     assert 1.0 <= found.draw < 3.0
     assert found.draw < found.quantiles
     assert 1.0 < found.twice < found.ten_times < 11.0
     # Nothing known: a quarter of ε draws the centre.
-    assert 1.0 <= range_cost.ways(RangeProblem(1.0, 0.1, 0.01, 1e6, users=2e4), 2e4).draw < 3.0
+    assert 1.0 <= range_cost.compare_ways(RangeProblem(1.0, 0.1, 0.01, 1e6, users=2e4), 2e4).draw < 3.0
 
 
 def test_what_a_drawn_centre_costs_is_the_mean_over_its_law() -> None:

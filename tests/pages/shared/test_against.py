@@ -171,7 +171,7 @@ def test_the_best_way_of_many_tasks_is_the_best_at_every_epsilon() -> None:
 
 
 def test_what_the_direct_choice_costs_is_the_sum_over_its_draws() -> None:
-    from dpcore.private_choice import choice, choice_regret
+    from dpcore.private_choice import choice
 
     for wanted in (Wanted.SMOOTH, Wanted.CAP, Wanted.SUM):
         found = declared("private_choice", wanted=wanted)
@@ -179,7 +179,7 @@ def test_what_the_direct_choice_costs_is_the_sum_over_its_draws() -> None:
             asked = PrivateParameters(epsilon, wanted)
             bound, error = found.compute_best(epsilon)
             chances = choice.probabilities(asked.choice, DATA.histogram)
-            costs = choice_regret.candidate_regrets(asked.choice, DATA.histogram)
+            costs = choice.bound_regrets(asked.condition, DATA.histogram, asked.choice.candidates)
             assert error == pytest.approx(float(chances @ costs), rel=1e-9)
             assert found.compute_errors is not None
             assert found.compute_errors(epsilon, np.array([bound]))[0] == pytest.approx(1.0, rel=1e-6)

@@ -12,16 +12,15 @@ from streamlit.testing.v1 import AppTest
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset
-from dpcore.private_choice.answer import Copies
-from dpcore.private_choice.answer import found as core
-from dpcore.private_choice.comparison import CopyCost
+from dpcore.private_choice import comparison
+from dpcore.private_choice.comparison import ChoiceCost, Copies
 from pages.private_choice import work
 from pages.shared.base import cache
 from pages.shared.session import session
 from tests.pages.driving import finished, on_data
 
 SMALL = Dataset("small", "", Disclosure.PUBLIC, ContributionHistogram([1, 3, 9], [200, 40, 5]))
-COST = CopyCost(median=0.1, percentile_95=0.2, empty_share=0.0, low=1.0, high=9.0, runs=200)
+COST = ChoiceCost(median=0.1, percentile_95=0.2, low=1.0, high=9.0)
 
 
 def test_an_answer_is_searched_for_once_and_the_one_used_longest_ago_is_dropped() -> None:
@@ -97,9 +96,9 @@ def test_a_second_session_finds_what_the_first_has_simulated_on_a_sample_only(
 
     def simulate(histogram: Any, parameters: Any, *rest: Any) -> Copies:
         simulated.append(parameters)
-        return Copies(over_epsilon=((1.0, COST),), at=COST)
+        return Copies(over_epsilon=((1.0, COST),), at_budget=COST)
 
-    monkeypatch.setattr(core, "simulate", simulate)
+    monkeypatch.setattr(comparison, "simulate", simulate)
     jobs_of = []
     for name in ("one", "other"):
         enter(name)

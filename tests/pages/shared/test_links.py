@@ -47,7 +47,7 @@ from dpcore.total.parameters import Summed, TotalParameters
 from dpcore.training import parameters as training
 from dpcore.training.losses import LossKind as RowLoss
 from dpcore.training.mechanism import Average, Pace
-from pages.private_choice.forms import Known, PageParameters
+from pages.private_choice.question import KnownValue, PageParameters
 from pages.shared.base import catalogue, keys
 from pages.shared.fields import setting
 from pages.shared.session import links, session
@@ -328,7 +328,7 @@ def private_parameters(draw) -> PageParameters:
         guess=draw(st.floats(1.0, 1e12)) if guessed else None,
         factor=draw(st.floats(1.01, 1e6)) if guessed else None,
         user_share=draw(st.floats(0.0, 1.0)),
-        range_known=draw(st.sampled_from(Known)),
+        range_known=draw(st.sampled_from(KnownValue)),
         range_centre=draw(end),
         range_lower=draw(end),
         range_users=draw(st.none() | st.floats(1.0, 1e12)),

@@ -31,9 +31,8 @@ from dpcore.per_group.answer import build_answer as groups_answered
 from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.private_choice import comparison
-from dpcore.private_choice.answer import found as private_found
-from dpcore.private_choice.answer.methods import methods as private_methods
-from dpcore.private_choice.choice import PrivateChoice, choose, shown
+from dpcore.private_choice.answer.answer import methods as private_methods
+from dpcore.private_choice.choice import PrivateChoice, choose, format_choice
 from dpcore.private_choice.parameters import PrivateParameters
 from dpcore.quantile import QuantileProblem
 from dpcore.quantile.answer import found as quantile_found
@@ -121,7 +120,7 @@ def of_owners(data: Dataset) -> Methods:
 
 def of_choice(data: Dataset, *drawn: PrivateChoice) -> Methods | None:
     asked = PrivateParameters(1.0)
-    found = private_found.compute(data, asked, comparison.direct_over_epsilon(asked, data.histogram))
+    found = comparison.compute(data, asked, comparison.direct_over_epsilon(asked, data.histogram))
     ledger = Ledger()
     for one in drawn:
         ledger = ledger.add(one.facts)
@@ -180,7 +179,7 @@ def test_a_number_that_was_drawn_stands_there_with_its_own_budget_and_nothing_be
     ones = [choose(problem, private.histogram, charge=lambda facts: None) for _ in range(2)]
     found = of_choice(private, *ones)
     assert found is not None
-    assert f"smooth weights is {shown(ones[1])}. " in found.text
+    assert f"smooth weights is {format_choice(ones[1])}. " in found.text
     assert "at ε = 0.1. " in found.text
     assert "spent ε = 0.2 together" in found.text
     assert found.shown_disclosure == ones[1].facts
@@ -227,5 +226,9 @@ def test_where_nothing_is_to_be_released_that_is_what_is_said() -> None:
 
 
 def test_every_question_that_gives_a_bound_has_sentences() -> None:
-    there = {path.parents[1].name for path in (PAGES.parent / "dpcore").glob("*/answer/methods.py")}
+    there = {
+        path.parents[1].name
+        for path in (PAGES.parent / "dpcore").glob("*/answer/*.py")
+        if "Methods(" in path.read_text(encoding="utf-8")
+    }
     assert there == set(catalogue.ORDER) - set(WITHOUT)

@@ -31,8 +31,8 @@ from dpcore.mean.read_values import ReadValues
 from dpcore.plan import PlanParameters
 from dpcore.plan.answer import build_answer as plan_answered
 from dpcore.private_choice import release_bounds
-from dpcore.private_choice.answer import drawing
-from dpcore.private_choice.forecast import forecast
+from dpcore.private_choice.answer import selection
+from dpcore.private_choice.choice import forecast
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.quantile.answer import against_epsilon as quantile_against
 from dpcore.quantile.parameters import Weighting
@@ -118,12 +118,14 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
         call = ss.count_bound if summed is Summed.ROWS else ss.sum_bound
         said = call(data_set, epsilon=epsilon, mechanism=noise.value, delta=delta, measure="bound")
         bounds["Python"] = said.bound
-        drawn = drawing.asked_for(on_page, data_set, drawing.Beside())
+        drawn = selection.build_request(on_page, data_set, selection.SelectionSettings())
         assert not on_page.setting.list_differences(drawn.setting)
         of = data_set.histogram
         if summed is Summed.VALUES:
-            of = release_bounds.in_units(amounts_of(data_set).totals, drawn.unit, drawn.largest)
-        bounds["the draw"] = drawn.condition.best_bound(of) * drawn.choice.unit
+            of = release_bounds.in_units(
+                amounts_of(data_set).totals, drawn.problem.unit, drawn.problem.largest
+            )
+        bounds["the draw"] = drawn.problem.condition.best_bound(of) * drawn.problem.unit
         at = total.errors(problem, list(bounds.values()))
         # A bound on totals is written in few digits, and drawn in units: hardly more error.
         near = 1e-12 if summed is Summed.ROWS else 2e-3
@@ -154,9 +156,11 @@ def test_all_pages_find_one_bound_for_one_quantile_or_learner():
         assert asked.protects_users
         bound = on_page.solution.bound
         assert quantile_against(data_set, asked).compute_best(epsilon)[0] == bound == on_page.bound
-        drawn = drawing.asked_for(on_page.answer, data_set, drawing.Beside())
+        drawn = selection.build_request(on_page.answer, data_set, selection.SelectionSettings())
         assert not on_page.answer.setting.list_differences(drawn.setting)
-        errors = drawn.condition.errors(histogram, np.array([bound, drawn.condition.best_bound(histogram)]))
+        errors = drawn.problem.condition.errors(
+            histogram, np.array([bound, drawn.problem.condition.best_bound(histogram)])
+        )
         assert errors[0] == pytest.approx(errors[1], rel=1e-9)
     for epsilon, differ, form in itertools.product(
         (0.05, 0.3, 1.0, 3.0, 20.0), (0.0, 0.25), (PrivacyForm.QUADRATIC, PrivacyForm.LINEAR)
@@ -168,7 +172,7 @@ def test_all_pages_find_one_bound_for_one_quantile_or_learner():
         call = ss.learning_bound(SECRET, epsilon=epsilon, loss_variance=differ, privacy_form=form.value)
         assert call.bound == bound
         # Its draw aims at another number on purpose, and the card says so.
-        drawn = drawing.asked_for(on_page, SECRET, drawing.Beside())
+        drawn = selection.build_request(on_page, SECRET, selection.SelectionSettings())
         assert on_card._aim(on_page, drawn)
 
 
@@ -470,7 +474,7 @@ def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data
     (cost,) = said
     assert "The draw aims at the least bias plus mean noise." in cost
     # A cost of several hundred per cent is said as a multiple of the least error, with what does better.
-    extra = [one.extra for one in forecast(PrivateParameters(1.0, wanted=Wanted.SUM))]
+    extra = [one.extra for one in forecast(PrivateParameters(1.0, wanted=Wanted.SUM).choice)]
     assert max(extra) > 1.0
     assert all(f"{wording.number(1.0 + more, 2)} times" in cost for more in extra)
     fine(at.button(key="total_card_draw").click().run())

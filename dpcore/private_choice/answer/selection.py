@@ -1,0 +1,473 @@
+"""The bound of an answer, selected privately: the request, the selection, and its answer, program and file.
+
+Pages, calls and the command select by this module, so that all of them ask the same and say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dpcore.answer import Answer, Number, ReleaseSetting
+from dpcore.code import Choice, Released, forms
+from dpcore.code.forms import CodeChoice
+from dpcore.common import wording
+from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.documents import CHOICE_SCHEMA, write_document
+from dpcore.common.errors import refuse
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Charge, ReleaseFacts, format_rounded_up
+from dpcore.common.text_fields import to_values
+from dpcore.contributions import MAX_SIZE
+from dpcore.data.user_amounts import UserAmounts, amounts_of, has_totals
+from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes
+from dpcore.learning import LearningParameters
+from dpcore.mean import MeanParameters
+from dpcore.per_group import private_pair
+from dpcore.per_group.answer import code as pair_code
+from dpcore.per_group.pairs import UserGroupPairs
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
+from dpcore.per_group.private_pair import COVERED, PrivatePair, PrivatePairProblem
+from dpcore.per_group.words import amount_words
+from dpcore.private_choice import choice, private_range, release_bounds
+from dpcore.private_choice.answer.words import Selection, format_selection
+from dpcore.private_choice.choice import PrivateChoice
+from dpcore.private_choice.parameters import (
+    DEFAULT_LARGEST,
+    NUMBER_NAMES,
+    OF_MEAN,
+    OF_QUANTILE,
+    Bounded,
+    NumberKind,
+    PrivateParameters,
+    Wanted,
+)
+from dpcore.private_choice.private_range import RangeProblem
+from dpcore.private_choice.release_bounds import SelectionRequest
+from dpcore.quantile.parameters import QuantileParameters
+from dpcore.total.parameters import TotalParameters
+
+Ends = tuple[float | None, float | None]
+"""L and U of the release; None and None for one without a range."""
+
+FROM_COUNTS = "No ε covers a look at the values. A bound *from counts* needs none where counts are public."
+BINS = (
+    "For so many users only bins of totals are kept, and one user can move a whole bin: no draw from them would keep "
+    "its ε. Bring the file again (*Your data*) with the total of {} as the contribution (*More about users*)."
+)
+NO_DRAW = (
+    "No draw aims at this bound. *Choose privately* releases a private copy of the counts, on which this page "
+    "answers."
+)
+HIGHEST_MISSING = (
+    "To draw it privately, a highest total of one user is needed. Take it from what the quantity is, not from the "
+    "data."
+)
+ROWS_MISSING = (
+    "To draw it privately, a number of rows that may be public is needed. About is enough; rather too few than too "
+    "many."
+)
+LIST_MISSING = (
+    "To draw the pair privately, enter how many groups are on your public list. Take it from the list, not from the "
+    "data."
+)
+UNIT_MISSING = (
+    "To draw the pair privately, the unit and the highest of the amounts are needed. Both are public."
+)
+
+
+@dataclass(frozen=True)
+class MissingInput:
+    """The reason why a bound cannot be selected yet.
+
+    Attributes:
+        sentence: The reason, for the page.
+        settings: Names of the settings to enter; empty if entering something does not help.
+    """
+
+    sentence: str
+    settings: tuple[str, ...] = ()
+
+
+NO_PAIR = MissingInput(
+    "A pair is drawn for counts, and sums of amounts of at least 0, on a public list of groups. For means, sums of any "
+    "sign and groups that are selected privately, enter bounds that you know."
+)
+
+
+@dataclass(frozen=True)
+class SelectionSettings:
+    """The settings of a selection beside those of the release; all of them public.
+
+    Attributes:
+        epsilon: Budget of the selection, on top of that of the release.
+        largest: Public maximum of rows per user; no bound above it is drawn.
+        margin: Of sums and counts, as for `PrivateParameters`.
+        unit: What amounts per group are rounded to; None if it is not entered. Counts need none.
+        highest_amount: Public maximum of an amount per group; likewise.
+
+    Raises:
+        InvalidInput: All problems at once.
+    """
+
+    epsilon: float = PrivateParameters(1.0).epsilon_choice
+    largest: int = DEFAULT_LARGEST
+    margin: float = 0.0
+    unit: float | None = None
+    highest_amount: float | None = None
+
+    def __post_init__(self) -> None:
+        with Problems() as problems:
+            problems.between(*EPSILON_RANGE, **{"epsilon of the draw": self.epsilon})
+            problems.whole(1, MAX_SIZE, largest=self.largest)
+            problems.between(0.0, 1e12, margin=self.margin)
+            for name, value in (("unit", self.unit), ("highest_amount", self.highest_amount)):
+                if value is not None:
+                    problems.between(1e-12, 1e15, **{name: value})
+
+
+def build_request(
+    card: Answer, data: Dataset, settings: SelectionSettings
+) -> SelectionRequest | MissingInput | None:
+    """Build the request for the bound of an answer.
+
+    Args:
+        card: The answer.
+        data: The data that it is about.
+        settings: The further settings of the selection.
+
+    Returns:
+        The request; what it lacks; None if nothing is to be hidden, or nothing is released under the bound.
+
+    Raises:
+        InvalidInput: Something that was entered is out of its range, or one bound is best whatever the data.
+    """
+    question, release = card.parameters, card.setting
+    epsilon, largest = settings.epsilon, settings.largest
+    if isinstance(question, PrivateParameters):
+        return SelectionRequest.from_parameters(replace(question, epsilon_choice=epsilon))
+    if isinstance(question, PerGroupParameters):
+        return build_pair_request(question, settings)
+    if release is None:
+        return None
+    # If the contributions are a column's total, a row is a unit of it, and its sum is a count of them.
+    if release.statistic is Released.SUM and data.contribution is Contribution.TOTAL:
+        release = replace(release, statistic=Released.COUNT)
+    request: SelectionRequest | None
+    if isinstance(question, QuantileParameters):
+        request = release_bounds.of_quantile(question, release, epsilon, largest)
+    elif isinstance(question, LearningParameters):
+        if question.public_rows is None:
+            return MissingInput(ROWS_MISSING, ("public_rows",))
+        request = release_bounds.of_learner(question, release, question.public_rows, epsilon, largest)
+    elif isinstance(question, TotalParameters) and release.statistic is Released.SUM:
+        if not has_totals(data):
+            return MissingInput(BINS.format(wording.plain(release.column)))
+        if question.highest_total is None:
+            return MissingInput(HIGHEST_MISSING, ("highest_total",))
+        request = release_bounds.of_total(release, question.highest_total, epsilon, settings.margin)
+    else:
+        parameters = PrivateParameters.of_release(
+            release, epsilon_choice=epsilon, largest=largest, margin=settings.margin
+        )
+        request = None if parameters is None else SelectionRequest.from_parameters(parameters)
+    return _explain_refusal(release) if request is None else request
+
+
+def _explain_refusal(release: ReleaseSetting) -> MissingInput | None:
+    """Return what to do if no selection aims at a bound, or None if the bound leaks nothing.
+
+    A mean and a quantile whose counts are taken as public have nothing to hide in a bound that is read off them.
+    """
+    if release.uses_values and release.statistic is Released.QUANTILE:
+        return MissingInput(FROM_COUNTS)
+    return MissingInput(NO_DRAW) if release.protects_counts else None
+
+
+def build_pair_request(
+    parameters: PerGroupParameters, settings: SelectionSettings
+) -> SelectionRequest | MissingInput:
+    """Build the request for a pair per group, or return what it lacks.
+
+    Raises:
+        InvalidInput: Something that was entered is out of its range.
+    """
+    if parameters.statistic not in COVERED or parameters.selection.private:
+        return NO_PAIR
+    if parameters.num_groups is None:
+        return MissingInput(LIST_MISSING, ("num_groups",))
+    is_sum = parameters.statistic is Statistic.SUM
+    if is_sum and (settings.unit is None or settings.highest_amount is None):
+        return MissingInput(UNIT_MISSING, ("unit", "highest_amount"))
+    unit = float(settings.unit or 0.0) if is_sum else 1.0
+    limit = float(settings.highest_amount or 0.0) if is_sum else float(settings.largest)
+    # What the choice does not depend on is left out, so that a pair drawn before is known again.
+    names = "epsilon", "statistic", "noise", "delta", "neighbours", "num_groups"
+    release = PerGroupParameters(**{name: getattr(parameters, name) for name in names})
+    units = int(min(limit / unit, private_pair.MAX_AMOUNT)) if unit > 0.0 else 1
+    return SelectionRequest.of_pair(PrivatePairProblem(release, settings.epsilon, units, unit))
+
+
+def select(
+    request: SelectionRequest, data: Dataset, charge: Charge | None = None, amounts: UserAmounts | None = None
+) -> Selection:
+    """Select privately: a DP release, fresh at every call.
+
+    Args:
+        request: What to select.
+        data: Give the names of the columns, and the values for a range.
+        charge: Told what the selection guarantees before anything is drawn.
+        amounts: What is selected from, private; by default the amounts of ``data``.
+
+    Raises:
+        InvalidInput: The data hold no amounts of the kind that is asked for, or are beyond what a selection can hold;
+            nothing was drawn.
+    """
+    problem = request.problem
+    if isinstance(problem, RangeProblem):
+        if data.values is None:
+            raise refuse("the data have no values to choose a range from")
+        return private_range.choose(problem, data.values, charge)
+    amounts = amounts_of(data) if amounts is None else amounts
+    column = column_of(request, data)
+    if isinstance(problem, PrivatePairProblem):
+        return private_pair.choose(problem, _pairs_of(problem, amounts), charge, column)
+    histogram = amounts.histogram
+    if request.number is Bounded.TOTAL:
+        if amounts.totals is None:
+            raise refuse("there is no total for each user to draw a bound from")
+        histogram = release_bounds.in_units(amounts.totals, problem.unit, problem.largest)
+    return choice.choose(problem, histogram, charge, column)
+
+
+def _pairs_of(problem: PrivatePairProblem, amounts: UserAmounts) -> UserGroupPairs | PairSizes | None:
+    """Return the pairs with made-up codes of groups: a selection asks only how many groups each user is in."""
+    is_sum = problem.parameters.statistic is Statistic.SUM
+    if is_sum and amounts.sums is None:
+        raise refuse("the pairs hold no sums", remedy="Choose rows or distinct users, or add a column up")
+    users = amounts.user_codes
+    if users is None or amounts.rows is None or not users.size:
+        return amounts.pair_sizes
+    starts = np.flatnonzero(np.r_[True, np.diff(users) != 0])
+    groups = np.arange(users.size) - np.repeat(starts, np.diff(np.r_[starts, users.size]))
+    sums = amounts.sums if is_sum else None
+    return UserGroupPairs(users, groups, amounts.rows, int(groups.max()) + 1, sums)
+
+
+def dropped_cells(request: SelectionRequest, counts: Mapping[str, int]) -> dict[str, int]:
+    """Count what a selection leaves out or takes as 0; as private as the data, and for their owner alone.
+
+    Args:
+        request: What is selected.
+        counts: `UserAmounts.dropped`.
+    """
+    names, problem = ["rows without a user"], request.problem
+    if isinstance(problem, PrivatePairProblem) and problem.parameters.statistic is Statistic.SUM:
+        names += ["cells without a number", "amounts below 0"]
+    elif request.number is Bounded.TOTAL:
+        names += ["cells without a number", "totals below 0"]
+    dropped = {name: counts.get(name, 0) for name in names}
+    if isinstance(problem, PrivatePairProblem):
+        dropped["groups beyond the list"] = max(counts.get("groups", 0) - problem.num_groups, 0)
+    return dropped
+
+
+def column_of(request: SelectionRequest, data: Dataset) -> str:
+    """Return the column of the groups, or the one whose totals are bounded; empty for rows."""
+    if isinstance(request.problem, PrivatePairProblem):
+        facet: Pairs | PairSizes | None = data.pairs or data.pair_sizes
+        return "" if facet is None else facet.label
+    if request.number is not Bounded.TOTAL:
+        return ""
+    if data.totals is not None and data.totals.column:
+        return data.totals.column
+    return "" if data.values is None else data.values.column
+
+
+def build_answer(
+    card: Answer,
+    selection: Selection,
+    request: SelectionRequest,
+    data: Dataset,
+    ends: Ends | None = None,
+    range_facts: ReleaseFacts | None = None,
+) -> Answer:
+    """Build the answer with the selected bound, in place of one that is read off private data.
+
+    Args:
+        card: The answer whose bound was selected; its settings and its program are taken up.
+        selection: The released bound.
+        request: What was selected.
+        data: Give the names of file and columns.
+        ends: The range of the release, if the answer does not say it.
+        range_facts: The guarantee of the range, if that was selected, too.
+
+    Returns:
+        An answer that may be published under the label that it carries. It has no figures, and not the setting of the
+        release, which has numbers that were read off private values.
+    """
+    if isinstance(selection, PrivatePair):
+        headline, number = _pair_texts(selection)
+    else:
+        assert isinstance(selection, PrivateChoice)
+        headline, number = _number_texts(selection, request.number, data)
+    number_kind, release = request.number, (request.epsilon, request.delta)
+    ends = ends or ends_of(card, number_kind)
+    return Answer(
+        headline=headline,
+        detail=describe_spending(selection, request, range_facts),
+        numbers=(number,),
+        assumptions=(
+            f"Neighbouring data sets differ thus: {selection.facts.neighbours.value}",
+            "The settings of the draw are public: none was read off these data",
+            "ε of the draw and ε of the release add up",
+        ),
+        disclosure=selection.facts,
+        parameters=card.parameters,
+        code=build_code(selection, number_kind, data, *release, ends, range_facts, card.code),
+        choice=lambda: write_json(selection, number_kind),
+        bound=selection if isinstance(selection, PrivatePair) else None,
+    )
+
+
+def describe_spending(
+    selection: Selection, request: SelectionRequest, range_facts: ReleaseFacts | None = None
+) -> str:
+    """Return what was spent on the bound, and on its range if that was selected, and the sum with the release."""
+    total = selection.facts.epsilon + request.epsilon
+    sentence = f"The draw has spent ε = {format_rounded_up(selection.facts.epsilon)}"
+    if range_facts is not None:
+        total += range_facts.epsilon
+        sentence += f", that of the range ε = {format_rounded_up(range_facts.epsilon)}"
+    delta = "" if request.delta is None else f", δ = {format_rounded_up(request.delta)}"
+    return (
+        f"{sentence}; the release adds ε = {format_rounded_up(request.epsilon)}{delta}: "
+        f"ε = {format_rounded_up(total)}{delta} in all."
+    )
+
+
+def _pair_texts(selection: PrivatePair) -> tuple[str, Number]:
+    """Return the headline and the number of a pair of bounds."""
+    parameters, groups = selection.problem.parameters, wording.counted(selection.max_groups, "group")
+    if parameters.statistic is Statistic.USERS:
+        headline = f"Count each user in at most {groups}."
+        label, copied = "Bound, drawn privately", f"{selection.max_groups}"
+    else:
+        amount = amount_words(parameters, selection.max_amount)
+        headline = f"Keep at most {groups} of each user, and at most {amount} in each."
+        label, copied = "Pair, drawn privately", f"{selection.max_groups}, {selection.max_amount:.12g}"
+    return headline, Number(label, format_selection(selection), clipboard_text=copied)
+
+
+def _number_texts(selection: PrivateChoice, number: NumberKind, data: Dataset) -> tuple[str, Number]:
+    """Return the headline and the number of a selected number."""
+    label, text, note = "Bound, drawn privately", format_selection(selection), "per user"
+    unit = "rows per user"
+    if column := selection.column or (number is Wanted.SUM and forms.summed_column(data)):
+        unit, note = f"{column} per user", note if number is Wanted.SUM else ""
+        headline = f"Clamp each user's total of {wording.plain(column)} at {text}."
+    elif number in (Wanted.SMOOTH, Wanted.QUANTILE):
+        label, note = f"{wording.capital(NUMBER_NAMES[number])}, drawn privately", ""
+        headline = f"Take {text} as the {NUMBER_NAMES[number]}."
+    else:
+        text = wording.counted(selection.value, "row")
+        smooth = number is Bounded.QUANTILE_SMOOTH
+        headline = f"Let no user weigh more than {text}." if smooth else f"Keep at most {text} of each user."
+    value = int(selection.value) if number in (Wanted.CAP, Wanted.SUM) else selection.value
+    return headline, Number(label, text, note, value=value, unit=unit)
+
+
+def ends_of(card: Answer, number: NumberKind) -> Ends:
+    """Return the range of the release that an answer is about; None and None if it has none, or does not say it."""
+    if isinstance(card.parameters, MeanParameters):
+        return card.parameters.lower, card.parameters.upper
+    if number in OF_QUANTILE and card.setting is not None:
+        return card.setting.lower, card.setting.upper
+    return None, None
+
+
+def build_code(
+    selection: Selection,
+    number: NumberKind,
+    dataset: Dataset,
+    epsilon: float,
+    delta: float | None = None,
+    ends: Ends = (None, None),
+    range_facts: ReleaseFacts | None = None,
+    card_code: CodeChoice | None = None,
+) -> CodeChoice | None:
+    """Build the program that releases with what was selected.
+
+    Args:
+        selection: The released bound, with its label.
+        number: What was selected.
+        dataset: Gives the names of file and columns.
+        epsilon: Of the release.
+        delta: Of a sum or a count with Gaussian noise; None for Laplace noise.
+        ends: Lowest and highest value of a mean.
+        range_facts: The guarantee of that range, if it was selected.
+        card_code: The program of the card, which a quantile's bound takes up.
+
+    Returns:
+        The program; None for a range, for a mean without a range, and for a quantile of rows per user.
+    """
+    if isinstance(selection, PrivatePair):
+        return pair_code.of_private(selection, dataset, epsilon)
+    unbounded = number is Wanted.QUANTILE or (number in OF_MEAN and None in ends)
+    if not isinstance(selection, PrivateChoice) or unbounded:
+        return None
+    facts, value = selection.facts, selection.value
+    smooth = number in (Wanted.SMOOTH, Bounded.QUANTILE_SMOOTH)
+    name = forms.smooth_form(value) if smooth else forms.cap_form(value)
+    bound: dict[str, Any] = {"threshold": value} if smooth else {"max_rows": int(value)}
+    if number in OF_QUANTILE:
+        if card_code is None:
+            return None
+        program = card_code.forms[0][1]
+        assert isinstance(program, Choice)
+        return CodeChoice(((name, replace(program, disclosure=facts, **bound)),))
+    base = forms.of_data(dataset) | {"disclosure": facts, "neighbours": facts.neighbours}
+    if number in OF_MEAN:
+        of_range = {"lower": ends[0], "upper": ends[1], "range_drawn": range_facts}
+        return forms.forms(epsilon, base, [(name, Released.MEAN, {**bound, **of_range})])
+    if number is Bounded.MODEL:
+        return forms.forms(epsilon, base, [(name, Released.MODEL, bound)])
+    if delta is not None:
+        base |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
+    if column := selection.column or forms.summed_column(dataset):
+        total = {"max_total": value, "value_column": column} | forms.ROWS_OF_THE_FILE
+        return forms.forms(epsilon, base, [("Clamp", Released.SUM, total)])
+    return forms.forms(epsilon, base, [(name, Released.COUNT, bound)])
+
+
+def write_json(selection: Selection, number: NumberKind) -> str:
+    """Return what was selected, with its guarantee, as JSON; nothing else in it depends on the data."""
+    facts, problem = selection.facts, selection.problem
+    if isinstance(selection, PrivateChoice):
+        column = selection.column
+        question = {
+            "condition": to_values(selection.problem.condition),
+            "largest": selection.problem.largest,
+            **({"unit": selection.problem.unit, "column": column} if column else {}),
+            "prior": to_values(selection.problem.prior) if selection.problem.prior is not None else None,
+        }
+        answer = {"value": selection.value, "unit": f"{column} per user" if column else "rows per user"}
+    elif isinstance(selection, PrivatePair):
+        question = to_values(problem) | {"parameters": to_values(selection.problem.parameters)}
+        answer = {"max_groups": selection.max_groups, "max_amount": selection.max_amount}
+    else:
+        question, answer = to_values(problem), {"lower": selection.lower, "upper": selection.upper}
+    guarantee = {
+        "epsilon": facts.epsilon,
+        "delta": facts.delta,
+        "neighbours": facts.neighbours.value,
+        "mechanism": facts.mechanism,
+    }
+    return write_document(
+        CHOICE_SCHEMA,
+        question={"label": "public input", "number": NUMBER_NAMES[number], **question},
+        answer={"label": facts.label, **answer, **guarantee},
+    )
