@@ -228,5 +228,6 @@ class Page:
             answer.methods,
             self.describe_files(answer),
             [(self.file_label(name), name, make) for name, make in answer.files.items()],
-            choice=answer.choice,
+            None,
+            answer.choice,
         )
