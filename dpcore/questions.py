@@ -16,14 +16,12 @@ import enum
 import importlib
 import inspect
 import re
-import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InputProblem, InvalidInput, refuse
 from dpcore.common.privacy import Disclosure
@@ -403,12 +401,10 @@ _OF_COLUMNS = {
 
 
 def _docstring(asked: Question, kind: Any, build_answer: Any) -> str:
-    told = _attributes(inspect.getdoc(kind) or "")
-    # Here, as NumPy comes with them, and help on all commands needs none.
-    from dpcore.common.parameters import Parameters, describe
+    # Here, as NumPy comes with it, and help on all commands needs none.
+    from dpcore.common.parameters import describe
 
-    if issubclass(kind, Parameters):
-        told = _attributes(inspect.getdoc(Parameters) or "") | describe(kind)
+    texts = describe(kind)
     types_of = list_field_types(kind)
     first, _, rest = (inspect.getdoc(build_answer) or "").partition("\n\nArgs:")
     source = re.search(r"^Source: .*", rest, flags=re.MULTILINE | re.DOTALL)
@@ -430,7 +426,7 @@ def _docstring(asked: Question, kind: Any, build_answer: Any) -> str:
             which += " By default it follows from the data: see `choose_defaults`."
         if name in asked.with_data:
             which += " It must be said where data are given."
-        lines.append(f"    {name}: {_with_numbers(told.get(of.name, ''), kind)}{which}")
+        lines.append(f"    {name}: {texts[of.name]}{which}")
     lines += [
         "",
         "Returns:",
@@ -442,29 +438,3 @@ def _docstring(asked: Question, kind: Any, build_answer: Any) -> str:
         *(["", source.group().rstrip()] if source else []),
     ]
     return "\n".join(lines)
-
-
-def _attributes(doc: str) -> dict[str, str]:
-    """What a class says of its attributes, by name."""
-    _, _, section = doc.partition("Attributes:\n")
-    section, *_ = re.split(r"\n(?=\S)", section)
-    sections = re.findall(r"^    (\w+): (.*(?:\n {6,}.*)*)", section, flags=re.MULTILINE)
-    return {name: " ".join(text.split()) for name, text in sections}
-
-
-def _with_numbers(text: str, kind: Any) -> str:
-    """The text with the numbers that stand behind the names of constants."""
-
-    def numbers(found: re.Match[str]) -> str:
-        module, _, name = found[2].rpartition(".")
-        places = [kind.__module__, f"{kind.__module__.rpartition('.')[0]}.{module}", module]
-        for place in places if name.isupper() else ():
-            held = getattr(sys.modules.get(place), name, None)
-            if isinstance(held, tuple | list) and all(isinstance(one, int | float) for one in held):
-                said = [wording.entered(one) for one in held]
-                return f"from {said[0]} to {said[1]}" if found[1] == "in " else found[1] + ", ".join(said)
-            if isinstance(held, int | float):
-                return found[1] + wording.entered(held)
-        return found[0]
-
-    return re.sub(r"((?:in )?)`([\w.]+)`", numbers, text)

@@ -50,9 +50,9 @@ class Server:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Any:
-    for name in ("_watched", "_ended"):
+    for name in ("_watched", "_ended_sessions"):
         monkeypatch.setattr(ended_sessions, name, {})
-    monkeypatch.setattr(ended_sessions, "_frozen", set())
+    monkeypatch.setattr(ended_sessions, "_frozen_names", set())
     return Server()
 
 
@@ -108,7 +108,7 @@ def test_what_was_frozen_of_a_session_is_collected_when_it_ends(server):
         assert ended_sessions.close_expired(server, 1_000.0, KEPT)
         ended_sessions.collect()
         assert gone() is None
-        assert not ended_sessions._ended
+        assert not ended_sessions._ended_sessions
     finally:
         gc.freeze()  # As `tests/conftest.py` leaves it.
 
@@ -119,11 +119,13 @@ def test_what_work_still_holds_of_an_ended_session_is_collected_later(server):
     gone = weakref.ref(held)
     assert ended_sessions.close_expired(server, 1_000.0, KEPT)
     ended_sessions.collect()
-    assert list(ended_sessions._ended) == ["a"]  # So another collection follows after `COLLECT_SECONDS`.
+    assert list(ended_sessions._ended_sessions) == [
+        "a"
+    ]  # So another collection follows after `COLLECT_SECONDS`.
     del held
     ended_sessions.collect()
     assert gone() is None
-    assert not ended_sessions._ended
+    assert not ended_sessions._ended_sessions
 
 
 def test_one_session_that_cannot_be_closed_does_not_keep_the_others(server, monkeypatch):

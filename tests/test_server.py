@@ -32,7 +32,14 @@ from streamlit.web.server.starlette.starlette_websocket import _is_origin_allowe
 
 from pages.shared.base import demo
 from pages.shared.server import server
-from pages.shared.server.guard import DEMO_HIDES, DEMO_TAKES_NOTHING, WRONG_HOST, WRONG_ORIGIN, Guard, refusal
+from pages.shared.server.guard import (
+    DEMO_HIDES,
+    DEMO_TAKES_NOTHING,
+    WRONG_HOST,
+    WRONG_ORIGIN,
+    Guard,
+    find_refusal,
+)
 from pages.shared.server.start_token import SIGN_IN
 from tests import foreign
 from tests.browser import browser as helpers
@@ -60,11 +67,11 @@ def scope(kind: str = "http", method: str = "GET", scheme: str = "http", **heade
 @pytest.mark.parametrize("kind", ["http", "websocket"])
 def test_only_this_computers_own_pages_are_answered(kind):
     for host in (OWN, "localhost:8501", "LOCALHOST:9000", "[::1]:8501", "127.0.0.1"):
-        assert refusal(scope(kind, host=host), frozenset(), False) == ""
+        assert find_refusal(scope(kind, host=host), frozenset(), False) == ""
         own = f"http://{host}"
-        assert refusal(scope(kind, host=host, origin=own), frozenset(), False) == ""
+        assert find_refusal(scope(kind, host=host, origin=own), frozenset(), False) == ""
         assert (
-            refusal(scope(kind, host=host, origin=own.replace("http", "https")), frozenset(), False)
+            find_refusal(scope(kind, host=host, origin=own.replace("http", "https")), frozenset(), False)
             == WRONG_ORIGIN
         )
     for host in (
@@ -81,9 +88,9 @@ def test_only_this_computers_own_pages_are_answered(kind):
         "127.0.0.1:",
         "",
     ):
-        assert refusal(scope(kind, host=host), frozenset(), False) == WRONG_HOST
+        assert find_refusal(scope(kind, host=host), frozenset(), False) == WRONG_HOST
         # DNS rebinding: the browser takes the foreign page for the same origin as the app.
-        assert refusal(scope(kind, host=host, origin=f"http://{host}"), frozenset(), False) == WRONG_HOST
+        assert find_refusal(scope(kind, host=host, origin=f"http://{host}"), frozenset(), False) == WRONG_HOST
     for origin in (
         "http://evil.example",
         "http://127.0.0.1:8502",  # another program's page on this computer
@@ -94,8 +101,8 @@ def test_only_this_computers_own_pages_are_answered(kind):
         "null",
         "",
     ):
-        assert refusal(scope(kind, origin=origin), frozenset(), False) == WRONG_ORIGIN
-    assert refusal(scope(kind, origin=f"https://{OWN}", scheme="https"), frozenset(), False) == ""
+        assert find_refusal(scope(kind, origin=origin), frozenset(), False) == WRONG_ORIGIN
+    assert find_refusal(scope(kind, origin=f"https://{OWN}", scheme="https"), frozenset(), False) == ""
 
 
 def test_a_host_is_named_exactly_once_and_every_origin_counts():
@@ -103,13 +110,13 @@ def test_a_host_is_named_exactly_once_and_every_origin_counts():
         twice = scope(origin=f"http://{OWN}")
         own = OWN.encode() if extra == b"host" else f"http://{OWN}".encode()
         twice["headers"] = [*twice["headers"], (extra, own)]
-        assert refusal(twice, frozenset(), False) == said
+        assert find_refusal(twice, frozenset(), False) == said
     two = scope(origin=f"http://{OWN}")
     two["headers"] = [*two["headers"], (b"origin", b"http://evil.example")]
-    assert refusal(two, frozenset(), False) == WRONG_ORIGIN
+    assert find_refusal(two, frozenset(), False) == WRONG_ORIGIN
     none = scope()
     none["headers"] = []
-    assert refusal(none, frozenset(), False) == WRONG_HOST
+    assert find_refusal(none, frozenset(), False) == WRONG_HOST
 
 
 def test_other_pages_may_link_here_and_do_nothing_else():
@@ -123,36 +130,36 @@ def test_other_pages_may_link_here_and_do_nothing_else():
             ("cors", "empty", WRONG_ORIGIN),
         ):
             asked = scope(sec_fetch_site=site, sec_fetch_mode=mode, sec_fetch_dest=dest)
-            assert refusal(asked, frozenset(), False) == said, (site, mode, dest)
+            assert find_refusal(asked, frozenset(), False) == said, (site, mode, dest)
     for site in ("none", "same-origin"):
-        assert refusal(scope(sec_fetch_site=site, sec_fetch_mode="cors"), frozenset(), False) == ""
+        assert find_refusal(scope(sec_fetch_site=site, sec_fetch_mode="cors"), frozenset(), False) == ""
 
 
 def test_a_demo_answers_at_its_own_addresses_and_takes_nothing():
     public = frozenset({DEMO, "http://other.example:8080"})
     behind = {"host": "demo.example.org"}
-    assert refusal(scope(**behind, origin=DEMO), public, True) == ""
-    assert refusal(scope(origin=DEMO), public, True) == ""  # the proxy put its own name for us into Host
-    assert refusal(scope(host="other.example:8080"), public, True) == ""
-    assert refusal(scope(origin=f"http://{OWN}"), public, True) == ""
-    assert refusal(scope(**behind, origin="http://demo.example.org"), public, True) == WRONG_ORIGIN
-    assert refusal(scope(**behind, origin="http://other.example:8080"), public, True) == WRONG_ORIGIN
-    assert refusal(scope(host="other.example"), public, True) == WRONG_HOST
+    assert find_refusal(scope(**behind, origin=DEMO), public, True) == ""
+    assert find_refusal(scope(origin=DEMO), public, True) == ""  # the proxy put its own name for us into Host
+    assert find_refusal(scope(host="other.example:8080"), public, True) == ""
+    assert find_refusal(scope(origin=f"http://{OWN}"), public, True) == ""
+    assert find_refusal(scope(**behind, origin="http://demo.example.org"), public, True) == WRONG_ORIGIN
+    assert find_refusal(scope(**behind, origin="http://other.example:8080"), public, True) == WRONG_ORIGIN
+    assert find_refusal(scope(host="other.example"), public, True) == WRONG_HOST
     for method in ("PUT", "POST", "DELETE", "PATCH", "OPTIONS", "put"):
-        assert refusal(scope(method=method), public, True) == DEMO_TAKES_NOTHING
-        assert refusal(scope(method=method), public, False) == ""
-    assert refusal(scope(method="HEAD"), public, True) == ""
+        assert find_refusal(scope(method=method), public, True) == DEMO_TAKES_NOTHING
+        assert find_refusal(scope(method=method), public, False) == ""
+    assert find_refusal(scope(method="HEAD"), public, True) == ""
     for path in ("metrics", "agent/openapi.json", "agent/mcp", "upload_file/a/b", "healthy", "x/../metrics"):
         asked = {**scope(**behind), "path": f"/_stcore/{path}"}
-        assert refusal(asked, public, True) == DEMO_HIDES
-        assert refusal({**asked, "path": f"//_stcore/{path}"}, public, True) == DEMO_HIDES
-        assert refusal({**scope(), "path": f"/_stcore/{path}"}, public, False) == ""
+        assert find_refusal(asked, public, True) == DEMO_HIDES
+        assert find_refusal({**asked, "path": f"//_stcore/{path}"}, public, True) == DEMO_HIDES
+        assert find_refusal({**scope(), "path": f"/_stcore/{path}"}, public, False) == ""
     for path in ("health", "host-config", "stream", "bidi-components/a/b.js"):
-        assert refusal({**scope(**behind), "path": f"/_stcore/{path}"}, public, True) == ""
+        assert find_refusal({**scope(**behind), "path": f"/_stcore/{path}"}, public, True) == ""
     # The container's check of health, and nobody else's.
     health = {"path": "/_stcore/script-health-check"}
-    assert refusal({**scope(), **health}, public, True) == ""
-    assert refusal({**scope(**behind), **health}, public, True) == DEMO_HIDES
+    assert find_refusal({**scope(), **health}, public, True) == ""
+    assert find_refusal({**scope(**behind), **health}, public, True) == DEMO_HIDES
 
 
 def test_addresses_of_a_demo_are_read_as_browsers_write_them():
@@ -191,7 +198,7 @@ def test_what_was_judged_here_never_reaches_streamlits_look_up(monkeypatch):
     async def inner(scope, _receive, _send):
         passed.append({name.decode(): value.decode() for name, value in scope["headers"]})
 
-    guard = Guard(inner, public=frozenset({DEMO}), served=True, policy="")
+    guard = Guard(inner, public=frozenset({DEMO}), is_demo=True, policy="")
     own = f"http://{OWN}"
     for headers in ({"origin": own}, {"host": "demo.example.org", "origin": DEMO}, {"origin": DEMO}, {}):
         # In a thread of its own: where browser tests have run before, an event loop runs in this one.

@@ -72,5 +72,5 @@ def test_a_number_that_no_program_gives_is_found() -> None:
 
 def test_the_lecture_names_the_steps_of_the_tour_and_nothing_else_in_numbers() -> None:
     named = re.findall(r"^\| `/\?tour=(\d)` \| (.+?) \|", LECTURE, flags=re.MULTILINE)
-    assert named == [(str(k), question.title) for k, question in enumerate(tour.stops(), 1)]
+    assert named == [(str(k), question.title) for k, question in enumerate(tour.list_questions(), 1)]
     assert numbers(re.sub(r"`[^`]*`", "", LECTURE)) == set()

@@ -152,7 +152,7 @@ class Field:
         """The field's name in sentences about its value."""
         return self.name or self.report_label or self.label
 
-    def complete(self, hint: Any, default: Any, owns_data: bool = False) -> Field:
+    def complete(self, hint: Any, default: Any) -> Field:
         """Return the field with what follows from the type and the default of the dataclass field."""
         types = typing.get_args(hint) or (hint,)
         is_number = int in types or float in types
@@ -161,7 +161,6 @@ class Field:
             required = bool(self.name) or (is_number and NoneType not in types)
         return replace(
             self,
-            origin=FieldOrigin.OWN_DATA if owns_data and self.origin is FieldOrigin.DATA else self.origin,
             name=self.name or (self.label if required else ""),
             is_required=required,
             initial=(None if default is MISSING else default) if self.initial is UNSET else self.initial,
@@ -399,8 +398,9 @@ def fields_beside_data(kind: Any) -> tuple[str, ...]:
 
 
 def describe(kind: Any) -> dict[str, str]:
-    """Return what the help of a call says about each declared field, with its range."""
-    texts = {}
+    """Return what the help of a call says about each field, with its range."""
+    low, high = map(wording.entered, EPSILON_RANGE)
+    texts = {"epsilon": f"Privacy budget, from {low} to {high}."}
     for name, declared in declared_fields(kind).items():
         text = f"{declared.label}. {declared.help}".rstrip()
         if declared.stops:

@@ -29,7 +29,7 @@ def read(places: layout.Places) -> OwnersParameters | None:
         fields.draw_row(QUESTION, "x_axis", "y_axis")
     with places.notes:
         # Those of the training stand in a tab, which a refused question does not show.
-        found: OwnersParameters | None = fields.build(QUESTION, unused=unused, aside=TRAINING_FIELDS)
+        found: OwnersParameters | None = fields.build(QUESTION, unused=unused, optional=TRAINING_FIELDS)
     return found
 
 

@@ -17,7 +17,7 @@ from pages.shared.screen import layout
 
 def solve_with_label(data: Dataset, parameters: OwnersParameters) -> Solver:
     """Evaluate the bounds; of owners who are entered the data matter for the label alone."""
-    own = upload.in_use()
+    own = upload.find_table()
     label = disclosure_of(parameters, data, None if own is None else own.dataset)
     subject = data if parameters.source is OwnersSource.DATA else label
     solution = yield Cached(solve, (subject, parameters.without_training))

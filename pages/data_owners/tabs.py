@@ -39,7 +39,9 @@ def content(answer: Answer, source: Source, trained: TrainingCard | None = None)
     if trained is not None and trained.is_private:
         # The bounds may be public: the file as a whole is not.
         source = replace(source, disclosure=trained.disclosure)
-    of = report_content.of_answer(QUESTION, answer, source, asked=QUESTION.asked(*asked), summary=summary)
+    of = report_content.of_answer(
+        QUESTION, answer, source, setting_labels=QUESTION.asked(*asked), summary=summary
+    )
     if trained is None:
         return of
     return replace(of, answers=(*of.answers, (TITLE, trained.card)), figures=(*of.figures, trained.plot))
@@ -56,7 +58,7 @@ def show_files(answer: Answer) -> None:
         lambda: content(answer, source, found),
         answer.methods,
         f"{holds}*{answer.disclosure.label}*.",
-        of_parts=answer.disclosure,
+        files_disclosure=answer.disclosure,
     )
     if found is None:
         st.caption("Nothing was trained, so that the report holds the bounds alone: see the tab *Accuracy*.")

@@ -39,7 +39,7 @@ def _show_training(parameters: OwnersParameters) -> None:
     )
     own = None
     if inputs.training_source() is Records.UPLOAD:
-        own = upload.loaded()
+        own = upload.show_table()
         if own is None:
             return
     start = inputs.training(own is not None)

@@ -19,12 +19,12 @@ from pages.shared.data.table_upload import TableUpload
 
 @dataclass(frozen=True, eq=False)
 class OwnersTable:
-    """Records of the page's own.
+    """A table of records that the page has for itself.
 
     Attributes:
         records: With their owners.
         account: Digest of what was read.
-        dataset: What they were read as.
+        dataset: The same data as read from the file.
     """
 
     records: LabelledRecords
@@ -33,46 +33,46 @@ class OwnersTable:
 
 
 def _build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
-    found = design_matrix.build(table, design, disclosure)
-    read_table(found)  # What cannot be trained on is said before it is used.
-    return found
+    dataset = design_matrix.build(table, design, disclosure)
+    read_table(dataset)  # What cannot be trained on is said before it is used.
+    return dataset
 
 
-def _used(data: Dataset, account: str, design: Design | None) -> OwnersTable:
+def _build_entry(data: Dataset, account: str, design: Design | None) -> OwnersTable:
     # What the columns mean makes other records of the same file.
     return OwnersTable(read_table(data), data.digest, data)
 
 
 UPLOAD = TableUpload(
     QUESTION,
-    asked="A table with one row per record, a label of 2 to 20 classes written as numbers, features, and a column that "
-    "says whose it is (CSV)",
+    uploader_label="A table with one row per record, a label of 2 to 20 classes written as numbers, features, and a "
+    "column that says whose it is (CSV)",
     label="Label: the class that is predicted",
     public_help="Accuracies are computed from the records without noise: of private data they are private.",
     build=_build,
-    used=_used,
+    build_entry=_build_entry,
 )
 
 
-def in_use() -> OwnersTable | None:
-    """Return the table that the page has for itself; None where there is none."""
-    found: OwnersTable | None = st.session_state.get(QUESTION.key("loaded"))
-    return found
+def find_table() -> OwnersTable | None:
+    """Return the page's own table; None if there is none."""
+    table: OwnersTable | None = st.session_state.get(QUESTION.key("loaded"))
+    return table
 
 
-def loaded() -> OwnersTable | None:
-    """Return the table in use, and the way to another; None, with the uploader, where there is none."""
-    found = in_use()
+def show_table() -> OwnersTable | None:
+    """Show the page's own table and the uploader; return the table, or None."""
+    table = find_table()
     UPLOAD.show_uploader()
     UPLOAD.show_choices()
-    if found is None:
+    if table is None:
         return None
-    records = found.records
+    records = table.records
     st.markdown(
-        f"In use: **{wording.plain(found.dataset.name)}**, {wording.counted(records.labels.size, 'record')} of "
+        f"In use: **{wording.plain(table.dataset.name)}**, {wording.counted(records.labels.size, 'record')} of "
         f"{wording.counted(records.num_owners, 'owner')}, {records.classes} classes. Each record is scaled to norm 1 "
         "by itself: bring columns to like scales before."
     )
-    for note in found.dataset.notes:
+    for note in table.dataset.notes:
         st.caption(wording.plain(note, 600))
-    return found
+    return table

@@ -40,7 +40,7 @@ def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None
         fields.draw(QUESTION, "source", options=offered)
         if not has_ratings(data):
             st.caption("The data in use hold no ratings of items, so these are generated.")
-            stand_ins.bring("Bring ratings")
+            stand_ins.draw_data_link("Bring ratings")
         fields.draw(QUESTION, "algorithm")
         for names in (
             ("steps", "gradient_bound"),
@@ -59,7 +59,7 @@ def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None
                 ":small[The data in use have groups but no ratings of them: **these are generated**.]"
             )
         if state[key("source")] is RatingSource.DATA:
-            stand_ins.say_cleared(ends)
+            stand_ins.explain_cleared(ends)
             if empty:
                 # Below the line, where they are seen; once both are filled they stand under *More settings*.
                 fields.draw_row(QUESTION, *RANGE)
@@ -70,7 +70,7 @@ def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None
                 )
                 return None
         parameters: FactorisationParameters | None = fields.build(
-            QUESTION, unused=unused, aside=QUESTION.placed(Place.TAB)
+            QUESTION, unused=unused, optional=QUESTION.placed(Place.TAB)
         )
         return parameters if parameters is None or _fits_here(parameters) else None
 

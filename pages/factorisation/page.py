@@ -44,7 +44,7 @@ def body(places: layout.Places) -> None:
         answer,
         of,
         lambda: tabs.show_files(answer, data),
-        used=lambda: words.describe_ratings(found.table),
+        describe_basis=lambda: words.describe_ratings(found.table),
     )
     if not running:
         with places.answer:

@@ -80,12 +80,12 @@ def likeness(found: FactorisationSolution, data: Dataset) -> None:
     if result is None or at is None:
         st.caption(NOT_TRAINED)
         if own:
-            item_list.offer(QUESTION, data)
+            item_list.show_upload(QUESTION, data)
         return
     if not result.models:
         st.caption("*Train again* shows them: this training was stored with its errors only.")
         return
-    names = item_list.names_of(data) if own else ()
+    names = item_list.list_task_names(data) if own else ()
     called = [f"item {one}" for one in range(result.train_counts.size)] if not names else list(names)
     epsilon = result.study.epsilons[at]
     counts = result.train_counts
@@ -109,7 +109,7 @@ def likeness(found: FactorisationSolution, data: Dataset) -> None:
         plots.draw_titled(core_plots.plot_nearest_items(found, shared))
     cards.label(found.table.disclosure)
     if own:
-        item_list.offer(QUESTION, data)
+        item_list.show_upload(QUESTION, data)
 
 
 def _short(kind: ModelKind) -> str:
@@ -165,7 +165,7 @@ def show_files(answer: Answer, data: Dataset) -> None:
     """The whole answer, and all runs."""
     kind, parameters = answer.disclosure, answer.parameters
     own = parameters.source is RatingSource.DATA
-    source = take_away.source(rows=True, disclosure=kind)
+    source = take_away.source(needs_rows=True, disclosure=kind)
     if not own:
         source = replace(take_away.source(disclosure=kind), write_cell=_generated_cell)
     unused = {*inputs.unused_fields(QUESTION), *NOT_ANSWERED}
@@ -177,7 +177,7 @@ def show_files(answer: Answer, data: Dataset) -> None:
             QUESTION,
             answer,
             source,
-            asked=asked,
+            setting_labels=asked,
             summary=words.summarise_ratings(answer.solution, data if own else None),
         ),
         answer.methods,

@@ -20,7 +20,7 @@ from pages.shared.session import session, stand_ins
 
 def build_with_range(data: Dataset, parameters: GapParameters, solution: GapSolution) -> Answer:
     """Build the answer, with programs for the range that stands on *Mean*, if there is one."""
-    lower, upper = setting.held(MEAN, "lower"), setting.held(MEAN, "upper")
+    lower, upper = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
     value_range = None if lower is None or upper is None else (lower, upper)
     return build_answer(data, parameters, solution, value_range)
 
@@ -28,7 +28,7 @@ def build_with_range(data: Dataset, parameters: GapParameters, solution: GapSolu
 def say_cleared(unused: Collection[str]) -> bool:
     """Say why the variance is empty, if a release emptied it."""
     if "value_variance" not in unused:
-        stand_ins.say_cleared({QUESTION.key("value_variance"): "σ²"})
+        stand_ins.explain_cleared({QUESTION.key("value_variance"): "σ²"})
     return False
 
 

@@ -21,11 +21,11 @@ from pages.shared.fields import fields, runner, setting
 
 def parameters(epsilon: float = 1.0) -> MeanParameters | None:
     """Return what *Mean* asks, as its fields stand; None where they do not fit together."""
-    fields.start(QUESTION, shares=False)
+    fields.start(QUESTION, uses_shared_data=False)
     state = st.session_state
     source = state[QUESTION.key("variance_source")]
     entered = state[QUESTION.key("value_variance")] if source is VarianceSource.ENTERED else None
-    lower, upper = setting.held(QUESTION, "lower"), setting.held(QUESTION, "upper")
+    lower, upper = setting.read_value(QUESTION, "lower"), setting.read_value(QUESTION, "upper")
     if lower is None or upper is None:
         return None
     try:
@@ -51,7 +51,7 @@ def share_between_users(data: Dataset) -> float:
         0 for independent rows, and for a population; of private values what is usually assumed, of public ones what
         they tell, in two digits.
     """
-    fields.start(QUESTION, shares=False)
+    fields.start(QUESTION, uses_shared_data=False)
     state, key = st.session_state, QUESTION.key
     reads = state[key("variance_source")] is VarianceSource.FROM_VALUES and data.values is not None
     likeness = state[key("likeness")]

@@ -33,7 +33,7 @@ def read(data: Dataset, places: layout.Places) -> mean.MeanParameters | None:
         if value_range.ask(data, ends):
             return True
         if data.release is not None:
-            stand_ins.say_cleared(
+            stand_ins.explain_cleared(
                 ends if "value_variance" in unused else ends | {key("value_variance"): "σ²"}
             )
         return False

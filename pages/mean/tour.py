@@ -16,25 +16,27 @@ from pages.shared.session import session
 from pages.shared.session.tour import Step
 
 
-def saved(data: Dataset, asked: MeanParameters) -> tuple[str, str]:
-    """Return how much less than the best cap the best smooth weights err, and how many of the rows the cap
-    cuts.
-    """
-    problem = asked.problem(data.histogram)
+def compute_saving(data: Dataset, parameters: MeanParameters) -> tuple[str, str]:
+    """Return the share by which smooth weights lower the best cap's error, and the share of rows that the cap cuts."""
+    problem = parameters.problem(data.histogram)
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
-    kept = float(data.histogram.kept_rows(cap.max_contributions)) / data.histogram.num_rows
-    return wording.percent(1.0 - smooth.standard_error / cap.standard_error), wording.percent(1.0 - kept)
-
-
-def answer(data: Dataset, asked: MeanParameters) -> str:
-    """Return what weights save at the epsilon that is set, and at the first one."""
-    (now, cut), (first, cut_first) = (
-        saved(data, replace(asked, epsilon=epsilon)) for epsilon in (asked.epsilon, _BEGIN.epsilon)
+    kept_share = float(data.histogram.kept_rows(cap.max_contributions)) / data.histogram.num_rows
+    return wording.percent(1.0 - smooth.standard_error / cap.standard_error), wording.percent(
+        1.0 - kept_share
     )
-    before, after = wording.entered(_BEGIN.epsilon), wording.entered(asked.epsilon)
+
+
+def answer(data: Dataset, parameters: MeanParameters) -> str:
+    """Write what smooth weights save at the epsilon that is set, and at the first one."""
+    (saving, cut_share), (first_saving, first_cut_share) = (
+        compute_saving(data, replace(parameters, epsilon=epsilon))
+        for epsilon in (parameters.epsilon, _BEGIN.epsilon)
+    )
+    first_epsilon, epsilon_text = wording.entered(_BEGIN.epsilon), wording.entered(parameters.epsilon)
     return (
-        f"At ε = {after} weights err {now} less than the best bound, which leaves {cut} of the rows out; "
-        f"at ε = {before}, {first} less than one that leaves {cut_first} out: if rows are independent."
+        f"At ε = {epsilon_text} weights err {saving} less than the best bound, which leaves {cut_share} of the rows "
+        f"out; at ε = {first_epsilon}, {first_saving} less than one that leaves {first_cut_share} out: if rows are "
+        "independent."
     )
 
 
@@ -46,6 +48,6 @@ STEP = Step(
     goal=0.3,
     question="A bound leaves rows of heavy users out; smooth weights keep them all, lighter. When does that pay?",
     move="Move ε from 10 down to 0.3",
-    enough=lambda epsilon: epsilon <= 1.0,
+    is_enough=lambda epsilon: epsilon <= 1.0,
     answer=answer,
 )

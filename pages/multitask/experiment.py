@@ -34,7 +34,7 @@ def _show_runs(parameters: MultitaskParameters) -> None:
     names = ("experiment_epsilons", "experiment_users", "experiment_repeats", "experiment_seed")
     columns = fields.columns(QUESTION, [3, 3, 2, 2, 3], *names)
     with columns[4]:
-        is_started = fields.button("Run", "tasks_run", "play_arrow", width="stretch", main=True)
+        is_started = fields.button("Run", "tasks_run", "play_arrow", width="stretch", is_main=True)
     question = parameters.experiment
     if is_started:
         jobs.start(

@@ -73,7 +73,7 @@ def load(parameters: MultitaskParameters) -> MultitaskSolution | None:
             if solution is not None:
                 has_none = "A DP release has" if data.release is not None else "The data in use have"
                 st.caption(f"{has_none} no tasks, so these are generated.", width="content")
-            stand_ins.bring("Bring data with tasks")
+            stand_ins.draw_data_link("Bring data with tasks")
     return None if solution is None else replace(solution, optima=optimum.known_optima(solution.comparison))
 
 

@@ -56,7 +56,7 @@ def _show_table(found: MultitaskSolution) -> None:
     columns, left_out = core_plots.tabulate_tasks(found, TABLE_ROWS)
     number = st.column_config.NumberColumn
     own, data = found.parameters.source is TaskSource.DATA, session.dataset()
-    names = item_list.names_of(data, "task") if own else ()
+    names = item_list.list_task_names(data, "task") if own else ()
     # Tasks without users are left out of the graph, and would shift the others' numbers.
     called = (
         {"name": [harmless(names[at]) for at in columns["task"]]} if names and _has_all(found, data) else {}
@@ -96,7 +96,7 @@ def _show_table(found: MultitaskSolution) -> None:
     st.caption(note + number_from)
     cards.label(found.tasks.disclosure)
     if own:
-        item_list.offer(QUESTION, data, "tasks")
+        item_list.show_upload(QUESTION, data, "tasks")
 
 
 def _has_all(found: MultitaskSolution, data: Dataset) -> bool:
@@ -136,7 +136,7 @@ def show_files(answer: Answer) -> None:
     )
     own = session.dataset() if parameters.source is TaskSource.DATA else None
     source = replace(
-        take_away.source(rows=True, disclosure=disclosure),
+        take_away.source(needs_rows=True, disclosure=disclosure),
         write_cell=_generated_cell if own is None else None,
     )
     take_away.draw(
@@ -146,7 +146,7 @@ def show_files(answer: Answer) -> None:
             QUESTION,
             answer,
             source,
-            asked=name_settings(parameters),
+            setting_labels=name_settings(parameters),
             summary=words.summarise_tasks(found, own),
         ),
         answer.methods,

@@ -17,17 +17,17 @@ from pages.shared.screen import layout, paper, plots
 
 NAMES = {figure.key: f"{figure.name}: {figure.title}" for figure in FIGURES}
 PAPERS = {paper.title: paper.title for paper in items.list_papers()}
-FIRST = "amin-figure-3"
+FIRST_FIGURE = "amin-figure-3"
 """Shown first: the paper says numbers of it, and few curves tell whether ours agree."""
 
 
 def body(places: layout.Places) -> None:
-    """Read which figure is asked for, and draw it with how near it is; lists below."""
-    chosen = QUESTION.key("figure")
-    st.session_state.setdefault(chosen, FIRST)
+    """Draw the chosen figure with its answer, and the lists below."""
+    figure_key = QUESTION.key("figure")
+    st.session_state.setdefault(figure_key, FIRST_FIGURE)
     with places.line:
-        figure = find_figure(fields.pick("Figure", NAMES, chosen, width=560))
-    runs = paper.newest_runs(figure)
+        figure = find_figure(fields.pick("Figure", NAMES, figure_key, width=560))
+    runs = paper.find_newest_runs(figure)
     with places.figure:
         plots.draw(build_plot(figure, runs))
     with places.answer:
@@ -38,7 +38,7 @@ def body(places: layout.Places) -> None:
 
 
 def show_answer(figure: PaperFigure, runs: FigureRuns) -> None:
-    """Show how near ours are, the page for one's own data, and the button that computes it anew."""
+    """Show how near our results are, a button to the page for one's own data, and one that computes the figure anew."""
     with st.container(key="papers_card"):
         st.markdown(f"## {figure.item}, {figure.paper}")
         difference = figure.compute_largest_difference(runs)
@@ -59,7 +59,7 @@ def show_answer(figure: PaperFigure, runs: FigureRuns) -> None:
             key="papers_go",
             icon=page.icon,
             type=fields.main_button(),
-            on_click=opening.go,
+            on_click=opening.open_page,
             args=(figure.page, figure.tab),
             help="Opens the page, and the tab that this figure stands in."
             if figure.tab
@@ -71,13 +71,13 @@ def show_answer(figure: PaperFigure, runs: FigureRuns) -> None:
 def show_lists() -> None:
     """Show all figures with small pictures of ours and theirs; then every item of one paper."""
     st.markdown("### All figures")
-    computed = [(figure, paper.newest_runs(figure)) for figure in FIGURES]
+    computed = [(figure, paper.find_newest_runs(figure)) for figure in FIGURES]
     lists.show_figures(computed)
     st.markdown("### Every item of a paper")
-    chosen = QUESTION.key("paper")
-    st.session_state.setdefault(chosen, next(iter(PAPERS)))
-    title = fields.choice("Paper", PAPERS, chosen)
+    paper_key = QUESTION.key("paper")
+    st.session_state.setdefault(paper_key, next(iter(PAPERS)))
+    title = fields.choice("Paper", PAPERS, paper_key)
     lists.show_items(next(paper for paper in items.list_papers() if paper.title == title), computed)
 
 
-layout.show(QUESTION, body, budget=False)
+layout.show(QUESTION, body, has_budget=False)

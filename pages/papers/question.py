@@ -1,4 +1,4 @@
-"""Reproduce: the papers' figures beside ours, and where everything of the papers stands."""
+"""Reproduce: the declaration of the page."""
 
 from __future__ import annotations
 

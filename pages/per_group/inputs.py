@@ -71,6 +71,6 @@ def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
         if is_mean:
             if value_range.ask(data, ends):
                 return None
-            stand_ins.say_cleared(ends)
-        parameters: PerGroupParameters | None = fields.build(QUESTION, unused=unused, aside=QUESTION.own)
+            stand_ins.explain_cleared(ends)
+        parameters: PerGroupParameters | None = fields.build(QUESTION, unused=unused, optional=QUESTION.own)
     return parameters

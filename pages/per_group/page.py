@@ -60,7 +60,7 @@ class PerGroupPage(Page):
             "pairs** is what the script reads and *Your data* opens: it names no user and no group. Label of both: "
             f"*{data.provenance.label}*."
         )
-        parts: list[take_away.Part] = [
+        parts: list[take_away.AnswerFile] = [
             ("Choice (JSON)", "per_group_choice.json", answer.choice),
             (
                 "Distribution of pairs (JSON)",

@@ -1,4 +1,4 @@
-"""The tour on Per group: which of the two bounds gives way when there is less budget."""
+"""The tour's step on Per group: which of the two bounds falls when there is less budget."""
 
 from __future__ import annotations
 
@@ -13,33 +13,38 @@ from pages.shared.session import session
 from pages.shared.session.tour import Step
 
 
-def best(data: Dataset, asked: PerGroupParameters) -> PairChoice:
+def solve(data: Dataset, parameters: PerGroupParameters) -> PairChoice:
     """Return the best pair of bounds."""
     assert data.pairs is not None
-    return best_pair(PerGroupProblem(UserGroupPairs.from_facet(data.pairs), asked))
+    return best_pair(PerGroupProblem(UserGroupPairs.from_facet(data.pairs), parameters))
 
 
-def answer(data: Dataset, asked: PerGroupParameters) -> str:
-    """Return the best pair at the epsilon that is set, and at the first one."""
-    now, first = best(data, asked), best(data, replace(asked, epsilon=_BEGIN.epsilon))
-    if now.releases_nothing:
-        return f"At ε = {wording.entered(asked.epsilon)} no pair is worth its noise: publishing 0 everywhere errs less."
-    products = wording.counted(first.max_groups, "product")
-    before, after = (wording.number(pair.max_groups * pair.max_amount) for pair in (first, now))
+def answer(data: Dataset, parameters: PerGroupParameters) -> str:
+    """Write the best pair at the epsilon that is set, and at the first one."""
+    current, first = solve(data, parameters), solve(data, replace(parameters, epsilon=_BEGIN.epsilon))
+    epsilon = wording.entered(parameters.epsilon)
+    if current.releases_nothing:
+        return f"At ε = {epsilon} no pair is worth its noise: publishing 0 everywhere errs less."
+    products, groups = wording.counted(first.max_groups, "product"), wording.number(current.max_groups)
+    old_product, new_product = (
+        wording.number(pair.max_groups * pair.max_amount) for pair in (first, current)
+    )
     return (
-        f"**{_lower(first, now)}**: from {products} with {_rows(first)} each to {wording.number(now.max_groups)} with "
-        f"{_rows(now)}. Every group's noise grows with one bound times the other, {before} before and {after} now."
+        f"**{_name_fallen_bounds(first, current)}**: from {products} with {_count_rows(first)} each to {groups} with "
+        f"{_count_rows(current)}. Every group's noise grows with one bound times the other, {old_product} before and "
+        f"{new_product} now."
     )
 
 
-def _lower(first: PairChoice, now: PairChoice) -> str:
-    groups, rows = now.max_groups < first.max_groups, now.max_amount < first.max_amount
+def _name_fallen_bounds(first: PairChoice, current: PairChoice) -> str:
+    """Return which of the two bounds is lower than in the first pair."""
+    groups, rows = current.max_groups < first.max_groups, current.max_amount < first.max_amount
     if groups and rows:
         return "Both"
     return "Products per user" if groups else "Rows in each" if rows else "Neither"
 
 
-def _rows(pair: PairChoice) -> str:
+def _count_rows(pair: PairChoice) -> str:
     return wording.counted(pair.max_amount, "row")
 
 
@@ -49,7 +54,7 @@ STEP = Step(
     parameters=_BEGIN,
     field="epsilon",
     goal=1.0,
-    enough=lambda epsilon: epsilon <= 3.0,
+    is_enough=lambda epsilon: epsilon <= 3.0,
     question="A user counts in several products. With less budget, which bound falls: products per user, or rows in "
     "each?",
     move="Move ε from 10 down to 1, and watch the best pair",

@@ -52,7 +52,7 @@ Choices = tuple[tuple[NumberKind, Selection], ...]
 def choices() -> Choices:
     """Return what was selected in this session from the data behind what is in use, oldest first."""
     by_digest: dict[str, Choices] = st.session_state.get(QUESTION.key("choices"), {})
-    return by_digest.get(session.original().dataset.histogram.digest, ())
+    return by_digest.get(session.get_original().dataset.histogram.digest, ())
 
 
 def numbers() -> tuple[tuple[Wanted, PrivateChoice], ...]:
@@ -67,7 +67,7 @@ def numbers() -> tuple[tuple[Wanted, PrivateChoice], ...]:
 def select(request: SelectionRequest) -> Selection | None:
     """Select from the original data, note what it costs, and keep the selection; None if it was refused."""
     _ask_for_the_app()
-    data = session.original().dataset
+    data = session.get_original().dataset
     try:
         selection = selections.select(request, data, charge=session.record)
     except InvalidInput as refusal:
@@ -87,7 +87,7 @@ def choose(request: SelectionRequest) -> None:
 
 def describe_dropped(request: SelectionRequest) -> str:
     """Return what a selection leaves out or counts as 0, for the owner of the data alone; empty for nothing."""
-    data = session.original().dataset
+    data = session.get_original().dataset
     if not data.is_private:
         return ""
     counts = selections.dropped_cells(request, work.dropped_cells(data.digest, data))
@@ -139,7 +139,7 @@ def release(parameters: PrivateCopyParameters) -> PrivateCopy:
     Raises:
         InvalidInput: The data are beyond what a copy can hold; nothing was drawn or noted.
     """
-    original = session.original().dataset
+    original = session.get_original().dataset
     copy = private_histogram.release_histogram(original.histogram, parameters, charge=session.record)
     if copy.histogram is not None:
         session.use_release(copy.dataset(original.name, original.contribution))
@@ -154,7 +154,7 @@ def draw_copy(parameters: PrivateParameters) -> None:
     except InvalidInput as refusal:
         st.session_state[QUESTION.key("refused")] = refusal
         return
-    empty = session.original().dataset.histogram.digest if copy.histogram is None else None
+    empty = session.get_original().dataset.histogram.digest if copy.histogram is None else None
     st.session_state[QUESTION.key("empty_copy")] = empty
 
 
@@ -173,7 +173,7 @@ def would_spend(facts: ReleaseFacts, is_sum_hidden: bool = False) -> str:
     """
     delta = facts.delta
     cost = f"ε = {format_rounded_up(facts.epsilon)}" + (f", δ = {format_rounded_up(delta)}" if delta else "")
-    ledger = session.ledger()
+    ledger = session.get_ledger()
     sum_ledger = ledger.add(facts)
     if is_sum_hidden:
         return f"**Spends {cost}** more ({facts.neighbours.short}); the sidebar adds up what was spent."
@@ -211,7 +211,7 @@ def show(parameters: PrivateParameters | None, data: Dataset) -> None:
         parameters: The question; None if it was refused, and then only what was released before is shown.
         data: In use.
     """
-    original = session.original().dataset
+    original = session.get_original().dataset
     if original.release is not None:
         st.info(FROM_FILE, icon=":material/verified_user:")
     elif parameters is not None:
@@ -236,17 +236,17 @@ def _buttons(parameters: PrivateParameters, data: Dataset) -> None:
         st.markdown(dropped)
     copy_facts = replace(request.facts, delta=parameters.delta or 0.0)
     copy_text, choice_text = (would_spend(facts, is_sum_hidden) for facts in (copy_facts, request.facts))
-    if not session.original().dataset.is_private:
+    if not session.get_original().dataset.is_private:
         st.caption(DEMONSTRATION)
     elif data.release is not None:
         st.caption("Both draw on the private data behind the release in use, and both add to what was spent.")
     label = "Release another private copy" if data.release is not None else "Release a private copy"
-    fields.button(label, "private_release", "content_copy", draw_copy, parameters, main=True, help=COPY_IS)
+    fields.button(label, "private_release", "content_copy", draw_copy, parameters, is_main=True, help=COPY_IS)
     if copy_text != choice_text:
         st.markdown(f":small[{copy_text}]")
     help_text = describe_choice(parameters.wanted)
     label = "Choose one number privately"
-    fields.button(label, "private_choose", "casino", choose, request, main=True, help=help_text)
+    fields.button(label, "private_choose", "casino", choose, request, is_main=True, help=help_text)
     text = choice_text.replace("Spends", "Either spends", 1) if copy_text == choice_text else choice_text
     st.markdown(f":small[{text}]")
 
@@ -294,8 +294,8 @@ def range_facts(lower: float | None, upper: float | None) -> ReleaseFacts | None
 @st.dialog("Code for your library", width="large", icon=":material/code:", on_dismiss=dialogs.closed)
 def show_code(selection: Selection, number: NumberKind, index: int) -> None:
     """Draw the program with what was selected, with the ε of the release; the range of a mean is that of *Mean*."""
-    epsilon, data = st.session_state[keys.EPSILON], session.original().dataset
-    ends = setting.held(MEAN, "lower"), setting.held(MEAN, "upper")
+    epsilon, data = st.session_state[keys.EPSILON], session.get_original().dataset
+    ends = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
     st.markdown(f"**{wording.capital(NUMBER_NAMES[number])}: {format_selection(selection)}**")
     cards.label(selection.facts)
     if number in OF_MEAN and None in ends:
@@ -310,7 +310,7 @@ def show_code(selection: Selection, number: NumberKind, index: int) -> None:
     delta = st.session_state.get(QUESTION.key("release_delta")) if number is Wanted.SUM else None
     program = selections.build_code(selection, number, data, epsilon, delta, ends, range_facts(*ends))
     if program is None:
-        problems = fields.epsilon_problems(epsilon)
+        problems = fields.check_epsilon(epsilon)
         fields.say(problems) if problems else st.info(
             "No program can be written: L must lie below U on the page *Mean*."
         )
@@ -328,7 +328,7 @@ def show_code(selection: Selection, number: NumberKind, index: int) -> None:
 def _copy_in_use(data: Dataset) -> None:
     """Draw what was released and is in use now, with its file and a way back."""
     assert data.release is not None
-    original = session.original().dataset
+    original = session.get_original().dataset
     with st.container(key="private_released"):
         st.markdown(f"**In use: {wording.plain(data.name)}**")
         st.markdown(

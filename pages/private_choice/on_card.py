@@ -198,7 +198,7 @@ def _build_card(card: Answer, selection: words.Selection, request: SelectionRequ
     """Return the card with what was selected in place of what was read off the data."""
     ends = selections.ends_of(card, request.number)
     if request.number in OF_MEAN and None in ends:  # On *Choose privately*.
-        ends = setting.held(MEAN, "lower"), setting.held(MEAN, "upper")
+        ends = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
     answer = selections.build_answer(card, selection, request, data, ends, actions.range_facts(*ends))
     return actions.with_selection(card, answer, "pair" if request.number is Several.PAIR else "bound")
 
@@ -268,7 +268,7 @@ def range_form(data: Dataset) -> bool:
         st.markdown(words.tabulate_ways(work.range_costs(problem, min(max(problem.users, 10.0), 1e6))))
     ends = "L and U" if problem.lower is None else "U"
     label = f"Draw {ends} (ε = {format_rounded_up(problem.epsilon)})"
-    return fields.button(label, "private_range_draw", "casino", select_range, request, main=True)
+    return fields.button(label, "private_range_draw", "casino", select_range, request, is_main=True)
 
 
 def select_range(request: SelectionRequest) -> None:

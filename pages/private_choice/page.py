@@ -46,7 +46,7 @@ def body(areas: layout.Places) -> None:
     if parameters is not None:
         st.session_state[keys.PAGE_PARAMETERS] = page_parameters
         try:
-            checked_users(session.original().dataset.histogram)
+            checked_users(session.get_original().dataset.histogram)
             checked_users(data.histogram)
         except InvalidInput as refusal:
             parameters = None
@@ -126,17 +126,17 @@ def show_costs(parameters: PrivateParameters, areas: layout.Places) -> None:
         "Range or pair": {"A value range": tabs.value_range, "A pair per group": tabs.pair},
     }
     files = functools.partial(tabs.files, solution)
-    answer_tabs.show(areas, QUESTION, answer, contents, files, key="private_card", behind=tabs.behind)
+    answer_tabs.show(areas, QUESTION, answer, contents, files, key="private_card", draw_behind=tabs.behind)
 
 
 def difference_from_total(parameters: PrivateParameters, number: float) -> str:
     """Return one sentence on why *Sum and count* finds another bound for the same count; empty if it does not."""
     if parameters.wanted is not Wanted.SUM:
         return ""
-    fields.start(TOTAL, shares=False)
+    fields.start(TOTAL, uses_shared_data=False)
     measure = st.session_state[TOTAL.key("measure")]
-    noise, own_noise = setting.held(TOTAL, "mechanism"), parameters.release_noise
-    delta = setting.held(TOTAL, "delta") if noise is NoiseKind.GAUSSIAN else None
+    noise, own_noise = setting.read_value(TOTAL, "mechanism"), parameters.release_noise
+    delta = setting.read_value(TOTAL, "delta") if noise is NoiseKind.GAUSSIAN else None
     try:
         total = TotalParameters(parameters.epsilon, mechanism=noise, delta=delta, measure=measure)
     except InvalidInput:

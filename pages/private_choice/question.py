@@ -10,7 +10,7 @@ from dpcore.common.text_fields import build_from
 from dpcore.contributions import MAX_SIZE
 from dpcore.private_choice.parameters import OF_MEAN, PrivateParameters
 from dpcore.private_choice.private_range import MOST_WIDTH
-from pages.shared.base.question import Facet, From, Question
+from pages.shared.base.question import Facet, FieldOrigin, Question
 
 _MAGNITUDES = (-MOST_WIDTH, MOST_WIDTH)
 _DISTANCES = (1.0 / MOST_WIDTH, MOST_WIDTH)
@@ -108,8 +108,10 @@ QUESTION = Question(
     sentence="My data are private: how do I choose the bound without leaking, and what does that cost?",
     answers_from=(Facet.ROWS,),
     parameters=PageParameters,
-    also=From.PUBLIC.each("tabs", "choices", "empty_copy", "drew", "variance_followed", "users_followed")
-    | From.DATA.each("curves_job", "curves_job_earlier", "users_job", "refused"),
+    also=FieldOrigin.PUBLIC.each(
+        "tabs", "choices", "empty_copy", "drew", "variance_followed", "users_followed"
+    )
+    | FieldOrigin.DATA.each("curves_job", "curves_job_earlier", "users_job", "refused"),
     draws=True,
     range_on=lambda parameters: "Mean" if parameters.wanted in OF_MEAN else "",
 )

@@ -75,7 +75,7 @@ def show_progress(key: str, copies: Copies) -> None:
 
 def files(solution: PrivateSolution) -> None:
     """Draw the downloads of the whole answer, with what was selected."""
-    choices, ledger, source = actions.choices(), session.ledger(), take_away.source()
+    choices, ledger, source = actions.choices(), session.get_ledger(), take_away.source()
     parameters, copies, data = solution.parameters, solution.copies, solution.data
 
     def content() -> Report:
@@ -84,7 +84,7 @@ def files(solution: PrivateSolution) -> None:
         curve = () if copies.earlier else copies.over_epsilon
         final = replace(solution, copies=replace(copies, at_budget=cost, over_epsilon=curve))
         answer = build_answer(data, parameters, final)
-        report = report_content.of_answer(QUESTION, answer, source, asked=_report_labels(parameters))
+        report = report_content.of_answer(QUESTION, answer, source, setting_labels=_report_labels(parameters))
         # What was selected, and what everything selected cost: the user's own doing, which tells nothing of the data.
         lines = (*(_line(number, selection) for number, selection in choices), *spent_lines(ledger))
         return replace(report, releases=lines, methods=None)
@@ -112,7 +112,7 @@ def _line(number: NumberKind, selection: words.Selection) -> Line:
 
 def value_range() -> None:
     """Draw the form of a value range, selected with an ε of its own."""
-    if on_card.range_form(session.original().dataset):
+    if on_card.range_form(session.get_original().dataset):
         st.rerun()
 
 
@@ -155,7 +155,7 @@ def per_group_parameters() -> PerGroupParameters:
     Raises:
         InvalidInput: Its settings do not fit together.
     """
-    fields.start(PER_GROUP, shares=False)
+    fields.start(PER_GROUP, uses_shared_data=False)
     state, key = st.session_state, PER_GROUP.key
     statistic, noise = state[key("statistic")], state[key("noise")]
     is_mean = statistic is Statistic.MEAN
@@ -165,7 +165,7 @@ def per_group_parameters() -> PerGroupParameters:
         noise,
         state[key("delta")] if noise is NoiseKind.GAUSSIAN else None,
         state[key("neighbours")],
-        lower=setting.held(PER_GROUP, "lower") if is_mean else None,
-        upper=setting.held(PER_GROUP, "upper") if is_mean else None,
+        lower=setting.read_value(PER_GROUP, "lower") if is_mean else None,
+        upper=setting.read_value(PER_GROUP, "upper") if is_mean else None,
         num_groups=None if state[key("num_groups")] is None else int(state[key("num_groups")]),
     )

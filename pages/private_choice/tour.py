@@ -39,7 +39,7 @@ STEP = Step(
     parameters=_BEGIN,
     field="epsilon_choice",
     goal=0.1,
-    enough=lambda epsilon: epsilon >= 0.05,
+    is_enough=lambda epsilon: epsilon >= 0.05,
     question="Every bound so far was read off the data, so it tells about them. What does a private choice cost?",
     move="Raise *ε of the choice* from 0.01 to 0.1",
     answer=answer,

@@ -99,7 +99,7 @@ def _simulate(
     simulate: Callable[[jobs.Tell, ShouldStop], Copies],
 ) -> None:
     """Simulate beside the page, unless it was done before."""
-    key, for_all = (data.digest, parameters), session.same_for_all()
+    key, for_all = (data.digest, parameters), session.is_same_for_all()
     search.ask(key, simulate, lambda curves: not curves.cancelled, for_all, light=True)
 
 

@@ -83,7 +83,7 @@ def _outside(data: Dataset, parameters: QuantileParameters) -> OutsideCounts | N
     limits = parameters.answer_range
     if data.values is None or limits is None:
         return None
-    return value_range.values_outside(data.digest, *limits, data.values)
+    return value_range.count_outside(data.digest, *limits, data.values)
 
 
 def _warn(data: Dataset, parameters: QuantileParameters) -> None:

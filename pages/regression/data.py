@@ -1,4 +1,4 @@
-"""Where the Regression page's data come from: generated as in the paper, or its own upload."""
+"""The data of the Regression page: generated as in the paper, or its own upload."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from pages.shared.fields import fields
 
 
 def read_data() -> RegressionData | None:
-    """Say which data are used, and offer others. Returns None, with a sentence on the page, where there are none."""
-    loaded: RegressionData | None = own_data.read(
+    """Show which data are used and offer others; return them, or None if there are none."""
+    table: RegressionData | None = own_data.choose_data(
         UPLOAD,
-        {DataSource.GENERATED: _generated, DataSource.UPLOAD: lambda: own_data.uploaded(UPLOAD)},
+        {DataSource.GENERATED: _generate, DataSource.UPLOAD: lambda: own_data.show_upload(UPLOAD)},
         DataSource.GENERATED,
         "The data are generated as in the paper, appendix E.1.1: normal features and a linear model with noise.",
         GENERATOR_FIELDS,
         lambda data: wording.counted(data.histogram.num_users, "user"),
     )
-    return loaded
+    return table
 
 
-def _generated() -> RegressionData | None:
+def _generate() -> RegressionData | None:
     values: dict[str, Any] = {name: st.session_state[QUESTION.key(name)] for name in GENERATOR_FIELDS}
     labels = {name: QUESTION.field(name).name for name in GENERATOR_FIELDS}
-    generator, problems = fields.made(RegressionGenerator, values, labels)
+    generator, problems = fields.build_parameters(RegressionGenerator, values, labels)
     if generator is None:
         fields.say(problems)
         return None

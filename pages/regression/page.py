@@ -53,7 +53,12 @@ def body(places: layout.Places) -> None:
         },
     }
     answer_tabs.show(
-        places, QUESTION, answer, tabs_of, lambda: tabs.show_files(answer, loaded), behind=tabs.show_behind
+        places,
+        QUESTION,
+        answer,
+        tabs_of,
+        lambda: tabs.show_files(answer, loaded),
+        draw_behind=tabs.show_behind,
     )
 
 

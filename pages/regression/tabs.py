@@ -144,7 +144,7 @@ def content(answer: Answer, loaded: RegressionData, made: Sequence[Draw], ledger
     asked = ["lower", "upper", "source", "variance_source", "residual_variance"]
     asked += GENERATOR_FIELDS if is_generated else ()
     source = Source(answer.solution.data, needs_rows=True, write_cell=cell)
-    of = report_content.of_answer(QUESTION, answer, source, asked=QUESTION.asked(*asked))
+    of = report_content.of_answer(QUESTION, answer, source, setting_labels=QUESTION.asked(*asked))
     return replace(of, releases=_released(made, ledger))
 
 

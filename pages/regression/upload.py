@@ -18,9 +18,9 @@ class RegressionData:
 
     Attributes:
         dataset: With the facet `table`.
-        account: Whose labels they are: draws from the same labels add up, whatever was made of them.
-        coefficients: The true ones, where the data were generated.
-        design: What the columns of the file meant, where they come from one.
+        account: Digest of the labels' source: draws from the same labels share one ledger, whatever was made of them.
+        coefficients: The true ones, if the data were generated.
+        design: Roles of the file's columns, if the data come from a file.
     """
 
     dataset: Dataset
@@ -29,16 +29,16 @@ class RegressionData:
     design: Design | None = None
 
 
-def _used(data: Dataset, account: str, design: Design | None) -> RegressionData:
+def _build_entry(data: Dataset, account: str, design: Design | None) -> RegressionData:
     return RegressionData(data, account, design=design)
 
 
 UPLOAD = TableUpload(
     QUESTION,
-    asked="A table with one row per observation, a label, features, and a column that says whose it is (CSV)",
+    uploader_label="A table with one row per observation, a label, features, and a column that says whose it is (CSV)",
     label="Label: what is predicted (private)",
     public_help="The method takes features and owners as public in any case; this is about the labels.",
     build=design_matrix.build,
-    used=_used,
+    build_entry=_build_entry,
     check=design_matrix.check,
 )

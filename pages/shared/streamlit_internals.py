@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 CHANGED = (ImportError, AttributeError, TypeError, ValueError, RuntimeError, DecodeError)
-"""What is raised where a name or a message is not as in Streamlit 1.67, or where no server runs."""
+"""Raised if a name or a message is not as in Streamlit 1.67, or if no server runs."""
 
 
 def with_fallback(value: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:

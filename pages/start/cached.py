@@ -1,4 +1,4 @@
-"""What a rerun of this page repeats, cached by content; see `pages.shared.base.cache`."""
+"""The part of the Start page that reruns repeat, cached by content; see `pages.shared.base.cache`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from pages.shared.base.cache import cached
 
 
 @cached(max_entries=16)
-def found(digest: str, epsilon: float, _data: Dataset) -> Tradeoff:
-    """Return the Start page's curves and their sweet spot; the bound that is set moves marks only."""
+def solve_cached(digest: str, epsilon: float, _data: Dataset) -> Tradeoff:
+    """Return the Start page's curves and their best bound; the person's own bound moves marks only."""
     return solve(_data, StartParameters(epsilon))

@@ -1,4 +1,4 @@
-"""Start: what this is, in a picture that moves, and which page answers a person's question."""
+"""Start: a figure that shows what a contribution bound does, and which page answers a person's question."""
 
 from dataclasses import replace
 
@@ -20,10 +20,10 @@ from pages.start.question import QUESTION
 
 
 def body(places: layout.Places) -> None:
-    """The way to a page, the picture, and its answer."""
+    """Draw the questions that lead to a page, the figure, and its answer."""
     if places.intro is not None:
         with places.intro:
-            way.ask()
+            way.ask_questions()
     fields.start(QUESTION)
     with places.line:
         users = fields.draw(QUESTION, "users")
@@ -35,26 +35,26 @@ def body(places: layout.Places) -> None:
     with places.line:
         fields.draw(QUESTION, "bound")
     with places.notes:
-        built: StartParameters | None = fields.build(QUESTION, aside=("bound",))
-    if built is not None:
+        parameters_read: StartParameters | None = fields.build(QUESTION, optional=("bound",))
+    if parameters_read is not None:
         # What is dragged along a curve of private data may be read off it: no public input, and in no link.
-        parameters = replace(built, bound=None) if data.is_private else built
-        show(places, parameters, data, built.bound)
+        parameters = replace(parameters_read, bound=None) if data.is_private else parameters_read
+        show(places, parameters, data, parameters_read.bound)
     with places.answer:
-        way.lead(session.dataset())
+        way.show_advice(session.dataset())
     places.below.caption(f"The figure is drawn on {plain(data.name)}. {ASSUMPTION}.")
 
 
 def show(places: layout.Places, parameters: StartParameters, data: Dataset, bound: int | None) -> None:
-    """The figure and the answer."""
+    """Draw the figure and the answer."""
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     # During the tour its question says whose rows these are, and the sentence would answer it.
-    if parameters.users in presets.SENTENCES and shelf.tour() is None:
+    if parameters.users in presets.SENTENCES and shelf.get_tour() is None:
         places.notes.markdown(f"**Invented users.** {presets.SENTENCES[parameters.users]}")
-    found = cached.found(data.digest, parameters.epsilon, data)
-    answer = build_answer(data, replace(parameters, bound=bound), found)
+    solution = cached.solve_cached(data.digest, parameters.epsilon, data)
+    answer = build_answer(data, replace(parameters, bound=bound), solution)
     with places.figure:
-        plots.show(answer.plots["start-tradeoff"](), moves=QUESTION.key)
+        plots.show(answer.plots["start-tradeoff"](), key_of=QUESTION.key)
     with places.answer:
         cards.answer(answer, key="start_card")
 

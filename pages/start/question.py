@@ -1,4 +1,4 @@
-"""Start: what it asks, and what a person enters."""
+"""Start: the declaration of the page."""
 
 from __future__ import annotations
 

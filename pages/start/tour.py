@@ -1,4 +1,4 @@
-"""The tour on Start: what keeping all rows of one heavy user costs everybody."""
+"""The tour's step on Start: what keeping all rows of one heavy user costs everybody."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from pages.shared.session import session
 from pages.shared.session.tour import Step
 
 
-def answer(data: Dataset, asked: StartParameters) -> str:
-    """Noise and rows lost at the bound that is set, and at the best one."""
-    view = solve(data, asked)
-    bound, best = asked.bound or 1, view.best.max_total
-    high, low = view.evaluate(bound), view.evaluate(best)
-    noise, least, lost = (
-        wording.percent(float(x) / view.num_rows) for x in (high.noise, low.noise, low.bias)
+def answer(data: Dataset, parameters: StartParameters) -> str:
+    """Write the noise and the lost rows at the bound that is set, and at the best one."""
+    tradeoff = solve(data, parameters)
+    bound, best = parameters.bound or 1, tradeoff.best.max_total
+    at_bound, at_best = tradeoff.evaluate(bound), tradeoff.evaluate(best)
+    high_noise, low_noise, lost_rows = (
+        wording.percent(float(x) / tradeoff.num_rows) for x in (at_bound.noise, at_best.noise, at_best.bias)
     )
-    above = wording.counted(view.histogram.users_above(best), "user")
+    cut_users = wording.counted(tradeoff.histogram.users_above(best), "user")
     return (
-        f"At {wording.number(bound)} rows the noise is {noise} of a count, at {wording.number(best)} only {least}: "
-        f"everybody's count pays. The lower bound loses {lost} of the rows, all of them rows of {above}."
+        f"At {wording.number(bound)} rows the noise is {high_noise} of a count, at {wording.number(best)} only "
+        f"{low_noise}: everybody's count pays. The lower bound loses {lost_rows} of the rows, all of them rows of "
+        f"{cut_users}."
     )
 
 
@@ -35,6 +36,6 @@ STEP = Step(
     question="Of 2,001 invented users one has 20,000 rows, the others 20 each. What does keeping all rows cost "
     "everybody?",
     move="Drag the ring to 20,000 rows or beyond",
-    enough=lambda bound: bound >= 10_000,
+    is_enough=lambda bound: bound >= 10_000,
     answer=answer,
 )

@@ -51,7 +51,7 @@ class TotalPage(Page):
         with places.notes:
             st.info(plain(reason, 400), icon=":material/info:")
             if totals.amounts is None:
-                stand_ins.bring("Bring data with values")
+                stand_ins.draw_data_link("Bring data with values")
         if totals.column and data.is_private:
             with places.answer:
                 cards.answer(refused_answer(data, parameters, totals.column), "total_card")

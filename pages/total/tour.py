@@ -1,4 +1,4 @@
-"""The tour on Sum and count: how many users the best bound cuts."""
+"""The tour's step on Sum and count: how many users the best bound cuts."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from pages.shared.session import session
 from pages.shared.session.tour import Step
 
 
-def best(data: Dataset, asked: TotalParameters) -> total.TotalChoice:
+def solve(data: Dataset, parameters: TotalParameters) -> total.TotalChoice:
     """Return the best bound on rows."""
-    amounts = user_totals(data, asked.summed).amounts
+    amounts = user_totals(data, parameters.summed).amounts
     assert amounts is not None  # Rows are never negative.
-    return total.best_bound(asked.problem(amounts))
+    return total.best_bound(parameters.problem(amounts))
 
 
-def answer(data: Dataset, asked: TotalParameters) -> str:
-    """Return the best bound at the epsilon that is set, with the users above it, and at the first one."""
-    now, first = best(data, asked), best(data, replace(asked, epsilon=_BEGIN.epsilon))
+def answer(data: Dataset, parameters: TotalParameters) -> str:
+    """Write the best bound at the epsilon that is set and at the first one, and how many users are above it."""
+    current, first = solve(data, parameters), solve(data, replace(parameters, epsilon=_BEGIN.epsilon))
     return (
-        f"**{wording.counted(now.users_affected, 'user')}**: it falls from {wording.number(first.max_total)} to "
-        f"{wording.number(now.max_total)}. One row more in it saves a row of every user above it and costs "
-        f"1/ε = {wording.number(1.0 / asked.epsilon)} rows of noise, so it pays while more users than 1/ε are above."
+        f"**{wording.counted(current.users_affected, 'user')}**: it falls from {wording.number(first.max_total)} to "
+        f"{wording.number(current.max_total)}. One row more in it saves a row of every user above it and costs "
+        f"1/ε = {wording.number(1.0 / parameters.epsilon)} rows of noise, so it pays while more users than 1/ε are "
+        "above."
     )
 
 
@@ -36,7 +37,7 @@ STEP = Step(
     parameters=_BEGIN,
     field="epsilon",
     goal=0.1,
-    enough=lambda epsilon: epsilon <= 0.3,
+    is_enough=lambda epsilon: epsilon <= 0.3,
     question="At ε = 1 the best bound on a count cuts nobody. How many users does it cut at ε = 0.1?",
     move="Move ε down to 0.1, and watch the best bound",
     answer=answer,

@@ -1,4 +1,4 @@
-"""Where the Training page's data come from: the sample, generated as it says, or its own upload with public ranges."""
+"""The data of the Training page: the sample, generated data, or its own upload with public ranges."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from pages.training import cached
 from pages.training.question import QUESTION
 from pages.training.upload import UPLOAD
 
-MOST_SERVED_USERS, MOST_SERVED_RUNS = 2_000, 20
+MAX_DEMO_USERS, MAX_DEMO_RUNS = 2_000, 20
 """What a public demo generates and runs at most: others wait for the same two cores."""
 
 
 def read_data() -> TrainingData | None:
-    """Say which data are used, and offer others. None, with a sentence, where there are none to train on."""
+    """Show which data are used and offer others; return them, or None if there are none to train on."""
     sources = {
         DataSource.SAMPLE: cached.sample,
-        DataSource.GENERATED: _generated,
-        DataSource.UPLOAD: _uploaded,
+        DataSource.GENERATED: _generate,
+        DataSource.UPLOAD: _show_upload,
     }
-    loaded: TrainingData | None = own_data.read(
+    table: TrainingData | None = own_data.choose_data(
         UPLOAD,
         sources,
         DataSource.GENERATED,
@@ -42,23 +42,23 @@ def read_data() -> TrainingData | None:
             f"{wording.counted(data.histogram.num_users, 'user')}"
         ),
     )
-    return loaded
+    return table
 
 
-def _generated() -> TrainingData | None:
-    named = {"seed": "data_seed"}
-    entered: dict[str, Any] = {
-        name: st.session_state[QUESTION.key(named.get(name, name))]
+def _generate() -> TrainingData | None:
+    state_names = {"seed": "data_seed"}
+    values: dict[str, Any] = {
+        name: st.session_state[QUESTION.key(state_names.get(name, name))]
         for name in TrainingGenerator.__dataclass_fields__
     }
-    labels = {name: QUESTION.field(named.get(name, name)).name for name in entered}
-    generator, problems = fields.made(TrainingGenerator, entered, labels)
+    labels = {name: QUESTION.field(state_names.get(name, name)).name for name in values}
+    generator, problems = fields.build_parameters(TrainingGenerator, values, labels)
     if generator is None:
         fields.say(problems)
         return None
-    if demo.is_served() and generator.num_users > MOST_SERVED_USERS:
+    if demo.is_served() and generator.num_users > MAX_DEMO_USERS:
         st.info(
-            f"A public demo generates at most {MOST_SERVED_USERS:,} users. Run Sweet Spot on your computer for more.",
+            f"A public demo generates at most {MAX_DEMO_USERS:,} users. Run Sweet Spot on your computer for more.",
             icon=":material/cloud_off:",
         )
         return None
@@ -69,24 +69,22 @@ def _generated() -> TrainingData | None:
         return None
 
 
-def _uploaded() -> TrainingData | None:
-    loaded: TrainingData | None = own_data.uploaded(UPLOAD)
-    return None if loaded is None else _with_ranges(loaded)
+def _show_upload() -> TrainingData | None:
+    table: TrainingData | None = own_data.show_upload(UPLOAD)
+    return None if table is None else _ask_ranges(table)
 
 
 def _range_key(end: str, column: str) -> str:
     return f"{QUESTION.key('range_')}{end}_{column}"
 
 
-def _with_ranges(loaded: TrainingData) -> TrainingData | None:
-    """Return the data with the ranges that stand in the fields; None, with sentences, where one is missing or
-    empty.
-    """
-    _propose(loaded)
+def _ask_ranges(table: TrainingData) -> TrainingData | None:
+    """Draw the fields of the features' ranges and return the scaled data; None if a range is missing or bad."""
+    _propose_ranges(table)
     state = st.session_state
-    if loaded.numbers:
+    if table.numbers:
         missing = any(
-            state.get(_range_key(end, column)) is None for column in loaded.numbers for end in ("low", "high")
+            state.get(_range_key(end, column)) is None for column in table.numbers for end in ("low", "high")
         )
         with st.expander("Ranges of the features", expanded=missing, icon=":material/straighten:"):
             st.caption(
@@ -94,64 +92,64 @@ def _with_ranges(loaded: TrainingData) -> TrainingData | None:
                 "ε. Values outside are clipped."
             )
             with st.grid(4, min_column_width=150):
-                for column in loaded.numbers:
+                for column in table.numbers:
                     fields.number(f"{wording.plain(column, 20)}, lowest", _range_key("low", column))
                     fields.number(f"{wording.plain(column, 20)}, highest", _range_key("high", column))
-    found, empty = {}, []
-    for column in loaded.numbers:
+    ranges, empty_columns = {}, []
+    for column in table.numbers:
         low, high = (state.get(_range_key(end, column)) for end in ("low", "high"))
         if low is None or high is None:
-            empty.append(column)
+            empty_columns.append(column)
         else:
-            found[column] = (float(low), float(high))
-    if empty:
+            ranges[column] = (float(low), float(high))
+    if empty_columns:
         st.info(
             f"**What range can these columns have?** Enter the lowest and the highest value of "
-            f"{wording.plain(', '.join(empty), 200)} from what the quantity is. The answer follows.",
+            f"{wording.plain(', '.join(empty_columns), 200)} from what the quantity is. The answer follows.",
             icon=":material/straighten:",
         )
         return None
-    assert loaded.design is not None
+    assert table.design is not None
     try:
-        return replace(loaded, scaling=make_scaling(loaded.dataset, loaded.design, found), ranges=found)
+        return replace(table, scaling=make_scaling(table.dataset, table.design, ranges), ranges=ranges)
     except InvalidInput as refused:
         fields.say(refused.problems)
         return None
 
 
-def _propose(loaded: TrainingData) -> None:
-    """Ranges of public data, rounded out, once for each table; of private data none."""
+def _propose_ranges(table: TrainingData) -> None:
+    """Set the fields to ranges of public data, rounded out, once for each table; for private data, empty them."""
     state, key = st.session_state, QUESTION.key("proposed")
-    if state.get(key) == loaded.account:
+    if state.get(key) == table.account:
         return
-    state[key] = loaded.account
-    for column in loaded.numbers:
+    state[key] = table.account
+    for column in table.numbers:
         ends = (
             (None, None)
-            if loaded.dataset.is_private
-            else round_numbers.rounded_out(*loaded.find_extremes(column))
+            if table.dataset.is_private
+            else round_numbers.rounded_out(*table.find_extremes(column))
         )
         for end, value in zip(("low", "high"), ends, strict=True):
             state[_range_key(end, column)] = value
 
 
-def say_labels(loaded: TrainingData, positive_above: float) -> None:
-    """Say where a threshold cuts labels of more than two values: one class, or a range, against the rest."""
-    named = loaded.design is not None and bool(loaded.design.positive)
-    if (cut := describe_label_rule(loaded, positive_above)) and not named:
+def show_label_rule(table: TrainingData, positive_above: float) -> None:
+    """Show how a threshold splits labels of more than two values, unless one class is named."""
+    has_named_class = table.design is not None and bool(table.design.positive)
+    if (rule := describe_label_rule(table, positive_above)) and not has_named_class:
         st.info(
-            f"{wording.plain(cut, 300)}. Set the threshold under *More settings*, or load the table again and name one "
-            "class under *Which one is 1?*",
+            f"{wording.plain(rule, 300)}. Set the threshold under *More settings*, or load the table again and name "
+            "one class under *Which one is 1?*",
             icon=":material/label:",
         )
 
 
-def say_served_runs(asked: int) -> None:
-    """Say where a public demo makes fewer runs than were asked for."""
-    if demo.is_served() and asked > MOST_SERVED_RUNS:
-        st.caption(f":material/cloud_off: A public demo makes {MOST_SERVED_RUNS} runs of each.")
+def show_run_limit(num_runs: int) -> None:
+    """Show that a public demo makes fewer runs than were asked for."""
+    if demo.is_served() and num_runs > MAX_DEMO_RUNS:
+        st.caption(f":material/cloud_off: A public demo makes {MAX_DEMO_RUNS} runs of each.")
 
 
-def most_runs() -> int:
-    """Runs that are made at most."""
-    return MOST_SERVED_RUNS if demo.is_served() else 10**6
+def get_max_runs() -> int:
+    """Return the largest number of runs that are made."""
+    return MAX_DEMO_RUNS if demo.is_served() else 10**6

@@ -26,7 +26,7 @@ def body(places: layout.Places) -> None:
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     page_run.compares(loaded)
     with places.notes:
-        data.say_labels(loaded, parameters.positive_above)
+        data.show_label_rule(loaded, parameters.positive_above)
         try:
             found = work.find(loaded, parameters)
         except InvalidInput as refused:
@@ -53,7 +53,9 @@ def body(places: layout.Places) -> None:
             "The paper's learner": lambda: paper.show(answer.solution),
         },
     }
-    answer_tabs.show(places, QUESTION, answer, of, lambda: tabs.show_files(answer), behind=tabs.show_behind)
+    answer_tabs.show(
+        places, QUESTION, answer, of, lambda: tabs.show_files(answer), draw_behind=tabs.show_behind
+    )
 
 
 layout.show(QUESTION, body)

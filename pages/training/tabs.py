@@ -139,7 +139,7 @@ def content(answer: Answer, made: Sequence[ReleaseRecord], ledger: Ledger) -> Re
     names = [name for name in QUESTION.fields if name not in GENERATOR_FIELDS]
     names += GENERATOR_FIELDS if entered is DataSource.GENERATED else ()
     source = Source(data.dataset, needs_rows=True, write_cell=cell)
-    of = report_content.of_answer(QUESTION, answer, source, asked=QUESTION.asked(*names))
+    of = report_content.of_answer(QUESTION, answer, source, setting_labels=QUESTION.asked(*names))
     return replace(of, releases=_released(made, ledger))
 
 

@@ -1,4 +1,4 @@
-"""The Training page's own upload, and what is asked of it besides: the public range of every number."""
+"""The Training page's own upload, which also needs the public range of every number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from pages.training.question import QUESTION
 
 
 def _check_levels(design: Design | None) -> None:
-    """Levels that were read off private rows would stand in the release, which ε does not cover."""
+    """Raise InvalidInput for levels that were read off private rows: a release would hold them, and ε does not cover
+    that.
+    """
     with Problems() as problems:
         problems.extend([] if design is None else find_unlisted_levels(design))
 
@@ -32,7 +34,7 @@ def _build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
     return design_matrix.build(table, design, disclosure, check_rows)
 
 
-def _used(data: Dataset, account: str, design: Design | None) -> TrainingData:
+def _build_entry(data: Dataset, account: str, design: Design | None) -> TrainingData:
     if design is None:  # Without it nobody knows which columns need a range.
         raise refuse("what the columns of the table mean is missing")
     if data.is_private:
@@ -42,16 +44,16 @@ def _used(data: Dataset, account: str, design: Design | None) -> TrainingData:
 
 UPLOAD = TableUpload(
     QUESTION,
-    asked="A table with one row per observation, a label (numbers or classes), features, and a column "
+    uploader_label="A table with one row per observation, a label (numbers or classes), features, and a column "
     "that says whose it is (CSV)",
     label="Label: what is predicted",
     public_help="Rows of private data are protected as a whole: features, labels, and who owns them.",
     build=_build,
-    used=_used,
+    build_entry=_build_entry,
     check=_check_saved,
-    about_columns="range_",
-    levels_are_listed=True,
-    classes=True,
+    column_field_prefix="range_",
+    must_list_levels=True,
+    allows_classes=True,
     # Else ranges would be proposed once more, in place of those that the file brings.
-    beside=lambda used: {"proposed": used.account},
+    list_extra_state=lambda used: {"proposed": used.account},
 )

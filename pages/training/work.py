@@ -42,8 +42,8 @@ def find(data: TrainingData, parameters: TrainingParameters) -> TrainingSolution
     said here.
     """
     rows = cached.rows(data.digest, parameters.positive_above, data)
-    question = cached.experiment(rows.digest, parameters, sources.most_runs(), rows)
-    sources.say_served_runs(parameters.runs)
+    question = cached.experiment(rows.digest, parameters, sources.get_max_runs(), rows)
+    sources.show_run_limit(parameters.runs)
     runs = _found(question, parameters.source is DataSource.SAMPLE)
     if jobs.say_failure(RUNS.key):
         return None
@@ -195,7 +195,7 @@ def show_state(found: TrainingSolution | None) -> None:
         made = f"{fewest} to {most}" if fewest != most else f"{fewest}"
         st.caption(f":material/pan_tool: Stopped after {made} of {asked} runs.")
     rows = cached.rows(found.data.digest, found.parameters.positive_above, found.data)
-    question = cached.experiment(rows.digest, found.parameters, sources.most_runs(), rows)
+    question = cached.experiment(rows.digest, found.parameters, sources.get_max_runs(), rows)
     of_sample = found.parameters.source is DataSource.SAMPLE
     whole = (question, Runs(found.table, found.references, found.user_share), of_sample)
     fields.button("Go on", "training_go_on", "play_arrow", start, *whole, type="tertiary")

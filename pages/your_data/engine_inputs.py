@@ -1,4 +1,4 @@
-"""Where one machine is outgrown: the command, the code and the SQL that count on the person's own engine."""
+"""Shows the command, the code and the SQL that count the rows in the person's own database or cluster."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pages.shared.fields import fields
 from pages.your_data.question import QUESTION
 
 DEFAULT_TABLE = "events"
-_USUAL = Roles(TableKind.EVENTS, user="user_id")
+_DEFAULT_ROLES = Roles(TableKind.EVENTS, user="user_id")
 
 
-def recipes(roles: Roles | None) -> None:
-    """Show them for the columns chosen above, or for a usual name where no file is at hand."""
+def show_recipes(roles: Roles | None) -> None:
+    """Show the recipe for the columns chosen above, or for a default user column if there is no file."""
     with st.expander(
         "Count in your own database or on a cluster", icon=":material/dns:", key=QUESTION.key("engine_open")
     ):
@@ -33,23 +33,23 @@ def recipes(roles: Roles | None) -> None:
                 or DEFAULT_TABLE
             )
         engine = counting.ENGINES[key]
-        asked = roles if roles is not None and roles.kind is TableKind.EVENTS and roles.user else _USUAL
-        if asked is _USUAL:
+        if roles is None or roles.kind is not TableKind.EVENTS or not roles.user:
+            roles = _DEFAULT_ROLES
             st.caption("Put the name of your own column in the place of user_id.")
-        shown = _recipe(key, asked, table)
+        recipe = _write_recipe(key, roles, table)
         st.caption(f"Credentials come from {engine.credentials}.")
         command, python, sql = st.tabs(["Shell", "Python", "SQL that runs"])
-        command.code(shown.command, language="bash", wrap_lines=True)
+        command.code(recipe.command, language="bash", wrap_lines=True)
         command.caption(
             f"Run it in the folder of Sweet Spot, after: pip install 'ibis-framework[{engine.key}]'. "
             "Then upload histogram.csv here."
         )
-        python.code(shown.python, language="python")
-        sql.code(shown.sql, language="sql")
+        python.code(recipe.python, language="python")
+        sql.code(recipe.sql, language="sql")
         sql.caption("For the histogram. Columns are taken for text, and the value for a number.")
 
 
 @cache.cached(max_entries=4)
-def _recipe(engine: str, roles: Roles, table: str) -> Recipe:
-    """Kept: writing the SQL takes as long as all else that the panel draws, and every run draws it."""
+def _write_recipe(engine: str, roles: Roles, table: str) -> Recipe:
+    """Return the recipe, cached: every run draws it, and writing the SQL takes as long as the rest."""
     return counting.recipe(counting.ENGINES[engine], roles, table)

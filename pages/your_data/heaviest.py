@@ -17,7 +17,7 @@ WORDS = {
 
 
 def show(data: Dataset) -> None:
-    """A small table, closed until it is asked for."""
+    """Show the heaviest users as a small table, folded up."""
     heavy = counting.heaviest(data.histogram)
     with st.expander("The heaviest users", icon=":material/leaderboard:"):
         together = (

@@ -1,4 +1,4 @@
-"""What the data in use can answer, and where: column by column."""
+"""Finds the pages that can answer from the data in use, column by column."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Offer:
     """A column, and the pages that answer from it.
 
     Attributes:
-        column: Its name, or what is counted where no column is needed.
+        column: Its name; "Rows per user" if no column is needed.
         pages: In the order of the sidebar, at least one.
     """
 
@@ -22,7 +22,7 @@ class Offer:
     pages: tuple[Question, ...]
 
 
-def of_data(data: Dataset) -> list[Offer]:
+def list_offers(data: Dataset) -> list[Offer]:
     """Return every page that the data can answer, once, under the column that it needs."""
     columns = {}
     if data.values is not None:
@@ -33,10 +33,10 @@ def of_data(data: Dataset) -> list[Offer]:
         columns[Facet.GROUPS] = data.tasks.label
     columns[Facet.ROWS] = "Rows per user"
     offers: list[Offer] = []
-    offered: set[str] = set()
+    offered_names: set[str] = set()
     for facet, column in columns.items():
-        pages = tuple(q for q in catalogue.PAGES if facet in q.answers_from and q.name not in offered)
-        offered |= {q.name for q in pages}
+        pages = tuple(q for q in catalogue.PAGES if facet in q.answers_from and q.name not in offered_names)
+        offered_names |= {q.name for q in pages}
         if pages:
             offers.append(Offer(column, pages))
     return offers

@@ -14,23 +14,23 @@ from pages.your_data import generator_inputs, heaviest, offers, sample_inputs, s
 from pages.your_data.question import QUESTION
 
 SOURCES = {
-    "Sample": sample_inputs.panel,
-    "Upload a file": upload_inputs.panel,
-    "Generate": generator_inputs.panel,
-    "Session": session_inputs.panel,
+    "Sample": sample_inputs.show_panel,
+    "Upload a file": upload_inputs.show_panel,
+    "Generate": generator_inputs.show_panel,
+    "Session": session_inputs.show_panel,
 }
 """The drawing that stands beside what the data can answer."""
 
 
 def body(places: layout.Places) -> None:
-    """Where the data come from; then what they are, and where they lead."""
+    """Draw the choice of data, the main figure, and where the data lead."""
     with places.line:
         st.session_state.setdefault(QUESTION.key("data_source"), "Sample")
         source = fields.choice("Where from", {name: name for name in SOURCES}, QUESTION.key("data_source"))
     with places.line if source == "Sample" else places.notes:
         SOURCES[source]()
     data = session.dataset()
-    if source == "Upload a file" and upload_inputs.waits():
+    if source == "Upload a file" and upload_inputs.is_waiting():
         places.notes.caption(f"In use until then: {plain(data.name)}.")
         return
     with places.figure:
@@ -44,29 +44,22 @@ def body(places: layout.Places) -> None:
 
 
 def show_offers(data: Dataset) -> None:
-    """What is in use, and which pages answer from which column."""
+    """Show the data in use, and which pages answer from which column."""
     with st.container(key="in_use"):
         st.header(f"In use: {plain(data.name)}")
         st.markdown(distribution.describe_sizes(data.histogram))
         cards.label(data.provenance)
     with st.container(key="your_data_offers", gap="xsmall"):
         st.markdown("**What these data can answer**")
-        for offer in offers.of_data(data):
+        for offer in offers.list_offers(data):
             with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
                 st.markdown(f"{plain(offer.column)} →", width="content")
                 for page in offer.pages:
                     st.page_link(page.path, label=page.title, icon=page.icon)
 
 
-def show_drawing(data: Dataset, name: str) -> None:
-    """One picture of the distribution."""
-    plot = distribution.DISTRIBUTIONS[name](data)
-    st.markdown(f"**{plot.title}**")
-    plots.show(plot, x_only=True)
-
-
 def show_details(data: Dataset) -> None:
-    """What stands beside the data, where they come from, other pictures, heaviest users, the histogram as a file."""
+    """Show notes, further plots, the heaviest users, the source, and the histogram as a file."""
     for note in data.notes:
         st.info(plain(note, 400), icon=":material/info:")
     st.markdown(
@@ -74,9 +67,11 @@ def show_details(data: Dataset) -> None:
         f"Gini coefficient {data.histogram.summary().gini:.2f} {distribution.GINI_SCALE}."
     )
     grid = st.grid(2, min_column_width=240)
-    for name in distribution.DISTRIBUTIONS:
+    for build_plot in distribution.DISTRIBUTIONS.values():
         with grid.cell():
-            show_drawing(data, name)
+            plot = build_plot(data)
+            st.markdown(f"**{plot.title}**")
+            plots.show(plot, keeps_y=True)
     heaviest.show(data)
     st.caption(plain(data.source, 400))
     cards.file_button(
@@ -84,4 +79,4 @@ def show_details(data: Dataset) -> None:
     )
 
 
-layout.show(QUESTION, body, budget=False, by_itself=False)
+layout.show(QUESTION, body, has_budget=False, runs_alone=False)

@@ -1,4 +1,4 @@
-"""Your data: what it asks, and what a person enters."""
+"""Your data: the declaration of the page."""
 
 from __future__ import annotations
 

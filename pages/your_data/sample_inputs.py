@@ -1,4 +1,4 @@
-"""Choose one of the built-in samples."""
+"""The choice of a built-in sample."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from pages.shared.session import session
 from pages.your_data.question import QUESTION
 
 
-def panel() -> None:
-    """A select box that loads at once: samples are public and small."""
-    kind = session.loaded().origin.kind
-    st.session_state[QUESTION.key("sample")] = kind if kind in samples.SAMPLES else None
+def show_panel() -> None:
+    """Draw the choice of a sample, which is loaded at once: samples are public and small."""
+    sample = session.get_loaded().origin.name
+    st.session_state[QUESTION.key("sample")] = sample if sample in samples.SAMPLES else None
     st.selectbox(
         "Sample",
         list(samples.SAMPLES),
         index=None,
         key=QUESTION.key("sample"),
-        on_change=_chosen,
+        on_change=_load_sample,
         format_func=lambda key: samples.SAMPLES[key].title,
         placeholder="Choose a sample",
     )
 
 
-def _chosen() -> None:
-    key = st.session_state.get(QUESTION.key("sample"))
-    if key is not None:
-        origin = session.Origin(key)
+def _load_sample() -> None:
+    sample = st.session_state.get(QUESTION.key("sample"))
+    if sample is not None:
+        origin = session.Origin(sample)
         session.use(origin.load(), origin)

@@ -1,4 +1,4 @@
-"""Opens a session that was saved as a file."""
+"""The upload of a session file."""
 
 from __future__ import annotations
 
@@ -22,64 +22,65 @@ ENTRY = uploads.Entry(QUESTION, "session_")
 
 
 @dataclass(frozen=True)
-class _Opened:
-    """What became of the last file.
+class _OpenedFile:
+    """The outcome of opening the last file.
 
     Attributes:
-        refused: Why nothing of it was taken; empty where it was opened.
-        found: What it held; None where nothing was taken.
+        problems: Why nothing of it was used; empty if it was opened.
+        content: Its content; None if nothing was used.
     """
 
-    refused: tuple[InputProblem, ...]
-    found: session_file.FileContent | None
+    problems: tuple[InputProblem, ...]
+    content: session_file.FileContent | None
 
 
-def panel() -> None:
-    """A place for the file, and what became of the last one."""
+def show_panel() -> None:
+    """Show the uploader for a session file, and the outcome of the last file."""
     if demo.is_served():
-        uploads.say_served()
+        uploads.show_demo_notice()
         return
     ENTRY.show(
         "A file that *Save session*, in the sidebar, has made",
         "Data and settings take the place of those in use. What was released of any data stays on the account, here "
         "and in the file.",
-        _open,
+        _open_file,
     )
-    _say(st.session_state.get(QUESTION.key("session_opened")))
+    _show_outcome(st.session_state.get(QUESTION.key("session_opened")))
 
 
-def _open(files: list[UploadedFile]) -> None:
+def _open_file(files: list[UploadedFile]) -> None:
+    """Make the file's content the session's, or store why it is refused."""
     state, file = st.session_state, files[0]
     try:
-        saved = session_file.read(file.getvalue())
+        content = session_file.read_file(file.getvalue())
     except Exception as error:  # Whatever it is, the page stays usable.
         name = InputProblem(f"the file {file.name} was not opened")
-        state[QUESTION.key("session_opened")] = _Opened((name, *describe_error(error)), None)
+        state[QUESTION.key("session_opened")] = _OpenedFile((name, *describe_error(error)), None)
     else:
-        session_file.apply(saved.content)
-        state[QUESTION.key("session_opened")] = _Opened((), saved)
+        session_file.apply(content.content)
+        state[QUESTION.key("session_opened")] = _OpenedFile((), content)
     ENTRY.drop(files)
 
 
-def _say(opened: _Opened | None) -> None:
+def _show_outcome(opened: _OpenedFile | None) -> None:
     if opened is None:
         return
-    if opened.found is None:
-        lines = "\n".join(f"- {plain(p.sentence, 400)}" for p in opened.refused)
+    if opened.content is None:
+        lines = "\n".join(f"- {plain(p.sentence, 400)}" for p in opened.problems)
         st.error(f"{lines}\n\nNothing was changed.", icon=":material/error:")
         return
     st.success(
-        f"The session of {plain(opened.found.saved)} is open. In use: {plain(session.dataset().name)}.",
+        f"The session of {plain(opened.content.saved)} is open. In use: {plain(session.dataset().name)}.",
         icon=":material/check:",
     )
-    if opened.found.left_out:
-        lines = "\n".join(f"- {plain(words, 400)}" for words in opened.found.left_out)
+    if opened.content.left_out:
+        lines = "\n".join(f"- {plain(words, 400)}" for words in opened.content.left_out)
         st.info(f"The file does not hold:\n{lines}", icon=":material/info:")
-        for file in opened.found.content.files:
+        for file in opened.content.content.files:
             if session.dataset().name != file.name:
                 st.caption(f"Bring {plain(file.name)} again, and its columns are read as they were.")
-    if opened.found.not_followed:
+    if opened.content.not_followed:
         st.warning(
             "These settings of the file were not followed; all others were.", icon=":material/warning:"
         )
-        fields.say(opened.found.not_followed)
+        fields.say(opened.content.not_followed)

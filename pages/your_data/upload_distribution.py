@@ -1,4 +1,4 @@
-"""A file that says how pairs of user and group are distributed: read, shown with its label, and taken."""
+"""The upload of a file that describes how pairs of user and group are distributed."""
 
 from __future__ import annotations
 
@@ -19,42 +19,40 @@ from pages.your_data.question import QUESTION
 from pages.your_data.upload_roles import PUBLIC
 
 
-def among(files: Sequence[str | counting.Held]) -> bool:
-    """Return whether one of these files, by path or in memory, says that it is such a distribution."""
-    return any(pair_distribution.is_one(_content(file, 2_000)) for file in files)
+def has_distribution(files: Sequence[str | counting.Held]) -> bool:
+    """Return True if one of these files, by path or in memory, is marked as such a distribution."""
+    return any(pair_distribution.is_one(_read_start(file, 2_000)) for file in files)
 
 
-def read(files: Sequence[str | counting.Held], names: Sequence[str]) -> Dataset:
-    """Return the data of the one file, taken for private until the person says otherwise.
+def read_distribution(files: Sequence[str | counting.Held], names: Sequence[str]) -> Dataset:
+    """Return the data of the one file, labelled private until the person says otherwise.
 
     Raises:
-        InvalidInput: It is not one file, or what it says no data can have.
+        InvalidInput: There are several files, or the numbers in it fit no data.
     """
     if len(files) > 1:
         raise refuse("a distribution of pairs is one file, and is brought alone")
-    content = _content(files[0], pair_distribution.MOST_BYTES + 1)
+    content = _read_start(files[0], pair_distribution.MOST_BYTES + 1)
     return pair_distribution.read(content, names[0], Disclosure.PRIVATE)
 
 
-def _content(file: str | counting.Held, most: int) -> bytes:
-    """Return the first bytes of a file; none of what is no plain file."""
+def _read_start(file: str | counting.Held, max_bytes: int) -> bytes:
+    """Return the first bytes of a file; empty for anything but a regular file."""
     if isinstance(file, counting.Held):
-        return file.content[:most]
+        return file.content[:max_bytes]
     if not os.path.isfile(file):
         return b""
-    with open(file, "rb") as opened:
-        return opened.read(most)
+    with open(file, "rb") as stream:
+        return stream.read(max_bytes)
 
 
-def choose(found: Dataset, discard: Callable[[], None]) -> Dataset | None:
-    """Return what the file says, whether it is public, and the buttons. Returns the data once they are to be
-    used.
-    """
-    sizes = found.pair_sizes
+def choose(dataset: Dataset, on_discard: Callable[[], None]) -> Dataset | None:
+    """Show the distribution, the choice of its label, and the buttons; return the data once they are to be used."""
+    sizes = dataset.pair_sizes
     assert sizes is not None
     st.markdown(
-        f"**{wording.plain(found.name)}**: {wording.counted(int(sizes.pairs.sum()), 'pair')} of "
-        f"{wording.counted(found.histogram.num_users, 'user')} and "
+        f"**{wording.plain(dataset.name)}**: {wording.counted(int(sizes.pairs.sum()), 'pair')} of "
+        f"{wording.counted(dataset.histogram.num_users, 'user')} and "
         f"{wording.counted(sizes.task_rows.size, 'group')} of {wording.plain(sizes.label)}."
     )
     st.caption(
@@ -62,20 +60,22 @@ def choose(found: Dataset, discard: Callable[[], None]) -> Dataset | None:
         "from it, and says what is approximate. Nothing can check that its numbers are true."
     )
     key = QUESTION.key("upload_public")
-    offered = [Disclosure.PRIVATE, Disclosure.PUBLIC]
-    if st.session_state.get(key) not in offered:
+    options = [Disclosure.PRIVATE, Disclosure.PUBLIC]
+    if st.session_state.get(key) not in options:
         st.session_state[key] = Disclosure.PRIVATE
     disclosure = st.radio(
         "Are these data public?",
-        offered,
+        options,
         key=key,
         format_func=PUBLIC.__getitem__,
         persist_state="session",
         horizontal=True,
     )
     with st.container(horizontal=True):
-        used = st.button(
+        is_confirmed = st.button(
             "Use these data", type=fields.main_button(), icon=":material/check:", key="use_distribution"
         )
-        st.button("Discard the file", key="discard_distribution", on_click=discard, icon=":material/delete:")
-    return replace(found, disclosure=disclosure) if used else None
+        st.button(
+            "Discard the file", key="discard_distribution", on_click=on_discard, icon=":material/delete:"
+        )
+    return replace(dataset, disclosure=disclosure) if is_confirmed else None

@@ -1,4 +1,4 @@
-"""Bring files: look at them, let the person correct what they were taken for, count them, drop them."""
+"""The upload of tables: open the files, let the person correct the roles of columns, count the rows, drop the files."""
 
 from __future__ import annotations
 
@@ -29,68 +29,66 @@ LOCAL, FOLDER = "SWEETSPOT_LOCAL", "SWEETSPOT_FOLDER"
 ENTRY = uploads.Entry(QUESTION, "upload_")
 _STOPPED = "Stopped; the data in use stay as they were."
 _CUT_OFF = f"{jobs.CUT_OFF} The data in use stay as they were."
-LOOK_SECONDS = 3.0
+WAIT_SECONDS = 3.0
 """How long a look at files is waited for before the page goes on beside it."""
 
 
 def is_local() -> bool:
-    """Return whether the app was started on the person's own computer (``make app``), so that it may read
-    paths.
-    """
+    """Return True if the app runs on the person's own computer (``make app``), so that it may read paths."""
     return os.environ.get(LOCAL) == "1" and not demo.is_served()
 
 
-def waits() -> bool:
-    """Return whether a file was brought, and is read, counted, or waits for *Use these data*."""
-    held = ("upload_table", "upload_pairs", "look_job", "upload_job")
-    return any(st.session_state.get(QUESTION.key(name)) is not None for name in held)
+def is_waiting() -> bool:
+    """Return True if a file is being read or counted, or waits for *Use these data*."""
+    names = ("upload_table", "upload_pairs", "look_job", "upload_job")
+    return any(st.session_state.get(QUESTION.key(name)) is not None for name in names)
 
 
-def panel() -> None:
-    """The whole way from files to a data set."""
+def show_panel() -> None:
+    """Show all steps from files to a data set."""
     if demo.is_served():
-        uploads.say_served()
+        uploads.show_demo_notice()
         return
     st.session_state.setdefault(QUESTION.key("upload_stopped"), "")
-    _finish()
+    _use_finished_jobs()
     if jobs.watch(QUESTION.key("upload_job"), "Counting") or jobs.watch(
         QUESTION.key("look_job"), "Reading", measured=False
     ):
         st.caption("The data in use stay as they are until it has ended; the other pages go on working.")
         return
     # The screen belongs to the questions about a file, and then to what its data show.
-    if waits() or (session.is_file() and not ENTRY.problems):
+    if is_waiting() or (session.is_file() and not ENTRY.problems):
         with st.expander("Bring another file", icon=":material/upload_file:"):
-            _bring()
+            _show_uploader()
     else:
-        _bring()
-    if not waits():
-        _say()
+        _show_uploader()
+    if not is_waiting():
+        _show_problems()
     source: counting.Source | None = st.session_state.get(QUESTION.key("upload_table"))
     distribution: Dataset | None = st.session_state.get(QUESTION.key("upload_pairs"))
     roles: Roles | None = None
     if (
         distribution is not None
-        and (chosen := upload_distribution.choose(distribution, _discard)) is not None
+        and (dataset := upload_distribution.choose(distribution, _discard)) is not None
     ):
-        _use_dataset(chosen)
+        _use_dataset(dataset)
     if source is not None:
-        roles = upload_roles.choose(source)
+        roles = upload_roles.choose_roles(source)
         if uploads.use_or_discard("use_upload", "discard_upload", _discard):
             _use(source, roles)
-    if waits():
-        _say()  # Next to the buttons of the file.
-    engine_inputs.recipes(roles)
+    if is_waiting():
+        _show_problems()  # Next to the buttons of the file.
+    engine_inputs.show_recipes(roles)
 
 
-def _say() -> None:
-    """Say what was wrong with the last files, or that reading or counting them was stopped."""
-    ENTRY.say()
+def _show_problems() -> None:
+    """Show the problems of the last files, or that reading or counting them was stopped."""
+    ENTRY.show_problems()
     if stopped := st.session_state[QUESTION.key("upload_stopped")]:
         st.info(stopped, icon=":material/stop_circle:")
 
 
-def _bring() -> None:
+def _show_uploader() -> None:
     ENTRY.show(
         "A table: one row per contribution, or one per user with a count, or a histogram; or a distribution of pairs "
         "(up to 200 MB)",
@@ -99,7 +97,7 @@ def _bring() -> None:
         "reduced to counts, and dropped. Nothing is sent anywhere. A distribution of pairs is the JSON file that "
         "`python -m dpcore.counting --distribution-to` writes, for *Per group*.",
         _read_uploads,
-        many=True,
+        multiple=True,
     )
     if is_local():
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -114,18 +112,19 @@ def _bring() -> None:
 
 
 def _read_uploads(files: list[UploadedFile]) -> None:
+    """Open uploaded files: small ones from memory, large ones from a temporary folder."""
     names = [file.name for file in files]
     if sum(file.size for file in files) <= counting.HELD_BYTES:  # these never touch a disk (server.py)
-        held = [counting.Held(file.getvalue()) for file in files]
+        contents = [counting.Held(file.getvalue()) for file in files]
         ENTRY.drop(files)
-        _look(held, names, None)
+        _open_files(contents, names, None)
         return
     try:
         workspace = counting.Workspace()
         paths = []
-        for at, file in enumerate(files):
+        for index, file in enumerate(files):
             # The name is the person's; the file's own name is ours.
-            path = workspace.folder / f"upload{at}"
+            path = workspace.folder / f"upload{index}"
             with path.open("wb") as target:
                 shutil.copyfileobj(file, target)
             paths.append(path)
@@ -133,30 +132,34 @@ def _read_uploads(files: list[UploadedFile]) -> None:
         _discard()
         ENTRY.refuse(describe_error(error), names)
     else:
-        _look([str(path) for path in paths], names, workspace)
+        _open_files([str(path) for path in paths], names, workspace)
     finally:
         ENTRY.drop(files)
 
 
 def _read_paths() -> None:
+    """Open the files at the paths that the person entered."""
     text = str(st.session_state.get(QUESTION.key("upload_path")) or "")
     folder = os.environ.get(FOLDER, "")  # the person's; the server runs in that of the app
     paths = [
-        os.path.join(folder, os.path.expanduser(part.strip().strip('"')))
-        for part in text.split(";")
-        if part.strip()
+        os.path.join(folder, os.path.expanduser(path.strip().strip('"')))
+        for path in text.split(";")
+        if path.strip()
     ]
-    _look(paths, [os.path.basename(path) or path for path in paths], None)
+    _open_files(paths, [os.path.basename(path) or path for path in paths], None)
 
 
-def _look(
+def _open_files(
     paths: Sequence[str | counting.Held], names: Sequence[str], workspace: counting.Workspace | None
 ) -> None:
+    """Open files as work beside the page, or read them as a distribution of pairs."""
     _discard()
     st.session_state[QUESTION.key("upload_stopped")] = ""
-    if upload_distribution.among(paths):
+    if upload_distribution.has_distribution(paths):
         try:
-            st.session_state[QUESTION.key("upload_pairs")] = upload_distribution.read(paths, names)
+            st.session_state[QUESTION.key("upload_pairs")] = upload_distribution.read_distribution(
+                paths, names
+            )
         except (InvalidInput, OSError) as refused:
             ENTRY.refuse(describe_error(refused), names)
         finally:
@@ -176,12 +179,12 @@ def _look(
             raise
 
     # Nearly every file is read within this time; a workbook of a million rows is not, and then Stop is there.
-    jobs.start(QUESTION.key("look_job"), tuple(names), work, LOOK_SECONDS)
-    _finish_look()
+    jobs.start(QUESTION.key("look_job"), tuple(names), work, WAIT_SECONDS)
+    _use_opened_files()
 
 
-def _finish_look() -> None:
-    """Take what a look at files has found."""
+def _use_opened_files() -> None:
+    """Show the columns of files that were opened, or why that failed."""
     state = st.session_state
     job: jobs.Job | None = state.get(QUESTION.key("look_job"))
     if job is None or job.running:
@@ -197,20 +200,22 @@ def _finish_look() -> None:
     if source.complete:
         source.close()  # every row is in memory
     state[QUESTION.key("upload_table")] = source
-    known = known_files.with_columns(source.columns)
-    upload_roles.propose(roles if known is None else known.roles)
-    stated = upload_roles.stated_release(source, roles)
-    state[QUESTION.key("upload_public")] = Disclosure.PRIVATE if stated is None else Disclosure.DP_RELEASE
+    known_file = known_files.find_file(source.columns)
+    upload_roles.propose(roles if known_file is None else known_file.roles)
+    stated_release = upload_roles.find_stated_release(source, roles)
+    label = Disclosure.PRIVATE if stated_release is None else Disclosure.DP_RELEASE
+    state[QUESTION.key("upload_public")] = label
     state[QUESTION.key("upload_copies")] = False
     state[QUESTION.key("upload_names")] = ", ".join(source.columns)
 
 
 def _use(source: counting.Source, roles: Roles) -> None:
-    chosen: Disclosure = st.session_state[QUESTION.key("upload_public")]
-    stated = upload_roles.stated_release(source, roles)
-    provenance = stated if chosen is Disclosure.DP_RELEASE and stated is not None else chosen
-    label = Disclosure.PRIVATE if chosen is Disclosure.PRIVATE else Disclosure.PUBLIC
-    known_files.keep([known_files.KnownFile(source.name, tuple(source.columns), roles, label)])
+    """Count the rows of the files, as work beside the page if they are large, and use the data."""
+    disclosure: Disclosure = st.session_state[QUESTION.key("upload_public")]
+    stated_release = upload_roles.find_stated_release(source, roles)
+    provenance = (stated_release or disclosure) if disclosure is Disclosure.DP_RELEASE else disclosure
+    remembered = Disclosure.PRIVATE if disclosure is Disclosure.PRIVATE else Disclosure.PUBLIC
+    known_files.add_files([known_files.KnownFile(source.name, tuple(source.columns), roles, remembered)])
     st.session_state[QUESTION.key("upload_stopped")] = ""
     if not source.complete:
         copies = bool(st.session_state.get(QUESTION.key("upload_copies")))
@@ -225,43 +230,45 @@ def _use(source: counting.Source, roles: Roles) -> None:
         st.rerun()
     try:
         with st.spinner("Counting…"):
-            counted = counting.count(source, roles, provenance)
+            result = counting.count(source, roles, provenance)
     except Exception as error:  # Whatever it is, the panel stays usable.
         ENTRY.refuse(describe_error(error))
         st.rerun()
     ENTRY.refuse(())
-    _take(counted)
+    _use_counted(result)
 
 
-def _finish() -> None:
-    """Take what work in the background has found, or why it failed; either way it is over."""
-    _finish_look()
+def _use_finished_jobs() -> None:
+    """Use what work in the background has found, or store why it failed; either way the work is over."""
+    _use_opened_files()
     if problems := jobs.failure_of(QUESTION.key("upload_job")):
         ENTRY.refuse(problems)
         st.session_state[QUESTION.key("upload_job")] = None
-    elif (found := jobs.result_of(QUESTION.key("upload_job"))) is not None:
+    elif (finished := jobs.result_of(QUESTION.key("upload_job"))) is not None:
         job: jobs.Job = st.session_state[QUESTION.key("upload_job")]
         st.session_state[QUESTION.key("upload_job")] = None
-        _take(found[1])
+        _use_counted(finished[1])
         if job.cut_off:
             st.session_state[QUESTION.key("upload_stopped")] = _CUT_OFF
 
 
-def _take(counted: counting.Counted) -> None:
-    if counted.dataset is None:
-        st.session_state[QUESTION.key("upload_stopped")] = counted.ended
+def _use_counted(result: counting.Counted) -> None:
+    """Use the counted data; if counting was stopped, store why."""
+    if result.dataset is None:
+        st.session_state[QUESTION.key("upload_stopped")] = result.ended
         return
-    _use_dataset(counted.dataset)
+    _use_dataset(result.dataset)
 
 
 def _use_dataset(dataset: Dataset) -> None:
-    released = dataset.release is not None
-    session.use(dataset, session.Origin(session.RELEASED if released else session.UPLOADED))
+    is_release = dataset.release is not None
+    session.use(dataset, session.Origin(session.DP_RELEASE if is_release else session.UPLOADED))
     _discard()
     st.rerun()
 
 
 def _discard() -> None:
+    """Close and forget the file that waits."""
     source: counting.Source | None = st.session_state.get(QUESTION.key("upload_table"))
     if source is not None:
         source.close()

@@ -1,4 +1,4 @@
-"""What a file was taken for, beside its first rows, and the widgets that correct it."""
+"""The first rows of a file, and the widgets that correct the roles of its columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pages.shared.fields import fields
 from pages.shared.session import known_files
 from pages.your_data.question import QUESTION
 
-NONE = "(none)"
+NO_COLUMN = "(none)"
 ROLE_LABELS = {
     "user": "Who: the column that identifies a user",
     "count": "Rows of each user",
@@ -35,7 +35,7 @@ ROLES_OF = {
     TableKind.PAIRS: ("user", "task", "count", "value"),
 }
 OPTIONAL = ("value", "task")
-KINDS = {
+TABLE_KINDS = {
     TableKind.EVENTS: "A contribution",
     TableKind.COUNTS: "A user, with a count",
     TableKind.HISTOGRAM: "A size, with its number of users",
@@ -57,7 +57,7 @@ PUBLIC_FOLLOWS = {
     Disclosure.PUBLIC: "Every number and plot may be published; a bound costs no ε.",
     Disclosure.DP_RELEASE: "What is computed from them may be published; its ε was spent when it was made.",
 }
-MISSING = {MissingUsers.LEAVE_OUT: "Leave them out", MissingUsers.ONE_USER: "Count them as one user"}
+MISSING_USERS = {MissingUsers.LEAVE_OUT: "Leave them out", MissingUsers.ONE_USER: "Count them as one user"}
 CONTRIBUTION = {
     Contribution.ROWS: "A row",
     Contribution.DISTINCT_TASKS: "A distinct task of a user (repeats count once)",
@@ -66,28 +66,28 @@ CONTRIBUTION = {
 
 
 def propose(roles: Roles) -> None:
-    """Set the widgets to what was guessed, or to what was chosen for a file with the same columns."""
+    """Set the widgets to these roles: guessed ones, or those of a known file with the same columns."""
     state = st.session_state
     state[QUESTION.key("upload_kind")] = roles.kind
     for role in ROLE_LABELS:
-        state[QUESTION.key("upload_role_") + role] = getattr(roles, role) or NONE
+        state[QUESTION.key("upload_role_") + role] = getattr(roles, role) or NO_COLUMN
     state[QUESTION.key("upload_further")] = list(roles.further_user)
     state[QUESTION.key("upload_further_task")] = list(roles.further_task)
     state[QUESTION.key("upload_contribution")] = roles.contribution
     state[QUESTION.key("upload_missing")] = roles.missing_users
 
 
-def stated_release(source: counting.Source, roles: Roles) -> ReleaseFacts | None:
-    """Return which DP release the files say they are, read as ``roles`` has it; None where they say none."""
+def find_stated_release(source: counting.Source, roles: Roles) -> ReleaseFacts | None:
+    """Return the DP release that the file claims to be, when read with these roles; None if it claims none."""
     return source.stated_release if roles.kind is TableKind.HISTOGRAM else None
 
 
-def choose(source: counting.Source) -> Roles:
-    """Draw the preview and the widgets; returns what the person has chosen."""
+def choose_roles(source: counting.Source) -> Roles:
+    """Draw the first rows and the widgets; return the roles that the person has chosen."""
     head = source.head
     rows = wording.counted(len(head.frame), "row")
-    size = rows if source.complete else f"{_size(source.num_bytes)}, not yet counted"
-    uploads.show_head(source.name, size, len(source.columns), head)
+    size = rows if source.complete else f"{_write_size(source.num_bytes)}, not yet counted"
+    uploads.show_file(source.name, size, len(source.columns), head)
     if source.unnamed:
         names = st.text_input(
             "Names of the columns, with commas between",
@@ -101,49 +101,53 @@ def choose(source: counting.Source) -> Roles:
         except InvalidInput as refused:
             fields.say(refused.problems)
     st.session_state.setdefault(QUESTION.key("upload_kind"), TableKind.EVENTS)
-    kind: TableKind = fields.radio(
+    table_kind: TableKind = fields.radio(
         "**1.** What is one row?",
-        KINDS,
+        TABLE_KINDS,
         QUESTION.key("upload_kind"),
         horizontal=True,
         captions=KIND_FOLLOWS,
     )
     st.markdown(":small[**2.** Which column is what?]")
     with st.grid(3):
-        for role in ROLES_OF[kind]:
-            _role(source, role)
-    if kind is TableKind.EVENTS:
+        for role in ROLES_OF[table_kind]:
+            _show_role(source, role)
+    if table_kind is TableKind.EVENTS:
         with st.expander("More about users, groups and rows"):
-            _events(source)
-    roles = chosen_roles(kind)
-    known = known_files.with_columns(source.columns)
-    again = f" As in {known.name}, which has the same columns." if known and known.roles == roles else ""
-    st.caption(wording.plain(explain_roles(roles) + again, 400))
+            _show_event_choices(source)
+    roles = read_roles(table_kind)
+    known_file = known_files.find_file(source.columns)
+    explanation = explain_roles(roles)
+    if known_file and known_file.roles == roles:
+        explanation += f" As in {known_file.name}, which has the same columns."
+    st.caption(wording.plain(explanation, 400))
     if passed_over := values_passed_over(head, roles):
         st.caption(f":material/info: {wording.plain(passed_over, 400)}")
-    stated = stated_release(source, roles)
-    offered = {
-        of: words for of, words in PUBLIC.items() if of is not Disclosure.DP_RELEASE or stated is not None
+    release = find_stated_release(source, roles)
+    options = {
+        disclosure: text
+        for disclosure, text in PUBLIC.items()
+        if disclosure is not Disclosure.DP_RELEASE or release is not None
     }
-    if st.session_state.get(QUESTION.key("upload_public")) not in offered:
+    if st.session_state.get(QUESTION.key("upload_public")) not in options:
         st.session_state[QUESTION.key("upload_public")] = Disclosure.PRIVATE
     fields.radio(
         "**3.** Are these data public?",
-        offered,
+        options,
         QUESTION.key("upload_public"),
         horizontal=True,
         captions=PUBLIC_FOLLOWS,
     )
-    if stated is not None:
+    if release is not None:
         st.caption(
-            f"Every line of the file is labelled *{stated.label}*. That is the word of whoever wrote it: nothing here "
+            f"Every line of the file is labelled *{release.label}*. That is the word of whoever wrote it: nothing here "
             "can check it."
         )
     return roles
 
 
 def _rename() -> None:
-    """Call the columns of a file without a header what the person has entered."""
+    """Apply the entered column names to a file without a header."""
     state = st.session_state
     source: counting.Source | None = state.get(QUESTION.key("upload_table"))
     names: str | None = state.get(QUESTION.key("upload_names"))
@@ -155,7 +159,7 @@ def _rename() -> None:
         propose(source.roles)
 
 
-def _size(num_bytes: int) -> str:
+def _write_size(num_bytes: int) -> str:
     for unit in ("bytes", "kB", "MB", "GB"):
         if num_bytes < 1000 or unit == "GB":
             break
@@ -163,34 +167,35 @@ def _size(num_bytes: int) -> str:
     return f"{wording.number(num_bytes)} {unit}"
 
 
-def _role(source: counting.Source, role: str) -> None:
-    options = [*([NONE] if role in OPTIONAL else []), *source.columns]
+def _show_role(source: counting.Source, role: str) -> None:
+    options = [*([NO_COLUMN] if role in OPTIONAL else []), *source.columns]
     key = QUESTION.key("upload_role_") + role
     if st.session_state.get(key) not in options:
         st.session_state[key] = options[0]
     st.selectbox(ROLE_LABELS[role], options, key=key, persist_state="session")
 
 
-def _events(source: counting.Source) -> None:
+def _show_event_choices(source: counting.Source) -> None:
+    """Draw further columns of users and groups, what a contribution is, and what happens to rows without a user."""
     state = st.session_state
-    taken = {state[QUESTION.key("upload_role_") + role] for role in ROLES_OF[TableKind.EVENTS]}
-    _further(
+    used_columns = {state[QUESTION.key("upload_role_") + role] for role in ROLES_OF[TableKind.EVENTS]}
+    _show_further_columns(
         "upload_further",
-        [column for column in source.columns if column not in taken],
+        [column for column in source.columns if column not in used_columns],
         "Further columns that only together with it identify a user",
         "Say, shop and customer number, where each shop numbers its own customers.",
     )
-    if state[QUESTION.key("upload_role_") + "task"] != NONE:
-        taken |= set(state.get(QUESTION.key("upload_further"), ()))
-        _further(
+    if state[QUESTION.key("upload_role_") + "task"] != NO_COLUMN:
+        used_columns |= set(state.get(QUESTION.key("upload_further"), ()))
+        _show_further_columns(
             "upload_further_task",
-            [column for column in source.columns if column not in taken],
+            [column for column in source.columns if column not in used_columns],
             "Further columns that together with it make a group",
             "Say, product and day, for a release per product and day.",
         )
     st.session_state.setdefault(QUESTION.key("upload_contribution"), Contribution.ROWS)
     fields.pick("What is a contribution?", CONTRIBUTION, QUESTION.key("upload_contribution"))
-    fields.radio("Rows without a user", MISSING, QUESTION.key("upload_missing"), horizontal=True)
+    fields.radio("Rows without a user", MISSING_USERS, QUESTION.key("upload_missing"), horizontal=True)
     if not source.complete and len(source.columns) > 2:
         st.checkbox(
             "Also look for rows that are exact copies of others",
@@ -200,26 +205,26 @@ def _events(source: counting.Source) -> None:
         )
 
 
-def _further(name: str, options: list[str], label: str, help: str) -> None:
+def _show_further_columns(name: str, options: list[str], label: str, help: str) -> None:
     key = QUESTION.key(name)
     st.session_state[key] = [column for column in st.session_state.get(key, []) if column in options]
     if options:
         st.multiselect(label, options, key=key, placeholder="None needed", persist_state="session", help=help)
 
 
-def chosen_roles(kind: TableKind) -> Roles:
-    """Return what the widgets say."""
+def read_roles(table_kind: TableKind) -> Roles:
+    """Return the roles that the widgets hold."""
     state = st.session_state
-    chosen: dict[str, Any] = {
+    roles_by_name: dict[str, Any] = {
         role: None
-        if state[QUESTION.key("upload_role_") + role] == NONE
+        if state[QUESTION.key("upload_role_") + role] == NO_COLUMN
         else state[QUESTION.key("upload_role_") + role]
-        for role in ROLES_OF[kind]
+        for role in ROLES_OF[table_kind]
     }
-    roles = Roles(kind, missing_users=state.get(QUESTION.key("upload_missing"), MissingUsers.LEAVE_OUT))
-    if kind is TableKind.EVENTS:
-        chosen["further_user"] = tuple(state.get(QUESTION.key("upload_further"), ()))
-        if chosen["task"] is not None:
-            chosen["further_task"] = tuple(state.get(QUESTION.key("upload_further_task"), ()))
-        chosen["contribution"] = state.get(QUESTION.key("upload_contribution"), Contribution.ROWS)
-    return replace(roles, **chosen)
+    roles = Roles(table_kind, missing_users=state.get(QUESTION.key("upload_missing"), MissingUsers.LEAVE_OUT))
+    if table_kind is TableKind.EVENTS:
+        roles_by_name["further_user"] = tuple(state.get(QUESTION.key("upload_further"), ()))
+        if roles_by_name["task"] is not None:
+            roles_by_name["further_task"] = tuple(state.get(QUESTION.key("upload_further_task"), ()))
+        roles_by_name["contribution"] = state.get(QUESTION.key("upload_contribution"), Contribution.ROWS)
+    return replace(roles, **roles_by_name)

@@ -100,5 +100,5 @@ def taken():
 def settled_memory() -> Iterator[None]:
     """What a server does once is done again after caches were cleared; `tests/conftest.py` does it for the tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shell, "settle_memory", lambda: True)
+        patch.setattr(shell, "freeze_memory", lambda: True)
         yield

@@ -8,19 +8,16 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dpcore.common.parameters import EPSILON, Parameters, Place, declared_fields
-from dpcore.common.parameters import Field as Field
+from dpcore.common.parameters import EPSILON, Field, Parameters, Place, declared_fields
 from dpcore.common.parameters import FieldOrigin as FieldOrigin
-from dpcore.common.text_fields import list_field_types
 from dpcore.dataset import Dataset
 
 T = TypeVar("T")
-From = FieldOrigin
 
 
 class Facet(enum.Enum):
@@ -29,16 +26,6 @@ class Facet(enum.Enum):
     ROWS = "how many rows each user has"
     VALUES = "a value in each row"
     GROUPS = "a group, product or task in each row"
-
-
-public = functools.partial(Field, origin=FieldOrigin.PUBLIC)
-"""A field that is never read off data."""
-DELTA = public(
-    "δ",
-    "At most this much probability that ε does not hold. Well below 1 / (number of users).",
-    name="δ",
-    width=110,
-)
 
 
 @dataclass(frozen=True)
@@ -60,8 +47,6 @@ class Question:
         own_data: True if the page brings data of its own and leaves the session's alone.
         own_file: Name in the session of a file of the page's own while that is in use; empty for none.
         parameters: Class of the page's parameters object, which declares the fields; None if it has none.
-        fields: The fields of that object except the shared epsilon. Only a class that is not one of `Parameters` needs
-            them here.
         also: What else the page keeps in the session, by name: tabs, runs, jobs.
         propose: Returns values of fields for new data, by name, given the data and the present values.
         proposed: Fields that ``propose`` may set. A page that nobody has seen has these and no others.
@@ -86,8 +71,7 @@ class Question:
     answers_from: tuple[Facet, ...] = ()
     own_data: bool = False
     own_file: str = ""
-    parameters: type[Any] | None = None
-    fields: Mapping[str, Field] = field(default_factory=dict)
+    parameters: type[Parameters] | None = None
     also: Mapping[str, FieldOrigin] = field(default_factory=dict)
     propose: Callable[[Dataset, Mapping[str, Any]], Mapping[str, Any]] | None = None
     proposed: tuple[str, ...] = ()
@@ -97,20 +81,22 @@ class Question:
     formerly: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.parameters is not None:
-            object.__setattr__(self, "fields", self._complete_fields(self.parameters))
         if set(self.fields) & set(self.also):
             raise ValueError(f"{self.name} declares twice: {sorted(set(self.fields) & set(self.also))}")
 
-    def _complete_fields(self, kind: type[Any]) -> Mapping[str, Field]:
-        """Return the fields with what follows from the parameters class."""
-        declared = declared_fields(kind) if issubclass(kind, Parameters) else self.fields
-        defaults = {f.name: f.default for f in fields(kind) if f.init and f.name != "epsilon"}
-        if set(defaults) != set(declared):
-            raise ValueError(f"{self.name} must declare exactly the fields of its parameters object")
-        hints = list_field_types(kind)
+    @functools.cached_property
+    def fields(self) -> Mapping[str, Field]:
+        """The declarations of the fields, by name, without the shared epsilon.
+
+        On a page with data of its own, values that may have been read off data belong to these.
+        """
+        declared = {} if self.parameters is None else declared_fields(self.parameters)
+        if not self.own_data:
+            return declared
+        own = {name: field for name, field in declared.items() if field.origin is FieldOrigin.DATA}
         return {
-            name: declared[name].complete(hints[name], defaults[name], self.own_data) for name in declared
+            **declared,
+            **{name: replace(field, origin=FieldOrigin.OWN_DATA) for name, field in own.items()},
         }
 
     def placed(self, *places: Place) -> list[str]:

@@ -1,7 +1,8 @@
-"""The tab *Compare* of every question: what was pinned, the best bound or way over ε, usual bounds."""
+"""The tab *Compare* of every question: pinned answers, the best bound or method over ε, common bounds."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import streamlit as st
@@ -22,14 +23,16 @@ from pages.shared.figures import figures, pins
 from pages.shared.session import session, stand_ins
 
 TITLE = "Compare"
+Key = tuple[str, Any]
+"""Key of cached curves: digest of the data, and parameters."""
 
 
 def show_below(run: page_run.Drawn) -> None:
-    """Compare below everything else, on a page that has drawn no tabs."""
+    """Show the comparison below the page, folded up, on a page that has drawn no tabs."""
     if run.figure is None:
         return
-    declared = comparisons.declared_by(run.question) is not None
-    if not declared and not pins.of(run.question.name):
+    is_compared = comparisons.find_comparison_function(run.question) is not None
+    if not is_compared and not pins.list_pins(run.question.name):
         return
     folded = st.expander(TITLE, icon=":material/keep:", key=f"{run.question.name}_pinned", on_change="rerun")
     if folded.open:  # What stands in it costs nothing while it is closed.
@@ -37,38 +40,40 @@ def show_below(run: page_run.Drawn) -> None:
             show(run.question)
 
 
-def show(of: Question) -> None:
-    """Everything that compares."""
-    pin_table.show(of)
+def show(question: Question) -> None:
+    """Show the pins of the question, and its comparison over ε."""
+    pin_table.show(question)
     parameters = st.session_state.get(keys.PAGE_PARAMETERS)
-    if parameters is None or comparisons.declared_by(of) is None:
+    if parameters is None or comparisons.find_comparison_function(question) is None:
         return
     run = page_run.now()
-    own = None if run is None else run.own
-    if of.own_data and own is None:
+    page_data = None if run is None else run.own
+    if question.own_data and page_data is None:
         return
-    data = session.dataset() if pin_table.answers_from(of, session.dataset()) else stand_ins.demonstration()
+    data = session.dataset() if page_data is None else page_data
+    if page_data is None and not pin_table.can_answer(question, data):
+        data = stand_ins.load_demonstration()
     try:
-        show_over_epsilon(of, data if own is None else own, parameters)
+        show_over_epsilon(question, data, parameters)
     except InvalidInput as refused:  # What holds at the ε in use need not hold at every other.
         fields.say(refused.problems)
 
 
-def show_over_epsilon(of: Question, data: Any, parameters: Any) -> None:
-    """What the question compares over ε, and the bounds that people take; or why it does not."""
-    compared = comparisons.compared(of, parameters, data)
-    if isinstance(compared, str):
-        st.caption(compared)
+def show_over_epsilon(question: Question, data: Any, parameters: Any) -> None:
+    """Show what the question compares over ε and common bounds, or why it compares nothing."""
+    comparison = comparisons.compute_comparison(question, parameters, data)
+    if isinstance(comparison, str):
+        st.caption(comparison)
         return
-    kind: Provenance = compared.provenance or data.provenance
-    asked, epsilon = (data.digest, comparisons.asked(of, parameters)), parameters.epsilon
-    ways = compared if isinstance(compared, MethodComparison) else compared.methods
-    if ways is not None:
-        show_ways(of, asked, ways, epsilon, kind)
-    if isinstance(compared, BoundComparison):
-        show_curves(of, asked, compared, epsilon, kind)
-        if compared.compute_errors is not None:
-            show_candidates(compared, epsilon, kind)
+    provenance: Provenance = comparison.provenance or data.provenance
+    cache_key, epsilon = (data.digest, comparisons.build_cache_key(question, parameters)), parameters.epsilon
+    methods = comparison if isinstance(comparison, MethodComparison) else comparison.methods
+    if methods is not None:
+        show_methods(question, cache_key, methods, epsilon, provenance)
+    if isinstance(comparison, BoundComparison):
+        show_curves(question, cache_key, comparison, epsilon, provenance)
+        if comparison.compute_errors is not None:
+            show_candidates(comparison, epsilon, provenance)
 
 
 def _draw(plot: Plot) -> None:
@@ -77,79 +82,81 @@ def _draw(plot: Plot) -> None:
 
 
 @cached(max_entries=8)
-def _ways(name: str, asked: tuple[str, Any], _of: MethodComparison) -> MethodCurves:
-    return against.compute_method_curves(_of)
+def _compute_method_curves(name: str, cache_key: Key, _comparison: MethodComparison) -> MethodCurves:
+    return against.compute_method_curves(_comparison)
 
 
-def show_ways(
-    of: Question, asked: tuple[str, Any], ways: MethodComparison, epsilon: float, kind: Provenance
+def show_methods(
+    question: Question, cache_key: Key, comparison: MethodComparison, epsilon: float, provenance: Provenance
 ) -> None:
-    """What each way costs over ε, and at the ε in use."""
-    st.markdown(f"**Against ε:** {ways.sentence}")
-    left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
-    with left:
-        curves = _ways(of.name, asked, ways)
-        _draw(epsilon_plots.plot_methods(of.name, ways, curves, epsilon, kind))
-    with right:
-        st.markdown(f"At ε = {wording.entered(epsilon)}, and the change against *{ways.names[0].lower()}*:")
-        tables.show(
-            against.tabulate_methods(ways, epsilon), "What each way costs at this ε", height="content"
+    """Show the error of each method over ε, and at the ε in use."""
+    st.markdown(f"**Against ε:** {comparison.sentence}")
+    plot_column, table_column = st.columns([3, 2], gap="medium", vertical_alignment="center")
+    with plot_column:
+        curves = _compute_method_curves(question.name, cache_key, comparison)
+        _draw(epsilon_plots.plot_methods(question.name, comparison, curves, epsilon, provenance))
+    with table_column:
+        st.markdown(
+            f"At ε = {wording.entered(epsilon)}, and the change against *{comparison.names[0].lower()}*:"
         )
-        cards.label(kind)
+        tables.show(
+            against.tabulate_methods(comparison, epsilon), "What each way costs at this ε", height="content"
+        )
+        cards.label(provenance)
 
 
 @cached(max_entries=8)
-def _curves(name: str, asked: tuple[str, Any], _of: BoundComparison) -> BoundCurves:
-    return against.compute_bound_curves(_of)
+def _compute_bound_curves(name: str, cache_key: Key, _comparison: BoundComparison) -> BoundCurves:
+    return against.compute_bound_curves(_comparison)
 
 
 def show_curves(
-    of: Question, asked: tuple[str, Any], compared: BoundComparison, epsilon: float, kind: Provenance
+    question: Question, cache_key: Key, comparison: BoundComparison, epsilon: float, provenance: Provenance
 ) -> None:
-    """The best bound and its error over ε, with the ε in use."""
+    """Show the best bound and its error over ε, with the ε in use marked."""
     st.markdown("**Against ε:** the best bound, and the error that it reaches")
-    if compared.is_slow:
-        curves = _worked_out(of, asked, compared)
-        now = None
+    if comparison.is_slow:
+        curves = _find_job_curves(question, cache_key, comparison)
+        current_best = None
     else:
-        curves = _curves(of.name, asked, compared)
-        now = compared.compute_best(epsilon)
+        curves = _compute_bound_curves(question.name, cache_key, comparison)
+        current_best = comparison.compute_best(epsilon)
     if curves is None or curves.epsilons.size == 0:
         return
-    both = epsilon_plots.plot_best(of.name, compared, curves, epsilon, now, kind)
-    for place, plot in zip(st.columns(2, gap="medium"), both, strict=True):
-        with place:
+    best_plots = epsilon_plots.plot_best(question.name, comparison, curves, epsilon, current_best, provenance)
+    for column, plot in zip(st.columns(2, gap="medium"), best_plots, strict=True):
+        with column:
             _draw(plot)
 
 
-def _worked_out(of: Question, question: tuple[str, Any], compared: BoundComparison) -> BoundCurves | None:
-    """Return the curves of work beside the page, which a button starts; None until there are some."""
-    key = f"{of.name}_against_job"
+def _find_job_curves(question: Question, cache_key: Key, comparison: BoundComparison) -> BoundCurves | None:
+    """Return the curves of finished work; before that, show its progress or a button that starts it."""
+    key = f"{question.name}_against_job"
     if jobs.watch(key, "Looking for the best bound at each ε"):
         return None
     done = jobs.result_of(key)
-    if done is not None and done[0] == question:
+    if done is not None and done[0] == cache_key:
         curves: BoundCurves = done[1]
         return curves
-    fields.button("Compute over ε", f"{of.name}_against", "play_arrow", _start, key, question, compared)
+    fields.button(
+        "Compute over ε", f"{question.name}_against", "play_arrow", _start, key, cache_key, comparison
+    )
     st.caption(
         f"The best bound is looked for at {len(against.COARSE_EPSILONS)} values of ε, which takes a while."
     )
     return None
 
 
-def _start(key: str, question: tuple[str, Any], compared: BoundComparison) -> None:
-    jobs.start(
-        key, question, lambda tell, stop: against.compute_bound_curves(compared, tell, stop), heavy=True
-    )
+def _start(key: str, cache_key: Key, comparison: BoundComparison) -> None:
+    jobs.start(key, cache_key, functools.partial(against.compute_bound_curves, comparison), heavy=True)
 
 
-def show_candidates(compared: BoundComparison, epsilon: float, kind: Provenance) -> None:
-    """Round bounds and quantiles beside the best one."""
+def show_candidates(comparison: BoundComparison, epsilon: float, provenance: Provenance) -> None:
+    """Show the errors of round bounds and quantiles beside that of the best bound."""
     st.markdown("**Bounds that people take**, beside the best one at this ε")
-    rows = against.tabulate_candidates(against.list_candidates(compared, epsilon), compared)
+    rows = against.tabulate_candidates(against.list_candidates(comparison, epsilon), comparison)
     tables.show(rows, "Candidate bounds with their errors", height="content")
-    error = compared.candidate_error_note or compared.error_axis
-    axes = f"{compared.bound_axis}; {error[0].lower()}{error[1:]}."
-    st.caption(f"{axes} {compared.caption}".strip())
-    cards.label(kind)
+    error = comparison.candidate_error_note or comparison.error_axis
+    axes = f"{comparison.bound_axis}; {error[0].lower()}{error[1:]}."
+    st.caption(f"{axes} {comparison.caption}".strip())
+    cards.label(provenance)

@@ -1,4 +1,4 @@
-"""What each question compares over ε: the function `against_epsilon` of its answer, kept for every ε."""
+"""The comparisons over ε: calls the function `against_epsilon` of each question's answer, and caches its result."""
 
 from __future__ import annotations
 
@@ -12,64 +12,63 @@ from dpcore.answer.against import BoundComparison, MethodComparison
 from pages.shared.base.cache import cached
 from pages.shared.base.question import Question
 
-AT_ONE = 1.0
+KEY_EPSILON = 1.0
 """The ε of the key under which functions of ε are kept: they do not depend on the one in use."""
 
 
-Compared = BoundComparison | MethodComparison | str
-"""What a question compares; in words, why it does not."""
+Comparison = BoundComparison | MethodComparison | str
+"""A comparison over ε, or a sentence on why there is none."""
 
 
-def declared_by(of: Question) -> Callable[[Any, Any], Compared] | None:
-    """Return the function ``against_epsilon`` of the question's answer; None where it declares none."""
-    module = _answers(of.name)
-    against: Callable[[Any, Any], Compared] | None = getattr(module, "against_epsilon", None)
-    return against
+def find_comparison_function(question: Question) -> Callable[[Any, Any], Comparison] | None:
+    """Return the function ``against_epsilon`` of the question's answer; None if it has none."""
+    module = _import_answer_module(question.name)
+    compare_over_epsilon: Callable[[Any, Any], Comparison] | None = getattr(module, "against_epsilon", None)
+    return compare_over_epsilon
 
 
-def _answers(name: str) -> Any:
-    """Return the module that answers a question: in the core, or beside its page; None without one."""
-    places = (f"dpcore.{name}.answer", f"pages.{name}.answer")
+def _import_answer_module(name: str) -> Any:
+    """Return the module that answers a question, from the core or beside its page; None if there is none."""
+    packages = (f"dpcore.{name}", f"pages.{name}")
     # Asked of the folder first: `find_spec` raises where that is not there.
-    known = (at for at in places if find_spec(at.rpartition(".")[0]) and find_spec(at))
-    return next((importlib.import_module(at) for at in known), None)
+    modules = (f"{name}.answer" for name in packages if find_spec(name) and find_spec(f"{name}.answer"))
+    return next(map(importlib.import_module, modules), None)
 
 
-def asked(of: Question, parameters: Any) -> Any:
-    """Return the question without what nothing that is compared depends on, and at one ε: the key of what is
-    kept.
+def build_cache_key(question: Question, parameters: Any) -> Any:
+    """Return the parameters at one ε and without what no comparison depends on: the cache key of a comparison.
 
     Raises:
-        InvalidInput: It cannot be asked at that ε.
+        InvalidInput: The parameters are not valid at that ε.
     """
-    return plain_question(parameters, _answers(of.name), AT_ONE)
+    return reset_uncompared(parameters, _import_answer_module(question.name), KEY_EPSILON)
 
 
-def plain_question(parameters: Any, module: Any, epsilon: float) -> Any:
-    """Return the parameters at an epsilon, with what the module names as not compared set to its defaults."""
-    aside = getattr(module, "NOT_COMPARED", ())
-    defaults = {f.name: f.default for f in dataclasses.fields(parameters) if f.name in aside}
+def reset_uncompared(parameters: Any, module: Any, epsilon: float) -> Any:
+    """Return the parameters at an ε, with the fields in the module's ``NOT_COMPARED`` set to their defaults."""
+    field_names = getattr(module, "NOT_COMPARED", ())
+    defaults = {f.name: f.default for f in dataclasses.fields(parameters) if f.name in field_names}
     return dataclasses.replace(parameters, epsilon=epsilon, **defaults)
 
 
-def compared(of: Question, parameters: Any, data: Any) -> Compared:
-    """Return what the question compares on these data, kept for every ε; in words, why it does not.
+def compute_comparison(question: Question, parameters: Any, data: Any) -> Comparison:
+    """Return what the question compares over ε on these data, cached, or a sentence on why it compares nothing.
 
     Args:
-        of: The question.
+        question: The question.
         parameters: Its parameters object.
-        data: A data set, or what the page has for itself, with ``digest``.
+        data: A data set, or the page's own data, with ``digest``.
 
     Raises:
         InvalidInput: The data do not fit the question.
     """
-    if declared_by(of) is None:
+    if find_comparison_function(question) is None:
         return "This page compares nothing over ε."
-    return _against(of.name, data.digest, asked(of, parameters), data)
+    return _compute_cached(question.name, data.digest, build_cache_key(question, parameters), data)
 
 
 @cached(max_entries=8)
-def _against(name: str, digest: str, parameters: Any, _data: Any) -> Compared:
-    answer: Compared = _answers(name).against_epsilon(_data, parameters)
-    assert isinstance(answer, BoundComparison | MethodComparison | str)
-    return answer
+def _compute_cached(name: str, digest: str, parameters: Any, _data: Any) -> Comparison:
+    comparison: Comparison = _import_answer_module(name).against_epsilon(_data, parameters)
+    assert isinstance(comparison, BoundComparison | MethodComparison | str)
+    return comparison

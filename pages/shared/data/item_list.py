@@ -1,4 +1,4 @@
-"""A public list of items with their names, brought once for all pages that show items of the data in use."""
+"""A public list of items with their names, uploaded once for all pages that show items of the data in use."""
 
 from __future__ import annotations
 
@@ -20,58 +20,58 @@ if TYPE_CHECKING:
 
 PREFIX = "items_"
 ENTRIES = FieldOrigin.DATA.each(*(f"{PREFIX}{name}" for name in ("file_", "round", "problems")))
-"""What the upload keeps in the session under its question."""
+"""Names of the session entries of the upload, under its question."""
 
 
-def names_of(data: Dataset, noun: str = "item") -> tuple[str, ...]:
-    """Return what a page calls each task of the data, in the order of codes; empty where the data have no
-    names for them.
+def list_task_names(data: Dataset, noun: str = "item") -> tuple[str, ...]:
+    """Return the label of each task in the order of codes; empty if the data have no task names.
 
-    A name that stands in private rows alone is not shown: it has a number behind the noun.
+    A name that stands only in private rows is not shown: the task gets the noun and a number instead.
     """
     return named(data.task_names, st.session_state.get(keys.ITEM_NAMES), data.is_private, noun)
 
 
-def offer(of: Question, data: Dataset, items: str = "items") -> None:
-    """Where the list is given, and what it names; nothing where the data in use have no such names.
+def show_upload(question: Question, data: Dataset, items: str = "items") -> None:
+    """Show the upload of the list and how many items it names; nothing if the data in use have no item names.
 
     Args:
-        of: The page's question, with `ENTRIES`.
+        question: The page's question, with `ENTRIES`.
         data: In use.
-        items: What they are called, plural.
+        items: The word for them, plural.
     """
     if not data.task_names or demo.is_served():
         return
-    entry, list_of = uploads.Entry(of, PREFIX), st.session_state.get(keys.ITEM_NAMES)
+    entry, names = uploads.Entry(question, PREFIX), st.session_state.get(keys.ITEM_NAMES)
     with st.expander(f"Names of the {items}", icon=":material/label:"):
-        st.markdown(_said(data, list_of, items))
+        st.markdown(_describe_names(data, names, items))
         entry.show(
             f"A public list of the {items}: id, name",
             "One a line: movies.dat, u.item and movies.csv of MovieLens as they come, or two columns. It is read on "
             "this computer.",
-            lambda files: _read(entry, files),
+            lambda files: _read_file(entry, files),
         )
-        entry.say()
+        entry.show_problems()
 
 
-def _said(data: Dataset, names: Mapping[str, str] | None, items: str) -> str:
-    why = (
+def _describe_names(data: Dataset, names: Mapping[str, str] | None, items: str) -> str:
+    """Write how items are named now, and how many of them the list names."""
+    explanation = (
         f"Your rows are private: a name that stands in them is not shown, as one user alone may have written it, and "
         f"{items} have numbers."
         if data.is_private
         else f"The {items} are called as your rows call them."
     )
     if names is None:
-        return f"{why} A public list of all {items} gives names to those on it."
-    held = sum(each in names for each in data.task_names)
+        return f"{explanation} A public list of all {items} gives names to those on it."
+    num_named = sum(each in names for each in data.task_names)
     return (
-        f"{why} Your list has {wording.number(len(names))} names; it names {wording.number(held)} of the "
+        f"{explanation} Your list has {wording.number(len(names))} names; it names {wording.number(num_named)} of the "
         f"{wording.number(len(data.task_names))} {wording.plain(items)} in the data"
         + (" (computed from private data: do not publish)." if data.is_private else ".")
     )
 
 
-def _read(entry: uploads.Entry, files: list[UploadedFile]) -> None:
+def _read_file(entry: uploads.Entry, files: list[UploadedFile]) -> None:
     try:
         st.session_state[keys.ITEM_NAMES] = read_names(files[0].getvalue())
         entry.refuse(())

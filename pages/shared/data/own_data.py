@@ -1,4 +1,4 @@
-"""What pages share that have data of their own: which data these are, and the line that says how far their work is."""
+"""Parts of pages that have data of their own: the choice of the data, and the line that shows how far the work is."""
 
 from __future__ import annotations
 
@@ -21,65 +21,65 @@ STATE_HEIGHT = 56
 """Height in pixels of the line that says how far the work is: with a button or without, the tabs below it stay."""
 
 
-def read(
+def choose_data(
     upload: TableUpload,
     sources: Mapping[Any, Callable[[], Any]],
-    generated: Any,
+    generator_source: Any,
     model: str,
     generator_fields: Sequence[str],
-    sizes: Callable[[Dataset], str],
+    describe_size: Callable[[Dataset], str],
 ) -> Any | None:
-    """Say which data are used, and offer others. None, with a sentence on the page, where there are none.
+    """Show which data the page uses and offer others; return the data, or None if there are none yet.
 
     Args:
         upload: Of the page; its question has the field ``source``.
-        sources: What each source gives; the last one is the upload.
-        generated: The source whose fields are shown.
+        sources: Loads the data of each source; the last one is the upload.
+        generator_source: The source whose fields are shown.
         model: What the data are generated from, a sentence.
         generator_fields: These fields.
-        sizes: How many users or rows there are, in words.
+        describe_size: Writes how many users or rows there are.
     """
-    of = upload.of
-    with st.container(horizontal=True, vertical_alignment="center", key=f"{of.name}_data"):
-        said = st.container(width="content")
-        with st.popover("Other data", icon=":material/table:", key=f"{of.name}_settings"):
-            source = fields.draw(of, "source")
-            if source is generated:
+    question = upload.question
+    with st.container(horizontal=True, vertical_alignment="center", key=f"{question.name}_data"):
+        summary = st.container(width="content")
+        with st.popover("Other data", icon=":material/table:", key=f"{question.name}_settings"):
+            source = fields.draw(question, "source")
+            if source is generator_source:
                 st.markdown(model)
                 with st.grid(2):
-                    fields.draw_all(of, *generator_fields)
-            elif source is list(sources)[-1] and st.session_state.get(of.key("loaded")) is not None:
+                    fields.draw_all(question, *generator_fields)
+            elif source is list(sources)[-1] and st.session_state.get(question.key("loaded")) is not None:
                 upload.show_uploader()
-    loaded = sources[source]()
-    if loaded is not None:
-        data: Dataset = loaded.dataset
-        said.markdown(f"Data of this page: **{plain(data.name)}**, {sizes(data)}")
-    return loaded
+    entry = sources[source]()
+    if entry is not None:
+        data: Dataset = entry.dataset
+        summary.markdown(f"Data of this page: **{plain(data.name)}**, {describe_size(data)}")
+    return entry
 
 
-def uploaded(upload: TableUpload) -> Any | None:
-    """Return the page's own table; None, with the way to one, where there is none."""
-    loaded = st.session_state.get(upload.of.key("loaded"))
-    if loaded is None:
+def show_upload(upload: TableUpload) -> Any | None:
+    """Return the page's own table; if there is none, show the uploader and return None."""
+    entry = st.session_state.get(upload.question.key("loaded"))
+    if entry is None:
         upload.show_uploader()
     upload.show_choices()
-    if loaded is not None:
-        for note in loaded.dataset.notes:
+    if entry is not None:
+        for note in entry.dataset.notes:
             st.caption(plain(note, 600))
-    elif not upload.waits() and not demo.is_served():
+    elif not upload.is_waiting() and not demo.is_served():
         st.caption(
             "For example a table of ratings: who was rated, the rating, and what is known of each. A link "
             "does not carry uploaded data."
         )
-    return loaded
+    return entry
 
 
-def state_line(place: DeltaGenerator, of: Question) -> DeltaGenerator:
-    """Return the place in which the page says how far its work is, as high with a button as without."""
-    return place.container(
+def state_line(container: DeltaGenerator, question: Question) -> DeltaGenerator:
+    """Return a container for the line on the state of the work; a button in it does not change its height."""
+    return container.container(
         horizontal=True,
         vertical_alignment="center",
         height=STATE_HEIGHT,
         border=False,
-        key=f"{of.name}_state",
+        key=f"{question.name}_state",
     )

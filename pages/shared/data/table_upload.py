@@ -1,7 +1,7 @@
-"""An upload of rows with a label, features and an owner, for pages that have data of their own.
+"""An upload of rows with a label, features and a user, for pages that have data of their own.
 
-Which column is the label, the user, a feature; one-hot with a reference level. A page that uses it declares in its
-question, beside its own entries, those of `ENTRIES`.
+The person says which column is the label, the user, a feature; categories are one-hot with a reference level. A page
+that uses it declares in its question the entries of `ENTRIES` beside its own.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from pages.shared.fields import fields
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-PUBLIC = {
+DISCLOSURE_OPTIONS = {
     Disclosure.PRIVATE: "No: numbers computed from them must not be published",
     Disclosure.PUBLIC: "Yes: anybody may see them",
 }
-MOST_CLASSES = 200
+MAX_LISTED_CLASSES = 200
 """Up to so many classes are offered as a list."""
 ENTRIES = dict.fromkeys(
     ("loaded", "file_", "round", "table", "problems", "role_", "reference_", "levels_", "public"),
     FieldOrigin.OWN_DATA,
 )
-"""What the upload keeps in the session under its question."""
+"""Names of the session entries of an upload, under its question."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Opened:
-    """A file that was read and not used yet; what is costly to know of it is kept."""
+class _OpenFile:
+    """A file that was read and is not in use yet; facts that are costly to compute are cached."""
 
     table: tables.Table
     account: str
@@ -55,7 +55,7 @@ class _Opened:
             self.numeric[column] = design_matrix.is_numeric(self.table, column)
         return self.numeric[column]
 
-    def levels_of(self, column: str) -> tuple[str, ...]:
+    def list_levels(self, column: str) -> tuple[str, ...]:
         if column not in self.levels:
             self.levels[column] = design_matrix.levels(self.table, column)
         return self.levels[column]
@@ -66,92 +66,93 @@ class TableUpload:
     """The upload of one page.
 
     Attributes:
-        of: The page's question; ``loaded`` under it holds what ``used`` makes.
-        asked: What the table is to hold, on the uploader.
+        question: The page's question; ``loaded`` under it holds what ``build_entry`` makes.
+        uploader_label: What the table must hold, on the uploader.
         label: What the label's column is called.
-        public_help: What the question is about whether the data are public.
-        build: From table, design and disclosure to the data; raises `InvalidInput`.
-        used: From the data, the account that the file's content has, and the design, to what the page keeps: it has
-            ``dataset`` and ``account``, and ``design`` where the page needs it. A session file brings these, too.
-        check: What the page asks of data that come from a session file; raises `InvalidInput`.
-        classes: Whether the label may be words, of which one counts as 1.
-        levels_are_listed: Whether the levels of private categories must be listed, as a release names them.
-        about_columns: What the names of fields about single columns begin with; empty where there are none.
-        beside: Of what the page keeps, what the session holds beside it, by name, once it is opened from a file.
+        public_help: Help on the choice whether the data are public.
+        build: Makes the data from table, design and disclosure; raises `InvalidInput`.
+        build_entry: Makes what the page keeps from the data, the account of the file's content, and the design: it has
+            ``dataset`` and ``account``, and ``design`` if the page needs it. A session file brings these, too.
+        check: Raises `InvalidInput` for data of a session file that the page cannot use.
+        allows_classes: True if the label may be words, of which one counts as 1.
+        must_list_levels: True if the levels of private categories must be listed, as a release names them.
+        column_field_prefix: Beginning of the names of fields about single columns; empty if there are none.
+        list_extra_state: Returns what the session holds beside the entry, by name, when it is opened from a file.
     """
 
-    of: Question
-    asked: str
+    question: Question
+    uploader_label: str
     label: str
     public_help: str
     build: Callable[[tables.Table, Design, Disclosure], Dataset]
-    used: Callable[[Dataset, str, Design | None], Any]
+    build_entry: Callable[[Dataset, str, Design | None], Any]
     check: Callable[[Dataset], object] = lambda data: None
-    classes: bool = False
-    levels_are_listed: bool = False
-    about_columns: str = ""
-    beside: Callable[[Any], Mapping[str, Any]] = lambda used: {}
+    allows_classes: bool = False
+    must_list_levels: bool = False
+    column_field_prefix: str = ""
+    list_extra_state: Callable[[Any], Mapping[str, Any]] = lambda entry: {}
 
     @property
     def entry(self) -> uploads.Entry:
-        """Return where the file is given."""
-        return uploads.Entry(self.of)
+        """Return the uploader."""
+        return uploads.Entry(self.question)
 
     @property
     def label_key(self) -> str:
-        """Session key of the label's column."""
-        return self.of.key("role_") + "label"
+        """Return the session key of the label's column."""
+        return self.question.key("role_") + "label"
 
     @property
     def user_key(self) -> str:
-        """Session key of the user's column."""
-        return self.of.key("role_") + "user"
+        """Return the session key of the user's column."""
+        return self.question.key("role_") + "user"
 
     @property
     def features_key(self) -> str:
-        """Session key of the features' columns."""
-        return self.of.key("role_") + "features"
+        """Return the session key of the features' columns."""
+        return self.question.key("role_") + "features"
 
     @property
     def categories_key(self) -> str:
-        """Session key of the features that are categories."""
-        return self.of.key("role_") + "categories"
+        """Return the session key of the features that are categories."""
+        return self.question.key("role_") + "categories"
 
     @property
     def positive_key(self) -> str:
-        """Session key of the class that counts as 1; empty where labels are numbers."""
-        return self.of.key("role_") + "positive"
+        """Return the session key of the class that counts as 1; it is empty for numeric labels."""
+        return self.question.key("role_") + "positive"
 
     @property
     def intercept_key(self) -> str:
-        """Session key of whether there is an intercept."""
-        return self.of.key("role_") + "intercept"
+        """Return the session key of the choice of an intercept."""
+        return self.question.key("role_") + "intercept"
 
     def show_uploader(self) -> None:
-        """Where a file is given."""
+        """Show the uploader; on a public demo, a notice."""
         if demo.is_served():
-            uploads.say_served()
+            uploads.show_demo_notice()
             return
         self.entry.show(
-            self.asked,
+            self.uploader_label,
             "Up to 200 MB. The file is read on this computer, reduced to numbers and dropped. Nothing is sent away.",
-            self._read,
+            self._read_file,
         )
 
-    def waits(self) -> bool:
-        """Return whether a file was read and is not used yet."""
-        return st.session_state.get(self.of.key("table")) is not None
+    def is_waiting(self) -> bool:
+        """Return True if a file was read and is not in use yet."""
+        return st.session_state.get(self.question.key("table")) is not None
 
     def show_choices(self) -> None:
-        """Ask what the columns of a file that waits mean; below, say what was wrong with the last file."""
-        opened: _Opened | None = st.session_state.get(self.of.key("table"))
+        """Ask what the columns of a waiting file mean; below, show the problems of the last file."""
+        opened: _OpenFile | None = st.session_state.get(self.question.key("table"))
         if opened is not None:
             self._show_columns(opened)
-        self.entry.say()
+        self.entry.show_problems()
 
-    def _read(self, files: list[UploadedFile]) -> None:
+    def _read_file(self, files: list[UploadedFile]) -> None:
+        """Read a file and guess the roles of its columns, or store why it cannot be read."""
         state, file = st.session_state, files[0]
-        self._discard()
+        self._discard_file()
         content = file.getvalue()
         try:
             table = counting.read_table(content, file.name)
@@ -160,8 +161,8 @@ class TableUpload:
         except Exception as error:  # Whatever it is, the page stays usable.
             self.entry.refuse(describe_error(error), [file.name])
         else:
-            state[self.of.key("table")] = _Opened(table, hashlib.sha256(content).hexdigest(), {}, {})
-            design = design_matrix.guess(table, self.classes)
+            state[self.question.key("table")] = _OpenFile(table, hashlib.sha256(content).hexdigest(), {}, {})
+            design = design_matrix.guess(table, self.allows_classes)
             state[self.positive_key] = ""
             state[self.label_key], state[self.user_key], state[self.intercept_key] = (
                 design.label,
@@ -172,12 +173,13 @@ class TableUpload:
             state[self.categories_key] = [
                 f.column for f in design.features if f.kind is FeatureKind.CATEGORIES
             ]
-            state[self.of.key("public")] = Disclosure.PRIVATE
+            state[self.question.key("public")] = Disclosure.PRIVATE
         self.entry.drop(files)
 
-    def _show_columns(self, opened: _Opened) -> None:
+    def _show_columns(self, opened: _OpenFile) -> None:
+        """Show the file, the choice of roles, and the buttons to use or discard it."""
         table, columns = opened.table, opened.table.columns
-        uploads.show_head(table.name, wording.counted(len(table.frame), "row"), len(columns), table)
+        uploads.show_file(table.name, wording.counted(len(table.frame), "row"), len(columns), table)
         with st.grid(3):
             st.selectbox(self.label, columns, key=self.label_key, persist_state="session")
             self._show_classes(opened)
@@ -188,32 +190,37 @@ class TableUpload:
             self._show_categories(opened)
         design: Design | None = None
         try:
-            design = self._design()
+            design = self._build_design()
             st.caption(wording.plain(design_matrix.explain(design), 600))
         except InvalidInput as refused:
             fields.say(refused.problems)
         with st.container(horizontal=True, vertical_alignment="center"):
-            fields.radio("Are these data public?", PUBLIC, self.of.key("public"), self.public_help)
-        used = uploads.use_or_discard(f"{self.of.name}_use", f"{self.of.name}_discard", self._discard)
-        if used and design is not None:
-            self._use(opened, design)
+            fields.radio(
+                "Are these data public?", DISCLOSURE_OPTIONS, self.question.key("public"), self.public_help
+            )
+        is_confirmed = uploads.use_or_discard(
+            f"{self.question.name}_use", f"{self.question.name}_discard", self._discard_file
+        )
+        if is_confirmed and design is not None:
+            self._use_file(opened, design)
 
-    def _show_classes(self, opened: _Opened) -> None:
-        """Which class counts as 1, where the label has words, or more than two numbers."""
+    def _show_classes(self, opened: _OpenFile) -> None:
+        """Ask which class counts as 1, if the label has words or more than two numbers."""
         state, key, label = st.session_state, self.positive_key, st.session_state[self.label_key]
-        words = not opened.is_numeric(label)
-        if not self.classes or (not words and len(opened.levels_of(label)) <= 2):
+        has_words = not opened.is_numeric(label)
+        if not self.allows_classes or (not has_words and len(opened.list_levels(label)) <= 2):
             state[key] = ""
             return
-        about = (
+        help_text = (
             "This class against all others; a model for another class is one more release."
-            if words
+            if has_words
             else "Empty: labels above a threshold count as 1."
         )
-        if words and not self._is_private() and len(levels := opened.levels_of(label)) <= MOST_CLASSES:
+        levels = opened.list_levels(label) if has_words and not self._is_private() else None
+        if levels is not None and len(levels) <= MAX_LISTED_CLASSES:
             if state.get(key) not in levels:
                 state[key] = None
-            st.selectbox("Which one is 1?", levels, key=key, persist_state="session", help=about)
+            st.selectbox("Which one is 1?", levels, key=key, persist_state="session", help=help_text)
             return
         state.setdefault(key, "")
         state[key] = state[key] or ""
@@ -222,20 +229,20 @@ class TableUpload:
             key=key,
             persist_state="session",
             max_chars=200,
-            help=f"{about} Write it as it stands in the file. A release names it, so take it from what the column can "
-            "be.",
+            help=f"{help_text} Write it as it stands in the file. A release names it, so take it from what the column "
+            "can be.",
         )
 
-    def _show_categories(self, opened: _Opened) -> None:
-        """Which features are categories, and the level of each that is left out."""
+    def _show_categories(self, opened: _OpenFile) -> None:
+        """Ask which features are categories, and which level of each is left out."""
         state = st.session_state
-        chosen: list[str] = state[self.features_key]
+        features: list[str] = state[self.features_key]
         state[self.categories_key] = [
-            column for column in state.get(self.categories_key, []) if column in chosen
+            column for column in state.get(self.categories_key, []) if column in features
         ]
         st.multiselect(
             "Of these, as categories (one-hot)",
-            chosen,
+            features,
             key=self.categories_key,
             persist_state="session",
             help="A column with k levels becomes k − 1 features of 0 and 1. The others are read as numbers.",
@@ -252,7 +259,7 @@ class TableUpload:
                 )
         for column in () if self._lists_levels() else state[self.categories_key]:
             options, key = (
-                opened.levels_of(column)[: design_matrix.MAX_LEVELS + 1],
+                opened.list_levels(column)[: design_matrix.MAX_LEVELS + 1],
                 self._reference_key(column),
             )
             if not options:
@@ -274,21 +281,25 @@ class TableUpload:
         )
 
     def _reference_key(self, column: str) -> str:
-        return self.of.key("reference_") + column
+        return self.question.key("reference_") + column
 
     def _levels_key(self, column: str) -> str:
-        return self.of.key("levels_") + column
+        return self.question.key("levels_") + column
 
     def _is_private(self) -> bool:
-        return st.session_state.get(self.of.key("public"), Disclosure.PRIVATE) is Disclosure.PRIVATE
+        return st.session_state.get(self.question.key("public"), Disclosure.PRIVATE) is Disclosure.PRIVATE
 
     def _lists_levels(self) -> bool:
-        return self.levels_are_listed and self._is_private()
+        """Return True if a person must list the levels of categories, as the data are private and a release names
+        them.
+        """
+        return self.must_list_levels and self._is_private()
 
-    def _design(self) -> Design:
+    def _build_design(self) -> Design:
+        """Return the roles of the columns that the widgets hold."""
         state = st.session_state
         features = tuple(
-            self._category(column) if column in state[self.categories_key] else Feature(column)
+            self._build_category(column) if column in state[self.categories_key] else Feature(column)
             for column in state[self.features_key]
         )
         positive = str(state.get(self.positive_key) or "").strip()
@@ -296,7 +307,8 @@ class TableUpload:
             state[self.label_key], state[self.user_key], features, state[self.intercept_key], positive
         )
 
-    def _category(self, column: str) -> Feature:
+    def _build_category(self, column: str) -> Feature:
+        """Return a feature that is a category, with its reference level or its listed levels."""
         state = st.session_state
         if not self._lists_levels():
             return Feature(column, FeatureKind.CATEGORIES, state.get(self._reference_key(column), ""))
@@ -304,30 +316,31 @@ class TableUpload:
         # Nothing written yet: `build` says that it must be.
         return design_matrix.listed(column, text) if text.strip() else Feature(column, FeatureKind.CATEGORIES)
 
-    def _use(self, opened: _Opened, design: Design) -> None:
+    def _use_file(self, opened: _OpenFile, design: Design) -> None:
+        """Put the file's data to use on the page, or store why they are refused."""
         try:
             with st.spinner("Reading the columns…"):
-                data = self.build(opened.table, design, st.session_state[self.of.key("public")])
+                data = self.build(opened.table, design, st.session_state[self.question.key("public")])
         except Exception as error:  # Whatever it is, the page stays usable.
             self.entry.refuse(describe_error(error))
             return
         self._clear_settings()
-        st.session_state[self.of.key("loaded")] = self.used(data, opened.account, design)
-        self._discard()
+        st.session_state[self.question.key("loaded")] = self.build_entry(data, opened.account, design)
+        self._discard_file()
         st.rerun()
 
     def _clear_settings(self) -> None:
-        """Empty what was entered for other data; what a link or a session file said of data to come stays."""
+        """Empty the fields that were entered for other data; what a link or session file set for these data stays."""
         state = st.session_state
         awaited = state.get(keys.AWAITED, {})
-        for name, field in self.of.fields.items():
-            key = self.of.key(name)
+        for name, field in self.question.fields.items():
+            key = self.question.key(name)
             if field.renewed and field.origin is FieldOrigin.OWN_DATA and awaited.get(key) != state.get(key):
                 state[key] = field.initial
         state[keys.AWAITED] = {}
-        if "proposed" in self.of.also:
-            state.pop(self.of.key("proposed"), None)
+        if "proposed" in self.question.also:
+            state.pop(self.question.key("proposed"), None)
 
-    def _discard(self) -> None:
-        st.session_state[self.of.key("table")] = None
+    def _discard_file(self) -> None:
+        st.session_state[self.question.key("table")] = None
         self.entry.refuse(())

@@ -1,4 +1,4 @@
-"""What every page shares that takes files: whether it may, what was wrong, and what becomes of them."""
+"""The parts of every upload: the uploader, the problems of the last files, and the preview."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 
-def say_served() -> None:
-    """Say that a public demo takes no data."""
+def show_demo_notice() -> None:
+    """Show that a public demo takes no data."""
     st.info(
         "This is a public demo: uploads and paths are switched off, so that nobody's data come here. Samples "
         "and generators work as usual. To use data of your own, run Sweet Spot on your computer.",
@@ -30,12 +30,12 @@ def say_served() -> None:
     )
 
 
-def files_of(uploader: str) -> list[UploadedFile]:
-    """Return the files that an uploader's callback is to read; empty where it is called for files that were dropped.
+def list_readable_files(uploader: str) -> list[UploadedFile]:
+    """Return the uploaded files that an uploader's callback can read, without files that were already dropped.
 
-    That happens: until the browser has taken the old uploader away, each of its messages, be it of a fragment that
-    looks at work every 0.4 s, names the file again. Streamlit 1.67 finds a `DeletedFile` in place of the file, which
-    has no content, takes that for a change, and calls the callback once more. What was read the first time must stay.
+    Until the browser has removed an old uploader, each of its messages, even from a fragment that polls work every
+    0.4 s, names the file again. Streamlit 1.67 then finds a `DeletedFile`, which has no content, takes that for a
+    change and calls the callback once more. The result of the first call must stay.
     """
     uploaded = st.session_state.get(uploader) or []
     files = uploaded if isinstance(uploaded, list) else [uploaded]
@@ -44,69 +44,76 @@ def files_of(uploader: str) -> list[UploadedFile]:
 
 @dataclass(frozen=True)
 class Entry:
-    """Where files are given, and what was wrong with the last ones.
+    """An uploader, with the problems of the last files.
 
     Attributes:
-        of: The page's question.
+        question: The page's question.
         prefix: What its names in the session begin with.
     """
 
-    of: Question
+    question: Question
     prefix: str = ""
 
     def _key(self, name: str) -> str:
-        return self.of.key(self.prefix + name)
+        """Return the session key of one of the uploader's entries."""
+        return self.question.key(self.prefix + name)
 
     def show(
-        self, label: str, help: str, read: Callable[[list[UploadedFile]], None], many: bool = False
+        self, label: str, help: str, callback: Callable[[list[UploadedFile]], None], multiple: bool = False
     ) -> None:
-        """Show the uploader; ``read`` gets the files, and is to `drop` them once it has what it needs."""
+        """Show the uploader; ``callback`` gets the files, and calls `drop` once it has read them."""
         key = f"{self._key('file_')}{st.session_state.setdefault(self._key('round'), 0)}"
         st.file_uploader(
-            label, key=key, accept_multiple_files=many, on_change=self._read, args=(key, read), help=help
+            label,
+            key=key,
+            accept_multiple_files=multiple,
+            on_change=self._call_back,
+            args=(key, callback),
+            help=help,
         )
 
-    def _read(self, key: str, read: Callable[[list[UploadedFile]], None]) -> None:
-        if files := files_of(key):
-            read(files)
+    def _call_back(self, key: str, callback: Callable[[list[UploadedFile]], None]) -> None:
+        if files := list_readable_files(key):
+            callback(files)
 
     def drop(self, files: Sequence[UploadedFile]) -> None:
-        """Free the files; a new uploader takes the place of theirs."""
+        """Free the files' memory, and replace their uploader by a new one."""
         free_files(files)
         st.session_state[self._key("round")] += 1
 
-    def refuse(self, problems: Sequence[InputProblem], names: Sequence[str] = ()) -> None:
-        """Keep what was wrong, with the ``names`` of files that were not read; nothing to keep nothing."""
-        said = f"the file {names[0]} was not read" if len(names) == 1 else "the files were not read"
-        st.session_state[self._key("problems")] = (*([InputProblem(said)] if names else []), *problems)
+    def refuse(self, problems: Sequence[InputProblem], unread_names: Sequence[str] = ()) -> None:
+        """Store the problems, and which files were not read; an empty list of problems clears them."""
+        files = f"the file {unread_names[0]} was" if len(unread_names) == 1 else "the files were"
+        heading = [InputProblem(f"{files} not read")] if unread_names else []
+        st.session_state[self._key("problems")] = (*heading, *problems)
 
     @property
     def problems(self) -> Sequence[InputProblem]:
-        """Return what was wrong with the last files."""
+        """Return the problems of the last files."""
         problems: Sequence[InputProblem] = st.session_state.get(self._key("problems"), ())
         return problems
 
-    def say(self) -> None:
-        """Say what was wrong."""
+    def show_problems(self) -> None:
+        """Show the problems of the last files, if any."""
         if self.problems:
             lines = "\n".join(f"- {wording.plain(problem.sentence, 400)}" for problem in self.problems)
             st.error(f"{lines}\n\nThe data in use stay as they were.", icon=":material/error:")
 
 
-def show_head(name: str, size: str, columns: int, head: Table) -> None:
-    """What was read: its name and size, what there is to say of it, and the first rows."""
+def show_file(name: str, size: str, columns: int, head: Table) -> None:
+    """Show what was read: name, size, notes, and the first rows."""
     st.markdown(f"**{wording.plain(name)}**: {size}, {wording.counted(columns, 'column')}")
     for note in head.notes:
         st.caption(wording.plain(note, 300))
     st.dataframe(preview(head), hide_index=True, alt="The first rows of the file", height="content")
 
 
-def use_or_discard(use: str, discard: str, do_discard: Callable[[], None]) -> bool:
-    """Both buttons, by their keys; returns whether the file is to be used."""
+def use_or_discard(use_key: str, discard_key: str, on_discard: Callable[[], None]) -> bool:
+    """Draw both buttons; return True if the file is to be used."""
     with st.container(horizontal=True):
-        used = fields.button("Use these data", use, "check", main=True)
-        fields.button("Discard the file", discard, "delete", do_discard)
-    return used
+        is_confirmed = fields.button("Use these data", use_key, "check", is_main=True)
+        fields.button("Discard the file", discard_key, "delete", on_discard)
+    return is_confirmed
 
 
 PREVIEW_ROWS = 3

@@ -1,8 +1,8 @@
 """A page's question: its fields as widgets, and the parameters object that they make.
 
-No field has limits of its own. With limits, Streamlit changes what was typed without a word (1.5 becomes 1, and so does
-1e13), or refuses it in words of its own while the answer to the question before still stands. So what is typed stays,
-and the parameters object says in a sentence what is wrong with it.
+No field has limits of its own. With limits, Streamlit silently changes what was typed (1.5 becomes 1, and so does
+1e13), or refuses it in words of its own while the last answer still stands. So what is typed stays, and the parameters
+object says in a sentence what is wrong with it.
 """
 
 from __future__ import annotations
@@ -31,10 +31,8 @@ P = TypeVar("P")
 Width = int | typing.Literal["stretch"]
 
 
-def wide(width: Width) -> Width:
-    """Return the width of a field in pixels, wider on a projector: `page_run.is_presented` came first in this
-    run.
-    """
+def scale_width(width: Width) -> Width:
+    """Return a field's width in pixels, enlarged as the type is while the app is presented on a projector."""
     if isinstance(width, int) and st.session_state.get(keys.PRESENTING):
         return width * page_run.TYPE_SIZE // page_run.USUAL_SIZE
     return width
@@ -45,201 +43,195 @@ def number(
     key: str,
     help: str = "",
     *,
-    whole: bool = False,
+    is_integer: bool = False,
     step: float | None = None,
     placeholder: str = "",
     width: Width = "stretch",
 ) -> float | None:
-    """Return a field for a number, with what is wrong with it below where the page goes on without it.
+    """Draw a field for a number, with its problems below it, and return the number or None.
 
     Args:
         label: Its label.
-        key: Session key; holds a float once something was typed, and None where the field is empty.
+        key: Session key; holds a float once something was typed, and None while the field is empty.
         help: Shown at the label.
-        whole: Whether the buttons beside it count by 1; the parameters object judges.
-        step: What the buttons count by where that is not 1.
+        is_integer: True if the buttons beside it count by 1; the parameters object judges the number.
+        step: What the buttons count by, if not 1.
         placeholder: Shown while it is empty.
         width: In pixels.
     """
-    entered: float | None = st.number_input(
+    value: float | None = st.number_input(
         label,
         value=None,  # else a cleared field would silently become 0
         key=key,
         # A float even for whole numbers: an integer field cuts off what follows the first digits.
-        step=1.0 if whole else step,
+        step=1.0 if is_integer else step,
         format="%g",
         persist_state="session",
         placeholder=placeholder or None,
         help=help or None,
-        width=wide(width),
+        width=scale_width(width),
     )
     for problem in st.session_state.get(keys.ASIDE, {}).get(key, ()):
         st.caption(f":material/error: {wording.plain(InputProblem(problem.message).sentence, 300)}")
-    return entered
+    return value
 
 
 def draw(
-    of: Question, name: str, label: str = "", options: Collection[Any] | None = None, disabled: bool = False
+    question: Question,
+    name: str,
+    label: str = "",
+    options: Collection[Any] | None = None,
+    disabled: bool = False,
 ) -> Any:
-    """Return the widget of a declared field; which one follows from what is declared.
+    """Draw the widget of a declared field and return its value; the declaration decides which widget it is.
 
     Args:
-        of: The question.
+        question: The question.
         name: The field.
-        label: In place of the declared label, where a page says it shorter.
-        options: Of a field with names: those that are offered now; all where None.
-        disabled: Of a slider or a text: whether it can be read only.
-
-    Returns:
-        What the widget holds.
+        label: Replaces the declared label on a page with a shorter one.
+        options: The options that are offered now; None for all. Only for a field with options.
+        disabled: True if a slider or a text can only be read.
     """
-    field, key = of.declared[name], of.widgets[name]
+    field, key = question.declared[name], question.widgets[name]
     st.session_state.setdefault(key, field.initial)
     label = label or field.label
     if field.options is not None:
-        offered = {
+        choices = {
             value: words for value, words in field.options.items() if options is None or value in options
         }
         if field.as_list:
-            return pick(label, offered, key, field.help, field.width or "stretch")
-        return choice(label, offered, key, field.help)
+            return pick(label, choices, key, field.help, field.width or "stretch")
+        return choice(label, choices, key, field.help)
     if field.value_type is float and field.slider is None and not field.stops:
         return number(
             label,
             key,
             field.help,
-            whole=field.is_integer,
+            is_integer=field.is_integer,
             step=field.step,
             placeholder=field.placeholder,
             width=field.width or "stretch",
         )
-    more: dict[str, Any] = {"key": key, "persist_state": "session", "help": field.help or None}
-    width = wide(field.width or "stretch")
+    common: dict[str, Any] = {"key": key, "persist_state": "session", "help": field.help or None}
+    sized = common | {"width": scale_width(field.width or "stretch"), "disabled": disabled}
     if field.slider is not None:
         low, high, step = field.slider
-        written = field.format or None
-        return st.slider(label, low, high, step=step, format=written, width=width, disabled=disabled, **more)
+        return st.slider(label, low, high, step=step, format=field.format or None, **sized)
     if field.stops:
-        return st.select_slider(label, field.stops, format_func="{:,}".format, **more)
+        return st.select_slider(label, field.stops, format_func="{:,}".format, **common)
     if field.value_type is bool:
-        return st.toggle(label, **more)
-    placeholder = field.placeholder or None
-    return st.text_input(
-        label, max_chars=field.max_length, placeholder=placeholder, width=width, disabled=disabled, **more
-    )
+        return st.toggle(label, **common)
+    return st.text_input(label, max_chars=field.max_length, placeholder=field.placeholder or None, **sized)
 
 
-def draw_all(of: Question, *names: str) -> None:
-    """The widgets of several fields, one after another."""
+def draw_all(question: Question, *names: str) -> None:
+    """Draw the widgets of several fields, one after another."""
     for name in names:
-        draw(of, name)
+        draw(question, name)
 
 
-def draw_row(of: Question, *names: str) -> None:
-    """The widgets of several fields in a `row`."""
+def draw_row(question: Question, *names: str) -> None:
+    """Draw the widgets of several fields side by side, as `row` does."""
     with row():
-        draw_all(of, *names)
+        draw_all(question, *names)
 
 
-def columns(of: Question, shares: Sequence[int], *names: str) -> list[DeltaGenerator]:
-    """Columns with a field in each, as far as there are names; returns them, for what stands beside the fields."""
-    places = st.columns(shares, vertical_alignment="bottom")
-    for column, name in zip(places, names, strict=False):
+def columns(question: Question, shares: Sequence[int], *names: str) -> list[DeltaGenerator]:
+    """Draw one field per column and return the columns.
+
+    Columns without a name stay empty, for what the page puts beside the fields.
+    """
+    cells = st.columns(shares, vertical_alignment="bottom")
+    for column, name in zip(cells, names, strict=False):
         with column:
-            draw(of, name)
-    return places
+            draw(question, name)
+    return cells
 
 
-def start(of: Question, shares: bool = True) -> None:
-    """Set what the question's fields begin with, where they hold nothing yet, and take up the release's setting.
+def start(question: Question, uses_shared_data: bool = True) -> None:
+    """Set new fields to their initial values, and exchange shared values with other pages.
 
     Args:
-        of: The question.
-        shares: Whether the page shows the data in use; what stands beside a demonstration is about that alone.
+        question: The question.
+        uses_shared_data: False if the page shows a demonstration; it then takes no value from other pages.
     """
     state = st.session_state
-    for name, field in of.fields.items():
-        state.setdefault(of.widgets[name], field.initial)
-    if not shares:
+    for name, field in question.fields.items():
+        state.setdefault(question.widgets[name], field.initial)
+    if not uses_shared_data:
         return
-    entered, seen = state.get(setting.ENTERED, {}), state.get(setting.SEEN, {})
-    held = [(field.shared, of.widgets[name]) for name, field in of.fields.items() if field.shared]
-    # In most runs nothing was entered, here or elsewhere, since they were looked at.
-    moved = [
-        key not in seen or seen[key] != state[key] or entered.get(piece, state[key]) != state[key]
-        for piece, key in held
+    entries, last_values = state.get(setting.ENTRIES_KEY, {}), state.get(setting.LAST_VALUES_KEY, {})
+    shared_fields = [
+        (field.shared, question.widgets[name]) for name, field in question.fields.items() if field.shared
     ]
-    if any(moved):
-        setting.follow(of)
+    # In most runs nothing was entered, here or elsewhere, since they were looked at.
+    changes = [
+        key not in last_values
+        or last_values[key] != state[key]
+        or entries.get(piece, state[key]) != state[key]
+        for piece, key in shared_fields
+    ]
+    if any(changes):
+        setting.synchronise(question)
 
 
-def refill(of: Question, *names: str) -> None:
-    """Set fields to what they begin with that a link of another choice has left empty."""
+def refill(question: Question, *names: str) -> None:
+    """Set empty fields to their initial values, as a link with another choice leaves some empty."""
     for name in names:
-        if st.session_state[of.key(name)] is None:
-            st.session_state[of.key(name)] = of.first(name)
+        if st.session_state[question.key(name)] is None:
+            st.session_state[question.key(name)] = question.first(name)
 
 
-def choice(label: str, names: Mapping[Any, str], key: str, help: str = "") -> Any:
-    """Buttons of which one is pressed; ``names`` says what is written on them.
+def choice(label: str, texts: Mapping[Any, str], key: str, help: str = "") -> Any:
+    """Draw a row of buttons of which one is pressed, and return its option; ``texts`` are their labels.
 
-    What the session holds is the default, too. Else Streamlit 1.67 tells the browser, in each run until that has drawn
-    the widget, to set it to what the session holds, and the browser draws what lies in a popover when it is opened: a
-    run that was under way then took back what was pressed before its end.
+    The session's value is passed as the default, too. Without a default, Streamlit 1.67 tells the browser in each run
+    to set the widget to the session's value, until the browser has drawn it. A widget in a popover is drawn when the
+    popover is opened, so a run that was under way could undo a press.
     """
-    held = st.session_state.get(key)
+    current = st.session_state.get(key)
     return st.segmented_control(
         label,
-        list(names),
-        default=held if held in names else None,
+        list(texts),
+        default=current if current in texts else None,
         key=key,
-        format_func=names.__getitem__,
+        format_func=texts.__getitem__,
         required=True,
         persist_state="session",
         help=help or None,
     )
 
 
-def pick(
-    label: str,
-    names: Mapping[Any, str],
-    key: str,
-    help: str = "",
-    width: Width = "stretch",
-) -> Any:
-    """Return a list of which one entry is picked; ``names`` says how they are written, and `choice` why it
-    has an index.
-    """
-    held, options = st.session_state.get(key), list(names)
+def pick(label: str, texts: Mapping[Any, str], key: str, help: str = "", width: Width = "stretch") -> Any:
+    """Draw a select box and return the selected option; ``texts`` are the labels. See `choice` for the index."""
+    current, options = st.session_state.get(key), list(texts)
     return st.selectbox(
         label,
         options,
-        index=options.index(held) if held in options else 0,
+        index=options.index(current) if current in options else 0,
         key=key,
-        format_func=names.__getitem__,
+        format_func=texts.__getitem__,
         persist_state="session",
         help=help or None,
-        width=wide(width),
+        width=scale_width(width),
     )
 
 
 def radio(
     label: str,
-    names: Mapping[Any, str],
+    texts: Mapping[Any, str],
     key: str,
     help: str = "",
     horizontal: bool = False,
     captions: Mapping[Any, str] | None = None,
 ) -> Any:
-    """Return a list of which one entry is marked; ``names`` says how they are written, ``captions`` what
-    follows from each.
-    """
+    """Draw radio buttons and return the selected option; ``texts`` are their labels, ``captions`` explain them."""
     return st.radio(
         label,
-        list(names),
+        list(texts),
         key=key,
-        format_func=names.__getitem__,
-        captions=None if captions is None else [captions[entry] for entry in names],
+        format_func=texts.__getitem__,
+        captions=None if captions is None else [captions[entry] for entry in texts],
         persist_state="session",
         help=help or None,
         horizontal=horizontal,
@@ -247,18 +239,16 @@ def radio(
 
 
 def row() -> DeltaGenerator:
-    """Fields side by side, as many as fit in a line.
+    """Return a container in which fields stand side by side, as many as fit in a line.
 
-    In columns, buttons of a choice are cut where they are wider than theirs. Fields in a row have a fixed width, wide
-    enough for their labels: where labels of one line wrap, fields do not stand on one height.
+    Columns would cut buttons that are wider than the column. Fields in a row have a fixed width, wide enough for
+    their labels: fields whose labels wrap do not stand at the same height.
     """
     return st.container(horizontal=True)
 
 
 def main_button() -> typing.Literal["primary", "secondary"]:
-    """Return the type of a page's main button: filled. `pages/shared/screen/address.js` gives it a label that
-    can be read.
-    """
+    """Return the type of a main button; `pages/shared/screen/address.js` makes its label readable."""
     return "primary"
 
 
@@ -266,81 +256,81 @@ def button(
     label: str,
     key: str,
     icon: str,
-    do: Callable[..., None] | None = None,
-    *of: Any,
-    main: bool = False,
-    **more: Any,
+    callback: Callable[..., None] | None = None,
+    *arguments: Any,
+    is_main: bool = False,
+    **options: Any,
 ) -> bool:
-    """Return a button with an icon; returns whether it was pressed.
+    """Draw a button with an icon and return True if it was pressed.
 
     Args:
         label: Its label.
         key: Unique on the page.
         icon: Name of a Material icon.
-        do: Called with ``of`` where it is pressed, before the page runs again.
-        of: What that is called with.
-        main: Whether it is the main button of what it stands in.
-        more: Further arguments of `st.button`.
+        callback: Called with ``arguments`` when the button is pressed, before the page runs again.
+        arguments: The arguments of ``callback``.
+        is_main: True for the main button of its place.
+        options: Further arguments of `st.button`.
     """
-    if main:
-        more["type"] = main_button()
-    return st.button(label, key=key, icon=f":material/{icon}:", on_click=do, args=of, **more)
+    if is_main:
+        options["type"] = main_button()
+    return st.button(label, key=key, icon=f":material/{icon}:", on_click=callback, args=arguments, **options)
 
 
 def say(problems: Iterable[InputProblem]) -> None:
-    """What is wrong, a sentence each; on a question's page with the page's names, whoever found it."""
+    """Show problems as an error box, a sentence each, with the labels of the page's fields."""
     run = page_run.now()
-    names = {} if run is None else run.question.called
-    sentences = [wording.plain(_named(p, names).sentence, 300) for p in problems]
+    labels = {} if run is None else run.question.called
+    sentences = [wording.plain(_name_fields(problem, labels).sentence, 300) for problem in problems]
     mark = "- " if len(sentences) > 1 else ""
     st.error("\n".join(mark + sentence for sentence in sentences), icon=":material/error:")
 
 
 def build(
-    of: Question,
+    question: Question,
     *,
     unused: Collection[str] = (),
-    instead: Mapping[str, Any] | None = None,
-    aside: Collection[str] = (),
+    overrides: Mapping[str, Any] | None = None,
+    optional: Collection[str] = (),
 ) -> Any | None:
-    """Return the parameters object of a page from the session. None, with all sentences on the page, where it
-    is refused.
+    """Build the page's parameters from its widgets; if they are refused, show all problems and return None.
 
     Args:
-        of: The question; its declarations say which field has which session key, and which must not be empty.
+        question: The question; it declares the session key of each field and which fields must not be empty.
         unused: Fields that do not apply now: the object is made without them.
-        instead: Values that take the place of what the session has.
-        aside: Fields that the main answer can do without, mostly because they stand in a tab, which a refused
+        overrides: Values that replace those of the session.
+        optional: Fields that the main answer can do without, mostly because they stand in a tab, which a refused
             question does not draw. A bad one is named, and its default stands in for it.
     """
-    assert of.parameters is not None
-    labels = {name: field.name for name, field in of.declared.items() if field.is_required}
+    assert question.parameters is not None
+    required = {name: field.name for name, field in question.declared.items() if field.is_required}
     state = st.session_state
-    used = {name: key for name, key in of.widgets.items() if name not in unused}
-    values = {name: state[key] for name, key in used.items()} | dict(instead or {})
+    keys_by_name = {name: key for name, key in question.widgets.items() if name not in unused}
+    values = {name: state[key] for name, key in keys_by_name.items()} | dict(overrides or {})
     state[keys.ASIDE] = {}
-    names = of.called
+    labels = question.called
     # All at once first: two that go together, of one's own pair, are no good one by one.
-    whole, refused = made(of.parameters, values, labels, names=names)
-    if whole is not None:
-        return whole
-    parameters, _ = made(
-        of.parameters, {n: v for n, v in values.items() if n not in aside}, labels, names=names
-    )
+    complete, refused = build_parameters(question.parameters, values, required, labels=labels)
+    if complete is not None:
+        return complete
+    needed = {name: value for name, value in values.items() if name not in optional}
+    parameters, _ = build_parameters(question.parameters, needed, required, labels=labels)
     if parameters is None:
         say(refused)
         return None
-    for name in aside:
+    for name in optional:
         if name not in values:
             continue
-        usual = getattr(parameters, name)
-        changed, problems = made(of.parameters, {name: values[name]}, labels, onto=parameters, names=names)
+        default = getattr(parameters, name)
+        changed, problems = build_parameters(
+            question.parameters, {name: values[name]}, required, base=parameters, labels=labels
+        )
         if changed is not None:
             parameters = changed
         else:
-            shown = usual if isinstance(usual, str) else wording.number(usual) if usual is not None else ""
-            until = f"{shown} is used" if shown else "it is left out"
-            state[keys.ASIDE][of.widgets[name]] = [
+            text = default if isinstance(default, str) or default is None else wording.number(default)
+            until = f"{text} is used" if text else "it is left out"
+            state[keys.ASIDE][question.widgets[name]] = [
                 replace(p, remedy=f"{p.remedy}. Until then {until}" if p.remedy else f"Until then {until}")
                 for p in problems
             ]
@@ -349,33 +339,33 @@ def build(
     return parameters
 
 
-def made(
-    kind: type[P],
+def build_parameters(
+    parameters_type: type[P],
     values: Mapping[str, Any],
-    labels: Mapping[str, str],
-    onto: P | None = None,
-    names: Mapping[str, str] | None = None,
+    required: Mapping[str, str],
+    base: P | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> tuple[P | None, list[InputProblem]]:
-    """Return the parameters object, or None and every problem: empty fields and refused ones at once.
+    """Build a parameters object; return it or None, and every problem, of empty and of refused fields together.
 
     Args:
-        kind: Its class.
-        values: By field; whole floats become int where the field holds an int.
-        labels: Fields that must not be empty, by how a sentence begins that names them.
-        onto: An object in which these fields are changed; None for a new one.
-        names: How sentences name fields; those of ``labels`` by default.
+        parameters_type: Its class.
+        values: Values by field name; whole floats become int if the field holds an int.
+        required: Fields that must not be empty, with the words that begin a sentence about them.
+        base: An object in which these fields are changed; None for a new one.
+        labels: How sentences name fields; as in ``required`` by default.
     """
-    hints = list_field_types(kind)
-    typed = {name: _typed(hints[name], value) for name, value in values.items()}
-    empty = [name for name in labels if name in values and values[name] is None]
-    problems = [InputProblem(f"{labels[name]} is empty", remedy="Enter a number") for name in empty]
+    hints = list_field_types(parameters_type)
+    converted = {name: _convert_whole_number(hints[name], value) for name, value in values.items()}
+    empty = [name for name in required if name in values and values[name] is None]
+    problems = [InputProblem(f"{required[name]} is empty", remedy="Enter a number") for name in empty]
     # NaN in the place of what is empty: no check passes it, and none that compares two fields goes by it.
-    typed |= dict.fromkeys(empty, math.nan)
+    converted |= dict.fromkeys(empty, math.nan)
     try:
-        parameters = kind(**typed) if onto is None else replace(onto, **typed)  # type: ignore[type-var]
+        parameters = parameters_type(**converted) if base is None else replace(base, **converted)  # type: ignore[type-var]
     except InvalidInput as refused:
         problems += [
-            _named(p, names or labels) for p in refused.problems if not p.message.endswith("got nan")
+            _name_fields(p, labels or required) for p in refused.problems if not p.message.endswith("got nan")
         ]
         if problems:
             return None, problems
@@ -383,39 +373,36 @@ def made(
     return (None, problems) if problems else (parameters, [])
 
 
-def _named(problem: InputProblem, labels: Mapping[str, str]) -> InputProblem:
-    """Return the problem with the field's name on the page in the place of its name in Python, where it
-    begins with that.
+def _name_fields(problem: InputProblem, labels: Mapping[str, str]) -> InputProblem:
+    """Return the problem with the page's label in place of the Python name that its message begins with.
 
-    So too a second field, of one that must lie below another, or that is taken from it.
+    Other fields in the message, such as the one that a lower bound must lie below, are replaced too.
     """
-    name, found, rest = problem.message.partition(" must ")
-    first, minus, second = name.partition(" − ")
-    if not labels.get(first) or (minus and not labels.get(second)):
+    name, verb, requirement = problem.message.partition(" must ")
+    name, minus, subtracted = name.partition(" − ")
+    if not labels.get(name) or (minus and not labels.get(subtracted)):
         return problem
-    for other, label in labels.items():
+    for other_name, label in labels.items():
         if label:
-            place = rf"\b(below|above|at least) {re.escape(other)}\b"
-            rest = re.sub(place, rf"\1 {_inside(label)}", rest)
-    subject = f"{labels[first]} − {_inside(labels[second])}" if minus else labels[first]
-    return replace(problem, message=f"{subject}{found}{rest}")
+            pattern = rf"\b(below|above|at least) {re.escape(other_name)}\b"
+            requirement = re.sub(pattern, rf"\1 {_write_mid_sentence(label)}", requirement)
+    subject = labels[name] + (f" − {_write_mid_sentence(labels[subtracted])}" if minus else "")
+    return replace(problem, message=f"{subject}{verb}{requirement}")
 
 
-def _inside(label: str) -> str:
-    """Return a name within a sentence."""
+def _write_mid_sentence(label: str) -> str:
+    """Return the label as it stands inside a sentence: its first letter in lower case, except for symbols."""
     return f"{label[0].lower()}{label[1:]}" if label[1:2].islower() else label
 
 
-def _typed(hint: Any, value: Any) -> Any:
-    """Return a whole float as int where the field holds an int."""
+def _convert_whole_number(hint: Any, value: Any) -> Any:
+    """Return a whole float as int if the field's type allows int; any other value stays as it is."""
     takes_int = hint is int or int in typing.get_args(hint)
     return int(value) if takes_int and isinstance(value, float) and value.is_integer() else value
 
 
 def whole_number(label: str, key: str, low: int, high: int, step: int, help: str = "") -> int | None:
-    """Return a field for a whole number that belongs to no parameters object; None, with a sentence, where it
-    is none.
-    """
+    """Draw a field for a whole number outside any parameters object; if it is bad, say so and return None."""
     value = number(label, key, help, step=float(step))
     problems = Problems()
     if value is None:
@@ -426,8 +413,8 @@ def whole_number(label: str, key: str, low: int, high: int, step: int, help: str
     return None
 
 
-def epsilon_problems(epsilon: float | None) -> list[InputProblem]:
-    """Return what is wrong with the shared epsilon; empty where nothing is."""
+def check_epsilon(epsilon: float | None) -> list[InputProblem]:
+    """Return the problems of the shared epsilon; an empty list if it is good."""
     problems = Problems()
     if epsilon is None:
         problems.add("the field of ε is empty", remedy="Enter a number")

@@ -1,10 +1,10 @@
-"""Long work beside the page: a thread with progress and Stop, kept in the session; cancelled is a result.
+"""Long work beside the page: a thread with progress and Stop, kept in the session. Stopped work has a result, too.
 
-The work runs in a thread, so that sliders stay live, and a fragment polls it. Its result stays in the session until the
-next start, whatever the person does meanwhile. Work that fails says why in sentences, and can be started again. Work of
-a session that nobody is connected to any more is told to stop. Of heavy work one piece runs at a time in the process,
+The work runs in a thread, so sliders stay live, and a fragment polls it. Its result stays in the session until the next
+start, whatever the person does meanwhile. Work that fails says why in sentences, and can be started again. Work of a
+session that nobody is connected to any more is told to stop. Heavy work runs one piece at a time in the process,
 whichever session started it: two at once would each take twice as long, and twice the memory. Light work, a search that
-a moved slider starts, stands in a line (`pages.shared.base.turns`), and pages go before it.
+a moved slider starts, waits in a queue (`pages.shared.base.turns`) in which pages go first.
 """
 
 from __future__ import annotations
@@ -25,13 +25,10 @@ from pages.shared.fields import fields
 
 
 class Tell(Protocol):
-    """How work reports; a `dpcore.common.progress.Progress`, too."""
+    """The callback by which work reports; a `dpcore.common.progress.Progress`, too."""
 
     def __call__(self, share: float | None, so_far: Any = None) -> None:
-        """Told the share done, from 0 to 1, and, where there is something to show already, what was found so far.
-
-        None for the share that was told last.
-        """
+        """Report the share done, from 0 to 1, and a first result if there is one; None keeps the last share."""
 
 
 Work = Callable[[Tell, ShouldStop], Any]
@@ -48,16 +45,16 @@ class Job:
     """One piece of work.
 
     Attributes:
-        question: What it works on, to tell whether its result still answers what is asked.
-        heavy: Whether it waits until no other heavy work runs in this process.
-        light: Whether it stands in the line of light work.
+        question: What it works on; tells whether its result still answers the present question.
+        heavy: True if it waits until no other heavy work runs in this process.
+        light: True if it waits in the queue of light work.
         progress: Share done, 0 to 1.
-        so_far: What the work found until now, as it told; never changed afterwards, only replaced.
-        result: What the work returned; None while it runs, and where it failed.
-        problems: Why it failed; empty where it did not.
-        read_early: Whether the page last asked for the result while it worked.
-        again: The work, where it failed of what may not fail a second time.
-        cut_off: Whether it was stopped because the connection of its session was lost.
+        so_far: The last result that the work reported; never changed afterwards, only replaced.
+        result: What the work returned; None while it runs, and if it failed.
+        problems: Why it failed; empty if it did not.
+        read_early: True if the page last asked for the result while it worked.
+        again: The work, if it may be tried again after it failed.
+        cut_off: True if it was stopped because the connection of its session was lost.
     """
 
     question: Any
@@ -83,17 +80,17 @@ class Job:
 
     @property
     def running(self) -> bool:
-        """Return whether it still works."""
+        """Return True if it still works."""
         return not self._done.is_set()
 
     @property
     def waiting(self) -> bool:
-        """Return whether it waits for other work now."""
+        """Return True if it waits for other work now."""
         return self._in_queue or self._place.waiting
 
     @property
     def failed(self) -> bool:
-        """Return whether it ended in an error, and has no result."""
+        """Return True if it ended in an error and has no result."""
         return not self.running and bool(self.problems)
 
     def stop(self) -> None:
@@ -102,25 +99,24 @@ class Job:
         self._line.look_again()
 
     def drop(self) -> None:
-        """Stop it, as nobody asks for its result any more: while it waits for others it does not even begin."""
+        """Stop it and discard its result: if it still waits for other work, it does not even begin."""
         self._dropped = True
         self.stop()
 
     def take_place_of(self, before: Job) -> None:
-        """Stand in the line where that work stands, if it does, and drop it."""
+        """Take the place of other work in the queue, if that still waits, and drop that work."""
         self._place = self._line.place(before._place)
         before.drop()
 
     def wait(self, seconds: float) -> None:
-        """Return when it is done, or after so many seconds."""
+        """Wait until it is done, for so many seconds at most."""
         with turns.PAGES.wait():
             self._done.wait(seconds)
 
     def run(self, work: Work) -> None:
         """Do the work in this thread.
 
-        Work that is stopped while it waits is still called, so that it returns what it returns when it is stopped; but
-        not where it was dropped.
+        Work that is stopped while it waits is still called, so that it can return a result; dropped work is not.
         """
         _running.add(self)
         admitted = self.heavy and self._wait_for_turn()
@@ -142,7 +138,7 @@ class Job:
             _running.discard(self)
 
     def _wait_for_turn(self) -> bool:
-        """Return True with the turn, which is given back at the end; False where it was stopped before."""
+        """Return True with the turn, which must be given back; False if it was stopped before."""
         self._in_queue = True
         # In short waits: a semaphore cannot be woken by Stop.
         while not (admitted := _HEAVY.acquire(timeout=_LOOK_SECONDS)) and not self._stop.is_set():
@@ -156,7 +152,7 @@ class Job:
         return self._stop.is_set()
 
     def stop_when(self, is_lost: Callable[[], bool], after: float) -> None:
-        """Ask it to end once ``is_lost`` has held for so many seconds; returns when it is done."""
+        """Wait until it is done; ask it to end once ``is_lost`` has held for so many seconds."""
         since: float | None = None
         while self.running:
             since = (since or time.monotonic()) if is_lost() else None
@@ -191,15 +187,15 @@ def start(
     heavy: bool = False,
     light: bool = False,
 ) -> Job:
-    """Stop what runs under this session key, and start anew. Short work is waited for.
+    """Drop the work under this session key and start new work; wait a moment, as short work is done then.
 
     Args:
         key: In the session.
         question: What it works on.
         work: What to do.
-        seconds: How long it is waited for.
-        heavy: Whether it waits until no other heavy work runs.
-        light: Whether it stands in the line of light work; it is to ask often whether it should stop.
+        seconds: How long to wait for it.
+        heavy: True if it waits until no other heavy work runs.
+        light: True if it waits in the queue of light work; it must ask often whether it should stop.
     """
     before: Job | None = st.session_state.get(key)
     job = Job(question, heavy, light)
@@ -215,7 +211,7 @@ def start(
 
 
 def put(key: str, question: Any, result: Any) -> Job:
-    """Stop what runs under this session key; its place takes a result that is known already."""
+    """Drop the work under this session key and store a known result in its place."""
     before: Job | None = st.session_state.get(key)
     if before is not None:
         before.drop()
@@ -225,7 +221,7 @@ def put(key: str, question: Any, result: Any) -> Job:
 
 
 def _loss_of_session() -> Callable[[], bool] | None:
-    """Return whether nobody is connected to the session that runs now; None where no server holds it, as in tests."""
+    """Return a function that tells if nobody is connected to this session; None without a server, as in tests."""
     # Asked in the page's own thread: that of the work belongs to no session.
     session = streamlit_internals.session_id()
     if not session or streamlit_internals.find_runtime() is None:
@@ -234,7 +230,7 @@ def _loss_of_session() -> Callable[[], bool] | None:
 
 
 def result_of(key: str) -> tuple[Any, Any] | None:
-    """(question, result) of the work that is done under this key; None where there is none, or it failed."""
+    """Return (question, result) of the work that is done under this key; None if there is none, or if it failed."""
     job: Job | None = st.session_state.get(key)
     if job is None:
         return None
@@ -243,7 +239,7 @@ def result_of(key: str) -> tuple[Any, Any] | None:
 
 
 def so_far_of(key: str) -> tuple[Any, Any] | None:
-    """(question, what was found so far) of the work that runs under this key; None where there is nothing yet."""
+    """Return (question, last reported result) of the work that runs under this key; None if it has reported none."""
     job: Job | None = st.session_state.get(key)
     if job is None or not job.running or job.so_far is None:
         return None
@@ -251,24 +247,24 @@ def so_far_of(key: str) -> tuple[Any, Any] | None:
 
 
 def failure_of(key: str) -> tuple[InputProblem, ...]:
-    """Why the work under this key failed; empty where it did not."""
+    """Return why the work under this key failed; empty if it did not."""
     job: Job | None = st.session_state.get(key)
     return job.problems if job is not None and job.failed else ()
 
 
 def watch(keys: str | Sequence[str], doing: str | Callable[[], str], measured: bool = True) -> bool:
-    """While work runs under a key: a progress bar and Stop. The page is drawn anew when work tells more, or ends.
+    """Show a progress bar and Stop while work runs; the page is drawn again when work reports a result or ends.
 
-    Where it failed, this says why, and offers to try again what may not fail a second time. Where the connection was
-    lost for a while, it says so.
+    If work failed, show why, with a button to try again if that makes sense. If its connection was lost for a
+    while, say so.
 
     Args:
-        keys: In the session; of several, all are work for one answer.
-        doing: What is done; called, where it changes meanwhile.
-        measured: Whether the work says how far it is.
+        keys: In the session; several keys are work for one answer.
+        doing: What is done; a function if that changes meanwhile.
+        measured: True if the work reports how far it is.
 
     Returns:
-        Whether work runs.
+        True if work runs.
     """
     keys = (keys,) if isinstance(keys, str) else tuple(keys)
     for key in keys:
@@ -293,18 +289,15 @@ def outcome(
     live: bool = False,
     fits: Callable[[Any], bool] = lambda _question: True,
 ) -> tuple[Any, Any] | None:
-    """Return what work under a key found, with what is to be said of it.
+    """Watch work and return (question, result); None, with a sentence, if there is nothing to show.
 
     Args:
         key: In the session.
         doing: What is done, beside its progress.
-        asked: What is asked now: what was found for another question is said to be so.
-        idle: What is said where there is nothing to show; empty for nothing.
-        live: Whether what is found is shown while it works.
-        fits: Whether what was found for a question may be shown beside the one that is asked now.
-
-    Returns:
-        (question, result); None where there is nothing to show.
+        asked: The present question: results for another question are labelled as such.
+        idle: Shown if there is no result; empty for nothing.
+        live: True if results are shown while it works.
+        fits: Returns True if the result for a question may be shown beside the present one.
     """
     running = watch(key, doing)
     done = (so_far_of(key) if live else None) if running else result_of(key)
@@ -318,15 +311,15 @@ def outcome(
 
 
 def working(*keys: str) -> list[Job]:
-    """Return the work under these keys that runs."""
+    """Return the work under these keys that runs now."""
     work = [st.session_state.get(key) for key in keys]
     return [job for job in work if job is not None and job.running]
 
 
 def rerun_if_ended(key: str) -> None:
-    """Run the page again where the work under this key has ended since this run asked for its result.
+    """Run the page again if the work under this key has ended since this run asked for its result.
 
-    Else what was found until then would stand as if it were all, as nothing looks at work that has ended.
+    If not, the result so far would stand as the final one, as nothing polls work that has ended.
     """
     job: Job | None = st.session_state.get(key)
     if job is not None and job.read_early and not job.running and not dialogs.in_sight():
@@ -335,9 +328,7 @@ def rerun_if_ended(key: str) -> None:
 
 
 def say_failure(key: str) -> bool:
-    """Return where the work under this key failed: why, and a button to start it again. Returns whether it
-    did.
-    """
+    """If the work under this key failed, show why and a button to start it again; return True if it failed."""
     job: Job | None = st.session_state.get(key)
     if job is None or not job.failed:
         return False
@@ -364,7 +355,7 @@ def _start_again(key: str, question: Any, work: Work) -> None:
 def _bar(
     keys: Sequence[str], doing: str | Callable[[], str], measured: bool, shown: list[tuple[Job, Any]]
 ) -> None:
-    """The line; ``shown``: the work that ran, with what it had found, when the page was drawn."""
+    """Draw the bar; run the page again if the work or its results differ from ``shown``, what the page has drawn."""
     at_work = working(*keys)
     if [(job, job.so_far) for job in at_work] != shown and not dialogs.in_sight():
         st.rerun()
@@ -386,6 +377,6 @@ def _bar(
 
 
 def _stop(keys: Sequence[str]) -> None:
-    """What was found until then becomes the result."""
+    """Stop the work under these keys; what was found until then becomes the result."""
     for job in working(*keys):
         job.stop()

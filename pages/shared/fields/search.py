@@ -1,8 +1,8 @@
-"""A search beside the page: its result; until then a first answer, or the one for the settings before.
+"""A search beside the page: its result; until then a first answer, or the one for earlier settings.
 
-Work of a session runs by `jobs`. Here is what pages share that search on their own whenever an input changes: what was
-found before is known at once, what is found soon is shown at once, and until there is something the answer of before
-stands, and says so. What failed or was stopped ends the search, too: the line of `jobs.watch` says it.
+Work of a session runs by `jobs`. This module is for searches that pages start by themselves whenever an input changes.
+Known answers are there at once, and so are quick ones. Until there is an answer, the last one stays and says that it is
+for earlier settings. A search that failed or was stopped has ended, too: `jobs.watch` says so.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ LOOK_SECONDS = 0.005
 
 @dataclass(frozen=True)
 class Found(Generic[R]):
-    """What there is to show.
+    """The answer of a search as it stands now.
 
     Attributes:
-        value: The answer; None where there is none yet, or the search failed.
-        stage: How it stands to what is asked.
+        value: The answer; None if there is none yet, or if the search failed.
+        stage: Whether it is final, a first answer, or for earlier settings.
     """
 
     value: R | None
@@ -48,25 +48,21 @@ class Search(Generic[R]):
 
     @property
     def job(self) -> jobs.Job | None:
-        """Return its work; None before it was first asked, and after `forget`."""
+        """Return its work; None before the first question, and after `forget`."""
         job: jobs.Job | None = st.session_state.get(self.key)
         return job
 
     @property
     def running(self) -> bool:
-        """Return whether it is at work."""
+        """Return True if it works now."""
         return self.job is not None and self.job.running
 
     def asks(self, question: Hashable) -> bool:
-        """Return whether this is what it was asked last. A search that a lost connection cut off begins
-        anew.
-        """
+        """Return True if this was its last question; False after a lost connection, so that it begins anew."""
         return self.job is not None and self.job.question == question and not self.job.cut_off
 
     def answers(self, for_all: bool) -> cache.Answers[R]:
-        """Return what it has found until now, in this session or, where data are the same for everybody, in
-        all sessions.
-        """
+        """Return its known answers, of this session or, for data that are the same for everybody, of all sessions."""
         return cache.answers(self.key, for_all, self._kept)
 
     def ask(
@@ -78,14 +74,14 @@ class Search(Generic[R]):
         seconds: float = 0.0,
         **turn: bool,
     ) -> None:
-        """Start it where this is not what it was asked last; an answer that is known takes the place of the work.
+        """Start the search unless this was its last question; a known answer replaces the work.
 
         Args:
             question: What it works on, with the digest of its data.
             work: What to do.
-            whole: Whether an answer is one to keep, and not what there was when it was stopped; None to keep none.
-            for_all: Whether all sessions share the answers, as in `cache.answers`.
-            seconds: How long it is waited for.
+            whole: Returns True if an answer is complete and may be kept, not one that was stopped; None to keep none.
+            for_all: True if all sessions share the answers, as in `cache.answers`.
+            seconds: How long to wait for it.
             **turn: ``heavy`` or ``light``, as of `jobs.start`.
         """
         if self.asks(question):
@@ -106,12 +102,13 @@ class Search(Generic[R]):
     def found(
         self, same: Callable[[Any], bool] | None = None, first: Callable[[], R | None] = lambda: None
     ) -> Found[R]:
-        """Return what there is to show for what was asked last.
+        """Return the answer to the last question as it stands now.
 
         Args:
-            same: Whether the answer to an earlier question may stand in: mostly, whether it is about the same data.
-                None where none may; then none is kept.
-            first: What may stand in before that: a quick answer; else what the work told of what it found so far.
+            same: Returns True if the answer to an earlier question may stand in: mostly, if it is about the same
+                data. None if none may; then none is kept.
+            first: Computes a quick answer that may stand in before that; without one, the last reported result
+                stands in.
         """
         done = jobs.result_of(self.key)
         if done is not None:
@@ -127,7 +124,7 @@ class Search(Generic[R]):
         return Found(None, Stage.FIRST)
 
     def last(self) -> tuple[Any, R] | None:
-        """(question, answer) of the last search that ended, whatever has been asked since; None where there is none."""
+        """Return (question, answer) of the last search that ended, whatever was asked since; None if there is none."""
         self.found(lambda question: False)
         last: tuple[Any, R] | None = st.session_state.get(self._earlier)
         return last
@@ -140,7 +137,7 @@ class Search(Generic[R]):
 
 
 def wait(*searches: Search[Any], enough: Callable[[float], bool]) -> None:
-    """Wait until searches have ended, or ``enough`` says so of the seconds that were waited."""
+    """Wait until the searches have ended, or until ``enough`` accepts the seconds that were waited."""
     began = time.monotonic()
     while at_work := [one.job for one in searches if one.job is not None and one.job.running]:
         if enough(time.monotonic() - began):

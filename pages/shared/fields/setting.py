@@ -1,9 +1,9 @@
-"""The setting of a release: what a person enters once, and every page that has a field for it takes up.
+"""The setting of a release: values that a person enters once and that every page with a field for them takes over.
 
-Fields of several pages that mean the same, the range of a value, say, name one piece of the setting (`Field.shared`).
-Each page keeps a field of its own: links, session files and the tour set it as ever. What a person changes on one page
-becomes the piece, and the other pages take it up when they are shown next. What data propose is no entry: each page has
-its own proposal for the same data.
+Fields on several pages with the same meaning, such as the range of a value, name one piece of the setting
+(`Field.shared`). Each page still has its own field, which links, session files and the tour set as usual. A value that
+a person changes on one page becomes the piece's entry, and the other pages take it over when they are next shown. A
+value proposed from data is no entry: each page makes its own proposal.
 """
 
 from __future__ import annotations
@@ -16,84 +16,90 @@ import streamlit as st
 from pages.shared.base import catalogue
 from pages.shared.base.question import Question
 
-ENTERED, SEEN = "release_setting", "release_setting_seen"
+ENTRIES_KEY, LAST_VALUES_KEY = "release_setting", "release_setting_seen"
 """Keys of the session: what was entered, by piece, and what each field held when it was last looked at, by its key.
 
-Neither is among the keys that outlive a private copy: both may hold what was read off values.
+A release of private data removes both: they may hold what was read off values.
 """
 DEFAULT_EPSILON = 1.0
 _NEVER, _CLEARED = "never looked at", "cleared by a person"
 
 
-def begin() -> None:
-    """Take what all fields hold for proposed; to be called once data came into use and their proposals are made.
+def note_proposals() -> None:
+    """Note what all shared fields hold as proposed, not entered; call it after new data have made their proposals.
 
-    An entry that no page holds any more was proposed anew on all of them, as what may be read of private values is.
+    An entry that no page holds any more is dropped: all pages have proposed something else, as they do for private
+    data.
     """
-    now: dict[str, set[Any]] = {}
-    seen = {}
-    for of in catalogue.PAGES:
-        for piece, key in _pieces(of).items():
-            seen[key] = st.session_state.get(key)
-            now.setdefault(piece, set()).add(seen[key])
-    st.session_state[SEEN] = seen
-    st.session_state[ENTERED] = {
-        piece: value for piece, value in _held(ENTERED).items() if value in now.get(piece, ())
+    values_by_piece: dict[str, set[Any]] = {}
+    last_values = {}
+    for question in catalogue.PAGES:
+        for piece, key in _list_keys(question).items():
+            last_values[key] = st.session_state.get(key)
+            values_by_piece.setdefault(piece, set()).add(last_values[key])
+    st.session_state[LAST_VALUES_KEY] = last_values
+    st.session_state[ENTRIES_KEY] = {
+        piece: value
+        for piece, value in _read_mapping(ENTRIES_KEY).items()
+        if value in values_by_piece.get(piece, ())
     }
 
 
 def forget(pieces: Collection[str] | None = None) -> None:
-    """Drop what was entered of these pieces, or of all."""
-    held = {} if pieces is None else _held(ENTERED)
-    st.session_state[ENTERED] = {piece: value for piece, value in held.items() if piece not in (pieces or ())}
+    """Drop the entries of these pieces, or all entries."""
+    dropped = _read_mapping(ENTRIES_KEY) if pieces is None else pieces
+    entries = _read_mapping(ENTRIES_KEY)
+    st.session_state[ENTRIES_KEY] = {piece: entries[piece] for piece in entries if piece not in dropped}
 
 
-def follow(of: Question) -> None:
-    """Publish what was entered on this page, and take up what was entered on others; before any widget of the page."""
-    entered, seen = dict(_held(ENTERED)), dict(_held(SEEN))
-    for piece, key in _pieces(of).items():
+def synchronise(question: Question) -> None:
+    """Publish entries of this page and take over those of others; call it before any widget of the page."""
+    entries, last_values = dict(_read_mapping(ENTRIES_KEY)), dict(_read_mapping(LAST_VALUES_KEY))
+    for piece, key in _list_keys(question).items():
         value = st.session_state.get(key)
-        if seen.get(key) == _CLEARED and value is None:
+        if last_values.get(key) == _CLEARED and value is None:
             continue
-        if seen.get(key, _NEVER) not in (value, _NEVER):
+        if last_values.get(key, _NEVER) not in (value, _NEVER):
             if value is None:  # It stays empty here; the other pages keep what they have.
                 value = _CLEARED
             else:
-                entered[piece] = value
-        elif piece in entered and _fits(of, piece, entered[piece]):
-            value = st.session_state[key] = entered[piece]
-        seen[key] = value
-    st.session_state[ENTERED], st.session_state[SEEN] = entered, seen
+                entries[piece] = value
+        elif piece in entries and _is_offered(question, piece, entries[piece]):
+            value = st.session_state[key] = entries[piece]
+        last_values[key] = value
+    st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = entries, last_values
 
 
 def enter(pieces: Mapping[str, Any]) -> None:
-    """Enter pieces for all pages at once, those too where a person had cleared the field."""
-    entered, seen = {**_held(ENTERED), **pieces}, dict(_held(SEEN))
-    for of in catalogue.PAGES:
-        for piece, key in _pieces(of).items():
+    """Enter values for all pages, also for fields that a person had cleared."""
+    entries, last_values = {**_read_mapping(ENTRIES_KEY), **pieces}, dict(_read_mapping(LAST_VALUES_KEY))
+    for question in catalogue.PAGES:
+        for piece, key in _list_keys(question).items():
             if piece in pieces:
-                seen[key] = st.session_state.get(key)
-    st.session_state[ENTERED], st.session_state[SEEN] = entered, seen
+                last_values[key] = st.session_state.get(key)
+    st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = entries, last_values
 
 
-def held(of: Question, name: str) -> Any:
-    """Return what a field holds, or will hold once its page is shown: for other pages that need it."""
-    piece, key = of.fields[name].shared, of.widgets[name]
+def read_value(question: Question, name: str) -> Any:
+    """Return what a field holds, or will hold once its page is shown; for other pages that need it."""
+    piece, key = question.fields[name].shared, question.widgets[name]
     value = st.session_state.get(key)
-    changed = _held(SEEN).get(key, _NEVER) not in (value, _NEVER)
-    return value if changed else _held(ENTERED).get(piece, value)
+    changed = _read_mapping(LAST_VALUES_KEY).get(key, _NEVER) not in (value, _NEVER)
+    return value if changed else _read_mapping(ENTRIES_KEY).get(piece, value)
 
 
-def _pieces(of: Question) -> dict[str, str]:
-    return {field.shared: of.widgets[name] for name, field in of.fields.items() if field.shared}
+def _list_keys(question: Question) -> dict[str, str]:
+    """Return the page's session key of each shared piece."""
+    return {field.shared: question.widgets[name] for name, field in question.fields.items() if field.shared}
 
 
-def _fits(of: Question, piece: str, value: Any) -> bool:
-    """Return whether the page's field takes this: its list may have fewer choices."""
-    options = next(field.options for field in of.fields.values() if field.shared == piece)
+def _is_offered(question: Question, piece: str, value: Any) -> bool:
+    """Return True if the page's field can hold the value: its list may have fewer options."""
+    options = next(field.options for field in question.fields.values() if field.shared == piece)
     return options is None or value in options
 
 
-def _held(key: str) -> Mapping[str, Any]:
-    shared: Mapping[str, Any] = st.session_state.get(key, {})
-    return shared
+def _read_mapping(key: str) -> Mapping[str, Any]:
+    """Return the mapping under a session key; empty if there is none."""
+    mapping: Mapping[str, Any] = st.session_state.get(key, {})
+    return mapping

@@ -1,4 +1,4 @@
-"""The component that draws a figure, and what it is told."""
+"""The component that draws a figure, and the message that the browser gets for it."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ HEIGHT = 420
 """Height in pixels of a figure that says none."""
 
 STRIP, NOTE = 112, 22
-"""Height in pixels of what stands below a figure with a handle: users who are cut, and simulated releases; and of a
-line that says of private data where these come from."""
+"""Heights in pixels, below a figure with a handle: of the strip with cut users and simulated releases, and of a line
+that explains them for private data."""
 
 KEY_BEGINS = "figure_"
-"""What stands before a figure's key in the session's state."""
+"""Prefix of a figure's key in the session state."""
 
 # This text travels with every message, so it only fetches the script that is served once.
 _LOADER = """
-const at = (path) => new URL("ROOT" + path, document.baseURI).href;
+const resolve = (path) => new URL("ROOT" + path, document.baseURI).href;
 let script;
 export default async (component) => {
   try {
-    script ??= import(at("FIGURE"));
-    return (await script).default(component, at("PLOTLY"), at("SOCKET"));
+    script ??= import(resolve("FIGURE"));
+    return (await script).default(component, resolve("PLOTLY"), resolve("SOCKET"));
   } catch (error) {
     script = undefined;
     console.warn(error);
@@ -43,7 +43,7 @@ export default async (component) => {
 """
 
 
-def _loader() -> str:
+def _build_loader() -> str:
     root = str(st.get_option("server.baseUrlPath") or "").strip("/")
     texts = {
         "ROOT": f"/{root}" if root else "",
@@ -58,7 +58,7 @@ def _loader() -> str:
 
 
 # Plotly keeps its style sheet in the document, where a shadow root would not see it.
-_mount = st.components.v2.component("sweetspot_figure", js=_loader(), isolate_styles=False)
+_mount = st.components.v2.component("sweetspot_figure", js=_build_loader(), isolate_styles=False)
 
 
 def draw(
@@ -71,50 +71,54 @@ def draw(
     ghost: bool = False,
     handle: tuple[Mapping[str, Any], tuple[str, ...]] | None = None,
 ) -> None:
-    """Draw a figure, or update the one that stands there under this key.
+    """Draw a figure, or update the one that has this key.
 
     Args:
-        fig: The figure; its height holds.
-        key: Unique on the page, and the same from run to run: by it the browser knows the figure again.
+        fig: The figure; its height is kept.
+        key: Unique on the page, and the same from run to run: the browser recognises the figure by it.
         alt: What the figure shows, its takeaway first, for a screen reader.
-        file_name: Of pictures that are saved, without the ending.
-        csv: Key of the download button of the figure's data, which the figure's own button presses; none by default.
-        ghost: Whether the main curves as they were before the last change stand pale behind the new ones.
-        handle: What its handle is told, and the session's keys of the numbers that it moves; None for no handle.
+        file_name: Name of saved pictures, without the ending.
+        csv: Key of the download button of the figure's data, which the figure's own button presses; empty for none.
+        ghost: True if the main curves from before the last change stay visible, pale, behind the new ones.
+        handle: Description of the handle, and session keys of the numbers that it moves; None for no handle.
     """
-    channel = figure_socket.channel()
-    words = None if handle is None else handle[0]
+    channel = figure_socket.get_channel()
+    description = None if handle is None else handle[0]
     token = channel.token if speed.IS_ON else ""
-    told = message(fig, alt, file_name, csv=csv, ghost=ghost, key=key, channel=token, handle=words)
-    channel.tell(key, told)
+    payload = build_message(
+        fig, alt, file_name, csv=csv, ghost=ghost, key=key, channel=token, handle=description
+    )
+    channel.send(key, payload)
     height = int(fig.layout.height or HEIGHT)
     # To Streamlit a component is a widget: its key is one of the session's state, where a page may keep something
     # of its own under the figure's name.
     mounted = f"{KEY_BEGINS}{key}"
     with st.container(key=key):
         if handle is None:
-            _mount(key=mounted, data=told, height=height)
+            _mount(key=mounted, data=payload, height=height)
         else:
-            moved = functools.partial(_moved, mounted, handle[1])
-            _mount(key=mounted, data=told, height=height + strip_height(handle[0]), on_moved_change=moved)
+            on_move = functools.partial(_apply_moved_values, mounted, handle[1])
+            _mount(
+                key=mounted, data=payload, height=height + strip_height(handle[0]), on_moved_change=on_move
+            )
 
 
 def strip_height(handle: Mapping[str, Any]) -> int:
-    """Height in pixels of what stands below the figure."""
-    return STRIP + (NOTE if handle.get("dots", {}).get("alone") else 0)
+    """Return the height in pixels of the strip below the figure."""
+    return STRIP + (NOTE if handle.get("dots", {}).get("isPrivate") else 0)
 
 
-def _moved(mounted: str, fields: tuple[str, ...]) -> None:
-    """Put the numbers at which the handle was let go into their fields; runs before the page does."""
-    moved = st.session_state[mounted].moved
-    numbers = moved if isinstance(moved, list) else [moved]
+def _apply_moved_values(mounted: str, field_keys: tuple[str, ...]) -> None:
+    """Put the values at which the handle was released into their fields; called before the page runs."""
+    values = st.session_state[mounted].moved
+    numbers = values if isinstance(values, list) else [values]
     # The browser is not believed: what is no number in reach is left where it came from.
-    good = [isinstance(x, (int, float)) and math.isfinite(x) and x > 0 for x in numbers]
-    if len(numbers) == len(fields) and all(good):
-        st.session_state.update({field: float(x) for field, x in zip(fields, numbers, strict=True)})
+    are_valid = [isinstance(x, (int, float)) and math.isfinite(x) and x > 0 for x in numbers]
+    if len(numbers) == len(field_keys) and all(are_valid):
+        st.session_state.update({field: float(x) for field, x in zip(field_keys, numbers, strict=True)})
 
 
-def message(
+def build_message(
     fig: go.Figure,
     alt: str,
     file_name: str,
@@ -125,15 +129,15 @@ def message(
     channel: str = "",
     handle: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """Return what the browser is told of a figure: JSON whose ``figure`` is Plotly's own, arrays as base64.
+    """Return the browser's message about a figure: JSON with Plotly's own ``figure``, arrays as base64.
 
-    ``key`` is the figure's and ``channel`` the session's token, by which later messages come ahead; the other
+    ``key`` is the figure's and ``channel`` the session's token; messages that are sent ahead use both. The other
     arguments are those of `draw`.
     """
     from dpcore.report import plotly_figures  # NumPy, which comes after the server
 
     # Bytes: a text or a dict would be put into JSON a second time, and its digest computed from a third.
-    words: dict[str, Any] = {
+    details: dict[str, Any] = {
         "alt": alt,
         "fileName": file_name,
         "csv": csv,
@@ -143,5 +147,5 @@ def message(
         "channel": channel,
     }
     if handle is not None:
-        words |= {"handle": handle, "strip": strip_height(handle)}
-    return f'{{"figure":{plotly_figures.to_json(fig)},{json.dumps(words)[1:]}'.encode()
+        details |= {"handle": handle, "strip": strip_height(handle)}
+    return f'{{"figure":{plotly_figures.to_json(fig)},{json.dumps(details)[1:]}'.encode()

@@ -1,6 +1,6 @@
-// A handle on the main curve of a figure, or on a map over two bounds, and what is seen while it moves: users who are cut,
-// simulated releases around the truth, and the parts of their error. Everything was sent once; while it moves, nothing is
-// asked of the server, which hears of the end. Moving writes a few attributes of elements that stay, and reads none.
+// A handle on the main curve of a figure, or on a map over two bounds, and the strip below the figure: users who are cut,
+// simulated releases around the truth, and the parts of their error. All numbers are sent once. A moving handle asks the
+// server nothing and tells it only where it ends. Moving writes a few attributes of existing elements, and reads none.
 
 const HANDLE_STYLE = `
 .sweetspot-handle { position: absolute; left: 0; top: 0; width: 2.75rem; height: 2.75rem; margin: -1.375rem 0 0 -1.375rem;
@@ -32,30 +32,30 @@ const HANDLE_STYLE = `
 .sweetspot-seen button::after { content: ")"; }
 @media print { .sweetspot-handle, .sweetspot-along, .sweetspot-seen button { display: none; } }`;
 
-// As the page writes numbers: three digits, and thousands with commas.
-const number = (value) => {
+// Writes a number as the page does: three digits, and thousands with commas.
+const writeNumber = (value) => {
   const size = Math.abs(value);
   if (size && (size >= 1e9 || size < 1e-4)) return value.toExponential(1).replace("e+", "e");
   const rounded = size >= 100 ? Math.round(Number(value.toPrecision(3))) : Number(value.toPrecision(3));
   return rounded.toLocaleString("en", { maximumSignificantDigits: 12 });
 };
-const svg = (name, attributes, parent) => {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  parent?.append(made);
-  return made;
+const createSvg = (name, attributes, parent) => {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  parent?.append(element);
+  return element;
 };
-const within = (low, value, high) => Math.min(Math.max(value, low), high);
-// Steps of a key. Beside a second bound the keys that go up and down move that one.
+const clamp = (low, value, high) => Math.min(Math.max(value, low), high);
+// Steps of a key. If there is a second bound, the keys that go up and down move that one.
 const KEYS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10 };
-const UPRIGHT = { ArrowDown: -1, ArrowUp: 1, PageDown: -3, PageUp: 3 };
-const PLAYED = 4500; // Milliseconds from the first bound to the last.
-const PLAYED_IN = 12; // Steps where a person wants no movement.
-const UNTIL_SENT = 500; // Milliseconds after the last key.
-let handles = 0;
+const UP_DOWN_KEYS = { ArrowDown: -1, ArrowUp: 1, PageDown: -3, PageUp: 3 };
+const PLAY_MILLISECONDS = 4500; // Milliseconds from the first bound to the last.
+const PLAY_STEPS = 12; // For a person who wants reduced motion.
+const SEND_DELAY = 500; // Milliseconds after the last key.
+let numClips = 0;
 
-// The place in an ascending column whose entry is nearest.
-function nearest(column, value) {
+// Returns the index of the nearest entry in an ascending column.
+function findNearest(column, value) {
   let low = 0, high = column.length - 1;
   while (high - low > 1) {
     const middle = (low + high) >> 1;
@@ -64,16 +64,16 @@ function nearest(column, value) {
   }
   return value - column[low] < column[high] - value ? low : high;
 }
-const nearestRatio = (bounds, bound) => nearest(bounds.map(Math.log), Math.log(bound));
-const inFull = (bound, whole) => (whole ? bound.toLocaleString("en") : number(bound));
-const stated = (bound, whole) => (whole ? Math.max(Math.round(bound), 1) : Number(bound.toPrecision(3)));
+const findNearestRatio = (bounds, bound) => findNearest(bounds.map(Math.log), Math.log(bound));
+const writeBound = (bound, isInteger) => (isInteger ? bound.toLocaleString("en") : writeNumber(bound));
+const roundBound = (bound, isInteger) => (isInteger ? Math.max(Math.round(bound), 1) : Number(bound.toPrecision(3)));
 
 class Handle {
   constructor(frame, plot, send) {
     this.frame = frame;
     this.plot = plot;
     this.send = send;
-    this.set = 0;
+    this.drawSet = 0; // Index of the simulated releases that are shown.
     this.grip = document.createElement("button");
     this.grip.type = "button";
     this.grip.className = "sweetspot-handle";
@@ -81,29 +81,29 @@ class Handle {
     this.strip = document.createElement("div");
     this.strip.className = "sweetspot-seen";
     frame.append(this.grip, this.strip);
-    this.along = [];
+    this.partDots = [];
     this.grip.addEventListener("pointerdown", (event) => this.begin(event));
-    this.grip.addEventListener("pointermove", (event) => this.held && this.follow(event));
-    for (const end of ["pointerup", "pointercancel"]) this.grip.addEventListener(end, () => this.held && this.end());
-    this.grip.addEventListener("keydown", (event) => this.key(event));
+    this.grip.addEventListener("pointermove", (event) => this.isHeld && this.follow(event));
+    for (const type of ["pointerup", "pointercancel"]) this.grip.addEventListener(type, () => this.isHeld && this.end());
+    this.grip.addEventListener("keydown", (event) => this.pressKey(event));
   }
 
-  // New columns. While a person holds it, or it plays, it stays where it is.
-  tell(told, height) {
-    this.told = told;
-    // Beside a second bound of several values the places are a grid, row by row of that one.
-    this.columns = told.bounds.length;
-    this.rows = told.second?.bounds.length ?? 1;
-    this.both = this.rows > 1;
+  // Takes new columns. The handle stays where it is while a person holds it, or while it plays.
+  update(description, height) {
+    this.description = description;
+    // If there is a second bound with several values, the positions are a grid with a row for each of its values.
+    this.columns = description.bounds.length;
+    this.rows = description.second?.bounds.length ?? 1;
+    this.isMap = this.rows > 1;
     this.strip.style.height = `${height}px`;
-    this.frame.style.setProperty("--sweetspot-handle", told.colour);
-    this.grip.classList.toggle("both", this.both);
-    this.grip.setAttribute("aria-label", this.both ? `${told.name}, with the keys left and right; ${told.second.name}, up and down` : told.name);
-    this.grip.setAttribute("aria-valuemin", told.bounds[0]);
-    this.grip.setAttribute("aria-valuemax", told.bounds.at(-1));
-    for (const dot of this.along) dot.remove();
-    // Of a map the parts have no curves that they could move along.
-    this.along = (this.both ? [] : told.parts).map(({ colour }) => {
+    this.frame.style.setProperty("--sweetspot-handle", description.colour);
+    this.grip.classList.toggle("both", this.isMap);
+    this.grip.setAttribute("aria-label", this.isMap ? `${description.name}, with the keys left and right; ${description.second.name}, up and down` : description.name);
+    this.grip.setAttribute("aria-valuemin", description.bounds[0]);
+    this.grip.setAttribute("aria-valuemax", description.bounds.at(-1));
+    for (const dot of this.partDots) dot.remove();
+    // On a map the parts have no curves for their dots.
+    this.partDots = (this.isMap ? [] : description.parts).map(({ colour }) => {
       const dot = document.createElement("div");
       dot.className = "sweetspot-along";
       dot.style.background = colour;
@@ -111,40 +111,40 @@ class Handle {
       return dot;
     });
     this.build();
-    this.home = [nearestRatio(told.bounds, told.at), this.both ? nearestRatio(told.second.bounds, told.second.at) : 0];
-    if (!this.held && !this.playing) {
+    this.home = [findNearestRatio(description.bounds, description.initial), this.isMap ? findNearestRatio(description.second.bounds, description.second.initial) : 0];
+    if (!this.isHeld && !this.playing) {
       clearTimeout(this.waiting);
-      [this.across, this.up] = this.home;
+      [this.column, this.row] = this.home;
     }
-    this.across = within(0, this.across, this.columns - 1);
-    this.up = within(0, this.up, this.rows - 1);
+    this.column = clamp(0, this.column, this.columns - 1);
+    this.row = clamp(0, this.row, this.rows - 1);
   }
 
   get index() {
-    return this.up * this.columns + this.across;
+    return this.row * this.columns + this.column;
   }
 
-  // What is said, and sent: between two places of the columns lies where it was told to stand.
+  // The bound that is shown and sent. At its home the handle has the exact value, which may lie between two columns.
   get bound() {
-    const { bounds, whole, at } = this.told;
-    return stated(this.across === this.home[0] ? at : bounds[this.across], whole);
+    const { bounds, isInteger, initial } = this.description;
+    return roundBound(this.column === this.home[0] ? initial : bounds[this.column], isInteger);
   }
 
   get second() {
-    const { bounds, whole, at } = this.told.second;
-    return stated(this.up === this.home[1] || this.rows === 1 ? at : bounds[this.up], whole);
+    const { bounds, isInteger, initial } = this.description.second;
+    return roundBound(this.row === this.home[1] || this.rows === 1 ? initial : bounds[this.row], isInteger);
   }
 
-  // Once Plotly has drawn: where its axes put every bound.
+  // Computes where Plotly's axes put every bound; called once Plotly has drawn.
   place() {
     const { xaxis, yaxis } = this.plot._fullLayout;
-    const { bounds, errors, parts, second } = this.told;
-    const down = (value) => yaxis._offset + within(0, yaxis.d2p(value), yaxis._length);
+    const { bounds, errors, parts, second } = this.description;
+    const findY = (value) => yaxis._offset + clamp(0, yaxis.d2p(value), yaxis._length);
     this.xs = bounds.map((value) => xaxis._offset + xaxis.d2p(value));
-    this.ys = this.both ? second.bounds.map((value) => yaxis._offset + yaxis.d2p(value)) : errors.map(down);
-    this.rising = this.both && this.ys.slice().reverse();
-    this.partYs = (this.both ? [] : parts).map(({ y }) =>
-      y.map((value) => (value > 0 || yaxis.type !== "log" ? down(value) : yaxis._offset + yaxis._length)),
+    this.ys = this.isMap ? second.bounds.map((value) => yaxis._offset + yaxis.d2p(value)) : errors.map(findY);
+    this.ascendingYs = this.isMap && this.ys.slice().reverse();
+    this.partYs = (this.isMap ? [] : parts).map(({ y }) =>
+      y.map((value) => (value > 0 || yaxis.type !== "log" ? findY(value) : yaxis._offset + yaxis._length)),
     );
     this.ends = [xaxis, yaxis].map((axis) => [axis._offset - 1, axis._offset + axis._length + 1]);
     this.draw();
@@ -155,77 +155,78 @@ class Handle {
     this.stop();
     this.grip.focus();
     this.grip.setPointerCapture(event.pointerId);
-    this.held = true;
-    this.from = this.index;
+    this.isHeld = true;
+    this.startIndex = this.index;
     const { left, top } = this.frame.getBoundingClientRect();
     this.corner = [left, top];
   }
 
   follow(event) {
-    const across = nearest(this.xs, event.clientX - this.corner[0]);
-    // Upwards on the screen is less: the column falls.
-    const up = this.both ? this.rows - 1 - nearest(this.rising, event.clientY - this.corner[1]) : 0;
-    if (across !== this.across || up !== this.up) this.move(across, up);
+    const column = findNearest(this.xs, event.clientX - this.corner[0]);
+    // Pixels count downwards, so the second bound's pixels descend.
+    const row = this.isMap ? this.rows - 1 - findNearest(this.ascendingYs, event.clientY - this.corner[1]) : 0;
+    if (column !== this.column || row !== this.row) this.move(column, row);
   }
 
   end() {
-    this.held = false;
-    if (this.index !== this.from) this.tellServer();
+    this.isHeld = false;
+    if (this.index !== this.startIndex) this.sendBounds();
   }
 
-  tellServer() {
-    this.send(this.told.second ? [this.bound, this.second] : this.bound);
+  sendBounds() {
+    this.send(this.description.second ? [this.bound, this.second] : this.bound);
   }
 
-  key(event) {
+  pressKey(event) {
     const last = this.columns - 1;
-    const upright = this.both && UPRIGHT[event.key];
+    const rowSteps = this.isMap && UP_DOWN_KEYS[event.key];
     const steps = KEYS[event.key];
-    let { across, up } = this;
-    if (upright) up = within(0, up + upright, this.rows - 1);
-    else if (event.key === "Home") across = 0;
-    else if (event.key === "End") across = last;
-    else if (steps) across = within(0, across + steps, last);
+    let { column, row } = this;
+    if (rowSteps) row = clamp(0, row + rowSteps, this.rows - 1);
+    else if (event.key === "Home") column = 0;
+    else if (event.key === "End") column = last;
+    else if (steps) column = clamp(0, column + steps, last);
     else return;
     event.preventDefault();
     this.stop();
-    const before = this.bound;
-    // Among small whole bounds several places mean one bound.
-    while (steps && !upright && this.told.whole && across > 0 && across < last && Math.round(this.told.bounds[across]) === before)
-      across += Math.sign(steps);
-    this.move(across, up);
+    const previous = this.bound;
+    // Several columns may round to the same small integer.
+    const { bounds, isInteger } = this.description;
+    while (steps && !rowSteps && isInteger && column > 0 && column < last && Math.round(bounds[column]) === previous)
+      column += Math.sign(steps);
+    this.move(column, row);
     clearTimeout(this.waiting);
-    this.waiting = setTimeout(() => this.tellServer(), UNTIL_SENT);
+    this.waiting = setTimeout(() => this.sendBounds(), SEND_DELAY);
   }
 
-  move(across, up) {
-    this.across = across;
-    this.up = up;
+  move(column, row) {
+    this.column = column;
+    this.row = row;
     this.grip.classList.add("moved");
     this.draw();
   }
 
-  // Over all bounds by itself, and at last to the best one; a second press, or a hand on the handle, ends it where it is.
+  // Moves the handle over all bounds and then to the best one; a second press, or holding the handle, stops it.
   play() {
     if (this.playing) {
       this.stop();
-      this.tellServer();
+      this.sendBounds();
       return;
     }
-    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const isReduced = matchMedia("(prefers-reduced-motion: reduce)").matches;
     const began = performance.now();
     const step = (now) => {
-      const share = Math.min((now - began) / PLAYED, 1);
+      const share = Math.min((now - began) / PLAY_MILLISECONDS, 1);
       const last = this.columns - 1;
       if (share === 1) {
         this.stop();
-        this.move(nearestRatio(this.told.bounds, this.told.best), this.up);
-        this.tellServer();
+        this.move(findNearestRatio(this.description.bounds, this.description.best), this.row);
+        this.sendBounds();
         return;
       }
-      const seen = still ? Math.floor(share * PLAYED_IN) / (PLAYED_IN - 1) : share;
-      const across = within(0, Math.round(seen * last), last);
-      if (across !== this.across) this.move(across, this.up);
+      const shownShare = isReduced ? Math.floor(share * PLAY_STEPS) / (PLAY_STEPS - 1) : share;
+      const column = clamp(0, Math.round(shownShare * last), last);
+      if (column !== this.column) this.move(column, this.row);
       this.playing = requestAnimationFrame(step);
     };
     this.playing = requestAnimationFrame(step);
@@ -238,8 +239,9 @@ class Handle {
     if (this.player) this.player.textContent = "Play";
   }
 
+  // Builds the strip below the figure: a panel for each count of users, then the simulated releases or the error's parts.
   build() {
-    const { users, dots, parts, addUp, best } = this.told;
+    const { users, dots, parts, isSum, best } = this.description;
     const panels = document.createElement("div");
     panels.className = "panels";
     this.strip.replaceChildren(panels);
@@ -247,81 +249,81 @@ class Handle {
     this.points = this.bars = this.stack = undefined;
     const wasPlayer = this.player === document.activeElement;
     this.player = undefined;
-    const panel = (title) => {
+    const addPanel = (title) => {
       const box = document.createElement("div");
       const line = document.createElement("div");
       line.className = "line";
       line.textContent = title;
-      const picture = svg("svg", { preserveAspectRatio: "none", "aria-hidden": "true" });
+      const picture = createSvg("svg", { preserveAspectRatio: "none", "aria-hidden": "true" });
       const below = document.createElement("div");
       below.className = "line";
       box.append(line, picture, below);
       panels.append(box);
       return { line, picture, below };
     };
-    const button = (text, title, press) => {
-      const made = document.createElement("button");
-      made.type = "button";
-      made.textContent = text;
-      made.title = title;
-      made.addEventListener("click", press);
-      return made;
+    const createButton = (text, title, press) => {
+      const element = document.createElement("button");
+      element.type = "button";
+      element.textContent = text;
+      element.title = title;
+      element.addEventListener("click", press);
+      return element;
     };
     for (const { title, sizes, bySecond } of users) {
-      const { line: above, picture, below } = panel(title);
+      const { line: heading, picture, below } = addPanel(title);
       if (best && !this.player) {
-        this.player = button(this.playing ? "Stop" : "Play", "Moves the bound over all its values, and ends at the best one", () => this.play());
-        above.append(" ", this.player);
+        this.player = createButton(this.playing ? "Stop" : "Play", "Moves the bound over all its values, and ends at the best one", () => this.play());
+        heading.append(" ", this.player);
         if (wasPlayer) this.player.focus({ preventScroll: true });
       }
-      // On a log scale, down to the lightest user that is not far below the heaviest.
-      const least = Math.max(Math.min(...sizes.filter((size) => size > 0)), sizes[0] / 1e5) / 1.6;
-      const heightOf = (size) => (size > least ? Math.log(size / least) / Math.log(sizes[0] / least) : 0);
+      // A log scale, down to the lightest user that is not far below the heaviest.
+      const smallest = Math.max(Math.min(...sizes.filter((size) => size > 0)), sizes[0] / 1e5) / 1.6;
+      const heightOf = (size) => (size > smallest ? Math.log(size / smallest) / Math.log(sizes[0] / smallest) : 0);
       picture.setAttribute("viewBox", `0 0 ${sizes.length} 1`);
-      const clip = svg("clipPath", { id: `sweetspot-kept-${++handles}` }, picture);
-      const kept = svg("rect", { x: 0, width: sizes.length, y: 0, height: 1 }, clip);
-      for (const [fill, opacity, path] of [["currentColor", 0.25, ""], [this.told.colour, 1, clip.id]]) {
-        const group = svg("g", { fill, opacity, ...(path ? { "clip-path": `url(#${path})` } : {}) }, picture);
+      const clip = createSvg("clipPath", { id: `sweetspot-kept-${++numClips}` }, picture);
+      const keptArea = createSvg("rect", { x: 0, width: sizes.length, y: 0, height: 1 }, clip);
+      for (const [fill, opacity, path] of [["currentColor", 0.25, ""], [this.description.colour, 1, clip.id]]) {
+        const group = createSvg("g", { fill, opacity, ...(path ? { "clip-path": `url(#${path})` } : {}) }, picture);
         sizes.forEach((size, k) => {
           const height = heightOf(size);
-          svg("rect", { x: k + 0.12, width: 0.76, y: 1 - height, height }, group);
+          createSvg("rect", { x: k + 0.12, width: 0.76, y: 1 - height, height }, group);
         });
       }
-      const line = svg("line", { x1: 0, x2: sizes.length, stroke: "currentColor", "stroke-width": 1.5, "vector-effect": "non-scaling-stroke" }, picture);
-      this.cuts.push({ sizes, bySecond, heightOf, kept, line, below });
+      const line = createSvg("line", { x1: 0, x2: sizes.length, stroke: "currentColor", "stroke-width": 1.5, "vector-effect": "non-scaling-stroke" }, picture);
+      this.cuts.push({ sizes, bySecond, heightOf, keptArea, line, below });
     }
     if (dots) {
-      const { line, picture, below } = panel("");
-      const others = button("others", "Show other simulated releases", () => {
-        this.set = (this.set + 1) % dots.draws.length;
+      const { line, picture, below } = addPanel("");
+      const othersButton = createButton("others", "Show other simulated releases", () => {
+        this.drawSet = (this.drawSet + 1) % dots.draws.length;
         this.draw();
       });
       const count = dots.draws[0].length;
-      line.append(`${count} simulated ${dots.what} `, others);
-      if (dots.alone) {
+      line.append(`${count} simulated ${dots.unitName} `, othersButton);
+      if (dots.isPrivate) {
         const note = document.createElement("div");
         note.className = "line";
         note.textContent = "Nothing was released: the dots are drawn from the model's error alone.";
         this.strip.append(note);
       }
-      svg("line", { x1: "0%", x2: "100%", y1: "50%", y2: "50%", stroke: "currentColor", opacity: 0.3 }, picture);
-      svg("line", { x1: "50%", x2: "50%", y1: "0%", y2: "100%", stroke: "currentColor", "stroke-width": 1.5 }, picture);
+      createSvg("line", { x1: "0%", x2: "100%", y1: "50%", y2: "50%", stroke: "currentColor", opacity: 0.3 }, picture);
+      createSvg("line", { x1: "50%", x2: "50%", y1: "0%", y2: "100%", stroke: "currentColor", "stroke-width": 1.5 }, picture);
       // Below the dots the parts of their error, on the same axis.
       const room = parts.length ? 100 - 12 * parts.length : 100;
-      this.bars = parts.map(({ colour }, k) => svg("rect", { y: `${room + 12 * k + 3}%`, height: "8%", fill: colour }, picture));
-      // Spread over the height, so that dots at one place are all seen.
+      this.bars = parts.map(({ colour }, k) => createSvg("rect", { y: `${room + 12 * k + 3}%`, height: "8%", fill: colour }, picture));
+      // Spread over the height, so that dots at the same position are all visible.
       this.points = dots.draws[0].map((_, k) =>
-        svg("circle", { r: 4, cy: `${8 + ((room - 16) * ((k * 7) % count)) / (count - 1)}%`, fill: this.told.colour, stroke: this.told.colour, "stroke-width": 1.5 }, picture),
+        createSvg("circle", { r: 4, cy: `${8 + ((room - 16) * ((k * 7) % count)) / (count - 1)}%`, fill: this.description.colour, stroke: this.description.colour, "stroke-width": 1.5 }, picture),
       );
-      this.spread = below;
-    } else if (parts.length && addUp) {
-      const { picture, below } = panel("What the error consists of");
+      this.spreadLine = below;
+    } else if (parts.length && isSum) {
+      const { picture, below } = addPanel("What the error consists of");
       this.stack = parts.map(({ colour }, k) => {
         const text = document.createElement("span");
         text.className = "part";
         text.style.setProperty("--part", colour);
         below.append(k ? " + " : "", text);
-        return { text, bar: svg("rect", { y: "35%", height: "30%", fill: colour }, picture) };
+        return { text, bar: createSvg("rect", { y: "35%", height: "30%", fill: colour }, picture) };
       });
       this.sum = document.createTextNode("");
       below.append(this.sum);
@@ -329,73 +331,72 @@ class Handle {
     panels.classList.toggle("three", panels.children.length > 2);
   }
 
-  // Everything that depends on where the handle stands.
+  // Draws everything that depends on the position of the handle.
   draw() {
-    const { told, index, bound } = this;
-    const at = (x, y) => `translate(${x}px, ${y}px)`;
-    const place = [this.xs[this.across], this.ys[this.both ? this.up : index]];
-    this.grip.style.transform = at(...place);
-    const inside = this.ends.every(([low, high], k) => place[k] >= low && place[k] <= high);
-    this.grip.style.visibility = inside ? "" : "hidden";
-    this.along.forEach((dot, k) => (dot.style.transform = at(place[0], this.partYs[k][index])));
-    const said = `${inFull(bound, told.whole)} ${told.unit}`.trim();
+    const { description, index, bound } = this;
+    const translate = (x, y) => `translate(${x}px, ${y}px)`;
+    const position = [this.xs[this.column], this.ys[this.isMap ? this.row : index]];
+    this.grip.style.transform = translate(...position);
+    const isInside = this.ends.every(([low, high], k) => position[k] >= low && position[k] <= high);
+    this.grip.style.visibility = isInside ? "" : "hidden";
+    this.partDots.forEach((dot, k) => (dot.style.transform = translate(position[0], this.partYs[k][index])));
+    const boundText = `${writeBound(bound, description.isInteger)} ${description.unit}`.trim();
     this.grip.setAttribute("aria-valuenow", bound);
-    this.grip.setAttribute("aria-valuetext", this.both ? `${told.name} ${said}, ${told.second.name} ${inFull(this.second, told.second.whole)} ${told.second.unit}`.trim() : said);
-    for (const { sizes, bySecond, heightOf, kept, line, below } of this.cuts) {
-      const [limit, of] = bySecond ? [this.second, told.second] : [bound, told];
+    this.grip.setAttribute("aria-valuetext", this.isMap ? `${description.name} ${boundText}, ${description.second.name} ${writeBound(this.second, description.second.isInteger)} ${description.second.unit}`.trim() : boundText);
+    for (const { sizes, bySecond, heightOf, keptArea, line, below } of this.cuts) {
+      const [limit, cutBound] = bySecond ? [this.second, description.second] : [bound, description];
       const top = 1 - heightOf(limit);
-      kept.setAttribute("y", top);
+      keptArea.setAttribute("y", top);
       line.setAttribute("y1", top);
       line.setAttribute("y2", top);
-      const cut = sizes.filter((size) => size > limit).length;
-      below.textContent = `${of.name} ${inFull(limit, of.whole)}: cuts ${cut || "none"}`;
+      const numCut = sizes.filter((size) => size > limit).length;
+      below.textContent = `${cutBound.name} ${writeBound(limit, cutBound.isInteger)}: cuts ${numCut || "none"}`;
     }
     if (this.points) this.drawDots(index);
     if (this.stack) {
-      let from = 0;
-      const whole = told.errors[index];
-      told.parts.forEach(({ y }, k) => {
+      let start = 0;
+      const total = description.errors[index];
+      description.parts.forEach(({ y }, k) => {
         const { text, bar } = this.stack[k];
-        const width = (100 * y[index]) / whole;
-        bar.setAttribute("x", `${from}%`);
+        const width = (100 * y[index]) / total;
+        bar.setAttribute("x", `${start}%`);
         bar.setAttribute("width", `${width}%`);
-        from += width;
-        text.textContent = number(y[index]);
+        start += width;
+        text.textContent = writeNumber(y[index]);
       });
-      this.sum.data = ` = ${number(whole)}`;
+      this.sum.data = ` = ${writeNumber(total)}`;
     }
   }
 
   drawDots(index) {
-    const { dots, parts } = this.told;
-    const of = (column) => column[index] ?? 0;
-    const [short, noise] = [of(dots.short), of(dots.noise)];
+    const { dots, parts } = this.description;
+    const read = (values) => values[index] ?? 0;
+    const [loss, noise] = [read(dots.loss), read(dots.noise)];
     let sum = 0;
-    dots.draws[this.set].forEach((draw, k) => {
-      const other = dots.others ? of(dots.sampling) * dots.others[this.set][k] : 0;
-      const off = noise * draw + other - short;
-      sum += dots.spread === "mean distance" ? Math.abs(off) : off * off;
-      const share = off / dots.reach;
-      this.points[k].setAttribute("cx", `${50 + 49 * within(-1, share, 1)}%`);
-      // Beyond the end of their axis they are hollow.
+    dots.draws[this.drawSet].forEach((draw, k) => {
+      const sampling = dots.samplingDraws ? read(dots.sampling) * dots.samplingDraws[this.drawSet][k] : 0;
+      const error = noise * draw + sampling - loss;
+      sum += dots.spread === "mean distance" ? Math.abs(error) : error * error;
+      const share = error / dots.limit;
+      this.points[k].setAttribute("cx", `${50 + 49 * clamp(-1, share, 1)}%`);
+      // Dots beyond the end of their axis are hollow.
       this.points[k].setAttribute("fill-opacity", Math.abs(share) > 1 ? 0 : 0.65);
     });
-    parts.forEach(({ y, lacks }, k) => {
-      const half = 49 * Math.min(y[index] / dots.reach, 1);
-      // What lacks lies on the side of the dots.
-      this.bars[k].setAttribute("x", `${lacks && short < 0 ? 50 : 50 - half}%`);
-      this.bars[k].setAttribute("width", `${lacks ? half : 2 * half}%`);
+    parts.forEach(({ y, isLoss }, k) => {
+      const half = 49 * Math.min(y[index] / dots.limit, 1);
+      // A loss lies on the side of the dots.
+      this.bars[k].setAttribute("x", `${isLoss && loss < 0 ? 50 : 50 - half}%`);
+      this.bars[k].setAttribute("width", `${isLoss ? half : 2 * half}%`);
     });
-    const mean = sum / dots.draws[this.set].length;
-    const far = dots.spread === "mean distance" ? mean : Math.sqrt(mean);
-    this.far = far;
-    const distance = `${number(dots.unit === "%" ? 100 * far : far)} ${dots.unit}`.trim();
-    this.spread.textContent = `${dots.spread[0].toUpperCase()}${dots.spread.slice(1)}${this.cuts.length < 2 ? " from truth" : ""}: ${distance}`;
+    const mean = sum / dots.draws[this.drawSet].length;
+    const spread = dots.spread === "mean distance" ? mean : Math.sqrt(mean);
+    const distance = `${writeNumber(dots.unit === "%" ? 100 * spread : spread)} ${dots.unit}`.trim();
+    this.spreadLine.textContent = `${dots.spread[0].toUpperCase()}${dots.spread.slice(1)}${this.cuts.length < 2 ? " from truth" : ""}: ${distance}`;
   }
 
   remove() {
     this.stop();
     clearTimeout(this.waiting);
-    for (const element of [this.grip, this.strip, ...this.along]) element.remove();
+    for (const element of [this.grip, this.strip, ...this.partDots]) element.remove();
   }
 }

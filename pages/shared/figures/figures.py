@@ -1,4 +1,4 @@
-"""Shows a figure: template, stable key, alt text with the takeaway; its data as CSV, pictures by its own buttons."""
+"""Shows figures: with a stable key, a text for screen readers, the data as CSV, and buttons to save a picture."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def show(
     alt: str,
     data: Mapping[str, npt.ArrayLike],
     disclosure: Provenance,
-    below: DeltaGenerator | None = None,
-    place: DeltaGenerator | None = None,
+    button_place: DeltaGenerator | None = None,
+    figure_place: DeltaGenerator | None = None,
     handle: tuple[Mapping[str, Any], tuple[str, ...]] | None = None,
 ) -> None:
     """Draw a figure with a button for its data below.
@@ -44,29 +44,30 @@ def show(
         fig: From `dpcore.report.charts` and related modules.
         key: Unique on the page; also the name of the downloaded files.
         alt: What the figure shows, its takeaway first, for a screen reader.
-        data: Column name to values, what the figure draws.
-        disclosure: Of the data behind it; goes into the file.
-        below: Where the button goes, for a figure with other controls below; by default right below.
-        place: Where the figure goes; by default here.
-        handle: What the browser is told of its handle, and the session's keys of the fields that it moves.
+        data: The values that the figure draws, by column name.
+        disclosure: Label of the data behind it; goes into the file.
+        button_place: Where the button goes, for a figure with other controls below; right below the figure by default.
+        figure_place: Where the figure goes; here by default.
+        handle: Description of the handle, and session keys of the fields that it moves.
     """
-    # Asked for now: the file is made when its button is pressed, in a thread that knows nothing of the session.
-    run, made = page_run.now(), fig
-    asked = _asked(run)
-    question = "" if run is None or not _is_main(run) else run.question.name
-    if run is not None and question:
-        run.figure = fig
+    # Read now: the file is made when its button is pressed, in a thread that knows nothing of the session.
+    run, original = page_run.now(), fig
+    parameters = _find_parameters(run)
+    question = ""
+    # The first figure in the main place of a page with parameters can be pinned.
+    if run is not None and run.in_main and run.figure is None and run.question.parameters is not None:
+        question, run.figure = run.question.name, fig
     if disclosure is not Disclosure.PUBLIC:
         charts.add_label(fig, disclosure.label)
-    with place or contextlib.nullcontext():
+    with figure_place or contextlib.nullcontext():
         figure.draw(
             fig, key, alt, write_file_name(key, disclosure), csv=f"{key}_csv", ghost=True, handle=handle
         )
-    if question and below is None:
-        below = st.container(horizontal=True, vertical_alignment="center")
-    (below or st).download_button(
+    if question and button_place is None:
+        button_place = st.container(horizontal=True, vertical_alignment="center")
+    (button_place or st).download_button(
         "CSV",
-        lambda: csv_files.write_columns(data, disclosure, [*_notes(asked), *axis_notes(made)]),
+        lambda: csv_files.write_columns(data, disclosure, [*_list_inputs(parameters), *axis_notes(original)]),
         file_name=f"{write_file_name(key, disclosure)}.csv",
         mime="text/csv",
         key=f"{key}_csv",
@@ -77,23 +78,18 @@ def show(
         "PNG or SVG.",
     )
     if question:
-        with below or contextlib.nullcontext():
-            _pin_button(question)
+        with button_place or contextlib.nullcontext():
+            _draw_pin_button(question)
 
 
-def _is_main(run: page_run.Drawn) -> bool:
-    """Return whether what is drawn now is the main figure of a question that is asked."""
-    return run.in_main and run.figure is None and run.question.parameters is not None
-
-
-def _pin_button(question: str) -> None:
-    """*Pin this*, below the main figure."""
+def _draw_pin_button(question: str) -> None:
+    """Draw the button *Pin this* below the main figure."""
     if name := st.session_state.pop(f"{question}_pin_new", ""):
         st.toast(f"Pinned: {plain(name)}. The tab *Compare* lists it.", icon=":material/keep:")
     st.button(
         "Pin this",
         key=f"{question}_pin",
-        on_click=pins.pin,
+        on_click=pins.pin_answer,
         args=(question,),
         type="tertiary",
         icon=":material/keep:",
@@ -102,27 +98,26 @@ def _pin_button(question: str) -> None:
 
 
 def question_notes() -> list[str]:
-    """Return what the question is that the page answers, a line per public input, for the top of a file.
+    """Return the page's public inputs, a line each, for the top of a file.
 
-    It holds what a link holds, and hence no number computed from private data.
+    They hold what a link holds, and hence no number computed from private data.
     """
-    return _notes(_asked(page_run.now()))
+    return _list_inputs(_find_parameters(page_run.now()))
 
 
-def _asked(run: page_run.Drawn | None) -> Any:
-    """Return the parameters object of the answer in sight; to be asked while the page is drawn. None where
-    there is none.
-    """
-    answered = None if run is None else run.answered
-    return answered or st.session_state.get(keys.PAGE_PARAMETERS)
+def _find_parameters(run: page_run.Drawn | None) -> Any:
+    """Return the parameters of the visible answer, or None; call it while the page is drawn."""
+    settings = None if run is None else run.answered
+    return settings or st.session_state.get(keys.PAGE_PARAMETERS)
 
 
-def _notes(parameters: Any) -> list[str]:
+def _list_inputs(parameters: Any) -> list[str]:
+    """Return the public inputs in these parameters, a line each."""
     return csv_files.list_public_inputs({} if parameters is None else to_fields(parameters))
 
 
 def axis_notes(fig: go.Figure) -> list[str]:
-    """Return what the axes say, units included, a line each."""
+    """Return the title of each axis with its unit, a line each."""
     axes = [name for name in fig.layout.to_plotly_json() if name.startswith(("xaxis", "yaxis"))]
     titles = {f"axis {name.replace('axis', '')}": fig.layout[name].title.text for name in axes}
     return [f"{name}: {title}" for name, title in titles.items() if title]
@@ -133,81 +128,78 @@ def axis_notes(fig: go.Figure) -> list[str]:
 
 DIGITS = 5
 """Digits of a number that only says where something is drawn: far finer than a pixel."""
-BEYOND = 1e300
+UNBOUNDED = 1e300
 
 
-def handle_told(plot: Plot, handle: Handle) -> Mapping[str, Any]:
-    """Return what the browser is told of a handle, as JSON: the columns that it looks up while a person moves
-    it.
-    """
-    words: dict[str, Any] = {
+def describe_handle(plot: Plot, handle: Handle) -> Mapping[str, Any]:
+    """Return a handle as JSON for the browser: the columns that it looks up while a person moves it."""
+    description: dict[str, Any] = {
         "name": handle.name,
         "unit": plot.x.unit,
-        "bounds": _short(handle.bound),
-        "errors": _short(handle.error),
+        "bounds": _round_numbers(handle.bound),
+        "errors": _round_numbers(handle.error),
         "colour": LINE_STYLES[Style.CAP]["color"],
-        "at": handle.initial_value,
-        "whole": handle.is_integer,
+        "initial": handle.initial_value,
+        "isInteger": handle.is_integer,
         "parts": [
-            # Of what the bound itself causes a release lacks as much; the others lie on both sides of the truth.
+            # The loss lies on one side of the truth; the other parts lie on both sides.
             {
                 "name": name,
                 "colour": LINE_STYLES[STYLES[name]]["color"],
-                "y": _short(values),
-                "lacks": name == BIAS,
+                "y": _round_numbers(values),
+                "isLoss": name == BIAS,
             }
             for name, values in handle.parts.items()
         ],
-        "addUp": handle.is_sum,
+        "isSum": handle.is_sum,
         "best": handle.best_value,
         "users": [
-            {"title": users.title, "sizes": _short(users.contributions), "bySecond": users.is_cut_by_second}
-            for users in handle.users
+            {"title": x.title, "sizes": _round_numbers(x.contributions), "bySecond": x.is_cut_by_second}
+            for x in handle.users
         ],
     }
-    if (second := handle.second) is not None:
-        words["second"] = {
-            "name": second.name,
-            "unit": second.unit,
-            "bounds": _short(second.values),
-            "at": second.initial_value,
-            "whole": second.is_integer,
+    if (second_bound := handle.second) is not None:
+        description["second"] = {
+            "name": second_bound.name,
+            "unit": second_bound.unit,
+            "bounds": _round_numbers(second_bound.values),
+            "initial": second_bound.initial_value,
+            "isInteger": second_bound.is_integer,
         }
     if handle.dots is not None:
-        words["dots"] = _dots(plot, handle.dots)
-    return words
+        description["dots"] = _describe_dots(plot, handle.dots)
+    return description
 
 
-def handle_moves(handle: Handle, key: Callable[[str], str]) -> tuple[str, ...]:
-    """Return the session's keys of the fields that hold what is moved, in the order in which the browser
-    sends it.
-    """
-    fields = (handle.field, *(() if handle.second is None else (handle.second.field,)))
-    return tuple(key(field) for field in fields)
+def list_handle_keys(handle: Handle, key: Callable[[str], str]) -> tuple[str, ...]:
+    """Return the session keys of the fields that the handle moves, in the order in which the browser sends them."""
+    bounds = (handle,) if handle.second is None else (handle, handle.second)
+    return tuple(key(bound.field) for bound in bounds)
 
 
-def _dots(plot: Plot, dots: Dots) -> dict[str, Any]:
-    nothing = np.zeros(1)
-    found = {
-        "what": dots.unit_name,
-        # What was not released may be looked at by whoever holds the data: it says where it comes from.
-        "alone": plot.disclosure is Disclosure.PRIVATE,
-        "short": _short(nothing if dots.loss is None else dots.loss),
-        "noise": _short(nothing if dots.noise is None else dots.noise),
-        "draws": [_short(one) for one in dots.unit_draws],
+def _describe_dots(plot: Plot, dots: Dots) -> dict[str, Any]:
+    """Return the simulated releases as JSON for the browser: draws of unit size, and the columns that scale them."""
+    zeros = np.zeros(1)
+    description = {
+        "unitName": dots.unit_name,
+        # The strip then says that nothing was released.
+        "isPrivate": plot.disclosure is Disclosure.PRIVATE,
+        "loss": _round_numbers(zeros if dots.loss is None else dots.loss),
+        "noise": _round_numbers(zeros if dots.noise is None else dots.noise),
+        "draws": [_round_numbers(draw) for draw in dots.unit_draws],
         "spread": dots.spread.value,
-        "reach": dots.axis_limit,
+        "limit": dots.axis_limit,
         "unit": dots.unit,
     }
     if dots.unit_sampling_draws is not None:
-        found |= {
-            "sampling": _short(nothing if dots.sampling is None else dots.sampling),
-            "others": [_short(one) for one in dots.unit_sampling_draws],
+        description |= {
+            "sampling": _round_numbers(zeros if dots.sampling is None else dots.sampling),
+            "samplingDraws": [_round_numbers(draw) for draw in dots.unit_sampling_draws],
         }
-    return found
+    return description
 
 
-def _short(column: npt.ArrayLike) -> list[float]:
-    """Numbers as JSON holds them: what has no bound lies beyond the top of every axis."""
-    numbers = np.nan_to_num(np.asarray(column, dtype=np.float64), nan=BEYOND, posinf=BEYOND)
+def _round_numbers(column: npt.ArrayLike) -> list[float]:
+    """Return the numbers rounded for JSON; NaN and infinity become a number beyond the top of every axis."""
+    numbers = np.nan_to_num(np.asarray(column, dtype=np.float64), nan=UNBOUNDED, posinf=UNBOUNDED)
     return [float(f"{value:.{DIGITS}g}") for value in numbers.tolist()]

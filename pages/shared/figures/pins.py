@@ -1,7 +1,7 @@
-"""Pinned answers: what a page's card said, frozen with its label, for the table in the tab *Compare*.
+"""Pinned answers: a page's answer card, frozen with its label, for the table in the tab *Compare*.
 
-A pin keeps the label of the data that it was made of. Pins are in no link and in no report; a session file holds them.
-When a private copy takes the place of the data, pins of private data are set aside with them.
+A pin keeps the label of the data that it was made from. Links and reports hold no pins; a session file does. When a
+DP release takes the place of private data, pins of private data are set aside with them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from pages.shared.base import keys
 
-MOST = 24
+MAX_PINS = 24
 """Pins that a session holds."""
 
 
@@ -54,78 +54,75 @@ def all_pins() -> tuple[Pin, ...]:
     return pinned
 
 
-def of(question: str) -> tuple[Pin, ...]:
+def list_pins(question: str) -> tuple[Pin, ...]:
     """Return the pins of a question."""
     return tuple(pin for pin in all_pins() if pin.question == question)
 
 
-def keep(pins: Iterable[Pin]) -> None:
-    """Make these the session's pins; beyond `MOST` the oldest go."""
-    st.session_state[keys.PINS] = tuple(pins)[-MOST:]
+def store_pins(pins: Iterable[Pin]) -> None:
+    """Make these the session's pins; beyond `MAX_PINS` the oldest are dropped."""
+    st.session_state[keys.PINS] = tuple(pins)[-MAX_PINS:]
 
 
-def parted(held: Iterable[object]) -> tuple[tuple[Pin, ...], tuple[Pin, ...]]:
-    """Return the pins of private data, and the others."""
-    pins = [pin for pin in held if isinstance(pin, Pin)]
+def split_private(entries: Iterable[object]) -> tuple[tuple[Pin, ...], tuple[Pin, ...]]:
+    """Return the pins of private data, and the other pins."""
+    pins = [pin for pin in entries if isinstance(pin, Pin)]
     private = tuple(pin for pin in pins if pin.disclosure is Disclosure.PRIVATE)
     return private, tuple(pin for pin in pins if pin not in private)
 
 
-def joined(first: Iterable[Pin], more: Iterable[Pin]) -> tuple[Pin, ...]:
-    """Return all pins of both; one that both have stands once, under its first name. Names are unique within
-    a question.
-    """
-    together = list(first)
-    known = {_what(pin) for pin in together}
-    for pin in more:
-        if _what(pin) not in known:
-            taken = {other.name for other in together if other.question == pin.question}
-            together.append(replace(pin, name=_free(pin.name, taken)))
-            known.add(_what(pin))
-    return tuple(together)
+def merge_pins(first: Iterable[Pin], added: Iterable[Pin]) -> tuple[Pin, ...]:
+    """Return the pins of both lists without repetitions, with names made unique within each question."""
+    merged = list(first)
+    identities = {_identify(pin) for pin in merged}
+    for pin in added:
+        if _identify(pin) not in identities:
+            used_names = {other_pin.name for other_pin in merged if other_pin.question == pin.question}
+            merged.append(replace(pin, name=_append_number(pin.name, used_names)))
+            identities.add(_identify(pin))
+    return tuple(merged)
 
 
-def _what(pin: Pin) -> tuple[str, ...]:
-    """Return what a pin says, whatever it is called."""
-    return (pin.question, *(text for heading, text in said(pin).items() if heading != "Pin"))
+def _identify(pin: Pin) -> tuple[str, ...]:
+    """Return a pin's content without its name: two pins with the same content are the same answer."""
+    return (pin.question, *(text for heading, text in tabulate_pin(pin).items() if heading != "Pin"))
 
 
-def pin(question: str) -> None:
-    """Keep what the page offers. That it was kept is said by the run that follows: a callback draws nothing."""
-    offered: Callable[[], Pin | None] | None = st.session_state.get(keys.PIN_OFFERED)
-    made = None if offered is None else offered()
-    if made is None or made.question != question:
+def pin_answer(question: str) -> None:
+    """Store the answer that the page offers; the next run says so, as a callback draws nothing."""
+    build_pin: Callable[[], Pin | None] | None = st.session_state.get(keys.PIN_OFFERED)
+    new_pin = None if build_pin is None else build_pin()
+    if new_pin is None or new_pin.question != question:
         return
-    keep((*all_pins(), replace(made, name=_name(made))))
+    store_pins((*all_pins(), replace(new_pin, name=_choose_name(new_pin))))
     st.session_state[f"{question}_pin_new"] = all_pins()[-1].name
 
 
-def _name(pin: Pin) -> str:
-    """Return its own name; where another pin has it, with the first setting that differs from that one, or a
-    number.
-    """
-    taken = {other.name: other for other in of(pin.question)}
-    if pin.name not in taken:
+def _choose_name(pin: Pin) -> str:
+    """Return the pin's name; if another pin has it, add the first setting that differs, or a number."""
+    pins_by_name = {other_pin.name: other_pin for other_pin in list_pins(pin.question)}
+    if pin.name not in pins_by_name:
         return pin.name
-    before = dict(taken[pin.name].settings)
-    differs = next((f", {what} {value}" for what, value in pin.settings if before.get(what) != value), "")
-    return free_name(pin.question, pin.name + differs)
+    other_settings = dict(pins_by_name[pin.name].settings)
+    changes = (f", {label} {value}" for label, value in pin.settings if other_settings.get(label) != value)
+    return find_free_name(pin.question, pin.name + next(changes, ""))
 
 
-def free_name(question: str, wanted: str) -> str:
-    """Return the name; with a number where another pin of the question has it."""
-    return _free(wanted, {pin.name for pin in of(question)})
+def find_free_name(question: str, preferred: str) -> str:
+    """Return the name, with a number added if another pin of the question has it."""
+    return _append_number(preferred, {pin.name for pin in list_pins(question)})
 
 
-def _free(wanted: str, taken: Collection[str]) -> str:
-    count, name = 2, wanted
-    while name in taken:
-        count, name = count + 1, f"{wanted} ({count})"
+def _append_number(preferred: str, used_names: Collection[str]) -> str:
+    """Return the name, with a number in brackets if it is already used."""
+    count, name = 2, preferred
+    while name in used_names:
+        count, name = count + 1, f"{preferred} ({count})"
     return name
 
 
-def said(pin: Pin) -> dict[str, str]:
-    """Return a pin as a row of a table, by heading."""
+def tabulate_pin(pin: Pin) -> dict[str, str]:
+    """Return a pin as a table row: its texts by heading."""
     return {
         "Pin": pin.name,
         "ε": "" if pin.epsilon is None else wording.entered(pin.epsilon),
@@ -134,6 +131,6 @@ def said(pin: Pin) -> dict[str, str]:
         "Rows left out": "" if pin.rows_lost is None else wording.percent(pin.rows_lost),
         "Half or double": pin.half_or_double,
         "Data": pin.data,
-        "Settings": "; ".join(f"{what}: {value}" for what, value in pin.settings),
+        "Settings": "; ".join(f"{label}: {value}" for label, value in pin.settings),
         "These numbers are": pin.disclosure.label,
     }

@@ -83,8 +83,8 @@ class Page:
         """Draw the main figure, and return it as it is drawn."""
         main = plots.main_plot(answer, next(iter(answer.plots)))
         if self.has_axis_controls:
-            return plots.show(main, label=label, moves=self.question.key)
-        plots.draw(main, label, moves=self.question.key)
+            return plots.show(main, label=label, key_of=self.question.key)
+        plots.draw(main, label, key_of=self.question.key)
         return main
 
     def draw_behind(self, answer: Answer) -> None:
@@ -136,7 +136,7 @@ class Page:
         """Draw the page."""
         in_use = session.dataset()
         is_demonstration = self.needs is not None and self.needs.is_missing(in_use)
-        data = stand_ins.demonstration() if is_demonstration else in_use
+        data = stand_ins.load_demonstration() if is_demonstration else in_use
         layout.show(self.question, lambda places: self._body(places, in_use, data))
 
     def _body(self, places: layout.Places, in_use: Dataset, data: Dataset) -> None:
@@ -144,7 +144,7 @@ class Page:
         if self.needs is not None and is_demonstration:
             page_run.answers_on_invented_data()
             if self.needs.sentence:
-                missing = stand_ins.sentence(in_use, self.needs.sentence, "This page")
+                missing = stand_ins.explain_missing(in_use, self.needs.sentence, "This page")
                 places.notes.markdown(f":small[{missing}]")
         parameters = self.read(places, data)
         if parameters is None:
@@ -153,7 +153,7 @@ class Page:
         if self.refuse(places, data, parameters):
             return
         try:
-            found, runs = self._solve(data, parameters, is_demonstration or session.same_for_all())
+            found, runs = self._solve(data, parameters, is_demonstration or session.is_same_for_all())
         except InvalidInput as refused:
             with places.notes:
                 fields.say(refused.problems)
@@ -193,15 +193,15 @@ class Page:
             answer,
             contents(renderer, sections, self.tabs(answer)),
             show_files,
-            used=None if behind is None else lambda: renderer.show(behind),
-            behind=self.draw_behind,
+            describe_basis=None if behind is None else lambda: renderer.show(behind),
+            draw_behind=self.draw_behind,
             key=f"{self.stem or self.question.name}_card",
             formula=self.formula(answer),
-            remembered="_".join(filter(None, (self.variant(answer), "tabs"))),
+            tabs_name="_".join(filter(None, (self.variant(answer), "tabs"))),
         )
         with places.answer:
             if self.needs is not None and is_demonstration:
-                stand_ins.bring(self.needs.remedy)
+                stand_ins.draw_data_link(self.needs.remedy)
             for run in runs:
                 result = run.found()
                 ended = result.stage is Stage.FINAL and result.value is not None

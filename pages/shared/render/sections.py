@@ -125,7 +125,7 @@ class Renderer:
         return None
 
     def _draw_window(self, part: section.Window) -> tuple[float, float]:
-        with plots.under_figure(part.key, part.button, "") as (chart, below):
+        with plots.place_controls(part.key, part.button, "") as (chart, below):
             low, high = st.slider(
                 part.label,
                 *part.widest,
@@ -135,22 +135,23 @@ class Renderer:
                 key=f"{part.key}_{session.data_version()}_{part.widest}",
             )
         limits = (low, high) if low < high else part.initial
-        plots.draw(part.draw(limits), self.label, below=below, place=chart)
+        plots.draw(part.draw(limits), self.label, button_place=below, figure_place=chart)
         return limits
 
     def _draw_figures(self, part: section.Figures) -> None:
         ends = {axis: getattr(self.main, axis).limits for axis in part.main_axes}
         several = [plot.with_limits(**ends) for plot in part.plots]
         if len(several) == 1 and part.controls:
-            plots.show(several[0], "x" not in part.controls, self.label, x_only="y" not in part.controls)
+            plots.show(several[0], "x" not in part.controls, self.label, keeps_y="y" not in part.controls)
             return
         places = st.columns(len(several))
         if part.controls:
             key = several[0].key.replace("-", "_")
             with st.popover("Axis ranges", icon=":material/straighten:", key=f"{key}_ranges"):
-                across = plots.ends(several[0].x, f"{key}_x")  # All have one horizontal axis.
+                across = plots.choose_limits(several[0].x, f"{key}_x")  # All have one horizontal axis.
                 several = [
-                    p.with_limits(across, plots.ends(p.y, f"{p.key}_y".replace("-", "_"))) for p in several
+                    p.with_limits(across, plots.choose_limits(p.y, f"{p.key}_y".replace("-", "_")))
+                    for p in several
                 ]
         for place, plot in zip(places, several, strict=True):
             with place:
@@ -174,7 +175,7 @@ class Renderer:
         cards.file_button(part.label, part.name, disclosure, content, key=key, quiet=is_table, help=help)
 
     def _draw_search(self, part: section.Search) -> Any:
-        run = runner.Run(self.question, part, self.data, session.same_for_all())
+        run = runner.Run(self.question, part, self.data, session.is_same_for_all())
         key = run.key.replace(".", "_")
         if part.button:
             with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -1,4 +1,4 @@
-"""The sentences for a methods section and what they cite, each in a box with a button that copies it."""
+"""The sentences for a methods section and the works they cite, each in a box with a button that copies it."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ _mount = st.components.v2.component("sweetspot_copied", html=_HTML, css=_STYLE, 
 
 
 def show(methods: Methods | None, stem: str) -> None:
-    """Draw the sentences, what they are, and the entries of what they cite.
+    """Show the sentences, a note on how they may be used, and the BibTeX entries of what they cite.
 
     Args:
-        methods: What the page has to say; None where nothing was chosen yet.
+        methods: The page's sentences; None if nothing was chosen yet.
         stem: Part of the widgets' keys, unique on the page.
     """
     st.markdown(HEADING)
@@ -96,13 +96,13 @@ def show(methods: Methods | None, stem: str) -> None:
         st.caption("Nothing has been chosen yet, so that there is nothing to say.")
         return
     copies = [("Copy", methods.text), ("Copy as LaTeX", methods.latex)]
-    _box("Sentences", methods.text, copies, f"cite_text_{stem}", code=False)
+    _show_box("Sentences", methods.text, copies, f"cite_text_{stem}", code=False)
     st.caption(f"{AS_IT_STANDS} {WITHHELD if methods.is_withheld else ''}")
     cards.label(methods.shown_disclosure)
     copies = [("Copy", methods.bibtex)]
-    _box("BibTeX of the works cited", methods.bibtex, copies, f"cite_bibtex_{stem}", code=True)
+    _show_box("BibTeX of the works cited", methods.bibtex, copies, f"cite_bibtex_{stem}", code=True)
 
 
-def _box(label: str, text: str, copies: Sequence[tuple[str, str]], key: str, *, code: bool) -> None:
-    data = {"label": label, "text": text, "copies": [list(one) for one in copies], "code": code}
+def _show_box(label: str, text: str, copies: Sequence[tuple[str, str]], key: str, *, code: bool) -> None:
+    data = {"label": label, "text": text, "copies": [list(copy) for copy in copies], "code": code}
     _mount(key=key, data=data, height="content")

@@ -21,7 +21,7 @@ def of_answer(
     answer: Answer,
     source: script.Source,
     formula: str = "formula",
-    asked: Mapping[str, str] | None = None,
+    setting_labels: Mapping[str, str] | None = None,
     label: str = "",
     summary: tuple[Line, ...] | None = None,
 ) -> Report:
@@ -32,7 +32,7 @@ def of_answer(
         answer: The answer to it.
         source: The data source of the script.
         formula: Which of the question's texts says how it is computed.
-        asked: Fields of the parameters that matter for the answer, with what they are in words; None for all.
+        setting_labels: Fields of the parameters that matter for the answer, with what they are in words; None for all.
         label: What stands above its plots.
         summary: What the answer is about, if that is not the data in use alone; their distribution is left out.
     """
@@ -42,7 +42,7 @@ def of_answer(
         plots.append(replace(plot_counts(source.dataset), key="distribution"))
     is_private = source.shown_disclosure is Disclosure.PRIVATE
     private_settings = list_private_settings(question, parameters) if is_private else ()
-    names = question.asked() if asked is None else asked
+    names = question.asked() if setting_labels is None else setting_labels
     return Report(
         page=question.title,
         question=question.sentence,

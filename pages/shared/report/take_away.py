@@ -30,39 +30,39 @@ KILOBYTES = 30
 """Most that a report without figures has: 17 to 29 kB."""
 
 
-def source(rows: bool = False, disclosure: Provenance | None = None) -> Source:
+def source(needs_rows: bool = False, disclosure: Provenance | None = None) -> Source:
     """Return the source of a script on the session's data; arguments as in `Source`."""
-    session_data = session.loaded()
-    name = session_data.origin.kind
+    session_data = session.get_loaded()
+    name = session_data.origin.name
     generator = None
     if name in generators.GENERATORS:
         generator = from_fields(generators.GENERATORS[name], session_data.origin.fields)
     sample = name if name in samples.SAMPLES else ""
-    return Source(session_data.dataset, sample, generator, needs_rows=rows, disclosure=disclosure)
+    return Source(session_data.dataset, sample, generator, needs_rows=needs_rows, disclosure=disclosure)
 
 
 def source_of(data: Dataset) -> Source:
     """Return the source of a script on the data that a page shows, with rows.
 
-    Where the data in use lack what the page needs, it shows invented data, and the script reads these.
+    If the data in use lack what the page needs, it shows invented data, and the script reads these.
     """
     if data.digest == session.dataset().digest:
-        return source(rows=True)
+        return source(needs_rows=True)
     return Source(data, stand_ins.SAMPLE_WITH_EVERYTHING, needs_rows=True)
 
 
-Part = tuple[str, str, Callable[[], str | bytes]]
+AnswerFile = tuple[str, str, Callable[[], str | bytes]]
 """A part of the answer as a file: label of its button, name of the file, and what makes it."""
 
 
 def draw(
     stem: str,
     disclosure: Provenance,
-    content: Callable[[], Report],
+    build_content: Callable[[], Report],
     methods: Methods | None,
-    holds: str = "",
-    parts: Sequence[Part] = (),
-    of_parts: Provenance | None = None,
+    files_heading: str = "",
+    files: Sequence[AnswerFile] = (),
+    files_disclosure: Provenance | None = None,
     choice: Callable[[], str] | None = None,
 ) -> None:
     """Draw the buttons: for private data two sets, one for oneself and one that may be published.
@@ -73,22 +73,22 @@ def draw(
         content: Makes the report; called on a click, in a thread that knows nothing of the session, so that it must
             not look at the session or at caches of it.
         methods: Sentences for a methods section, below the buttons and in the report; None if nothing was chosen yet.
-        holds: What the parts hold, if they are files of their own; empty for none.
-        parts: The parts, except the page's own JSON, which is the last.
-        of_parts: The disclosure of the data behind the parts, if it differs.
+        files_heading: What the files hold, if they are files of their own; empty for none.
+        files: The files, except the page's own JSON, which is the last.
+        files_disclosure: The disclosure of the data behind the files, if it differs.
         choice: Makes the page's own JSON; by default it is that of the report's answer.
     """
 
     def with_methods() -> Report:
-        return replace(content(), methods=methods)
+        return replace(build_content(), methods=methods)
 
     _files(stem, disclosure, with_methods)
     citations.show(methods, stem)
-    if holds:
-        st.markdown(holds)
-        make_choice = choice or (lambda: _choice(content().answer))
-        file: Part = ("Choice (JSON)", f"{stem}_choice.json", make_choice)
-        cards.file_buttons([*parts, file], of_parts or disclosure)
+    if files_heading:
+        st.markdown(files_heading)
+        make_choice = choice or (lambda: _choice(build_content().answer))
+        choice_file: AnswerFile = ("Choice (JSON)", f"{stem}_choice.json", make_choice)
+        cards.file_buttons([*files, choice_file], files_disclosure or disclosure)
 
 
 def _choice(answer: Answer) -> str:
@@ -96,7 +96,7 @@ def _choice(answer: Answer) -> str:
     return answer.choice()
 
 
-def _files(stem: str, disclosure: Provenance, content: Callable[[], Report]) -> None:
+def _files(stem: str, disclosure: Provenance, build_content: Callable[[], Report]) -> None:
     st.markdown(
         "**The whole answer.** The *report* is one file for any browser, on paper too: choice, figures that move, "
         "data, assumptions, proofs and formulae. It loads nothing from a network. The *JSON* has the same content for "
@@ -106,7 +106,7 @@ def _files(stem: str, disclosure: Provenance, content: Callable[[], Report]) -> 
         st.caption(
             f"About {MEGABYTES} MB with the plotting script. Label of the numbers: *{disclosure.label}*."
         )
-        _buttons(stem, disclosure, content, public_only=False)
+        _buttons(stem, disclosure, build_content, public_only=False)
         return
     private_column, public_column = st.columns(2, gap="large")
     with private_column:
@@ -114,7 +114,7 @@ def _files(stem: str, disclosure: Provenance, content: Callable[[], Report]) -> 
             "**Everything, for yourself.** The choice, its figures and every number computed from your private data, "
             f"each labelled so. About {MEGABYTES} MB; the files' names say *PRIVATE-do-not-publish*."
         )
-        _buttons(stem, disclosure, content, public_only=False)
+        _buttons(stem, disclosure, build_content, public_only=False)
     with public_column:
         st.markdown(
             "**Only what may be published.** Question, assumptions, formulae and DP releases, and what was left out: "
@@ -122,10 +122,12 @@ def _files(stem: str, disclosure: Provenance, content: Callable[[], Report]) -> 
             f"{KILOBYTES} kB. The script names no file of yours. **What you entered is in all three:** empty first "
             "what you chose by looking at these data."
         )
-        _buttons(stem, disclosure, content, public_only=True)
+        _buttons(stem, disclosure, build_content, public_only=True)
 
 
-def _buttons(stem: str, disclosure: Provenance, content: Callable[[], Report], public_only: bool) -> None:
+def _buttons(
+    stem: str, disclosure: Provenance, build_content: Callable[[], Report], public_only: bool
+) -> None:
     """Draw the buttons of report, JSON and script; the report that holds the answer is the main one."""
     report_disclosure = Disclosure.PUBLIC if public_only else disclosure
     public = "_public" if public_only else ""
@@ -137,15 +139,15 @@ def _buttons(stem: str, disclosure: Provenance, content: Callable[[], Report], p
             ("Report (JSON)", "json", "application/json", report, write_json),
             ("Script (Python)", "py", "text/x-python", script, write_script),
         ):
-            main = ending == "html" and not public_only
+            is_main = ending == "html" and not public_only
             st.download_button(
                 label,
-                _maker(make, content, public_only),
+                _maker(make, build_content, public_only),
                 file_name=f"{name}.{ending}",
                 mime=mime,
                 key=f"{stem}_report{public}_{ending}",
                 on_click="ignore",
-                type=main_button() if main else "secondary",
+                type=main_button() if is_main else "secondary",
                 icon=":material/download:",
             )
 
@@ -167,6 +169,6 @@ def write_script(report: Report, created: datetime, public_only: bool) -> str:
 
 
 def _maker(
-    make: Callable[[Report, datetime, bool], str], content: Callable[[], Report], public_only: bool
+    make: Callable[[Report, datetime, bool], str], build_content: Callable[[], Report], public_only: bool
 ) -> Callable[[], str]:  # fmt: skip
-    return lambda: make(content(), datetime.now(UTC), public_only)
+    return lambda: make(build_content(), datetime.now(UTC), public_only)

@@ -1,12 +1,12 @@
-// What Streamlit leaves undone around a page: an address that follows it, waking up, readable tags, the focus.
+// Keeps the address up to date, reloads a page whose session is gone, makes tags readable, and restores the focus.
 //
 // Streamlit's own `st.query_params` adds an entry to the browser's history for every change: after twenty steps of a
-// slider, *Back* would have to be pressed twenty times. This replaces the entry.
+// slider, *Back* would have to be pressed twenty times. This script replaces the entry.
 //
-// After a lost connection Streamlit's page asks for a run only if one was under way. Where the server was started anew, or
-// let go of the session (two minutes after a laptop fell asleep), the browser then has a new session that has drawn
-// nothing: widgets move and nothing answers. So whenever the connection is back, the page asks whether its own session is
-// still there, and loads itself anew where it is not. The address brings back the settings; the page says what is gone.
+// After a lost connection Streamlit's page asks for a run only if one was under way. If the server was restarted, or has
+// dropped the session (two minutes after a laptop fell asleep), the browser then has a new session that has drawn
+// nothing: widgets move and nothing answers. So whenever the connection is back, the page asks whether its own session
+// still exists, and reloads itself if not. The address brings back the settings; the page says what is lost.
 //
 // The tags of a multiselect and the labels of main buttons are white on the primary colour, 3.25:1 on a dark page. In the
 // page's own background colour they have what the theme guarantees for the primary colour on the page, at least 4.5:1,
@@ -15,76 +15,77 @@
 // Streamlit disables a download button while its file is made, and the browser then takes the focus away for good: Tab
 // begins at the top of the page, and Escape no longer closes a dialog.
 document.addEventListener("click", ({ target }) => {
-  const place = target.closest('[data-testid="stDownloadButton"]');
-  if (!place) return;
+  const container = target.closest('[data-testid="stDownloadButton"]');
+  if (!container) return;
   const observer = new MutationObserver(() => {
-    const button = place.querySelector("button:not(:disabled)");
+    const button = container.querySelector("button:not(:disabled)");
     if (!button) return;
     observer.disconnect();
     if (document.activeElement === document.body) button.focus({ preventScroll: true });
   });
-  observer.observe(place, { attributeFilter: ["disabled"], subtree: true });
+  observer.observe(container, { attributeFilter: ["disabled"], subtree: true });
 });
-const TAGS = "sweetspot-tags";
-// A server that has just come up, or a connection that flickers on a busy machine, may not know the session yet: it is
-// gone only when the server has said so CERTAIN times.
-const RETRY_MILLISECONDS = 250, TRIES = 40, CERTAIN = 3;
-// After the next picture: to ask for a colour makes the browser work out all styles that have just changed, and new
-// curves would wait for it.
+const STYLE_ID = "sweetspot-tags";
+// A server that has just started, or a flickering connection, may not know the session yet: it is lost only when the server
+// has said so UNKNOWN_LIMIT times.
+const RETRY_MILLISECONDS = 250, MAX_TRIES = 40, UNKNOWN_LIMIT = 3;
+// Runs after the next frame: reading a colour makes the browser compute all styles that have just changed, and new curves
+// would wait for it.
 export default (component) => {
   let timer;
-  const frame = requestAnimationFrame(() => { timer = setTimeout(() => follow(component)); });
+  const frame = requestAnimationFrame(() => { timer = setTimeout(() => update(component)); });
   return () => { cancelAnimationFrame(frame); clearTimeout(timer); };
 };
 let session, app, connected = true;
 const isConnected = () => app.dataset.testConnectionState === "CONNECTED";
 const observer = new MutationObserver(() => {
-  const before = connected;
+  const wasConnected = connected;
   connected = isConnected();
-  if (connected && !before) wake(session);
+  if (connected && !wasConnected) checkSession(session);
 });
-function watch(data) {
+function watchConnection(data) {
   session = data;
-  const now = document.querySelector("[data-testid='stApp'][data-test-connection-state]");
-  if (!now || now === app) return;
-  app = now;
+  const element = document.querySelector("[data-testid='stApp'][data-test-connection-state]");
+  if (!element || element === app) return;
+  app = element;
   connected = isConnected();
   observer.disconnect();
   observer.observe(app, { attributes: true, attributeFilter: ["data-test-connection-state"] });
 }
-async function wake({ token, address }) {
-  let unknown = 0;
-  for (let tries = 0; tries < TRIES && connected && session.token === token; tries += 1) {
+// Reloads the page if the server no longer knows its session.
+async function checkSession({ token, address }) {
+  let numUnknown = 0;
+  for (let tries = 0; tries < MAX_TRIES && connected && session.token === token; tries += 1) {
     try {
       const answer = await fetch(new URL(address, document.baseURI), {
         cache: "no-store", headers: { [HEADER]: token },
       });
-      if (answer.status === 404) unknown += 1;
-      if (unknown === CERTAIN) window.location.reload();
-      if (unknown === CERTAIN || (answer.status < 500 && answer.status !== 404)) return;
+      if (answer.status === 404) numUnknown += 1;
+      if (numUnknown === UNKNOWN_LIMIT) window.location.reload();
+      if (numUnknown === UNKNOWN_LIMIT || (answer.status < 500 && answer.status !== 404)) return;
     } catch (error) { /* The connection is gone again, or not quite back. */ }
-    await new Promise((done) => setTimeout(done, RETRY_MILLISECONDS));
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MILLISECONDS));
   }
 }
-function follow({ data, parentElement }) {
-  // Another session answers in this one's place: where a run was cut short before the connection was lost, Streamlit asks
-  // for one by itself, with the address that was opened. The one that stands there now holds what was moved since.
+function update({ data, parentElement }) {
+  // Another session answers in place of this one: if a run was cut short before the connection was lost, Streamlit asks
+  // for one by itself, with the address that was opened first. The present address holds what was changed since.
   if (session && session.token !== data.token) return window.location.reload();
-  watch(data);
+  watchConnection(data);
   const { pathname, search } = window.location;
-  const wanted = data.query ? `?${data.query}` : "";
-  if (search !== wanted) window.history.replaceState(window.history.state, "", pathname + wanted);
+  const query = data.query ? `?${data.query}` : "";
+  if (search !== query) window.history.replaceState(window.history.state, "", pathname + query);
   const root = document.documentElement.style;
   if (root.fontSize !== data.size) root.fontSize = data.size;
-  let style = document.getElementById(TAGS);
+  let style = document.getElementById(STYLE_ID);
   if (!style) {
     style = document.createElement("style");
-    style.id = TAGS;
+    style.id = STYLE_ID;
     document.head.append(style);
   }
-  const ground = getComputedStyle(parentElement).getPropertyValue("--st-background-color").trim();
-  const filled = '[data-testid="stBaseButton-primary"]:not(:disabled)';
-  const rule = `[data-testid="stMultiSelect"] :is([data-tag], [data-tag] *), ${filled}, ${filled} * ` +
-    `{ color: ${ground} !important; }`;
-  if (ground && style.textContent !== rule) style.textContent = rule;
+  const background = getComputedStyle(parentElement).getPropertyValue("--st-background-color").trim();
+  const mainButton = '[data-testid="stBaseButton-primary"]:not(:disabled)';
+  const rule = `[data-testid="stMultiSelect"] :is([data-tag], [data-tag] *), ${mainButton}, ${mainButton} * ` +
+    `{ color: ${background} !important; }`;
+  if (background && style.textContent !== rule) style.textContent = rule;
 }

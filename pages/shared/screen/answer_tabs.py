@@ -1,4 +1,4 @@
-"""What every question shows beside and below its main figure: the answer card, and the tabs."""
+"""The answer card beside the main figure of every question, and the tabs below it."""
 
 from __future__ import annotations
 
@@ -18,55 +18,56 @@ from pages.shared.fields import fields
 from pages.shared.screen import layout
 
 Content = Callable[[], object] | Mapping[str, Callable[[], object]]
-"""What a tab holds: something that draws, or tabs of its own, by name."""
+"""The content of a tab: a function that draws it, or inner tabs by name."""
 
 
 def show(
     places: layout.Places,
-    of: Question,
+    question: Question,
     answer: Answer,
     tabs: Mapping[str, Content],
-    files: Callable[[], object],
+    draw_downloads: Callable[[], object],
     *,
-    used: Callable[[], str | None] | None = None,
-    behind: Callable[[Answer], object] = cards.behind,
+    describe_basis: Callable[[], str | None] | None = None,
+    draw_behind: Callable[[Answer], object] = cards.behind,
     formula: str = "formula",
-    remembered: str = "tabs",
+    tabs_name: str = "tabs",
     key: str = "",
-    own: Sequence[str] | None = None,
+    bound_fields: Sequence[str] | None = None,
 ) -> None:
-    """Draw them.
+    """Draw the answer card and the tabs.
 
     Args:
         places: Of the page.
-        of: The question.
+        question: The question.
         answer: Its answer.
-        tabs: The question's own tabs, which stand between those that every question has. Six in all is what fits and
-            is read, so that a page with more folds its own: a tab may hold tabs.
-        files: Draws the downloads.
-        used: What the answer was computed from, a text below what stands behind it; None where it was drawn.
-        behind: Draws what stands behind the answer.
-        formula: The file that says how it is computed.
-        remembered: Under which name the session remembers the open tab.
+        tabs: The question's own tabs, which stand between those that every question has. No more than six fit and are
+            read, so a page with more folds its own: a tab may hold tabs.
+        draw_downloads: Draws the downloads.
+        describe_basis: Writes what the answer was computed from, below the first tab's content; None if
+            it drew that itself.
+        draw_behind: Draws what stands behind the answer.
+        formula: Name of the text on how the answer is computed.
+        tabs_name: Name under which the session remembers the open tab.
         key: Of the card; by default the question's name, and ``_card``.
-        own: The fields for a bound of the person's own; by default those that the question declares.
+        bound_fields: The fields for a bound of the person's own; by default those that the question declares.
     """
 
-    def first() -> None:
-        if _drawn_instead(answer):
+    def draw_first_tab() -> None:
+        if _shows_private_draw(answer):
             st.markdown(READ_OFF)
-        behind(answer)
-        _offer_plan(of, answer, key or f"{of.name}_card")
-        if used is not None and (text := used()):
+        draw_behind(answer)
+        _offer_plan(question, answer, key or f"{question.name}_card")
+        if describe_basis is not None and (text := describe_basis()):
             st.caption(text)
 
     with places.answer:
-        cards.answer(answer, key or f"{of.name}_card")
-        _compare(of, answer, of.own if own is None else own)
-    contents: dict[str, Content] = {layout.BEHIND: first, **tabs, layout.DOWNLOADS: files}
-    contents[layout.COMPUTED] = lambda: st.markdown(of.formula(formula))
+        cards.answer(answer, key or f"{question.name}_card")
+        _show_own_bound(question, answer, question.own if bound_fields is None else bound_fields)
+    contents: dict[str, Content] = {layout.BEHIND: draw_first_tab, **tabs, layout.DOWNLOADS: draw_downloads}
+    contents[layout.COMPUTED] = lambda: st.markdown(question.formula(formula))
     with places.below:
-        draw_tabs(contents, of.key(remembered))
+        draw_tabs(contents, question.key(tabs_name))
 
 
 READ_OFF = (
@@ -75,41 +76,41 @@ READ_OFF = (
 )
 
 
-def _drawn_instead(answer: Answer) -> bool:
-    """Return whether the card shows a bound that was drawn in place of that of the answer."""
+def _shows_private_draw(answer: Answer) -> bool:
+    """Return True if the card shows a privately drawn bound in place of the answer's bound."""
     run = page_run.now()
-    shown = None if run is None or run.card is not answer else run.shown
+    shown_answer = None if run is None or run.card is not answer else run.shown
     return (
-        shown is not None
-        and isinstance(shown.disclosure, ReleaseFacts)
-        and answer.disclosure != shown.disclosure
+        shown_answer is not None
+        and isinstance(shown_answer.disclosure, ReleaseFacts)
+        and answer.disclosure != shown_answer.disclosure
     )
 
 
-def _offer_plan(of: Question, answer: Answer, key: str) -> None:
-    """On the pages beside it, the way of their release into the plan."""
+def _offer_plan(question: Question, answer: Answer, key: str) -> None:
+    """Draw the button that takes the release into the plan, on pages of the plan's group."""
     plan = catalogue.PLANNING
-    if plan is not None and of is not plan and of.group == plan.group:
+    if plan is not None and question is not plan and question.group == plan.group:
         importlib.import_module(f"pages.{plan.name}.on_card").draw(answer, key)
 
 
 def draw_tabs(contents: Mapping[str, Content], key: str) -> None:
-    """Draw tabs under the session key ``key``, of which only the open one is drawn: what the others hold costs nothing.
+    """Draw tabs under the session key ``key``; only the open one is drawn, so the others cost nothing.
 
-    The first ones of a page are its own; those of the machinery stand among them. Whoever puts the name of a tab into
-    the session (a tour, a link) need not know in which other tab it lies.
+    The page's first tabs come first; the machinery's tabs are added among them. Whoever puts the name of a tab into the
+    session, such as a tour or a link, need not know in which other tab it lies.
     """
     if (run := page_run.now()) is not None:
         contents = run.with_tabs(contents)
-    wanted = st.session_state.get(key)
+    open_tab = st.session_state.get(key)
     for name, content in contents.items():
-        if not callable(content) and wanted in content:
-            st.session_state[key], st.session_state[_inner(key, name)] = name, wanted
-    _draw(contents, key)
+        if not callable(content) and open_tab in content:
+            st.session_state[key], st.session_state[_build_inner_key(key, name)] = name, open_tab
+    _draw_open_tab(contents, key)
 
 
-def _draw(contents: Mapping[str, Any], key: str) -> None:
-    """Only the open one; a tab that holds tabs draws its own open one."""
+def _draw_open_tab(contents: Mapping[str, Any], key: str) -> None:
+    """Draw the row of tabs and the content of the open one, which may hold tabs itself."""
     for tab, (name, content) in zip(
         st.tabs(list(contents), key=key, on_change="rerun"), contents.items(), strict=True
     ):
@@ -118,19 +119,19 @@ def _draw(contents: Mapping[str, Any], key: str) -> None:
                 if callable(content):
                     content()
                 else:
-                    _draw(content, _inner(key, name))
+                    _draw_open_tab(content, _build_inner_key(key, name))
 
 
-def _inner(key: str, name: str) -> str:
-    """Return where the session keeps which tab within the tab ``name`` is open."""
+def _build_inner_key(key: str, name: str) -> str:
+    """Return the session key that remembers the open tab inside the tab ``name``."""
     return f"{key}_{re.sub('[^a-z]+', '_', name.lower())}"
 
 
-def _compare(of: Question, answer: Answer, own: Sequence[str]) -> None:
-    """People come with a number, their library's default, say: what it costs stands right under it."""
-    if not own:
+def _show_own_bound(question: Question, answer: Answer, bound_fields: Sequence[str]) -> None:
+    """Draw the fields for the person's own bound and what it costs, right below the card."""
+    if not bound_fields:
         return
-    fields.draw_row(of, *own)
+    fields.draw_row(question, *bound_fields)
     for name, sentence in answer.facts.items():
         if name.startswith("Your "):
             st.caption(f"{name}: {sentence}")

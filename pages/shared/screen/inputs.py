@@ -61,19 +61,19 @@ def read(
         if ask_first(unused):
             return None
         # A refused field that stands elsewhere leaves the answer standing.
-        aside = question.placed(Place.OWN, Place.CARD, Place.TAB)
+        optional = question.placed(Place.OWN, Place.CARD, Place.TAB)
         unused += [
             f.name
             for f in dataclasses.fields(question.parameters)
             if hidden(f.name) and None in (f.default, _value(question, f.name))
         ]
         # Not the default, which may be another value than the field begins with.
-        instead = {
+        overrides = {
             f.name: question.first(f.name)
             for f in dataclasses.fields(question.parameters)
             if f.name in unused and f.default is not None
         }
-        return fields.build(question, unused=unused, instead=instead, aside=aside)
+        return fields.build(question, unused=unused, overrides=overrides, optional=optional)
 
 
 def start(

@@ -39,16 +39,16 @@ FIGURE_SHARE = (5, 3)
 """How the figure and the answer beside it share the width."""
 BEHIND, DOWNLOADS, COMPUTED = section.BEHIND, section.DOWNLOADS, "How this is computed"
 """Tabs that every question has: the first one, and the last two."""
-NOT_CARRIED = {
+LINK_NOTES = {
     session.UPLOADED: "Uploaded data are not in the link, nor is any number computed from them.",
-    session.RELEASED: "The DP release in use is not in the link, nor are the data it was made of: to share it, "
+    session.DP_RELEASE: "The DP release in use is not in the link, nor are the data it was made of: to share it, "
     "download its histogram in Your data.",
 }
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where a question draws.
+    """The containers of a question's page.
 
     Attributes:
         line: The inputs that matter most; the privacy budget stands there already.
@@ -67,8 +67,7 @@ class Places:
     intro: DeltaGenerator | None = None
 
     def more(self, key: str) -> DeltaGenerator:
-        """Return a place for all other inputs, folded up at the end of the line; to be asked for after the
-        main ones.
+        """Return a popover for all other inputs at the end of the line; call it after drawing the main inputs.
 
         Args:
             key: Unique on the page.
@@ -77,15 +76,15 @@ class Places:
 
 
 def show(
-    of: Question, body: Callable[[Places], None], *, budget: bool = True, by_itself: bool = True
+    question: Question, body: Callable[[Places], None], *, has_budget: bool = True, runs_alone: bool = True
 ) -> None:
     """Draw a question's page.
 
     Args:
-        of: The question.
-        body: Draws what is the question's own, into the places that it is given.
-        budget: Whether the shared epsilon stands first in the line of inputs.
-        by_itself: Whether what is entered here runs only this page again; not where it changes what the shell shows.
+        question: The question.
+        body: Draws the question's own content into the page's containers.
+        has_budget: True if the shared epsilon stands first in the line of inputs.
+        runs_alone: True if an input runs only this page again; False if inputs change what the shell shows.
     """
 
     def page() -> None:
@@ -94,31 +93,33 @@ def show(
             st.rerun()  # Its dialog is opened below, outside of the fragment.
         state.pop(keys.DIALOG_OPEN, None)  # Whoever moves something on the page reads none.
         if keys.TOUR_GOES_TO in state:
-            tour.follow()
+            tour.open_page()
         state[keys.PAGE_PARAMETERS] = None
         top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
-        top.title(of.heading or of.title, width="content", help=of.lead if of.step else None)
+        top.title(
+            question.heading or question.title, width="content", help=question.lead if question.step else None
+        )
         link = top.container(width="content", key="shell_link", horizontal=True)
         touring: shelf.Tour | None = state.get(keys.TOUR)
         intro = None
-        if touring is None and of.step:
-            way = st.container(height=strip.HEIGHT, border=False, key="strip_place")
+        if touring is None and question.step:
+            strip_place = st.container(height=strip.HEIGHT, border=False, key="strip_place")
         elif touring is None:
-            intro = st.container(key=f"{of.name}_intro")
-            intro.markdown(of.lead)
+            intro = st.container(key=f"{question.name}_intro")
+            intro.markdown(question.lead)
         else:  # In its place: what the page is about, the step's question says.
             bar = st.container(key="tour_bar")
-        line = st.container(horizontal=True, vertical_alignment="bottom", key=f"{of.name}_inputs")
-        if budget:
+        line = st.container(horizontal=True, vertical_alignment="bottom", key=f"{question.name}_inputs")
+        if has_budget:
             with line:
-                _epsilon_control(of.name)
-        notes = st.container(key=f"{of.name}_notes")
+                _draw_epsilon(question.name)
+        notes = st.container(key=f"{question.name}_notes")
         figure, answer = st.columns(FIGURE_SHARE, gap="medium")
         below = st.container()
         data = session.dataset()
-        run = page_run.Drawn(of, before=DOWNLOADS, private=data.is_private)
-        if of.parameters is not None:
-            run.tabs = {compare_tab.TITLE: lambda: compare_tab.show(of)}
+        run = page_run.Drawn(question, before=DOWNLOADS, private=data.is_private)
+        if question.parameters is not None:
+            run.tabs = {compare_tab.TITLE: lambda: compare_tab.show(question)}
         page_run.begin(run)
         try:
             body(Places(line, notes, page_run.MainPlace(figure), answer, below, intro))
@@ -126,47 +127,47 @@ def show(
             page_run.begin(None)
         if run.card is not None:
             answer.space("medium")  # The card ends where the figure does, above the figure's own buttons.
-        if touring is None and of.step:
-            with way:
-                strip.draw(of, run)
+        if touring is None and question.step:
+            with strip_place:
+                strip.draw(question, run)
         elif touring is not None:
             with bar:  # Last, as it goes by what was entered.
-                tour_bar.draw(of, touring)
+                tour_bar.draw(question, touring)
         if run.tabs:  # On a page that has no tabs.
             with below:
                 compare_tab.show_below(run)
         # It is made when *Pin this* is pressed, not at every run.
-        asked = run.answered or state.get(keys.PAGE_PARAMETERS)
-        state[keys.PIN_OFFERED] = functools.partial(pin_table.offered, run, data, asked)
-        permanent, query = links.current(of)
+        parameters = run.answered or state.get(keys.PAGE_PARAMETERS)
+        state[keys.PIN_OFFERED] = functools.partial(pin_table.build_pin, run, data, parameters)
+        permanent, query = links.write_current_link(question)
         presenting = bool(state.get(keys.PRESENTING))
-        _offer_link(of, link, permanent, presenting)
+        _offer_link(question, link, permanent, presenting)
         # Not in the popover, whose content the browser makes only once it is opened.
-        _follow(query, f"{page_run.TYPE_SIZE}px" if presenting else "")
-        session_file.leave()
+        _set_address(query, f"{page_run.TYPE_SIZE}px" if presenting else "")
+        session_file.update_snapshot()
 
     def before_light_work() -> None:
         with turns.PAGES.run():
             page()
 
-    (st.fragment(before_light_work) if by_itself else before_light_work)()
+    (st.fragment(before_light_work) if runs_alone else before_light_work)()
     if keys.DIALOG_ASKED in st.session_state:
         dialogs.open_asked()
 
 
-def _epsilon_control(where: str) -> None:
-    """The shared epsilon: a slider over round values and a field for any other, kept in step.
+def _draw_epsilon(page_name: str) -> None:
+    """Draw the shared epsilon: a slider over round values, and a field for any other, kept in step.
 
     Args:
-        where: The page that it stands on.
+        page_name: The page that it stands on.
     """
     state = st.session_state
-    entered = state.setdefault(keys.EPSILON, setting.DEFAULT_EPSILON)
-    step = nearest_step(setting.DEFAULT_EPSILON if entered is None else float(entered))
+    current = state.setdefault(keys.EPSILON, setting.DEFAULT_EPSILON)
+    step = find_nearest_step(setting.DEFAULT_EPSILON if current is None else float(current))
     # The widgets of every page are others, though their keys are the same, and Streamlit 1.67 gives the value of those
     # of the last page to these on the second run only: the field would stand empty on the first.
-    if state.get(keys.EPSILON_PAGE) != where:
-        state[keys.EPSILON_PAGE], state[keys.EPSILON], state[keys.EPSILON_SLIDER] = where, entered, step
+    if state.get(keys.EPSILON_PAGE) != page_name:
+        state[keys.EPSILON_PAGE], state[keys.EPSILON], state[keys.EPSILON_SLIDER] = page_name, current, step
     # Only where it differs: every assignment is sent to the browser, and one that comes late undoes a key press.
     elif state.get(keys.EPSILON_SLIDER) != step:
         state[keys.EPSILON_SLIDER] = step
@@ -180,7 +181,7 @@ def _epsilon_control(where: str) -> None:
         format_func=wording.entered,
         on_change=_slider_moved,
         help="Smaller is more private and noisier. One release uses it up once.",
-        width=fields.wide(220),
+        width=fields.scale_width(220),
     )
     fields.number("ε, exactly", keys.EPSILON, "Any value from 0.000001 to 1000.", width=140)
 
@@ -191,54 +192,54 @@ def _slider_moved() -> None:
         st.session_state[keys.EPSILON] = step
 
 
-def nearest_step(epsilon: float) -> float:
-    """Return the slider position nearest to epsilon on the log scale; whatever was typed has one."""
+def find_nearest_step(epsilon: float) -> float:
+    """Return the slider position nearest to epsilon on the log scale; every number that was typed has one."""
     inside = min(max(epsilon, EPSILON_RANGE[0]), EPSILON_RANGE[1])
     return min(EPSILON_STEPS, key=lambda step: abs(math.log(step / inside)))
 
 
-def _follow(query: str, size: str = "") -> None:
-    """Make this the query of the browser's address.
+def _set_address(query: str, size: str = "") -> None:
+    """Set the query of the browser's address and the size of the page's type.
 
     Args:
         query: Without its question mark; it must hold nothing that was computed from private data.
-        size: Of the type, in CSS, where it is not the usual one.
+        size: Of the type, in CSS; empty for the usual size.
     """
     root = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    told = {
+    payload = {
         "query": query,
         "size": size,
-        "token": figure_socket.channel().token,
+        "token": figure_socket.get_channel().token,
         "address": f"/{root}{figure_socket.SESSION}" if root else figure_socket.SESSION,
     }
-    _mount_address(key="address", data=told, height=1)
+    _mount_address(key="address", data=payload, height=1)
 
 
-def _offer_link(of: Question, place: DeltaGenerator, permanent: str, presenting: bool) -> None:
-    """The link of the page as it now stands; on the first page, before it the way into the tour."""
-    if of is catalogue.PAGES[0]:
-        with place:
-            tour_bar.begin_button()
-    if presenting:
-        with place:
-            _present_button(presenting)
-    with place, st.popover("Copy link", icon=":material/link:", key="copy_link", type="tertiary"):
+def _offer_link(question: Question, container: DeltaGenerator, permanent: str, is_presented: bool) -> None:
+    """Draw the popover with the page's link; on the first page, the button that begins the tour before it."""
+    if question is catalogue.PAGES[0]:
+        with container:
+            tour_bar.draw_begin_button()
+    if is_presented:
+        with container:
+            _draw_present_button(is_presented)
+    with container, st.popover("Copy link", icon=":material/link:", key="copy_link", type="tertiary"):
         st.markdown("Opens this page with these settings. Use the copy button in the corner of the box.")
         st.code(permanent, language=None, wrap_lines=True)
-        if note := NOT_CARRIED.get(session.loaded().origin.kind):
+        if note := LINK_NOTES.get(session.get_loaded().origin.name):
             st.caption(note)
-        if not presenting:
-            _present_button(presenting)
+        if not is_presented:
+            _draw_present_button(is_presented)
 
 
-def _present_button(on: bool) -> None:
-    """Begin the look for a projector, or leave it."""
+def _draw_present_button(is_presented: bool) -> None:
+    """Draw the button that begins or leaves presentation mode."""
     if st.button(
-        "Leave presentation" if on else "Present",
+        "Leave presentation" if is_presented else "Present",
         key="present",
-        icon=":material/close_fullscreen:" if on else ":material/slideshow:",
+        icon=":material/close_fullscreen:" if is_presented else ":material/slideshow:",
         type="tertiary",
-        help=None if on else "Larger type and no sidebar, for a projector.",
+        help=None if is_presented else "Larger type and no sidebar, for a projector.",
     ):
-        st.session_state[keys.PRESENTING] = not on
+        st.session_state[keys.PRESENTING] = not is_presented
         st.rerun()

@@ -32,27 +32,27 @@ def main_plot(answer: Answer, key: str) -> Plot:
 def draw(
     plot: Plot,
     label: str = "",
-    moves: Keys | None = None,
-    below: DeltaGenerator | None = None,
-    place: DeltaGenerator | None = None,
+    key_of: Keys | None = None,
+    button_place: DeltaGenerator | None = None,
+    figure_place: DeltaGenerator | None = None,
 ) -> None:
     """Draw a plot with a button for its data.
 
     Args:
         plot: The plot.
         label: What stands above it and begins its description; empty for nothing.
-        moves: The session's keys of the fields that the plot's handle moves; None for no handle.
-        below: The place of the button, as in `figures.show`.
-        place: The place of the figure, likewise.
+        key_of: The session's keys of the fields that the plot's handle moves; None for no handle.
+        button_place: The place of the button, as in `figures.show`.
+        figure_place: The place of the figure, likewise.
     """
     fig, alt = plotly_figures.draw(plot), plot.alt
     if label:
         fig, alt = charts.add_label(fig, label), f"{label}. {alt}"
     handle = None
-    if moves is not None and plot.handle is not None:
-        handle = (figures.handle_told(plot, plot.handle), figures.handle_moves(plot.handle, moves))
+    if key_of is not None and plot.handle is not None:
+        handle = (figures.describe_handle(plot, plot.handle), figures.list_handle_keys(plot.handle, key_of))
     key = plot.key.replace("-", "_")
-    figures.show(fig, key, alt, plot.columns, plot.disclosure, below, place, handle)
+    figures.show(fig, key, alt, plot.columns, plot.disclosure, button_place, figure_place, handle)
 
 
 def draw_titled(plot: Plot) -> None:
@@ -69,28 +69,28 @@ def draw_beside(*plots: Plot) -> None:
 
 
 def show(
-    plot: Plot, y_only: bool = False, label: str = "", moves: Keys | None = None, x_only: bool = False
+    plot: Plot, keeps_x: bool = False, label: str = "", key_of: Keys | None = None, keeps_y: bool = False
 ) -> Plot:
     """Draw a plot with a button for its data and controls for the ends of its axes, and return it as it is drawn.
 
     Args:
         plot: The plot; its logarithmic axes have controls.
-        y_only: True if the horizontal axis follows that of another figure.
+        keeps_x: True if the horizontal axis follows that of another figure.
         label: As in `draw`.
-        moves: As in `draw`.
-        x_only: True if the vertical axis stays as it is.
+        key_of: As in `draw`.
+        keeps_y: True if the vertical axis stays as it is.
     """
     key = plot.key.replace("-", "_")
-    movable_axes = ({} if y_only else {"x": plot.x}) | ({} if x_only else {"y": plot.y})
+    movable_axes = ({} if keeps_x else {"x": plot.x}) | ({} if keeps_y else {"y": plot.y})
     movable_axes = {name: axis for name, axis in movable_axes.items() if axis.scale is Scale.LOG}
     if not movable_axes:
-        draw(plot, label, moves)
+        draw(plot, label, key_of)
         return plot
-    button, note = ("Axis ranges", STAY_PUT) if len(movable_axes) > 1 else ("Axis range", "")
-    with under_figure(f"{key}_ranges", button, note) as (chart, below):
-        limits = {name: ends(axis, f"{key}_{name}") for name, axis in movable_axes.items()}
+    button, note = ("Axis ranges", FIXED_AXES_NOTE) if len(movable_axes) > 1 else ("Axis range", "")
+    with place_controls(f"{key}_ranges", button, note) as (chart, controls):
+        limits = {name: choose_limits(axis, f"{key}_{name}") for name, axis in movable_axes.items()}
     plot = plot.with_limits(**limits)
-    draw(plot, label, moves, below, chart)
+    draw(plot, label, key_of, controls, chart)
     if hidden_marks := plot.hidden_marks:
         names = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in hidden_marks)
         # An axis without a control of its own stays as it is.
@@ -103,7 +103,7 @@ def show(
     return plot
 
 
-def ends(axis: Axis, key: str) -> tuple[float, float]:
+def choose_limits(axis: Axis, key: str) -> tuple[float, float]:
     """Draw a control for the ends of a logarithmic axis, and return (from, to), from < to, as they are chosen.
 
     With other data an axis begins anew. If it follows curves that move, the choice stays.
@@ -113,7 +113,7 @@ def ends(axis: Axis, key: str) -> tuple[float, float]:
     key, saved_key = f"{key}_{axis.limits}_{version}", f"{key}_kept_{version}"
     low, high = axis.limits
     lowest, highest = axis.limits_range or (low / ROOM, high * ROOM)
-    rungs = ladder(min(lowest, low), max(highest, high))
+    rungs = list_rungs(min(lowest, low), max(highest, high))
     start = max(rung for rung in rungs if rung <= low * (1 + 1e-9))
     end = min(rung for rung in rungs if rung >= high * (1 - 1e-9))
     # The default goes in by value: only from its being a pair does the slider know that it has two handles.
@@ -139,7 +139,7 @@ ROOM = 100.0
 STEPS = (1.0, 2.0, 5.0)
 
 
-def ladder(low: float, high: float) -> tuple[float, ...]:
+def list_rungs(low: float, high: float) -> tuple[float, ...]:
     """Return 1, 2 and 5 times powers of ten from at most ``low`` to at least ``high``, both above 0."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     rungs = [step * 10.0**power for power in powers for step in STEPS]
@@ -148,12 +148,12 @@ def ladder(low: float, high: float) -> tuple[float, ...]:
     return tuple(float(f"{rung:.0e}") for rung in rungs[start : end + 1])
 
 
-STAY_PUT = "The axes stay put while you move ε, so that curves can be compared."
+FIXED_AXES_NOTE = "The axes stay put while you move ε, so that curves can be compared."
 
 
 @contextlib.contextmanager
-def under_figure(
-    key: str, name: str = "Axis ranges", note: str = STAY_PUT
+def place_controls(
+    key: str, name: str = "Axis ranges", note: str = FIXED_AXES_NOTE
 ) -> Iterator[tuple[DeltaGenerator, DeltaGenerator]]:
     """Make a place for a figure and one for what stands below it; a popover there holds what is drawn within.
 
@@ -166,8 +166,8 @@ def under_figure(
         The place of the figure, and the place below it.
     """
     chart = st.container()
-    below = st.container(horizontal=True, vertical_alignment="center")
-    with below.popover(name, icon=":material/straighten:", key=key):
-        yield chart, below
+    controls = st.container(horizontal=True, vertical_alignment="center")
+    with controls.popover(name, icon=":material/straighten:", key=key):
+        yield chart, controls
         if note:
             st.caption(note)

@@ -1,13 +1,13 @@
-"""The way from the data to the code, in one line over the pages that choose a bound: what each step holds, or lacks.
+"""The steps from the data to the code, in one line over pages that choose a bound: what each step holds or lacks.
 
-A press on a step goes there: to its page, to its field or button on this one, or into the code.
+A press on a step leads to its page, to its field or button on this page, or into the code.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import textwrap
-from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -26,7 +26,7 @@ LONGEST_NAME = 18
 """Characters of the name of the data."""
 MISSING = "missing"
 INVENTED = "invented data"
-"""What the answer is about where the data in use lack what the page needs."""
+"""Shown if the answer is about invented data, as those in use lack what the page needs."""
 
 _HTML = '<nav class="sweetspot-strip" aria-label="From the data to the code"></nav>'
 _STYLE = """
@@ -54,28 +54,28 @@ _STYLE = """
 _SCRIPT = """
 export default ({ data, parentElement, setTriggerValue }) => {
   const strip = parentElement.querySelector("nav");
-  const parts = [];
+  const items = [];
   for (const step of data.steps) {
     const button = document.createElement("button");
     button.type = "button";
     const name = document.createElement("b");
     name.textContent = step.name;
-    button.append(name, step.held ? " " + step.held : "");
-    button.className = step.lacking ? "lacking" : "";
+    button.append(name, step.content ? " " + step.content : "");
+    button.className = step.is_missing ? "lacking" : "";
     button.onclick = () => {
-      const there = step.goal ? document.querySelector(step.goal) : null;
-      if (!there) return setTriggerValue("step", step.name);
-      there.scrollIntoView({ block: "nearest" });
-      if (step.press) there.click(); else there.focus();
+      const target = step.selector ? document.querySelector(step.selector) : null;
+      if (!target) return setTriggerValue("step", step.name);
+      target.scrollIntoView({ block: "nearest" });
+      if (step.is_pressed) target.click(); else target.focus();
     };
-    const part = document.createElement("span");
-    part.append(button);
-    parts.push(part);
+    const item = document.createElement("span");
+    item.append(button);
+    items.push(item);
   }
   const focused = parentElement.activeElement ?? document.activeElement;
-  const at = Array.from(strip.querySelectorAll("button")).indexOf(focused);
-  strip.replaceChildren(...parts);
-  if (at >= 0) strip.querySelectorAll("button")[at]?.focus({ preventScroll: true });
+  const index = Array.from(strip.querySelectorAll("button")).indexOf(focused);
+  strip.replaceChildren(...items);
+  if (index >= 0) strip.querySelectorAll("button")[index]?.focus({ preventScroll: true });
 };
 """
 _mount = st.components.v2.component(
@@ -83,52 +83,43 @@ _mount = st.components.v2.component(
 )
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Step:
-    """One step of the way.
+    """One step of the strip.
 
     Attributes:
-        name: What it is.
-        held: What it holds now, in a word or two.
-        lacking: Whether it is the step to take next.
+        name: Its name.
+        content: What it holds now, in a word or two.
+        is_missing: True if it is the step to take next.
         page: Title of the page it is taken on; empty for this one.
-        goal: CSS of the field or button on this page that it leads to, where that is there.
-        press: Whether that is pressed, and not only shown.
+        selector: CSS of the field or button on this page that it leads to, if that is there.
+        is_pressed: True if that button is pressed, and not only shown.
     """
 
     name: str
-    held: str
-    lacking: bool = False
+    content: str
+    is_missing: bool = False
     page: str = ""
-    goal: str = ""
-    press: bool = False
+    selector: str = ""
+    is_pressed: bool = False
 
 
-def draw(of: Question, run: page_run.Drawn) -> None:
-    """Draw it, once the page has drawn its answer."""
-    shown = steps(of, run)
-    told = [
-        {
-            "name": step.name,
-            "held": step.held,
-            "lacking": step.lacking,
-            "goal": step.goal,
-            "press": step.press,
-        }
-        for step in shown
-    ]
-    pressed = _mount(key="strip", data={"steps": tuple(told)}, height=HEIGHT, on_step_change=_nothing).step
-    page = next((step.page for step in shown if step.name == pressed), "")
+def draw(question: Question, run: page_run.Drawn) -> None:
+    """Draw the strip; call it once the page has drawn its answer."""
+    shown_steps = list_steps(question, run)
+    payload = {"steps": tuple(dataclasses.asdict(step) for step in shown_steps)}
+    pressed = _mount(key="strip", data=payload, height=HEIGHT, on_step_change=_do_nothing).step
+    page = next((step.page for step in shown_steps if step.name == pressed), "")
     if page:
         st.switch_page(catalogue.page(page).path)
 
 
-def _nothing() -> None:
-    """Streamlit hands on what was pressed only where something is called."""
+def _do_nothing() -> None:
+    """Do nothing: Streamlit hands on what was pressed only if there is a callback."""
 
 
-def steps(of: Question, run: page_run.Drawn) -> tuple[Step, ...]:
-    """Return the steps, as the page stands."""
+def list_steps(question: Question, run: page_run.Drawn) -> tuple[Step, ...]:
+    """Return the steps as the page stands now."""
     data, card = session.dataset(), run.shown
     name = "invented" if run.invented else data.name
     if len(name) > LONGEST_NAME:
@@ -136,97 +127,102 @@ def steps(of: Question, run: page_run.Drawn) -> tuple[Step, ...]:
         if len(name) < LONGEST_NAME / 2:  # A long first word.
             name = data.name[: LONGEST_NAME - 1]
         name += "\N{HORIZONTAL ELLIPSIS}"
-    answered = card is not None and bool(card.numbers)
+    bound = _describe_bound(question, card) if card is not None and card.numbers else ""
     return (
-        Step("Data", name, lacking=run.invented, page="Your data"),
-        Step("Release", _release(of, card), page="Start"),
-        _range(of, card),
-        Step("Bound", _bound(of, card) if answered else "", goal=".sweetspot-number button"),
+        Step("Data", name, is_missing=run.invented, page="Your data"),
+        Step("Release", _describe_release(question, card), page="Start"),
+        _build_range_step(question, card),
+        Step("Bound", bound, selector=".sweetspot-number button"),
         Step("Private?", INVENTED, page="Your data")
         if run.invented
-        else _private(data.is_private, card, run),
+        else _build_privacy_step(data.is_private, card, run),
         Step(
             "Code",
             "" if card is None or card.code is None else "of invented data" if run.invented else "ready",
-            goal=_button(run, keys.CARD_CODE),
-            press=True,
+            selector=_select_button(run, keys.CARD_CODE),
+            is_pressed=True,
         ),
     )
 
 
-def _release(of: Question, card: Answer | None) -> str:
-    """Return what is released; before an answer, the page's word for it, with fields in braces as they are
-    chosen.
-    """
+def _describe_release(question: Question, card: Answer | None) -> str:
+    """Return what is released; before there is an answer, the page's word for it with the chosen options."""
     if card is not None and card.setting is not None:
-        kind, column = card.setting.statistic.value, card.setting.column
-        return f"{kind} of {column}" if column else kind
-    chosen = {
-        name: str(field.options[st.session_state[of.key(name)]])
-        for name, field in of.fields.items()
-        if f"{{{name}}}" in of.step and field.options is not None
+        statistic, column = card.setting.statistic.value, card.setting.column
+        return f"{statistic} of {column}" if column else statistic
+    choices = {
+        name: str(field.options[st.session_state[question.key(name)]])
+        for name, field in question.fields.items()
+        if f"{{{name}}}" in question.step and field.options is not None
     }
-    text = of.step.format_map(chosen)
+    text = question.step.format_map(choices)
     return text[:1].lower() + text[1:]
 
 
-def _bound(of: Question, card: Answer) -> str:
-    """Return the bound of the card; where the page draws it, what the card says before the draw is a cost."""
-    if of.draws and not isinstance(card.disclosure, ReleaseFacts):
+def _describe_bound(question: Question, card: Answer) -> str:
+    """Return the bound of the card; on a page that draws it privately, "not drawn" until it was drawn."""
+    if question.draws and not isinstance(card.disclosure, ReleaseFacts):
         return "not drawn"
     return card.numbers[0].text
 
 
-def _button(run: page_run.Drawn, name: str) -> str:
+def _select_button(run: page_run.Drawn, name: str) -> str:
+    """Return the CSS selector of a button of the page's card; empty if there is no card."""
     return f".st-key-{run.key}{name} button" if run.key else ""
 
 
-def _range(of: Question, card: Answer | None) -> Step:
-    ends = {
-        of.fields[name].shared: name for name in of.fields if of.fields[name].shared in ("lower", "upper")
-    }
-    asked = None if card is None else card.parameters
-    if of.range_on is not None:
-        return _range_elsewhere("" if asked is None else of.range_on(asked))
-    if card is not None and (not ends or all(getattr(asked, name, None) is None for name in ends.values())):
+def _build_range_step(question: Question, card: Answer | None) -> Step:
+    """Return the step of the value range: not needed, missing, or entered on this page or another."""
+    ends = ("lower", "upper")
+    end_fields = {field.shared: name for name, field in question.fields.items() if field.shared in ends}
+    parameters = None if card is None else card.parameters
+    if question.range_on is not None:
+        return _build_other_range_step("" if parameters is None else question.range_on(parameters))
+    if card is not None and (
+        not end_fields or all(getattr(parameters, name, None) is None for name in end_fields.values())
+    ):
         return Step("Range", "not needed")
     # The page itself has taken up what was entered elsewhere.
     state = st.session_state
-    held = [None if end not in ends else state.get(of.widgets[ends[end]]) for end in ("lower", "upper")]
-    if None in held:
-        label = of.fields[ends["lower"]].label if ends else ""
-        return Step("Range", MISSING, lacking=True, goal=f'input[aria-label="{label}"]')
-    return Step("Range", _ends(*held), goal=f'input[aria-label="{of.fields[ends["lower"]].label}"]')
+    limits = [state.get(question.widgets[end_fields[end]]) if end in end_fields else None for end in ends]
+    label = question.fields[end_fields["lower"]].label if end_fields else ""
+    selector = f'input[aria-label="{label}"]'
+    if None in limits:
+        return Step("Range", MISSING, is_missing=True, selector=selector)
+    return Step("Range", _describe_range(*limits), selector=selector)
 
 
-def _range_elsewhere(title: str) -> Step:
-    """Return the step on a page that takes its range from another page."""
+def _build_other_range_step(title: str) -> Step:
+    """Return the step of a page that takes its range from another page; the title is empty if it needs none."""
     if not title:
         return Step("Range", "not needed")
-    there = catalogue.page(title)
-    low, high = setting.held(there, "lower"), setting.held(there, "upper")
+    question = catalogue.page(title)
+    low, high = setting.read_value(question, "lower"), setting.read_value(question, "upper")
     if low is None or high is None:
-        return Step("Range", MISSING, lacking=True, page=title)
-    return Step("Range", _ends(low, high), page=title)
+        return Step("Range", MISSING, is_missing=True, page=title)
+    return Step("Range", _describe_range(low, high), page=title)
 
 
-def _ends(low: Any, high: Any) -> str:
-    """Return the range, and what it cost where it was drawn."""
+def _describe_range(low: Any, high: Any) -> str:
+    """Return the range in words, with its ε if it was drawn privately."""
     # What was drawn is on the account.
-    drawing = catalogue.DRAWING if session.ledger().releases else None
-    drawn = drawing and importlib.import_module(f"pages.{drawing.name}.on_card").find_range(low, high)
-    cost = f", drawn, ε = {format_rounded_up(drawn.facts.epsilon)}" if drawn else ""
+    cost = ""
+    if catalogue.DRAWING and session.get_ledger().releases:
+        on_card = importlib.import_module(f"pages.{catalogue.DRAWING.name}.on_card")
+        if private_range := on_card.find_range(low, high):
+            cost = f", drawn, ε = {format_rounded_up(private_range.facts.epsilon)}"
     return f"{wording.entered(low)} to {wording.entered(high)}{cost}"
 
 
-def _private(private: bool, card: Answer | None, run: page_run.Drawn) -> Step:
+def _build_privacy_step(is_private: bool, card: Answer | None, run: page_run.Drawn) -> Step:
+    """Return the step of privacy: data or counts public, the bound drawn privately, or not yet."""
     page = "Choose privately"
     if card is not None and isinstance(card.disclosure, ReleaseFacts):
         return Step("Private?", f"drawn, ε = {format_rounded_up(card.disclosure.epsilon)}", page=page)
-    if not private:
+    if not is_private:
         return Step("Private?", "public data", page=page)
     setting = None if card is None else card.setting
     if setting is not None and not setting.protects_counts and not setting.uses_values:
         return Step("Private?", "counts public", page=page)
-    goal = f'input[aria-label="{run.lacks}"]' if run.lacks else _button(run, "_draw")
-    return Step("Private?", "not yet", lacking=card is not None, page=page, goal=goal)
+    goal = f'input[aria-label="{run.lacks}"]' if run.lacks else _select_button(run, "_draw")
+    return Step("Private?", "not yet", is_missing=card is not None, page=page, selector=goal)

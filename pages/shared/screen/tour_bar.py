@@ -1,4 +1,4 @@
-"""The bar of the tour, in the place of a page's sentence: the step, its question, and the answer once it was found."""
+"""The bar of the tour, in the place of a page's sentence: the step, its question, and its answer once that is shown."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ LONGEST_NAME = 24
 HINT = "The answer appears here."
 
 
-def begin_button() -> None:
-    """The way into the tour."""
-    if shelf.tour() is None:
-        steps = wording.counted(len(tour.stops()), "step")
+def draw_begin_button() -> None:
+    """Draw the button that begins the tour, unless it is on."""
+    if shelf.get_tour() is None:
+        steps = wording.counted(len(tour.list_questions()), "step")
         st.button(
             "Take the tour",
             key="tour_begin",
@@ -33,63 +33,68 @@ def begin_button() -> None:
         )
 
 
-def draw(of: Question, now: Tour) -> None:
-    """The bar.
+def draw(question: Question, tour_state: Tour) -> None:
+    """Draw the bar.
 
     Args:
-        of: The question whose page it stands on, drawn already.
-        now: Where the tour is.
+        question: The question whose page it stands on, drawn already.
+        tour_state: The tour that is on.
     """
     text, buttons = st.columns(WIDTHS, vertical_alignment="center", gap="medium")
-    here = tour.stops()[now.number - 1]
-    step = tour.step_of(here)
-    answer = tour.answer_now(step, now, st.session_state[keys.PAGE_PARAMETERS]) if of is here else ""
+    step_question = tour.list_questions()[tour_state.number - 1]
+    step = tour.step_of(step_question)
+    answer = ""
+    if question is step_question:
+        answer = tour.write_answer(step, tour_state, st.session_state[keys.PAGE_PARAMETERS])
     with text:
-        st.markdown(words(of, here, step, now, answer))
+        st.markdown(write_text(question, step_question, step, tour_state, answer))
     with buttons, st.container(horizontal=True, gap="xsmall", key="tour_buttons"):
-        _buttons(of is here and tour.as_declared(step), now, bool(answer))
+        _draw_buttons(question is step_question and tour.has_step_data(step), tour_state, bool(answer))
 
 
-def words(of: Question, here: Question, step: tour.Step, now: Tour, found: str) -> str:
-    """Return what the bar says.
+def write_text(
+    question: Question, step_question: Question, step: tour.Step, tour_state: Tour, answer: str
+) -> str:
+    """Return the text of the bar.
 
     Args:
-        of: The question whose page it stands on.
-        here: That of the step.
+        question: The question whose page it stands on.
+        step_question: The question that the step is about.
         step: The step.
-        now: Where the tour is.
-        found: The answer; empty while it is not shown.
+        tour_state: The tour that is on.
+        answer: The answer; empty while it is not shown.
     """
-    place = f":blue-badge[Tour, step {now.number} of {len(tour.stops())}]"
-    name = f"**{wording.plain(_name(now.saved_state.loaded.dataset))}**"
-    mine = (
+    badge = f":blue-badge[Tour, step {tour_state.number} of {len(tour.list_questions())}]"
+    name = f"**{wording.plain(_shorten_name(tour_state.saved_state.loaded.dataset))}**"
+    ending = (
         f"*End* goes on with {name}."
-        if now.saved_state.named_only
+        if tour_state.saved_state.named_only
         else f"*End* brings {name} back, and your settings."
     )
-    if of is not here:
+    if question is not step_question:
         return (
-            f"{place} The tour waits on **{here.title}**.  \n{mine} Bringing other data ends the tour, too."
+            f"{badge} The tour waits on **{step_question.title}**.  \n{ending} "
+            "Bringing other data ends the tour, too."
         )
-    if not tour.as_declared(step):
-        return f"{place} Other data are in use than those of this step.  \n{mine}"
-    asked = f"{place} **{step.question}**"
-    return f"{asked}  \n{found}" if found else f"{asked}  \n{step.move}. {HINT}  \n{mine}"
+    if not tour.has_step_data(step):
+        return f"{badge} Other data are in use than those of this step.  \n{ending}"
+    heading = f"{badge} **{step.question}**"
+    return f"{heading}  \n{answer}" if answer else f"{heading}  \n{step.move}. {HINT}  \n{ending}"
 
 
-def _name(data: Dataset) -> str:
+def _shorten_name(data: Dataset) -> str:
     return data.name if len(data.name) <= LONGEST_NAME else data.name[: LONGEST_NAME - 1] + "…"
 
 
-def _buttons(on_step: bool, now: Tour, answered: bool) -> None:
-    last = len(tour.stops())
-    if not on_step:
-        st.button("Back to the step", key="tour_again", on_click=tour.go, args=(now.number,))
+def _draw_buttons(is_on_step: bool, tour_state: Tour, is_answered: bool) -> None:
+    if not is_on_step:
+        st.button("Back to the step", key="tour_again", on_click=tour.go_to_step, args=(tour_state.number,))
         st.button("End", key="tour_end", on_click=tour.end)
         return
-    st.button("Back", key="tour_back", on_click=tour.go, args=(now.number - 1,), disabled=now.number == 1)
-    if now.number < last:
-        go_on = fields.main_button()
-        st.button("Next", key="tour_next", type=go_on, on_click=tour.go, args=(now.number + 1,))
+    number = tour_state.number
+    st.button("Back", key="tour_back", on_click=tour.go_to_step, args=(number - 1,), disabled=number == 1)
+    if number < len(tour.list_questions()):
+        main = fields.main_button()
+        st.button("Next", key="tour_next", type=main, on_click=tour.go_to_step, args=(number + 1,))
     st.button("End", key="tour_end", on_click=tour.end)
-    st.button("Show the answer", key="tour_answer", on_click=tour.ask, disabled=answered)
+    st.button("Show the answer", key="tour_answer", on_click=tour.show_answer, disabled=is_answered)

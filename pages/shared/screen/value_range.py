@@ -1,4 +1,4 @@
-"""Values outside the range that the person entered: said and warned of alike wherever a range is entered."""
+"""Asks for the range of values, and warns of values outside it, in the same words on every page."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from pages.shared.session import session
 
 
 def ask(data: Dataset, ends: Mapping[str, str]) -> bool:
-    """Ask for the range of private values where nobody has entered one; returns whether it asks.
+    """Ask for the range of private values if nobody has entered one; return True if it asks.
 
-    A range read off private values would leak, and one that nobody chose clamps them without a word and stands in
-    programs. A release may have emptied the fields: `missing.say_cleared` says why.
+    A range read off private values would leak, and one that nobody chose would clamp them silently and stand in
+    programs. A release may have emptied the fields: `stand_ins.explain_cleared` then says why.
 
     Args:
         data: The data in use.
-        ends: Session key of either end to what it is called in a sentence.
+        ends: What each end is called in a sentence, by session key.
     """
-    empty = [name for key, name in ends.items() if st.session_state.get(key) is None]
-    released = data.release is not None and not any(session.cleared(key) for key in ends)
-    if not empty or not (data.is_private or released):
+    empty_names = [name for key, name in ends.items() if st.session_state.get(key) is None]
+    is_cleared_release = data.release is not None and not any(session.is_cleared(key) for key in ends)
+    if not empty_names or not (data.is_private or is_cleared_release):
         return False
     st.info(
-        f"**What range can a value have?** Enter {' and '.join(empty)}, {RANGE_SOURCE} Do not read "
-        f"{'it' if len(empty) == 1 else 'them'} off the data, which are private. The answer follows.",
+        f"**What range can a value have?** Enter {' and '.join(empty_names)}, {RANGE_SOURCE} Do not read "
+        f"{'it' if len(empty_names) == 1 else 'them'} off the data, which are private. The answer follows.",
         icon=":material/straighten:",
     )
     offer_draw(data)
@@ -39,18 +39,18 @@ def ask(data: Dataset, ends: Mapping[str, str]) -> bool:
 
 
 def offer_draw(data: Dataset) -> None:
-    """The button that leads to a private draw of the range, where the data are private and have values."""
+    """Draw the button that leads to a private draw of the range, if the data are private and have values."""
     if (drawing := catalogue.DRAWING) is not None:
         importlib.import_module(f"pages.{drawing.name}.on_card").offer_range(data)
 
 
 def warn(data: Dataset, outside: OutsideCounts | None, consequence: str) -> None:
-    """Warn where many values lie outside the range, labelled where the data are private.
+    """Warn if many values lie outside the range, with a label if the data are private.
 
     Args:
         data: The data in use.
-        outside: What lies outside; None where there are no values or no range.
-        consequence: What follows for so many values, and what to do; goes on from their share.
+        outside: Counts of values outside; None if there are no values or no range.
+        consequence: What follows and what to do; goes on from the share of values.
     """
     if outside is None or not outside.exceeds_warning:
         return
@@ -60,7 +60,7 @@ def warn(data: Dataset, outside: OutsideCounts | None, consequence: str) -> None
 
 
 @cached(max_entries=8)
-def values_outside(digest: str, lower: float, upper: float, _values: Values) -> OutsideCounts:
+def count_outside(digest: str, lower: float, upper: float, _values: Values) -> OutsideCounts:
     """Return how many values lie outside [lower, upper]."""
     values = _values.values
     return OutsideCounts(int((values < lower).sum()), int((values > upper).sum()), values.size)

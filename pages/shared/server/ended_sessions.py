@@ -1,7 +1,7 @@
 """Free the memory of ended sessions in time.
 
-Streamlit 1.67 removes an expired session from its store only when it stores the next one. What it then lets go of
-stands in reference cycles, of its own and of Plotly, until Python collects garbage. That can take hours: so much is
+Streamlit 1.67 removes an expired session from its store only when it stores the next one. The removed session still
+stands in reference cycles, its own and Plotly's, until Python collects garbage. This can take hours: so much is
 imported that full collections are rare, and `freeze` hides all objects that exist when it is called.
 """
 
@@ -35,11 +35,11 @@ class WatchedSession:
 
     Attributes:
         session: Streamlit's object; None for a check of the server's health, which belongs to no browser.
-        seen: When a browser was last connected, in seconds of the monotonic clock.
+        last_seen: When a browser was last connected, in seconds of the monotonic clock.
     """
 
     session: weakref.ref[Any] | None
-    seen: float = field(default_factory=time.monotonic)
+    last_seen: float = field(default_factory=time.monotonic)
 
     @property
     def is_alive(self) -> bool:
@@ -49,9 +49,9 @@ class WatchedSession:
 
 _lock = threading.Lock()
 _watched: dict[str, WatchedSession] = {}
-_frozen: set[str] = set()
+_frozen_names: set[str] = set()
 """Names of sessions that were in memory when it was frozen; a collection cannot see what they held then."""
-_ended: dict[str, WatchedSession] = {}
+_ended_sessions: dict[str, WatchedSession] = {}
 """Sessions that ended since the last collection, or that something held until then."""
 
 
@@ -66,19 +66,18 @@ def watch() -> None:
 
 
 def freeze() -> None:
-    """Leave out of later collections what is in memory now: they then take about 10 ms instead of 150 or more."""
+    """Exclude from later collections what is in memory now: they then take about 10 ms instead of 150 or more."""
     gc.collect()
     with _lock:
-        _frozen.clear()
-        _frozen.update(
-            name for watched in (_watched, _ended) for name, one in watched.items() if one.is_alive
-        )
+        _frozen_names.clear()
+        sessions = _ended_sessions | _watched
+        _frozen_names.update(name for name, session in sessions.items() if session.is_alive)
         gc.freeze()
 
 
 async def sweep() -> None:
     """Close sessions that nobody comes back to, and collect what they leave, until cancelled."""
-    collected = time.monotonic()
+    last_collection = time.monotonic()
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
         runtime = streamlit_internals.find_runtime()
@@ -87,32 +86,32 @@ async def sweep() -> None:
         limit = st.get_option("server.disconnectedSessionTTL")
         with contextlib.suppress(AttributeError, TypeError):  # Not as in Streamlit 1.67.
             if close_expired(runtime, time.monotonic(), limit):
-                await pass_on(runtime)
-        wait = COLLECT_SECONDS if _ended else REGULAR_SECONDS
-        if time.monotonic() - collected >= wait:
+                await release_last_message(runtime)
+        wait = COLLECT_SECONDS if _ended_sessions else REGULAR_SECONDS
+        if time.monotonic() - last_collection >= wait:
             collect()
-            collected = time.monotonic()
+            last_collection = time.monotonic()
 
 
-def close_expired(runtime: Any, now: float, seconds: float) -> bool:
-    """Close sessions whose browser left so many seconds ago, or a little less; on the server's event loop.
+def close_expired(runtime: Any, current_time: float, seconds: float) -> bool:
+    """Close sessions whose browser left this many seconds ago or a little less; call it on the server's event loop.
 
     Returns:
-        Whether any was closed.
+        True if any was closed.
     """
-    kept, before = seconds - min(EARLY_SECONDS, seconds / 2), len(_ended)
+    time_to_live, num_ended = seconds - min(EARLY_SECONDS, seconds / 2), len(_ended_sessions)
     with _lock:
         watched = list(_watched.items())
-    for name, one in watched:
+    for name, session in watched:
         if runtime.is_active_session(name):
-            one.seen = now
-        elif now - one.seen >= kept:
+            session.last_seen = current_time
+        elif current_time - session.last_seen >= time_to_live:
             del _watched[name]
-            _ended[name] = one
+            _ended_sessions[name] = session
             # Whatever goes wrong with one session, the others are closed, and a collection frees this one.
             with contextlib.suppress(Exception):
-                _close(runtime, name, one)
-    return len(_ended) > before
+                _close(runtime, name, session)
+    return len(_ended_sessions) > num_ended
 
 
 def _close(runtime: Any, name: str, watched: WatchedSession) -> None:
@@ -125,19 +124,19 @@ def _close(runtime: Any, name: str, watched: WatchedSession) -> None:
 
 
 class _NoBrowser:
-    """The client of a session without a browser."""
+    """A client for a session without a browser."""
 
     client_context = None
 
     def __init__(self) -> None:
-        self.told = asyncio.Event()
+        self.was_sent = asyncio.Event()
 
     def write_forward_msg(self, _message: object) -> None:
-        self.told.set()
+        self.was_sent.set()
 
 
-async def pass_on(runtime: Any) -> None:
-    """Let the server's loop forget the last session that it sent a message, and the message.
+async def release_last_message(runtime: Any) -> None:
+    """Make the server's loop forget the last session that it sent a message, and the message.
 
     Local variables of the loop hold both until it sends a message to another session, which may be hours later.
     """
@@ -146,18 +145,18 @@ async def pass_on(runtime: Any) -> None:
         name = runtime.connect_session(client, {})
         try:
             runtime.handle_backmsg(name, streamlit_internals.build_heartbeat())
-            await asyncio.wait_for(client.told.wait(), COLLECT_SECONDS)
+            await asyncio.wait_for(client.was_sent.wait(), COLLECT_SECONDS)
         finally:
             runtime.close_session(name)
 
 
 def collect() -> None:
-    """Collect garbage, also what was frozen of sessions that have ended."""
-    if _frozen.isdisjoint(_ended):
+    """Collect garbage, including frozen memory of sessions that have ended."""
+    if _frozen_names.isdisjoint(_ended_sessions):
         gc.collect()
     else:
         gc.unfreeze()
         freeze()
     with _lock:
-        for name in [name for name, one in _ended.items() if not one.is_alive]:
-            del _ended[name]
+        for name in [name for name, session in _ended_sessions.items() if not session.is_alive]:
+            del _ended_sessions[name]

@@ -1,11 +1,11 @@
-"""Who may speak to the server: every request is judged here before Streamlit sees it.
+"""Judges every request before Streamlit sees it.
 
-What this is against is a web page of somebody else, open in the browser of the person who runs the app. Such a page
+It protects against a web page of somebody else, open in the browser of the person who runs the app. Such a page
 can send requests to 127.0.0.1, and by DNS rebinding (its own name, pointed at 127.0.0.1 once it is open) it can even
-count as the same origin as the app. What it cannot do is choose the headers ``Host``, ``Origin`` and ``Sec-Fetch-*``
-that its browser sends along.
+count as the same origin as the app. It cannot choose the headers ``Host``, ``Origin`` and ``Sec-Fetch-*`` that its
+browser sends along.
 
-Streamlit 1.67 looks at ``Host`` for the websocket only, takes every port of this computer for its own origin, and asks
+Streamlit 1.67 checks ``Host`` for the websocket only, takes every port of this computer for its own origin, and asks
 a host on the internet for this computer's address when it does not know an origin. So it is not left to judge any.
 """
 
@@ -37,7 +37,7 @@ DEMO_TAKES_NOTHING = "This is a public demo of Sweet Spot: nothing can be upload
 DEMO_HIDES = "This is a public demo of Sweet Spot: it does not answer this address."
 
 _INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
-_ON_EVERY_ANSWER = (
+_RESPONSE_HEADERS = (
     # As `content_policy` says with frame-ancestors, for browsers that do not know it.
     (b"x-frame-options", b"DENY"),
     # No page of another origin may load an answer as its image, script or style, where it could be measured.
@@ -73,93 +73,94 @@ def content_policy(pages: Iterable[str]) -> str:
     )
 
 
-def refusal(scope: Scope, public: frozenset[str], served: bool) -> str:
-    """Why this request or websocket is not for us, one sentence; empty where it is.
+def find_refusal(scope: Scope, public: frozenset[str], is_demo: bool) -> str:
+    """Return why a request or websocket is refused, one sentence; empty if it is accepted.
 
     Args:
         scope: Of ASGI, of type ``http`` or ``websocket``.
         public: Origins of a public demo beside this computer's own.
-        served: Whether this is a public demo, which takes no uploads.
+        is_demo: True for a public demo, which takes no uploads.
     """
     headers = Headers(scope=scope)
     hosts = [host.lower() for host in headers.getlist("host")]
     if len(hosts) != 1:
         return WRONG_HOST
     scheme = {"ws": "http", "wss": "https"}.get(scope["scheme"], scope["scheme"])
-    ours = {origin for origin in public if origin.partition("//")[2] == hosts[0]}
-    if not ours:
+    own_origins = {origin for origin in public if origin.partition("//")[2] == hosts[0]}
+    if not own_origins:
         if not _THIS_COMPUTER.fullmatch(hosts[0]):
             return WRONG_HOST
         # A proxy on this computer may put its own name for us into Host, hence `public`.
-        ours = {f"{scheme}://{hosts[0]}", *public}
-    if any(origin.lower() not in ours for origin in headers.getlist("origin")):
+        own_origins = {f"{scheme}://{hosts[0]}", *public}
+    if any(origin.lower() not in own_origins for origin in headers.getlist("origin")):
         return WRONG_ORIGIN
     # Requests without Origin: links are followed from anywhere, and nothing else is answered to other pages.
     site = headers.get("sec-fetch-site", "none")
-    followed = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
-    if site not in {"none", "same-origin"} and not followed:
+    mode, destination = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")
+    is_followed_link = mode == "navigate" and destination == "document"
+    if site not in {"none", "same-origin"} and not is_followed_link:
         return WRONG_ORIGIN
     # Whatever the path: a demo has no use for any other method, and no spelling of a path gets by.
-    if served and scope["type"] == "http" and scope["method"] not in {"GET", "HEAD"}:
+    if is_demo and scope["type"] == "http" and scope["method"] not in {"GET", "HEAD"}:
         return DEMO_TAKES_NOTHING
     path = scope["path"]
     # A container asks for its own health by this computer's name.
     is_own_check = path == SCRIPT_HEALTH and _THIS_COMPUTER.fullmatch(hosts[0])
-    if served and "/_stcore/" in path and not (is_own_check or _DEMO_PATHS.fullmatch(path)):
+    if is_demo and "/_stcore/" in path and not (is_own_check or _DEMO_PATHS.fullmatch(path)):
         return DEMO_HIDES
     return ""
 
 
-def _as_own(scope: Scope) -> Scope:
+def _rewrite_origin(scope: Scope) -> Scope:
     """Return the websocket as one from this computer's own page.
 
-    Streamlit judges again, and its judgement ends at its first comparison where ``Origin`` and ``Host`` agree. Those
-    after it would ask the internet, which origins of a public demo would reach.
+    Streamlit judges again, and its judgement ends at its first comparison, where ``Origin`` and ``Host`` agree. Its
+    later comparisons would ask the internet, as happens for the origins of a public demo.
     """
-    own = {b"host": b"127.0.0.1", b"origin": b"http://127.0.0.1"}
-    return {**scope, "headers": [(name, own.get(name.lower(), value)) for name, value in scope["headers"]]}
+    own_headers = {b"host": b"127.0.0.1", b"origin": b"http://127.0.0.1"}
+    headers = [(name, own_headers.get(name.lower(), value)) for name, value in scope["headers"]]
+    return {**scope, "headers": headers}
 
 
 def _is_health_check(scope: Scope) -> bool:
-    """Return whether what watches over servers asks: a load balancer or orchestrator, which names the server
-    as it likes.
-    """
-    asked = scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and scope["path"] == HEALTH
-    return asked and not Headers(scope=scope).getlist("origin")
+    """Return True for a check by a load balancer or orchestrator, which may call the server by any name."""
+    is_health_path = (
+        scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and scope["path"] == HEALTH
+    )
+    return is_health_path and not Headers(scope=scope).getlist("origin")
 
 
 class Guard:
-    """ASGI middleware: refuses what is not for us before any of its body is read, and limits what pages may load."""
+    """ASGI middleware that refuses requests before any of their body is read, and limits what pages may load."""
 
-    def __init__(self, app: ASGIApp, public: frozenset[str], served: bool, policy: str) -> None:
-        self._app, self._public, self._served = app, public, served
-        self._headers = ((b"content-security-policy", policy.encode()), *_ON_EVERY_ANSWER)
+    def __init__(self, app: ASGIApp, public: frozenset[str], is_demo: bool, policy: str) -> None:
+        self._app, self._public, self._is_demo = app, public, is_demo
+        self._headers = ((b"content-security-policy", policy.encode()), *_RESPONSE_HEADERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with a refusal, or hand the request on."""
         if scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
             return
-        reason = refusal(scope, self._public, self._served)
+        reason = find_refusal(scope, self._public, self._is_demo)
         if scope["type"] == "websocket":
             if reason:
                 await send({"type": "websocket.close", "code": 1008, "reason": reason})
             else:
-                await self._app(_as_own(scope), receive, send)
+                await self._app(_rewrite_origin(scope), receive, send)
             return
 
-        health = reason == WRONG_HOST and _is_health_check(scope)
+        is_foreign_health_check = reason == WRONG_HOST and _is_health_check(scope)
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = [*message.get("headers", ()), *self._headers]
-                message = {
-                    **message,
-                    "headers": [one for one in headers if not (health and one[0] == b"set-cookie")],
-                }
+                if is_foreign_health_check:
+                    headers = [header for header in headers if header[0] != b"set-cookie"]
+                message = {**message, "headers": headers}
             await send(message)
 
-        if health:
+        if is_foreign_health_check:
             # Whether the server is up is all that it hears: Streamlit sees nothing of who asks, and gives no cookie.
             await self._app({**scope, "headers": [(b"host", b"127.0.0.1")]}, receive, guarded)
         elif reason:

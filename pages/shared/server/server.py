@@ -1,4 +1,4 @@
-"""What the app's server has besides Streamlit's own: routes, and checks that every request passes first."""
+"""The app's additions to Streamlit's server: routes, and checks that every request passes first."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from pages.shared.speed import figure_socket
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # While modules come, Python would look through all of them again and again: 0.08 s of 0.55 s of the first run. Once
-# they are there, `pages.shared.shell.settle_memory` looks once and never at them again.
+# they are there, `pages.shared.shell.freeze_memory` looks once and never at them again.
 gc.set_threshold(50_000, 20, 100)
 
 # Not beside a folder named `pages`: Streamlit would take that for automatic pages.
@@ -60,9 +60,9 @@ ROUTES: list[BaseRoute] = [*serving.ROUTES, figure_socket.SESSION_CHECK, *speed.
 
 
 def middleware() -> list[Middleware]:
-    """Return what every request passes, the outermost first; all are outside Streamlit's own.
+    """Return the app's middleware, the outermost first; all of it is outside Streamlit's own.
 
-    Ends the process with a sentence where the settings of a public demo are wrong.
+    Ends the process with a sentence if the settings of a public demo are wrong.
     """
     try:
         public = demo.public_origins()
@@ -77,7 +77,7 @@ def middleware() -> list[Middleware]:
     if (folder := streamlit_internals.find_static_folder()) is not None:
         policy = content_policy([(folder / "index.html").read_text(encoding="utf-8"), SIGN_IN])
     return [
-        Middleware(Guard, public=public, served=demo.is_served(), policy=policy),
+        Middleware(Guard, public=public, is_demo=demo.is_served(), policy=policy),
         Middleware(StartToken, token=token),
         *speed.MIDDLEWARE,
         *serving.MIDDLEWARE,
@@ -86,11 +86,15 @@ def middleware() -> list[Middleware]:
 
 @asynccontextmanager
 async def lifespan(_app: Any) -> AsyncIterator[None]:
-    """Load the pages' modules while the browser starts, free ended sessions, and leave no work or folder behind.
+    """Load modules while the browser starts, free ended sessions, and at the end stop all work.
 
-    A server that SIGTERM ends never gets to Python's own end, where folders would go otherwise.
+    Folders of work are removed, too: a server that SIGTERM ends never reaches Python's own end, which would do it.
     """
-    threading.Thread(target=_load_pages, name="load the pages", daemon=True).start()
+    # A shorter switch interval meanwhile, for the browser's 60 requests, did not bring the first figure sooner.
+    catalogue = "pages.shared.base.catalogue"
+    threading.Thread(
+        target=importlib.import_module, args=(catalogue,), name="load the pages", daemon=True
+    ).start()
     if ENDS_WITH_INPUT in os.environ:
         threading.Thread(target=_end_with_input, name="end with the launcher", daemon=True).start()
     sweeping = asyncio.create_task(ended_sessions.sweep())
@@ -101,11 +105,6 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
         # Imported here, as NumPy must come after the settings above.
         importlib.import_module("pages.shared.fields.jobs").drop_all()
         workspace.close_all()
-
-
-def _load_pages() -> None:
-    # A shorter switch interval meanwhile, for the browser's 60 requests, did not bring the first figure sooner.
-    importlib.import_module("pages.shared.base.catalogue")
 
 
 def _end_with_input() -> None:

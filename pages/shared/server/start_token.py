@@ -1,4 +1,4 @@
-"""The start token: only a browser that was given the link of this start may use the server.
+"""The start token: only a browser that has the link of this start may use the server.
 
 The checks of `guard` stop web pages. They do not stop other accounts of this computer, which choose their headers
 freely and would read files with the rights of the account that runs the server.
@@ -43,7 +43,7 @@ _REFUSED = f"""<!doctype html><meta charset="utf-8"><title>Sweet Spot</title>
 
 
 def start_token(environment: Mapping[str, str] = os.environ) -> str:
-    """Return the token for a server that starts; empty where none is asked for.
+    """Return the token for a server that starts; empty if none is required.
 
     Raises:
         SettingsError: The token of the environment is too short, or cannot stand in an address.
@@ -61,7 +61,7 @@ def start_token(environment: Mapping[str, str] = os.environ) -> str:
 
 
 class StartToken:
-    """ASGI middleware: passes requests with the cookie, and exchanges the token of an address for it."""
+    """ASGI middleware that passes requests with the cookie, and exchanges the token of an address for it."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app, self._token = app, token.encode()

@@ -1,7 +1,7 @@
-"""Which files were put to use, and what their columns were taken for: the same columns are taken for the same again.
+"""Files that were put to use, with the roles of their columns: a file with the same columns gets the same roles.
 
-The session file has them, so that data too large for it need no second thought when their file is brought again. Only
-the name of a file and the names of its columns are kept.
+The session file holds them, so that data too large for it can be read again without choosing the roles anew. Only the
+name of a file and the names of its columns are stored.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
 from pages.shared.base import keys
 
-MOST = 20
+MAX_FILES = 20
 NAME, MOST_COLUMNS = 400, 10_000
 """Characters of a file's or a column's name, and columns of a file, in a session file that is read."""
 SINGLE = ("user", "count", "size", "users", "value", "task")
@@ -32,10 +32,10 @@ class KnownFile:
     """A file that was put to use.
 
     Attributes:
-        name: What it was called.
+        name: Its name.
         columns: All its columns.
-        roles: What they were taken for.
-        disclosure: What was said of the data. It is not proposed again: other data may have the same columns.
+        roles: The roles of the columns.
+        disclosure: Whether its data were called public. It is not proposed again: other data may have the same columns.
     """
 
     name: str
@@ -44,27 +44,27 @@ class KnownFile:
     disclosure: Disclosure
 
 
-def take() -> tuple[KnownFile, ...]:
-    """Return all that are known, the last one first."""
+def list_files() -> tuple[KnownFile, ...]:
+    """Return all known files, the latest first."""
     files: tuple[KnownFile, ...] = st.session_state.get(keys.KNOWN_FILES, ())
     return files
 
 
-def keep(files: Sequence[KnownFile]) -> None:
-    """Know these, too; of files with the same columns the first one counts."""
+def add_files(files: Sequence[KnownFile]) -> None:
+    """Add known files; of files with the same columns the first one is kept."""
     latest: dict[tuple[str, ...], KnownFile] = {}
-    for file in (*files, *take()):
+    for file in (*files, *list_files()):
         latest.setdefault(file.columns, file)
-    st.session_state[keys.KNOWN_FILES] = tuple(latest.values())[:MOST]
+    st.session_state[keys.KNOWN_FILES] = tuple(latest.values())[:MAX_FILES]
 
 
-def with_columns(columns: Sequence[str]) -> KnownFile | None:
-    """Return the file with these columns; None where none is known."""
-    return next((file for file in take() if file.columns == tuple(columns)), None)
+def find_file(columns: Sequence[str]) -> KnownFile | None:
+    """Return the file with these columns; None if none is known."""
+    return next((file for file in list_files() if file.columns == tuple(columns)), None)
 
 
 def to_json(files: Sequence[KnownFile]) -> list[dict[str, Any]]:
-    """As they stand in a session file."""
+    """Return the files as they stand in a session file."""
     return [
         {
             "name": file.name,
@@ -79,8 +79,8 @@ def to_json(files: Sequence[KnownFile]) -> list[dict[str, Any]]:
 
 
 def from_json(node: JsonValue) -> tuple[KnownFile, ...]:
-    """Return what a session file says; what is wrong with it is said to ``node``."""
-    files = [_file(entry) for entry in node.get_entries(MOST) or ()]
+    """Return the files of a session file; problems are added to ``node``."""
+    files = [_file(entry) for entry in node.get_entries(MAX_FILES) or ()]
     return tuple(file for file in files if file is not None)
 
 

@@ -34,8 +34,8 @@ class OwnTable:
     """A table in use on one page.
 
     Attributes:
-        table: What the page keeps.
-        entries: What was entered about its columns, by what the session calls it under the page's name.
+        table: The page's entry for its table.
+        entries: Numbers that were entered about its columns, by name of the field.
     """
 
     table: Any
@@ -48,29 +48,30 @@ class OwnTable:
         return dataset
 
 
-def upload_of(question: Question) -> TableUpload | None:
-    """Return the page's upload; None where it has none."""
+def find_upload(question: Question) -> TableUpload | None:
+    """Return the page's upload; None if it has none."""
     if not question.own_file:
         return None
     upload: TableUpload = importlib.import_module(f"pages.{question.name}.upload").UPLOAD
     return upload
 
 
-def take(state: Mapping[Any, Any]) -> dict[str, OwnTable]:
-    """Return the tables in use in a session of this state, by name of the page."""
+def list_tables(state: Mapping[Any, Any]) -> dict[str, OwnTable]:
+    """Return the tables in use in a session, by name of the page."""
     tables: dict[str, OwnTable] = {}
     for question in catalogue.PAGES:
         table = state.get(question.file_key) if question.file_key else None
-        upload = upload_of(question) if table is not None else None
+        upload = find_upload(question) if table is not None else None
         if upload is not None:
             tables[question.name] = OwnTable(table, _read_entries(question, upload, state))
     return tables
 
 
 def _read_entries(question: Question, upload: TableUpload, state: Mapping[Any, Any]) -> dict[str, float]:
-    if not upload.about_columns:
+    """Return what was entered about the table's columns, by name of the field."""
+    if not upload.column_field_prefix:
         return {}
-    start = question.key(upload.about_columns)
+    start = question.key(upload.column_field_prefix)
     return {
         key.removeprefix(f"{question.name}."): float(value)
         for key, value in list(state.items())
@@ -79,13 +80,13 @@ def _read_entries(question: Question, upload: TableUpload, state: Mapping[Any, A
 
 
 def apply(tables: Mapping[str, OwnTable]) -> None:
-    """Put tables in use on their pages, in place of those that are in use there."""
+    """Put tables in use on their pages, in place of the present ones."""
     for name, table in tables.items():
         question = catalogue.named(name)
-        upload = None if question is None else upload_of(question)
+        upload = None if question is None else find_upload(question)
         if question is None or upload is None:
             continue
-        entries = {question.own_file: table.table, **upload.beside(table.table)}
+        entries = {question.own_file: table.table, **upload.list_extra_state(table.table)}
         for entry, value in entries.items():
             st.session_state[question.key(entry)] = value
         for entry, value in table.entries.items():
@@ -96,7 +97,7 @@ def apply(tables: Mapping[str, OwnTable]) -> None:
 
 
 def to_json(tables: Mapping[str, OwnTable], room: int) -> tuple[dict[str, Any], list[str]]:
-    """Return the tables as far as there is room, and what is left out, a sentence each.
+    """Return the tables as far as there is room, and a sentence about each that is left out.
 
     Args:
         tables: By name of the page.
@@ -123,25 +124,26 @@ def to_json(tables: Mapping[str, OwnTable], room: int) -> tuple[dict[str, Any], 
 
 
 def from_json(node: JsonValue) -> dict[str, OwnTable]:
-    """Return the tables that `to_json` wrote, by name of the page; problems are noted."""
+    """Return the tables that `to_json` wrote, by name of the page; problems are added to ``node``."""
     pages = {page.name: page for page in catalogue.PAGES if page.own_file}
     tables: dict[str, OwnTable] = {}
     for name, entry in (node.get_members((), tuple(pages)) or {}).items():
-        upload = upload_of(pages[name])
+        upload = find_upload(pages[name])
         assert upload is not None
-        table = _table(entry, pages[name], upload)
+        table = _read_table(entry, pages[name], upload)
         if table is not None:
             tables[name] = table
     return tables
 
 
-def _table(node: JsonValue, question: Question, upload: TableUpload) -> OwnTable | None:
+def _read_table(node: JsonValue, question: Question, upload: TableUpload) -> OwnTable | None:
+    """Return a table in use from its JSON; None, with a problem, if it was changed or damaged."""
     members = node.read_members(
         {
             "content": saved_dataset.from_json,
             "account": read_text(DIGEST),
-            "design": read_optional(lambda design: (design.value, _design(design))),
-            "entered": lambda entry: _entries_from_json(entry, question, upload),
+            "design": read_optional(lambda design: (design.value, _read_design(design))),
+            "entered": lambda entry: _read_json_entries(entry, question, upload),
             "seal": read_text(DIGEST),
         }
     )
@@ -166,16 +168,16 @@ def _rebuild_table(
     upload: TableUpload, data: Dataset, account: str, design: Design | None, entries: Mapping[str, float]
 ) -> OwnTable:
     upload.check(data)
-    return OwnTable(upload.used(data, account, design), entries)
+    return OwnTable(upload.build_entry(data, account, design), entries)
 
 
-def _design(node: JsonValue) -> Design | None:
+def _read_design(node: JsonValue) -> Design | None:
     members = node.read_members(
         {
             "label": read_text(saved_dataset.NAME),
             "user": read_text(saved_dataset.NAME),
-            "features": lambda features: tuple(map(_feature, features.get_entries(MAX_FEATURES) or ())),
-            "intercept": _yes_or_no,
+            "features": lambda features: tuple(map(_read_feature, features.get_entries(MAX_FEATURES) or ())),
+            "intercept": _read_boolean,
         },
         {"positive": read_text(saved_dataset.NAME)},
     )
@@ -187,7 +189,7 @@ def _design(node: JsonValue) -> Design | None:
     return Design(**members)
 
 
-def _feature(node: JsonValue) -> Feature | None:
+def _read_feature(node: JsonValue) -> Feature | None:
     entries = node.get_entries(3 + MAX_LEVELS) or []
     if len(entries) < 3:
         node.refuse("a feature is a column, its kind, a reference level and the levels that are listed")
@@ -199,17 +201,18 @@ def _feature(node: JsonValue) -> Feature | None:
     return None if kind_of_feature is None else Feature(column, kind_of_feature, reference, tuple(levels))
 
 
-def _yes_or_no(node: JsonValue) -> bool:
+def _read_boolean(node: JsonValue) -> bool:
     if not isinstance(node.value, bool):
         node.must_be("true or false")
     return bool(node.value)
 
 
-def _entries_from_json(node: JsonValue, question: Question, upload: TableUpload) -> dict[str, float]:
+def _read_json_entries(node: JsonValue, question: Question, upload: TableUpload) -> dict[str, float]:
+    """Return the numbers entered about columns from their JSON; others are refused."""
     numbers: dict[str, float] = {}
     for name, entry in (node.get_named(MOST_ENTRIES) or {}).items():
         number = entry.get_number()
-        is_about_column = bool(upload.about_columns) and name.startswith(upload.about_columns)
+        is_about_column = bool(upload.column_field_prefix) and name.startswith(upload.column_field_prefix)
         if (
             not is_about_column
             or JsonValue(name, entry.location, entry.problems).get_text(saved_dataset.NAME) is None

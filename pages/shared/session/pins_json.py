@@ -10,7 +10,7 @@ from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts
 from dpcore.common.strict_json import JsonValue, read_text
 from dpcore.data.saved_dataset import cut, facts_to_json, read_facts
 from pages.shared.base import catalogue
-from pages.shared.figures.pins import MOST, Pin
+from pages.shared.figures.pins import MAX_PINS, Pin
 
 TEXT, SETTINGS = 400, 60
 """Longest text and most settings of a pin."""
@@ -20,7 +20,7 @@ _NUMBERS = {"epsilon": EPSILON_RANGE, "rows_lost": (0.0, 1.0)}
 
 
 def to_json(pin: Pin) -> dict[str, Any]:
-    """Return the pin as a file holds it."""
+    """Return the pin as it stands in a session file."""
     entry: dict[str, Any] = {name: cut(getattr(pin, name), TEXT) for name in _TEXTS}
     entry |= {name: [cut(text, TEXT) for text in getattr(pin, name)] for name in _PAIRS}
     entry |= {name: getattr(pin, name) for name in _NUMBERS}
@@ -32,8 +32,8 @@ def to_json(pin: Pin) -> dict[str, Any]:
 
 
 def from_json(node: JsonValue) -> tuple[Pin, ...]:
-    """Return the pins of a file; those of questions that are not there are left out. Problems are noted."""
-    pins = [_pin(entry) for entry in node.get_entries(MOST) or ()]
+    """Return the pins of a file without those of unknown questions; problems are added to ``node``."""
+    pins = [_pin(entry) for entry in node.get_entries(MAX_PINS) or ()]
     return tuple(pin for pin in pins if pin is not None)
 
 

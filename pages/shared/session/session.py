@@ -1,4 +1,4 @@
-"""What a browser session holds: the loaded data set, how a link may name it, and what was released of it."""
+"""The state of a browser session: the data in use, how a link names them, and what was released of them."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from pages.shared.figures import pins
 from pages.shared.session import shelf
 
 DEFAULT_SAMPLE = "online-retail-lines"
-UPLOADED, RELEASED = "upload", "dp-release"
-"""What the session calls data that a person brought, and those that are a release."""
+UPLOADED, DP_RELEASE = "upload", "dp-release"
+"""Names of the origins of data that a person brought, and of a DP release."""
 NOTHING_RELEASED = Ledger()
 
 
 @dataclass(frozen=True)
 class Origin:
-    """How a link names the data: a sample, a generator with its parameters, or an upload (not carried).
+    """How a link names the data: a sample, a generator with its parameters, or an upload, which no link carries.
 
     Attributes:
-        kind: Key of a sample, kind of a generator, `UPLOADED` or `RELEASED`.
+        name: Key of a sample or of a generator, `UPLOADED` or `DP_RELEASE`.
         fields: The generator's parameters as text.
     """
 
-    kind: str
+    name: str
     fields: Mapping[str, str] = field(default_factory=dict)
 
     def load(self) -> Dataset:
@@ -44,74 +44,77 @@ class Origin:
         Raises:
             InvalidInput: No such sample or generator, bad parameters, an upload or a release.
         """
-        if self.kind in samples.SAMPLES:
+        if self.name in samples.SAMPLES:
             if self.fields:
                 raise InvalidInput([f"{name[:40]} is not a parameter of a sample" for name in self.fields])
-            return samples.load(self.kind)
-        if self.kind in generators.GENERATORS:
-            generator = from_fields(generators.GENERATORS[self.kind], self.fields)
+            return samples.load(self.name)
+        if self.name in generators.GENERATORS:
+            generator = from_fields(generators.GENERATORS[self.name], self.fields)
             return generators.dataset(generator)
-        if self.kind == UPLOADED:
+        if self.name == UPLOADED:
             raise refuse(
                 "this link was made on uploaded data, which a link does not carry. Load them in Your data"
             )
-        if self.kind == RELEASED:
+        if self.name == DP_RELEASE:
             raise refuse(
                 "this link was made on a DP release, which a link does not carry. Ask for the released histogram "
                 "as a file, and load it in Your data"
             )
-        raise refuse(f"no sample or generator is called {self.kind[:40]!r}")
+        raise refuse(f"no sample or generator is called {self.name[:40]!r}")
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedData:
     """A data set with its origin; for a DP release, also the data that it was made of.
 
     Attributes:
         dataset: The data.
         origin: How a link names them.
         made_of: The data behind a release that was drawn in this session.
-        set_aside: What stood in fields while ``made_of`` was in sight, by session key: it returns with those data.
+        set_aside: Contents of fields while ``made_of`` was in use, by session key; they return with those data.
     """
 
     dataset: Dataset
     origin: Origin
-    made_of: Loaded | None = None
+    made_of: LoadedData | None = None
     set_aside: Mapping[str, Any] = field(default_factory=dict)
 
 
-def loaded() -> Loaded:
-    """Return the session's data; the default sample before anything was chosen."""
+def get_loaded() -> LoadedData:
+    """Return the session's data with their origin; the default sample if nothing was chosen yet."""
     if keys.LOADED not in st.session_state:
         use(Origin(DEFAULT_SAMPLE).load(), Origin(DEFAULT_SAMPLE))
-    in_use: Loaded = st.session_state[keys.LOADED]
+    in_use: LoadedData = st.session_state[keys.LOADED]
     return in_use
 
 
 def dataset() -> Dataset:
     """Return the session's data set."""
-    return loaded().dataset
+    return get_loaded().dataset
 
 
 def use(
-    data: Dataset, origin: Origin, made_of: Loaded | None = None, set_aside: Mapping[str, Any] | None = None
+    data: Dataset,
+    origin: Origin,
+    made_of: LoadedData | None = None,
+    set_aside: Mapping[str, Any] | None = None,
 ) -> None:
-    """Make ``data`` the session's data; fields that say nothing of other data start afresh.
+    """Make ``data`` the session's data, and reset the fields that depended on the data before.
 
-    Data that a person brings end the tour: what they had entered before it returns first.
+    Data that a person brings end the tour: the settings from before the tour return first.
     """
-    if (tour := shelf.tour()) is not None:
+    if (tour := shelf.get_tour()) is not None:
         del st.session_state[keys.TOUR]
         shelf.put_back(tour.saved_state)
     put_in_use(data, origin, made_of, set_aside)
 
 
 def end_tour() -> bool:
-    """Put back the data and the settings from before the tour. Returns whether there was one."""
-    tour = shelf.tour()
+    """Restore the data and the settings from before the tour; return False if there is no tour."""
+    tour = shelf.get_tour()
     if tour is None:
         return False
-    behind: Loaded = tour.saved_state.loaded
+    behind: LoadedData = tour.saved_state.loaded
     del st.session_state[keys.TOUR]
     put_in_use(behind.dataset, behind.origin, behind.made_of, behind.set_aside)
     shelf.put_back(tour.saved_state)  # Last: new data renew fields.
@@ -121,27 +124,27 @@ def end_tour() -> bool:
 def put_in_use(
     data: Dataset,
     origin: Origin,
-    made_of: Loaded | None = None,
+    made_of: LoadedData | None = None,
     set_aside: Mapping[str, Any] | None = None,
     same_rows: bool = False,
 ) -> None:
-    """The same as `use`, and the tour goes on.
+    """Do the same as `use` without ending the tour.
 
-    Every question may propose what its fields hold for these data. A question proposes only what is public:
-    value bounds read off private values, say, would leak through a link or a release.
+    Every question may propose values of its fields for these data. It proposes only what is public: value bounds read
+    off private values, for example, would leak through a link or a release.
 
     Args:
-        data: What is put in use.
+        data: The new data.
         origin: How a link names them.
-        made_of: See `Loaded`.
-        set_aside: See `Loaded`.
-        same_rows: Whether they are the data that were in use before, or a release of them: settings stay.
+        made_of: See `LoadedData`.
+        set_aside: See `LoadedData`.
+        same_rows: True if they are the data that were in use before, or a release of them: settings stay.
     """
     state = st.session_state
     if not same_rows and keys.LOADED in state:
         clear_settings(state.get(keys.AWAITED, {}))
     state[keys.AWAITED] = {}
-    state[keys.LOADED] = Loaded(data, origin, made_of, set_aside or {})
+    state[keys.LOADED] = LoadedData(data, origin, made_of, set_aside or {})
     state[keys.DATA_VERSION] = data_version() + 1
     state[keys.LINK_PROBLEMS] = ()
     changed: list[InputProblem] = []
@@ -154,17 +157,17 @@ def put_in_use(
                 name: state.get(question.key(name)) for name in (*question.fields, *question.also)
             }
             for name, value in question.propose(data, current_values).items():
-                changed += _link_said_otherwise(question, name, value)
+                changed += _check_link_choice(question, name, value)
                 state[question.key(name)] = value
     state[keys.LINK_PROBLEMS] = tuple(changed)
-    setting.begin()
+    setting.note_proposals()
 
 
 def clear_settings(awaited: Mapping[str, Any]) -> None:
-    """Empty what may have been entered for the data in use: what is not declared public answers for no other data.
+    """Empty the fields that may depend on the data in use; public fields, and those about a page's own data, stay.
 
     Args:
-        awaited: What a link or a session file said of data that it did not bring, by session key: it stays.
+        awaited: Values, by session key, that a link or a session file set for data that it did not bring: they stay.
     """
     state = st.session_state
     pieces = set()
@@ -184,8 +187,8 @@ def clear_settings(awaited: Mapping[str, Any]) -> None:
     setting.forget(pieces)
 
 
-def _link_said_otherwise(question: Question, name: str, value: Any) -> list[InputProblem]:
-    """That a choice of the link that was followed does not hold for data that came after it; empty where it does."""
+def _check_link_choice(question: Question, name: str, value: Any) -> list[InputProblem]:
+    """Return a problem if new data propose another option than the link set; an empty list if they agree."""
     key, link_values = question.key(name), st.session_state.get(keys.LINK_SAID, {})
     if key not in link_values or link_values[key] != st.session_state.get(key) or link_values[key] == value:
         return []
@@ -201,114 +204,113 @@ def _link_said_otherwise(question: Question, name: str, value: Any) -> list[Inpu
 
 
 def use_generator(generator: object) -> None:
-    """Generate and load."""
+    """Generate data and make them the session's data."""
     origin = Origin(generator.kind, to_fields(generator))  # type: ignore[attr-defined]
     use(generators.dataset(generator), origin)  # type: ignore[arg-type]
 
 
-def original() -> Loaded:
-    """Return what releases are made of: the data behind the release in use, else the data in use."""
-    current = loaded()
+def get_original() -> LoadedData:
+    """Return the data that releases are made of: those behind the release in use, else those in use."""
+    current = get_loaded()
     return current.made_of or current
 
 
-def is_file(data: Loaded | None = None) -> bool:
-    """Return whether data, by default those in use, came from a file: an upload, or a release that was loaded
-    again.
-    """
-    data = data or loaded()
-    return data.origin.kind in (UPLOADED, RELEASED) and data.made_of is None
+def is_file(data: LoadedData | None = None) -> bool:
+    """Return True if the data (those in use by default) came from a file: an upload, or a release that was loaded."""
+    data = data or get_loaded()
+    return data.origin.name in (UPLOADED, DP_RELEASE) and data.made_of is None
 
 
-def same_for_all() -> bool:
-    """Return whether the data in use are the same for everybody by themselves: a sample, or generated."""
-    return loaded().origin.kind not in (UPLOADED, RELEASED)
+def is_same_for_all() -> bool:
+    """Return True if the data in use are the same for everybody: a sample, or generated data."""
+    return get_loaded().origin.name not in (UPLOADED, DP_RELEASE)
 
 
-def cleared(key: str) -> bool:
-    """Return whether a field is empty since a release of data with values or totals came into use."""
-    current = loaded()
-    return key in current.set_aside and _held_values(current) and st.session_state.get(key) is None
+def is_cleared(key: str) -> bool:
+    """Return True if a field is empty because a release of data with values or totals came into use."""
+    current = get_loaded()
+    return key in current.set_aside and _had_values(current) and st.session_state.get(key) is None
 
 
-def _held_values(loaded: Loaded) -> bool:
-    """Return whether the data behind a release had values or totals that a person may have seen."""
-    behind = loaded.made_of
+def _had_values(current: LoadedData) -> bool:
+    """Return True if the data behind a release had values or totals that a person may have seen."""
+    behind = current.made_of
     return behind is not None and (behind.dataset.values is not None or behind.dataset.totals is not None)
 
 
-def ledger() -> Ledger:
-    """Return what was released in this session of the data behind what is in use; empty for other data.
+def get_ledger() -> Ledger:
+    """Return the releases of this session from the original data; an empty ledger for other data.
 
-    Data are told apart by how many users have how many rows: the same file loaded again keeps its ledger.
+    Data are identified by how many users have how many rows: the same file loaded again keeps its ledger.
     """
     ledgers: dict[str, Ledger] = st.session_state.get(keys.LEDGERS, {})
-    return ledgers.get(original().dataset.histogram.digest, NOTHING_RELEASED)
+    return ledgers.get(get_original().dataset.histogram.digest, NOTHING_RELEASED)
 
 
 def record(facts: ReleaseFacts) -> None:
-    """Note one more release of the original data: the ``charge`` of whatever draws from them."""
-    digest = original().dataset.histogram.digest
-    st.session_state[keys.LEDGERS] = {**st.session_state.get(keys.LEDGERS, {}), digest: ledger().add(facts)}
+    """Add a release of the original data to their ledger; whatever draws from them passes this as ``charge``."""
+    digest = get_original().dataset.histogram.digest
+    ledgers: dict[str, Ledger] = st.session_state.get(keys.LEDGERS, {})
+    st.session_state[keys.LEDGERS] = ledgers | {digest: get_ledger().add(facts)}
 
 
 def use_release(data: Dataset) -> None:
-    """Make a DP release of the original data the session's data; what the original may have told is set aside.
+    """Make a DP release of the original data the session's data; set aside what the original may have revealed.
 
-    It fails closed: of what the session holds only that stays which a question or the shell declares public.
+    It fails closed: only what a question or the shell declares public stays in the session.
 
     Args:
         data: The release.
     """
-    behind, set_aside = original(), loaded().set_aside
-    forgotten = _forget(with_values=_held_values(Loaded(data, Origin(RELEASED), behind)))
+    behind, set_aside = get_original(), get_loaded().set_aside
+    forgotten = _forget_private(with_values=_had_values(LoadedData(data, Origin(DP_RELEASE), behind)))
     # After a second release what stood beside the original still returns, not what was entered beside the first.
-    aside = {**forgotten, **set_aside, keys.PINS: _pins_of(set_aside, forgotten)}
-    stayed = _fields_held()
+    aside = {**forgotten, **set_aside, keys.PINS: _merge_pins_aside(set_aside, forgotten)}
+    stayed = _read_public_fields()
     put_in_use(
-        data, Origin(RELEASED), behind, aside, same_rows=True
+        data, Origin(DP_RELEASE), behind, aside, same_rows=True
     )  # Last: the run may be cut short anywhere before.
     changed = {key: value for key, value in stayed.items() if st.session_state.get(key) != value}
     if changed:  # Fields for which a release proposes something else, such as private counts, return too.
-        st.session_state[keys.LOADED] = replace(loaded(), set_aside={**changed, **aside})
+        st.session_state[keys.LOADED] = replace(get_loaded(), set_aside={**changed, **aside})
 
 
 def use_original() -> None:
-    """Back from a release to the data it was made of, with the fields as they were. The ledger stays as it is."""
-    aside, behind = loaded().set_aside, original()
-    forgotten = _forget(with_values=False)
-    stayed = _fields_held()
+    """Return from a release to the data it was made of, with the fields as they were. The ledger stays as it is."""
+    aside, behind = get_loaded().set_aside, get_original()
+    forgotten = _forget_private(with_values=False)
+    stayed = _read_public_fields()
     put_in_use(behind.dataset, behind.origin, same_rows=True)
     for key, value in {**stayed, **aside}.items():
         if key != keys.PINS:
             st.session_state[key] = value
-    pins.keep(pins.joined(_pins_of(aside, forgotten), pins.all_pins()))
+    pins.store_pins(pins.merge_pins(_merge_pins_aside(aside, forgotten), pins.all_pins()))
 
 
-def _fields_held() -> dict[str, Any]:
-    """Return what the fields hold that are public, by session key."""
+def _read_public_fields() -> dict[str, Any]:
+    """Return the values of all public fields, by session key."""
     state = st.session_state
     return {
         key: state[key]
         for question in catalogue.PAGES
-        for name, declared in question.fields.items()
-        if declared.origin is FieldOrigin.PUBLIC and (key := question.key(name)) in state
+        for name, declaration in question.fields.items()
+        if declaration.origin is FieldOrigin.PUBLIC and (key := question.key(name)) in state
     }
 
 
-def _pins_of(*aside: Mapping[str, Any]) -> tuple[pins.Pin, ...]:
-    """Return the pins among what was set aside, at one time and another."""
-    together: tuple[pins.Pin, ...] = ()
+def _merge_pins_aside(*aside: Mapping[str, Any]) -> tuple[pins.Pin, ...]:
+    """Return the pins in several mappings of what was set aside."""
+    merged: tuple[pins.Pin, ...] = ()
     for values in aside:
-        together = pins.joined(together, values.get(keys.PINS, ()))
-    return together
+        merged = pins.merge_pins(merged, values.get(keys.PINS, ()))
+    return merged
 
 
-def _forget(with_values: bool) -> dict[str, Any]:
-    """Drop what may have been read off the data in use, cached answers and background work among it.
+def _forget_private(with_values: bool) -> dict[str, Any]:
+    """Remove what may have been read off the data in use, including cached answers and background work.
 
     Args:
-        with_values: Whether values or totals were in sight: if not, nothing can have been read off them.
+        with_values: True if values or totals were in use: if not, nothing can have been read off them.
 
     Returns:
         What a person had entered or chosen, by session key.
@@ -321,15 +323,15 @@ def _forget(with_values: bool) -> dict[str, Any]:
             continue
         name, _, entry = key.partition(".")
         question = catalogue.named(name)
-        comes_from = FieldOrigin.DATA if question is None else question.comes_from(entry)
-        if comes_from in (FieldOrigin.PUBLIC, FieldOrigin.OWN_DATA) or (
-            comes_from is FieldOrigin.VALUES and not with_values
+        origin = FieldOrigin.DATA if question is None else question.comes_from(entry)
+        if origin in (FieldOrigin.PUBLIC, FieldOrigin.OWN_DATA) or (
+            origin is FieldOrigin.VALUES and not with_values
         ):
             continue
         value = state[key]
         if key == keys.PINS:
             # Those of private data are read off data; what the others show may be seen beside a release.
-            aside[key], state[key] = pins.parted(value)
+            aside[key], state[key] = pins.split_private(value)
             continue
         if question is not None and entry in question.fields:
             aside[key] = value
@@ -344,8 +346,7 @@ def _forget(with_values: bool) -> dict[str, Any]:
 
 
 def _can_return(value: Any) -> bool:
-    """Return whether what a page keeps beside its fields was typed or picked by a person: a number field
-    holds a float.
+    """Return True if a value beside the fields was typed or picked by a person: a text, or a number of a number field.
 
     The rest is counted or made by the page itself, and Streamlit lets nobody set a button or an editor of a table.
     """
@@ -358,5 +359,5 @@ def data_version() -> int:
 
 
 def page_file(title: str) -> str:
-    """File of the page with this title, for links inside the app."""
+    """Return the file of the page with this title, for links inside the app."""
     return catalogue.page(title).path

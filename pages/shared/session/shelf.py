@@ -1,6 +1,6 @@
-"""What a person has entered and pinned, put aside while the tour shows data of its own, and put back after it.
+"""Puts aside what a person entered and pinned while the tour shows data of its own, and restores it after the tour.
 
-What was released of any data stays where it is: accounts only grow, before, during and after a tour.
+Ledgers of releases stay where they are: they only grow, before, during and after a tour.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from pages.shared.figures import pins
 
 
 @dataclass(frozen=True)
-class Before:
+class SavedState:
     """A session as it was before the tour.
 
     Attributes:
-        loaded: The data in use, a `pages.shared.session.session.Loaded`.
-        epsilon: The shared epsilon; None where its field was empty.
-        settings: What fields held, and what was chosen beside them, by session key.
-        pinned: What was pinned.
-        named_only: Whether an address named the data: the settings from before, and data of a file, are gone.
+        loaded: The data in use, a `pages.shared.session.session.LoadedData`.
+        epsilon: The shared epsilon; None if its field was empty.
+        settings: Values of fields, and choices beside them, by session key.
+        pinned: Pins.
+        named_only: True if only an address named the data: the settings from before, and data of a file, are lost.
     """
 
     loaded: Any
@@ -39,63 +39,63 @@ class Before:
 
 @dataclass(frozen=True)
 class Tour:
-    """Where the tour is.
+    """The state of the tour.
 
     Attributes:
-        number: Of its step, from 1.
+        number: Number of its step, from 1.
         saved_state: What returns at its end.
-        is_answer_requested: Whether the answer was asked for, in place of moving what the question is about.
+        is_answer_requested: True if a person asked for the answer without moving anything.
     """
 
     number: int
-    saved_state: Before
+    saved_state: SavedState
     is_answer_requested: bool = False
 
 
-def tour() -> Tour | None:
+def get_tour() -> Tour | None:
     """Return the tour that is on; None without one."""
-    touring: Tour | None = st.session_state.get(keys.TOUR)
-    return touring
+    tour: Tour | None = st.session_state.get(keys.TOUR)
+    return tour
 
 
-def take(loaded: Any) -> Before:
-    """Put everything aside: every question begins as in a new session. The data in use are for the caller to change.
+def put_aside(loaded_data: Any) -> SavedState:
+    """Reset every question and return what was there. The caller changes the data in use.
 
     Args:
-        loaded: The data in use.
+        loaded_data: The data in use.
     """
     state = st.session_state
-    saved_state = Before(
-        loaded,
+    saved_state = SavedState(
+        loaded_data,
         state.get(keys.EPSILON),
         {
-            setting.ENTERED: state.get(setting.ENTERED, {}),
+            setting.ENTRIES_KEY: state.get(setting.ENTRIES_KEY, {}),
             **{key: state[key] for question in catalogue.PAGES for key in list_entered_keys(question, state)},
         },
         pins.all_pins(),
     )
     _clear_all()
-    pins.keep(())
+    pins.store_pins(())
     return saved_state
 
 
-def put_back(saved_state: Before) -> None:
-    """Everything but the data in use as it was before; what was pinned meanwhile stays, too.
+def put_back(saved_state: SavedState) -> None:
+    """Restore everything but the data in use; pins made meanwhile stay, too.
 
-    To be called before any widget that it sets.
+    Call it before any widget that it sets.
     """
     state = st.session_state
     _clear_all()
     for key, value in saved_state.settings.items():
         state[key] = value
-    setting.begin()
+    setting.note_proposals()
     state[keys.EPSILON] = saved_state.epsilon
     state[keys.EPSILON_PAGE] = None  # The widgets of the page where ε stood last take it up, too.
-    pins.keep(pins.joined(saved_state.pinned, pins.all_pins()))
+    pins.store_pins(pins.merge_pins(saved_state.pinned, pins.all_pins()))
 
 
 def clear(question: Question) -> None:
-    """Let a question begin as in a new session."""
+    """Reset a question to its state in a new session."""
     for key in list(list_entered_keys(question, st.session_state)):
         name = key.partition(".")[2]
         if name in question.fields:
@@ -111,10 +111,10 @@ def _clear_all() -> None:
 
 
 def list_entered_keys(question: Question, state: Mapping[Any, Any]) -> Iterator[str]:
-    """Session keys, of those that hold something, of what a person entered or chose, and of what was proposed to them.
+    """Yield the session keys of what a person entered or chose, and of what was proposed to them.
 
-    Not of what belongs to data or a file that the page has for itself, which no tour touches, nor of work beside the
-    page, which knows the data that it is about.
+    It leaves out data or files that a page has for itself, which no tour touches, and work beside the page, which knows
+    the data that it is about.
     """
     if question.own_data or question.parameters is None:
         return

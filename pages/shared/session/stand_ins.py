@@ -1,4 +1,4 @@
-"""What to say where a page needs more of the data than there is."""
+"""Demonstrations and messages for a page that needs more than the data in use hold."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SAMPLE_WITH_EVERYTHING = "shop-events"
 
 
 @cached_for_all(max_entries=1)
-def demonstration() -> Dataset:
-    """Invented data with values and groups, for data in use that have none; they never take the place of those."""
+def load_demonstration() -> Dataset:
+    """Return invented data with values and groups, which a page shows if the data in use have none."""
     return samples.load(SAMPLE_WITH_EVERYTHING)
 
 
-def sentence(data: Dataset, needed: str, subject: str = "This") -> str:
-    """Why ``needed`` (a plural noun phrase), which ``subject`` needs, is not there."""
+def explain_missing(data: Dataset, needed: str, subject: str = "This") -> str:
+    """Write why ``needed`` (a plural noun phrase), which ``subject`` needs, is not there."""
     if data.release is not None:
         return (
             f"{subject} needs {needed}. A DP release holds only how many users have how many rows; everything else was "
@@ -33,23 +33,23 @@ def sentence(data: Dataset, needed: str, subject: str = "This") -> str:
 
 
 def show_stand_in(data: Dataset, needed: str, remedy: str) -> None:
-    """The sentence, and a way to Your data."""
-    st.info(sentence(data, needed), icon=":material/info:")
-    bring(remedy)
+    """Show why the page shows a demonstration, and a link to *Your data*."""
+    st.info(explain_missing(data, needed), icon=":material/info:")
+    draw_data_link(remedy)
 
 
-def bring(label: str) -> None:
-    """A way to Your data."""
+def draw_data_link(label: str) -> None:
+    """Draw a link to *Your data*."""
     st.page_link(session.page_file("Your data"), label=label, icon=":material/upload:")
 
 
-def say_cleared(fields: Mapping[str, str]) -> None:
-    """Why fields stand empty that a release of data with values has emptied, and what to do; nothing where none do.
+def explain_cleared(fields: Mapping[str, str]) -> None:
+    """Show why a release has emptied fields and what to do; nothing if no field is empty for this reason.
 
     Args:
-        fields: Session key to what the field is called in a sentence.
+        fields: What each field is called in a sentence, by session key.
     """
-    empty = [name for key, name in fields.items() if session.cleared(key)]
+    empty = [name for key, name in fields.items() if session.is_cleared(key)]
     if empty:
         is_single = len(empty) == 1
         names = " and ".join(filter(None, (", ".join(empty[:-1]), empty[-1])))

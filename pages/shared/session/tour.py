@@ -1,7 +1,7 @@
 """A tour over the pages: each step is a page in a state of its own, with a question that one slider or field answers.
 
-A question that has a room ``tour`` declares its step there, as ``STEP``; the tour goes through them in the order of the
-sidebar. It shows data of its own. What the person had comes back at its end, or when they bring other data meanwhile.
+A question with a module ``tour`` declares its step there, as ``STEP``; the tour visits them in the order of the
+sidebar, on data of its own. The person's data and settings return at its end, or when they bring other data.
 """
 
 from __future__ import annotations
@@ -22,26 +22,25 @@ from pages.shared.base.cache import cached
 from pages.shared.base.question import Question
 from pages.shared.fields import setting
 from pages.shared.session import session, shelf
-from pages.shared.session.shelf import Before, Tour
+from pages.shared.session.shelf import SavedState, Tour
 
-MARK, BEFORE = "tour", "before"
+MARK, DATA_MARK = "tour", "before"
 """Fields of the address: the step, and how a link names the data that return at the end; ``before.`` begins these."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A state of a page, and what it asks.
+    """A state of a page, and the tour's question about it.
 
     Attributes:
         origin: The data in use.
         parameters: The page's parameters object to begin with.
-        field: Of these parameters, the one to be moved.
-        goal: Where to.
-        enough: Whether a value of the field is far enough from the first one.
+        field: The parameter to be moved.
+        goal: The value to move it to.
+        is_enough: Returns True if a value of the field is far enough from the first one.
         question: One short question.
         move: What to do to see its answer, an imperative without its full stop.
-        answer: What the core answers, given the data and the parameters with the field as it stands: one or two
-            sentences.
+        answer: Writes the core's answer in one or two sentences, from the data and the parameters as they stand.
         tab: The tab that is open; empty for the first one.
     """
 
@@ -49,7 +48,7 @@ class Step:
     parameters: Any
     field: str
     goal: Any
-    enough: Callable[[Any], bool]
+    is_enough: Callable[[Any], bool]
     question: str
     move: str
     answer: Callable[[Dataset, Any], str]
@@ -60,7 +59,7 @@ class Step:
         return replace(self.parameters, **{self.field: value})
 
 
-def stops() -> tuple[Question, ...]:
+def list_questions() -> tuple[Question, ...]:
     """Return the questions that the tour visits, in order."""
     return tuple(q for q in catalogue.PAGES if find_spec(f"pages.{q.name}.tour") is not None)
 
@@ -72,27 +71,27 @@ def step_of(question: Question) -> Step:
 
 
 def begin() -> None:
-    """Put aside what the session holds, and go to the first step."""
-    enter(1, shelf.take(session.loaded()))
+    """Put the session aside and go to the first step."""
+    enter(1, shelf.put_aside(session.get_loaded()))
 
 
-def go(number: int) -> None:
-    """To a step, as it begins."""
-    tour = shelf.tour()
+def go_to_step(number: int) -> None:
+    """Go to the beginning of a step."""
+    tour = shelf.get_tour()
     if tour is not None:  # It may have ended in another run of the page.
         enter(number, tour.saved_state)
 
 
-def enter(number: int, saved_state: Before) -> None:
-    """Show a step. To be called before any widget that it sets, from a callback say."""
-    state, question = st.session_state, stops()[number - 1]
+def enter(number: int, saved_state: SavedState) -> None:
+    """Show a step. Call it before any widget that it sets, for example from a callback."""
+    state, question = st.session_state, list_questions()[number - 1]
     step = step_of(question)
     shelf.clear(question)
     session.put_in_use(step.origin.load(), step.origin)
     for name, key in question.widgets.items():
         state[key] = getattr(step.parameters, name)
     setting.forget()
-    setting.begin()
+    setting.note_proposals()
     state[keys.EPSILON_PAGE] = None
     if step.tab:
         state[question.key("tabs")] = step.tab
@@ -100,47 +99,47 @@ def enter(number: int, saved_state: Before) -> None:
     state[keys.TOUR_GOES_TO] = question.path
 
 
-def ask() -> None:
+def show_answer() -> None:
     """Show the answer without moving anything."""
-    tour = shelf.tour()
+    tour = shelf.get_tour()
     if tour is not None:
         st.session_state[keys.TOUR] = replace(tour, is_answer_requested=True)
 
 
 def end() -> None:
-    """Put back the data and the settings from before, and return to the first page."""
+    """Restore the data and the settings from before, and return to the first page."""
     if session.end_tour():
         st.session_state[keys.TOUR_GOES_TO] = catalogue.PAGES[0].path
 
 
-def follow() -> None:
-    """To the page of the step that was asked for; to be called within a page, before its widgets."""
+def open_page() -> None:
+    """Open the page of the step that was requested; call it within a page, before its widgets."""
     path: str | None = st.session_state.pop(keys.TOUR_GOES_TO, None)
     if path is not None:
         st.switch_page(path)
 
 
-def as_declared(step: Step) -> bool:
-    """Return whether the step's own data are in use: others have other answers."""
-    return session.loaded().origin == step.origin
+def has_step_data(step: Step) -> bool:
+    """Return True if the step's own data are in use; other data have other answers."""
+    return session.get_loaded().origin == step.origin
 
 
-def answer_now(step: Step, tour: Tour, parameters: Any | None) -> str:
-    """Return the answer to the step's question; empty before anybody moved what it is about, or asked.
+def write_answer(step: Step, tour: Tour, parameters: Any | None) -> str:
+    """Return the answer to the step's question; empty until somebody moved its field or asked for the answer.
 
     Args:
         step: The step.
-        tour: Where the tour is.
-        parameters: The page's parameters object as it stands; None where its fields are refused.
+        tour: The tour.
+        parameters: The page's parameters object as it stands; None if its fields are refused.
     """
-    if not as_declared(step):
+    if not has_step_data(step):
         return ""
     value = None if parameters is None else getattr(parameters, step.field)
-    is_moved = value is not None and step.enough(value)
+    is_moved = value is not None and step.is_enough(value)
     if not is_moved and not tour.is_answer_requested:
         return ""
     data, parameters_shown = session.dataset(), step.parameters_at(value if is_moved else step.goal)
-    answer = _answer(stops()[tour.number - 1].name, data.digest, parameters_shown, data)
+    answer = _answer(list_questions()[tour.number - 1].name, data.digest, parameters_shown, data)
     return f"{answer} {OTHERWISE}" if is_moved and parameters != parameters_shown else answer
 
 
@@ -149,7 +148,7 @@ OTHERWISE = "(This is with the step's other settings.)"
 
 @cached(max_entries=16)
 def _answer(name: str, digest: str, parameters: Any, _data: Dataset) -> str:
-    """Return the answer of a question's step, kept: the page is drawn at every movement."""
+    """Return the answer of a question's step, cached: the page is drawn at every movement."""
     question = catalogue.named(name)
     assert question is not None
     return step_of(question).answer(_data, parameters)
@@ -158,53 +157,53 @@ def _answer(name: str, digest: str, parameters: Any, _data: Dataset) -> str:
 # --- The address ------------------------------------------------------------------------------------------------------
 
 
-def marks(tour: Tour) -> dict[str, str]:
-    """Return what the address holds of the tour, so that a page that is loaded anew comes back to the
-    step.
-    """
+def list_address_fields(tour: Tour) -> dict[str, str]:
+    """Return the fields of the address that bring a reloaded page back to the step."""
     origin: session.Origin = tour.saved_state.loaded.origin
-    address_fields = {MARK: str(tour.number), BEFORE: origin.kind}
-    return address_fields | {f"{BEFORE}.{name}": text for name, text in origin.fields.items()}
+    address_fields = {MARK: str(tour.number), DATA_MARK: origin.name}
+    return address_fields | {f"{DATA_MARK}.{name}": text for name, text in origin.fields.items()}
 
 
-def is_mark(name: str) -> bool:
-    """Return whether a field of an address is one of these."""
-    return name in (MARK, BEFORE) or name.startswith(BEFORE + ".")
+def is_address_field(name: str) -> bool:
+    """Return True if a field of an address belongs to the tour."""
+    return name in (MARK, DATA_MARK) or name.startswith(DATA_MARK + ".")
 
 
 def resume(fields: Mapping[str, str], followed: bool, problems: Problems) -> None:
-    """Take up the tour that an address names; to be called once, before any widget.
+    """Resume the tour that an address names; call it once, before any widget.
 
     Args:
         fields: The fields of the address.
-        followed: Whether they set a page with its data, which is left as it is: a step with a slider moved.
-        problems: Takes what is wrong.
+        followed: True if they set a page with its data, which is left as it is: a step with a slider moved.
+        problems: Takes the problems.
     """
     if MARK not in fields:
         return
-    step_text, num_steps = fields[MARK], len(stops())
+    step_text, num_steps = fields[MARK], len(list_questions())
     if step_text not in {str(number) for number in range(1, num_steps + 1)}:
         problems.add(
             f"the tour has {num_steps} steps, and none is called {step_text[:20]!r}",
             remedy="Begin it on Start",
         )
         return
-    saved_state = Before(_origin_before(fields), setting.DEFAULT_EPSILON, named_only=True)
+    saved_state = SavedState(_origin_before(fields), setting.DEFAULT_EPSILON, named_only=True)
     if followed:
         st.session_state[keys.TOUR] = Tour(int(step_text), saved_state)
     else:
         enter(int(step_text), saved_state)
 
 
-def _origin_before(fields: Mapping[str, str]) -> session.Loaded:
-    """Return the data from before; the default sample where an address cannot name them."""
-    address_fields = {name.removeprefix(BEFORE + "."): text for name, text in fields.items() if is_mark(name)}
+def _origin_before(fields: Mapping[str, str]) -> session.LoadedData:
+    """Return the data from before the tour; the default sample if an address cannot name them."""
+    address_fields = {
+        name.removeprefix(DATA_MARK + "."): text for name, text in fields.items() if is_address_field(name)
+    }
     origin = session.Origin(
-        address_fields.pop(BEFORE, session.DEFAULT_SAMPLE),
+        address_fields.pop(DATA_MARK, session.DEFAULT_SAMPLE),
         {n: t for n, t in address_fields.items() if n != MARK},
     )
     try:
-        return session.Loaded(origin.load(), origin)
+        return session.LoadedData(origin.load(), origin)
     except InvalidInput:
         default_origin = session.Origin(session.DEFAULT_SAMPLE)
-        return session.Loaded(default_origin.load(), default_origin)
+        return session.LoadedData(default_origin.load(), default_origin)

@@ -1,4 +1,4 @@
-"""What stands on every page: which data are loaded, whether they are private, and what is wrong with a link."""
+"""The frame around every page: which data are in use, whether they are private, and what is wrong with a link."""
 
 from __future__ import annotations
 
@@ -27,15 +27,17 @@ DATA_LABELS = {
 
 
 def data_label(data: Dataset) -> str:
-    """Return what the data in use are, in the sidebar."""
+    """Return the label of the data in use for the sidebar."""
     words = DATA_LABELS[data.disclosure]
     return f"{words}, ε = {format_rounded_up(data.release.epsilon)}" if data.release is not None else words
 
 
 @st.cache_resource(show_spinner=False)
-def settle_memory() -> bool:
-    """Once per process: a full collection costs 130 to 215 ms over all that was imported, and 6 to 14 ms after this.
-    Files that an app left when it was killed go, too."""
+def freeze_memory() -> bool:
+    """Freeze what was imported, once per process: a full collection then takes 6 to 14 ms instead of 130 to 215.
+
+    Also remove files that an app left behind when it was killed.
+    """
     remove_abandoned()
     # No first figure needs it, and nearly every page does: 0.2 s that the next visit does not wait for.
     importlib.import_module("pandas")
@@ -45,11 +47,11 @@ def settle_memory() -> bool:
     return True
 
 
-def show(spec: Question) -> None:
-    """Draw the shell: which data are in use, and what is wrong with a link."""
+def show(question: Question) -> None:
+    """Draw the sidebar with the data in use, and the problems of a link."""
     # Before anything is drawn; a style takes no place itself.
     st.html(room.STYLE + room.PRESENTING if st.session_state.get(keys.PRESENTING) else room.STYLE)
-    links.apply_once(spec)
+    links.apply_once(question)
     st.session_state[keys.PAGE_PARAMETERS] = None
     data = session.dataset()
     with st.sidebar, st.container(key="shell_data", gap="xsmall"):
@@ -72,23 +74,23 @@ def show(spec: Question) -> None:
                 "The release and the account of what was spent are here until this page is closed or loaded anew: "
                 "*Save session* keeps both as a file."
             )
-        if session.ledger().releases:
-            st.caption(f"{session.ledger().sentence} {expenditure.IN_THIS_WINDOW}")
-        if spec.own_data:
-            st.caption(f"Not used here: {spec.title} has data of its own.")
-    _say_link_problems()
+        if session.get_ledger().releases:
+            st.caption(f"{session.get_ledger().sentence} {expenditure.IN_THIS_WINDOW}")
+        if question.own_data:
+            st.caption(f"Not used here: {question.title} has data of its own.")
+    _show_link_problems()
 
 
 def save_session() -> None:
-    """The button that saves the session as a file."""
-    left = session_file.leave()
-    disclosure = left.disclosure
+    """Draw the button that saves the session as a file."""
+    snapshot = session_file.update_snapshot()
+    disclosure = snapshot.disclosure
     cards.file_button(
         "Save session",
         "session.json",
         disclosure,
         # Not what stands there now: fields move while the sidebar stays, and each run of the page leaves them anew.
-        lambda: session_file.text(left.content),
+        lambda: session_file.write_file(snapshot.content),
         key="save_session",
         quiet=True,
         help="One file with all settings, pins, the data in use as they were reduced, and the account of what was "
@@ -96,14 +98,14 @@ def save_session() -> None:
     )
 
 
-def _say_link_problems() -> None:
+def _show_link_problems() -> None:
     problems = st.session_state.get(keys.LINK_PROBLEMS, ())
     if not problems:
         return
-    anew = all(problem.message in links.ANEW for problem in problems)
+    is_reload = all(problem.message in links.RELOAD_PROBLEMS for problem in problems)
     heading = (
         "This page was loaded anew."
-        if anew
+        if is_reload
         else "The link could not be followed in full; the rest is as usual."
     )
     with st.container(key="link_problems"):

@@ -20,7 +20,7 @@ st.set_page_config(
 
 groups: dict[str, list[st.Page]] = {}
 for entry in PAGES:
-    shown = st.Page(
+    page = st.Page(
         entry.path,
         title=entry.title,
         icon=entry.icon,
@@ -28,12 +28,12 @@ for entry in PAGES:
         default=not entry.url_path,
         help=entry.sentence,
     )
-    groups.setdefault(entry.group, []).append(shown)
+    groups.setdefault(entry.group, []).append(page)
 
 # More than a dozen pages would be folded up by themselves.
 current = st.navigation(groups, expanded=True)
-spec = next(entry for entry in PAGES if entry.url_path == current.url_path)
-shell.show(spec)
+question = next(entry for entry in PAGES if entry.url_path == current.url_path)
+shell.show(question)
 current.run()
 # Last: it takes 0.3 s once, for which nobody needs to wait before the first figure.
-shell.settle_memory()
+shell.freeze_memory()

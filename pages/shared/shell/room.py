@@ -1,11 +1,10 @@
-"""How much of the window is for figures and answers: what Streamlit has no option for.
+"""Styles that leave more of the window for figures and answers; Streamlit has no option for them.
 
-Beside a wide page Streamlit leaves 80 pixels free on either side, a fifth of what a window of 1280 has beside the
-sidebar; here it is half of that. The sidebar's links take 34 pixels each, so that the data in use and *Save session*
-below them would lie outside of a window 800 high; here they take 26, and are themselves 24 high, as WCAG 2.2 asks.
-The names of pages start where the headings above them start, and have the 16 pixels that are free beside them:
-"Learning under a bound" needs 143, in bold while it is open, and had 140. While the app is presented the page begins
-right below its header: with larger type a figure would not be seen whole.
+Streamlit leaves 80 pixels free on either side of a wide page, a fifth of what a window of 1280 has beside the sidebar.
+Here it is half of that. The sidebar's links take 34 pixels each, which would push the data in use and *Save session*
+out of a window 800 high. Here they take 26, and are themselves 24 high, as WCAG 2.2 asks. Names of pages start where
+the headings above them start, so that "Learning under a bound", which needs 143 pixels in bold, fits. While the app is
+presented, the page begins right below its header: with larger type a figure would not be visible as a whole.
 """
 
 from __future__ import annotations

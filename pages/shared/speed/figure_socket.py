@@ -1,12 +1,14 @@
 """Curves that do not wait for the rest of the page.
 
-Streamlit's page goes through all of its elements when a run begins and when what it sent has come, and only then hands
-a figure its data: half of the time from a key press to new curves. So a figure's message also goes to the browser by a
-web socket of our own, as soon as it is made, and the figure draws what comes first. Streamlit brings the same message
-in the end: without the socket, as behind a proxy that lets none through, figures are slower and nothing else.
+Streamlit's page goes through all of its elements when a run begins, and again when its messages have come. Only then
+does it hand a figure its data, which is half of the time from a key press to new curves. So a figure's message also
+goes to the browser by a web socket of our own, as soon as it is made, and the figure draws what comes first. Streamlit
+brings the same message in the end. Without the socket, as behind a proxy that blocks it, figures are slower and nothing
+else.
 
-Messages may hold numbers computed from private data. So they go to nobody but who names the session's token, a random
-one that only the session's own browser is told; the socket passes the same checks of host and origin as every request.
+Messages may hold numbers computed from private data. So they go only to a browser that names the session's token, a
+random text that only the session's own browser gets. The socket passes the same checks of host and origin as every
+request.
 """
 
 from __future__ import annotations
@@ -35,44 +37,44 @@ HEADER = "X-Sweetspot-Session"
 """Header of a request that carries the token; as part of an address it might be logged somewhere."""
 TOKEN_SECONDS = 10.0
 """How long a browser that has connected may take to name its token."""
-UNKNOWN = 4404
+UNKNOWN_TOKEN = 4404
 """Code with which a socket is closed that names no session."""
 
 
 class Listener:
-    """A browser that listens; of each figure it gets the newest message, however slow it is."""
+    """A browser that listens; it gets the newest message of each figure, however slow it is."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._waiting: dict[str, str] = {}
-        self._some = asyncio.Event()
+        self._messages: dict[str, str] = {}
+        self._has_messages = asyncio.Event()
 
-    def tell(self, key: str, message: str) -> None:
+    def send(self, key: str, message: str) -> None:
         """Send a figure's message, from any thread."""
         with contextlib.suppress(RuntimeError):  # The server has just ended.
-            self._loop.call_soon_threadsafe(self._take, key, message)
+            self._loop.call_soon_threadsafe(self._store, key, message)
 
-    def _take(self, key: str, message: str) -> None:
-        self._waiting[key] = message
-        self._some.set()
+    def _store(self, key: str, message: str) -> None:
+        self._messages[key] = message
+        self._has_messages.set()
 
-    async def write(self, socket: WebSocket) -> None:
-        """Send until cancelled, or until nobody listens any more."""
+    async def send_all(self, socket: WebSocket) -> None:
+        """Send waiting messages until cancelled, or until the browser leaves."""
         with contextlib.suppress(WebSocketDisconnect, RuntimeError):
-            while await self._some.wait():
-                self._some.clear()
-                told, self._waiting = self._waiting, {}
-                for key, message in told.items():
+            while await self._has_messages.wait():
+                self._has_messages.clear()
+                messages, self._messages = self._messages, {}
+                for key, message in messages.items():
                     await socket.send_text(f"{key}\n{message}")
 
 
 class Channel:
-    """Where the figures of one session are sent ahead.
+    """The connection over which the figures of one session are sent ahead.
 
     Attributes:
         token: Names it; whoever knows it sees the session's figures.
-        session: Streamlit's name of the session; empty where it is not known.
-        listeners: The browsers that are told; one that leaves is gone by itself.
+        session: Streamlit's name of the session; empty if it is not known.
+        listeners: The browsers that are connected; one that leaves disappears by itself.
     """
 
     def __init__(self) -> None:
@@ -80,60 +82,60 @@ class Channel:
         self.session = ""
         self.listeners: WeakSet[Listener] = WeakSet()
         self._lock = threading.Lock()
-        self._draws = False
+        self._has_drawn = False
         self._gate: Gate | None = None
 
     def add(self, listener: Listener) -> None:
-        """From now on this one is told."""
+        """Send figures to this listener from now on."""
         with self._lock:
             self.listeners.add(listener)
 
-    def tell(self, key: str, message: bytes) -> None:
-        """Send a figure's message to all who listen."""
+    def send(self, key: str, message: bytes) -> None:
+        """Send a figure's message to all listeners."""
         with self._lock:
             listeners = list(self.listeners)
-            self._draws = True
+            self._has_drawn = True
         if listeners:
             text = message.decode()
             for listener in listeners:
-                listener.tell(key, text)
+                listener.send(key, text)
 
     def close_until_drawn(self, gate: Gate) -> None:
-        """Let a gate wait for the next figure if somebody listens and the last run drew one."""
+        """Close a gate until the next figure, if somebody listens and the last run drew one."""
         with self._lock:
-            expected, self._draws = self._draws and bool(self.listeners), False
-        if expected:
+            is_expected, self._has_drawn = self._has_drawn and bool(self.listeners), False
+        if is_expected:
             self._gate = gate
             gate.close()
 
-    def drawn(self) -> None:
-        """A browser has drawn what it was told."""
+    def confirm_drawn(self) -> None:
+        """Open the gate: a browser has drawn what it was sent."""
         if self._gate is not None:
             self._gate.open()
 
 
 # A channel lives as long as its session, whose state holds it.
 _channels: WeakValueDictionary[str, Channel] = WeakValueDictionary()
-_of_session: WeakValueDictionary[str, Channel] = WeakValueDictionary()
+_channels_by_session: WeakValueDictionary[str, Channel] = WeakValueDictionary()
 """Channels by Streamlit's name of their session."""
 
 
-def channel() -> Channel:
-    """Return the session's."""
+def get_channel() -> Channel:
+    """Return the session's channel; make one if there is none."""
     channel: Channel | None = st.session_state.get(keys.FIGURES_AHEAD)
     if channel is None:
         channel = st.session_state[keys.FIGURES_AHEAD] = Channel()
         _channels[channel.token] = channel
         if session := streamlit_internals.session_id():
             channel.session = session
-            _of_session[session] = channel
+            _channels_by_session[session] = channel
     return channel
 
 
 def close_until_drawn(session: str, gate: Gate) -> None:
-    """Let the gate of a session's web socket wait for the next figure, where one is expected; on the gate's loop."""
-    if (found := _of_session.get(session)) is not None:
-        found.close_until_drawn(gate)
+    """Close a session's gate until the next figure, if one is expected; call it on the gate's event loop."""
+    if (session_channel := _channels_by_session.get(session)) is not None:
+        session_channel.close_until_drawn(gate)
 
 
 async def serve(socket: WebSocket) -> None:
@@ -152,27 +154,27 @@ async def _serve(socket: WebSocket) -> None:
         token = ""
     channel = _channels.get(token)
     if channel is None:
-        await socket.close(UNKNOWN)
+        await socket.close(UNKNOWN_TOKEN)
         return
     listener = Listener()
     channel.add(listener)
     del channel  # The session alone keeps its channel.
-    writing = asyncio.create_task(listener.write(socket))
+    writing = asyncio.create_task(listener.send_all(socket))
     try:
         with contextlib.suppress(KeyError):
             async for _ in socket.iter_text():  # It says nothing but that it has drawn.
                 if (channel_now := _channels.get(token)) is not None:
-                    channel_now.drawn()
+                    channel_now.confirm_drawn()
                 del channel_now
     finally:
         writing.cancel()
 
 
 def is_connected(token: str) -> bool:
-    """Return whether the session of this token is one that a browser is connected to.
+    """Return True if a browser is connected to the session of this token.
 
-    After a connection was lost, a browser may have been given another session: the server was started anew, or has let
-    go of the old one. That one may still be in memory, so Streamlit is asked which sessions it knows.
+    After a lost connection, a browser may have been given another session: the server was restarted, or has dropped
+    the old one. That one may still be in memory, so Streamlit is asked which sessions it knows.
     """
     channel = _channels.get(token)
     if channel is None:
@@ -181,7 +183,7 @@ def is_connected(token: str) -> bool:
 
 
 def _respond(request: Request) -> Response:
-    """204 where the token is that of a session that a browser is connected to, else 404."""
+    """Answer 204 if a browser is connected to the session of the token, else 404."""
     return Response(status_code=204 if is_connected(request.headers.get(HEADER, "")) else 404)
 
 

@@ -1,9 +1,9 @@
-"""Curves before the rest: while a run makes its first figure, what Streamlit has to say to the browser waits.
+"""Curves before the rest: while a run makes its first figure, Streamlit's own messages to the browser wait.
 
 Streamlit's page goes through all of its elements as soon as it hears that a run begins. A browser does one thing at a
-time, so curves that were sent ahead meanwhile waited, the longer the more fields a page has. Now they come first; when
-the browser says that it has drawn them, Streamlit's own messages follow in their order. They wait for 0.1 s at most,
-and only where the last run drew a figure ahead; without the figures' own socket nothing waits.
+time, so curves that were sent ahead meanwhile waited, the longer the more fields a page has. Now they come first. When
+the browser confirms that it has drawn them, Streamlit's own messages follow in their order. They wait for 0.1 s at
+most, and only if the last run drew a figure ahead; without the figures' own socket nothing waits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STREAM = "/_stcore/stream"
 
 
 class FiguresFirst:
-    """ASGI middleware: a gate in each of Streamlit's web sockets, which closes when the browser asks for a run."""
+    """ASGI middleware with a gate in each of Streamlit's web sockets, which closes when the browser asks for a run."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

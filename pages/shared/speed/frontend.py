@@ -1,9 +1,9 @@
 """The scripts of Streamlit's own page, without the detours of a general file server.
 
-A page that opens asks for a hundred of them. In Streamlit 1.67 Starlette's `StaticFiles` serves each, which goes to
-another thread to look a file up, to open it, for every piece that it reads, and to close it: about 8 ms a file while
-the pages' modules are loaded, though all of it lies in the operating system's memory. Read and sent at once, sixty
-files are there 0.25 s sooner on two cores, and so is the first figure.
+A page that opens asks for a hundred of them. In Streamlit 1.67 Starlette's `StaticFiles` serves each. It goes to
+another thread to find a file, to open it, to read every piece, and to close it. That takes about 8 ms a file while the
+pages' modules are loaded, though all files are in the operating system's memory. Read and sent at once, sixty files
+arrive 0.25 s sooner on two cores, and so does the first figure.
 """
 
 from __future__ import annotations
@@ -24,39 +24,39 @@ if TYPE_CHECKING:
 FOREVER = "public, max-age=31536000, immutable"
 # Names that hold a digest of the content, as in Streamlit 1.67's build: Slider.WU6er_Bo.js. Only these may be kept for
 # good; whatever is called otherwise, Streamlit serves itself. No name holds a slash or begins with a dot.
-_NAMED = re.compile(r"/static/(?:js|css|media)/\w[\w.-]*\.[\w-]{8}\.(?:js|css|woff2)", re.ASCII)
+_DIGEST_NAME = re.compile(r"/static/(?:js|css|media)/\w[\w.-]*\.[\w-]{8}\.(?:js|css|woff2)", re.ASCII)
 # Not asked of the computer: the registry of Windows often has another kind for .js, and browsers run no such module.
-_KINDS = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}
+_MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}
 
 
 class Frontend:
-    """ASGI middleware: answers requests for Streamlit's own scripts, styles and fonts; all others pass."""
+    """ASGI middleware that serves Streamlit's own scripts, styles and fonts; all other requests pass."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or hand the request on."""
+        """Serve the file, or hand the request on."""
         await (_answer(scope) or self._app)(scope, receive, send)
 
 
 def _answer(scope: Scope) -> Response | None:
-    if scope["type"] != "http" or scope["method"] != "GET" or not _NAMED.fullmatch(scope["path"]):
+    if scope["type"] != "http" or scope["method"] != "GET" or not _DIGEST_NAME.fullmatch(scope["path"]):
         return None
     # What is asked for a part of a file, or whether it has changed, is rare.
     if not {"range", "if-none-match", "if-modified-since"}.isdisjoint(Headers(scope=scope)):
         return None
     try:
-        return _file(scope["path"])
+        return _read_file(scope["path"])
     except OSError:
         return None
 
 
 @cache
-def _file(path: str) -> Response:
-    """Read the whole answer, which is kept: all files together have 26 MB, those that our pages need 4."""
+def _read_file(path: str) -> Response:
+    """Return the response with a file's content, cached: all files together have 26 MB, those that our pages need 4."""
     folder = find_static_folder()
     if folder is None:
         raise FileNotFoundError(path)
     content = (folder / path[1:]).read_bytes()
-    return Response(content, media_type=_KINDS[Path(path).suffix], headers={"Cache-Control": FOREVER})
+    return Response(content, media_type=_MEDIA_TYPES[Path(path).suffix], headers={"Cache-Control": FOREVER})

@@ -150,11 +150,11 @@ def test_where_nothing_is_released_there_are_no_dots_and_what_has_no_bound_is_dr
     plot = learning_answer.build_answer(samples.load("shop-events"), asked).plots["learning-bound"]()
     assert plot.handle is not None
     assert plot.handle.dots is None
-    told = figures.handle_told(plot, plot.handle)
+    told = figures.describe_handle(plot, plot.handle)
     assert "dots" not in told
-    assert told["addUp"]
+    assert told["isSum"]
     assert json.dumps(told, allow_nan=False)
-    assert max(told["errors"]) == figures.BEYOND
+    assert max(told["errors"]) == figures.UNBOUNDED
 
 
 GROUPED = samples.load("shop-events")
@@ -210,9 +210,9 @@ def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(aske
     ):  # Nobody counts twice in a group: the figure is a curve, and so are the parts.
         drawn = {trace.name: list(trace.y) for trace in plotly_figures.draw(plot).data}
         assert drawn["Noise"] == pytest.approx(np.asarray(plot.columns["noise"]).tolist())
-    told = figures.handle_told(plot, found)
+    told = figures.describe_handle(plot, found)
     assert len(told["bounds"]) * len(told["second"]["bounds"]) == len(told["errors"])
-    assert figures.handle_moves(found, "per_group.{}".format) == (
+    assert figures.list_handle_keys(found, "per_group.{}".format) == (
         "per_group.own_groups",
         "per_group.own_amount",
     )
@@ -260,7 +260,7 @@ def test_figure_and_card_say_the_same_parts_in_the_same_colours_and_these_make_t
     assert found is not None
     assert [part.name for part in answer.error_parts] == list(found.parts)
     assert {part.name for part in answer.error_parts} <= {"Bias", "Sampling", "Noise"}
-    told = {part["name"]: part["colour"] for part in figures.handle_told(plot, found)["parts"]}
+    told = {part["name"]: part["colour"] for part in figures.describe_handle(plot, found)["parts"]}
     drawn = {trace.name: trace for trace in plotly_figures.draw(plot).data}
     size, error = {part.name: part.value for part in answer.error_parts}, answer.numbers[1].value
     for name, values in found.parts.items():
@@ -289,9 +289,9 @@ def test_of_private_data_dots_say_that_they_are_the_model_s_alone():
     for disclosure in (Disclosure.PUBLIC, Disclosure.PRIVATE):
         data = dataclasses.replace(GROUPED, disclosure=disclosure)
         plot = total_answer.build_answer(data, TotalParameters(1.0)).plots["total-error"]()
-        told = figures.handle_told(plot, plot.handle)
+        told = figures.describe_handle(plot, plot.handle)
         private = disclosure is Disclosure.PRIVATE
-        assert told["dots"]["alone"] == private
+        assert told["dots"]["isPrivate"] == private
         assert component.strip_height(told) == component.STRIP + private * component.NOTE
 
 

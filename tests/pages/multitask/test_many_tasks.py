@@ -401,7 +401,7 @@ def test_both_budgets_are_shown(at):
 
 def test_tasks_of_private_data_are_taken_and_private(at):
     private = replace(WITH_TASKS, disclosure=Disclosure.PRIVATE)
-    at.session_state[keys.LOADED] = session.Loaded(private, session.Origin(session.UPLOADED))
+    at.session_state[keys.LOADED] = session.LoadedData(private, session.Origin(session.UPLOADED))
     enter(at, source=TaskSource.DATA)
     assert cards.BADGES[Disclosure.PRIVATE][0] in shown_texts(at)
     assert "release them first" in shown_texts(at)

@@ -48,7 +48,7 @@ def test_a_row_of_the_lists_opens_its_page_at_the_tab(monkeypatch: pytest.Monkey
     state: dict[str, object] = {"papers.open_items": {"row": 1, "label": "x"}}
     monkeypatch.setattr(opening.st, "session_state", state)
     places = [None, ("Data owners", "Unequal owners"), ("Mean", "")]
-    assert opening.labels(places) == [None, "Data owners, Unequal owners", "Mean"]
-    opening._pressed("papers.open_items", tuple(places))
+    assert opening.list_labels(places) == [None, "Data owners, Unequal owners", "Mean"]
+    opening._open_pressed("papers.open_items", tuple(places))
     assert state["data_owners.tabs"] == "Unequal owners"
     assert state[keys.TOUR_GOES_TO] == catalogue.page("Data owners").path

@@ -367,7 +367,7 @@ def test_data_without_groups_show_a_labelled_demonstration() -> None:
     assert [link.proto.label for link in at.get("page_link")][-1] == "Bring groups"
     notes = [note["text"] for note in chart(at, "per_group_error")["layout"]["annotations"]]
     assert any("Demonstration" in note for note in notes)
-    assert data(at).name != stand_ins.demonstration().name  # It does not take their place.
+    assert data(at).name != stand_ins.load_demonstration().name  # It does not take their place.
 
 
 def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,14 +103,16 @@ def test_from_the_button_to_number_code_and_session_file(
         (told,) = [e.proto.json for e in at.get("bidi_component") if e.proto.id.endswith("-strip")]
         (step,) = [one for one in json.loads(told)["steps"] if one["name"] == "Private?"]
         (waits,) = [one for one in at.number_input if one.key == key]
-        assert step["goal"] == f'input[aria-label="{waits.label}"]'
+        assert step["selector"] == f'input[aria-label="{waits.label}"]'
         fine(at.number_input(key=key).set_value(value).run())
         # Links, the browser's address and session files carry it, as what is public by what it is.
         field = key.partition(".")[2]
         assert f"{field}={value:.0f}" in link_of(at)
         assert address_of(at)[field] == f"{value:.0f}"
         with unittest.mock.patch.object(st, "session_state", at.session_state):
-            kept = session_file.read(session_file.text(session_file.take()).encode()).content
+            kept = session_file.read_file(
+                session_file.write_file(session_file.read_session()).encode()
+            ).content
         assert kept.settings[key] == value
     assert buttons(at, name) == ["Draw it privately (ε = 0.1)"]
     fine(at.button(key=f"{name}_card_draw").click().run())

@@ -155,8 +155,8 @@ def test_what_stands_in_the_forms_is_in_links_and_session_files() -> None:
     held = dict(parse_qsl(urlsplit(link_of(at)).query))
     assert (held["range_known"], held["range_centre"], held["range_users"]) == ("typical", "20", "400")
     assert held["pair_unit"] == "0.25"
-    content = session_file.read(
-        session_file.text(at.session_state[keys.SESSION_FILE].content).encode()
+    content = session_file.read_file(
+        session_file.write_file(at.session_state[keys.SESSION_FILE].content).encode()
     ).content
     assert content.settings["private_choice.range_largest"] == 1000.0
     assert content.settings["private_choice.range_known"] is KnownValue.TYPICAL

@@ -114,11 +114,11 @@ def test_a_second_session_finds_what_the_first_has_simulated_on_a_sample_only(
 
 @pytest.mark.parametrize(
     ("kind", "same"),
-    [(session.DEFAULT_SAMPLE, True), ("zipf", True), (session.UPLOADED, False), (session.RELEASED, False)],
+    [(session.DEFAULT_SAMPLE, True), ("zipf", True), (session.UPLOADED, False), (session.DP_RELEASE, False)],
 )
 def test_samples_and_generated_data_are_the_same_for_all(
     monkeypatch: pytest.MonkeyPatch, kind: str, same: bool
 ) -> None:
-    loaded = session.Loaded(SMALL, session.Origin(kind))  # Declared public, which makes no difference.
-    monkeypatch.setattr(session, "loaded", lambda: loaded)
-    assert session.same_for_all() is same
+    loaded = session.LoadedData(SMALL, session.Origin(kind))  # Declared public, which makes no difference.
+    monkeypatch.setattr(session, "get_loaded", lambda: loaded)
+    assert session.is_same_for_all() is same

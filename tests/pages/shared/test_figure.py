@@ -43,7 +43,7 @@ def told(fig: go.Figure, **options: Any) -> dict[str, Any]:
         raise AssertionError(f"{word} is no JSON: no browser reads it")
 
     found: dict[str, Any] = json.loads(
-        component.message(fig, "What it shows.", "name-of-file", **options), parse_constant=refuse
+        component.build_message(fig, "What it shows.", "name-of-file", **options), parse_constant=refuse
     )
     return found
 
@@ -140,8 +140,8 @@ def test_a_message_of_five_curves_is_small():
     for name in "abcde":
         fig.add_trace(go.Scatter(charts.build_trace(name, x, x, "%{y}", mode="lines")))
     # 2 x 500 numbers of 8 bytes are 10,667 signs of base64; the rest is the layout.
-    assert len(component.message(fig, "alt", "name")) < 5 * 10_700 + 7_000
-    assert len(component._loader()) < 640
+    assert len(component.build_message(fig, "alt", "name")) < 5 * 10_700 + 7_000
+    assert len(component._build_loader()) < 640
 
 
 class Answer:
@@ -210,15 +210,15 @@ def test_plotlys_script_is_served_packed_plain_and_not_twice():
 
 def test_the_loader_asks_for_what_is_served_and_an_edited_script_has_another_address(tmp_path):
     served = {route.path for route in server.ROUTES if isinstance(route, Route | WebSocketRoute)}
-    asked = set(re.findall(r'"(/assets/[^"]+)"', component._loader()))
+    asked = set(re.findall(r'"(/assets/[^"]+)"', component._build_loader()))
     assert asked == {serving.PLOTLY.address, serving.FIGURE.address, figure_socket.ADDRESS}
     assert asked <= served
     text = b"\n".join(file.read_bytes() for file in serving.FIGURE.files)
     assert Answer(Starlette(routes=server.ROUTES), serving.FIGURE.address).body == text
     edited = tmp_path / "figure.js"
     edited.write_bytes(serving.FIGURE.files[-1].read_bytes() + b"\n")
-    address = serving.script("figure", serving.FIGURE.files[-1]).address
-    assert serving.script("figure", edited).address != address
+    address = serving.build_script("figure", serving.FIGURE.files[-1]).address
+    assert serving.build_script("figure", edited).address != address
 
 
 class Ear:
@@ -261,8 +261,8 @@ def test_figures_go_ahead_to_the_browser_of_their_session_alone(monkeypatch):
         channels = []
         for state in ({}, {}):
             monkeypatch.setattr(figure_socket.st, "session_state", state)
-            channels.append((state, figure_socket.channel()))
-            assert figure_socket.channel() is channels[-1][1]
+            channels.append((state, figure_socket.get_channel()))
+            assert figure_socket.get_channel() is channels[-1][1]
         (_, mine), (others_state, others) = channels
         assert mine.token != others.token
         ears = [Ear(mine.token), Ear(others.token), Ear("a guess"), Ear("")]
@@ -270,25 +270,25 @@ def test_figures_go_ahead_to_the_browser_of_their_session_alone(monkeypatch):
         for ear in ears[2:]:
             accepted, closed = await ear.until(2)
             assert (accepted["type"], closed["type"], closed["code"]) == (
-                "websocket.accept", "websocket.close", figure_socket.UNKNOWN,
+                "websocket.accept", "websocket.close", figure_socket.UNKNOWN_TOKEN,
             )  # fmt: skip
         async with asyncio.timeout(60):
             while not (mine.listeners and others.listeners):
                 await asyncio.sleep(0)
         # As a page's run does, from another thread.
-        await asyncio.to_thread(mine.tell, "a_figure", b'{"first": 1}')
-        await asyncio.to_thread(others.tell, "a_figure", "{}ε".encode())
+        await asyncio.to_thread(mine.send, "a_figure", b'{"first": 1}')
+        await asyncio.to_thread(others.send, "a_figure", "{}ε".encode())
         assert (await ears[0].until(2))[1]["text"] == 'a_figure\n{"first": 1}'
         assert (await ears[1].until(2))[1]["text"] == "a_figure\n{}ε"
         # A browser that lags behind gets the newest message only.
         for number in range(5):
-            mine.tell("a_figure", str(number).encode())
+            mine.send("a_figure", str(number).encode())
         assert [message["text"] for message in (await ears[0].until(3))[2:]] == ["a_figure\n4"]
         for ear in ears[:2]:
             ear.says.put_nowait({"type": "websocket.disconnect", "code": 1001})
         await asyncio.wait_for(asyncio.gather(*tasks), 60)
         # Nobody listens; and a session that is gone leaves no way to it.
-        mine.tell("a_figure", b"nobody")
+        mine.send("a_figure", b"nobody")
         assert len(ears[0].heard) == 3
         token, gone = others.token, weakref.ref(others)
         others_state.clear()
@@ -299,7 +299,7 @@ def test_figures_go_ahead_to_the_browser_of_their_session_alone(monkeypatch):
                 await asyncio.sleep(0.01)
         late = Ear(token)
         await asyncio.wait_for(late.listen(), 60)
-        assert late.heard[-1]["code"] == figure_socket.UNKNOWN
+        assert late.heard[-1]["code"] == figure_socket.UNKNOWN_TOKEN
 
     with ThreadPoolExecutor(1) as thread:
         thread.submit(asyncio.run, two_sessions()).result()
@@ -311,7 +311,7 @@ def test_a_browser_that_leaves_early_raises_nothing(when, monkeypatch):
 
     async def leaves() -> None:
         monkeypatch.setattr(figure_socket.st, "session_state", state)
-        mine = figure_socket.channel()
+        mine = figure_socket.get_channel()
         ear = Ear(mine.token)
         gone = {"type": "websocket.disconnect", "code": 1001}
         if when != "while it is told":
@@ -328,7 +328,7 @@ def test_a_browser_that_leaves_early_raises_nothing(when, monkeypatch):
                 raise OSError("the connection was reset")
 
             ear.send = fails
-            mine.tell("a_figure", b"{}")
+            mine.send("a_figure", b"{}")
             for _ in range(20):
                 await asyncio.sleep(0)
             # The library knows by now that nobody is there; what comes is asked for nevertheless.
@@ -389,11 +389,11 @@ def asked_for(*, by_itself: bool = False) -> BackMsg:
 
 def test_what_streamlit_says_waits_for_the_figure_and_for_no_longer(monkeypatch):
     async def one_session() -> None:
-        monkeypatch.setattr(gate, "LONGEST", 3600.0)
-        monkeypatch.setattr(gate, "LEAST_OPEN", 0.0)
+        monkeypatch.setattr(gate, "MAX_WAIT", 3600.0)
+        monkeypatch.setattr(gate, "MIN_OPEN", 0.0)
         monkeypatch.setattr(figure_socket.st, "session_state", {})
         monkeypatch.setattr(streamlit_internals, "session_id", lambda: "mine")
-        mine = figure_socket.channel()
+        mine = figure_socket.get_channel()
         stream = Stream("mine")
         running = asyncio.create_task(stream.run())
         await turns()
@@ -411,7 +411,7 @@ def test_what_streamlit_says_waits_for_the_figure_and_for_no_longer(monkeypatch)
             gone, stream.out = bool(stream.out), []
             return gone
 
-        mine.tell("a_figure", b"{}")
+        mine.send("a_figure", b"{}")
         assert await goes_out(asked_for())  # Nobody listens.
         ear = Ear(mine.token)
         listening = asyncio.create_task(ear.listen())
@@ -419,12 +419,12 @@ def test_what_streamlit_says_waits_for_the_figure_and_for_no_longer(monkeypatch)
             while not mine.listeners:
                 await asyncio.sleep(0)
         assert await goes_out(asked_for())  # The last run drew no figure.
-        mine.tell("a_figure", b"{}")
+        mine.send("a_figure", b"{}")
         assert await goes_out(asked_for(by_itself=True))  # Nobody did anything.
         assert await goes_out(BackMsg(stop_script=True))
         # The figure is told, which lets nothing go, and drawn, which does, in order.
         assert not await goes_out(asked_for())
-        mine.tell("a_figure", b"{}")
+        mine.send("a_figure", b"{}")
         await turns()
         assert not stream.out
         ear.says.put_nowait({"type": "websocket.receive", "text": "drawn"})
@@ -432,18 +432,18 @@ def test_what_streamlit_says_waits_for_the_figure_and_for_no_longer(monkeypatch)
         assert stream.out == [b"first", b"second"]
         stream.out.clear()
         # A run that draws nothing holds what is said for a limited time, and the run after it nothing.
-        monkeypatch.setattr(gate, "LONGEST", 0.0)
+        monkeypatch.setattr(gate, "MAX_WAIT", 0.0)
         assert await goes_out(asked_for()) or await goes_out(BackMsg(stop_script=True))
-        monkeypatch.setattr(gate, "LONGEST", 3600.0)
+        monkeypatch.setattr(gate, "MAX_WAIT", 3600.0)
         assert await goes_out(asked_for())
         # A slider that is held asks again and again: a gate that was just opened is not closed.
-        mine.tell("a_figure", b"{}")
+        mine.send("a_figure", b"{}")
         assert not await goes_out(asked_for())
-        monkeypatch.setattr(gate, "LEAST_OPEN", 3600.0)
+        monkeypatch.setattr(gate, "MIN_OPEN", 3600.0)
         ear.says.put_nowait({"type": "websocket.receive", "text": "drawn"})
         await turns()
         stream.out.clear()
-        mine.tell("a_figure", b"{}")
+        mine.send("a_figure", b"{}")
         assert await goes_out(asked_for())
         for queue in (stream.asked, ear.says):
             queue.put_nowait({"type": "websocket.disconnect", "code": 1001})
@@ -565,7 +565,7 @@ def test_a_browser_is_told_whether_its_session_is_still_there(monkeypatch):
     state: dict[str, Any] = {}
     monkeypatch.setattr(figure_socket.st, "session_state", state)
     monkeypatch.setattr(streamlit_internals, "session_id", lambda: "mine")
-    mine = figure_socket.channel()
+    mine = figure_socket.get_channel()
     (route,) = [
         route for route in server.ROUTES if isinstance(route, Route) and route.path == figure_socket.SESSION
     ]

@@ -76,7 +76,7 @@ def everything_entered() -> None:
     seen["copy"] = {key: state[key] for key in state if key != "seen"}
     seen["answer stays"] = answer(secret.digest) is before
     seen["links"] = {
-        q.title: links.link("http://a", q.url_path, session.loaded().origin, None, 1.0)
+        q.title: links.write_link("http://a", q.url_path, session.get_loaded().origin, None, 1.0)
         for q in catalogue.PAGES
     }
     state["mean.upper"] = state["learning.loss_variance"] = 7.0
@@ -118,8 +118,8 @@ def test_nothing_stays_beside_a_copy_that_is_not_declared_public(
     with_values, seen = filled
     held = seen[when]
     # Nothing but what fields hold.
-    assert {key: held.get(key) for key in held[setting.SEEN]} == held[setting.SEEN]
-    aside = (keys.LOADED, setting.SEEN)
+    assert {key: held.get(key) for key in held[setting.LAST_VALUES_KEY]} == held[setting.LAST_VALUES_KEY]
+    aside = (keys.LOADED, setting.LAST_VALUES_KEY)
     stayed = {key for key, value in held.items() if "secret of" in str(value) and key not in aside}
     kept = (*KEPT, *([] if with_values else [FieldOrigin.VALUES]))
     assert {key for key in stayed if declared(key) not in kept} == set()

@@ -451,9 +451,9 @@ def fields_of_link(parameters) -> dict[str, str]:
 @given(choice=st.data())
 def test_a_link_is_read_back_as_it_was_written(spec, choice):
     parameters, origin = choice.draw(PARAMETERS[spec.title]), choice.draw(ORIGINS)
-    link = links.link(ADDRESS, spec.url_path, origin, parameters, epsilon=123.0)
+    link = links.write_link(ADDRESS, spec.url_path, origin, parameters, epsilon=123.0)
     assert urlsplit(link)[:3] == ("http", "127.0.0.1:8501", f"/{spec.url_path}")
-    read_origin, widgets, problems = links.read(query(link), spec)
+    read_origin, widgets, problems = links.read_link(query(link), spec)
     assert (read_origin, problems) == (origin, [])
     read_parameters = spec.parameters(**{name: widgets[key] for name, key in spec.widgets.items()})
     assert read_parameters == without_unused(parameters)
@@ -470,7 +470,7 @@ def test_every_field_of_the_parameters_has_a_widget_of_its_own(spec):
 )
 @given(epsilon=st.floats(1e-6, 1e3), origin=ORIGINS)
 def test_a_link_to_a_page_without_parameters_carries_data_and_epsilon(spec, epsilon, origin):
-    found = links.read(query(links.link(ADDRESS, spec.url_path, origin, None, epsilon)), spec)
+    found = links.read_link(query(links.write_link(ADDRESS, spec.url_path, origin, None, epsilon)), spec)
     assert found == (origin, {keys.EPSILON: epsilon}, [])
 
 
@@ -593,8 +593,8 @@ def test_what_is_good_in_a_link_is_followed_and_what_is_bad_is_named(name):
 @given(choice=st.data())
 def test_a_bad_epsilon_loses_no_other_field(spec, choice):
     parameters = choice.draw(PARAMETERS[spec.title])
-    link = links.link(ADDRESS, spec.url_path, session.Origin("zipf"), parameters, 1.0)
-    _, widgets, problems = links.read({**query(link), "epsilon": "x"}, spec)
+    link = links.write_link(ADDRESS, spec.url_path, session.Origin("zipf"), parameters, 1.0)
+    _, widgets, problems = links.read_link({**query(link), "epsilon": "x"}, spec)
     assert any("epsilon cannot be read" in p.sentence.lower() for p in problems)
     assert keys.EPSILON not in widgets
     expected = without_unused(parameters)
@@ -657,9 +657,9 @@ def test_what_a_link_says_beside_data_that_it_cannot_carry_is_followed():
 )
 def test_reading_any_fields_raises_nothing_but_invalid_input(fields, spec):
     with contextlib.suppress(InvalidInput):
-        origin, widgets, _ = links.read({**fields, "link": "1"}, spec)
+        origin, widgets, _ = links.read_link({**fields, "link": "1"}, spec)
         assert all(not (isinstance(v, float) and not math.isfinite(v)) for v in widgets.values())
-        if origin.kind not in generators.GENERATORS:
+        if origin.name not in generators.GENERATORS:
             origin.load()
 
 
@@ -679,7 +679,7 @@ def test_crafted_values_of_every_field_are_refused_in_sentences_or_followed():
             for text in CRAFTED:
                 tried += 1
                 fields = {"link": "1", "epsilon": "1", name: text}
-                _, values, problems = links.read(fields, spec)
+                _, values, problems = links.read_link(fields, spec)
                 where = (spec.title, name, text[:20])
                 # What stands in the session afterwards makes an object that is valid.
                 made = {n: values.get(k, firsts[n]) for n, k in spec.widgets.items()}
@@ -785,10 +785,10 @@ def test_what_was_pinned_is_said_to_be_gone_after_a_reload():
     without = address_of(at)
     fine(at.button(key="mean_pin").click().run())
     with_pin = address_of(at)
-    assert with_pin == without | {links.KEPT_MARK: "1"}
+    assert with_pin == without | {links.PINS_MARK: "1"}
     assert query(link_of(at)) == without  # whoever gets a link has lost nothing
     other = open_app("Mean", **with_pin)
-    assert [p.message for p in other.session_state[keys.LINK_PROBLEMS]] == [links.KEPT_GONE]
+    assert [p.message for p in other.session_state[keys.LINK_PROBLEMS]] == [links.PINS_GONE]
     assert "This page was loaded anew" in "".join(warning.value for warning in other.warning)
     assert address_of(other) == without
 
@@ -879,18 +879,18 @@ def test_to_fields_writes_enums_by_their_value():
     assert all(isinstance(source, enum.Enum) for source in mean.VarianceSource)
     parameters = mean.MeanParameters(epsilon=1.0, variance_source=mean.VarianceSource.FROM_VALUES)
     assert (
-        query(links.link(ADDRESS, "mean", session.Origin("upload"), parameters, 1.0))["variance_source"]
+        query(links.write_link(ADDRESS, "mean", session.Origin("upload"), parameters, 1.0))["variance_source"]
         == "values"
     )
 
 
 def test_a_link_leaves_out_what_does_not_go_with_its_choices():
     generated = MultitaskParameters(1.0, source=TaskSource.SKEWED, skew=2.0)
-    fields = query(links.link(ADDRESS, "many-tasks", session.Origin("zipf"), generated, 1.0))
+    fields = query(links.write_link(ADDRESS, "many-tasks", session.Origin("zipf"), generated, 1.0))
     assert fields["skew"] == "2"
     assert not {"zipf_exponent", "user_spread", "log_constant"} & {*fields}
     fields = query(
-        links.link(
+        links.write_link(
             ADDRESS,
             "many-tasks",
             session.Origin("upload"),

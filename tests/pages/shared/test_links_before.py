@@ -19,7 +19,7 @@ from pages.shared.base import catalogue, keys
 from pages.shared.base.question import Question
 from pages.shared.figures import pins
 from pages.shared.figures.pins import Pin
-from pages.shared.session import links, pins_json, session_file
+from pages.shared.session import links, pins_json, saved_settings
 from tests.pages.driving import begin, fine, shown_texts, with_data
 
 PRIVATE = dataclasses.replace(samples.load("shop-events"), name="secret.csv", disclosure=Disclosure.PRIVATE)
@@ -131,7 +131,7 @@ def test_a_session_file_and_a_pin_of_before_keep_their_meaning(spec) -> None:
     told, meant, refused = BEFORE[spec.title]
     held = {name: as_json(spec, name, text) for name, text in parse_qsl(told)}
     aside = Problems()
-    found = session_file._settings(JsonValue({spec.name: held}, "settings", aside), aside)
+    found = saved_settings.read_settings(JsonValue({spec.name: held}, "settings", aside), aside)
     if held:  # Of a page that had no fields a file says nothing.
         assert {name: plain(found[spec.key(name)]) for name in meant} == meant
     assert all("no such field" in problem.message for problem in aside.entries)
@@ -142,7 +142,7 @@ def test_a_session_file_and_a_pin_of_before_keep_their_meaning(spec) -> None:
     pin = Pin(spec.name, "ε = 1", "shop.csv", 1.0, *numbers, 0.1, "", settings, Disclosure.PRIVATE)
     file = json.loads(json.dumps([pins_json.to_json(pin)]))
     (read,) = pins_json.from_json(JsonValue(file, "pins", Problems()))
-    assert pins.said(read) == pins.said(pin)
+    assert pins.tabulate_pin(read) == pins.tabulate_pin(pin)
 
 
 def test_of_a_page_that_nobody_saw_a_file_of_before_says_nothing() -> None:
@@ -150,7 +150,7 @@ def test_of_a_page_that_nobody_saw_a_file_of_before_says_nothing() -> None:
     aside = Problems()
     (of,) = (spec for spec in PAGES if spec.name == "quantile")
     held = {"quantile": {"low": 0.0, "high": 9.0, "bound_from": "counts", "own_bound": None}}
-    found = session_file._settings(JsonValue(held, "settings", aside), aside)
+    found = saved_settings.read_settings(JsonValue(held, "settings", aside), aside)
     assert of.key("neighbours") not in found
     for spec in catalogue.PAGES:
         for data in (samples.load("shop-events"), PRIVATE):
@@ -179,8 +179,8 @@ def test_a_choice_of_a_link_that_private_data_change_is_named() -> None:
 def test_a_link_of_before_opens_with_its_old_meaning_or_says_what_is_not_followed(spec) -> None:
     said, meant, refused = BEFORE[spec.title]
     fields = {"link": "1", "data": "shop-events", "epsilon": "2"} | dict(parse_qsl(said))
-    origin, values, problems = links.read(fields, spec)
-    assert origin.kind == "shop-events"
+    origin, values, problems = links.read_link(fields, spec)
+    assert origin.name == "shop-events"
     assert values[keys.EPSILON] == 2.0
     found = {name: plain(values[spec.key(name)]) for name in meant}
     assert found == meant
@@ -192,7 +192,7 @@ def test_a_link_of_before_opens_with_its_old_meaning_or_says_what_is_not_followe
 def test_what_a_session_file_says_by_todays_name_holds() -> None:
     aside = Problems()
     settings = {"training": {"others": "nothing", "bound": 2.0}}
-    found = session_file._settings(JsonValue(settings, "settings", aside), aside)
+    found = saved_settings.read_settings(JsonValue(settings, "settings", aside), aside)
     assert (plain(found["training.bounded_by"]), found["training.bound"]) == ("smooth weights", 2.0)
     assert [problem.location for problem in aside.entries] == ["settings, training, others"]
     (of,) = (spec for spec in PAGES if spec.name == "mean")

@@ -424,9 +424,10 @@ def test_nothing_is_drawn_where_nothing_needs_it():
 
 def strip(at):
     """What each step of the strip holds; with ``!`` where it is the one to take."""
-    (told,) = [e.proto.json for e in at.get("bidi_component") if e.proto.id.endswith("-strip")]
+    (payload,) = [e.proto.json for e in at.get("bidi_component") if e.proto.id.endswith("-strip")]
     return {
-        step["name"]: step["held"] + ("!" if step["lacking"] else "") for step in json.loads(told)["steps"]
+        step["name"]: step["content"] + ("!" if step["is_missing"] else "")
+        for step in json.loads(payload)["steps"]
     }
 
 

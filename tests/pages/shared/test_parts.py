@@ -236,7 +236,7 @@ def test_long_text_is_cut(text, most):
 
 @given(low=st.floats(1e-12, 1e12), factor=st.floats(1.0, 1e9))
 def test_a_ladder_spans_what_it_must_in_steps_of_1_2_5(low, factor):
-    rungs = plots.ladder(low, low * factor)
+    rungs = plots.list_rungs(low, low * factor)
     assert rungs[0] <= low * (1 + 1e-8)
     assert rungs[-1] >= low * factor * (1 - 1e-8)
     for rung in rungs:
@@ -250,7 +250,7 @@ def test_a_ladder_spans_what_it_must_in_steps_of_1_2_5(low, factor):
 
 @given(epsilon=st.floats(1e-6, 1e3))
 def test_the_slider_stands_nearest_to_epsilon(epsilon):
-    step = layout.nearest_step(epsilon)
+    step = layout.find_nearest_step(epsilon)
     assert step in EPSILON_STEPS
     for other in EPSILON_STEPS:
         assert abs(math.log(step / epsilon)) <= abs(math.log(other / epsilon)) + 1e-12

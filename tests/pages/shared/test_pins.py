@@ -64,11 +64,11 @@ def test_pins_come_back_from_json_and_changed_ones_are_refused() -> None:
     problems = Problems()
     back = pins_json.from_json(JsonValue(content, "pins", problems))
     assert problems.entries == []
-    assert [pins.said(one) for one in back] == [pins.said(one) for one in held]
+    assert [pins.tabulate_pin(one) for one in back] == [pins.tabulate_pin(one) for one in held]
     assert [one.disclosure for one in back] == [one.disclosure for one in held]
     before = content[0] | {"curve": {"x": [1, 2, 3], "y": [1, 2, 3]}}  # Pins of before had one.
     (without,) = pins_json.from_json(JsonValue([before], "pins", problems))
-    assert (pins.said(without), problems.entries) == (pins.said(back[0]), [])
+    assert (pins.tabulate_pin(without), problems.entries) == (pins.tabulate_pin(back[0]), [])
     for change in (
         {"epsilon": "1"}, {"bound": ["a"]}, {"settings": [["a"]]}, {"disclosure": "DP release"}, {"more": 1},
         {"rows_lost": 1e308}, {"epsilon": 0}, {"name": "x" * 500},
@@ -82,19 +82,19 @@ def test_private_pins_make_the_session_file_private_and_step_aside_beside_a_rele
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sample = session.Origin(session.DEFAULT_SAMPLE)
-    loaded = session.Loaded(sample.load(), sample)
+    loaded = session.LoadedData(sample.load(), sample)
     assert session_file.Content(loaded, pins=(pin("r", FACTS),)).disclosure == FACTS
     content = session_file.Content(loaded, pins=(pin(), pin("private", Disclosure.PRIVATE)))
     assert content.disclosure is Disclosure.PRIVATE
     state: dict[str, Any] = {}
     monkeypatch.setattr(streamlit, "session_state", state)
-    session_file.apply(session_file.read(session_file.text(content).encode()).content)
+    session_file.apply(session_file.read_file(session_file.write_file(content).encode()).content)
     assert [one.name for one in pins.all_pins()] == ["a", "private"]
     session_file.apply(content)  # Pins that are there already are not doubled.
     assert len(pins.all_pins()) == 2
     same_name = replace(pin(), data="other.csv")
-    assert [one.name for one in pins.joined([pin()], [pin(), same_name, same_name])] == ["a", "a (2)"]
-    private, others = pins.parted(state[keys.PINS])
+    assert [one.name for one in pins.merge_pins([pin()], [pin(), same_name, same_name])] == ["a", "a (2)"]
+    private, others = pins.split_private(state[keys.PINS])
     assert ([one.name for one in private], [one.name for one in others]) == (["private"], ["a"])
 
 
@@ -178,7 +178,7 @@ def test_pins_of_private_data_go_with_them_and_come_back() -> None:
     at = pinned(go(at, "Sum and count"), "total")
     (beside,) = at.session_state[keys.PINS]
     assert isinstance(beside.disclosure, ReleaseFacts)
-    held = session_file.text(at.session_state[keys.SESSION_FILE].content)
+    held = session_file.write_file(at.session_state[keys.SESSION_FILE].content)
     assert len(json.loads(held)["pins"]) == 2
     at = go(at, "Choose privately")
     fine(at.button(key="private_back").click().run())

@@ -88,7 +88,7 @@ def test_a_page_is_the_same_on_its_second_run_and_no_answer_stands_to_a_bad_epsi
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 0.3, 1e3, 1e9, -4.0, 0.0])
 def test_the_slider_has_a_place_for_whatever_is_typed(epsilon):
-    assert layout.nearest_step(epsilon) in EPSILON_STEPS
+    assert layout.find_nearest_step(epsilon) in EPSILON_STEPS
 
 
 # Page, tab key and tab, field, whether the page's answer stands on without it.
@@ -152,7 +152,7 @@ def test_what_stands_in_for_a_bad_field_is_said_beside_it_and_on_top():
 
 
 def test_empty_and_refused_fields_are_named_at_once():
-    found, problems = questions.made(
+    found, problems = questions.build_parameters(
         MeanParameters,
         {"epsilon": None, "lower": 0.0, "upper": None, "own_cap": 1.5},
         {"epsilon": "ε", "upper": "Highest value U"},
@@ -167,7 +167,7 @@ def test_empty_and_refused_fields_are_named_at_once():
 
 
 def test_a_refused_field_is_named_as_on_the_page():
-    _, problems = questions.made(
+    _, problems = questions.build_parameters(
         FactorisationParameters,
         {"epsilon": 1.0, "max_items": -1.0, "user_ridge": 0.0},
         {"epsilon": "ε", "max_items": "The number of items per user", "user_ridge": ""},
@@ -189,7 +189,7 @@ def test_no_sentence_names_a_field_as_python_does(of):
     for name in numbers:
         for value in (-1.5e300, 1.5e300):
             asked = usual | {name: value}
-            _, problems = questions.made(of.parameters, asked, labels, names=of.called)
+            _, problems = questions.build_parameters(of.parameters, asked, labels, labels=of.called)
             for problem in problems:
                 begins, must, _ = problem.sentence.partition(" must ")
                 # What a page leaves out is no matter of names; G is its letter.
@@ -217,7 +217,7 @@ def test_what_the_core_alone_finds_is_named_as_on_the_page(monkeypatch):
 
 def test_an_empty_end_of_a_range_says_nothing_of_the_other():
     # Were the default 0 put in its place, L = 0 would seem to lie above U = −5.
-    _, problems = questions.made(
+    _, problems = questions.build_parameters(
         MeanParameters, {"epsilon": 1.0, "lower": None, "upper": -5.0}, {"lower": "L"}
     )
     assert [problem.sentence for problem in problems] == ["L is empty. Enter a number."]
@@ -228,7 +228,7 @@ def test_what_is_made_of_floats_is_what_is_made_of_whole_numbers(kind):
     usual = kind(0.5)
     values = {one.name: getattr(usual, one.name) for one in fields(usual)}
     floats = {name: float(value) if type(value) is int else value for name, value in values.items()}
-    found, problems = questions.made(kind, floats, {})
+    found, problems = questions.build_parameters(kind, floats, {})
     assert problems == []
     assert found == usual
     assert {name: type(getattr(found, name)) for name in values} == {

@@ -154,7 +154,7 @@ def test_a_public_report_does_not_depend_on_the_private_data(taken):
     origin = session.Origin(session.UPLOADED)
     held = data(at)
     other = type(held)("other", "elsewhere", Disclosure.PRIVATE, ContributionHistogram.from_counts(counts))
-    at.session_state[keys.LOADED] = session.Loaded(other, origin)
+    at.session_state[keys.LOADED] = session.LoadedData(other, origin)
     settled(at)
     second = taken["mean"]()
     assert [line.value for line in first.summary] != [line.value for line in second.summary]

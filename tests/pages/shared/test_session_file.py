@@ -89,8 +89,8 @@ PIN = Pin(
 
 def whole() -> Content:
     """A release in use, what it was made of, an account, and fields of both sides."""
-    behind = session.Loaded(SECRET, session.Origin(session.UPLOADED))
-    loaded = session.Loaded(RELEASE, session.Origin(session.RELEASED), behind, {"mean.upper": 9.0})
+    behind = session.LoadedData(SECRET, session.Origin(session.UPLOADED))
+    loaded = session.LoadedData(RELEASE, session.Origin(session.DP_RELEASE), behind, {"mean.upper": 9.0})
     paid = LEDGER.merge(Ledger((CHOSEN.facts,), ("cc",)))
     accounts = {
         "": {SECRET.histogram.digest: paid}, "regression": {"0" * 64: LEDGER}, "training": {"1" * 64: LEDGER},
@@ -102,9 +102,11 @@ def whole() -> Content:
 
 
 def test_a_file_with_a_second_data_set_opens_and_says_that_it_is_left_out() -> None:
-    before = json.loads(session_file.text(whole())) | {"second": {"origin": "shop-events", "generator": {}}}
-    found = session_file.read(json.dumps(before).encode())
-    assert found.content.loaded is not None
+    before = json.loads(session_file.write_file(whole())) | {
+        "second": {"origin": "shop-events", "generator": {}}
+    }
+    found = session_file.read_file(json.dumps(before).encode())
+    assert found.content.data is not None
     assert [problem.message for problem in found.not_followed] == [
         "the second data set of this file is left out: pages show one data set at a time"
     ]
@@ -120,15 +122,15 @@ def tables() -> dict[str, OwnTable]:
 
 
 def file(content: Content) -> Any:
-    return json.loads(session_file.text(content))
+    return json.loads(session_file.write_file(content))
 
 
 def read(content: Any) -> session_file.FileContent:
-    return session_file.read(json.dumps(content).encode())
+    return session_file.read_file(json.dumps(content).encode())
 
 
 def test_everything_comes_back() -> None:
-    found = session_file.read(session_file.text(whole()).encode())
+    found = session_file.read_file(session_file.write_file(whole()).encode())
     assert replace(found.content, pins=(), own_tables={}) == replace(whole(), pins=(), own_tables={})
     for name, table in tables().items():
         back = found.content.own_tables[name]
@@ -142,25 +144,25 @@ def test_everything_comes_back() -> None:
         session.Origin("shop-events"),
         session.Origin("zipf", {"alpha": "1.5", "num_users": "50", "max_contributions": "9", "seed": "3"}),
     ):
-        content = Content(session.Loaded(origin.load(), origin))
-        assert "histogram" not in session_file.text(content)
-        assert session_file.read(session_file.text(content).encode()).content == content
+        content = Content(session.LoadedData(origin.load(), origin))
+        assert "histogram" not in session_file.write_file(content)
+        assert session_file.read_file(session_file.write_file(content).encode()).content == content
 
 
 def test_the_label_of_the_file_is_the_most_private_of_what_it_holds() -> None:
     sample = session.Origin(session.DEFAULT_SAMPLE)
-    public = Content(session.Loaded(sample.load(), sample))
+    public = Content(session.LoadedData(sample.load(), sample))
     assert public.disclosure is Disclosure.PUBLIC
-    assert Content(session.Loaded(RELEASE, session.Origin(session.RELEASED))).disclosure == FACTS
-    private = Content(session.Loaded(SECRET, session.Origin(session.UPLOADED)))
-    accounts = Content(public.loaded, accounts={"": {"0" * 64: LEDGER}})
-    own = Content(public.loaded, own_tables=tables())
-    for content in (whole(), private, accounts, own, Content(public.loaded, files=FILES)):
+    assert Content(session.LoadedData(RELEASE, session.Origin(session.DP_RELEASE))).disclosure == FACTS
+    private = Content(session.LoadedData(SECRET, session.Origin(session.UPLOADED)))
+    accounts = Content(public.data, accounts={"": {"0" * 64: LEDGER}})
+    own = Content(public.data, own_tables=tables())
+    for content in (whole(), private, accounts, own, Content(public.data, files=FILES)):
         assert content.disclosure is Disclosure.PRIVATE
         assert file(content)["label"] == Disclosure.PRIVATE.label
-    assert Content(public.loaded, files=FILES[1:]).disclosure is Disclosure.PUBLIC
+    assert Content(public.data, files=FILES[1:]).disclosure is Disclosure.PUBLIC
     of_all = replace(tables()["regression"].table, dataset=replace(TABLE, disclosure=Disclosure.PUBLIC))
-    assert Content(public.loaded, own_tables={"regression": OwnTable(of_all)}).disclosure is Disclosure.PUBLIC
+    assert Content(public.data, own_tables={"regression": OwnTable(of_all)}).disclosure is Disclosure.PUBLIC
 
 
 def test_a_table_that_is_too_large_is_named_and_the_other_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +173,9 @@ def test_a_table_that_is_too_large_is_named_and_the_other_kept(monkeypatch: pyte
     content = file(Content(None, own_tables=tables()))
     assert list(content["own"]) == ["regression"]
     assert content["left_out"] == ["Training: its own table is too large for a file"]
-    assert session_file.read(json.dumps(content).encode()).content.own_tables["regression"].dataset == TABLE
+    assert (
+        session_file.read_file(json.dumps(content).encode()).content.own_tables["regression"].dataset == TABLE
+    )
 
 
 # --- Fields -----------------------------------------------------------------------------------------------------------
@@ -201,23 +205,23 @@ def test_settings_come_back_or_are_said_and_a_good_question_comes_back_whole(
 ) -> None:
     question, values = entered_fields
     content = Content(None, epsilon, {question.key(name): value for name, value in values.items()})
-    found = session_file.read(session_file.text(content).encode())
+    found = session_file.read_file(session_file.write_file(content).encode())
     assert found.content.epsilon == epsilon
     back = found.content.settings
     assert all(back[key] == content.settings[key] for key in back)
     assert len(back) + len(found.not_followed) == len(values)
     labels = {name: "it" for name in question.fields if question.fields[name].is_required}
     assert question.parameters is not None
-    asked, _ = fields.made(question.parameters, {"epsilon": epsilon} | values, labels)
+    asked, _ = fields.build_parameters(question.parameters, {"epsilon": epsilon} | values, labels)
     if asked is not None:
         assert found.not_followed == ()
         again = {name: back[question.key(name)] for name in question.fields}
-        assert fields.made(question.parameters, {"epsilon": epsilon} | again, labels)[0] == asked
+        assert fields.build_parameters(question.parameters, {"epsilon": epsilon} | again, labels)[0] == asked
 
 
 def test_what_does_not_apply_now_and_what_is_half_entered_comes_back() -> None:
     held = {"mean.value_variance": 0.3, "mean.lower": 7.0, "mean.upper": None}
-    found = session_file.read(session_file.text(Content(None, None, held)).encode())
+    found = session_file.read_file(session_file.write_file(Content(None, None, held)).encode())
     assert {key: found.content.settings[key] for key in held} == held
     assert found.not_followed == ()
 
@@ -338,11 +342,11 @@ def hostile(draw: st.DrawFn) -> bytes:
 @given(hostile())
 def test_whatever_is_changed_a_file_is_refused_or_harmless(content: bytes) -> None:
     try:
-        found = session_file.read(content)
+        found = session_file.read_file(content)
     except InvalidInput:
         return
-    if found.content.loaded is not None:  # The data are whole, or another sample that the file names.
-        assert found.content.loaded.dataset.digest == RELEASE.digest
+    if found.content.data is not None:  # The data are whole, or another sample that the file names.
+        assert found.content.data.dataset.digest == RELEASE.digest
     for table in found.content.own_tables.values():
         assert (table.dataset.digest, table.table.account) == (TABLE.digest, ACCOUNT)
     digest = SECRET.histogram.digest
@@ -365,13 +369,15 @@ def test_a_table_of_a_pages_own_stands_there_with_its_ranges() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {})
         session_file.apply(
-            session_file.read(session_file.text(Content(None, own_tables=tables())).encode()).content
+            session_file.read_file(
+                session_file.write_file(Content(None, own_tables=tables())).encode()
+            ).content
         )
         assert state["training.loaded"].dataset == state["regression.loaded"].dataset == TABLE
         # Not to be proposed once more, in place of what was entered.
         assert state["training.proposed"] == ACCOUNT
         assert (state["training.range_low_age"], state["training.range_high_age"]) == (0.0, 120.0)
-        again = own_tables.take(state)
+        again = own_tables.list_tables(state)
         assert {name: table.entries for name, table in again.items()} == {
             name: table.entries for name, table in tables().items()
         }
@@ -384,7 +390,7 @@ def test_numbers_drawn_are_joined_and_none_is_lost_or_doubled() -> None:
         patch.setattr(streamlit, "session_state", state := {key: {"x": ((Wanted.SUM, other),)}})
         for _ in range(2):  # The same file twice.
             session_file.apply(
-                session_file.read(session_file.text(replace(whole(), loaded=None)).encode()).content
+                session_file.read_file(session_file.write_file(replace(whole(), data=None)).encode()).content
             )
         assert state[key] == {"x": ((Wanted.SUM, other),), **DRAWN}
         state[key] = {
@@ -418,7 +424,7 @@ def test_whatever_was_drawn_and_entered_of_a_table_comes_back(
     table = OwnTable(TrainingData(replace(TABLE, name=name), ACCOUNT, DESIGN), {"range_low_" + name: 1.5})
     held = {"private_choice": {"0" * 64: tuple(drawn)}}
     content = Content(None, accounts={"": {"0" * 64: ledger}}, own_tables={"training": table}, releases=held)
-    found = session_file.read(session_file.text(content).encode()).content
+    found = session_file.read_file(session_file.write_file(content).encode()).content
     assert found.releases == held
     assert found.own_tables["training"].entries == table.entries
     assert found.own_tables["training"].dataset == table.dataset
@@ -429,7 +435,7 @@ def test_whatever_was_drawn_and_entered_of_a_table_comes_back(
 
 def saved(at: Any) -> bytes:
     """What the button in the sidebar writes."""
-    return session_file.text(at.session_state[keys.SESSION_FILE].content).encode()
+    return session_file.write_file(at.session_state[keys.SESSION_FILE].content).encode()
 
 
 def opened(at: Any, content: bytes) -> Any:
@@ -475,14 +481,14 @@ def test_what_columns_were_taken_for_comes_back_where_the_data_are_too_large(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     at = upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
-    fine(at.selectbox(key="your_data.upload_role_task").set_value(upload_roles.NONE).run())
+    fine(at.selectbox(key="your_data.upload_role_task").set_value(upload_roles.NO_COLUMN).run())
     at = use(at)
     monkeypatch.setattr(saved_dataset, "ROOM", 100)
     new = opened(open_app("Your data"), saved(at))
     assert data(new).name != "shop_events.csv"
     assert "Bring shop_events.csv again" in shown_texts(new)
     new = upload(new, SHOP_EVENTS, "shop_events.csv")
-    assert new.selectbox(key="your_data.upload_role_task").value == upload_roles.NONE
+    assert new.selectbox(key="your_data.upload_role_task").value == upload_roles.NO_COLUMN
     assert new.selectbox(key="your_data.upload_role_user").value == "user_id"
 
 

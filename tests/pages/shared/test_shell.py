@@ -21,7 +21,7 @@ SETTLED = """
 import duckdb
 from pages.shared import shell
 duckdb.connect().execute("SELECT 1").fetchnumpy()
-shell.settle_memory()
+shell.freeze_memory()
 """
 
 
@@ -56,7 +56,7 @@ def test_runs_leave_the_folders_alone_that_imports_of_other_threads_walk_over():
 
 def test_a_late_press_that_finds_no_widget_changes_nothing():
     generate = functools.partial(generator_inputs._generate, "zipf")
-    for callback in (layout._slider_moved, sample_inputs._chosen, upload_roles._rename, generate):
+    for callback in (layout._slider_moved, sample_inputs._load_sample, upload_roles._rename, generate):
         st.session_state.clear()
         callback()
         assert not st.session_state, callback

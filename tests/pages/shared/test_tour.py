@@ -41,7 +41,7 @@ from tests.pages.driving import (
     shown_texts,
 )
 
-STOPS = tour.stops()
+STOPS = tour.list_questions()
 SECRET = Dataset("secret.csv", "", Disclosure.PRIVATE, ContributionHistogram([1, 3], [200, 40]))
 UPLOAD = session.Origin(session.UPLOADED)
 FACTS = ReleaseFacts(0.25, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace")
@@ -66,12 +66,14 @@ def test_the_tour_goes_through_the_pages_in_order_and_begins_on_the_first_one() 
 @pytest.mark.parametrize("question", STOPS, ids=[q.name for q in STOPS])
 def test_a_step_is_what_a_link_can_carry_and_its_question_is_open_at_first(question: Question) -> None:
     step = tour.step_of(question)
-    query = urlsplit(links.link("http://a", question.url_path, step.origin, step.parameters, None)).query
-    origin, values, problems = links.read(dict(parse_qsl(query)), question)
+    query = urlsplit(
+        links.write_link("http://a", question.url_path, step.origin, step.parameters, None)
+    ).query
+    origin, values, problems = links.read_link(dict(parse_qsl(query)), question)
     assert (origin, problems) == (step.origin, [])
     assert values == {key: getattr(step.parameters, name) for name, key in question.widgets.items()}
-    assert not step.enough(getattr(step.parameters, step.field))
-    assert step.enough(step.goal)
+    assert not step.is_enough(getattr(step.parameters, step.field))
+    assert step.is_enough(step.goal)
     assert step.parameters_at(step.goal) != step.parameters
     # Two lines each beside the buttons: the figure stays whole on the first screen.
     assert len(step.question) <= 115
@@ -186,7 +188,7 @@ def test_learning_says_that_the_cap_rises_as_soon_as_it_is_asked() -> None:
     (question,) = [q for q in STOPS if q.name == "learning"]
     step = tour.step_of(question)
     for variance in (0.05, 0.1, 0.25):
-        assert step.enough(variance)
+        assert step.is_enough(variance)
         assert answer_at("learning", variance).startswith("**It rises**")
     assert answer_at("learning", 0.0).startswith("**It stays**")
 
@@ -251,12 +253,12 @@ def everything(state: dict[str, Any]) -> str:
 
 
 def test_all_is_put_aside_for_the_tour_and_comes_back_at_its_end(state: dict[str, Any]) -> None:
-    before, loaded = held_of(state), session.loaded()
+    before, loaded = held_of(state), session.get_loaded()
     tour.begin()
     for number in (*range(1, len(STOPS) + 1), 5):
-        tour.go(number)
+        tour.go_to_step(number)
         step = tour.step_of(STOPS[number - 1])
-        assert tour.as_declared(step)
+        assert tour.has_step_data(step)
         assert state[keys.EPSILON] == step.parameters.epsilon
         assert state[keys.TOUR_GOES_TO] == STOPS[number - 1].path
         assert "secret" not in everything(state)
@@ -267,27 +269,27 @@ def test_all_is_put_aside_for_the_tour_and_comes_back_at_its_end(state: dict[str
     state["learning.vc_dimension"] = 44  # What is entered on the tour does not stay.
     tour.end()
     assert held_of(state) == before
-    assert session.loaded() == loaded
+    assert session.get_loaded() == loaded
     assert state["learning.vc_dimension"] != 44
-    assert shelf.tour() is None
+    assert shelf.get_tour() is None
     tour.end()  # A second click of a slow browser.
-    tour.go(3)
-    tour.ask()
-    assert session.loaded() == loaded
+    tour.go_to_step(3)
+    tour.show_answer()
+    assert session.get_loaded() == loaded
 
 
 def test_a_copy_drawn_on_the_tour_counts_and_the_data_from_before_still_come_back(
     state: dict[str, Any],
 ) -> None:
     tour.begin()
-    tour.go(len(STOPS))
+    tour.go_to_step(len(STOPS))
     of_sample = session.dataset()
     copy = release_histogram(of_sample.histogram, PrivateCopyParameters(5.0), charge=session.record)
     with unittest.mock.patch("pages.shared.base.cache.forget"):
         session.use_release(copy.dataset("sample"))
     assert session.dataset().release is not None
-    assert not tour.as_declared(tour.step_of(STOPS[-1]))
-    assert shelf.tour() is not None
+    assert not tour.has_step_data(tour.step_of(STOPS[-1]))
+    assert shelf.get_tour() is not None
     tour.end()
     assert session.dataset() is SECRET
     assert (state["mean.upper"], state[keys.EPSILON]) == (89.0, 0.7)
@@ -301,7 +303,7 @@ def test_data_brought_on_the_tour_end_it_and_what_is_public_comes_back(state: di
     other = replace(SECRET, name="other.csv")
     session.use(other, UPLOAD)
     assert session.dataset() is other
-    assert shelf.tour() is None
+    assert shelf.get_tour() is None
     assert (state[keys.EPSILON], state["start.users"]) == (0.7, UserPreset.TWO_GROUPS)
     # New data clear the rest, as without a tour.
     assert (state["mean.lower"], state["mean.upper"], state["mean.own_cap"]) == (None, None, None)
@@ -311,27 +313,27 @@ def test_a_release_in_use_returns_with_the_data_behind_it(state: dict[str, Any])
     copy = release_histogram(SECRET.histogram, PrivateCopyParameters(1000.0), charge=session.record)
     with unittest.mock.patch("pages.shared.base.cache.forget"):
         session.use_release(copy.dataset("secret.csv"))
-        loaded = session.loaded()
+        loaded = session.get_loaded()
         tour.begin()
-        assert session.ledger().releases == ()  # Of the tour's data nothing was released.
+        assert session.get_ledger().releases == ()  # Of the tour's data nothing was released.
         tour.end()
-        assert session.loaded() == loaded
-        assert len(session.ledger().releases) == 2
+        assert session.get_loaded() == loaded
+        assert len(session.get_ledger().releases) == 2
         session.use_original()
     assert session.dataset() is SECRET
     assert state["mean.upper"] == 89.0
 
 
 def test_a_session_saved_on_the_tour_is_the_persons_own(state: dict[str, Any]) -> None:
-    saved = session_file.text(session_file.take())
+    saved = session_file.write_file(session_file.read_session())
     tour.begin()
-    tour.go(2)
-    now = session_file.take()
+    tour.go_to_step(2)
+    now = session_file.read_session()
     assert now.disclosure is Disclosure.PRIVATE
-    assert json.loads(session_file.text(now)) | {"saved": ""} == json.loads(saved) | {"saved": ""}
+    assert json.loads(session_file.write_file(now)) | {"saved": ""} == json.loads(saved) | {"saved": ""}
     # One that is opened ends it: else its end would undo what the file says.
     session_file.apply(session_file.Content(None, 2.0, {"mean.upper": 5.0}))
-    assert shelf.tour() is None
+    assert shelf.get_tour() is None
     assert session.dataset() is SECRET
     assert (state[keys.EPSILON], state["mean.upper"], state["mean.lower"]) == (2.0, 5.0, 17.0)
 
@@ -341,12 +343,12 @@ def test_a_session_saved_on_the_tour_is_the_persons_own(state: dict[str, Any]) -
 
 def test_the_address_names_the_step_and_nothing_of_private_data(state: dict[str, Any]) -> None:
     tour.begin()
-    tour.go(2)
+    tour.go_to_step(2)
     state[keys.PAGE_PARAMETERS] = tour.step_of(STOPS[1]).parameters
-    fields = dict(parse_qsl(links.current(STOPS[1])[1]))
+    fields = dict(parse_qsl(links.write_current_link(STOPS[1])[1]))
     assert (fields["tour"], fields["before"], fields[links.UPLOAD_MARK]) == ("2", "upload", "1")
     assert not {"17", "89", "0.7", "3"} & set(fields.values())
-    origin, _, problems = links.read(fields, STOPS[1])
+    origin, _, problems = links.read_link(fields, STOPS[1])
     assert (origin, problems) == (tour.step_of(STOPS[1]).origin, [])
 
 
@@ -356,14 +358,14 @@ def test_a_reload_brings_the_data_back_that_an_address_can_name(state: dict[str,
     )
     session.use(generated.load(), generated)
     tour.begin()
-    marks, problems = tour.marks(state[keys.TOUR]), Problems()
+    marks, problems = tour.list_address_fields(state[keys.TOUR]), Problems()
     state.clear()
-    session.loaded()
+    session.get_loaded()
     tour.resume({**marks, links.UPLOAD_MARK: "1"}, False, problems)
-    assert tour.as_declared(tour.step_of(STOPS[0]))
+    assert tour.has_step_data(tour.step_of(STOPS[0]))
     assert problems.entries == []
     tour.end()
-    assert session.loaded().origin == generated
+    assert session.get_loaded().origin == generated
     assert session.dataset().histogram.digest == generated.load().histogram.digest
 
 
@@ -374,15 +376,15 @@ def test_a_step_that_is_none_is_refused_in_a_sentence(state: dict[str, Any], wan
     (found,) = problems.entries
     assert "the tour has 7 steps" in found.sentence.lower()
     assert len(found.sentence) < 120
-    assert shelf.tour() is None
+    assert shelf.get_tour() is None
     assert session.dataset() is SECRET
 
 
 @pytest.mark.parametrize("before", ["nonsense", "upload", "dp-release", "zipf"])
 def test_data_that_an_address_cannot_name_are_the_usual_sample(state: dict[str, Any], before: str) -> None:
-    tour.resume({tour.MARK: "1", tour.BEFORE: before}, False, Problems())
+    tour.resume({tour.MARK: "1", tour.DATA_MARK: before}, False, Problems())
     tour.end()
-    assert session.loaded().origin == session.Origin(session.DEFAULT_SAMPLE)
+    assert session.get_loaded().origin == session.Origin(session.DEFAULT_SAMPLE)
 
 
 # --- The bar ----------------------------------------------------------------------------------------------------------
@@ -390,28 +392,28 @@ def test_data_that_an_address_cannot_name_are_the_usual_sample(state: dict[str, 
 
 def test_the_bar_says_where_the_tour_is(state: dict[str, Any]) -> None:
     tour.begin()
-    now = shelf.tour()
+    now = shelf.get_tour()
     assert now is not None
     start, mean = STOPS[:2]
     step = tour.step_of(start)
-    asked = tour_bar.words(start, start, step, now, "")
+    asked = tour_bar.write_text(start, start, step, now, "")
     assert "step 1 of 7" in asked
     assert step.question in asked
     assert tour_bar.HINT in asked
     assert "brings **secret.csv** back, and your settings" in asked.replace("\\", "")
     named_only = replace(now, saved_state=replace(now.saved_state, named_only=True))
-    assert "goes on with **secret.csv**" in tour_bar.words(start, start, step, named_only, "").replace(
+    assert "goes on with **secret.csv**" in tour_bar.write_text(start, start, step, named_only, "").replace(
         "\\", ""
     )
     long = replace(now.saved_state.loaded, dataset=replace(SECRET, name="x" * 200))
     of_long = replace(now, saved_state=replace(now.saved_state, loaded=long))
-    assert len(tour_bar.words(start, start, step, of_long, "")) < len(asked) + 20
-    assert tour_bar.words(start, start, step, now, "Because.").endswith("Because.")
-    away = tour_bar.words(mean, start, step, now, "")
+    assert len(tour_bar.write_text(start, start, step, of_long, "")) < len(asked) + 20
+    assert tour_bar.write_text(start, start, step, now, "Because.").endswith("Because.")
+    away = tour_bar.write_text(mean, start, step, now, "")
     assert "waits on **Start**" in away
     assert "secret.csv" in away.replace("\\", "")
     session.put_in_use(SECRET, UPLOAD)
-    assert "Other data are in use" in tour_bar.words(start, start, step, now, "")
+    assert "Other data are in use" in tour_bar.write_text(start, start, step, now, "")
 
 
 def followed(at: AppTest) -> AppTest:

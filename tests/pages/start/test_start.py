@@ -211,9 +211,9 @@ def test_three_answers_lead_to_a_page_with_the_data_in_use():
     assert "Bring your data" in links
     assert not [label for label in links if label.startswith("Go to")]
     fine(at.get_by_key("start.several").set_value("No").run())
-    assert advice.SEVERAL["No"] in shown_texts(at)
+    assert advice.SEVERAL_ROWS["No"] in shown_texts(at)
     fine(at.get_by_key("start.kind").set_value("A model").run())
-    assert at.selectbox(key="start.release").options == advice.releases("A model")
+    assert at.selectbox(key="start.release").options == advice.list_releases("A model")
     fine(at.get_by_key("start.kind").set_value("Numbers").run())
     mean, groups = catalogue.page("Mean"), catalogue.page("Per group")
     fine(at.selectbox(key="start.release").set_value(mean.release).run())
@@ -228,11 +228,11 @@ def test_three_answers_lead_to_a_page_with_the_data_in_use():
 
 
 def test_only_what_there_is_a_page_for_is_offered():
-    assert set(advice.releases()) == {*advice.releases("Numbers"), *advice.releases("A model")}
-    for release in advice.releases():
-        assert advice.page_for(release).release == release
-    assert advice.page_for(None) is None
-    assert advice.page_for("a unicorn") is None
+    assert set(advice.list_releases()) == {*advice.list_releases("Numbers"), *advice.list_releases("A model")}
+    for release in advice.list_releases():
+        assert advice.find_page(release).release == release
+    assert advice.find_page(None) is None
+    assert advice.find_page("a unicorn") is None
 
 
 def test_a_link_keeps_the_bound_on_public_data():
@@ -257,7 +257,7 @@ def test_a_link_keeps_the_bound_on_public_data():
 def test_advice_on_several_columns_is_what_the_upload_offers():
     at = upload(open_app("Your data"), b"customer_id,branch,amount\n1,a,2\n1,b,3\n")
     label = at.multiselect(key="your_data.upload_further").label
-    assert f"*{label}*" in advice.WHO
+    assert f"*{label}*" in advice.USER_HELP
 
 
 def test_what_invented_users_teach_is_so():

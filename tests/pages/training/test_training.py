@@ -575,7 +575,7 @@ def test_labels_of_many_values_are_not_cut_in_silence():
 def _cut(loaded):
     from pages.training import data
 
-    data.say_labels(loaded, 2.5)
+    data.show_label_rule(loaded, 2.5)
 
 
 def test_a_large_table_has_a_first_look(monkeypatch):
@@ -634,7 +634,7 @@ def test_ranges_of_public_rows_are_proposed():
 
 def test_a_public_demo_makes_fewer_runs_and_takes_no_table(monkeypatch):
     monkeypatch.setattr(demo, "is_served", lambda: True)
-    monkeypatch.setattr(sources, "MOST_SERVED_RUNS", 3)
+    monkeypatch.setattr(sources, "MAX_DEMO_RUNS", 3)
     at = opened(runs="60")
     assert "A public demo makes 3 runs of each" in shown_texts(at)
     assert "3 runs of every method" in shown_texts(at)

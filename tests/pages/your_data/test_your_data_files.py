@@ -327,7 +327,7 @@ def test_reading_a_file_can_be_stopped(monkeypatch):
 
     before = workspaces()
     monkeypatch.setattr(counting, "open_files", endless)
-    monkeypatch.setattr(upload_inputs, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(upload_inputs, "WAIT_SECONDS", 0.05)
     at = panel()
     fine(at.file_uploader[0].upload("book.xlsx", b"PK").run())
     assert "Reading…" in shown_texts(at)
@@ -388,8 +388,8 @@ def test_formulas_are_shown_as_text():
 
 
 def test_sizes_are_said_in_round_units():
-    assert upload_roles._size(999) == "999 bytes"
-    assert upload_roles._size(20_400_000_000) == "20 GB"
+    assert upload_roles._write_size(999) == "999 bytes"
+    assert upload_roles._write_size(20_400_000_000) == "20 GB"
 
 
 def test_binned_totals_are_answered_as_those_of_single_users(everything_is_large, monkeypatch):
