@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpcore.answer import Answer
+from dpcore.answer import Answer, Plot, section
 from dpcore.code import Code, Library, write
 from dpcore.common.errors import refuse
 from dpcore.common.privacy import Charge
@@ -292,6 +292,41 @@ class Reply:
         text = report_html.write_report_html(self._report(), datetime.now(UTC))
         Path(path).write_text(text, encoding="utf-8")
         return Path(path)
+
+    @property
+    def tabs(self) -> tuple[str, ...]:
+        """Return the names of the tabs that the page of this question has."""
+        return tuple(section.flatten(self.answer.sections))
+
+    def tab(self, name: str, search: bool = False) -> list[Any]:
+        """Return what a tab shows at first: texts, tables (pandas) and figures (Plotly), in order.
+
+        Args:
+            name: One of ``tabs``.
+            search: Compute also what the page searches for beside itself, which may take long.
+
+        Raises:
+            InvalidInput: There is no such tab, or these data have nothing for it.
+        """
+        import pandas as pd
+
+        from dpcore.report import plotly_figures
+
+        sections = section.flatten(self.answer.sections)
+        if name not in sections:
+            raise refuse(f"there is no tab {name!r}; there are {', '.join(map(repr, sections))}")
+        shown: list[Any] = []
+        for part in section.read(sections[name](self.answer, self.data), search):
+            match part:
+                case str() | section.Note():
+                    shown.append(part if isinstance(part, str) else part.text)
+                case section.Table():
+                    shown.append(pd.DataFrame(part.columns))
+                case Plot():
+                    shown.append(plotly_figures.draw_on_white(part))
+                case section.Figures():
+                    shown += map(plotly_figures.draw_on_white, part.plots)
+        return shown
 
     def to_json(self) -> str:
         """The whole answer as JSON, every number beside its label (``docs/report.md``)."""

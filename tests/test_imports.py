@@ -23,7 +23,7 @@ ORDER = ("common", "data", "counting", "code", "answer", "report", "cli")
 """Shared rooms of the core: one may import those before it. `contributions` and `dataset` stand beside `common`."""
 ROOMS = (
     "base", "fields", "speed", "figure", "data", "figures", "server", "card", "session", "compare", "screen", "shell",
-    "report"
+    "report", "render"
 )  # fmt: skip
 """Rooms of `pages/shared`; one may import those before it."""
 INTERNALS = ROOT / "pages/shared/streamlit_internals.py"

@@ -11,6 +11,7 @@ from typing import Any
 from dpcore.answer.methods import Methods
 from dpcore.answer.parts import ErrorPart
 from dpcore.answer.plot import Plot
+from dpcore.answer.section import Sections
 from dpcore.answer.setting import ReleaseSetting
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
@@ -82,6 +83,7 @@ class Answer:
         bound: The optimum, if it is not the value of the first number: a pair, for example, or a function that makes
             a table of it. None otherwise.
         error: The error, if it is not the value of the second number. None otherwise.
+        sections: What a page shows in tabs.
         error_parts: The parts of the error, in the words and colours of the main figure; empty for none.
     """
 
@@ -104,6 +106,7 @@ class Answer:
     setting: ReleaseSetting | None = None
     error: float | None = None
     error_parts: tuple[ErrorPart, ...] = ()
+    sections: Sections = field(default_factory=dict)
 
     @cached_property
     def methods(self) -> Methods | None:

@@ -352,8 +352,11 @@ class Parameters:
 
     def without(self: P, *names: str) -> P:
         """Return the parameters with the defaults of these fields, as the key of an answer that ignores them."""
-        defaults: dict[str, Any] = {f.name: f.default for f in fields(self) if f.name in names}
-        return replace(self, **defaults)
+        defaults = {f.name: f.default for f in fields(self) if f.name in names}
+        changed: dict[str, Any] = {
+            name: default for name, default in defaults.items() if getattr(self, name) != default
+        }
+        return replace(self, **changed) if changed else self
 
     @property
     def unused(self) -> tuple[str, ...]:

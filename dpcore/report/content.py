@@ -13,6 +13,7 @@ from typing import Any
 
 from dpcore.answer import Answer, Plot
 from dpcore.answer.methods import Methods
+from dpcore.answer.section import list_plots
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.version import VERSION
@@ -175,7 +176,7 @@ def build_report(answer: Answer, page: str, question: str, dataset: Dataset | No
         page=page,
         question=question,
         answers=(("", answer),),
-        figures=tuple(make() for make in answer.plots.values()),
+        figures=tuple(list_plots(answer, dataset)),
         settings=list_settings(parameters, names, private_settings),
         summary=() if dataset is None else summarise_dataset(dataset),
         disclosure=answer.disclosure,

@@ -79,6 +79,7 @@ def write_script(
     """
     code = Code()
     code.import_name("draw_on_white", "dpcore.report.plotly_figures")
+    code.import_name("list_plots", "dpcore.answer.section")
     numbers = "label, number in answer.numbers.iterrows()"
     if call is None:
         numbers = "label, number in ((one.label, one) for one in answer.numbers)"
@@ -121,8 +122,7 @@ for assumption in answer.all_assumptions:
 """
 _FIGURES_CODE = """
 # A plot is data: `plot.columns` holds what is drawn. Each becomes a file that opens in a browser without a network.
-for make in answer.plots.values():
-    plot = make()
+for plot in list_plots(answer, data):
     draw_on_white(plot).write_html(f"{plot.key}.html", include_plotlyjs="directory")
     print(f"Figure: {plot.key}.html")
 """

@@ -1,43 +1,43 @@
 """Data owners: who should train together, by the bounds and by training."""
 
-import streamlit as st
+from __future__ import annotations
 
-from dpcore.common.errors import InvalidInput
-from dpcore.data_owners.answer import build_answer
-from pages.data_owners import cached, inputs, tabs, training, upload
-from pages.data_owners.question import QUESTION
-from pages.shared.base import keys
-from pages.shared.fields import fields
-from pages.shared.screen import answer_tabs, layout, plots
-from pages.shared.session import session
+from collections.abc import Callable, Mapping
 
-data = session.dataset()
-
-
-def body(places: layout.Places) -> None:
-    """Read the inputs and show the answer."""
-    parameters = inputs.read(places)
-    if parameters is None:
-        return
-    try:
-        own = upload.find_table()
-        found = cached.owners_found(parameters, data, None if own is None else own.dataset)
-    except InvalidInput as refused:
-        with places.notes:
-            fields.say(refused.problems)
-        return
-    st.session_state[keys.PAGE_PARAMETERS] = parameters
-    answer = build_answer(data, parameters, found)
-    with places.figure:
-        plots.draw(answer.plots["owners-map"]())
-    of: dict[str, answer_tabs.Content] = {
-        "Accuracy": lambda: training.show(parameters),
-        "Theory": {
-            "Bounds": lambda: tabs.show_bounds(answer),
-            "Unequal owners": lambda: tabs.show_unequal(answer),
-        },
-    }
-    answer_tabs.show(places, QUESTION, answer, of, lambda: tabs.show_files(answer), key="owners_card")
+from dpcore.answer import Answer
+from dpcore.answer.section import Cached, Found, Solver
+from dpcore.data_owners.answer import build_answer, solve
+from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
+from dpcore.dataset import Dataset
+from pages.data_owners import inputs, tabs, training, upload
+from pages.data_owners.question import QUESTION, disclosure_of
+from pages.shared.render.question_page import Page
+from pages.shared.screen import layout
 
 
-layout.show(QUESTION, body)
+def solve_with_label(data: Dataset, parameters: OwnersParameters) -> Solver:
+    """Evaluate the bounds; of owners who are entered the data matter for the label alone."""
+    own = upload.find_table()
+    label = disclosure_of(parameters, data, None if own is None else own.dataset)
+    subject = data if parameters.source is OwnersSource.DATA else label
+    solution = yield Cached(solve, (subject, parameters.without_training))
+    return Found(solution)
+
+
+class OwnersPage(Page):
+    """The page."""
+
+    def read(self, places: layout.Places, data: Dataset) -> OwnersParameters | None:
+        """Draw the inputs."""
+        return inputs.read(places)
+
+    def tabs(self, answer: Answer) -> Mapping[str, Callable[[], None]]:
+        """Return the training, which has records of its own."""
+        return {"Accuracy": lambda: training.show(answer.parameters)}
+
+    def show_files(self, answer: Answer, data: Dataset, label: str) -> None:
+        """Offer the answer, with what was trained."""
+        tabs.show_files(answer)
+
+
+OwnersPage(QUESTION, solve_with_label, build_answer, stem="owners", has_axis_controls=False).show()

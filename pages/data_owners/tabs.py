@@ -1,4 +1,4 @@
-"""The tabs below the answer of Data owners, each drawn only while it is open."""
+"""The downloads of Data owners, with what the last training found."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.data_owners.answer import words
-from dpcore.data_owners.answer.found import tabulate_bounds
 from dpcore.data_owners.answer.trained import TITLE, TrainingCard
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import TRAINING_FIELDS
@@ -17,49 +16,7 @@ from dpcore.report.literals import Code
 from dpcore.report.script import Source
 from pages.data_owners import training
 from pages.data_owners.question import QUESTION
-from pages.shared.base import tables
-from pages.shared.card import cards
 from pages.shared.report import report_content, take_away
-from pages.shared.screen import plots
-from pages.shared.session import stand_ins
-
-
-def show_bounds(answer: Answer) -> None:
-    """Every setting's bound, at both levels, beside what is printed."""
-    plots.draw(answer.plots["owners-bounds"]())
-    tables.show(
-        tabulate_bounds(answer.solution),
-        "Each setting's bound for one record and for the unit that is protected, beside the printed one",
-        formats=dict.fromkeys(("One record", "The unit protected", "As printed"), "%.4g"),
-    )
-    st.caption(
-        "*As printed* stands only where the print is corrected. Constants are those entered; a map of orders, no "
-        "forecast."
-    )
-    cards.label(answer.disclosure)
-
-
-def show_unequal(answer: Answer) -> None:
-    """What cap per owner, for the owners of the data."""
-    st.markdown(
-        "Owners have unequal numbers of records. Where **a whole owner** is protected, one with many records sets the "
-        "noise for all: keep at most τ records of each."
-    )
-    if not answer.solution.is_of_data:
-        st.info(
-            "Set *Owners* under *More settings* to *Of the data in use*: then each user of those data is an owner. For "
-            "a file, choose the column that names the owner as its user column.",
-            icon=":material/info:",
-        )
-        stand_ins.draw_data_link("Bring owners")
-        return
-    plots.draw(answer.plots["owners-cap"]())
-    if answer.solution.cap is None:
-        st.caption(
-            "The question protects less than a whole owner, so that no cap is needed: it takes all records. Choose *A "
-            "whole owner* under *More settings* for the best cap."
-        )
-    cards.label(answer.disclosure)
 
 
 def content(answer: Answer, source: Source, trained: TrainingCard | None = None) -> Report:

@@ -1,50 +1,28 @@
 """What weights gain: the person's data, the paper's example and bound, and the sharp bound."""
 
+from __future__ import annotations
+
 from collections.abc import Collection
 
-import streamlit as st
-
+from dpcore.answer import Answer
+from dpcore.dataset import Dataset
+from dpcore.gap_examples.answer import GapSolution, build_answer
+from dpcore.gap_examples.answer.sections import solve
 from dpcore.gap_examples.parameters import GapParameters
-from pages.gap_examples import cached, checks, proof
 from pages.gap_examples.question import QUESTION
 from pages.mean import elsewhere
 from pages.mean.question import QUESTION as MEAN
-from pages.shared.base import keys
 from pages.shared.fields import setting
-from pages.shared.screen import answer_tabs, inputs, layout, plots
+from pages.shared.render.question_page import Page
+from pages.shared.screen import inputs, layout
 from pages.shared.session import session, stand_ins
 
-data = session.dataset()
 
-
-def body(places: layout.Places) -> None:
-    """Read the inputs and draw the answer on the person's data; examples stand in tabs."""
-    parameters: GapParameters | None = inputs.read(QUESTION, places, ask_first=say_cleared)
-    if parameters is None:
-        return
-    answer = cached.gap_answer(data, parameters, ends())
-    with places.figure:  # First: its message goes ahead of all others.
-        plots.show(answer.plots["gap-data"]())
-    if said := elsewhere.differing(data, answer.setting, answer.solution.comparison.cap.max_contributions):
-        places.notes.caption(said)
-    of: dict[str, answer_tabs.Content] = {
-        "On any data": {
-            "Paper's example": lambda: proof.show_theorem_2(parameters),
-            "Two groups": lambda: proof.show_two_groups(parameters),
-            "Any noise": lambda: proof.show_any_noise(parameters),
-            "Regression": lambda: checks.show_regression(parameters),
-        },
-    }
-    answer_tabs.show(
-        places,
-        QUESTION,
-        answer,
-        of,
-        lambda: proof.show_files(answer),
-        key="gap_card",
-        draw_behind=proof.show_behind,
-    )
-    st.session_state[keys.PAGE_PARAMETERS] = parameters
+def build_with_range(data: Dataset, parameters: GapParameters, solution: GapSolution) -> Answer:
+    """Build the answer, with programs for the range that stands on *Mean*, if there is one."""
+    lower, upper = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
+    value_range = None if lower is None or upper is None else (lower, upper)
+    return build_answer(data, parameters, solution, value_range)
 
 
 def say_cleared(unused: Collection[str]) -> bool:
@@ -54,10 +32,22 @@ def say_cleared(unused: Collection[str]) -> bool:
     return False
 
 
-def ends() -> tuple[float, float] | None:
-    """L and U as they stand on *Mean*; None where nobody has entered them."""
-    lower, upper = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
-    return None if lower is None or upper is None else (lower, upper)
+class GapPage(Page):
+    """The page."""
+
+    def read(self, places: layout.Places, data: Dataset) -> GapParameters | None:
+        """Draw the variance of a value."""
+        return inputs.read(QUESTION, places, ask_first=say_cleared)
+
+    def fields_in_report(self, answer: Answer) -> tuple[str, ...]:
+        """Leave out what only the steps on instances ask for."""
+        return ("variance_source", "value_variance")
+
+    def draw_last(self, places: layout.Places, answer: Answer) -> None:
+        """Say why *Mean* finds another bound, if it does."""
+        cap = answer.solution.comparison.cap.max_contributions
+        if reason := elsewhere.differing(session.dataset(), answer.setting, cap):
+            places.notes.caption(reason)
 
 
-layout.show(QUESTION, body)
+GapPage(QUESTION, solve, build_with_range, stem="gap").show()

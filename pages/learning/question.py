@@ -18,6 +18,5 @@ QUESTION = Question(
     release="A model (trained with a private learner)",
     answers_from=(Facet.ROWS,),
     parameters=LearningParameters,
-    also=FieldOrigin.DATA.each("whose_cap", "draws_job", "cost_job", "cost_again")
-    | FieldOrigin.PUBLIC.each("tabs"),
+    also=FieldOrigin.DATA.each("whose_cap", "draws_job", "cost_job") | FieldOrigin.PUBLIC.each("tabs"),
 )

@@ -12,10 +12,11 @@ from dpcore.common.alike import ASSUMED_SHARE
 from dpcore.common.errors import InvalidInput
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, Target, VarianceSource
+from dpcore.mean import answer as core
+from dpcore.mean.answer.sections import solve
 from dpcore.mean.parameters import Likeness
-from pages.mean import inputs
 from pages.mean.question import QUESTION
-from pages.shared.fields import fields, setting
+from pages.shared.fields import fields, runner, setting
 
 
 def parameters(epsilon: float = 1.0) -> MeanParameters | None:
@@ -37,7 +38,10 @@ def parameters(epsilon: float = 1.0) -> MeanParameters | None:
 def build_answer(data: Dataset, epsilon: float = 1.0) -> Answer | None:
     """Return what *Mean* answers on these data; None where its fields do not fit together."""
     asked = parameters(epsilon)
-    return None if asked is None else inputs.mean_answer(data, asked)
+    if asked is None:
+        return None
+    found, _ = runner.solve(solve(data, asked), QUESTION, data, for_all=False)
+    return core.build_answer(data, asked, found.value)
 
 
 def share_between_users(data: Dataset) -> float:

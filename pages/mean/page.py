@@ -1,43 +1,42 @@
 """Mean: the best cap and the best smooth weights for releasing a mean."""
 
-import streamlit as st
+from __future__ import annotations
 
-from pages.mean import best_range, inputs, tabs
+from dpcore.answer import Answer
+from dpcore.dataset import Dataset
+from dpcore.mean import MeanParameters, VarianceSource
+from dpcore.mean.answer import build_answer, words
+from dpcore.mean.answer.sections import solve
+from pages.mean import inputs
 from pages.mean.question import QUESTION
-from pages.shared.base import keys
-from pages.shared.screen import answer_tabs, layout, plots
-from pages.shared.session import session
-
-data = session.dataset()
+from pages.shared.render.question_page import Page
+from pages.shared.screen import layout
 
 
-def body(places: layout.Places) -> None:
-    """Read the inputs and show the answer."""
-    parameters = inputs.read(data, places)
-    if parameters is None:
-        return
-    st.session_state[keys.PAGE_PARAMETERS] = parameters
-    answer = inputs.mean_answer(data, parameters)
-    with places.figure:  # First: the browser draws it while the rest is still on its way.
-        main = plots.show(plots.main_plot(answer, "mean-error"), key_of=QUESTION.key)
-    users = {
-        "Weight of a row": lambda: tabs.show_weights(answer, main),
-        "When users differ": lambda: tabs.show_hidden(data, answer, main),
-    }
-    of: dict[str, answer_tabs.Content] = {
-        "Rows and users": users,
-        "Range": lambda: best_range.show(answer, data),
-    }
-    formula = inputs.formula(answer)
-    answer_tabs.show(
-        places,
-        QUESTION,
-        answer,
-        of,
-        lambda: tabs.show_files(data, answer, formula),
-        describe_basis=lambda: inputs.what_is_used(answer),
-        formula=formula,
-    )
+class MeanPage(Page):
+    """The page."""
+
+    def read(self, places: layout.Places, data: Dataset) -> MeanParameters | None:
+        """Draw the inputs that go with the values at hand."""
+        return inputs.read(data, places)
+
+    def formula(self, answer: Answer) -> str:
+        """Return the file on the error on this table, on users who differ, or on independent rows."""
+        solution = answer.solution
+        if solution.problem.table is not None:
+            return "formula_table"
+        if solution.of_table or solution.problem.user_share:
+            return "formula_users"
+        return "formula_private" if solution.private_counts else "formula"
+
+    def describe_files(self, answer: Answer) -> str:
+        """Say what weights and choice hold."""
+        return f"{words.files(answer.solution)} Label in both: *{answer.disclosure.label}*."
+
+    def reads_rows(self, answer: Answer) -> bool:
+        """Return True if the variance is read off the values."""
+        reads_values = answer.parameters.variance_source is VarianceSource.FROM_VALUES
+        return reads_values and answer.solution.clamped is not None
 
 
-layout.show(QUESTION, body)
+MeanPage(QUESTION, solve, build_answer).show()

@@ -1,94 +1,85 @@
 """Per group: the best pair of bounds for a release per group, and what scaling users instead would save."""
 
+from __future__ import annotations
+
 import streamlit as st
 
-from dpcore.answer.stage import Stage
-from dpcore.common.errors import InvalidInput
-from dpcore.per_group.answer import (
-    DistributionFound,
-    PerGroupFound,
-    build_answer,
-    distribution,
-    refused_answer,
-    words,
-)
-from pages.per_group import inputs, tabs, work
+from dpcore.answer import Answer
+from dpcore.data import pair_distribution
+from dpcore.dataset import Dataset
+from dpcore.per_group.answer import DistributionFound, build_answer, distribution, refused_answer
+from dpcore.per_group.answer.sections import solve
+from dpcore.per_group.parameters import PerGroupParameters
+from dpcore.report.script import Source
+from pages.per_group import inputs
 from pages.per_group.question import QUESTION
-from pages.shared.base import keys, page_run
 from pages.shared.card import cards
-from pages.shared.fields import fields, jobs
-from pages.shared.screen import answer_tabs, layout, plots
-from pages.shared.session import session, stand_ins
-
-in_use = session.dataset()
-demonstration = in_use.pairs is None and in_use.pair_sizes is None
-data = stand_ins.load_demonstration() if demonstration else in_use
+from pages.shared.render.question_page import Needs, Page
+from pages.shared.report import report_content, take_away
+from pages.shared.screen import layout
 
 
-def body(places: layout.Places) -> None:
-    """Read the inputs and draw the answer."""
-    if demonstration:
-        page_run.answers_on_invented_data()
-    parameters = inputs.read(data, places)
-    if parameters is None:
-        return
-    st.session_state[keys.PAGE_PARAMETERS] = parameters
-    # A long search has its own sign below the figure; a spinner above would move it.
-    try:
-        found = work.found_for(data, parameters)
-    except InvalidInput as refused:
-        with places.notes:
-            fields.say(refused.problems)
+class PerGroupPage(Page):
+    """The page."""
+
+    def read(self, places: layout.Places, data: Dataset) -> PerGroupParameters | None:
+        """Draw the inputs that go with the statistic."""
+        return inputs.read(data, places)
+
+    def draw_refused(self, places: layout.Places, data: Dataset, parameters: PerGroupParameters) -> None:
+        """Offer to draw the pair of private data privately."""
         if data.is_private:
             with places.answer:
                 cards.answer(refused_answer(data, parameters), "per_group_card")
-        return
-    if found.value is not None:
-        show(found.value, places)
-    if work.is_long(data, parameters):
-        show_progress(found.stage, places)
 
-
-def show(found: PerGroupFound | DistributionFound, places: layout.Places) -> None:
-    """The answer made of what was found."""
-    page_run.answers(found.parameters)
-    answer = build_answer(data, found.parameters, found)
-    with places.figure:  # First: its message goes ahead of all others.
-        label = stand_ins.DEMONSTRATION if demonstration else ""
-        plots.draw(plots.main_plot(answer, "per-group-error"), label, key_of=QUESTION.key)
-    if isinstance(found, DistributionFound):
-        answer_tabs.show(
-            places,
-            QUESTION,
-            answer,
-            {},
-            lambda: tabs.show_files_of_distribution(answer, data),
-            describe_basis=lambda: distribution.what_is_used(found),
+    def describe_files(self, answer: Answer) -> str:
+        """Say what the choice holds."""
+        return (
+            "**Choice** holds the question, the best pair, the best bounds on whole vectors, and the proofs. Label: "
+            f"*{answer.disclosure.label}*."
         )
-        return
-    if found.selected is not None:
-        of = {"Which groups survive": lambda: tabs.survival(answer)}
-    else:
-        of = {"Scaling instead": lambda: tabs.scaling(answer)}
-    of["Error of each group"] = lambda: tabs.groups(answer)
-    answer_tabs.show(
-        places,
-        QUESTION,
-        answer,
-        of,
-        lambda: tabs.show_files(answer, data),
-        describe_basis=lambda: words.what_is_used(found, data),
-    )
-    if demonstration:
-        with places.answer:
-            stand_ins.draw_data_link("Bring groups")
+
+    def show_files(self, answer: Answer, data: Dataset, label: str) -> None:
+        """Offer the answer; of a distribution of pairs also the file that its script reads."""
+        if not isinstance(answer.solution, DistributionFound):
+            super().show_files(answer, data, label)
+            return
+        assert answer.choice is not None
+        sizes = answer.solution.problem.sizes
+        fits = pair_distribution.fits(sizes)
+        if fits:
+            source = Source(data, needs_rows=True, write_cell=distribution.write_data_cell)
+            take_away.draw(
+                "per_group",
+                data.provenance,
+                lambda: report_content.of_answer(QUESTION, answer, source),
+                answer.methods,
+            )
+        st.markdown(
+            "**Choice** holds the question, the best pair found, and what is approximate. The **distribution of "
+            "pairs** is what the script reads and *Your data* opens: it names no user and no group. Label of both: "
+            f"*{data.provenance.label}*."
+        )
+        parts: list[take_away.AnswerFile] = [
+            ("Choice (JSON)", "per_group_choice.json", answer.choice),
+            (
+                "Distribution of pairs (JSON)",
+                "pair_distribution.json",
+                lambda: pair_distribution.to_text(data),
+            ),
+        ]
+        cards.file_buttons(parts if fits else parts[:1], data.provenance)
+        if not fits:
+            st.caption(
+                f"The distribution has {sizes.pairs.size:,} sizes and {sizes.task_rows.size:,} groups, more than a "
+                "file holds; so there is no script to read it."
+            )
 
 
-def show_progress(stage: Stage, places: layout.Places) -> None:
-    """How far a long search is, below the figure, which it does not move."""
-    with places.figure:
-        if jobs.watch(work.SEARCH.key, "Looking for the best pair") and stage is Stage.EARLIER:
-            st.caption("Until it is found, the answer to what was asked before stands here.")
-
-
-layout.show(QUESTION, body)
+PerGroupPage(
+    QUESTION,
+    solve,
+    build_answer,
+    needs=Needs(lambda data: data.pairs is None and data.pair_sizes is None, "", "Bring groups"),
+    has_axis_controls=False,
+).show()

@@ -7,12 +7,16 @@ import re
 import pandas as pd
 import streamlit as st
 
+from dpcore import questions
+from dpcore.answer import Answer
 from dpcore.common import wording
 from dpcore.common.checks import Problems
+from dpcore.dataset import Dataset
 from dpcore.mean import Target, VarianceSource
 from dpcore.plan import lines
 from dpcore.plan.lines import LineStatistic
 from dpcore.plan.parameters import PlanParameters
+from dpcore.report import settings_file
 from pages.plan.question import ENDS, OF_MEAN, QUESTION
 from pages.shared.screen import inputs, layout
 
@@ -120,3 +124,14 @@ def text_of(frame: pd.DataFrame) -> str:
             said.append(f"weight {wording.digits(float(row[WEIGHT]))}")
         found.append(" ".join(said))
     return "; ".join(found)
+
+
+def write_settings(data: Dataset, answer: Answer) -> str:
+    """Return what was entered, as a file for the command."""
+    call = questions.call_with(QUESTION.name, answer.parameters)
+    assert call is not None
+    name, settings = call
+    by_line = {"lines": [line.text for line in answer.parameters.parsed_lines]}
+    return settings_file.write_settings(
+        (name, settings | by_line), questions.command_of(name), data, questions.ASKED[name].columns
+    )

@@ -1,42 +1,60 @@
 """Plan: several numbers about one table share one budget."""
 
+from __future__ import annotations
+
+from dataclasses import replace
+
 import streamlit as st
 
-from dpcore.common.errors import InvalidInput
-from pages.plan import cached, inputs, tabs
+from dpcore.answer import Answer
+from dpcore.common.privacy import Disclosure
+from dpcore.dataset import Dataset
+from dpcore.plan.answer import add_noise_comparison, build_answer, words
+from dpcore.plan.answer.sections import solve
+from dpcore.plan.parameters import PlanParameters
+from dpcore.report import settings_file
+from pages.plan import inputs
 from pages.plan.question import QUESTION
-from pages.shared.base import keys
-from pages.shared.fields import fields
-from pages.shared.screen import answer_tabs, layout, plots
-from pages.shared.session import session
-
-data = session.dataset()
+from pages.shared.base import tables
+from pages.shared.card import cards
+from pages.shared.render.question_page import Page
+from pages.shared.screen import layout
 
 
-def body(places: layout.Places) -> None:
-    """Read the lines and show how they share the budget."""
-    parameters = inputs.read(places)
-    if parameters is None:
-        return
-    st.session_state[keys.PAGE_PARAMETERS] = parameters
-    try:
-        answer = cached.plan_answer(data, parameters)
-    except InvalidInput as refused:
-        with places.notes:
-            fields.say(refused.problems)
-        return
-    with places.figure:
-        plots.show(answer.plots["plan-errors"]())
-    of: dict[str, answer_tabs.Content] = {
-        "Shares": lambda: tabs.show_shares(answer),
-        "Alternatives": {
-            "Laplace or Gaussian": lambda: tabs.show_noises(data, answer),
-            "One bound for all": lambda: tabs.show_one_bound(data, answer),
-        },
-    }
-    answer_tabs.show(
-        places, QUESTION, answer, of, lambda: tabs.show_files(data, answer), draw_behind=tabs.show_behind
-    )
+class PlanPage(Page):
+    """The page."""
+
+    def read(self, places: layout.Places, data: Dataset) -> PlanParameters | None:
+        """Draw the lines and what they need."""
+        return inputs.read(places)
+
+    def draw_behind(self, answer: Answer) -> None:
+        """Draw every line with its share, bound and error, and what stands behind the plan."""
+        plan = words.tabulate_plan(answer.solution)
+        tables.show(plan, "Share, bound and error of every number", height="content")
+        st.caption(words.TABLE_NOTE)
+        cards.behind(replace(answer, numbers=answer.numbers[:2]))
+
+    def reads_rows(self, answer: Answer) -> bool:
+        """Return True: lines may need values and groups."""
+        return True
+
+    def describe_files(self, answer: Answer) -> str:
+        """Say what the choice holds."""
+        return f"**Choice** holds every line with its share, bound and error. Label: *{answer.disclosure.label}*."
+
+    def show_files(self, answer: Answer, data: Dataset, label: str) -> None:
+        """Offer the answer, which compares both noises, and what was entered as a file for the command."""
+        super().show_files(add_noise_comparison(answer, data), data, label)
+        if not settings_file.can_read_again(data):
+            return
+        st.markdown(
+            "**plan.toml** holds what you entered, with the names of your columns: `sweet-spot plan plan.toml "
+            "data.csv` gives this answer in a shell, and `docs/plan.md` says how Python does. Label: *public input*."
+        )
+        cards.file_button(
+            "Settings (TOML)", "plan.toml", Disclosure.PUBLIC, lambda: inputs.write_settings(data, answer)
+        )
 
 
-layout.show(QUESTION, body)
+PlanPage(QUESTION, solve, build_answer).show()

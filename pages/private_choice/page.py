@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from dpcore.answer.section import Cached
 from dpcore.code.forms import summed_column
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
@@ -13,15 +14,15 @@ from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.private_choice.answer import build_answer
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.private_choice.scores import checked_users
+from dpcore.total.answer import find
 from dpcore.total.parameters import TotalParameters
 from pages.mean import elsewhere
 from pages.private_choice import actions, tabs, work
 from pages.private_choice.question import QUESTION, PageParameters
 from pages.shared.base import keys
-from pages.shared.fields import fields, setting
+from pages.shared.fields import fields, runner, setting
 from pages.shared.screen import answer_tabs, inputs, layout, plots
 from pages.shared.session import session
-from pages.total import cached as total_pages
 from pages.total.question import QUESTION as TOTAL
 
 SUM_OF_A_COLUMN = (
@@ -140,7 +141,7 @@ def difference_from_total(parameters: PrivateParameters, number: float) -> str:
         total = TotalParameters(parameters.epsilon, mechanism=noise, delta=delta, measure=measure)
     except InvalidInput:
         return ""
-    bound = total_pages.total_answer(data, total).solution.bound
+    bound = runner.compute(Cached(find, (data, total))).bound
     same = measure is Measure.BOUND and not parameters.margin
     same &= (noise, delta) == (own_noise, parameters.release_delta)
     if same or bound == number:  # Of two bounds with the same error either is best.

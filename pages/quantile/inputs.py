@@ -8,7 +8,6 @@ import streamlit as st
 
 from dpcore.answer.value_range import RANGE_SOURCE, OutsideCounts
 from dpcore.common import wording
-from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import BaseKind, QuantileParameters, Weighting
 from pages.quantile.question import QUESTION
@@ -96,20 +95,3 @@ def _warn(data: Dataset, parameters: QuantileParameters) -> None:
         "lie outside the range of the base distribution: the mechanism can never return them, whatever ε. "
         f"Set {ends} {RANGE_SOURCE}",
     )
-
-
-def what_is_used(data: Dataset, parameters: QuantileParameters) -> str:
-    """Return the values and the part of epsilon that the answer is computed with."""
-    assert data.values is not None
-    sentences = [
-        f"Column {wording.plain(data.values.column)}: {wording.counted(data.values.values.size, 'value')}."
-    ]
-    if len(parameters.asked) > 1:
-        sentences.append(
-            f"{wording.counted(len(parameters.asked), 'quantile')} share ε evenly: "
-            f"{format_rounded_up(parameters.epsilon_each)} each."
-        )
-    outside = _outside(data, parameters)
-    if outside is not None:
-        sentences.append(outside.write_sentence(RANGE_NAMES[parameters.base][0]))
-    return " ".join(sentences)

@@ -1,75 +1,95 @@
 """Sum and count: the best bound on what one user adds to a sum or a count."""
 
+from __future__ import annotations
+
 import streamlit as st
 
+from dpcore.answer import Answer, Plot
+from dpcore.answer.section import Cached
 from dpcore.common.wording import plain
-from dpcore.total.answer import refused, refused_answer, words
-from dpcore.total.parameters import TotalParameters, UserTotals
-from pages.shared.base import keys
+from dpcore.dataset import Dataset
+from dpcore.total.answer import SignedFound, build_answer, refused, refused_answer, words
+from dpcore.total.answer.sections import solve
+from dpcore.total.parameters import Summed, TotalParameters, UserTotals, user_totals
 from pages.shared.card import cards
-from pages.shared.screen import answer_tabs, inputs, layout, plots
+from pages.shared.fields import runner
+from pages.shared.render.question_page import Page
+from pages.shared.screen import inputs, layout
 from pages.shared.session import session, stand_ins
-from pages.total import cached, tabs
 from pages.total.question import QUESTION
 
-GROUPED = "Per group (GROUP BY): a page of its own"
-data = session.dataset()
+REPORTED = ("mechanism", "delta", "summed", "measure", "own_bound", "lower", "upper", "highest_total")
 
 
-def body(places: layout.Places) -> None:
-    """Read the inputs and show the answer; for totals of both signs, the offer to clip them to [L, U]."""
+def compute_totals(data: Dataset) -> UserTotals:
+    """Return what every user adds, as it is chosen."""
+    totals: UserTotals = runner.compute(Cached(user_totals, (data, st.session_state[QUESTION.key("summed")])))
+    return totals
 
-    def totals() -> UserTotals:
-        return cached.held_totals(data.digest, st.session_state[QUESTION.key("summed")], data)
 
-    parameters: TotalParameters | None = inputs.read(
-        QUESTION, places, hidden=lambda name: name in ("lower", "upper") and totals().signed is None
-    )
-    if parameters is None:
-        return
-    held = totals()
-    signed = held.signed is not None
-    with places.notes:
-        st.session_state[keys.PAGE_PARAMETERS] = parameters
-        why = refused(held)
-        if why:
-            st.info(plain(why, 400), icon=":material/info:")
-            if held.amounts is None:
+def is_signed(answer: Answer) -> bool:
+    """Return True if some user's total is negative."""
+    return isinstance(answer.solution, SignedFound)
+
+
+class TotalPage(Page):
+    """The page."""
+
+    def read(self, places: layout.Places, data: Dataset) -> TotalParameters | None:
+        """Draw the inputs; totals of both signs are clipped to [L, U]."""
+
+        def is_hidden(name: str) -> bool:
+            return name in ("lower", "upper") and compute_totals(data).signed is None
+
+        return inputs.read(QUESTION, places, hidden=is_hidden)
+
+    def refuse(self, places: layout.Places, data: Dataset, parameters: TotalParameters) -> bool:
+        """Say why there is nothing to add up; a bound can still be drawn privately."""
+        totals = compute_totals(data)
+        if not (reason := refused(totals)):
+            return False
+        with places.notes:
+            st.info(plain(reason, 400), icon=":material/info:")
+            if totals.amounts is None:
                 stand_ins.draw_data_link("Bring data with values")
-    if why:
-        if held.column and data.is_private:
+        if totals.column and data.is_private:
             with places.answer:
-                cards.answer(refused_answer(data, parameters, held.column), "total_card")
-        return
-    answer = cached.total_answer(data, parameters)
-    with places.figure:
-        if signed:
-            plot = plots.main_plot(answer, "total-signed")
-            plots.show(plot, key_of=QUESTION.key)
-            if plot.handle is None:
-                st.caption(
-                    "The curve is of ranges [−T, T]. Yours has ends of two sizes, so that none can be dragged."
-                )
-        else:
-            plots.show(plots.main_plot(answer, "total-error"), key_of=QUESTION.key)
-        if not signed and answer.solution.choice.max_total == 0.0:
+                cards.answer(refused_answer(data, parameters, totals.column), "total_card")
+        return True
+
+    def draw_main(self, answer: Answer, label: str) -> Plot:
+        """Draw the error over the bound."""
+        plot = super().draw_main(answer, label)
+        if not is_signed(answer) and answer.solution.choice.max_total == 0.0:
             st.caption("The best bound, 0, has no place on a log axis.")
-    of: dict[str, answer_tabs.Content] = {
-        "Measures and noise": lambda: tabs.show_measures(answer),
-        "Four ways to choose a bound": lambda: tabs.show_strategies(data, answer),
-    }
-    answer_tabs.show(
-        places,
-        QUESTION,
-        answer,
-        {} if signed else of,
-        lambda: tabs.show_files(data, answer, signed),
-        describe_basis=lambda: words.summed(held, data),
-        tabs_name="signed_tabs" if signed else "tabs",
-    )
-    if not signed:
-        with places.below:
-            st.page_link(session.page_file("Per group"), label=GROUPED, icon=":material/table_rows:")
+        elif plot.handle is None:
+            st.caption(
+                "The curve is of ranges [−T, T]. Yours has ends of two sizes, so that none can be dragged."
+            )
+        return plot
+
+    def describe_files(self, answer: Answer) -> str:
+        """Say what the choice holds."""
+        return words.files(answer.disclosure, is_signed(answer))
+
+    def fields_in_report(self, answer: Answer) -> tuple[str, ...]:
+        """Leave out what only the simulation asks for."""
+        return REPORTED if is_signed(answer) else (*REPORTED, "own_share")
+
+    def reads_rows(self, answer: Answer) -> bool:
+        """Return True if values are added up."""
+        return answer.parameters.summed is Summed.VALUES
+
+    def variant(self, answer: Answer) -> str:
+        """Return "signed" if some user's total is negative."""
+        return "signed" if is_signed(answer) else ""
+
+    def draw_last(self, places: layout.Places, answer: Answer) -> None:
+        """Offer the page for sums per group."""
+        if not is_signed(answer):
+            with places.below:
+                file, label = session.page_file("Per group"), "Per group (GROUP BY): a page of its own"
+                st.page_link(file, label=label, icon=":material/table_rows:")
 
 
-layout.show(QUESTION, body)
+TotalPage(QUESTION, solve, build_answer).show()

@@ -10,6 +10,7 @@ from dpcore.data_owners.answer import plots, words
 from dpcore.data_owners.answer.code import choose_programs
 from dpcore.data_owners.answer.found import OwnersSolution, solve
 from dpcore.data_owners.answer.methods import write_methods
+from dpcore.data_owners.answer.sections import SECTIONS
 from dpcore.data_owners.bounds import bound_without_privacy
 from dpcore.data_owners.parameters import OwnersParameters
 from dpcore.dataset import Dataset
@@ -54,6 +55,7 @@ def build_answer(
         parameters=parameters,
         solution=solution,
         plots=plot_makers,
+        sections=SECTIONS,
         make_methods=lambda: write_methods(solution),
     )
     owners = solution.collaboration

@@ -11,6 +11,7 @@ from dpcore.examples_per_user.answer import plots, words
 from dpcore.examples_per_user.answer.code import write_programs
 from dpcore.examples_per_user.answer.found import NOT_COMPARED, ExamplesSolution, solve
 from dpcore.examples_per_user.answer.methods import write_methods
+from dpcore.examples_per_user.answer.sections import SECTIONS
 from dpcore.examples_per_user.parameters import ASSUMPTIONS, NEIGHBOURS, NOT_COVERED, ExamplesParameters
 from dpcore.report.csv_files import list_public_inputs, write_columns
 
@@ -56,6 +57,7 @@ def build_answer(
             "examples-multiplier": lambda: plots.plot_multipliers(solution, disclosure),
         },
         make_methods=lambda: write_methods(solution, dataset),
+        sections=SECTIONS,
         files={
             "examples_per_user.csv": lambda: write_columns(
                 {

@@ -8,9 +8,7 @@ import numpy as np
 
 from dpcore.answer import Number
 from dpcore.common import wording
-from dpcore.common.checks import Problems
 from dpcore.common.errors import refuse
-from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Dataset
 from dpcore.examples_per_user.noise import bound_multiplier
 from dpcore.examples_per_user.owners import MAX_PAIRS, Ownership, RecordSelection
@@ -124,15 +122,3 @@ def tabulate_owners(selection: RecordSelection) -> dict[str, list[object]]:
         "Kept": columns["kept"].tolist(),
         "Share kept": kept_share.tolist(),
     }
-
-
-def require_bound(entered_bound: float | None) -> int:
-    """Return the entered k as an integer.
-
-    Raises:
-        InvalidInput: It is empty, or no whole number of at least 1.
-    """
-    with Problems() as problems:
-        problems.whole(1, MAX_SIZE, **{"the records per user k": entered_bound})
-    assert entered_bound is not None
-    return int(entered_bound)

@@ -14,6 +14,7 @@ from dpcore.gap_examples import files
 from dpcore.gap_examples.answer import plots, words
 from dpcore.gap_examples.answer.found import GapSolution, solve
 from dpcore.gap_examples.answer.methods import write_methods
+from dpcore.gap_examples.answer.sections import SECTIONS
 from dpcore.gap_examples.parameters import GapParameters
 from dpcore.mean.answer.code import mean_forms
 
@@ -84,6 +85,7 @@ def build_answer(
             upper=None if value_range is None else value_range[1],
             variance_share=comparison.problem.value_variance / comparison.problem.value_bound**2,
         ),
+        sections=SECTIONS,
         bound=CapAndWeights(comparison.cap.max_contributions, comparison.smooth.threshold, comparison.ratio),
     )
 

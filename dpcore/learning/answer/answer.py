@@ -16,6 +16,7 @@ from dpcore.learning import LearningParameters
 from dpcore.learning.answer import plots, words
 from dpcore.learning.answer.found import LearningFound, find
 from dpcore.learning.answer.methods import methods
+from dpcore.learning.answer.sections import SECTIONS
 from dpcore.learning.error_bound import NEIGHBOURS
 from dpcore.report.csv_files import list_public_inputs, write_columns
 
@@ -59,6 +60,7 @@ def build_answer(data: Dataset, parameters: LearningParameters, found: LearningF
         },
         setting=ReleaseSetting(Released.MODEL, parameters.epsilon, NEIGHBOURS),
         error_parts=words.error_parts(of),
+        sections=SECTIONS,
     )
     return add_choice(
         answer,

@@ -21,6 +21,7 @@ from dpcore.dataset import Dataset
 from dpcore.mean import files, private_counts, worst_values
 from dpcore.mean.answer import code, methods, plots, ranges, words
 from dpcore.mean.answer.found import MeanFound, find, read_values
+from dpcore.mean.answer.sections import SECTIONS
 from dpcore.mean.answer.words import MEAN_OVER_USERS, UNIT
 from dpcore.mean.parameters import MeanParameters, assumptions
 from dpcore.mean.user_effects import bounded_mean
@@ -72,6 +73,7 @@ def build_answer(data: Dataset, parameters: MeanParameters, found: MeanFound | N
         files={"mean_weights.csv": lambda: _weights_csv(of, data)},
         setting=setting(of, data, parameters),
         error_parts=words.error_parts(of),
+        sections=SECTIONS,
     )
     return add_choice(
         answer,

@@ -41,7 +41,7 @@ class UsualRoute:
     centred: mean.CapChoice
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MeanFound:
     """All that depends on data and question, but not on a cap of the person's own.
 

@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 from dpcore.answer import Answer, Plot, ReleaseSetting, without_numbers
 from dpcore.answer.choice import add_choice
+from dpcore.answer.section import BEHIND
 from dpcore.common.documents import certificate_fields
 from dpcore.common.errors import refuse
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import code, distribution, methods, plots, words
 from dpcore.per_group.answer.distribution import DistributionFound
 from dpcore.per_group.answer.found import PerGroupFound, find
+from dpcore.per_group.answer.sections import build_sections, describe_inputs
 from dpcore.per_group.assumptions import list_assumptions, list_summary_assumptions
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.summary import APPROXIMATE
@@ -71,6 +73,7 @@ def _answered(data: Dataset, of: PerGroupFound) -> Answer:
         bound=of.pair,
         setting=_setting(of.parameters, of.value_column),
         error_parts=words.error_parts(of),
+        sections=build_sections(of),
     )
     pairs, columns = of.problem.pairs, data.pairs
     return add_choice(
@@ -167,6 +170,7 @@ def _about(data: Dataset, of: DistributionFound) -> Answer:
         plots={"per-group-error": lambda: plots.plot_pair_errors(of, data.provenance, title)},
         make_methods=lambda: methods.of_distribution(of.parameters, of.pair, data),
         setting=_setting(of.parameters, ""),
+        sections={BEHIND: describe_inputs},
     )
     choice, sizes = of.choice, of.problem.sizes
     return add_choice(

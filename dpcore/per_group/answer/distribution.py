@@ -8,12 +8,15 @@ import numpy as np
 
 from dpcore.answer import Number
 from dpcore.common import wording
+from dpcore.common.privacy import write_file_name
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer.error_map import Bounded, ErrorMap, Pair
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.summary import APPROXIMATE, SummaryChoice, SummaryProblem, best_summary_pair
 from dpcore.per_group.words import OBJECTIVES, amount_words, error_words, pair_words
+from dpcore.report.literals import Code
+from dpcore.report.script import Source
 
 COLUMNS, ROWS = 30, 16
 """Points of the map along both bounds."""
@@ -133,3 +136,15 @@ def what_is_used(of: DistributionFound) -> str:
     pairs = wording.counted(int(of.problem.sizes.pairs.sum()), "pair")
     groups = wording.counted(of.problem.num_groups, "group")
     return f"{pairs} of a user and a group; {groups} of {wording.plain(of.label)} released."
+
+
+def write_data_cell(code: Code, source: Source, public_only: bool) -> str:
+    """Write the cell that reads the distribution's file into ``data``; its name holds nothing of the person's."""
+    code.import_name("pair_distribution", "dpcore.data")
+    name = f"{write_file_name('pair_distribution', source.dataset.provenance)}.json"
+    code.import_name("Path", "pathlib")
+    return (
+        "# From the page Per group, Downloads, button Distribution of pairs (JSON).\n"
+        f"FILE = Path({name!r})\n"
+        f"data = pair_distribution.read(FILE.read_bytes(), FILE.name, {code.write(source.dataset.disclosure)})"
+    )

@@ -22,6 +22,7 @@ from dpcore.plan.programs import make_program
 
 if TYPE_CHECKING:
     import pandas as pd
+from dpcore.plan.answer.sections import SECTIONS
 
 
 def build_answer(
@@ -65,6 +66,7 @@ def build_answer(
         make_methods=lambda: write_methods(solution, dataset, parameters),
         bound=lambda: _tabulate(solution),
         error=numbers[1].value,
+        sections=SECTIONS,
     )
     certificate = proofs[0][1] if proofs else None
     answer = add_choice(answer, dataset, "several numbers", lambda: _list_details(solution, certificate))

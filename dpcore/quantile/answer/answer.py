@@ -13,6 +13,7 @@ from dpcore.quantile.answer import plots, words
 from dpcore.quantile.answer.code import of_quantile
 from dpcore.quantile.answer.found import QuantileFound, find
 from dpcore.quantile.answer.methods import methods
+from dpcore.quantile.answer.sections import SECTIONS
 from dpcore.quantile.mechanism import assumptions
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 
@@ -75,6 +76,7 @@ def build_answer(
             upper=None if parameters.answer_range is None else parameters.answer_range[1],
             uses_values=parameters.bound_from is BoundFrom.VALUES,
         ),
+        sections=SECTIONS,
     )
     return add_choice(
         answer,

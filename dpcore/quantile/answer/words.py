@@ -8,12 +8,13 @@ import numpy as np
 
 from dpcore.answer import Number, Proof, standard
 from dpcore.answer.axes import ROWS_UNIT
+from dpcore.answer.value_range import OutsideCounts
 from dpcore.common import alike, wording
 from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.quantile import WeightKind, optimal_bound
 from dpcore.quantile.answer.found import Poorer, QuantileFound, mean_error
-from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
+from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.several import SampledAnswers, split
 
 KIND_NAMES = {WeightKind.SMOOTH: "smooth weights", WeightKind.CAP: "bounded rows"}
@@ -289,3 +290,23 @@ def samples(solution: QuantileFound, sampled: SampledAnswers) -> tuple[str, ...]
             f"{wording.number(output.mean, 4)}.{order}"
         )
     return tuple(sentences)
+
+
+RANGE_NAMES = {BaseKind.UNIFORM: "[L, U]", BaseKind.HISTOGRAM: "the bins of ν"}
+"""Where answers can fall, of bases that end somewhere."""
+
+
+def inputs(dataset: Dataset, parameters: QuantileParameters) -> str:
+    """Say which values and which part of epsilon the answer is computed with."""
+    assert dataset.values is not None
+    values = dataset.values.values
+    sentences = [f"Column {wording.plain(dataset.values.column)}: {wording.counted(values.size, 'value')}."]
+    if len(parameters.asked) > 1:
+        sentences.append(
+            f"{wording.counted(len(parameters.asked), 'quantile')} share ε evenly: "
+            f"{format_rounded_up(parameters.epsilon_each)} each."
+        )
+    if (limits := parameters.answer_range) is not None:
+        outside = OutsideCounts(int((values < limits[0]).sum()), int((values > limits[1]).sum()), values.size)
+        sentences.append(outside.write_sentence(RANGE_NAMES[parameters.base]))
+    return " ".join(sentences)

@@ -12,6 +12,7 @@ from dpcore.common.documents import certificate_fields
 from dpcore.dataset import Dataset
 from dpcore.total.answer import code, methods, plots, signed_words, strategies, words
 from dpcore.total.answer.found import SignedFound, TotalFound, find
+from dpcore.total.answer.sections import SECTIONS, SIGNED_SECTIONS
 from dpcore.total.nonnegative import NEIGHBOURS
 from dpcore.total.parameters import ASSUMPTIONS, ASSUMPTIONS_ON_RELEASE, SIGNED_ASSUMPTIONS, TotalParameters
 
@@ -67,6 +68,7 @@ def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Ans
         )
         if of.choice.max_total > 0.0
         else (),
+        sections=SECTIONS,
     )
     return add_choice(
         answer,
@@ -141,6 +143,7 @@ def _signed(data: Dataset, parameters: TotalParameters, of: SignedFound) -> Answ
         plots={"total-signed": lambda: plots.plot_signed(of, data, parameters)},
         make_methods=lambda: methods.signed_methods(of, data, parameters),
         setting=_setting(parameters, of.unit.column),
+        sections=SIGNED_SECTIONS,
     )
     return add_choice(
         answer,

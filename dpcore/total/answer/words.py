@@ -6,6 +6,7 @@ from dpcore import total
 from dpcore.answer import Number
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure
+from dpcore.common.privacy import Provenance
 from dpcore.dataset import Dataset
 from dpcore.total.answer.found import TotalFound, largest_ratio
 from dpcore.total.parameters import UserTotals
@@ -203,13 +204,11 @@ def summed(held: UserTotals, dataset: Dataset) -> str:
     return f"{users}; the totals of {wording.plain(held.column)} add up to {wording.number(held.amounts.total, 4)}."
 
 
-def files(data: Dataset, signed: bool) -> str:
+def files(disclosure: Provenance, signed: bool) -> str:
     """Say what the file of the choice holds."""
     if signed:
-        return (
-            f"**Choice** holds the question, the range and what it costs. Label: *{data.provenance.label}*."
-        )
+        return f"**Choice** holds the question, the range and what it costs. Label: *{disclosure.label}*."
     return (
         "**Choice** holds the question, the best bound with its errors, and the proof. The numbers behind each "
-        f"figure are below the figure. Label in all: *{data.provenance.label}*."
+        f"figure are below the figure. Label in all: *{disclosure.label}*."
     )

@@ -16,6 +16,7 @@ def show(
     alt: str,
     key: str | None = None,
     formats: Mapping[str, str | tuple[str, str]] | None = None,
+    titles: Mapping[str, str] | None = None,
     **more: Any,
 ) -> None:
     """Draw a table without its index.
@@ -25,12 +26,13 @@ def show(
         alt: What it shows, for a screen reader.
         key: Unique on the page; None for none.
         formats: How Streamlit is to write the numbers of a column, by its name; or that and a help at its head.
+        titles: What stands at the head of a column of numbers, by its name, where that is not the name.
         more: Further arguments of `st.dataframe`.
     """
     config = {}
     for name, written in (formats or {}).items():
         shown, help = (written, None) if isinstance(written, str) else written
-        config[name] = st.column_config.NumberColumn(format=shown, help=help)
+        config[name] = st.column_config.NumberColumn((titles or {}).get(name), format=shown, help=help)
     st.dataframe(
         columns, hide_index=True, key=key, column_config=config or None, alt=alt, placeholder=MISSING, **more
     )

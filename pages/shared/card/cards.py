@@ -213,6 +213,7 @@ MIMES = {
     "json": "application/json",
     "parquet": "application/vnd.apache.parquet",
     "toml": "application/toml",
+    "py": "text/plain",
 }
 
 

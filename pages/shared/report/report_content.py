@@ -9,6 +9,7 @@ from typing import Any
 from dpcore import questions
 from dpcore.answer import Answer
 from dpcore.answer.distribution import plot_counts
+from dpcore.answer.section import list_plots
 from dpcore.common.privacy import Disclosure
 from dpcore.report import content, script
 from dpcore.report.content import Line, Report
@@ -36,7 +37,7 @@ def of_answer(
         summary: What the answer is about, if that is not the data in use alone; their distribution is left out.
     """
     parameters = answer.parameters
-    plots = [make() for make in answer.plots.values()]
+    plots = list_plots(answer, source.dataset)
     if summary is None:
         plots.append(replace(plot_counts(source.dataset), key="distribution"))
     is_private = source.shown_disclosure is Disclosure.PRIVATE

@@ -63,6 +63,7 @@ def draw(
     files_heading: str = "",
     files: Sequence[AnswerFile] = (),
     files_disclosure: Provenance | None = None,
+    choice: Callable[[], str] | None = None,
 ) -> None:
     """Draw the buttons: for private data two sets, one for oneself and one that may be published.
 
@@ -75,6 +76,7 @@ def draw(
         files_heading: What the files hold, if they are files of their own; empty for none.
         files: The files, except the page's own JSON, which is the last.
         files_disclosure: The disclosure of the data behind the files, if it differs.
+        choice: Makes the page's own JSON; by default it is that of the report's answer.
     """
 
     def with_methods() -> Report:
@@ -84,8 +86,9 @@ def draw(
     citations.show(methods, stem)
     if files_heading:
         st.markdown(files_heading)
-        choice: AnswerFile = ("Choice (JSON)", f"{stem}_choice.json", lambda: _choice(build_content().answer))
-        cards.file_buttons([*files, choice], files_disclosure or disclosure)
+        make_choice = choice or (lambda: _choice(build_content().answer))
+        choice_file: AnswerFile = ("Choice (JSON)", f"{stem}_choice.json", make_choice)
+        cards.file_buttons([*files, choice_file], files_disclosure or disclosure)
 
 
 def _choice(answer: Answer) -> str:

@@ -28,7 +28,7 @@ def show(
     tabs: Mapping[str, Content],
     draw_downloads: Callable[[], object],
     *,
-    describe_basis: Callable[[], str] | None = None,
+    describe_basis: Callable[[], str | None] | None = None,
     draw_behind: Callable[[Answer], object] = cards.behind,
     formula: str = "formula",
     tabs_name: str = "tabs",
@@ -44,7 +44,8 @@ def show(
         tabs: The question's own tabs, which stand between those that every question has. No more than six fit and are
             read, so a page with more folds its own: a tab may hold tabs.
         draw_downloads: Draws the downloads.
-        describe_basis: Writes what the answer was computed from, below the first tab's content.
+        describe_basis: Writes what the answer was computed from, below the first tab's content; None if
+            it drew that itself.
         draw_behind: Draws what stands behind the answer.
         formula: Name of the text on how the answer is computed.
         tabs_name: Name under which the session remembers the open tab.
@@ -57,8 +58,8 @@ def show(
             st.markdown(READ_OFF)
         draw_behind(answer)
         _offer_plan(question, answer, key or f"{question.name}_card")
-        if describe_basis is not None:
-            st.caption(describe_basis())
+        if describe_basis is not None and (text := describe_basis()):
+            st.caption(text)
 
     with places.answer:
         cards.answer(answer, key or f"{question.name}_card")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from dpcore.answer import section
 from dpcore.answer.against import EPSILON_STEPS
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
@@ -36,7 +37,7 @@ _mount_address = st.components.v2.component(
 
 FIGURE_SHARE = (5, 3)
 """How the figure and the answer beside it share the width."""
-BEHIND, DOWNLOADS, COMPUTED = "Behind the answer", "Downloads", "How this is computed"
+BEHIND, DOWNLOADS, COMPUTED = section.BEHIND, section.DOWNLOADS, "How this is computed"
 """Tabs that every question has: the first one, and the last two."""
 LINK_NOTES = {
     session.UPLOADED: "Uploaded data are not in the link, nor is any number computed from them.",

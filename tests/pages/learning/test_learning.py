@@ -25,7 +25,6 @@ from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.participation import PowerLaw
 from dpcore.learning.participation_sample import expectation, simulate
 from dpcore.report.plotly_figures import draw as drawn_as
-from pages.learning import cached
 from pages.learning.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.fields import jobs
@@ -271,7 +270,7 @@ def test_an_own_cap_is_compared_and_marked(cap):
 
 def test_an_own_cap_moves_only_its_marker(at, monkeypatch):
     fine(at.run())  # Caches are empty where something is patched.
-    monkeypatch.setattr(cached, "find", None)
+    monkeypatch.setattr(optimal_cap, "best_cap", None)
     fine(at.number_input(key="learning.own_cap").set_value(9).run())
     assert trace(chart(at, "learning_bound"), "Your own bound")[0] == [9]
     assert "own_cap=9" in link_of(at)
@@ -322,7 +321,7 @@ def test_who_is_capped_is_listed_from_the_users_themselves(at):
         assert columns["share_before"][0] == pytest.approx(counts.max() / counts.sum())
         assert columns["share_after"][0] == pytest.approx(cap / np.minimum(counts, cap).sum())
     on_tab(enter(at, own_cap=2000), "Who loses rows")
-    fine(at.segmented_control(key="learning.whose_cap").set_value("Your own bound").run())
+    fine(at.segmented_control(key="learning.whose_cap").set_value(True).run())
     (table,) = [frame.value for frame in at.dataframe]
     assert table["users"].sum() == (counts > 2000).sum()
     enter(at, own_cap=10**6)
@@ -362,7 +361,7 @@ def test_figure_3_is_exact_and_the_simulation_lies_over_it(at):
     users = trace(chart(at, "learning_figure_3b"), "Users who lose rows")[1]
     assert same(users, expectation(PowerLaw(0.75), 2000, tau_0).users_capped)
     assert "Simulated" not in [t["name"] for t in figure["data"]]
-    fine(at.button(key="learning_draw").click().run())
+    fine(at.button(key="learning_draws_job_start").click().run())
     finished(at, "learning.draws_job")
     x, y = trace(chart(at, "learning_figure_3b"), "Simulated")
     draws = simulate(PowerLaw(0.75), 2000, x, 40).users_capped
@@ -426,11 +425,11 @@ def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(at)
     usual = LearningParameters(DEFAULT_EPSILON)
     cost = population.cost_of_privacy(usual.population(None), should_stop=lambda: True)
     assert cost.cancelled
-    job = jobs.Job(usual.about_cost)
+    job = jobs.Job(("", usual.about_cost))
     job.run(lambda progress, should_stop: cost)
     enter(at, cost_job=job, loss_variance=usual.loss_variance)
     assert "Stopped: 0 of 8 values of n were done" in errors(at)
-    fine(at.button(key="learning.cost_again").click().run())
+    fine(at.button(key="learning_cost_job_again").click().run())
     finished(at, "learning.cost_job")
     assert "Stopped" not in errors(at)
     assert trace(chart(at, "learning_cost"), "Smallest sum: cost of privacy")[0].size == 8

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from dpcore.common import wording
-from pages.learning import tabs
 from pages.shared.base import keys
 from tests.pages.driving import (
     finished,
@@ -78,5 +77,5 @@ def test_learning():
     at.run()
     at.number_input(key="learning.own_cap").set_value(7.0).run()
     number = above(7).split(" (")[0]
-    at.segmented_control(key="learning.whose_cap").set_value(tabs.OWN).run()
+    at.segmented_control(key="learning.whose_cap").set_value(True).run()
     assert f"**{number}** have more than 7 rows" in shown_texts(at)

@@ -134,7 +134,7 @@ def test_the_tab_takes_a_range_into_the_setting_and_private_values_give_none():
     assert "a private look" not in texts
     joint = value_range.best_joint(ValueRangeProblem(SHOP.values, 1.0))
     low, high = ranges.rounded(joint)
-    fine(at.button(key="mean_use_range").click().run())
+    fine(at.button(key="mean_lower_upper_use").click().run())
     assert (at.session_state["mean.lower"], at.session_state["mean.upper"]) == (low, high)
     go(at, "Quantile")
     assert at.session_state["quantile.high"] == high
@@ -146,7 +146,7 @@ def test_the_tab_takes_a_range_into_the_setting_and_private_values_give_none():
     at.session_state["mean.tabs"] = "Range"
     at = finished(fine(at.run()), "mean.range_search")
     assert "a private look" in shown_texts(at)
-    assert not [one for one in at.button if one.key == "mean_use_range"]
+    assert not [one for one in at.button if one.key == "mean_lower_upper_use"]
     assert [one for one in at.button if one.key == "private_range_ask"]
     assert f"{high}" not in link_of(at)
 
@@ -157,7 +157,7 @@ def test_a_search_that_is_stopped_says_how_far_it_came(monkeypatch: pytest.Monke
     at.session_state["mean.tabs"] = "Range"
     at = fine(at.run())
     assert "Best range and bound" not in shown_texts(at)
-    assert not [one for one in at.button if one.key == "mean_use_range"]
+    assert not [one for one in at.button if one.key == "mean_lower_upper_use"]
     fine(at.button(key="mean.range_search_stop").click().run())
     at = finished(at, "mean.range_search")
     assert "Best range and bound" in shown_texts(at)

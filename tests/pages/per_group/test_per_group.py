@@ -28,6 +28,7 @@ from dpcore.per_group.answer import (
     distribution,
     find,
     methods,
+    sections,
     words,
 )
 from dpcore.per_group.answer.found import WORTH
@@ -38,7 +39,7 @@ from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.per_group.whole_vector import VectorRule, kept
 from dpcore.per_group.words import OBJECTIVES, short
 from dpcore.report.script import Source
-from pages.per_group import inputs, tabs, work
+from pages.per_group import inputs, question
 from pages.per_group.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.report import report_content, take_away
@@ -139,8 +140,8 @@ def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: PerGroup
     of_pair = moments(problem, 1, 1).mean_squares
     assert np.any(of_pair < of_cap)
     assert problem.error(of_pair) > rows.cap.error
-    told = [card(rows, SHOP).facts["Without sampling"], inspect.getsource(tabs.scaling)]
-    for text in [*told, Path(tabs.__file__).with_name("formula.md").read_text(encoding="utf-8")]:
+    told = [card(rows, SHOP).facts["Without sampling"], inspect.getsource(sections.show_scaling)]
+    for text in [*told, Path(question.__file__).with_name("formula.md").read_text(encoding="utf-8")]:
         words = re.sub(r'["\s]+', " ", text)
         assert "a level that errs no more in any group" in words
         assert not re.search(r"(less error than|never worse than)[^.]*in any group", words)
@@ -424,7 +425,9 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
     private = pair_distribution.read((tmp_path / name).read_bytes(), name, Disclosure.PRIVATE)
     view = distribution.find(private, asked())
     of = report_content.of_answer(
-        QUESTION, card(view, private), Source(private, needs_rows=True, write_cell=tabs.data_cell)
+        QUESTION,
+        card(view, private),
+        Source(private, needs_rows=True, write_cell=distribution.write_data_cell),
     )
     (figure, *_), told = of.figures, card(view, private)
     assert figure.columns["error"].tolist() == view.map.errors.ravel().tolist()
@@ -441,12 +444,12 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
 
 
 def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "SHORT", 0)
+    monkeypatch.setattr(sections, "SHORT", 0)
     work_waits_for_stop(monkeypatch)
     at = open_app("Per group", link="1", data="shop-events", epsilon="1")
     assert "Best pair" not in shown_texts(at)
-    fine(at.button(key=f"{work.SEARCH.key}_stop").click().run())
-    finished(at, work.SEARCH.key)
+    fine(at.button(key="per_group.job_stop").click().run())
+    finished(at, "per_group.job")
     ((x,), (y,)) = trace(chart(at, "per_group_error"), "Best pair")
     assert x >= 1
     assert y >= 1
@@ -454,12 +457,12 @@ def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pyte
     before = [element.value for element in at.markdown if element.value.startswith("## ")]
     # A changed question starts anew, and the answer before stands meanwhile.
     fine(at.selectbox(key="per_group.statistic").set_value(Statistic.USERS).run())
-    assert any("what was asked before stands here" in caption.value for caption in at.caption)
+    assert "what was asked before stands here" in at.get("progress")[0].proto.text
     # What is pinned or saved now says what it was asked, not what is asked since.
     assert ("Statistic released per group", "Users") not in at.session_state[keys.PIN_OFFERED]().settings
     assert [element.value for element in at.markdown if element.value.startswith("## ")] == before
-    fine(at.button(key=f"{work.SEARCH.key}_stop").click().run())
-    finished(at, work.SEARCH.key)
+    fine(at.button(key="per_group.job_stop").click().run())
+    finished(at, "per_group.job")
     assert [element.value for element in at.markdown if element.value.startswith("## ")] != before
     assert ("Statistic released per group", "Users") in at.session_state[keys.PIN_OFFERED]().settings
 

@@ -19,7 +19,6 @@ from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.selection import Selection
 from dpcore.per_group.selection_rules import SelectionRule
-from pages.per_group import work
 from tests.pages.driving import chart, errors, fine, finished, link_of, open_app, shown_texts, trace
 from tests.pages.per_group.conftest import SHOP, card, choice_of, drawn
 
@@ -189,7 +188,7 @@ def test_the_page_selects_groups_privately_in_a_job() -> None:
     at = open_app("Per group", link="1", data="shop-events", epsilon="3")
     assert "Scaling users instead errs" in shown_texts(at)
     fine(at.selectbox(key="per_group.selection").set_value(SelectionRule.TRUNCATED_GEOMETRIC).run())
-    finished(at, work.SEARCH.key)
+    finished(at, "per_group.job")
     assert "Scaling users instead, of at most " in shown_texts(at)
     assert trace(chart(at, "per_group_error"), "Best pair")
     assert "selection=truncated+geometric" in link_of(at)

@@ -22,7 +22,7 @@ from dpcore.plan.answer import build_answer, solve
 from dpcore.plan.budget import Program
 from dpcore.plan.parameters import Objective
 from dpcore.report.script import Source
-from pages.plan import inputs, question, tabs
+from pages.plan import inputs, question
 from pages.shared.base import keys
 from pages.shared.report import report_content, take_away
 from tests.pages.driving import (
@@ -176,7 +176,7 @@ def test_what_leaves_the_page_reads_a_file_with_any_names(nasty: Dataset):
         3.0, lines="users; sum within 10; mean within 2; sums per group within 5", lower=-100.0, upper=100.0
     )
     said = build_answer(nasty, asked, solve(nasty, asked))
-    held = tomllib.loads(tabs.settings_of(nasty, said))
+    held = tomllib.loads(inputs.write_settings(nasty, said))
     assert (held["user"], held["value"], held["group"]) == (USER, VALUE, GROUP)
     path = nasty.layout.files[0].name
     assert ss.plan_bounds(nasty, **held).parameters == asked

@@ -21,13 +21,12 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset, Values
 from dpcore.quantile import QuantileProblem, WeightKind, mechanism, optimal_bound, several
-from dpcore.quantile.answer import build_answer, plots
+from dpcore.quantile.answer import build_answer, plots, search
 from dpcore.quantile.answer import found as core
 from dpcore.quantile.answer import words as sentences
 from dpcore.quantile.base_distribution import HistogramBase, NormalBase, uniform_base
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 from dpcore.report import plotly_figures
-from pages.quantile import cached, inputs, work
 from pages.shared.base import keys
 from pages.shared.session import session, stand_ins
 from tests.pages.driving import (
@@ -331,8 +330,8 @@ def test_degenerate_data_are_answered():
     for rows in cases:
         of = values_of(rows)
         parameters = QuantileParameters(1.0, low=0.0, high=300.0)
-        few = cached.with_few_subsamples(QuantileProblem(of.values, 0.5, 1.0, parameters.base_distribution()))
-        first = core.compute(parameters, few, cached.first_search(few, parameters.asked))
+        few = search.with_few_subsamples(QuantileProblem(of.values, 0.5, 1.0, parameters.base_distribution()))
+        first = core.compute(parameters, few, search.first_choices(few, parameters.asked))
         for found in (build_answer(of, parameters), build_answer(of, parameters, first)):
             window, widest = core.window(found.solution)
             assert widest[0] <= window[0] < window[1] <= widest[1]
@@ -379,8 +378,8 @@ def test_a_search_that_is_stopped_answers_with_what_was_tried_and_data_without_v
 
 
 def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows(monkeypatch):
-    few = cached.with_few_subsamples(problem())
-    first, exact = cached.first_search(few, (0.5,)), core.search(problem(), (0.5,))
+    few = search.with_few_subsamples(problem())
+    first, exact = search.first_choices(few, (0.5,)), core.search(problem(), (0.5,))
     # Smooth weights draw no subsample, and on so few rows all bounds are tried at once.
     assert first.smooth.bound == exact.smooth.bound
     assert first.smooth.rank_error == exact.smooth.rank_error
@@ -393,8 +392,8 @@ def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows
     # It needs so little that it stays within its share of work.
     tried = sum(int(np.sum(~np.isnan(one.tried.rank_error))) for one in (first.smooth, first.cap))
     assert tried < 100
-    monkeypatch.setattr(cached, "FIRST_ROWS", SHOP.values.values.size - 1)
-    assert cached.with_few_subsamples(problem()) is None
+    monkeypatch.setattr(search, "FIRST_ROWS", SHOP.values.values.size - 1)
+    assert search.with_few_subsamples(problem()) is None
 
 
 def test_few_subsamples_share_the_sorted_rows():
@@ -412,7 +411,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     fine(at.number_input(key=keys.EPSILON).set_value(0.5).run())
     job = at.session_state["quantile.search_job"]
     assert job.running
-    assert work.DOING[Stage.FIRST] in at.get("progress")[0].proto.text
+    assert search.DOING_AT[Stage.FIRST] in at.get("progress")[0].proto.text
     smooth = optimal_bound.best_bound(problem(0.5), WeightKind.SMOOTH, core.SEARCH_POINTS)
     assert metrics_of(at)[0].value == wording.counted(smooth.bound, "row")
     monkeypatch.undo()
@@ -429,13 +428,13 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
 
 
 def test_of_many_rows_the_answer_before_stands_until_the_exact_one_is_there(monkeypatch):
-    monkeypatch.setattr(cached, "FIRST_ROWS", 0)
+    monkeypatch.setattr(search, "FIRST_ROWS", 0)
     at = quantile_page()
     before, before_epsilon = chart(at, "quantile_error"), at.session_state[keys.EPSILON]
     with monkeypatch.context() as held:
         work_waits_for_stop(held)
         fine(at.number_input(key=keys.EPSILON).set_value(0.5).run())
-        assert work.DOING[Stage.EARLIER] in at.get("progress")[0].proto.text
+        assert search.DOING_AT[Stage.EARLIER] in at.get("progress")[0].proto.text
         assert chart(at, "quantile_error") == before
         assert at.session_state[keys.PIN_OFFERED]().epsilon == before_epsilon != 0.5
         job = at.session_state["quantile.search_job"]
@@ -557,7 +556,7 @@ def test_a_field_that_a_link_left_out_has_a_proposal_when_it_comes_into_use():
     settled(fine(at.segmented_control(key="quantile.base").set_value("Normal").run()))
     assert not errors(at)
     assert at.number_input(key="quantile.center").value == 50.0
-    assert "outside" not in inputs.what_is_used(SHOP, at.session_state[keys.PAGE_PARAMETERS])
+    assert "outside" not in sentences.inputs(SHOP, at.session_state[keys.PAGE_PARAMETERS])
     settled(fine(at.segmented_control(key="quantile.base").set_value("Histogram").run()))
     settled(fine(at.text_input(key="quantile.edges").set_value("0, 5, 10").run()))
     above = int((SHOP.values.values > 10.0).sum())
@@ -577,7 +576,7 @@ def test_a_poor_base_is_drawn_and_said():
         expected = quantile.output(problem(base=moved), WeightKind.SMOOTH, bound).expected_rank_error
         assert drawn[k] == pytest.approx(expected)
     assert drawn[0] > 20.0 * drawn[10]
-    settled(fine(at.segmented_control(key="quantile.poorer").set_value("Wider").run()))
+    settled(fine(at.segmented_control(key="quantile.poorer").set_value(core.Poorer.WIDER).run()))
     x, drawn = trace(chart(at, "quantile_poorer"), "Expected rank error")
     wide = uniform_base(50.0 - 50.0 * x[-1], 50.0 + 50.0 * x[-1])
     expected = quantile.output(problem(base=wide), WeightKind.SMOOTH, bound).expected_rank_error
@@ -596,7 +595,7 @@ def test_sampled_answers_are_called_a_simulation_and_lie_on_the_exact_probabilit
     at.session_state["quantile.tabs"] = "Sampled answers"
     fine(at.run())
     fine(at.number_input(key="quantile.draws").set_value(5000).run())
-    settled(fine(at.button(key="quantile_draw").click().run()))
+    settled(fine(at.button(key="quantile_draws_job_start").click().run()))
     assert trace(chart(at, "quantile_samples"), "Median, simulated")[1] == pytest.approx(simulated)
     texts = shown_texts(at)
     assert "not a release" in texts

@@ -362,7 +362,7 @@ def test_four_strategies_are_drawn_and_simulated():
         one = total.TotalProblem(ROWS, float(epsilons[i]), whole=True)
         assert drawn[i] == pytest.approx(error_of(one, t) / ROWS.total, rel=2e-3)
     assert not [x for x in figure["data"] if "simulated" in x["name"]]
-    fine(at.button(key="total_simulate").click().run())
+    fine(at.button(key="total_job_start").click().run())
     finished(at, "total.job")
     figure = chart(at, "total_strategies")
     points = [x for x in figure["data"] if "simulated" in x["name"]]
@@ -383,7 +383,7 @@ def test_a_stopped_simulation_is_shown_as_far_as_it_went():
     at = open_tab(open_app(TITLE), "Four ways to choose a bound")
     with pytest.MonkeyPatch.context() as patch:  # No fixture: what the app caches stays as it is.
         work_waits_for_stop(patch)
-        fine(at.button(key="total_simulate").click().run())
+        fine(at.button(key="total_job_start").click().run())
         job: jobs.Job = at.session_state["total.job"]
         until(lambda: job.progress > 0.0)
         assert job.running

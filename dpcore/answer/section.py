@@ -1,0 +1,408 @@
+"""The sections of an answer as data: what a page shows in a tab, and a report, a notebook or a test reads.
+
+A section is a generator of parts. A part that asks for something is answered through ``yield``:
+
+    def show_users(answer: Answer, dataset: Dataset) -> Parts:
+        cap = yield Choice("cap", "Under which bound", {3: "Three rows", 9: "Nine rows"})
+        yield Table(tabulate_users(dataset, cap), "Users with more rows")
+
+A page draws the parts and answers with what the person chose; `read` answers with the first choice and computes at
+once what a page computes beside itself. Nothing here imports Streamlit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpcore.answer.paper_figure import PaperFigure
+from dpcore.answer.plot import Plot
+from dpcore.answer.stage import Stage
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Provenance
+from dpcore.common.progress import never
+
+
+class Element:
+    """A part of a section that is more than text or a plot."""
+
+
+@dataclass(frozen=True)
+class Note(Element):
+    """A remark in small print; with the name of an icon, a box."""
+
+    text: str
+    icon: str = ""
+
+
+@dataclass(frozen=True)
+class Refusal(Element):
+    """Sentences on what is wrong, from the error that refused it."""
+
+    error: InvalidInput
+
+
+@dataclass(frozen=True)
+class Label(Element):
+    """The label of the numbers above, after some text, Markdown; the answer's own label if None is given."""
+
+    disclosure: Provenance | None = None
+    after: str = ""
+
+
+@dataclass(frozen=True)
+class Figures(Element):
+    """Plots beside each other.
+
+    Attributes:
+        plots: The plots.
+        controls: Axes whose ends a person can set: "x", "y" or "xy".
+        main_axes: Axes that have the ends of the page's main figure.
+        titled: True if each plot stands below its title.
+    """
+
+    plots: tuple[Plot, ...]
+    controls: str = ""
+    main_axes: str = ""
+    titled: bool = False
+
+
+@dataclass(frozen=True)
+class Table(Element):
+    """A table.
+
+    Attributes:
+        columns: Column name to values, or a list of rows.
+        alt: What it shows, for a screen reader.
+        formats: How the numbers of a column are written, by its name; or that, and a help text at its head.
+        titles: Head of a column, by its name, if that is another one.
+        plain: True for a short table of texts with formulae.
+        full: True if it is drawn in full, however many rows it has.
+        key: Unique on the page; empty for none.
+    """
+
+    columns: Any
+    alt: str
+    formats: Mapping[str, str | tuple[str, str]] = field(default_factory=dict)
+    titles: Mapping[str, str] = field(default_factory=dict)
+    plain: bool = False
+    full: bool = False
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Numbers(Element):
+    """Numbers of an answer beside each other."""
+
+    numbers: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class File(Element):
+    """A file to take away.
+
+    Attributes:
+        label: Text of its button.
+        name: Its name.
+        content: Its columns, for a CSV file; or a function that makes it.
+        disclosure: Of the data behind it; that of the answer if None.
+        help: What it is good for; empty for none.
+    """
+
+    label: str
+    name: str
+    content: Mapping[str, Any] | Callable[[], str | bytes]
+    disclosure: Provenance | None = None
+    help: str = ""
+
+
+@dataclass(frozen=True)
+class Row(Element):
+    """Parts beside each other, as many as fit in a line."""
+
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Link(Element):
+    """A link to the page of this title."""
+
+    page: str
+    label: str
+    icon: str
+
+
+@dataclass(frozen=True)
+class Fields(Element):
+    """Fields of the question in a row, by name; with ``shares``, in columns of these widths."""
+
+    names: tuple[str, ...]
+    shares: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Choice(Element):
+    """One of several values, each with its text; answered by the value that is chosen, at first the first one."""
+
+    key: str
+    label: str
+    options: Mapping[Any, str]
+
+    @property
+    def first(self) -> Any:
+        """Return the value that is chosen at first."""
+        return next(iter(self.options))
+
+
+@dataclass(frozen=True)
+class Integer(Element):
+    """A whole number that belongs to no parameters; answered by it, or None if it is not one, first ``initial``."""
+
+    key: str
+    label: str
+    limits: tuple[int, int]
+    initial: int
+    step: int = 1
+    help: str = ""
+
+
+@dataclass(frozen=True)
+class Window(Element):
+    """A plot over an interval that a person chooses on a linear axis; answered by the interval.
+
+    Attributes:
+        draw: Returns the plot over an interval.
+        initial: The interval at first.
+        widest: The widest interval.
+        key: Unique on the page; it must change with what sets the widest interval.
+        button: Text of the button that offers the choice.
+        label: What the interval is of, with its unit.
+    """
+
+    draw: Callable[[tuple[float, float]], Plot]
+    initial: tuple[float, float]
+    widest: tuple[float, float]
+    key: str
+    button: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Missing(Element):
+    """What the data lack that this section needs, as a plural noun phrase, and the text of a link to other data."""
+
+    needed: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Proposal(Element):
+    """Settings that a person can take over, by name; they hold for all pages."""
+
+    label: str
+    icon: str
+    settings: Mapping[str, Any]
+
+
+class PrivateRange(Element):
+    """An offer to choose the range of private values privately."""
+
+
+@dataclass(frozen=True)
+class Columns(Element):
+    """Parts in columns of one width."""
+
+    columns: tuple[Iterable[Part], ...]
+
+
+@dataclass(frozen=True)
+class PaperFigures(Element):
+    """Figures of a paper at its own setting."""
+
+    figures: tuple[PaperFigure, ...]
+
+
+@dataclass(frozen=True)
+class Cached(Element):
+    """A call that a page repeats; answered by its result.
+
+    The result is kept by the arguments, so that only a function of a module may be called: it can depend on nothing
+    else. What it does not depend on is left out by `Parameters.without`.
+
+    Attributes:
+        function: The function.
+        arguments: Its arguments; of data, the digest is compared.
+        kept: How many results are kept.
+    """
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    kept: int = 16
+
+    def __post_init__(self) -> None:
+        if "<" in self.function.__qualname__:
+            raise ValueError(f"{self.function.__qualname__} may depend on more than its arguments")
+
+    @property
+    def name(self) -> str:
+        """Return the name under which results are kept."""
+        return f"{self.function.__module__}.{self.function.__qualname__}"
+
+    @property
+    def question(self) -> Hashable:
+        """Return what the result answers."""
+        return tuple(getattr(argument, "digest", argument) for argument in self.arguments)
+
+    def compute(self) -> Any:
+        """Return the result."""
+        return self.function(*self.arguments)
+
+
+@dataclass(frozen=True)
+class Search(Element):
+    """Work beside the page; answered by its result, or None while there is none.
+
+    Attributes:
+        key: Under which the session keeps it.
+        question: What it works on; any other question makes its result void. What cannot change the result is left
+            out by `Parameters.without`. The digest of the data always belongs to the question.
+        work: Called with a callback for progress and one that says whether to stop.
+        doing: What is said beside the progress.
+        button: Text of the button that starts it; it starts by itself if empty.
+        icon: Icon of the button.
+        fields: Fields that stand beside the button.
+        idle: What is said while there is no result.
+        outdated: What is said of a result for earlier settings.
+        shows_outdated: True if such a result is shown nevertheless.
+        describe_stop: Returns what is said of a result that was cut short; empty if it is complete.
+        of_data: False if the result depends on no data.
+        before: Work whose result this work begins with, as the first argument of ``work`` and ``first``.
+        first: Returns a first answer, which stands until there is a result; None if there is none. Its argument is
+            None if the work before has no result yet.
+        is_complete: Returns False for a result that was cut short.
+        kept: How many complete results are kept for when they are asked for again.
+        seconds: How long a page waits for the first result of all.
+        soon: How long it waits for later ones.
+        measured: True if the work says how far it is.
+        doing_at: What is said beside the progress while another answer stands in for the result, by its stage.
+        heavy: True if it must not run beside other heavy work.
+        light: True if a moved slider starts it, so that it takes turns with the searches of others.
+    """
+
+    key: str
+    question: Hashable
+    work: Callable[..., Any]
+    doing: str
+    button: str = ""
+    icon: str = "play_arrow"
+    fields: tuple[str, ...] = ()
+    idle: str = ""
+    outdated: str = ":material/history: These results are for earlier settings; start again for the new ones."
+    shows_outdated: bool = False
+    describe_stop: Callable[[Any], str] = lambda result: ""
+    of_data: bool = True
+    before: Search | None = None
+    first: Callable[..., Any] | None = None
+    is_complete: Callable[[Any], bool] = lambda result: True
+    kept: int = 0
+    seconds: float = 0.4
+    soon: float = 0.4
+    measured: bool = True
+    doing_at: Mapping[Stage, str] = field(default_factory=dict)
+    heavy: bool = False
+    light: bool = False
+
+
+@dataclass(frozen=True)
+class Found:
+    """The result of a search as it stands.
+
+    Attributes:
+        value: The result, or what stands in for it; None if there is nothing.
+        stage: How the value relates to the question.
+    """
+
+    value: Any
+    stage: Stage = Stage.FINAL
+
+
+Part = str | Plot | Element
+Parts = Generator[Part, Any, None]
+Section = Callable[[Any, Any], Parts]
+"""A section, from an answer and what it is about."""
+BEHIND, DOWNLOADS = "Behind the answer", "Downloads"
+"""Names of sections that go on from what the tabs of these names have for every answer."""
+Sections = Mapping[str, Section | Mapping[str, Section]]
+"""Sections by name; a mapping of sections is a tab that holds tabs."""
+Solver = Generator[Cached | Search, Any, Found]
+"""A solution that a page searches for: `Cached` is answered by its result, `Search` by what is `Found`."""
+
+
+def read(parts: Iterable[Part], search: bool = False) -> list[Part]:
+    """Return the parts of a section, with first choices; with the results of searches only if ``search``."""
+
+    def reply(part: Part) -> Any:
+        read_parts.append(part)
+        match part:
+            case Choice():
+                return part.first
+            case Integer():
+                return part.initial
+            case Window():
+                read_parts.append(part.draw(part.initial))
+                return part.initial
+            case Cached():
+                return part.compute()
+            case Search() if search:
+                return part.work(lambda share, so_far=None: None, never)
+            case Row():
+                walk(part.parts, reply)
+            case Columns():
+                for column in part.columns:
+                    walk(column, reply)
+        return None
+
+    read_parts: list[Part] = []
+    walk(parts, reply)
+    return read_parts
+
+
+def walk(parts: Iterable[Part], reply: Callable[[Part], Any]) -> None:
+    """Go through the parts of a section; ``reply`` answers each of them."""
+    if not isinstance(parts, Generator):
+        for part in parts:
+            reply(part)
+        return
+    step, argument = parts.send, None
+    with contextlib.suppress(StopIteration):
+        while True:
+            part = step(argument)
+            try:
+                step, argument = parts.send, reply(part)
+            except InvalidInput as refused:  # The section may go on without the reply.
+                step, argument = parts.throw, refused
+
+
+def flatten(sections: Sections) -> dict[str, Section]:
+    """Return the sections by name, those within tabs among them."""
+    flat: dict[str, Section] = {}
+    for name, section in sections.items():
+        flat |= flatten(section) if isinstance(section, Mapping) else {name: section}
+    return flat
+
+
+def list_plots(answer: Any, data: Any) -> list[Plot]:
+    """Return the plots of an answer about data, the main one first, and those of its sections as they open.
+
+    A plot beside private data that is about other data is left out, as its settings may have been read off these.
+    """
+    plots = {key: make() for key, make in answer.plots.items()}
+    for section in flatten(answer.sections).values():
+        with contextlib.suppress(InvalidInput):  # It says why it has no plots.
+            for part in read(section(answer, data)):
+                shown = (part,) if isinstance(part, Plot) else part.plots if isinstance(part, Figures) else ()
+                same = [plot for plot in shown if plot.disclosure == answer.disclosure]
+                plots |= {plot.key: plot for plot in same if plot.key not in plots}
+    return list(plots.values())

@@ -1,0 +1,129 @@
+"""Runs the searches of a question beside the page, and keeps what a rerun repeats.
+
+A search that starts by itself keeps its complete results: what was found before is known at once, and until there is a
+result the first answer stands, or the answer for the settings before. Results on samples and generated data are kept
+for everybody, as a class that is shown one sample asks the same twenty times; all others are kept per session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import streamlit as st
+
+from dpcore.answer.section import Cached, Found, Search, Solver
+from dpcore.answer.stage import Stage
+from pages.shared.base import cache
+from pages.shared.base.question import Question
+from pages.shared.fields import jobs
+
+
+def compute(part: Cached) -> Any:
+    """Return the result of a call of the core, kept for this session."""
+    return cache.answers(part.name, False, part.kept).found(part.question, part.compute, lambda result: True)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One search on the data of a page.
+
+    Attributes:
+        question: The question of the page.
+        search: The search.
+        data: The data.
+        for_all: True if all sessions share the results.
+    """
+
+    question: Question
+    search: Search
+    data: Any
+    for_all: bool = False
+
+    @property
+    def key(self) -> str:
+        """Return the session key of the work."""
+        return self.question.key(self.search.key)
+
+    @property
+    def asked(self) -> tuple[str, Hashable]:
+        """Return what the work answers."""
+        return (self.data.digest if self.search.of_data else "", self.search.question)
+
+    @property
+    def job(self) -> jobs.Job | None:
+        """Return the work; None before it was first started."""
+        job: jobs.Job | None = st.session_state.get(self.key)
+        return job
+
+    def ask(self) -> None:
+        """Start the work unless it works on this question; work that a lost connection cut off starts anew."""
+        if self.job is None or self.job.question != self.asked or self.job.cut_off:
+            self.start()
+
+    def start(self) -> None:
+        """Start the work; a result that is known takes its place."""
+        search, seconds = self.search, self.search.seconds if self.job is None else self.search.soon
+        if (known := self._results.known(self.asked)) is not None:
+            jobs.put(self.key, self.asked, known)
+            return
+        jobs.start(self.key, self.asked, self._work(), seconds, heavy=search.heavy, light=search.light)
+
+    @property
+    def _results(self) -> cache.Answers[Any]:
+        return cache.answers(f"{self.question.name}.{self.search.key}", self.for_all, self.search.kept)
+
+    @property
+    def _before(self) -> Run | None:
+        return None if self.search.before is None else replace(self, search=self.search.before)
+
+    def _work(self) -> Callable[..., Any]:
+        """Return the work, which keeps its result if it is complete; to be called in the thread of the page."""
+        search, asked, results, before = self.search, self.asked, self._results, self._before
+        begin = None if before is None else before._work()
+
+        def work(tell: jobs.Tell, stop: Callable[[], bool]) -> Any:
+            begun = () if begin is None else (begin(tell, stop),)
+            return results.found(asked, lambda: search.work(*begun, tell, stop), search.is_complete)
+
+        return work
+
+    def forget(self) -> None:
+        """Let the next run of the page search anew."""
+        if self.job is not None:
+            self.job.drop()
+        st.session_state[self.key] = None
+
+    def found(self) -> Found:
+        """Return what there is: the result, a first answer, or the result for earlier settings on the same data."""
+        earlier = f"{self.key}_earlier"
+        if (done := jobs.result_of(self.key)) is not None:
+            st.session_state[earlier] = done
+            if done[0] == self.asked:
+                return Found(done[1], Stage.FINAL)
+        if (partial := jobs.so_far_of(self.key)) is not None and partial[0] == self.asked:
+            return Found(partial[1], Stage.FIRST)
+        if self.search.first is not None:
+            begun = () if self._before is None else (self._before._results.known(self._before.asked),)
+            if (first := self.search.first(*begun)) is not None:
+                return Found(first, Stage.FIRST)
+        if (before := st.session_state.get(earlier)) is not None and before[0][0] == self.asked[0]:
+            return Found(before[1], Stage.EARLIER)
+        return Found(None, Stage.FINAL if jobs.failure_of(self.key) else Stage.FIRST)
+
+
+def solve(solver: Solver, question: Question, data: Any, for_all: bool) -> tuple[Found, Sequence[Run]]:
+    """Return the solution as it stands, and the searches for it."""
+    reply, runs = None, list[Run]()
+    try:
+        while True:
+            part = solver.send(reply)
+            if isinstance(part, Cached):
+                reply = compute(part)
+                continue
+            runs.append(Run(question, part, data, for_all))
+            runs[-1].ask()
+            reply = runs[-1].found()
+    except StopIteration as end:
+        return end.value, runs
