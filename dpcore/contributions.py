@@ -17,7 +17,7 @@ from dpcore.common.checks import Problems
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-Reached = IntArray | slice
+SizeIndex = IntArray | slice
 """How many distinct sizes lie at or below bounds."""
 Entry = TypeVar("Entry", bound=np.generic)
 
@@ -295,13 +295,13 @@ class ContributionHistogram(ByDigest):
         """sum of s_l over users with s_l > h, of the shape of ``h``; exact to rounding however few they are."""
         return self._rows_from[np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right")]
 
-    def excess(self, h: npt.ArrayLike, reached: Reached | None = None) -> FloatArray:
+    def excess(self, h: npt.ArrayLike, size_index: SizeIndex | None = None) -> FloatArray:
         """sum_l (s_l - h)_+, the rows that a cap cuts, of the shape of ``h``; likewise exact to rounding.
 
-        ``reached`` is how many sizes lie at or below each, where the caller knows.
+        ``size_index`` is how many sizes lie at or below each, where the caller knows.
         """
         h = np.asarray(h, dtype=np.float64)
-        k = self.reached(h) if reached is None else reached
+        k = self.count_sizes_up_to(h) if size_index is None else size_index
         until = np.append(self.sizes, 0)[k] - h  # Behind the last size nobody is left to count it.
         return np.asarray(until * self._users_from[k] + self._excess_from[k])
 
@@ -317,13 +317,15 @@ class ContributionHistogram(ByDigest):
         k = np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right")
         return Pieces(self._rows_before[k], self._users_from[k], self._inverse_from[k])
 
-    def reached(self, h: npt.ArrayLike) -> IntArray:
+    def count_sizes_up_to(self, h: npt.ArrayLike) -> IntArray:
         """How many distinct sizes lie at or below each bound, of the shape of ``h``."""
         return np.asarray(np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right"))
 
-    def pieces_after(self, reached: Reached) -> Pieces:
+    def pieces_after(self, size_index: SizeIndex) -> Pieces:
         """`pieces` where it is known how many sizes lie at or below: without a search, a million cost what they are."""
-        return Pieces(self._rows_before[reached], self._users_from[reached], self._inverse_from[reached])
+        return Pieces(
+            self._rows_before[size_index], self._users_from[size_index], self._inverse_from[size_index]
+        )
 
     def pieces_at_sizes(self) -> Pieces:
         """`pieces` at every distinct size, each field of shape (k,), without a search."""

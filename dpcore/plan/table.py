@@ -19,7 +19,7 @@ from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution, Dataset
 from dpcore.mean import private_counts, public_counts
 from dpcore.mean.parameters import assumed_of_users
-from dpcore.mean.read_values import ReadValues
+from dpcore.mean.read_values import ValueSummary
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.passes import errors_by_groups
@@ -209,7 +209,7 @@ def build_mean_problem(
     It is the mean of the rows in use before clamping if the error is about these rows, else the mean after it.
     """
     mean_parameters = parameters.mean_parameters
-    read_values = ReadValues.of(dataset, mean_parameters.lower, mean_parameters.upper)
+    read_values = ValueSummary.from_dataset(dataset, mean_parameters.lower, mean_parameters.upper)
     assert read_values is not None
     problem = mean_parameters.problem(dataset.histogram, read=read_values)
     assert isinstance(problem, private_counts.PrivateCountsProblem)

@@ -11,7 +11,7 @@ from dpcore.answer.value_range import RANGE_SOURCE
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, value_range
-from dpcore.mean.answer import MeanFound, ranges
+from dpcore.mean.answer import MeanSolution, ranges
 from dpcore.mean.value_range import RangeChoice
 from pages.mean.question import QUESTION
 from pages.shared.base import tables
@@ -29,15 +29,15 @@ AT_ONCE_SECONDS = 0.3
 
 @cached(max_entries=4)
 def _ranges(
-    digest: str, parameters: MeanParameters, _data: Dataset, _found: MeanFound
+    digest: str, parameters: MeanParameters, _data: Dataset, _found: MeanSolution
 ) -> tuple[ranges.Ranges, Plot, Plot]:
-    found = ranges.ranges(_data, _found, parameters)
-    return found, ranges.over_upper(found, _data), ranges.over_lower(found, _data)
+    found = ranges.choose_ranges(_data, _found, parameters)
+    return found, ranges.plot_over_upper(found, _data), ranges.plot_over_lower(found, _data)
 
 
 def show(answer: Answer, data: Dataset) -> None:
     """The tab."""
-    if not ranges.offered(data):
+    if not ranges.has_range_choice(data):
         if data.values is None:
             stand_ins.show_stand_in(data, "values, one per row", "Bring data with values")
         else:
@@ -54,20 +54,20 @@ def show(answer: Answer, data: Dataset) -> None:
     at_work = jobs.watch(SEARCH.key, "Looking for the best range and bound")
     joint = SEARCH.found(None).value
     tables.show(
-        ranges.table(found, joint),
+        ranges.build_table(found, joint),
         "The range in use beside the best ones, with the three parts of the error of each",
     )
     _offer(found, joint, data, at_work)
     cards.label(
         data.provenance,
-        after="\n".join(f"- {one}" for one in ranges.words(found, joint)),
+        after="\n".join(f"- {one}" for one in ranges.describe_ranges(found, joint)),
     )
     plots.draw_beside(upper, lower)
 
 
 def _ask(found: ranges.Ranges, data: Dataset) -> None:
     """Start the search over the bound on rows, where it is not the one that was asked last."""
-    problem = found.of.problem
+    problem = found.rows.problem
 
     def work(tell: jobs.Tell, stop: Callable[[], bool]) -> RangeChoice:
         return value_range.best_joint(problem, progress=tell, should_stop=stop)
@@ -91,10 +91,10 @@ def _offer(found: ranges.Ranges, joint: RangeChoice | None, data: Dataset, at_wo
         )
         screen.offer_draw(data)
         return
-    best = found.both if joint is None else joint
-    if at_work or not ranges.usable(found.of.problem, best):
+    best = found.best_range if joint is None else joint
+    if at_work or not ranges.is_usable(found.rows.problem, best):
         return
-    low, high = ranges.rounded(best)
+    low, high = ranges.round_outward(best)
     if (low, high) == (found.lower, found.upper):
         st.caption("The range in use is the best one.")
         return

@@ -13,9 +13,9 @@ from dpcore.answer.value_range import OutsideCounts
 from dpcore.common import wording
 from dpcore.common.privacy import ReleaseFacts
 from dpcore.dataset import Dataset
-from dpcore.mean.answer import MeanFound, build_answer, find, words
+from dpcore.mean.answer import MeanSolution, build_answer, solve, words
 from dpcore.mean.private_counts import PrivateCountsProblem
-from dpcore.mean.read_values import ReadValues
+from dpcore.mean.read_values import ValueSummary
 from pages.mean.question import QUESTION, WITHOUT_VALUES
 from pages.shared.base.cache import cached
 from pages.shared.fields import fields
@@ -56,7 +56,7 @@ def read(data: Dataset, places: layout.Places) -> mean.MeanParameters | None:
         ),
         ask_first=ask_range,
     )
-    if parameters is not None and data.values is None and words.looks(parameters):
+    if parameters is not None and data.values is None and words.reads_values(parameters):
         with places.notes:
             st.caption(
                 "These data have no values to read: the worst case stands in for σ², and the assumed share for ρ."
@@ -106,24 +106,24 @@ def formula(answer: Answer) -> str:
     found = answer.solution
     if found.problem.table is not None:
         name = "formula_table"
-    elif found.of_table or found.problem.user_share:
+    elif found.is_about_table or found.problem.user_share:
         name = "formula_users"
     else:
         name = "formula"
-    return f"{name}_private" if found.private_counts and name == "formula" else name
+    return f"{name}_private" if found.has_private_counts and name == "formula" else name
 
 
 # --- The answer, of which a rerun repeats parts; see `pages.shared.base.cache` ----------------------------------------
 
 
 @cached(max_entries=8)
-def _read(digest: str, lower: float, upper: float, _data: Dataset) -> ReadValues | None:
-    return ReadValues.of(_data, lower, upper)
+def _read(digest: str, lower: float, upper: float, _data: Dataset) -> ValueSummary | None:
+    return ValueSummary.from_dataset(_data, lower, upper)
 
 
 @cached(max_entries=16)
-def _found(digest: str, parameters: mean.MeanParameters, _data: Dataset) -> MeanFound:
-    return find(_data, parameters, _read(digest, parameters.lower, parameters.upper, _data))
+def _found(digest: str, parameters: mean.MeanParameters, _data: Dataset) -> MeanSolution:
+    return solve(_data, parameters, _read(digest, parameters.lower, parameters.upper, _data))
 
 
 def mean_answer(data: Dataset, parameters: mean.MeanParameters) -> Answer:

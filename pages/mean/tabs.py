@@ -24,11 +24,11 @@ def show_weights(answer: Answer, main: Plot) -> None:
 
 def show_hidden(data: Dataset, answer: Answer, main: Plot) -> None:
     """What the assumption of independent rows hides."""
-    read = answer.solution.read
+    read = answer.solution.values
     if read is None:
         stand_ins.show_stand_in(data, "values, one per row", "Bring data with values")
         return
-    st.markdown("\n".join(f"- {sentence}" for sentence in words.hidden(answer.solution, read)))
+    st.markdown("\n".join(f"- {sentence}" for sentence in words.describe_shifts(answer.solution, read)))
     plots.show(on_same_bounds(answer.plots["mean-shift"](), main), y_only=True)
     cards.label(data.provenance)
 
@@ -45,7 +45,7 @@ def show_files(data: Dataset, answer: Answer, formula: str) -> None:
         data.provenance,
         lambda: report_content.of_answer(QUESTION, answer, source, formula),
         answer.methods,
-        f"{words.files(answer.solution)} Label in both: *{data.provenance.label}*.",
+        f"{words.describe_files(answer.solution)} Label in both: *{data.provenance.label}*.",
         [("Weights (CSV)", name, make) for name, make in answer.files.items()],
     )
     st.caption(f"{wording.counted(data.histogram.sizes.size, 'line')} of weights.")

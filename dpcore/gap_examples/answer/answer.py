@@ -66,8 +66,8 @@ def build_answer(
         disclosure=dataset.provenance,
         facts=words.build_facts(solution),
         proofs=(
-            ("Bounded rows", comparison.cap.certificate, comparison.cap.ended),
-            ("Smooth weights", comparison.smooth.certificate, comparison.smooth.ended),
+            ("Bounded rows", comparison.cap.certificate, comparison.cap.stop_reason),
+            ("Smooth weights", comparison.smooth.certificate, comparison.smooth.stop_reason),
         ),
         code=_build_code(solution, dataset, parameters.epsilon, value_range),
         near_optimal=words.describe_near_optimal(solution),

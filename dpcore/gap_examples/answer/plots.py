@@ -17,7 +17,7 @@ from dpcore.gap_examples.compare import PAPER_BOUND
 from dpcore.gap_examples.parameters import THEOREM_G
 from dpcore.gap_examples.two_groups import WorstNoise, fine_cap_limit, supremum, whole_cap_limit, worst_noise
 from dpcore.gap_examples.two_groups import theorem_2 as theorem_2
-from dpcore.mean.answer.found import bound_limits
+from dpcore.mean.answer.found import choose_bound_limits
 
 RATIO = Axis(
     "ratio", "", (1.0, 1.62), Scale.LINEAR, "Variance with the best bound : best weights", number_format=".4f"
@@ -43,7 +43,7 @@ def _share_axis(title: str) -> Axis:
 def plot_variances(solution: GapSolution, dataset: Dataset) -> Plot:
     """Plot both variances over the bound, in units of the best weights', with the proof's cap h'."""
     comparison, proof, paper_bound = solution.comparison, solution.proof, PAPER_BOUND
-    bounds = bound_limits(comparison.problem.histogram)
+    bounds = choose_bound_limits(comparison.problem.histogram)
     return Plot(
         "gap-data",
         "Variance against the bound",

@@ -18,22 +18,27 @@ from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
-from dpcore.mean.answer.found import MeanFound, bound_limits, offered_errors, weight_limits
-from dpcore.mean.answer.words import BOUNDED, MOST_STRETCHES, UNIT
+from dpcore.mean.answer.found import (
+    MeanSolution,
+    choose_bound_limits,
+    choose_error_limits,
+    choose_weight_limits,
+)
+from dpcore.mean.answer.words import BOUNDED_ROWS, MAX_LISTED_INTERVALS, UNIT
 from dpcore.mean.user_effects import Clamped, bounded_mean
 
 
-def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
+def errors(found: MeanSolution, data: Dataset, own_cap: int | None) -> Plot:
     """Return the main figure: error against the bound, both methods, each split into its parts."""
     h, cap, smooth = found.bounds, found.cap, found.smooth
     whole = found.error_name
     columns: dict[str, FloatArray] = {}
     items: list[Curve | Mark | Band] = []
-    if found.usual is not None:
-        columns["usual_split_standard_error"] = np.sqrt(found.usual.capped.variance)
+    if found.split_release is not None:
+        columns["usual_split_standard_error"] = np.sqrt(found.split_release.capped.variance)
     columns["bound"] = h
     for key, name, error, look in (
-        ("cap", BOUNDED, found.capped, Style.CAP),
+        ("cap", BOUNDED_ROWS, found.capped, Style.CAP),
         ("smooth", "smooth weights", found.smoothed, Style.SMOOTH),
     ):
         columns[f"{key}_standard_error"] = np.sqrt(error.variance)
@@ -45,8 +50,8 @@ def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
     # The parts are those of the bound, as on the card: of both ways there would be eight curves.
     of_cap = _parts(found)
     items += [Curve(part.name, "bound", part.column, STYLES[part.name]) for part in of_cap]
-    if found.usual is not None:
-        name = f"Total, {BOUNDED}, usual split of ε"
+    if found.split_release is not None:
+        name = f"Total, {BOUNDED_ROWS}, usual split of ε"
         items.append(Curve(name, "bound", "usual_split_standard_error", Style.CUSTOMARY))
     items += [Band(f"Within 5{wording.PERCENT}", low, high) for low, high in _bands(found)]
     items.append(Mark("Best bound", cap.max_contributions, cap.standard_error, Style.CAP))
@@ -61,21 +66,21 @@ def errors(found: MeanFound, data: Dataset, own_cap: int | None) -> Plot:
     )
     marked = [item.y for item in items if isinstance(item, Mark)]
     upwards = fit_limits(np.append(totals, marked), others)
-    below = "what is left out or weighs less" if found.of_table else "sampling error"
+    below = "what is left out or weighs less" if found.is_about_table else "sampling error"
     return Plot(
         "mean-error",
         f"{wording.capital(whole)} against the bound",
         f"The {whole} of a bound on rows is smallest at {wording.counted(cap.max_contributions, 'row')} per "
         f"user, {wording.number(cap.standard_error)}; smooth weights reach "
         f"{wording.number(smooth.standard_error)}. Below, {below} rises; above, the noise.",
-        build_bound_axis(bound_limits(histogram)),
+        build_bound_axis(choose_bound_limits(histogram)),
         Axis(
-            "delta-method error" if found.private_counts else whole,
+            "delta-method error" if found.has_private_counts else whole,
             UNIT,
             upwards,
-            limits_range=offered_errors(histogram, value_bound),
+            limits_range=choose_error_limits(histogram, value_bound),
         ),
-        labelled(columns, found.private_counts),
+        labelled(columns, found.has_private_counts),
         tuple(items),
         data.provenance,
         # A Laplace draw with a mean magnitude of 1 has a standard deviation of sqrt(2).
@@ -93,7 +98,7 @@ REACH = 5.0
 """Ends of the axis of simulated releases, in best errors: at the best bound hardly one of them lies beyond."""
 
 
-def _parts(found: MeanFound) -> tuple[PartColumn, ...]:
+def _parts(found: MeanSolution) -> tuple[PartColumn, ...]:
     """Return what the error of a bound consists of."""
     columns = {SAMPLING: "cap_sampling_error", NOISE: "cap_privacy_noise"}
     if found.problem.table is not None:
@@ -101,7 +106,7 @@ def _parts(found: MeanFound) -> tuple[PartColumn, ...]:
     return tuple([PartColumn(name, column) for name, column in columns.items()])
 
 
-def _handle(found: MeanFound, own_cap: int | None, of_cap: tuple[PartColumn, ...]) -> Handle:
+def _handle(found: MeanSolution, own_cap: int | None, of_cap: tuple[PartColumn, ...]) -> Handle:
     """Return the bound by hand: whose rows it cuts, and what releases it gives, by the model of the error alone."""
     histogram = found.problem.histogram
     return Handle(
@@ -125,7 +130,7 @@ def _handle(found: MeanFound, own_cap: int | None, of_cap: tuple[PartColumn, ...
     )
 
 
-def weights(found: MeanFound, data: Dataset) -> Plot:
+def weights(found: MeanSolution, data: Dataset) -> Plot:
     """Return how much a row counts, depending on how many rows its user has, relative to an unbounded mean's 1 / n."""
     histogram, h = found.problem.histogram, found.cap.max_contributions
     sizes, equal = choose_curve_bounds(histogram), 1.0 / histogram.num_rows
@@ -141,8 +146,8 @@ def weights(found: MeanFound, data: Dataset) -> Plot:
         "Weight of one row",
         "Rows of light users all weigh the same; the more rows a user has beyond the bound, the less each counts.",
         Axis("rows of the user", ROWS_UNIT, _bounds(found), number_format=",.3~r"),
-        Axis("weight of one row", "1 = its share without any bound", weight_limits(histogram)),
-        labelled(columns, found.private_counts),
+        Axis("weight of one row", "1 = its share without any bound", choose_weight_limits(histogram)),
+        labelled(columns, found.has_private_counts),
         (
             Curve("Smooth weights", "size", "smooth_row_weight", Style.SMOOTH),
             Curve(on_average, "size", "capped_row_weight_on_average", Style.CAP, dash="dot"),
@@ -151,7 +156,7 @@ def weights(found: MeanFound, data: Dataset) -> Plot:
     )
 
 
-def shift(found: MeanFound, data: Dataset, clamped: Clamped) -> Plot:
+def shift(found: MeanSolution, data: Dataset, clamped: Clamped) -> Plot:
     """Return how far the bound moves the mean itself, because users differ, beside the standard error."""
     histogram, value_bound = found.problem.histogram, found.problem.value_bound
     read = found.problem.table is not None
@@ -174,7 +179,7 @@ def shift(found: MeanFound, data: Dataset, clamped: Clamped) -> Plot:
         "How far the bound moves the mean because heavy and light users differ, beside what else the error is.",
         build_bound_axis(_bounds(found)),
         Axis("shift of the mean", UNIT, (-half_height, half_height), Scale.LINEAR),
-        labelled(columns, found.private_counts),
+        labelled(columns, found.has_private_counts),
         (
             Curve("Bounded mean minus plain mean", "bound", "shift_of_the_mean", Style.TOTAL),
             Curve(error, "bound", column, Style.ENTERED),
@@ -189,15 +194,15 @@ def on_same_bounds(plot: Plot, main: Plot) -> Plot:
     return replace(plot, x=replace(plot.x, limits=main.x.limits))
 
 
-def _bounds(found: MeanFound) -> tuple[float, float]:
+def _bounds(found: MeanSolution) -> tuple[float, float]:
     low, high = float(found.problem.histogram.min_size), float(found.problem.histogram.max_size)
     return low, max(high, 2.0 * low)
 
 
-def _bands(found: MeanFound) -> list[tuple[int, int]]:
+def _bands(found: MeanSolution) -> list[tuple[int, int]]:
     """Return the stretches that are drawn: those of more than one bound, the best one's first, and not too many."""
     wide = [one for one in found.stretches if one[0] < one[1]]
-    return sorted(wide, key=lambda one: one != found.within)[:MOST_STRETCHES]
+    return sorted(wide, key=lambda one: one != found.near_optimal)[:MAX_LISTED_INTERVALS]
 
 
 def labelled(columns: Mapping[str, npt.ArrayLike], private_counts: bool) -> dict[str, npt.ArrayLike]:

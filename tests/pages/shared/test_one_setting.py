@@ -27,7 +27,7 @@ from dpcore.learning.answer import against_epsilon as learning_against
 from dpcore.learning.answer import build_answer as learning_answered
 from dpcore.mean.answer import against_epsilon as mean_against
 from dpcore.mean.answer import build_answer as mean_answered
-from dpcore.mean.read_values import ReadValues
+from dpcore.mean.read_values import ValueSummary
 from dpcore.plan import PlanParameters
 from dpcore.plan.answer import build_answer as plan_answered
 from dpcore.private_choice import release_bounds
@@ -268,7 +268,7 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     at.session_state["mean.variance_source"] = mean.VarianceSource.FROM_VALUES
     at.session_state["mean.counts"] = mean.Counts.PUBLIC
     go(at, "Mean")
-    table = ReadValues.of(SECRET, 0.0, 100.0).table
+    table = ValueSummary.from_dataset(SECRET, 0.0, 100.0).table
     problem = mean.MeanProblem(SECRET.histogram, 1.0, 100.0, 1.0, target=mean.Target.TABLE, table=table)
     looked = mean.best_cap(problem).max_contributions
     assert looked != cap
@@ -506,7 +506,7 @@ def test_a_bound_of_ones_own_is_compared_under_the_card():
     at = fine(with_data(open_app("Mean"), SHOP).run())
     fine(at.number_input(key="mean.own_cap").set_value(50.0).run())
     (said,) = {text for text in shown_texts(at).splitlines() if text.startswith("Your own bound, 50 rows")}
-    table = ReadValues.of(SHOP, 0.0, 100.0).table
+    table = ValueSummary.from_dataset(SHOP, 0.0, 100.0).table
     problem = mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 1.0, target=mean.Target.TABLE, table=table)
     ratio = math.sqrt(
         mean.capped_variance(problem, 50)
