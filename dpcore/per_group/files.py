@@ -81,7 +81,7 @@ def per_group_choice_json(
         ),
         "error": choice.error,
         "error_of_publishing_nothing": choice.error_of_nothing,
-        "ended": choice.ended,
+        "ended": choice.stop_reason,
         **certificate_fields(choice.certificate),
     }
     if rounded is not None and not parameters.statistic.whole:
@@ -92,7 +92,7 @@ def per_group_choice_json(
                 "norm": "L1" if parameters.delta is None else "L2",
                 "max_norm": found.max_norm,
                 "error": found.error,
-                "ended": found.ended,
+                "ended": found.stop_reason,
                 **certificate_fields(found.certificate),
             }
     if selected is not None:
@@ -136,7 +136,7 @@ def summary_choice_json(dataset: Dataset, problem: SummaryProblem, choice: Summa
         "error_at_least": choice.lower,
         "error_at_most": choice.upper,
         "error_of_publishing_nothing": choice.error_of_nothing,
-        "ended": choice.ended,
+        "ended": choice.stop_reason,
         "approximate": APPROXIMATE,
         **certificate_fields(None),
     }

@@ -240,7 +240,7 @@ def _make_group_curve(
         statistic = Statistic.SIGNED_SUM
     group_parameters = PerGroupParameters(_LARGE_EPSILON, statistic, parameters.noise, parameters.delta)
     problem = PerGroupProblem(UserGroupPairs.from_facet(dataset.pairs), group_parameters)
-    facet = SortedPairs.of(problem)
+    facet = SortedPairs.from_problem(problem)
     largest = float(np.abs(problem.amounts).max())
     if problem.whole:
         amounts, has_all_amounts = list_caps(int(largest), MAX_AMOUNTS)

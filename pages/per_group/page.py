@@ -5,8 +5,8 @@ import streamlit as st
 from dpcore.answer.stage import Stage
 from dpcore.common.errors import InvalidInput
 from dpcore.per_group.answer import (
-    DistributionFound,
-    PerGroupFound,
+    DistributionSolution,
+    PerGroupSolution,
     build_answer,
     distribution,
     refused_answer,
@@ -49,21 +49,21 @@ def body(places: layout.Places) -> None:
         show_progress(found.stage, places)
 
 
-def show(found: PerGroupFound | DistributionFound, places: layout.Places) -> None:
+def show(found: PerGroupSolution | DistributionSolution, places: layout.Places) -> None:
     """The answer made of what was found."""
     page_run.answers(found.parameters)
     answer = build_answer(data, found.parameters, found)
     with places.figure:  # First: its message goes ahead of all others.
         label = stand_ins.DEMONSTRATION if demonstration else ""
         plots.draw(plots.main_plot(answer, "per-group-error"), label, moves=QUESTION.key)
-    if isinstance(found, DistributionFound):
+    if isinstance(found, DistributionSolution):
         answer_tabs.show(
             places,
             QUESTION,
             answer,
             {},
             lambda: tabs.show_files_of_distribution(answer, data),
-            used=lambda: distribution.what_is_used(found),
+            used=lambda: distribution.describe_data(found),
         )
         return
     if found.selected is not None:
@@ -77,7 +77,7 @@ def show(found: PerGroupFound | DistributionFound, places: layout.Places) -> Non
         answer,
         of,
         lambda: tabs.show_files(answer, data),
-        used=lambda: words.what_is_used(found, data),
+        used=lambda: words.describe_data(found, data),
     )
     if demonstration:
         with places.answer:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dpcore.answer.stage import Stage
 from dpcore.dataset import Dataset
-from dpcore.per_group.answer import DistributionFound, PerGroupFound, check, find
+from dpcore.per_group.answer import DistributionSolution, PerGroupSolution, check, solve
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from pages.per_group import cached
 from pages.per_group.question import QUESTION
 from pages.shared.fields import jobs
 from pages.shared.fields.search import Found, Search
 
-SEARCH = Search[PerGroupFound | DistributionFound](QUESTION.key("job"))
+SEARCH = Search[PerGroupSolution | DistributionSolution](QUESTION.key("job"))
 SHORT, SHORT_MEAN = 60_000, 3_000
 """Pairs up to which an answer is computed at once: a few tenths of a second."""
 HEAVY = 1_000_000
@@ -26,7 +26,9 @@ def is_long(data: Dataset, parameters: PerGroupParameters) -> bool:
     return parameters.selection.private or data.pairs.user_codes.size > most
 
 
-def found_for(data: Dataset, parameters: PerGroupParameters) -> Found[PerGroupFound | DistributionFound]:
+def found_for(
+    data: Dataset, parameters: PerGroupParameters
+) -> Found[PerGroupSolution | DistributionSolution]:
     """Return what is found, or what was for an earlier question on these data while the search runs.
 
     Raises:
@@ -40,7 +42,7 @@ def found_for(data: Dataset, parameters: PerGroupParameters) -> Found[PerGroupFo
         check(data, parameters)
     SEARCH.ask(
         question,
-        lambda tell, stop: find(data, parameters, tell, stop),
+        lambda tell, stop: solve(data, parameters, tell, stop),
         seconds=jobs.POLL_SECONDS,
         heavy=data.pairs.user_codes.size >= HEAVY,
     )

@@ -355,7 +355,7 @@ def show_code(drawn: PrivateChoice | PrivatePair, wanted: Kind, at: int) -> None
         cards.label(drawn.facts)
         if problems := fields.epsilon_problems(epsilon):
             fields.say(problems)
-        elif (of_pair := pair_code.of_private(drawn, data, epsilon)) is not None:
+        elif (of_pair := pair_code.write_private_forms(drawn, data, epsilon)) is not None:
             st.caption("ε of the release as at the top of the page.")
             code_panel.show(of_pair, f"private_chosen_{at}")
         return

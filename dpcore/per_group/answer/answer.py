@@ -9,111 +9,119 @@ from dpcore.common.errors import refuse
 from dpcore.dataset import Dataset
 from dpcore.per_group import files
 from dpcore.per_group.answer import code, distribution, methods, plots, words
-from dpcore.per_group.answer.distribution import DistributionFound
-from dpcore.per_group.answer.found import PerGroupFound, find
+from dpcore.per_group.answer.distribution import DistributionSolution
+from dpcore.per_group.answer.found import PerGroupSolution, solve
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 
 
 def build_answer(
-    data: Dataset, parameters: PerGroupParameters, found: PerGroupFound | DistributionFound | None = None
+    data: Dataset,
+    parameters: PerGroupParameters,
+    solution: PerGroupSolution | DistributionSolution | None = None,
 ) -> Answer:
-    """Find the best pair of bounds for a release per group, and the best bound on a user's whole vector.
+    """Build the answer: the best pair of bounds for a release per group, and the best bound on a user's whole vector.
 
     Args:
         data: Pairs of users and groups, or how these are distributed.
         parameters: The question.
-        found: What `find`, or `distribution.find`, found for both; computed here by default.
+        solution: The solution of `solve`, or of `distribution.solve`; computed here by default.
 
     Returns:
-        The answer; its ``found`` is a `PerGroupFound`, or a `DistributionFound` where only the distribution of pairs is
-        known. Plots are computed when they are asked for.
+        The answer; its ``solution`` is a `PerGroupSolution`, or a `DistributionSolution` if only the distribution of
+        pairs is known. Plots are computed when they are asked for.
 
     Raises:
         InvalidInput: The data have no groups, or do not fit the question.
     """
-    if found is None:
+    if solution is None:
         if data.pairs is None and data.pair_sizes is None:
             raise refuse("this needs a group in each row, and these data have none")
-        found = distribution.find(data, parameters) if data.pairs is None else find(data, parameters)
-    return _about(data, found) if isinstance(found, DistributionFound) else _answered(data, found)
+        solution = distribution.solve(data, parameters) if data.pairs is None else solve(data, parameters)
+    return (
+        _build_from_distribution(data, solution)
+        if isinstance(solution, DistributionSolution)
+        else _build_from_pairs(data, solution)
+    )
 
 
-def _answered(data: Dataset, of: PerGroupFound) -> Answer:
-    kind, selected = data.provenance, of.selected
-    drawn: dict[str, Callable[[], Plot]] = {
-        "per-group-error": lambda: plots.over_both(of, kind),
-        "per-group-sizes": lambda: plots.of_groups(of, kind),
+def _build_from_pairs(data: Dataset, solution: PerGroupSolution) -> Answer:
+    disclosure, selected = data.provenance, solution.selected
+    plot_functions: dict[str, Callable[[], Plot]] = {
+        "per-group-error": lambda: plots.over_both(solution, disclosure),
+        "per-group-sizes": lambda: plots.of_groups(solution, disclosure),
     }
-    if of.scaled is not None:
-        drawn["per-group-norm"] = lambda: plots.over_norm(of, kind)
+    if solution.scaled is not None:
+        plot_functions["per-group-norm"] = lambda: plots.over_norm(solution, disclosure)
     if selected is not None and (selected.pair or selected.vector):
-        drawn["per-group-survival"] = lambda: plots.survival(of, kind)
+        plot_functions["per-group-survival"] = lambda: plots.survival(solution, disclosure)
     if selected is not None and (selected.over_epsilon or selected.vector_over_epsilon):
-        drawn["per-group-kept-over-epsilon"] = lambda: plots.over_epsilon(of, kind)[0]
-        drawn["per-group-error-over-epsilon"] = lambda: plots.over_epsilon(of, kind)[1]
+        plot_functions["per-group-kept-over-epsilon"] = lambda: plots.over_epsilon(solution, disclosure)[0]
+        plot_functions["per-group-error-over-epsilon"] = lambda: plots.over_epsilon(solution, disclosure)[1]
     return Answer(
-        headline=words.headline(of),
-        detail=words.detail(of, data),
-        numbers=words.numbers(of),
-        assumptions=files.assumptions(of.parameters),
-        disclosure=kind,
-        facts=words.facts(of, data),
-        proofs=words.proofs(of),
-        code=code.of_found(of, data),
-        near_optimal=words.good_enough(of),
-        parameters=of.parameters,
-        solution=of,
-        plots=drawn,
-        make_methods=lambda: methods.methods(of, data),
-        choice=lambda: _choice(of, data),
-        bound=of.pair,
-        setting=_setting(of.parameters, of.value_column),
-        error_parts=words.error_parts(of),
+        headline=words.headline(solution),
+        detail=words.detail(solution, data),
+        numbers=words.numbers(solution),
+        assumptions=files.assumptions(solution.parameters),
+        disclosure=disclosure,
+        facts=words.facts(solution, data),
+        proofs=words.proofs(solution),
+        code=code.write_forms(solution, data),
+        near_optimal=words.describe_near_optimal(solution),
+        parameters=solution.parameters,
+        solution=solution,
+        plots=plot_functions,
+        make_methods=lambda: methods.write_methods(solution, data),
+        choice=lambda: _write_choice(solution, data),
+        bound=solution.pair,
+        setting=_setting(solution.parameters, solution.value_column),
+        error_parts=words.error_parts(solution),
     )
 
 
 def refused_answer(data: Dataset, parameters: PerGroupParameters) -> Answer:
-    """Return what is said where the data refuse the question."""
+    """Return an answer without numbers, for data that do not fit the parameters."""
     column = "" if data.pairs is None else data.pairs.value_column
     return without_numbers(parameters, data.provenance, _setting(parameters, column))
 
 
-def _setting(asked: PerGroupParameters, column: str) -> ReleaseSetting:
-    summed = asked.statistic not in (Statistic.ROWS, Statistic.USERS)
+def _setting(parameters: PerGroupParameters, column: str) -> ReleaseSetting:
+    has_values = parameters.statistic not in (Statistic.ROWS, Statistic.USERS)
     return ReleaseSetting(
-        code.RELEASED[asked.statistic],
-        asked.epsilon,
-        asked.neighbours,
-        column if summed else "",
-        asked.lower,
-        asked.upper,
-        noise=asked.noise,
-        delta=asked.delta,
+        code.QUANTITIES[parameters.statistic],
+        parameters.epsilon,
+        parameters.neighbours,
+        column if has_values else "",
+        parameters.lower,
+        parameters.upper,
+        noise=parameters.noise,
+        delta=parameters.delta,
     )
 
 
-def _choice(of: PerGroupFound, data: Dataset) -> str:
-    pair, selected = of.pair, None
+def _write_choice(solution: PerGroupSolution, data: Dataset) -> str:
+    pair, selected = solution.pair, None
     rounded = None if pair is None else (pair.max_groups, pair.max_amount, pair.error)
-    if of.selected is not None:
-        released = 0.0 if of.selected.pair is None else of.selected.pair.expected_groups
-        selected = released, of.selected.vector
-    return files.per_group_choice_json(data, of.problem, of.choice, rounded, of.cap, of.radial, selected)
+    if solution.selected is not None:
+        expected_groups = 0.0 if solution.selected.pair is None else solution.selected.pair.expected_groups
+        selected = expected_groups, solution.selected.vector
+    return files.per_group_choice_json(
+        data, solution.problem, solution.choice, rounded, solution.cap, solution.radial, selected
+    )
 
 
-def _about(data: Dataset, of: DistributionFound) -> Answer:
+def _build_from_distribution(data: Dataset, solution: DistributionSolution) -> Answer:
     title = "Error over both bounds, about"
     return Answer(
-        headline=distribution.headline(of),
-        detail=distribution.detail(of),
-        numbers=distribution.numbers(of),
-        assumptions=files.summary_assumptions(of.parameters),
+        headline=distribution.headline(solution),
+        detail=distribution.detail(solution),
+        numbers=distribution.numbers(solution),
+        assumptions=files.summary_assumptions(solution.parameters),
         disclosure=data.provenance,
-        facts=distribution.facts(of),
-        parameters=of.parameters,
-        solution=of,
-        plots={"per-group-error": lambda: plots.over_both(of, data.provenance, title)},
-        make_methods=lambda: methods.of_distribution(of.parameters, of.pair, data),
-        choice=lambda: files.summary_choice_json(data, of.problem, of.choice),
-        setting=_setting(of.parameters, ""),
+        facts=distribution.facts(solution),
+        parameters=solution.parameters,
+        solution=solution,
+        plots={"per-group-error": lambda: plots.over_both(solution, data.provenance, title)},
+        make_methods=lambda: methods.write_distribution_methods(solution.parameters, solution.pair, data),
+        choice=lambda: files.summary_choice_json(data, solution.problem, solution.choice),
+        setting=_setting(solution.parameters, ""),
     )

@@ -10,8 +10,8 @@ from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group.answer import handles
-from dpcore.per_group.answer.error_map import Mapped
-from dpcore.per_group.answer.found import GOOD, USEFUL, PerGroupFound
+from dpcore.per_group.answer.error_map import MappedSolution
+from dpcore.per_group.answer.found import NEAR_OPTIMAL, USEFUL_ERROR, PerGroupSolution
 from dpcore.per_group.answer.selected import OverEpsilon
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.words import OBJECTIVES, error_words, unit_of
@@ -34,7 +34,7 @@ SURVIVAL = (
 )
 
 
-def over_both(of: Mapped, kind: Provenance, title: str = "Error over both bounds") -> Plot:
+def over_both(of: MappedSolution, kind: Provenance, title: str = "Error over both bounds") -> Plot:
     """Return the main figure: the error over both bounds with the marked pairs, or over the only one that there is."""
     whole, errors = of.map, of.map.errors
     marked = [
@@ -42,7 +42,7 @@ def over_both(of: Mapped, kind: Provenance, title: str = "Error over both bounds
         for name, pair, look, symbol in (
             ("Best pair", of.pair, Style.SMOOTH, "diamond"),
             ("PipelineDP's rule", of.tuner, Style.SAMPLING, "circle"),
-            ("Your own pair", of.own, Style.ENTERED, "square"),
+            ("Your own pair", of.own_pair, Style.ENTERED, "square"),
         )
         if pair is not None
     ]
@@ -65,7 +65,7 @@ def over_both(of: Mapped, kind: Provenance, title: str = "Error over both bounds
     if min(whole.amounts.size, whole.groups.size) > 1:
         least = min(of.pair_error if of.pair is not None else np.inf, float(errors.min()))
         edge = f"5{wording.PERCENT} more than the best"
-        items = [Cells("error", "max_groups", "max_amount", "error", least, contour=(edge, GOOD))]
+        items = [Cells("error", "max_groups", "max_amount", "error", least, contour=(edge, NEAR_OPTIMAL))]
         items += [
             Mark(
                 name,
@@ -82,7 +82,9 @@ def over_both(of: Mapped, kind: Provenance, title: str = "Error over both bounds
         bound, seen = "max_groups" if by_groups else "max_amount", errors
         items = [Curve("Error of the pair", bound, "error", Style.TOTAL)]
         if squares is not None:  # A part is seen down to a tenth of the least error.
-            items += [Curve(part.name, bound, part.column, STYLES[part.name]) for part in handles.PARTS]
+            items += [
+                Curve(part.name, bound, part.column, STYLES[part.name]) for part in handles.PART_COLUMNS
+            ]
             seen = np.append(errors, errors.min() / 10.0)
         items += [
             Mark(name, pair.max_groups if by_groups else pair.max_amount, pair.error, look, symbol)
@@ -90,7 +92,7 @@ def over_both(of: Mapped, kind: Provenance, title: str = "Error over both bounds
         ]
         x = x if by_groups else y
         y = _across("error", unit_of(of.parameters), seen, *(pair.error for _, pair, _, _ in marked))
-    moves, guides = handles.of_map(of, columns)
+    moves, guides = handles.build_handle(of, columns)
     return Plot(
         "per-group-error",
         title,
@@ -118,7 +120,7 @@ def _across(name: str, unit: str, values: FloatArray, *more: float) -> Axis:
     return Axis(name, unit, (low, max(high, low * 1.5)), number_format=number)
 
 
-def _alt(of: Mapped) -> str:
+def _alt(of: MappedSolution) -> str:
     what = OBJECTIVES[of.parameters.objective]
     if of.pair is None:
         return f"Every pair of bounds has a larger {what} than publishing 0 in every group."
@@ -128,7 +130,7 @@ def _alt(of: Mapped) -> str:
     )
 
 
-def over_norm(of: PerGroupFound, kind: Provenance) -> Plot:
+def over_norm(of: PerGroupSolution, kind: Provenance) -> Plot:
     """Return the error against the bound on the norm, for one level and for scaling, with the best pair as a line."""
     curves, scaled = of.norm_curves, of.scaled
     assert scaled is not None
@@ -173,7 +175,7 @@ def _drawn(sizes: FloatArray | IntArray) -> IntArray:
     return order
 
 
-def of_groups(of: PerGroupFound, kind: Provenance) -> Plot:
+def of_groups(of: PerGroupSolution, kind: Provenance) -> Plot:
     """Return every group's error against its size; below the line of 100 % a number says more than 0 does."""
     shown = _drawn(np.abs(of.sizes))
     size = np.abs(of.sizes)[shown]
@@ -191,18 +193,20 @@ def of_groups(of: PerGroupFound, kind: Provenance) -> Plot:
             items.append(Points(name, "size", column, look, symbol=symbol, size=6, opacity=0.75))
     every = np.concatenate([values for column, values in columns.items() if column != "size"])
     every = every[every > 0.0]
-    useful = [USEFUL / 2.0, 1.5]
+    useful = [USEFUL_ERROR / 2.0, 1.5]
     if of.is_mean:
         alt = "The error of a group's own mean falls with its rows; that of one mean for all groups does not."
         useful = []
     else:
         alt = (
             "The error of a group, divided by its size, falls as groups grow: "
-            f"{wording.number(of.useless(of.errors))} of {wording.counted(of.num_groups, 'group')} are not "
+            f"{wording.number(of.count_useless(of.errors))} of {wording.counted(of.num_groups, 'group')} are not "
             "better than publishing 0."
         )
         items += [Level("As large as the group", 1.0)]
-        items += [Level(f"{wording.percent(USEFUL)} of the group's size", USEFUL, dash="longdash")]
+        items += [
+            Level(f"{wording.percent(USEFUL_ERROR)} of the group's size", USEFUL_ERROR, dash="longdash")
+        ]
     unit = "unit of the values" if of.is_mean else "1 = the group's size"
     some = bool(size.size and every.size)
     return Plot(
@@ -222,15 +226,17 @@ def of_groups(of: PerGroupFound, kind: Provenance) -> Plot:
     )
 
 
-def survival(of: PerGroupFound, kind: Provenance) -> Plot:
+def survival(of: PerGroupSolution, kind: Provenance) -> Plot:
     """Return the probability that a group is released, against its users."""
     selected = of.selected
     assert selected is not None
     order = _drawn(selected.users)
     columns = {"users": selected.users[order].astype(np.float64)}
-    for points, groups in zip(SURVIVAL, (selected.pair, selected.of_vector, selected.of_tuner), strict=True):
+    for points, groups in zip(
+        SURVIVAL, (selected.pair, selected.vector_groups, selected.tuner_groups), strict=True
+    ):
         if groups is not None:
-            columns[points.y] = groups.kept[order]
+            columns[points.y] = groups.keep_probability[order]
     alt = "With the best pair no group is released."
     if selected.pair is not None:
         alt = (
@@ -250,7 +256,7 @@ def survival(of: PerGroupFound, kind: Provenance) -> Plot:
     )
 
 
-def over_epsilon(of: PerGroupFound, kind: Provenance) -> tuple[Plot, Plot]:
+def over_epsilon(of: PerGroupSolution, kind: Provenance) -> tuple[Plot, Plot]:
     """Return the groups released and the parts of the error, against epsilon."""
     curves, columns = _budgets(of), dict[str, FloatArray]()
     released, parts = list[Item](), list[Item]()
@@ -286,7 +292,7 @@ def over_epsilon(of: PerGroupFound, kind: Provenance) -> tuple[Plot, Plot]:
     )
 
 
-def _budgets(of: PerGroupFound) -> list[tuple[str, str, OverEpsilon, Style, str]]:
+def _budgets(of: PerGroupSolution) -> list[tuple[str, str, OverEpsilon, Style, str]]:
     assert of.selected is not None
     both = (
         ("Best pair", "pair", of.selected.over_epsilon, Style.CAP, "dot"),

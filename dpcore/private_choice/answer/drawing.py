@@ -305,7 +305,7 @@ def build_answer(
     """
     if isinstance(selection, PrivatePair):
         headline, number, bound = _of_pair(selection)
-        program = pair_code.of_private(selection, data)
+        program = pair_code.write_private_forms(selection, data)
     else:
         assert not isinstance(draw_problem, PrivatePairProblem)
         headline, number = (

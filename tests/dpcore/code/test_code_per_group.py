@@ -24,7 +24,7 @@ from dpcore.common.privacy import Neighbours
 from dpcore.data import samples
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.whole_vector import VectorRule, kept
+from dpcore.per_group.whole_vector import VectorRule, keep_amounts
 from tests.dpcore.code.choices import EVERY, GAUSSIAN, choice
 
 EVENTS = Path(__file__).resolve().parents[3] / "sample_data" / "shop_events.csv"
@@ -71,7 +71,7 @@ def vectors(chosen: Choice) -> np.ndarray:
     problem = PerGroupProblem(PAIRS, asked)
     assert chosen.max_norm is not None
     rule = VectorRule.RADIAL if chosen.scaled else VectorRule.CAP
-    return problem.per_group(kept(problem, rule, chosen.max_norm))[codes_by_name()]
+    return problem.per_group(keep_amounts(problem, rule, chosen.max_norm))[codes_by_name()]
 
 
 VECTORS = {

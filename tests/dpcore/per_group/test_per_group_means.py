@@ -225,7 +225,7 @@ def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
     )
     found = best_mean_pair(wide)
     assert found.certificate is None
-    assert "nothing proves" in found.ended
+    assert "nothing proves" in found.stop_reason
     grid = [
         mean_error(wide, g, r)
         for g in range(1, int(wide.pairs.groups_per_user.max()) + 1)
