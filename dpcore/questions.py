@@ -218,12 +218,12 @@ def _brought(asked: Question, data: Any, columns: Mapping[str, Any]) -> Any:
         InvalidInput: It cannot be read so, or a column that the question needs is not named; all at once.
     """
     from dpcore.counting.frames import to_dataset
-    from dpcore.counting.labelled import of_labels
+    from dpcore.counting.labelled import read_labelled
     from dpcore.dataset import Dataset
 
     if asked.labelled and not isinstance(data, Dataset):
         made = importlib.import_module(f"dpcore.{asked.of}.{asked.labelled}").read_labelled_table
-        return of_labels(made, data, **columns)
+        return read_labelled(made, data, **columns)
     named = {key: columns[key] for key in columns if key not in OF_LABELS}
     return to_dataset(data, **named, needs=asked.needs)
 

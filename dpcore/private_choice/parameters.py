@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpcore.answer.setting import WORST_SHARE, ReleaseSetting
-from dpcore.code.choice import Released
+from dpcore.code.choice import Quantity
 from dpcore.common import privacy
 from dpcore.common.alike import ASSUMED_SHARE
 from dpcore.common.checks import EPSILON_RANGE, Problems
@@ -180,7 +180,7 @@ class PrivateParameters:
         if self.wanted is Wanted.SUM:
             measure = Measure.BOUND
             return ReleaseSetting(
-                Released.COUNT,
+                Quantity.COUNT,
                 self.epsilon,
                 relation,
                 noise=self.release_noise,
@@ -191,7 +191,7 @@ class PrivateParameters:
         if self.wanted is Wanted.QUANTILE:
             return None
         return ReleaseSetting(
-            Released.MEAN,
+            Quantity.MEAN,
             self.epsilon,
             relation,
             variance_share=self.variance_share,
@@ -213,9 +213,9 @@ class PrivateParameters:
         """
         if setting.neighbours is not Relation.ADD_OR_REMOVE.neighbours:
             return None
-        if setting.statistic is Released.COUNT:
+        if setting.statistic is Quantity.COUNT:
             return cls(setting.epsilon, Wanted.SUM, release_delta=setting.delta, **of_the_choice)
-        if setting.statistic is not Released.MEAN or setting.noise is not NoiseKind.LAPLACE:
+        if setting.statistic is not Quantity.MEAN or setting.noise is not NoiseKind.LAPLACE:
             return None
         variance_share = None if setting.uses_values else setting.variance_share
         user_share = 0.0

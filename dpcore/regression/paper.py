@@ -8,7 +8,7 @@ import numpy as np
 
 from dpcore.answer import Axis, Scale, Style
 from dpcore.answer.paper_figure import Line, PaperFigure
-from dpcore.data.stand_ins import RegressionRows, like_drugs, like_news
+from dpcore.data.stand_ins import RegressionRows, simulate_drugs, simulate_news
 from dpcore.regression import sample_limiting, study
 from dpcore.regression.parameters import RegressionGenerator
 from dpcore.regression.prediction import ordinary_residual_variance
@@ -170,7 +170,7 @@ FIGURES = (
         ERROR,
         EPSILONS,
         tuple(Line(*method, paper_values=DRUGS[method[0]]) for method in METHODS),
-        lambda epsilon, seed: errors_on_rows(like_drugs(seed), epsilon),
+        lambda epsilon, seed: errors_on_rows(simulate_drugs(seed), epsilon),
         ROUNDS,
         "Other data, so that only directions can be compared: weights err least, and by far where no bound is set.",
     ),
@@ -186,7 +186,7 @@ FIGURES = (
         ERROR,
         EPSILONS,
         tuple(Line(*method, paper_values=NEWS[method[0]]) for method in METHODS),
-        lambda epsilon, seed: errors_on_rows(like_news(seed), epsilon),
+        lambda epsilon, seed: errors_on_rows(simulate_news(seed), epsilon),
         ROUNDS,
         "Other data, so that only directions can be compared: weights err least, by a factor of more than a thousand "
         "where no bound is set.",

@@ -12,7 +12,7 @@ from dpcore.common.documents import finite_or_none, write_choice_document
 from dpcore.common.privacy import Provenance
 from dpcore.common.text_fields import to_values
 from dpcore.common.weights import smooth_losses
-from dpcore.data.column_names import harmless
+from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
 from dpcore.training.excess import TheoryBound
 from dpcore.training.experiment import BestBound, References, Side, Table
@@ -86,12 +86,12 @@ def write_models(records: Sequence[ReleaseRecord]) -> str:
             pd.DataFrame(
                 {
                     "draw": number,
-                    "feature": [harmless(name) for name in record.names],
+                    "feature": [escape_formula(name) for name in record.names],
                     "lowest": [low for low, _ in ranges],
                     "highest": [high for _, high in ranges],
                     "norm": record.scaling.norm,
                     "theta": record.model.theta,
-                    "positive": harmless(record.positive_meaning),
+                    "positive": escape_formula(record.positive_meaning),
                     "method": record.model.cell.method.value,
                     "bound": record.model.cell.reach,
                     "last_bound": record.model.last_bound,

@@ -33,7 +33,7 @@ class OwnersTable:
 
 
 def _build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
-    found = design_matrix.build(table, design, disclosure)
+    found = design_matrix.build_dataset(table, design, disclosure)
     read_table(found)  # What cannot be trained on is said before it is used.
     return found
 

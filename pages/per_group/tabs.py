@@ -97,7 +97,7 @@ def show_files_of_distribution(answer: Answer, data: Dataset) -> None:
     """The whole answer, the choice, and the distribution that the script reads."""
     assert answer.choice is not None
     sizes = answer.solution.problem.sizes
-    held = pair_distribution.fits(sizes)
+    held = pair_distribution.fits_in_file(sizes)
     if held:
         source = Source(data, needs_rows=True, write_cell=data_cell)
         take_away.draw(

@@ -12,7 +12,7 @@ from typing import Any
 from dpcore.common.ledger import Ledger
 from dpcore.common.strict_json import JsonValue, Reader, read_integer, read_optional, read_text
 from dpcore.contributions import MAX_SIZE
-from dpcore.data.saved_dataset import FACTS, NAME, facts_of, facts_to_json
+from dpcore.data.saved_dataset import FACTS, NAME, build_facts, facts_to_json
 from dpcore.private_choice.answer.words import Drawn, Kind
 from dpcore.private_choice.choice import MECHANISM, ChoiceProblem, Prior, PrivateChoice, SmallFirst
 from dpcore.private_choice.parameters import Wanted
@@ -114,7 +114,7 @@ def _read(part: JsonValue) -> tuple[Kind, Drawn] | None:
     if saved_several.is_one(part):
         return saved_several.read(part)
     given = part.read_members({**_READ, **FACTS}, _READ_SOMETIMES)
-    facts = facts_of(part, given)
+    facts = build_facts(part, given)
     if given is None or facts is None:
         return None
     wanted, column, epsilon = given["number"], given.get(COLUMN, ""), given["asked_epsilon"]

@@ -8,7 +8,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import ReleaseFacts
 from dpcore.common.strict_json import JsonValue, Reader, read_enum, read_integer, read_optional, read_text
 from dpcore.contributions import MAX_SIZE
-from dpcore.data.saved_dataset import FACTS, NAME, facts_of, facts_to_json
+from dpcore.data.saved_dataset import FACTS, NAME, build_facts, facts_to_json
 from dpcore.per_group import private_pair
 from dpcore.per_group.pairs import MAX_GROUPS
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
@@ -75,7 +75,7 @@ def read(part: JsonValue) -> tuple[Several, PrivatePair | PrivateRange] | None:
     """
     asked = Several(part.value["number"])
     given = part.read_members({**_OF[asked], **FACTS})
-    facts = facts_of(part, given)
+    facts = build_facts(part, given)
     if given is None or facts is None:
         return None
     before = len(part.problems.entries)

@@ -11,7 +11,7 @@ import streamlit as st
 from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.privacy import Charge, format_rounded_up
-from dpcore.data.column_names import harmless
+from dpcore.data.column_names import escape_formula
 from dpcore.regression import files
 from dpcore.regression.answer import RegressionFound
 from dpcore.regression.answer.found import table_of
@@ -88,14 +88,14 @@ def _show_table(loaded: RegressionData, found: RegressionFound, draw: Draw | Non
     if draw is None:
         errors = np.sqrt(coefficient_variances(found.problem, found.ours))
         columns = {
-            "Coefficient": [harmless(name) for name in found.problem.feature_names],
+            "Coefficient": [escape_formula(name) for name in found.problem.feature_names],
             "Noise scale b": np.full(errors.size, found.ours.noise.scale),
             "Standard error": errors,
         }
     else:
         values, half = draw.coefficients.release.values, draw.half_widths
         columns = {
-            "Coefficient": [harmless(name) for name in draw.names],
+            "Coefficient": [escape_formula(name) for name in draw.names],
             "Released": values,
             "95 % from": values - half,
             "95 % to": values + half,

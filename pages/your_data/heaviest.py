@@ -18,7 +18,7 @@ WORDS = {
 
 def show(data: Dataset) -> None:
     """A small table, closed until it is asked for."""
-    heavy = counting.heaviest(data.histogram)
+    heavy = counting.list_heaviest(data.histogram)
     with st.expander("The heaviest users", icon=":material/leaderboard:"):
         together = (
             f"The {wording.number(heavy.ranks.size)} heaviest users hold"

@@ -19,12 +19,12 @@ from pages.your_data.question import QUESTION
 from pages.your_data.upload_roles import PUBLIC
 
 
-def among(files: Sequence[str | counting.Held]) -> bool:
+def among(files: Sequence[str | counting.MemoryFile]) -> bool:
     """Return whether one of these files, by path or in memory, says that it is such a distribution."""
-    return any(pair_distribution.is_one(_content(file, 2_000)) for file in files)
+    return any(pair_distribution.has_schema(_content(file, 2_000)) for file in files)
 
 
-def read(files: Sequence[str | counting.Held], names: Sequence[str]) -> Dataset:
+def read(files: Sequence[str | counting.MemoryFile], names: Sequence[str]) -> Dataset:
     """Return the data of the one file, taken for private until the person says otherwise.
 
     Raises:
@@ -32,13 +32,13 @@ def read(files: Sequence[str | counting.Held], names: Sequence[str]) -> Dataset:
     """
     if len(files) > 1:
         raise refuse("a distribution of pairs is one file, and is brought alone")
-    content = _content(files[0], pair_distribution.MOST_BYTES + 1)
+    content = _content(files[0], pair_distribution.MAX_BYTES + 1)
     return pair_distribution.read(content, names[0], Disclosure.PRIVATE)
 
 
-def _content(file: str | counting.Held, most: int) -> bytes:
+def _content(file: str | counting.MemoryFile, most: int) -> bytes:
     """Return the first bytes of a file; none of what is no plain file."""
-    if isinstance(file, counting.Held):
+    if isinstance(file, counting.MemoryFile):
         return file.content[:most]
     if not os.path.isfile(file):
         return b""

@@ -116,7 +116,7 @@ def _bring() -> None:
 def _read_uploads(files: list[UploadedFile]) -> None:
     names = [file.name for file in files]
     if sum(file.size for file in files) <= counting.HELD_BYTES:  # these never touch a disk (server.py)
-        held = [counting.Held(file.getvalue()) for file in files]
+        held = [counting.MemoryFile(file.getvalue()) for file in files]
         ENTRY.drop(files)
         _look(held, names, None)
         return
@@ -150,7 +150,7 @@ def _read_paths() -> None:
 
 
 def _look(
-    paths: Sequence[str | counting.Held], names: Sequence[str], workspace: counting.Workspace | None
+    paths: Sequence[str | counting.MemoryFile], names: Sequence[str], workspace: counting.Workspace | None
 ) -> None:
     _discard()
     st.session_state[QUESTION.key("upload_stopped")] = ""
@@ -247,9 +247,9 @@ def _finish() -> None:
             st.session_state[QUESTION.key("upload_stopped")] = _CUT_OFF
 
 
-def _take(counted: counting.Counted) -> None:
+def _take(counted: counting.CountResult) -> None:
     if counted.dataset is None:
-        st.session_state[QUESTION.key("upload_stopped")] = counted.ended
+        st.session_state[QUESTION.key("upload_stopped")] = counted.summary
         return
     _use_dataset(counted.dataset)
 

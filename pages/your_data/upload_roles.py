@@ -12,7 +12,7 @@ from dpcore import counting
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure, ReleaseFacts
-from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles, values_passed_over
+from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles, explain_unused_values
 from dpcore.dataset import Contribution
 from pages.shared.data import uploads
 from pages.shared.fields import fields
@@ -119,7 +119,7 @@ def choose(source: counting.Source) -> Roles:
     known = known_files.with_columns(source.columns)
     again = f" As in {known.name}, which has the same columns." if known and known.roles == roles else ""
     st.caption(wording.plain(explain_roles(roles) + again, 400))
-    if passed_over := values_passed_over(head, roles):
+    if passed_over := explain_unused_values(head, roles):
         st.caption(f":material/info: {wording.plain(passed_over, 400)}")
     stated = stated_release(source, roles)
     offered = {

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from dpcore import mean
 from dpcore.answer import Answer, ReleaseSetting
-from dpcore.code import Released
+from dpcore.code import Quantity
 from dpcore.code.forms import CodeChoice
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
@@ -77,7 +77,7 @@ def build_answer(
         make_methods=lambda: write_methods(solution, dataset, parameters),
         choice=lambda: files.instance_json(comparison, dataset.provenance),
         setting=ReleaseSetting(
-            Released.MEAN,
+            Quantity.MEAN,
             parameters.epsilon,
             Neighbours.REPLACE_VALUES,
             lower=None if value_range is None else value_range[0],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dpcore import learning
 from dpcore.answer import Answer, ReleaseSetting
-from dpcore.code import Released
-from dpcore.code.forms import cap_form, forms, of_data
+from dpcore.code import Quantity
+from dpcore.code.forms import build_forms, cap_form, fields_of_data
 from dpcore.common.text_fields import to_fields
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters, files
@@ -39,7 +39,9 @@ def build_answer(data: Dataset, parameters: LearningParameters, found: LearningF
         disclosure=data.provenance,
         facts=words.facts(of, parameters.own_cap),
         proofs=(("Bound", of.choice.certificate, of.choice.ended),),
-        code=forms(parameters.epsilon, of_data(data), [(cap_form(cap), Released.MODEL, {"max_rows": cap})]),
+        code=build_forms(
+            parameters.epsilon, fields_of_data(data), [(cap_form(cap), Quantity.MODEL, {"max_rows": cap})]
+        ),
         near_optimal=words.good_enough(of),
         parameters=parameters,
         solution=of,
@@ -54,6 +56,6 @@ def build_answer(data: Dataset, parameters: LearningParameters, found: LearningF
                 of.curves, data.provenance, list_public_inputs(to_fields(parameters))
             )
         },
-        setting=ReleaseSetting(Released.MODEL, parameters.epsilon, NEIGHBOURS),
+        setting=ReleaseSetting(Quantity.MODEL, parameters.epsilon, NEIGHBOURS),
         error_parts=words.error_parts(of),
     )

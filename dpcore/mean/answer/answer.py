@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from dpcore import mean
 from dpcore.answer import Answer, Number, Plot, ReleaseSetting
-from dpcore.code import Released
+from dpcore.code import Quantity
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
@@ -82,7 +82,7 @@ def setting(solution: MeanSolution, data: Dataset, parameters: MeanParameters) -
     uses_values = solution.clamped is not None and words.reads_values(parameters)
     around = problem.value_mean if isinstance(problem, private_counts.PrivateCountsProblem) else None
     return ReleaseSetting(
-        Released.MEAN,
+        Quantity.MEAN,
         parameters.epsilon,
         Neighbours.ADD_OR_REMOVE_USER if solution.has_private_counts else Neighbours.REPLACE_VALUES,
         column="" if data.values is None else data.values.column,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpcore import mean
-from dpcore.code import Released
-from dpcore.code.forms import CodeChoice, Form, Forms, cap_form, forms, of_data, smooth_form
+from dpcore.code import Quantity
+from dpcore.code.forms import CodeChoice, Form, Forms, build_forms, cap_form, fields_of_data, smooth_form
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters
@@ -26,7 +26,7 @@ def write_mean_forms(solution: MeanSolution, dataset: Dataset, parameters: MeanP
         parameters,
         growth,
         # A user weighs min(1, s) = 1 then, and each of their rows 1 / s.
-        [(MEAN_OVER_USERS, Released.MEAN, {"threshold": 1.0})],
+        [(MEAN_OVER_USERS, Quantity.MEAN, {"threshold": 1.0})],
     )
     assert choice is not None  # The range is not empty, and every bound is at least one row.
     return choice.forms
@@ -52,13 +52,17 @@ def mean_forms(
         "weight_of_users": user_weight,
         "user_share": 0.0 if growth is None else growth.user_share,
     }
-    base = of_data(dataset) | {"lower": parameters.lower, "upper": parameters.upper, "neighbours": relation}
-    return forms(
+    base = fields_of_data(dataset) | {
+        "lower": parameters.lower,
+        "upper": parameters.upper,
+        "neighbours": relation,
+    }
+    return build_forms(
         parameters.epsilon,
         base,
         [
-            (cap_form(cap), Released.MEAN, {"max_rows": cap}),
-            (smooth_form(smooth), Released.MEAN, weights),
+            (cap_form(cap), Quantity.MEAN, {"max_rows": cap}),
+            (smooth_form(smooth), Quantity.MEAN, weights),
             *further_forms,
         ],
     )

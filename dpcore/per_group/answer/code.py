@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpcore.code import Released
-from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, Form, forms, of_data, one_group_column
+from dpcore.code import Quantity
+from dpcore.code.forms import (
+    ROWS_OF_THE_FILE,
+    CodeChoice,
+    Form,
+    build_forms,
+    fields_of_data,
+    one_group_column,
+)
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer.found import PerGroupSolution
@@ -15,11 +22,11 @@ from dpcore.per_group.whole_vector import VectorRule
 from dpcore.per_group.words import round_up
 
 QUANTITIES = {
-    Statistic.ROWS: Released.GROUP_ROWS,
-    Statistic.USERS: Released.GROUP_COUNTS,
-    Statistic.SUM: Released.GROUP_SUMS,
-    Statistic.SIGNED_SUM: Released.GROUP_SUMS,
-    Statistic.MEAN: Released.GROUP_MEANS,
+    Statistic.ROWS: Quantity.GROUP_ROWS,
+    Statistic.USERS: Quantity.GROUP_COUNTS,
+    Statistic.SUM: Quantity.GROUP_SUMS,
+    Statistic.SIGNED_SUM: Quantity.GROUP_SUMS,
+    Statistic.MEAN: Quantity.GROUP_MEANS,
 }
 
 
@@ -33,7 +40,7 @@ def write_forms(solution: PerGroupSolution, data: Dataset) -> CodeChoice | None:
         if solution.pair is None
         else [_pair_form(parameters, solution.pair.max_groups, solution.pair.max_amount)]
     )
-    return forms(
+    return build_forms(
         parameters.epsilon,
         _base_options(parameters, data, solution.value_column),
         [*pair, *_vector_forms(solution)],
@@ -50,13 +57,13 @@ def write_private_forms(
         parameters, data, data.pairs.value_column if is_sum and data.pairs is not None else ""
     )
     form = _pair_form(parameters, private_pair.max_groups, private_pair.max_amount)
-    return forms(
+    return build_forms(
         parameters.epsilon if epsilon is None else epsilon, base | {"disclosure": private_pair.facts}, [form]
     )
 
 
 def _base_options(parameters: PerGroupParameters, data: Dataset, value_column: str) -> dict[str, Any]:
-    base: dict[str, Any] = of_data(data) | {
+    base: dict[str, Any] = fields_of_data(data) | {
         "noise": parameters.noise,
         "delta": parameters.delta,
         "neighbours": parameters.neighbours,

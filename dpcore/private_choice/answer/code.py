@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dpcore.code import Released
+from dpcore.code import Quantity
 from dpcore.code.choice import Choice
 from dpcore.code.forms import (
     ROWS_OF_THE_FILE,
     CodeChoice,
+    build_forms,
     cap_form,
-    forms,
-    of_data,
+    fields_of_data,
     smooth_form,
     summed_column,
 )
@@ -53,25 +53,25 @@ def of_private(
         range_drawn: What the draw of both guarantees, where they were drawn.
         delta: Of a sum or a count with Gaussian noise; None for Laplace noise.
     """
-    base = of_data(dataset) | {"disclosure": choice.facts, "neighbours": choice.facts.neighbours}
+    base = fields_of_data(dataset) | {"disclosure": choice.facts, "neighbours": choice.facts.neighbours}
     ends = {"lower": lower, "upper": upper, "range_drawn": range_drawn}
     if wanted is Wanted.SMOOTH:
         fields = {"threshold": choice.value, **ends}
-        return forms(epsilon, base, [(smooth_form(choice.value), Released.MEAN, fields)])
+        return build_forms(epsilon, base, [(smooth_form(choice.value), Quantity.MEAN, fields)])
     rows = {"max_rows": int(choice.value)}
     if wanted is Wanted.CAP:
-        form = (cap_form(choice.value), Released.MEAN, {**rows, **ends})
-        return forms(epsilon, base, [form])
+        form = (cap_form(choice.value), Quantity.MEAN, {**rows, **ends})
+        return build_forms(epsilon, base, [form])
     if wanted is Bounded.MODEL:
-        return forms(epsilon, base, [(cap_form(choice.value), Released.MODEL, rows)])
+        return build_forms(epsilon, base, [(cap_form(choice.value), Quantity.MODEL, rows)])
     if wanted not in (Wanted.SUM, Bounded.TOTAL):
         return None
     if delta is not None:
         base |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
     if column := choice.column or summed_column(dataset):
         total = {"max_total": choice.value, "value_column": column} | ROWS_OF_THE_FILE
-        return forms(epsilon, base, [("Clamp", Released.SUM, total)])
-    return forms(epsilon, base, [(cap_form(choice.value), Released.COUNT, rows)])
+        return build_forms(epsilon, base, [("Clamp", Quantity.SUM, total)])
+    return build_forms(epsilon, base, [(cap_form(choice.value), Quantity.COUNT, rows)])
 
 
 def redrawn(first_program: CodeChoice, choice: PrivateChoice, wanted: Bounded) -> CodeChoice:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.answer import Answer, Number, ReleaseSetting
-from dpcore.code import Released
+from dpcore.code import Quantity
 from dpcore.code.forms import CodeChoice, summed_column
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
@@ -142,8 +142,8 @@ def asked_for(card: Answer, data: Dataset, context: Beside) -> Asked | Lacking |
     if release is None:
         return None
     # Where the contributions are a column's total, a row is a unit of it, and its sum is a count of them.
-    if release.statistic is Released.SUM and data.contribution is Contribution.TOTAL:
-        release = replace(release, statistic=Released.COUNT)
+    if release.statistic is Quantity.SUM and data.contribution is Contribution.TOTAL:
+        release = replace(release, statistic=Quantity.COUNT)
     draw_problem: Asked | None
     if isinstance(question, QuantileParameters):
         draw_problem = release_bounds.of_quantile(question, release, context.epsilon, context.largest)
@@ -153,7 +153,7 @@ def asked_for(card: Answer, data: Dataset, context: Beside) -> Asked | Lacking |
         draw_problem = release_bounds.of_learner(
             question, release, question.public_rows, context.epsilon, context.largest
         )
-    elif isinstance(question, TotalParameters) and release.statistic is Released.SUM:
+    elif isinstance(question, TotalParameters) and release.statistic is Quantity.SUM:
         if not has_totals(data):
             return Lacking(BINS.format(wording.plain(release.column)))
         if question.highest_total is None:
@@ -172,7 +172,7 @@ def _no_draw(release: ReleaseSetting) -> Lacking | None:
 
     A mean and a quantile whose counts are taken as public have nothing to hide in a bound that is read off them.
     """
-    if release.uses_values and release.statistic is Released.QUANTILE:
+    if release.uses_values and release.statistic is Quantity.QUANTILE:
         return Lacking(FROM_COUNTS)
     if not release.protects_counts:
         return None

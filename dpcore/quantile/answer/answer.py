@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.answer import Answer, ReleaseSetting
-from dpcore.code import Released
+from dpcore.code import Quantity
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.dataset import Dataset
 from dpcore.quantile import files
@@ -67,7 +67,7 @@ def build_answer(
             )
         },
         setting=ReleaseSetting(
-            Released.QUANTILE,
+            Quantity.QUANTILE,
             parameters.epsilon,
             parameters.neighbours,
             "" if data.values is None else data.values.column,

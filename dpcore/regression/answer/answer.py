@@ -18,8 +18,8 @@ def build_answer(
     """Find how much each row should weigh in a linear regression of private labels on public features.
 
     Args:
-        data: Labels, features and owners, as `dpcore.regression.design_matrix.build` makes them of a table; None where
-            they are generated, as the parameters say.
+        data: Labels, features and owners, as `dpcore.regression.design_matrix.build_dataset` makes them of a table;
+            None where they are generated, as the parameters say.
         parameters: The question.
         found: What `find` found for both, or what its searches have found so far; searched for here by default.
 

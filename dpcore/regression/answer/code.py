@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dpcore.code import Released
-from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, forms, of_data
+from dpcore.code import Quantity
+from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, fields_of_data
 from dpcore.common.privacy import Neighbours
 from dpcore.regression.answer.found import RegressionFound
 
 
 def of_regression(found: RegressionFound) -> CodeChoice | None:
     """Return the best weights; only plain Python has them."""
-    base = of_data(found.data) | {
+    base = fields_of_data(found.data) | {
         **ROWS_OF_THE_FILE,
         "lower": found.parameters.lower,
         "upper": found.parameters.upper,
@@ -19,4 +19,4 @@ def of_regression(found: RegressionFound) -> CodeChoice | None:
         "largest_user_weight": found.ours.largest_user_weight,
         "coefficients": found.problem.num_features,
     }
-    return forms(found.problem.epsilon, base, [("Weights", Released.COEFFICIENTS, {})])
+    return build_forms(found.problem.epsilon, base, [("Weights", Quantity.COEFFICIENTS, {})])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.answer import Answer, ReleaseSetting, without_numbers
 from dpcore.answer.parts import BIAS, NOISE, build_error_parts
-from dpcore.code import Released
+from dpcore.code import Quantity
 from dpcore.code.forms import summed_column
 from dpcore.dataset import Dataset
 from dpcore.total import files
@@ -78,7 +78,7 @@ def refused_answer(data: Dataset, parameters: TotalParameters, column: str) -> A
 
 def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:
     return ReleaseSetting(
-        Released.SUM if column else Released.COUNT,
+        Quantity.SUM if column else Quantity.COUNT,
         parameters.epsilon,
         NEIGHBOURS,
         column,

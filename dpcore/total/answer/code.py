@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from dpcore.code import Released
-from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, cap_form, forms, of_data, summed_column
+from dpcore.code import Quantity
+from dpcore.code.forms import (
+    ROWS_OF_THE_FILE,
+    CodeChoice,
+    build_forms,
+    cap_form,
+    fields_of_data,
+    summed_column,
+)
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
 from dpcore.total.answer.found import SignedFound, TotalFound
@@ -13,11 +20,11 @@ from dpcore.total.parameters import TotalParameters
 def of_total(found: TotalFound, dataset: Dataset) -> CodeChoice | None:
     """Return the best bound for a count of rows or a sum."""
     problem, bound = found.problem, found.bound
-    base = of_data(dataset) | {"noise": problem.mechanism, "delta": problem.delta}
+    base = fields_of_data(dataset) | {"noise": problem.mechanism, "delta": problem.delta}
     if column := found.unit.column or summed_column(dataset):
         fields = {"max_total": bound, "value_column": column} | ROWS_OF_THE_FILE
-        return forms(problem.epsilon, base, [("Clamp", Released.SUM, fields)])
-    return forms(problem.epsilon, base, [(cap_form(bound), Released.COUNT, {"max_rows": bound})])
+        return build_forms(problem.epsilon, base, [("Clamp", Quantity.SUM, fields)])
+    return build_forms(problem.epsilon, base, [(cap_form(bound), Quantity.COUNT, {"max_rows": bound})])
 
 
 def of_signed(found: SignedFound, dataset: Dataset, parameters: TotalParameters) -> CodeChoice | None:
@@ -28,7 +35,7 @@ def of_signed(found: SignedFound, dataset: Dataset, parameters: TotalParameters)
         "value_column": found.unit.column,
     }
     fields |= ROWS_OF_THE_FILE
-    base = of_data(dataset) | {"noise": parameters.mechanism, "delta": parameters.delta}
+    base = fields_of_data(dataset) | {"noise": parameters.mechanism, "delta": parameters.delta}
     if found.entered:
         base["disclosure"] = Disclosure.PUBLIC
-    return forms(parameters.epsilon, base, [("Clamp", Released.SUM, fields)])
+    return build_forms(parameters.epsilon, base, [("Clamp", Quantity.SUM, fields)])

@@ -15,7 +15,7 @@ from dpcore.code.choice import PER_GROUP, Choice
 from dpcore.common import wording
 from dpcore.common.privacy import find_strictest
 from dpcore.common.text_fields import to_text
-from dpcore.data.column_names import harmless
+from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
 from dpcore.report import csv_files
 from pages.shared.base import page_run, tables
@@ -82,7 +82,7 @@ def _rows_lost(card: Answer, data: Dataset) -> float | None:
     """Share of all rows that a cap on rows leaves out; None for other bounds."""
     forms = card.code.forms if card.code is not None else ()
     choice = forms[0][1] if forms else None
-    if not isinstance(choice, Choice) or choice.released in PER_GROUP or choice.max_rows is None:
+    if not isinstance(choice, Choice) or choice.quantity in PER_GROUP or choice.max_rows is None:
         return None
     return float(data.histogram.excess(choice.max_rows)) / data.histogram.num_rows
 
@@ -113,7 +113,7 @@ def show(of: Question) -> None:
         return
     import pandas as pd
 
-    frame = pd.DataFrame([pins.said(pin) for pin in held]).map(harmless)
+    frame = pd.DataFrame([pins.said(pin) for pin in held]).map(escape_formula)
     frame = frame.loc[:, (frame != "").any()]
     tables.show(frame, "The pinned answers, a line each", height="content")
     disclosure = find_strictest(pin.disclosure for pin in held)

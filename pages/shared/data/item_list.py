@@ -9,7 +9,7 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.errors import describe_error
-from dpcore.data.name_lists import named, read_names
+from dpcore.data.name_lists import choose_names, read_names
 from dpcore.dataset import Dataset
 from pages.shared.base import demo, keys
 from pages.shared.base.question import From, Question
@@ -29,7 +29,7 @@ def names_of(data: Dataset, noun: str = "item") -> tuple[str, ...]:
 
     A name that stands in private rows alone is not shown: it has a number behind the noun.
     """
-    return named(data.task_names, st.session_state.get(keys.ITEM_NAMES), data.is_private, noun)
+    return choose_names(data.task_names, st.session_state.get(keys.ITEM_NAMES), data.is_private, noun)
 
 
 def offer(of: Question, data: Dataset, items: str = "items") -> None:

@@ -202,7 +202,7 @@ def _link_said_otherwise(question: Question, name: str, value: Any) -> list[Inpu
 
 def use_generator(generator: object) -> None:
     """Generate and load."""
-    origin = Origin(generator.kind, to_fields(generator))  # type: ignore[attr-defined]
+    origin = Origin(generator.key, to_fields(generator))  # type: ignore[attr-defined]
     use(generators.dataset(generator), origin)  # type: ignore[arg-type]
 
 

@@ -20,7 +20,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.counting import build_dataset, read_table, reduce
 from dpcore.data import pair_distribution, samples
 from dpcore.data.column_roles import Roles, TableKind
-from dpcore.data.group_pairs import pairs_of_rows
+from dpcore.data.group_pairs import build_pairs
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import (
     PerGroupSolution,
@@ -309,8 +309,8 @@ def test_the_file_holds_question_answer_and_proofs() -> None:
 
 
 def test_only_what_the_data_hold_is_offered() -> None:
-    signed = pairs_of_rows([0, 0, 1], [0, 1, 1], 2, "city", np.array([1.0, -2.0, 3.0]), "v")
-    plain = pairs_of_rows([0, 0, 1], [0, 1, 1], 2, "city")
+    signed = build_pairs([0, 0, 1], [0, 1, 1], 2, "city", np.array([1.0, -2.0, 3.0]), "v")
+    plain = build_pairs([0, 0, 1], [0, 1, 1], 2, "city")
     assert signed is not None
     assert plain is not None
 
@@ -416,7 +416,7 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
 
 def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Path) -> None:
     assert SHOP.pairs is not None
-    sizes = pair_distribution.sizes_of(SHOP.pairs)
+    sizes = pair_distribution.summarise_pairs(SHOP.pairs)
     counted = replace(SHOP, pairs=None, pair_sizes=sizes, disclosure=Disclosure.PRIVATE)
     name = "pair-distribution-PRIVATE-do-not-publish.json"  # As the button names it.
     (tmp_path / name).write_text(pair_distribution.to_text(counted), encoding="utf-8")
