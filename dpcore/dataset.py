@@ -34,7 +34,7 @@ class Contribution(enum.Enum):
 
 
 class _Facet(ByDigest):
-    """Arrays that become int64 or float64, as their types say, and read-only, and are compared by content."""
+    """Base of dataclasses of arrays, which become int64 or float64 by their types, read-only, and equal by content."""
 
     def __post_init__(self) -> None:
         arrays = [f for f in fields(self) if "Array" in f.type and getattr(self, f.name) is not None]  # type: ignore[arg-type]
@@ -51,7 +51,7 @@ class _Facet(ByDigest):
             getattr(self, f.name).flags.writeable = False
 
     def _check(self, problems: Problems) -> None:
-        """Say what is wrong with the attributes."""
+        """Add to ``problems`` every fault of the attributes."""
 
     @cached_property
     def digest(self) -> str:

@@ -103,7 +103,7 @@ def dropped_cells(
 def _ask(
     question: str, data: Any, settings: Mapping[str, Any], epsilon: float | None, public: Mapping[str, Any]
 ) -> tuple[Reply, drawing.Asked, UserAmounts, Dataset]:
-    """Return the answer on a made-up table, the question of the selection, its data, and the table."""
+    """Build the answer on a made-up table, the question of the selection, its data, and the table."""
     if question not in SELECTABLE:
         raise refuse(f"a bound is selected privately for {', '.join(SELECTABLE)}; got {question!r}")
     columns: dict[str, Any] = {
@@ -134,13 +134,13 @@ def _ask(
 
 
 def _named(question: str, columns: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns that the call takes."""
+    """Return those of the columns that the call takes, by argument."""
     asked = questions.ASKED[question]
     return {name: column for name, column in columns.items() if name in asked.columns and column}
 
 
 def _read(data: Any, columns: dict[str, Any], asked: drawing.Asked) -> UserAmounts:
-    """Return what the selection is drawn from."""
+    """Read the users' amounts, from which the selection is drawn."""
     of_groups = isinstance(asked, PrivatePairProblem)
     of_values = of_groups and asked.parameters.statistic is Statistic.SUM  # type: ignore[union-attr]
     of_values |= isinstance(asked, BoundDraw) and asked.wanted is Bounded.TOTAL
@@ -172,7 +172,7 @@ def _read(data: Any, columns: dict[str, Any], asked: drawing.Asked) -> UserAmoun
 
 
 def _counts(data: Any) -> ContributionHistogram:
-    """Return the histogram of rows per user; what is no whole number of at least 1 is left out."""
+    """Build the histogram of rows per user from counts; what is no whole number of at least 1 is left out."""
     try:
         counts = np.asarray(data, dtype=np.float64)
     except (TypeError, ValueError):

@@ -85,7 +85,7 @@ class Question:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The arguments that say how the data are read."""
+        """Return the names of the arguments that say how the data are read."""
         always = ("user", "disclosure", *(OF_LABELS if self.labelled else ()))
         return tuple(name for name in COLUMNS if name in (*always, *self.needs, *self.takes))
 
@@ -136,13 +136,13 @@ SELECTABLE = "mean_bound", "count_bound", "sum_bound", "group_bounds", "quantile
 
 
 def command_of(name: str) -> str:
-    """What a question is called in a shell: its call without the ending, but where that is counting."""
+    """Return the name of a question in a shell: its call without ``_bound``, but for ``count_bound``."""
     short = re.sub(r"_bounds?$", "", name)
     return (name if short == "count" else short).replace("_", "-")
 
 
 def call_of(name: str) -> Callable[..., Reply]:
-    """The function that asks a question.
+    """Build the function that asks a question.
 
     Args:
         name: One of `ASKED`.
@@ -163,7 +163,7 @@ def call_of(name: str) -> Callable[..., Reply]:
 
 
 def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
-    """The answer to a question, as a person reads it.
+    """Answer a question about data, and return the answer as a person reads it.
 
     Args:
         name: One of `ASKED`.
@@ -212,7 +212,7 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
 
 
 def _brought(asked: Question, data: Any, columns: Mapping[str, Any]) -> Any:
-    """What the question takes, of whatever a person has in hand.
+    """Convert the data to the type that the question takes.
 
     Raises:
         InvalidInput: It cannot be read so, or a column that the question needs is not named; all at once.
@@ -229,7 +229,7 @@ def _brought(asked: Question, data: Any, columns: Mapping[str, Any]) -> Any:
 
 
 def types_of(name: str) -> dict[str, Any]:
-    """The type of every setting of a call but the columns, by name."""
+    """Return the type of every setting of a call but the columns, by name."""
     asked = ASKED[name]
     _, kind, _ = _parts(asked)
     hints = list_field_types(kind)
@@ -245,7 +245,7 @@ def _parts(asked: Question) -> tuple[Callable[..., Any], Any, Any]:
 
 
 def call_with(of: str, parameters: Any) -> tuple[str, dict[str, Any]] | None:
-    """The call that asks this question, and its settings as a person writes them: those that are not the default.
+    """Return the call that asks this question, and its settings as a person writes them, without defaults.
 
     Args:
         of: Package of the question's mathematics, below `dpcore`.
@@ -275,7 +275,7 @@ def _written(value: Any) -> Any:
 
 
 def _settings(asked: Question, kind: Any) -> dict[str, dataclasses.Field[Any]]:
-    """The question's own settings by the name that they have here, those without a default first."""
+    """Return the question's own settings by the name that they have here, those without a default first."""
     called = {there: here for here, there in asked.names.items()}
     known = {called.get(f.name, f.name): f for f in dataclasses.fields(kind) if f.name not in asked.fixed}
     return dict(sorted(known.items(), key=lambda one: not _must_be_said(asked, *one)))
@@ -321,14 +321,14 @@ def _parameters(
 
 
 def _options(hint: Any) -> type[enum.Enum] | None:
-    """The kinds that a setting can be of; None where it is no such setting."""
+    """Return the enumeration of which a setting is a member; None where it is of another type."""
     if isinstance(hint, types.UnionType):
         hint = next(option for option in typing.get_args(hint) if option is not type(None))
     return hint if isinstance(hint, type) and issubclass(hint, enum.Enum) else None
 
 
 def _read(hint: Any, name: str, given: Any) -> Any:
-    """A setting as the question's parameters hold it; of options by what links and files call them, or by name."""
+    """Convert a setting to the type of the parameters; an option is given by its value in links, or by its name."""
     options = _options(hint)
     if options is None or isinstance(given, options) or given is None:
         if hasattr(given, "tolist"):  # numbers of NumPy
@@ -350,7 +350,7 @@ def _read(hint: Any, name: str, given: Any) -> Any:
 
 
 def _called(option: enum.Enum) -> str:
-    """What a person writes: what links and files call it where that is short, else its name."""
+    """Return the text by which a person names an option: its value in links where that is short, else its name."""
     return str(option.value) if len(str(option.value)) <= MOST_LETTERS else option.name.lower()
 
 
@@ -440,7 +440,7 @@ def _docstring(asked: Question, kind: Any, build_answer: Any) -> str:
 
 
 def _attributes(doc: str) -> dict[str, str]:
-    """What a class says of its attributes, by name."""
+    """Return the descriptions of a class's attributes in its docstring, by name."""
     _, _, section = doc.partition("Attributes:\n")
     section, *_ = re.split(r"\n(?=\S)", section)
     sections = re.findall(r"^    (\w+): (.*(?:\n {6,}.*)*)", section, flags=re.MULTILINE)
@@ -448,7 +448,7 @@ def _attributes(doc: str) -> dict[str, str]:
 
 
 def _with_numbers(text: str, kind: Any) -> str:
-    """The text with the numbers that stand behind the names of constants."""
+    """Replace the names of constants in the text by their numbers."""
 
     def numbers(found: re.Match[str]) -> str:
         module, _, name = found[2].rpartition(".")

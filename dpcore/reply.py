@@ -94,12 +94,12 @@ class Reply:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on the data that a person should know, such as how many rows were left out."""
+        """Return sentences on the data that a person should know, such as how many rows were left out."""
         return () if self.data is None else tuple(map(to_plain_text, self.data.notes))
 
     @property
     def bound(self) -> Any:
-        """What was asked for: a number; of several, all by name; of weights, a table. None where the answer is none."""
+        """Return the bound: a number; several by name; of weights, a table. None where there is none."""
         answer = self.answer
         if answer.bound is not None:
             return answer.bound() if callable(answer.bound) else answer.bound
@@ -108,7 +108,7 @@ class Reply:
 
     @property
     def error(self) -> float | None:
-        """The error at that number, in the unit that ``numbers`` states; None where there is none."""
+        """Return the error at the bound, in the unit that ``numbers`` states; None where there is none."""
         if self.answer.error is not None:
             return self.answer.error
         second = self.answer.numbers[1:2] if self.bound is not None else ()
@@ -116,7 +116,7 @@ class Reply:
 
     @property
     def numbers(self) -> pd.DataFrame:
-        """All numbers, a row each: what it is (index), as it is read, with all digits, its unit, and a note."""
+        """Return all numbers as a table, a row each: name (index), text, value with all digits, unit and note."""
         import pandas as pd
 
         rows = [(n.label, n.text, n.value, n.unit, n.note) for n in self.answer.numbers]
@@ -124,11 +124,11 @@ class Reply:
 
     @property
     def figures(self) -> Figures:
-        """All figures by key, as Plotly draws them, on white; private data are labelled in them."""
+        """Return all figures by key, as Plotly draws them, on white; private data are labelled in them."""
         return Figures(self.answer)
 
     def figure(self, key: str = "") -> Any:
-        """One figure.
+        """Return one figure.
 
         Args:
             key: One of ``figures``; the main one by default.
@@ -185,7 +185,7 @@ class Reply:
 
     @property
     def forms(self) -> Mapping[str, Any]:
-        """What ``code`` can be written of, by name: the cap and the smooth weights, say."""
+        """Return the forms of the bound for which ``code`` writes programs, by name: a cap and smooth weights, say."""
         return {} if self.answer.code is None else dict(self.answer.code.forms)
 
     def draw(
@@ -297,11 +297,11 @@ class Reply:
         return Path(path)
 
     def to_json(self) -> str:
-        """The whole answer as JSON, every number beside its label (``docs/report.md``)."""
+        """Return the whole answer as JSON, every number beside its label (``docs/report.md``)."""
         return document.write_report_json(self._report())
 
     def script(self) -> str:
-        """A Python script in cells that computes all of it again; it holds no number of private data."""
+        """Write a Python script in cells that computes all of it again; it holds no number of private data."""
         if self.data is None:
             raise refuse("a script is written of a data set; these data are of another kind")
         source = script.Source(self.data, needs_rows=True, disclosure=self.answer.disclosure)
@@ -318,7 +318,7 @@ class Reply:
         return content.build_report(self.answer, self._title, self.asks, datetime.now(UTC), self.data)
 
     def _repr_html_(self) -> str:
-        """Headline, numbers, what is assumed (folded) and the label; every text of a person is escaped."""
+        """Return headline, numbers, assumptions (folded) and label as HTML; every text of a person is escaped."""
 
         def said(text: str) -> str:
             return html.escape(to_plain_text(text))
@@ -338,7 +338,7 @@ class Reply:
         )
 
     def _ipython_display_(self) -> None:
-        """The text, and the main figure by Plotly's own way of showing it in this notebook."""
+        """Show the text, and the main figure by Plotly's own way of showing it in this notebook."""
         notebook = importlib.import_module("IPython.display")  # Where this is called, it is there.
         notebook.display(notebook.HTML(self._repr_html_()))
         if self.answer.plots:
@@ -352,12 +352,12 @@ class Drawn(Reply):
     """
 
     def to_json(self) -> str:
-        """What was drawn, the question of the draw, and its guarantee, as JSON; nothing that was entered beside."""
+        """Return what was drawn, the question of the draw and its guarantee as JSON; nothing else that was entered."""
         assert self.answer.choice is not None
         return self.answer.choice()
 
     def report(self, path: str | Path) -> Path:
-        """A report shows the data.
+        """Refuse: a report shows the data, which a drawn bound does not hold.
 
         Raises:
             InvalidInput: Always.
@@ -365,7 +365,7 @@ class Drawn(Reply):
         raise refuse("a report is of the data, which a drawn bound does not hold; print it, or take its JSON")
 
     def draw(self, *given: Any, **named: Any) -> Drawn:
-        """Another draw is one of the reply that this one was drawn from.
+        """Refuse: another draw is one of the reply from which this one was drawn.
 
         Raises:
             InvalidInput: Always.

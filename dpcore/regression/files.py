@@ -121,7 +121,7 @@ def choice_json(
         "largest_user_weight": estimate.largest_user_weight,
         "standard_errors": np.sqrt(variances).tolist(),
         **certificate_fields(estimate.certificate),
-        "ended": estimate.ended,
+        "ended": estimate.stop_reason,
         "max_contributions": None if caps is None else caps.max_contributions,
         "best_cap_total_variance": None if caps is None else float(caps.variance[caps.best]),
     }

@@ -54,7 +54,7 @@ def errors(rows: int, exponent: float, epsilon: float, seed: int) -> tuple[float
     """Return the expected squared error of the prediction, label unit squared: no bound, best bound, best weights."""
     generator = RegressionGenerator(num_rows=rows, exponent=exponent, seed=seed + 1)
     sweep = study.over_generated([generator], [0.0], epsilon, 1)
-    return float(sweep.no_cap[1][0]), float(sweep.cap[1][0]), float(sweep.ours[1][0])
+    return float(sweep.no_cap[1][0]), float(sweep.cap[1][0]), float(sweep.best_weights[1][0])
 
 
 def errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, float]:
@@ -70,10 +70,10 @@ def errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, float]:
     problem = RegressionProblem(rows.features, rows.users, epsilon, value_bound, variance)
     draws = sample_limiting.study(problem, sample_limiting.CapOptions(draws=DRAWS), rows.labels)
     sweep = study.over_epsilon(problem, draws, rows.labels, (epsilon,))
-    return _named((float(sweep.no_cap[1, 0]), float(sweep.cap[1, 0]), float(sweep.ours[1, 0])))
+    return _name_errors((float(sweep.no_cap[1, 0]), float(sweep.cap[1, 0]), float(sweep.best_weights[1, 0])))
 
 
-def _named(errors: tuple[float, float, float]) -> dict[str, float]:
+def _name_errors(errors: tuple[float, float, float]) -> dict[str, float]:
     return {key: error for (key, *_), error in zip(METHODS, errors, strict=True)}
 
 
@@ -81,7 +81,7 @@ def _by_epsilon(rows: float, seed: int) -> dict[str, float]:
     return {
         f"{key}_{epsilon:g}": error
         for epsilon in EPSILONS
-        for key, error in _named(errors(int(rows), EXPONENT, epsilon, seed)).items()
+        for key, error in _name_errors(errors(int(rows), EXPONENT, epsilon, seed)).items()
     }
 
 
@@ -118,7 +118,7 @@ FIGURES = (
         ERROR,
         tuple(map(float, study.ROWS)),
         LINES,
-        lambda rows, seed: _named(errors(int(rows), EXPONENT, EPSILON, seed)),
+        lambda rows, seed: _name_errors(errors(int(rows), EXPONENT, EPSILON, seed)),
         ROUNDS,
         OPEN,
     ),
@@ -134,7 +134,7 @@ FIGURES = (
         ERROR,
         study.EXPONENTS,
         LINES,
-        lambda exponent, seed: _named(errors(ROWS, exponent, EPSILON, seed)),
+        lambda exponent, seed: _name_errors(errors(ROWS, exponent, EPSILON, seed)),
         ROUNDS,
         f"{OPEN} Its caption names α = 1.5, which is what it varies.",
     ),
@@ -150,8 +150,8 @@ FIGURES = (
         ERROR,
         tuple(map(float, study.ROWS)),
         tuple(
-            Line(f"{key}_{epsilon:g}", f"{name}, ε = {epsilon:g}", look, symbol, DASHES[epsilon])
-            for key, name, look, symbol in METHODS
+            Line(f"{key}_{epsilon:g}", f"{name}, ε = {epsilon:g}", style, symbol, DASHES[epsilon])
+            for key, name, style, symbol in METHODS
             for epsilon in EPSILONS
         ),
         _by_epsilon,

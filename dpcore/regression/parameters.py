@@ -197,9 +197,9 @@ class RegressionParameters:
 
     def asked_of(self, rows: RegressionProblem, residual_variance: float) -> RegressionProblem:
         """The question on the features and owners of another question."""
-        return rows.asked(self.epsilon, self.value_bound, residual_variance)
+        return rows.with_settings(self.epsilon, self.value_bound, residual_variance)
 
 
 def rows_of(table: LabelledRows) -> RegressionProblem:
-    """Features and owners, checked and sorted, under a question that `RegressionProblem.asked` replaces."""
+    """Features and owners, checked and sorted, under a question that `RegressionProblem.with_settings` replaces."""
     return RegressionProblem(table.features, table.user_codes, 1.0, 1.0, 1.0, table.feature_names)

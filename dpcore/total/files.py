@@ -38,12 +38,14 @@ def total_choice_json(
         column: The column that was added up; empty for rows.
     """
     answer = {
-        "max_contributions" if problem.whole else "max_total": (
-            int(choice.max_total) if problem.whole else choice.max_total
+        "max_contributions" if problem.is_integer else "max_total": (
+            int(choice.max_total) if problem.is_integer else choice.max_total
         ),
         # What card and code say; every other number here is about the exact one.
         **(
-            {} if problem.whole else {"max_total_rounded": nonnegative.short_bound(problem, choice.max_total)}
+            {}
+            if problem.is_integer
+            else {"max_total_rounded": nonnegative.short_bound(problem, choice.max_total)}
         ),
         "noise_scale": problem.unit_noise * choice.max_total,
         "bias": choice.bias,
@@ -54,7 +56,7 @@ def total_choice_json(
         "error_of_publishing_zero": choice.error_of_nothing,
         "users_affected": choice.users_affected,
         "within_5_percent": list(within),
-        "ended": choice.ended,
+        "ended": choice.stop_reason,
         **certificate_fields(choice.certificate),
     }
     release = "count of rows" if parameters.summed is Summed.ROWS else "sum"

@@ -29,12 +29,12 @@ STRATEGIES = {
 
 @functools.lru_cache(maxsize=8)
 def _ratings(seed: int) -> Amounts:
-    made = LogNormalSizes(math.log(MEDIAN_ROWS), SPREAD, USERS, seed).histogram()
-    return Amounts.from_histogram(made)
+    histogram = LogNormalSizes(math.log(MEDIAN_ROWS), SPREAD, USERS, seed).histogram()
+    return Amounts.from_histogram(histogram)
 
 
 def relative_errors(amounts: Amounts, epsilon: float) -> dict[str, float]:
-    """Return the expected relative error of the released number of ratings under each bound."""
+    """Compute the expected relative error of the released number of ratings under each bound."""
     curves = strategy_curves(
         TotalProblem(amounts, epsilon), [epsilon], [strategy for _, strategy, *_ in STRATEGIES.values()]
     )
@@ -57,7 +57,7 @@ FIGURES = (
         Axis("privacy budget ε", "", (EPSILONS[0], EPSILONS[-1])),
         Axis("relative error of the count"),
         EPSILONS,
-        tuple(Line(key, name, look, symbol) for key, (name, _, look, symbol) in STRATEGIES.items()),
+        tuple(Line(key, name, style, symbol) for key, (name, _, style, symbol) in STRATEGIES.items()),
         lambda epsilon, seed: relative_errors(_ratings(seed), epsilon),
         5,
         "The paper prints no numbers of this figure. What it says holds: a fixed quantile is best at one ε only, "

@@ -43,7 +43,7 @@ def body(places: layout.Places) -> None:
         answer,
         of,
         lambda: tabs.show_files(answer),
-        used=lambda: words.what_is_used(parameters),
+        used=lambda: words.describe_formulae(parameters),
     )
 
 

@@ -32,7 +32,7 @@ def show_mass(parameters: LearningParameters) -> None:
     )
     with st.columns(3)[0]:
         fields.draw(QUESTION, "alpha")
-    plots.show(population_plots.mass(parameters.alpha))
+    plots.show(population_plots.plot_mass(parameters.alpha))
     cards.label(Disclosure.PUBLIC)
 
 
@@ -58,7 +58,7 @@ def show_cost_over_caps(parameters: LearningParameters) -> None:
     simulated = _drawn(asked)
     found = cached.on_population(parameters.about_population)
     _show_figure_3(found, simulated)
-    st.markdown(population.best_sentence(found))
+    st.markdown(population.describe_best(found))
     st.caption(
         "In a sample the largest share is taken to be $\\tau/n_\\tau$, as in the paper, though a bound above the "
         "heaviest user's share changes nothing. The line n → ∞ uses the heaviest user's share."
@@ -69,7 +69,7 @@ def show_cost_over_caps(parameters: LearningParameters) -> None:
         "table says 3 to 8. The best τ₀ is often exactly the share of some user, who then loses nothing and is not "
         "counted."
     )
-    st.dataframe(pd.DataFrame(population.family_rows(found)), hide_index=True, key="learning_family")
+    st.dataframe(pd.DataFrame(population.list_family_rows(found)), hide_index=True, key="learning_family")
     cards.label(Disclosure.PUBLIC)
     st.divider()
     paper.show(FIGURES)
@@ -99,9 +99,12 @@ def _drawn(asked: tuple[float, int, int]) -> population.Simulated | None:
     return drawn if drawn.count else None
 
 
-def _show_figure_3(found: population.PopulationFound, simulated: population.Simulated | None) -> None:
+def _show_figure_3(found: population.PopulationSolution, simulated: population.Simulated | None) -> None:
     left, right = st.columns(2)
-    cost, capped = population_plots.cost(found, simulated), population_plots.capped(found, simulated)
+    cost, capped = (
+        population_plots.plot_cost(found, simulated),
+        population_plots.plot_capped(found, simulated),
+    )
     with st.popover("Axis ranges", icon=":material/straighten:", key="learning_figure_3_ranges"):
         # Both figures have one horizontal axis.
         across = plots.ends(cost.x, "learning_figure_3_x")
@@ -143,8 +146,8 @@ def show_cost_over_rows(parameters: LearningParameters) -> None:
             icon=":material/stop_circle:",
         )
         st.button("Compute again", key=QUESTION.key("cost_again"), icon=":material/refresh:")
-    st.markdown(population.cost_over_rows_sentence(cost, parameters))
+    st.markdown(population.describe_cost_over_rows(cost, parameters))
     if not cost.best:
         return
-    plots.show(population_plots.cost_over_rows(cost, parameters), y_only=True)
+    plots.show(population_plots.plot_cost_over_rows(cost, parameters), y_only=True)
     cards.label(Disclosure.PUBLIC)

@@ -10,7 +10,7 @@ from dpcore.common import wording
 from dpcore.common.parameters import Place
 from dpcore.dataset import Dataset
 from dpcore.learning.answer import words
-from dpcore.learning.answer.found import capped_users
+from dpcore.learning.answer.found import list_capped_users
 from dpcore.report import csv_files
 from pages.learning import cached
 from pages.learning.question import QUESTION
@@ -37,7 +37,7 @@ def show_terms(answer: Answer, data: Dataset, main: Plot) -> None:
         "Corollary 1 also ends where less than a quarter of the rows is kept, since it does not apply there."
     )
     others = cached.learning_rivals(data.digest, answer.parameters.about_data, data)
-    rows = words.rival_rows(answer.solution, others, answer.parameters.own_cap)
+    rows = words.list_rival_rows(answer.solution, others, answer.parameters.own_cap)
     st.table(pd.DataFrame(rows), hide_index=True)
     cards.label(answer.disclosure)
 
@@ -50,7 +50,7 @@ def show_capped(answer: Answer) -> None:
         st.session_state.setdefault(QUESTION.key("whose_cap"), BEST)
         whose = fields.choice("Under which bound", {BEST: BEST, OWN: OWN}, QUESTION.key("whose_cap"))
     cap = own_cap if whose == OWN and own_cap is not None else found.choice.max_contributions
-    columns, further = capped_users(found, cap)
+    columns, further = list_capped_users(found, cap)
     above = found.problem.histogram.users_above(cap)
     if not columns["size"].size:
         st.info(
@@ -97,6 +97,6 @@ def show_files(answer: Answer) -> None:
         answer.disclosure,
         lambda: report_content.of_answer(QUESTION, answer, source, asked=asked),
         answer.methods,
-        words.files(answer.disclosure.label),
+        words.describe_files(answer.disclosure.label),
         [("Curves (CSV)", name, make) for name, make in answer.files.items()],
     )

@@ -8,7 +8,7 @@ from dpcore.answer import Answer
 from dpcore.dataset import Dataset
 from dpcore.total import TotalProblem
 from dpcore.total import answer as core
-from dpcore.total.answer import SignedFound, TotalFound, strategies
+from dpcore.total.answer import SignedSolution, TotalSolution, strategies
 from dpcore.total.parameters import Summed, TotalParameters, UserTotals, user_totals
 from dpcore.total.strategies import StrategyCurves
 from pages.shared.base.cache import cached
@@ -22,8 +22,8 @@ def held_totals(digest: str, summed: Summed, _data: Dataset) -> UserTotals:
 
 
 @cached(max_entries=16)
-def _found(digest: str, parameters: TotalParameters, _data: Dataset) -> TotalFound | SignedFound:
-    return core.find(_data, parameters, held_totals(digest, parameters.summed, _data))
+def _found(digest: str, parameters: TotalParameters, _data: Dataset) -> TotalSolution | SignedSolution:
+    return core.solve(_data, parameters, held_totals(digest, parameters.summed, _data))
 
 
 def total_answer(data: Dataset, asked: TotalParameters) -> Answer:
@@ -42,4 +42,4 @@ def strategy_curves(data: Dataset, asked: TotalParameters, problem: TotalProblem
 
 @cached(max_entries=16)
 def _strategy_curves(digest: str, key: Any, share: float, _problem: TotalProblem) -> StrategyCurves:
-    return strategies.curves(_problem, share)
+    return strategies.compute_curves(_problem, share)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpcore.common.wording import plain
-from dpcore.total.answer import refused, refused_answer, words
+from dpcore.total.answer import explain_refusal, refused_answer, words
 from dpcore.total.parameters import TotalParameters, UserTotals
 from pages.shared.base import keys
 from pages.shared.card import cards
@@ -31,7 +31,7 @@ def body(places: layout.Places) -> None:
     signed = held.signed is not None
     with places.notes:
         st.session_state[keys.PAGE_PARAMETERS] = parameters
-        why = refused(held)
+        why = explain_refusal(held)
         if why:
             st.info(plain(why, 400), icon=":material/info:")
             if held.amounts is None:
@@ -64,7 +64,7 @@ def body(places: layout.Places) -> None:
         answer,
         {} if signed else of,
         lambda: tabs.show_files(data, answer, signed),
-        used=lambda: words.summed(held, data),
+        used=lambda: words.describe_totals(held, data),
         remembered="signed_tabs" if signed else "tabs",
     )
     if not signed:

@@ -27,9 +27,9 @@ def show_measures(answer: Answer) -> None:
     """The error by every measure, and which noise has the smaller one."""
     left, right = st.columns(2, gap="large")
     with left:
-        st.markdown(words.measures_table(answer.solution))
-        st.markdown(words.bound_sentence(answer.solution))
-        st.markdown(words.noises(answer.solution, entered=answer.parameters.delta is not None))
+        st.markdown(words.write_measures_table(answer.solution))
+        st.markdown(words.describe_bound(answer.solution))
+        st.markdown(words.compare_noises(answer.solution, has_delta=answer.parameters.delta is not None))
     with right:
         figures.show_picture(plots.picture(answer.plots["total-measures"]()))
     cards.label(answer.disclosure)
@@ -59,8 +59,8 @@ def _strategies(data: Dataset, answer: Answer) -> None:
     running = jobs.watch(QUESTION.key("job"), "Simulating")
     done = None if running else jobs.result_of(QUESTION.key("job"))
     points: StrategyPoints | None = done[1] if done is not None and done[0] == question else None
-    plots.show(strategies.plot(curves, data, parameters.epsilon, points))
-    st.markdown("\n".join(f"- {s}" for s in strategies.sentences(curves, points)))
+    plots.show(strategies.plot_strategies(curves, data, parameters.epsilon, points))
+    st.markdown("\n".join(f"- {s}" for s in strategies.write_sentences(curves, points)))
     if points is None and not running:
         changed = "Settings have changed since the simulation; it is not shown. " if done is not None else ""
         st.caption(
@@ -72,7 +72,7 @@ def _strategies(data: Dataset, answer: Answer) -> None:
             "Simulated points (CSV)",
             "total_simulated.csv",
             data.provenance,
-            lambda: csv_files.write_columns(strategies.point_columns(points), data.provenance, notes),
+            lambda: csv_files.write_columns(strategies.list_point_columns(points), data.provenance, notes),
             quiet=True,
         )
     cards.label(data.provenance)
@@ -85,7 +85,7 @@ def _simulated_question(data: Dataset, parameters: TotalParameters) -> Any:
 
 def _simulate(problem: TotalProblem, parameters: TotalParameters, question: Any) -> None:
     epsilons = strategies.simulated_epsilons(problem.amounts)
-    ways = strategies.strategies(parameters.own_share)
+    ways = strategies.list_strategies(parameters.own_share)
     jobs.start(
         QUESTION.key("job"),
         question,
@@ -107,5 +107,5 @@ def show_files(data: Dataset, answer: Answer, signed: bool) -> None:
         data.provenance,
         lambda: report_content.of_answer(QUESTION, answer, source, asked=asked),
         answer.methods,
-        words.files(data, signed),
+        words.describe_files(data, signed),
     )

@@ -13,7 +13,7 @@ from dpcore.answer.parts import BIAS, NOISE, SAMPLING, STYLES, list_part_columns
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.learning import optimal_cap
-from dpcore.learning.answer.found import LearningFound, axis_limits
+from dpcore.learning.answer.found import LearningSolution, axis_limits
 from dpcore.learning.bias_bounds import BiasTerm
 
 NOTHING = Level("1: above, it promises nothing", 1.0)
@@ -34,12 +34,12 @@ TERMS = {
 MARKED = (("Best bound", Style.CAP, "diamond"), ("Your own bound", Style.ENTERED, "square"))
 
 
-def bound(found: LearningFound, data: Dataset, own_cap: int | None) -> Plot:
+def bound(found: LearningSolution, data: Dataset, own_cap: int | None) -> Plot:
     """Return the main figure: the bound over the cap, in its parts, with the best cap and the person's own."""
     best = found.choice
     items: list[Item] = [Curve("Excess risk, all three", "cap_rows", "bound", Style.TOTAL), *CURVES, NOTHING]
-    if found.within[0] < found.within[1]:
-        items.append(Band(f"Within 5{wording.PERCENT}", *found.within))
+    if found.near_optimal[0] < found.near_optimal[1]:
+        items.append(Band(f"Within 5{wording.PERCENT}", *found.near_optimal))
     for (name, look, symbol), cap in zip(MARKED, (best.max_contributions, own_cap), strict=True):
         # Under Corollary 1 a low cap has no bound; on a log axis 0 has no place.
         if cap is not None and 0.0 < (height := found.bound_at(cap)) < math.inf:
@@ -61,7 +61,7 @@ def bound(found: LearningFound, data: Dataset, own_cap: int | None) -> Plot:
     )
 
 
-def _handle(found: LearningFound, own_cap: int | None) -> Handle:
+def _handle(found: LearningSolution, own_cap: int | None) -> Handle:
     """The bound by hand, whose rows it cuts, and the parts of the limit: nothing is released, so there are no dots."""
     histogram = found.problem.histogram
     return Handle(
@@ -77,7 +77,7 @@ def _handle(found: LearningFound, own_cap: int | None) -> Handle:
     )
 
 
-def terms(found: LearningFound, data: Dataset, own_cap: int | None) -> Plot:
+def terms(found: LearningSolution, data: Dataset, own_cap: int | None) -> Plot:
     """Twice every bound on the bias over the cap."""
     at_best = optimal_cap.bias_terms(found.problem, found.choice.fraction)
     worst, cut, log = (
@@ -105,7 +105,7 @@ def terms(found: LearningFound, data: Dataset, own_cap: int | None) -> Plot:
     )
 
 
-def _cap_axis(found: LearningFound) -> Axis:
+def _cap_axis(found: LearningSolution) -> Axis:
     (low, high), _ = axis_limits(found)
     title = "Bound (rows per user)"
     # A cap of the person's own may lie where nobody has as many rows.

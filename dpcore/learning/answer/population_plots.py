@@ -15,14 +15,14 @@ from dpcore.learning.answer.plots import NOTHING
 from dpcore.learning.answer.population import (
     FAMILY,
     FRACTIONS,
-    PopulationFound,
+    PopulationSolution,
     Simulated,
-    cost_columns,
-    cost_over_rows_columns,
-    cost_over_rows_sentence,
+    describe_cost_over_rows,
     floor_vanishes,
-    mass_columns,
-    simulated_columns,
+    list_cost_columns,
+    list_cost_over_rows,
+    list_mass_columns,
+    list_simulated_columns,
 )
 
 FAMILY_LOOKS = (
@@ -36,21 +36,21 @@ ERRORS, USERS, COSTS = (1e-2, 1e2), (1e-1, 1e4), (1e-5, 1e2)
 """Where axes start and end before anything is chosen."""
 
 
-def mass(alpha: float) -> Plot:
-    """Figure 2: mass of uncapped users over tau_0."""
-    chosen = f"α = {wording.entered(alpha)}"
-    others = tuple(
+def plot_mass(alpha: float) -> Plot:
+    """Draw figure 2: the mass of uncapped users over tau_0."""
+    chosen_label = f"α = {wording.entered(alpha)}"
+    other_curves = tuple(
         Curve(
-            f"α = {wording.entered(other)}",
+            f"α = {wording.entered(other_alpha)}",
             "tau_0",
-            f"uncapped_mass_alpha_{wording.digits(other)}",
-            look,
+            f"uncapped_mass_alpha_{wording.digits(other_alpha)}",
+            style,
             dash=dash,
             width=1.5,
             is_step=True,
         )
-        for other, (look, dash) in zip(FAMILY, FAMILY_LOOKS, strict=True)
-        if other != alpha
+        for other_alpha, (style, dash) in zip(FAMILY, FAMILY_LOOKS, strict=True)
+        if other_alpha != alpha
     )
     return Plot(
         "learning-figure-2",
@@ -58,24 +58,28 @@ def mass(alpha: float) -> Plot:
         "The larger α, the larger the bound must be before most rows come from users below it.",
         _fractions(FRACTIONS),
         Axis("share of all rows", "", (0.0, 1.02), Scale.PERCENT, number_format=".3p"),
-        mass_columns(alpha),
+        list_mass_columns(alpha),
         (
-            *others,
-            Curve(f"{chosen}, users who lose none", "tau_0", "uncapped_mass", Style.TOTAL, is_step=True),
-            Curve(f"{chosen}, all rows kept", "tau_0", "kept_share_in_the_limit", Style.TOTAL, dash="dash"),
+            *other_curves,
+            Curve(
+                f"{chosen_label}, users who lose none", "tau_0", "uncapped_mass", Style.TOTAL, is_step=True
+            ),
+            Curve(
+                f"{chosen_label}, all rows kept", "tau_0", "kept_share_in_the_limit", Style.TOTAL, dash="dash"
+            ),
         ),
         Disclosure.PUBLIC,
         height=460,
     )
 
 
-def cost(found: PopulationFound, simulated: Simulated | None) -> Plot:
-    """Figure 3a: bias plus privacy noise over tau_0."""
+def plot_cost(solution: PopulationSolution, simulated: Simulated | None) -> Plot:
+    """Draw figure 3a: bias plus privacy noise over tau_0."""
     guides: dict[str, npt.ArrayLike] = {
-        "sum": found.parts.bias + found.parts.privacy,
-        "limit_sum": found.limit_parts.bias + found.limit_parts.privacy,
+        "sum": solution.error_parts.bias + solution.error_parts.privacy,
+        "limit_sum": solution.limit_error_parts.bias + solution.limit_error_parts.privacy,
     }
-    best = found.best
+    best = solution.best
     items: list[Item] = [
         Curve("Sum", "tau_0", "sum", Style.TOTAL),
         Curve("Bias, twice", "tau_0", "bias_twice", Style.BIAS),
@@ -83,16 +87,19 @@ def cost(found: PopulationFound, simulated: Simulated | None) -> Plot:
         Curve("Sum, n → ∞", "tau_0", "limit_sum", Style.ENTERED),
     ]
     if simulated is not None:
-        drawn = simulated_columns(found, simulated)
-        guides |= {"drawn_tau_0": drawn["tau_0"], "drawn_sum": drawn["bias_plus_privacy"]}
+        simulated_points = list_simulated_columns(solution, simulated)
+        guides |= {
+            "drawn_tau_0": simulated_points["tau_0"],
+            "drawn_sum": simulated_points["bias_plus_privacy"],
+        }
         items.append(_simulated("drawn_tau_0", "drawn_sum"))
     return Plot(
         "learning-figure-3a",
         "Bias and privacy noise",
         f"Bias falls and privacy noise rises with the bound; their sum is at least {wording.number(best.total)}.",
-        _fractions((1.0 / found.parameters.population_rows, 1.0)),
+        _fractions((1.0 / solution.parameters.population_rows, 1.0)),
         Axis("bias and privacy noise", "", ERRORS),
-        cost_columns(found),
+        list_cost_columns(solution),
         (*items, NOTHING, Mark("Smallest", best.fraction, best.total, Style.CAP)),
         Disclosure.PUBLIC,
         guides,
@@ -100,49 +107,49 @@ def cost(found: PopulationFound, simulated: Simulated | None) -> Plot:
     )
 
 
-def capped(found: PopulationFound, simulated: Simulated | None) -> Plot:
-    """Figure 3b: users capped over tau_0; its file holds what was simulated, where something was."""
-    exact = cost_columns(found)
+def plot_capped(solution: PopulationSolution, simulated: Simulated | None) -> Plot:
+    """Draw figure 3b: users capped over tau_0; its file holds the simulated numbers, where there are any."""
+    exact = list_cost_columns(solution)
     items: list[Item] = [
         Curve("Users who lose rows", "exact_tau_0", "expected_users_capped", Style.TOTAL),
         Curve("n → ∞", "exact_tau_0", "limit_users_capped", Style.ENTERED),
     ]
     columns: Mapping[str, npt.ArrayLike] = exact
     if simulated is not None:
-        columns = simulated_columns(found, simulated)
+        columns = list_simulated_columns(solution, simulated)
         items.append(_simulated("tau_0", "users_capped"))
-    if found.capped_at_best > 0.0:
-        items.append(Mark("At the smallest sum", found.best.fraction, found.capped_at_best, Style.CAP))
+    if solution.capped_at_best > 0.0:
+        items.append(Mark("At the smallest sum", solution.best.fraction, solution.capped_at_best, Style.CAP))
     return Plot(
         "learning-figure-3b",
         "Users who lose rows",
-        f"Users expected to lose rows at the best bound: {wording.number(found.capped_at_best, 2)}.",
-        _fractions((1.0 / found.parameters.population_rows, 1.0)),
+        f"Users expected to lose rows at the best bound: {wording.number(solution.capped_at_best, 2)}.",
+        _fractions((1.0 / solution.parameters.population_rows, 1.0)),
         Axis("users who lose rows", "expected number", USERS),
         columns,
         tuple(items),
         Disclosure.PUBLIC,
-        {**exact, "exact_tau_0": found.fractions},
+        {**exact, "exact_tau_0": solution.fractions},
         height=440,
     )
 
 
-def cost_over_rows(of: population.CostOfPrivacy, parameters: LearningParameters) -> Plot:
-    """Return the smallest bias plus privacy noise over n, beside what falls to zero."""
-    columns = cost_over_rows_columns(of, parameters)
+def plot_cost_over_rows(cost: population.CostOfPrivacy, parameters: LearningParameters) -> Plot:
+    """Draw the smallest bias plus privacy noise over n, beside the finite-sample term, which falls to zero."""
+    columns = list_cost_over_rows(cost, parameters)
     curves = (
         Curve("Smallest sum: cost of privacy", "num_rows", "smallest_sum", Style.TOTAL, symbol="circle"),
         Curve("its bias, twice", "num_rows", "bias_twice", Style.BIAS),
         Curve("its privacy noise", "num_rows", "privacy_noise", Style.PRIVACY),
         Curve("Finite-sample term, no bound", "num_rows", "finite_sample_without_a_cap", Style.SAMPLING),
     )
-    items = [one for one in curves if np.any(columns[one.y] != 0.0)]
-    if not floor_vanishes(of, parameters) and of.limit.complete:
+    items = [curve for curve in curves if np.any(columns[curve.y] != 0.0)]
+    if not floor_vanishes(cost, parameters) and cost.limit.complete:
         items.append(Curve("Floor, n → ∞", "num_rows", "floor", Style.ENTERED))
     return Plot(
         "learning-cost",
         "Cost of privacy",
-        cost_over_rows_sentence(of, parameters).replace("**", ""),
+        describe_cost_over_rows(cost, parameters).replace("**", ""),
         Axis(
             "rows n", "", (population.ROWS_FOR_COST[0], population.ROWS_FOR_COST[-1]), number_format=",.3~g"
         ),

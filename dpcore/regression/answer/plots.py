@@ -17,7 +17,7 @@ from dpcore.answer.plot import FIT, Limits
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray, log_spaced
-from dpcore.regression.answer.found import ErrorOf, Method, RegressionFound
+from dpcore.regression.answer.found import ErrorOf, Method, RegressionSolution
 from dpcore.regression.estimate import Step, UserWeights
 from dpcore.regression.files import distinct_from
 from dpcore.regression.sample_limiting import CapCurve
@@ -45,7 +45,7 @@ def error_axis(unit: str, of: ErrorOf, limits: Limits = FIT) -> Axis:
 # --- against the cap ----------------------------------------------------------------------------------------
 
 
-def _cap_columns(found: RegressionFound, of: ErrorOf, ours: float) -> dict[str, FloatArray]:
+def _cap_columns(found: RegressionSolution, of: ErrorOf, ours: float) -> dict[str, FloatArray]:
     """Return what `caps` draws, as columns; NaN where a draw lost rank."""
     caps = found.caps
     if caps is None:
@@ -71,7 +71,7 @@ def _best(caps: CapCurve, of: ErrorOf) -> int:
     return caps.best if of is ErrorOf.COEFFICIENTS else caps.best_prediction
 
 
-def errors(found: RegressionFound, of: ErrorOf) -> Plot:
+def errors(found: RegressionSolution, of: ErrorOf) -> Plot:
     """Return the main figure: the error of every method, of coefficients with the parts that it is made of."""
     coefficients = of is ErrorOf.COEFFICIENTS
     error = {method: method.coefficients if coefficients else method.predictions for method in found.methods}
@@ -125,9 +125,9 @@ def _in_two_lines(method: Method) -> str:
     return f"{first}<br>{rest}"
 
 
-def caps(found: RegressionFound, of: ErrorOf) -> Plot:
+def caps(found: RegressionSolution, of: ErrorOf) -> Plot:
     """Return the error against the cap, in its parts, with ours as a level and both ends marked."""
-    ours = math.sqrt(found.ours.variance if of is ErrorOf.COEFFICIENTS else found.predicted.total)
+    ours = math.sqrt(found.best_estimate.variance if of is ErrorOf.COEFFICIENTS else found.prediction.total)
     columns, x = _cap_columns(found, of, ours), (1.0, max(float(found.problem.histogram.max_size), 2.0))
     parts = [column for name, column in columns.items() if name.startswith("cap_")]
     y = fit_limits(np.append(columns["cap_error"], ours), np.concatenate(parts))
@@ -206,12 +206,16 @@ def swept(sweep: Sweep, varied: Varied, of: ErrorOf) -> Plot:
     """Error of ours, the best cap and no cap against what was varied, both kinds in its file, squared as well."""
     columns: dict[str, FloatArray] = {varied.name: sweep.values}
     for at, kind in enumerate(ErrorOf):
-        for method, errors in (("ours", sweep.ours), ("best_cap", sweep.cap), ("no_cap", sweep.no_cap)):
+        for method, errors in (
+            ("ours", sweep.best_weights),
+            ("best_cap", sweep.cap),
+            ("no_cap", sweep.no_cap),
+        ):
             columns[f"{method}_{kind.value}"] = np.sqrt(errors[at])
             columns[f"{method}_{kind.value}_squared"] = errors[at]
     columns["best_cap"] = sweep.max_contributions.astype(np.float64)
     at = list(ErrorOf).index(of)
-    ratios = np.sqrt(sweep.cap[at] / sweep.ours[at])
+    ratios = np.sqrt(sweep.cap[at] / sweep.best_weights[at])
 
     def curve(name: str, method: str, look: Style, symbol: str, dash: str = "") -> Curve:
         width = 2.0 if dash else None
@@ -283,7 +287,7 @@ METHODS = {
 }
 
 
-def offered(found: RegressionFound) -> dict[str, UserWeights]:
+def offered(found: RegressionSolution) -> dict[str, UserWeights]:
     """Return what users weigh, by method; without the best cap where there is none."""
     return {name: weights for name in METHODS if (weights := found.weights(name)) is not None}
 
@@ -315,7 +319,7 @@ def _weight_of(method: str) -> str:
     return f"{method.replace(' ', '_')}_user_weight"
 
 
-def weights(found: RegressionFound) -> Plot:
+def weights(found: RegressionSolution) -> Plot:
     """Return how much a user's labels weigh, against the user's rows; the heaviest user sets the noise."""
     of = offered(found)
     columns = weights_columns(of)
@@ -358,7 +362,7 @@ def direction_columns(of: UserWeights, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def directions(found: RegressionFound, method: str) -> Plot:
+def directions(found: RegressionSolution, method: str) -> Plot:
     """Whose labels each coefficient rests on, under a method that there is: a row of cells for every feature."""
     weights = found.weights(method)
     assert weights is not None
@@ -397,7 +401,7 @@ def example(sweep: ExampleSweep, number: int) -> Plot:
     """Return the total variance of ours and of the best cap against g, beside what is known of both."""
     g = sweep.g.astype(np.float64)
     known, claimed = EXAMPLES[number]
-    ratio = sweep.cap / sweep.ours
+    ratio = sweep.cap / sweep.optimum
     return Plot(
         f"regression-example-{number}",
         f"Example {number}",
@@ -412,12 +416,12 @@ def example(sweep: ExampleSweep, number: int) -> Plot:
         Axis("total variance", number_format=".4g"),
         {
             "g": g,
-            "ours_variance": sweep.ours,
+            "ours_variance": sweep.optimum,
             "ours_lower_bound": sweep.lower_bound,
-            "known": sweep.known,
+            "known": sweep.reference,
             "best_cap_variance": sweep.cap,
             "best_cap": sweep.max_contributions.astype(np.float64),
-            "claimed_of_caps": sweep.claimed,
+            "claimed_of_caps": sweep.claimed_cap,
         },
         (
             Curve("Best bound", "g", "best_cap_variance", Style.CAP, symbol="circle"),

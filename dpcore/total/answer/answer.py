@@ -9,70 +9,77 @@ from dpcore.code.forms import summed_column
 from dpcore.dataset import Dataset
 from dpcore.total import files
 from dpcore.total.answer import code, methods, plots, signed_words, strategies, words
-from dpcore.total.answer.found import SignedFound, TotalFound, find
+from dpcore.total.answer.found import SignedSolution, TotalSolution, solve
 from dpcore.total.nonnegative import NEIGHBOURS
 from dpcore.total.parameters import ASSUMPTIONS, ASSUMPTIONS_ON_RELEASE, SIGNED_ASSUMPTIONS, TotalParameters
 
 
 def build_answer(
-    data: Dataset, parameters: TotalParameters, found: TotalFound | SignedFound | None = None
+    data: Dataset, parameters: TotalParameters, solution: TotalSolution | SignedSolution | None = None
 ) -> Answer:
     """Find the best bound on what one user adds to a sum or a count; where totals have both signs, a range.
 
     Args:
         data: How many rows users have; where a column is added up, its total per user.
         parameters: The question.
-        found: What `find` found for both; computed here by default.
+        solution: What `solve` found for both; computed here by default.
 
     Returns:
-        The answer; its ``found`` is a `TotalFound`, or a `SignedFound` where some total is negative. Plots are computed
-        when they are asked for.
+        The answer; its ``solution`` is a `TotalSolution`, or a `SignedSolution` where some total is negative. Plots are
+        computed when they are asked for.
 
     Raises:
         InvalidInput: There is nothing to add up, or all of it is 0.
 
     Source: Amin et al. 2019, section 3.
     """
-    of = find(data, parameters) if found is None else found
-    return _signed(data, parameters, of) if isinstance(of, SignedFound) else _answered(data, parameters, of)
+    solved = solve(data, parameters) if solution is None else solution
+    return (
+        _build_signed(data, parameters, solved)
+        if isinstance(solved, SignedSolution)
+        else _build_nonnegative(data, parameters, solved)
+    )
 
 
-def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Answer:
+def _build_nonnegative(data: Dataset, parameters: TotalParameters, solution: TotalSolution) -> Answer:
     return Answer(
-        headline=words.headline(of),
-        detail=words.detail(of, data),
-        numbers=words.numbers(of),
+        headline=words.write_headline(solution),
+        detail=words.write_detail(solution, data),
+        numbers=words.list_numbers(solution),
         assumptions=ASSUMPTIONS if data.release is None else ASSUMPTIONS_ON_RELEASE,
         disclosure=data.provenance,
-        facts=words.facts(of, parameters.own_bound),
-        proofs=(("Bound", of.choice.certificate, of.choice.ended),),
-        code=code.of_total(of, data),
-        near_optimal=words.good_enough(of),
+        facts=words.list_facts(solution, parameters.own_bound),
+        proofs=(("Bound", solution.choice.certificate, solution.choice.stop_reason),),
+        code=code.write_total_forms(solution, data),
+        near_optimal=words.describe_near_optimal(solution),
         parameters=parameters,
-        solution=of,
+        solution=solution,
         plots={
-            "total-error": lambda: plots.errors(of, data, parameters.own_bound),
-            "total-measures": lambda: plots.measures(of, data),
-            "total-strategies": lambda: strategies.plot(
-                strategies.curves(of.problem, parameters.own_share), data, parameters.epsilon
+            "total-error": lambda: plots.errors(solution, data, parameters.own_bound),
+            "total-measures": lambda: plots.measures(solution, data),
+            "total-strategies": lambda: strategies.plot_strategies(
+                strategies.compute_curves(solution.problem, parameters.own_share), data, parameters.epsilon
             ),
         },
-        make_methods=lambda: methods.methods(of, data, parameters),
+        make_methods=lambda: methods.write_methods(solution, data, parameters),
         choice=lambda: files.total_choice_json(
-            data, parameters, of.problem, of.choice, of.within, of.unit.column
+            data, parameters, solution.problem, solution.choice, solution.near_optimal, solution.unit.column
         ),
-        setting=_setting(parameters, of.unit.column or summed_column(data)),
+        setting=_setting(parameters, solution.unit.column or summed_column(data)),
         error_parts=build_error_parts(
-            {BIAS: float(of.at_bound.bias), NOISE: float(of.at_bound.noise_by(parameters.measure))},
-            of.unit.amount,
+            {
+                BIAS: float(solution.at_bound.bias),
+                NOISE: float(solution.at_bound.noise_by(parameters.measure)),
+            },
+            solution.unit.amount,
         )
-        if of.choice.max_total > 0.0
+        if solution.choice.max_total > 0.0
         else (),
     )
 
 
 def refused_answer(data: Dataset, parameters: TotalParameters, column: str) -> Answer:
-    """Return what is said where the totals of a column refuse the question."""
+    """Build the answer without numbers, for totals of a column about which nothing can be answered."""
     return without_numbers(parameters, data.provenance, _setting(parameters, column))
 
 
@@ -88,19 +95,21 @@ def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:
     )
 
 
-def _signed(data: Dataset, parameters: TotalParameters, of: SignedFound) -> Answer:
+def _build_signed(data: Dataset, parameters: TotalParameters, solution: SignedSolution) -> Answer:
     return Answer(
-        headline=signed_words.headline(of),
-        detail=signed_words.detail(of, data),
-        numbers=signed_words.numbers(of),
+        headline=signed_words.write_headline(solution),
+        detail=signed_words.write_detail(solution, data),
+        numbers=signed_words.list_numbers(solution),
         assumptions=SIGNED_ASSUMPTIONS,
         disclosure=data.provenance,
-        facts=signed_words.facts(of, parameters),
-        code=code.of_signed(of, data, parameters),
+        facts=signed_words.list_facts(solution, parameters),
+        code=code.write_signed_forms(solution, data, parameters),
         parameters=parameters,
-        solution=of,
-        plots={"total-signed": lambda: plots.signed(of, data, parameters)},
-        make_methods=lambda: methods.signed_methods(of, data, parameters),
-        choice=lambda: files.signed_choice_json(data, parameters, of.held, of.clipped, of.entered),
-        setting=_setting(parameters, of.unit.column),
+        solution=solution,
+        plots={"total-signed": lambda: plots.signed(solution, data, parameters)},
+        make_methods=lambda: methods.write_signed_methods(solution, data, parameters),
+        choice=lambda: files.signed_choice_json(
+            data, parameters, solution.user_totals, solution.clipped, solution.is_entered
+        ),
+        setting=_setting(parameters, solution.unit.column),
     )

@@ -16,7 +16,7 @@ from dpcore.common.noise_error import Measure
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.total import TotalErrors
-from dpcore.total.answer.found import SignedFound, TotalFound
+from dpcore.total.answer.found import SignedSolution, TotalSolution
 from dpcore.total.answer.words import MEASURE_NAMES
 from dpcore.total.parameters import TotalParameters
 from dpcore.total.signed import lacking
@@ -40,15 +40,15 @@ REACH = 5.0
 """Ends of the axis of simulated releases, in best errors: at the best bound hardly one of them lies beyond."""
 
 
-def errors(found: TotalFound, data: Dataset, own_bound: float | None) -> Plot:
+def errors(found: TotalSolution, data: Dataset, own_bound: float | None) -> Plot:
     """Return the main figure: error against T by the chosen measure, with its two parts."""
     chosen = CURVES[found.problem.measure]
     items: list[Item] = [
         *_curves(BIAS, found.problem.measure),
         replace(chosen, width=CHOSEN_WIDTH, is_first=True),
     ]
-    if 0.0 < found.within[0] < found.within[1]:
-        items.append(Band(f"Within 5{wording.PERCENT}", *found.within))
+    if 0.0 < found.near_optimal[0] < found.near_optimal[1]:
+        items.append(Band(f"Within 5{wording.PERCENT}", *found.near_optimal))
     if found.choice.max_total > 0.0:
         items.append(Mark("Best bound", found.choice.max_total, found.choice.certificate.value, chosen.style))
     if own_bound:
@@ -57,10 +57,10 @@ def errors(found: TotalFound, data: Dataset, own_bound: float | None) -> Plot:
     return replace(plot, handle=_handle(found, own_bound))
 
 
-def _handle(found: TotalFound, own_bound: float | None) -> Handle:
+def _handle(found: TotalSolution, own_bound: float | None) -> Handle:
     """Return the bound by hand: whose totals it cuts, and what releases it gives."""
     problem, unit = found.problem, found.unit
-    best = float(found.errors.by(problem.measure).min())
+    best = float(found.errors.error_by(problem.measure).min())
     spread = Spread.ROOT_MEAN_SQUARE if problem.measure is Measure.RMSE else Spread.MEAN
     return Handle(
         "Bound",
@@ -68,7 +68,7 @@ def _handle(found: TotalFound, own_bound: float | None) -> Handle:
         CURVES[problem.measure].y,
         own_bound or found.choice.max_total,
         "own_bound",
-        is_integer=problem.whole,
+        is_integer=problem.is_integer,
         parts=PARTS[problem.measure],
         users=(
             sample_users(
@@ -86,16 +86,16 @@ def _handle(found: TotalFound, own_bound: float | None) -> Handle:
     )
 
 
-def measures(found: TotalFound, data: Dataset) -> Plot:
+def measures(found: TotalSolution, data: Dataset) -> Plot:
     """Return the error against T by each measure, each with its own best T, as far as the curves go."""
     items: list[Item] = []
     # The chosen one last, so that it lies on top.
     for measure in sorted(Measure, key=lambda one: one is found.problem.measure):
-        curve, best = CURVES[measure], found.others[measure]
+        curve, best = CURVES[measure], found.bounds_by_measure[measure]
         chosen = measure is found.problem.measure
         items.append(replace(curve, width=CHOSEN_WIDTH) if chosen else curve)
         if best > 0.0:
-            error = float(total.errors(found.problem, best).by(measure))
+            error = float(total.errors(found.problem, best).error_by(measure))
             items.append(Mark(f"Best bound, {curve.name}", best, error, curve.style, is_unnamed=True))
     alt = f"{_alt(found)} The other measures have curves of the same shape, and best bounds of their own."
     plot = _plot("total-measures", "Measures of the error", alt, found, data, items)
@@ -103,14 +103,14 @@ def measures(found: TotalFound, data: Dataset) -> Plot:
     return replace(plot.with_limits(x=(low, 2.0 * high)), is_main=False, height=420)
 
 
-def signed(found: SignedFound, data: Dataset, parameters: TotalParameters) -> Plot:
+def signed(found: SignedSolution, data: Dataset, parameters: TotalParameters) -> Plot:
     """Return the main figure where totals have both signs: error against T when they are clipped to [-T, T]."""
     chosen, clipped = CURVES[found.measure], found.clipped
     items: list[Item] = [*_curves("Size of the bias", found.measure), replace(chosen, width=CHOSEN_WIDTH)]
     if clipped.sensitivity > 0.0:
         name, look, symbol = (
             ("Your [L, U], at max(|L|, |U|)", Style.ENTERED, "square")
-            if found.entered
+            if found.is_entered
             else ("Proposed range", chosen.style, "diamond")
         )
         items.append(Mark(name, clipped.sensitivity, found.error, look, symbol))
@@ -130,7 +130,7 @@ def signed(found: SignedFound, data: Dataset, parameters: TotalParameters) -> Pl
     return replace(plot, columns=columns, handle=_signed_handle(found, parameters) if whole else None)
 
 
-def _signed_handle(found: SignedFound, parameters: TotalParameters) -> Handle:
+def _signed_handle(found: SignedSolution, parameters: TotalParameters) -> Handle:
     """Return the bound on either side by hand: whose totals it cuts, and what releases it gives."""
     sizes, users = np.unique(np.abs(found.totals), return_counts=True)
     return Handle(
@@ -152,10 +152,10 @@ def _signed_handle(found: SignedFound, parameters: TotalParameters) -> Handle:
 
 
 def _plot(
-    key: str, title: str, alt: str, found: TotalFound | SignedFound, data: Dataset, items: list[Item]
+    key: str, title: str, alt: str, found: TotalSolution | SignedSolution, data: Dataset, items: list[Item]
 ) -> Plot:
     unit, (across, upwards) = found.unit, found.limits
-    bound = "bound on either side" if isinstance(found, SignedFound) else "bound"
+    bound = "bound on either side" if isinstance(found, SignedSolution) else "bound"
     return Plot(
         key,
         title,
@@ -189,7 +189,7 @@ def _columns(errors: TotalErrors) -> dict[str, FloatArray]:
     }
 
 
-def _alt(found: TotalFound) -> str:
+def _alt(found: TotalSolution) -> str:
     amount = found.unit.amount
     return (
         f"The {MEASURE_NAMES[found.problem.measure]} is smallest at a bound of {amount(found.choice.max_total, 4)}: "

@@ -25,7 +25,7 @@ LINES = (
 )
 
 
-def strategies(share: float) -> tuple[Strategy, ...]:
+def list_strategies(share: float) -> tuple[Strategy, ...]:
     """Return the paper's three ways to choose T, and a quantile of the person's own."""
     return BEST, MEDIAN, NINETY_FIVE, Strategy(share)
 
@@ -36,55 +36,57 @@ def epsilon_limits(amounts: Amounts) -> tuple[float, float]:
     return min(max(low, 1e-6), 1e-3), 10.0
 
 
-def curves(problem: TotalProblem, share: float) -> StrategyCurves:
+def compute_curves(problem: TotalProblem, share: float) -> StrategyCurves:
     """Return the exact relative errors over the axis of epsilon; they do not depend on the problem's own."""
     low, high = epsilon_limits(problem.amounts)
     points = 1 + 16 * round(math.log10(high / low))
-    return total_strategies.strategy_curves(problem, np.geomspace(low, high, points), strategies(share))
+    return total_strategies.strategy_curves(problem, np.geomspace(low, high, points), list_strategies(share))
 
 
 def simulated_epsilons(amounts: Amounts) -> FloatArray:
-    """Where the mechanism is simulated: two points per decade."""
+    """Return the epsilons at which the mechanism is simulated: two points per decade."""
     low, high = epsilon_limits(amounts)
     return np.geomspace(low, high, 1 + 2 * round(math.log10(high / low)))
 
 
-def near_best(of: StrategyCurves, row: int) -> tuple[float, float] | None:
+def near_best(curves: StrategyCurves, row: int) -> tuple[float, float] | None:
     """Return (from, to): the epsilons at which a strategy's error is at most 1.1 times the best bound's."""
-    close = of.relative_error[row] <= 1.1 * of.relative_error[0]
-    epsilons = of.epsilons[close]
+    close = curves.relative_error[row] <= 1.1 * curves.relative_error[0]
+    epsilons = curves.epsilons[close]
     return (float(epsilons[0]), float(epsilons[-1])) if epsilons.size else None
 
 
-def plot(of: StrategyCurves, data: Dataset, epsilon: float, points: StrategyPoints | None = None) -> Plot:
-    """Return the relative error against epsilon for four ways to choose T (Amin et al. 2019, figure 1).
+def plot_strategies(
+    curves: StrategyCurves, data: Dataset, epsilon: float, points: StrategyPoints | None = None
+) -> Plot:
+    """Draw the relative error against epsilon for four ways to choose T (Amin et al. 2019, figure 1).
 
     Args:
-        of: The curves.
+        curves: The curves.
         data: The data.
         epsilon: The one that the person has entered, which is marked.
         points: Simulated errors, drawn with twice their standard errors; None for none.
     """
-    columns: dict[str, npt.ArrayLike] = {"epsilon": of.epsilons}
+    columns: dict[str, npt.ArrayLike] = {"epsilon": curves.epsilons}
     guides: dict[str, npt.ArrayLike] = {} if points is None else {"simulated at": points.epsilons}
     items: list[Item] = []
-    for row, strategy in enumerate(of.strategies):
-        stem, name, line = _stem(strategy, row), _name(of, row), LINES[row]
-        columns[f"{stem}_bound"] = of.bounds[row]
-        columns[f"{stem}_relative_error"] = of.relative_error[row]
+    for row, strategy in enumerate(curves.strategies):
+        stem, name, line = _column_stem(strategy, row), _name_strategy(curves, row), LINES[row]
+        columns[f"{stem}_bound"] = curves.bounds[row]
+        columns[f"{stem}_relative_error"] = curves.relative_error[row]
         items.append(
             Curve(name, line.x, f"{stem}_relative_error", line.style, dash=line.dash, width=line.width)
         )
         if points is not None and strategy in points.strategies:
-            middle, off = points.relative_error[row], 2.0 * points.standard_error[row]
-            at, low, high = (f"{stem} {what}" for what in ("simulated", "from", "to"))
-            guides |= {at: middle, low: middle - off, high: middle + off}
+            mean_error, off = points.relative_error[row], 2.0 * points.standard_error[row]
+            mean_column, low, high = (f"{stem} {suffix}" for suffix in ("simulated", "from", "to"))
+            guides |= {mean_column: mean_error, low: mean_error - off, high: mean_error + off}
             name = f"{name}, simulated"
             items.append(
                 Points(
                     name,
                     "simulated at",
-                    at,
+                    mean_column,
                     line.style,
                     low,
                     high,
@@ -93,16 +95,21 @@ def plot(of: StrategyCurves, data: Dataset, epsilon: float, points: StrategyPoin
                     is_unnamed=True,
                 )
             )
-    across = Axis("privacy budget ε", "", (float(of.epsilons[0]), float(of.epsilons[-1])))
+    across = Axis("privacy budget ε", "", (float(curves.epsilons[0]), float(curves.epsilons[-1])))
     if across.contains(epsilon):
         items.append(Level("Your ε", epsilon, is_vertical=True))
-    near = [f"{of.strategies[row].name} {_where(of, row)}" for row in range(1, len(of.strategies))]
+    near = [
+        f"{curves.strategies[row].name} {_describe_near_best(curves, row)}"
+        for row in range(1, len(curves.strategies))
+    ]
     return Plot(
         "total-strategies",
         "Relative error against ε for four ways to choose a bound",
         f"Within 10 % of the best bound's error: {'; '.join(near)}.",
         across,
-        Axis("relative error of the release", "1 = 100 %", (float(of.relative_error[0].min()) / 2.0, 10.0)),
+        Axis(
+            "relative error of the release", "1 = 100 %", (float(curves.relative_error[0].min()) / 2.0, 10.0)
+        ),
         columns,
         tuple(items),
         data.provenance,
@@ -111,51 +118,51 @@ def plot(of: StrategyCurves, data: Dataset, epsilon: float, points: StrategyPoin
     )
 
 
-def _where(of: StrategyCurves, row: int) -> str:
-    near = near_best(of, row)
+def _describe_near_best(curves: StrategyCurves, row: int) -> str:
+    near = near_best(curves, row)
     if near is None:
         return "nowhere"
     return f"for ε from {wording.number(near[0], 2)} to {wording.number(near[1], 2)}"
 
 
-def _name(of: StrategyCurves, row: int) -> str:
-    """The best bound has a T for every epsilon, a quantile has one."""
-    name = of.strategies[row].name.capitalize()
-    fixed = of.strategies[row].share is not None
-    return f"{name} (bound {wording.number(of.bounds[row, 0])})" if fixed else name
+def _name_strategy(curves: StrategyCurves, row: int) -> str:
+    """Name a strategy, with its bound where that is the same for every epsilon, as a quantile is."""
+    name = curves.strategies[row].name.capitalize()
+    is_fixed = curves.strategies[row].share is not None
+    return f"{name} (bound {wording.number(curves.bounds[row, 0])})" if is_fixed else name
 
 
-def _stem(strategy: Strategy, row: int) -> str:
-    own = f"own_quantile_{wording.digits(100.0 * (strategy.share or 0.0))}"
-    return ("best", "median", "quantile_95", own)[row]
+def _column_stem(strategy: Strategy, row: int) -> str:
+    own_stem = f"own_quantile_{wording.digits(100.0 * (strategy.share or 0.0))}"
+    return ("best", "median", "quantile_95", own_stem)[row]
 
 
-def point_columns(points: StrategyPoints) -> dict[str, FloatArray]:
-    """Return the simulated points; their standard errors beside them."""
+def list_point_columns(points: StrategyPoints) -> dict[str, FloatArray]:
+    """Return the simulated errors and their standard errors as columns."""
     columns = {"epsilon": points.epsilons}
     for row, strategy in enumerate(points.strategies):
-        stem = _stem(strategy, row)
+        stem = _column_stem(strategy, row)
         columns[f"{stem}_simulated_error"] = points.relative_error[row]
         columns[f"{stem}_standard_error"] = points.standard_error[row]
     return columns
 
 
-def sentences(of: StrategyCurves, points: StrategyPoints | None) -> tuple[str, ...]:
-    """Where each fixed quantile is near the best, and what was simulated."""
+def write_sentences(curves: StrategyCurves, points: StrategyPoints | None) -> tuple[str, ...]:
+    """Say where each fixed quantile is near the best, and what was simulated."""
     ten = f"10{wording.PERCENT}"
-    said = [
-        f"**{_name(of, row)}:** "
+    lines = [
+        f"**{_name_strategy(curves, row)}:** "
         + (
             f"more than {ten} worse than the best bound at every ε."
-            if near_best(of, row) is None
-            else f"within {ten} of the best bound's error {_where(of, row)}."
+            if near_best(curves, row) is None
+            else f"within {ten} of the best bound's error {_describe_near_best(curves, row)}."
         )
-        for row in range(1, len(of.strategies))
+        for row in range(1, len(curves.strategies))
     ]
     if points is not None:
         stopped = "Stopped early. " if points.cancelled else ""
-        said.append(
+        lines.append(
             f"{stopped}{wording.counted(points.runs, 'run')} of each simulated point; bars are ± 2 standard errors. "
             "The noise comes from NumPy, so this is not a release."
         )
-    return tuple(said)
+    return tuple(lines)

@@ -192,7 +192,12 @@ def test_sums_and_counts_with_gaussian_noise_aim_at_the_least_bias_plus_mean_noi
     for delta in (1e-9, 1e-3):
         asked = PrivateParameters(0.7, Wanted.SUM, release_delta=delta)
         problem = total.TotalProblem(
-            Amounts.from_histogram(shop.histogram), 0.7, NoiseKind.GAUSSIAN, delta, Measure.BOUND, whole=True
+            Amounts.from_histogram(shop.histogram),
+            0.7,
+            NoiseKind.GAUSSIAN,
+            delta,
+            Measure.BOUND,
+            is_integer=True,
         )
         assert asked.condition.best_bound(shop.histogram) == total.best_bound(problem).max_total
     # A sum of amounts, brought row by row: by brute force over the grid, in the column's unit.

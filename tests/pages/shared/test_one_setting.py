@@ -227,7 +227,7 @@ def test_private_choice_aims_at_the_best_bounds(histogram):
             )
     for epsilon in (0.05, 0.3, 1.0, 3.0):
         amounts = Amounts.from_histogram(histogram)
-        bound = total.TotalProblem(amounts, epsilon, measure=Measure.BOUND, whole=True)
+        bound = total.TotalProblem(amounts, epsilon, measure=Measure.BOUND, is_integer=True)
         there = PrivateParameters(epsilon, Wanted.SUM).condition.best_bound(histogram)
         best = total.best_bound(bound)
         at_both = total.errors(bound, [there, best.max_total])
@@ -294,7 +294,9 @@ def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
     at.session_state["private_choice.wanted"] = Wanted.SUM
     amounts = Amounts.from_histogram(SHOP.histogram)
     by = {
-        measure: total.best_bound(total.TotalProblem(amounts, 1.0, measure=measure, whole=True)).max_total
+        measure: total.best_bound(
+            total.TotalProblem(amounts, 1.0, measure=measure, is_integer=True)
+        ).max_total
         for measure in Measure
     }
     here = PrivateParameters(1.0, Wanted.SUM).condition.best_bound(SHOP.histogram)
