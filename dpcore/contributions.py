@@ -87,7 +87,7 @@ def _whole_numbers(values: object, name: str, high: int, problems: Problems) -> 
     if array.size == 0:
         problems.add(f"{name} is empty; at least one entry is needed")
         return None
-    before = len(problems.entries)
+    num_before = len(problems.entries)
     with np.errstate(invalid="ignore"):
         bad_kinds = (
             (
@@ -98,16 +98,16 @@ def _whole_numbers(values: object, name: str, high: int, problems: Problems) -> 
             (array > high, f"at most {high:,}"),
             (array != np.floor(array) if array.dtype.kind == "f" else np.zeros(array.shape, bool), "whole"),
         )
-    seen = np.zeros(array.shape, bool)
+    is_reported = np.zeros(array.shape, bool)
     for bad, must in bad_kinds:
-        fresh = bad & ~seen
-        seen |= bad
+        fresh = bad & ~is_reported
+        is_reported |= bad
         if fresh.any():
             first = int(np.argmax(fresh))
-            more = int(fresh.sum()) - 1
-            rest = f" (and {more:,} more)" if more else ""
-            problems.add(f"{name} must be {must}; entry {first + 1} is {array[first]!s}{rest}")
-    return array.astype(np.int64) if len(problems.entries) == before else None
+            num_further = int(fresh.sum()) - 1
+            further_note = f" (and {num_further:,} more)" if num_further else ""
+            problems.add(f"{name} must be {must}; entry {first + 1} is {array[first]!s}{further_note}")
+    return array.astype(np.int64) if len(problems.entries) == num_before else None
 
 
 def read_only(array: npt.NDArray[Entry]) -> npt.NDArray[Entry]:
@@ -175,8 +175,10 @@ class ContributionHistogram(ByDigest):
             sizes = _whole_numbers(self.sizes, "sizes", MAX_SIZE, problems)
             users = _whole_numbers(self.users, "users", MAX_USERS, problems)
             if sizes is not None and np.any(np.diff(sizes) <= 0):
-                at = int(np.argmax(np.diff(sizes) <= 0)) + 2
-                problems.add(f"sizes must be distinct and ascending; entry {at} is not above the one before")
+                position = int(np.argmax(np.diff(sizes) <= 0)) + 2
+                problems.add(
+                    f"sizes must be distinct and ascending; entry {position} is not above the one before"
+                )
             if sizes is not None and users is not None and sizes.shape != users.shape:
                 problems.add(f"sizes and users must have the same length; got {sizes.size} and {users.size}")
         assert sizes is not None
@@ -224,9 +226,9 @@ class ContributionHistogram(ByDigest):
                 )
         assert size_column is not None
         assert user_column is not None
-        distinct, where = np.unique(size_column, return_inverse=True)
+        distinct, indices = np.unique(size_column, return_inverse=True)
         # float64 first: int64 could wrap around before the class's own limit is checked.
-        totals = np.bincount(where, weights=user_column.astype(np.float64))
+        totals = np.bincount(indices, weights=user_column.astype(np.float64))
         return cls(sizes=distinct, users=totals)
 
     def __repr__(self) -> str:
@@ -289,7 +291,9 @@ class ContributionHistogram(ByDigest):
     @cached_property
     def blocks(self) -> tuple[slice, ...]:
         """Return slices that cut all sizes into blocks of at most `BLOCK`."""
-        return tuple(slice(at, min(at + BLOCK, self.sizes.size)) for at in range(0, self.sizes.size, BLOCK))
+        return tuple(
+            slice(start, min(start + BLOCK, self.sizes.size)) for start in range(0, self.sizes.size, BLOCK)
+        )
 
     def rows_above(self, h: npt.ArrayLike) -> FloatArray:
         """Return the sum of s_l over users with s_l > h, of the shape of ``h``; exact to rounding."""
@@ -340,8 +344,8 @@ class ContributionHistogram(ByDigest):
         Returns:
             Rows kept (real where h is), float64 of the shape of ``h``.
         """
-        below, above, _ = self.pieces(h)
-        return below + np.asarray(h, dtype=np.float64) * above
+        rows_below, users_above, _ = self.pieces(h)
+        return rows_below + np.asarray(h, dtype=np.float64) * users_above
 
     def users_above(self, h: float) -> int:
         """Return the number of users with more than ``h`` rows."""
@@ -367,16 +371,16 @@ class ContributionHistogram(ByDigest):
         heads = np.ceil(np.asarray(shares, dtype=np.float64) * self.num_users * (1.0 - 2.0**-51))
         # Users counted from the heaviest; sizes descending. The last size that is needed only in part is
         # taken in part.
-        taken = np.concatenate(([0.0], np.cumsum(self.users[::-1].astype(np.float64))))
+        users = np.concatenate(([0.0], np.cumsum(self.users[::-1].astype(np.float64))))
         rows = np.concatenate(([0.0], np.cumsum((self.sizes.astype(np.float64) * self.users)[::-1])))
-        return np.asarray(np.interp(heads, taken, rows) / rows[-1])
+        return np.asarray(np.interp(heads, users, rows) / rows[-1])
 
     def summary(self) -> Summary:
         """Compute the figures of `Summary`."""
         m, n = float(self.num_users), float(self._rows_before[-1])
         at_most = m - self._users_from[1:]
-        middle = [math.floor((m + 1) / 2), math.ceil((m + 1) / 2)]
-        median = float(np.mean(self.sizes[np.searchsorted(at_most, middle)]))
+        middle_ranks = [math.floor((m + 1) / 2), math.ceil((m + 1) / 2)]
+        median = float(np.mean(self.sizes[np.searchsorted(at_most, middle_ranks)]))
         users, sizes = self.users.astype(np.float64), self.sizes.astype(np.float64)
         # Sum over ranks r of (2 r - m - 1) s_r / (m n), the ranks of one size summed in one go.
         lighter = np.concatenate(([0.0], at_most[:-1]))

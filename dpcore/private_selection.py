@@ -31,7 +31,7 @@ from dpcore.private_choice.answer import drawing
 from dpcore.private_choice.release_bounds import BoundDraw, Bounded
 
 if TYPE_CHECKING:
-    from dpcore.reply import Drawn, Reply
+    from dpcore.reply import DrawnReply, Reply
 
 
 SELECTABLE = (*questions.SELECTABLE, "private_bound")
@@ -49,7 +49,7 @@ def select_privately(
     unit: float | None = None,
     highest_amount: float | None = None,
     charge: Charge | None = None,
-) -> Drawn:
+) -> DrawnReply:
     """Select the bound of a question privately: a DP release, fresh at every call.
 
     The answer on the private data is not computed, so no user decides whether there is one. Rows that name no user
@@ -74,9 +74,9 @@ def select_privately(
         InvalidInput: A setting or a column is missing or wrong, or the data are no table. No sentence depends on the
             rows of one user.
     """
-    beside = {"largest": largest, "margin": margin, "unit": unit, "highest_amount": highest_amount}
-    reply, asked, amounts, table = _ask(question, data, settings, epsilon, beside)
-    return reply.reply_with_release(drawing.draw(asked, table, charge, amounts), asked, table)
+    public = {"largest": largest, "margin": margin, "unit": unit, "highest_amount": highest_amount}
+    reply, draw_question, amounts, table = _pose_question(question, data, settings, epsilon, public)
+    return reply.reply_with_release(drawing.draw(draw_question, table, charge, amounts), draw_question, table)
 
 
 def dropped_cells(
@@ -96,11 +96,11 @@ def dropped_cells(
     Raises:
         InvalidInput: As `select_privately`.
     """
-    _, asked, amounts, _ = _ask(question, data, settings, None, public)
-    return drawing.dropped_cells(asked, amounts.dropped)
+    _, draw_question, amounts, _ = _pose_question(question, data, settings, None, public)
+    return drawing.dropped_cells(draw_question, amounts.dropped)
 
 
-def _ask(
+def _pose_question(
     question: str, data: Any, settings: Mapping[str, Any], epsilon: float | None, public: Mapping[str, Any]
 ) -> tuple[Reply, drawing.Asked, UserAmounts, Dataset]:
     """Build the answer on a made-up table, the question of the selection, its data, and the table."""
@@ -112,66 +112,73 @@ def _ask(
     columns["value"] = settings.get("value")
     if isinstance(data, Dataset):
         columns = columns_of(data)
-    stated = settings.get("disclosure", Disclosure.PRIVATE)
-    provenance = data.provenance if isinstance(data, Dataset) else frames.check_provenance(stated)
+    disclosure = settings.get("disclosure", Disclosure.PRIVATE)
+    provenance = data.provenance if isinstance(data, Dataset) else frames.check_provenance(disclosure)
     if not isinstance(provenance, Disclosure):
         raise refuse("a bound that is read off a DP release may be published, and needs no draw")
     contribution = data.contribution if isinstance(data, Dataset) else Contribution.ROWS
     # A pair is not selected by objective and floor, and no group of a made-up table is large.
     unused = ("objective", "floor") if question == "group_bounds" else ()
-    asked_of = {name: settings[name] for name in settings if name not in (*columns, *unused)}
-    asked_of |= _named(question, columns)
+    reply_settings = {name: settings[name] for name in settings if name not in (*columns, *unused)}
+    reply_settings |= _columns_taken(question, columns)
     # The settings are checked before any row is read.
     table = build_dummy_dataset(columns, provenance, contribution)
-    reply = questions.reply_of(question, table, asked_of)
-    asked = reply.private_question(epsilon, **public)
-    amounts = _read(data, columns, asked)
+    reply = questions.reply_of(question, table, reply_settings)
+    draw_question = reply.private_question(epsilon, **public)
+    amounts = _read_amounts(data, columns, draw_question)
     table = build_dummy_dataset(columns, provenance, contribution, amounts)
-    if isinstance(asked, BoundDraw) and asked.wanted in (Bounded.QUANTILE_SMOOTH, Bounded.QUANTILE_CAP):
+    if isinstance(draw_question, BoundDraw) and draw_question.wanted in (
+        Bounded.QUANTILE_SMOOTH,
+        Bounded.QUANTILE_CAP,
+    ):
         # Its program is that of the answer, which names the file.
-        reply = questions.reply_of(question, table, asked_of)
-    return reply, asked, amounts, table
+        reply = questions.reply_of(question, table, reply_settings)
+    return reply, draw_question, amounts, table
 
 
-def _named(question: str, columns: dict[str, Any]) -> dict[str, Any]:
+def _columns_taken(question: str, columns: dict[str, Any]) -> dict[str, Any]:
     """Return those of the columns that the call takes, by argument."""
-    asked = questions.ASKED[question]
-    return {name: column for name, column in columns.items() if name in asked.columns and column}
+    spec = questions.QUESTIONS[question]
+    return {name: column for name, column in columns.items() if name in spec.columns and column}
 
 
-def _read(data: Any, columns: dict[str, Any], asked: drawing.Asked) -> UserAmounts:
+def _read_amounts(data: Any, columns: dict[str, Any], draw_question: drawing.Asked) -> UserAmounts:
     """Read the users' amounts, from which the selection is drawn."""
-    of_groups = isinstance(asked, PrivatePairProblem)
-    of_values = of_groups and asked.parameters.statistic is Statistic.SUM  # type: ignore[union-attr]
-    of_values |= isinstance(asked, BoundDraw) and asked.wanted is Bounded.TOTAL
+    of_groups = isinstance(draw_question, PrivatePairProblem)
+    of_values = of_groups and draw_question.parameters.statistic is Statistic.SUM  # type: ignore[union-attr]
+    of_values |= isinstance(draw_question, BoundDraw) and draw_question.wanted is Bounded.TOTAL
     if isinstance(data, Dataset):
         return amounts_of(data)
     if isinstance(data, ContributionHistogram):
         return UserAmounts(data)
     user, group, value = columns["user"], columns["group"], columns["value"]
-    named = [*user, *group, *([value] if value is not None else [])]
+    columns_read = [*user, *group, *([value] if value is not None else [])]
     if isinstance(data, str | os.PathLike):
         data = [data]
     paths: Sequence[File] | None = None
     names: list[str] | None = None
-    if isinstance(data, list | tuple) and data and all(isinstance(one, str | os.PathLike) for one in data):
+    if (
+        isinstance(data, list | tuple)
+        and data
+        and all(isinstance(entry, str | os.PathLike) for entry in data)
+    ):
         paths = [Path(path) for path in expand_patterns(data)]
     elif is_table(data):
-        paths, names = [MemoryFile(frames.as_parquet(data, named))], [frames.FRAME]
+        paths, names = [MemoryFile(frames.as_parquet(data, columns_read))], [frames.FRAME]
     if paths is None:
-        return UserAmounts(_counts(data))
+        return UserAmounts(_build_from_counts(data))
     if not user:
         try:
             return amounts_of(frames.to_dataset(data, value=value, group=group or None))
         except InvalidInput:
-            what = "the data cannot be read without a column of users"
-            raise refuse(what, remedy="Say which column names the user: user=…") from None
+            message = "the data cannot be read without a column of users"
+            raise refuse(message, remedy="Say which column names the user: user=…") from None
     roles = build_roles(user, group, value, of_groups=of_groups, of_values=of_values)
-    read = read_user_amounts(paths, names, roles, named)
-    return amounts_of(read) if isinstance(read, Dataset) else read
+    result = read_user_amounts(paths, names, roles, columns_read)
+    return amounts_of(result) if isinstance(result, Dataset) else result
 
 
-def _counts(data: Any) -> ContributionHistogram:
+def _build_from_counts(data: Any) -> ContributionHistogram:
     """Build the histogram of rows per user from counts; what is no whole number of at least 1 is left out."""
     try:
         counts = np.asarray(data, dtype=np.float64)

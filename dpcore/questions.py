@@ -56,12 +56,13 @@ class Question:
     """What one call asks.
 
     Attributes:
-        of: Package of its mathematics, below `dpcore`.
+        package: Package of its mathematics, below `dpcore`.
         needs: Which of value and group it cannot do without.
-        takes: Which of them it takes.
-        stated: Settings that have a default on the page and must be said here, as a wrong one is not seen.
+        accepts: Which of them it takes.
+        required: Settings that have a default on the page and must be said here, as a wrong one is not seen.
         fixed: Settings that the call itself stands for, as a field holds them.
-        alone: What stands in place of data where the settings say all: none are needed then. Empty where data are.
+        default_data: What stands in place of data where the settings say all: none are needed then. Empty where data
+            are.
         source: What that setting is where data are given and it is not said; empty where the answer sees to it itself.
         names: What a setting is called here, where the page's parameters have another name: here to there.
         by_data: Settings that follow from the data where they are not said, as ``usual`` of the package has them; the
@@ -71,13 +72,13 @@ class Question:
             takes; empty where the question is about how many rows users have.
     """
 
-    of: str
+    package: str
     needs: tuple[str, ...] = ()
-    takes: tuple[str, ...] = ()
-    stated: tuple[str, ...] = ()
+    accepts: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
     fixed: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
-    alone: tuple[Any, ...] = ()
+    default_data: tuple[Any, ...] = ()
     source: str = ""
     by_data: tuple[str, ...] = ()
     with_data: tuple[str, ...] = ()
@@ -87,20 +88,20 @@ class Question:
     def columns(self) -> tuple[str, ...]:
         """Return the names of the arguments that say how the data are read."""
         always = ("user", "disclosure", *(OF_LABELS if self.labelled else ()))
-        return tuple(name for name in COLUMNS if name in (*always, *self.needs, *self.takes))
+        return tuple(name for name in COLUMNS if name in (*always, *self.needs, *self.accepts))
 
 
-ALONE = " None where the settings below name what is asked about."
-ASKED = {
+NO_DATA_NOTE = " None where the settings below name what is asked about."
+QUESTIONS = {
     "mean_bound": Question(
         "mean",
-        takes=("value",),
-        stated=("lower", "upper"),
+        accepts=("value",),
+        required=("lower", "upper"),
         by_data=("counts", "variance_source", "target", "likeness"),
     ),
     "count_bound": Question("total", fixed={"summed": "rows"}),
     "sum_bound": Question("total", needs=("value",), fixed={"summed": "values"}),
-    "group_bounds": Question("per_group", needs=("group",), takes=("value",)),
+    "group_bounds": Question("per_group", needs=("group",), accepts=("value",)),
     "quantile_bound": Question(
         "quantile",
         needs=("value",),
@@ -108,31 +109,31 @@ ASKED = {
         by_data=("bound_from", "neighbours"),
     ),
     "plan_bounds": Question(
-        "plan", takes=("value", "group"), by_data=("variance_source", "target", "likeness")
+        "plan", accepts=("value", "group"), by_data=("variance_source", "target", "likeness")
     ),
     "learning_bound": Question("learning"),
     "examples_bound": Question("examples_per_user"),
     "weights_gain": Question("gap_examples"),
     "training_bound": Question(
-        "training", takes=("ranges", "positive"), alone=(None,), labelled="training_data"
+        "training", accepts=("ranges", "positive"), default_data=(None,), labelled="training_data"
     ),
-    "regression_weights": Question("regression", alone=(None,), labelled="design_matrix"),
-    "task_weights": Question("multitask", takes=("group",), alone=(None,), source="data"),
+    "regression_weights": Question("regression", default_data=(None,), labelled="design_matrix"),
+    "task_weights": Question("multitask", accepts=("group",), default_data=(None,), source="data"),
     "rating_weights": Question(
         "factorisation",
-        takes=("value", "group"),
+        accepts=("value", "group"),
         with_data=("lower", "upper"),
         names={"lower": "lowest", "upper": "highest"},
-        alone=(None,),
+        default_data=(None,),
     ),
     "private_bound": Question("private_choice", names={"neighbours": "relation"}, by_data=("user_share",)),
-    "owners": Question("data_owners", alone=(Disclosure.PUBLIC,), source="data"),
+    "owners": Question("data_owners", default_data=(Disclosure.PUBLIC,), source="data"),
 }
 """By the name of the call."""
 
 
 SELECTABLE = "mean_bound", "count_bound", "sum_bound", "group_bounds", "quantile_bound", "learning_bound"
-"""Calls of `ASKED` whose bound can be drawn privately; `private_bound` has settings of its own for that."""
+"""Calls of `QUESTIONS` whose bound can be drawn privately; `private_bound` has settings of its own for that."""
 
 
 def command_of(name: str) -> str:
@@ -145,20 +146,20 @@ def call_of(name: str) -> Callable[..., Reply]:
     """Build the function that asks a question.
 
     Args:
-        name: One of `ASKED`.
+        name: One of `QUESTIONS`.
 
     Returns:
         The function, with the signature and the docstring that `help` shows.
     """
-    asked = ASKED[name]
-    build_answer, kind, _ = _parts(asked)
+    question = QUESTIONS[name]
+    build_answer, parameters_type, _ = _answer_types(question)
 
     def call(data: Any = None, **settings: Any) -> Reply:
         return reply_of(name, data, settings)
 
     call.__name__ = call.__qualname__ = name
-    call.__signature__ = _signature(asked, kind)  # type: ignore[attr-defined]
-    call.__doc__ = _docstring(asked, kind, build_answer)
+    call.__signature__ = _signature(question, parameters_type)  # type: ignore[attr-defined]
+    call.__doc__ = _docstring(question, parameters_type, build_answer)
     return call
 
 
@@ -166,7 +167,7 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     """Answer a question about data, and return the answer as a person reads it.
 
     Args:
-        name: One of `ASKED`.
+        name: One of `QUESTIONS`.
         data: As the call takes it.
         settings: Likewise, the columns among them.
 
@@ -176,42 +177,47 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     from dpcore.dataset import Dataset
     from dpcore.reply import Reply
 
-    asked = ASKED[name]
-    build_answer, kind, own = _parts(asked)
-    columns = {key: settings[key] for key in asked.columns if key in settings}
+    question = QUESTIONS[name]
+    build_answer, parameters_type, data_type = _answer_types(question)
+    columns = {key: settings[key] for key in question.columns if key in settings}
     # What the question takes beside a data set.
-    beside = isinstance(data, own) and not isinstance(data, Dataset)
-    given = {"source": asked.source} if asked.source and data is not None and not beside else {}
+    is_native = isinstance(data, data_type) and not isinstance(data, Dataset)
+    source_setting = (
+        {"source": question.source} if question.source and data is not None and not is_native else {}
+    )
     parameters: Any = None
     problems: list[InputProblem] = []
     try:
-        said = given | {key: settings[key] for key in settings if key not in columns}
-        parameters = _parameters(name, asked, kind, said, data is not None)
+        own_settings = source_setting | {key: settings[key] for key in settings if key not in columns}
+        parameters = _build_parameters(name, question, parameters_type, own_settings, data is not None)
     except InvalidInput as refused:
         problems += refused.problems
     try:
-        if asked.alone and data is None:
-            brought = asked.alone[0]
-        elif beside:
-            brought = data
+        if question.default_data and data is None:
+            subject = question.default_data[0]
+        elif is_native:
+            subject = data
         else:
-            brought = _brought(asked, data, columns)
+            subject = _read_data(question, data, columns)
     except InvalidInput as refused:
         problems += refused.problems
     if problems:
         raise InvalidInput(problems)
-    if asked.by_data:
-        usual = importlib.import_module(f"dpcore.{asked.of}").choose_defaults(brought)
-        unsaid = {key: usual[key] for key in asked.by_data if settings.get(key) is None}
+    if question.by_data:
+        defaults = importlib.import_module(f"dpcore.{question.package}").choose_defaults(subject)
+        unsaid = {key: defaults[key] for key in question.by_data if settings.get(key) is None}
         parameters = dataclasses.replace(parameters, **unsaid)
-    answer = build_answer(brought, parameters)
-    call, data_set = call_with(asked.of, answer.parameters), brought if isinstance(brought, Dataset) else None
+    answer = build_answer(subject, parameters)
+    call, data_set = (
+        call_with(question.package, answer.parameters),
+        subject if isinstance(subject, Dataset) else None,
+    )
     assert call is not None
-    asks = (inspect.getdoc(build_answer) or "").partition("\n")[0]
-    return Reply(answer, (name, call[1]), f"dpcore.{asked.of}.answer", asks, data_set, brought)
+    purpose = (inspect.getdoc(build_answer) or "").partition("\n")[0]
+    return Reply(answer, (name, call[1]), f"dpcore.{question.package}.answer", purpose, data_set, subject)
 
 
-def _brought(asked: Question, data: Any, columns: Mapping[str, Any]) -> Any:
+def _read_data(question: Question, data: Any, columns: Mapping[str, Any]) -> Any:
     """Convert the data to the type that the question takes.
 
     Raises:
@@ -221,103 +227,112 @@ def _brought(asked: Question, data: Any, columns: Mapping[str, Any]) -> Any:
     from dpcore.counting.labelled import read_labelled
     from dpcore.dataset import Dataset
 
-    if asked.labelled and not isinstance(data, Dataset):
-        made = importlib.import_module(f"dpcore.{asked.of}.{asked.labelled}").read_labelled_table
-        return read_labelled(made, data, **columns)
-    named = {key: columns[key] for key in columns if key not in OF_LABELS}
-    return to_dataset(data, **named, needs=asked.needs)
+    if question.labelled and not isinstance(data, Dataset):
+        build_labelled = importlib.import_module(
+            f"dpcore.{question.package}.{question.labelled}"
+        ).read_labelled_table
+        return read_labelled(build_labelled, data, **columns)
+    column_settings = {key: columns[key] for key in columns if key not in OF_LABELS}
+    return to_dataset(data, **column_settings, needs=question.needs)
 
 
 def types_of(name: str) -> dict[str, Any]:
     """Return the type of every setting of a call but the columns, by name."""
-    asked = ASKED[name]
-    _, kind, _ = _parts(asked)
-    hints = list_field_types(kind)
-    own = {here: hints[of.name] for here, of in _settings(asked, kind).items()}
-    return {"intercept": bool} | own if "intercept" in asked.columns else own
+    question = QUESTIONS[name]
+    _, parameters_type, _ = _answer_types(question)
+    hints = list_field_types(parameters_type)
+    own_types = {setting: hints[f.name] for setting, f in _settings(question, parameters_type).items()}
+    return {"intercept": bool} | own_types if "intercept" in question.columns else own_types
 
 
-def _parts(asked: Question) -> tuple[Callable[..., Any], Any, Any]:
+def _answer_types(question: Question) -> tuple[Callable[..., Any], Any, Any]:
     """Return the function that answers, and the types of its parameters and of its data."""
-    build_answer = importlib.import_module(f"dpcore.{asked.of}.answer").build_answer
+    build_answer = importlib.import_module(f"dpcore.{question.package}.answer").build_answer
     hints = typing.get_type_hints(build_answer)
     return build_answer, hints["parameters"], next(iter(hints.values()))
 
 
-def call_with(of: str, parameters: Any) -> tuple[str, dict[str, Any]] | None:
+def call_with(package: str, parameters: Any) -> tuple[str, dict[str, Any]] | None:
     """Return the call that asks this question, and its settings as a person writes them, without defaults.
 
     Args:
-        of: Package of the question's mathematics, below `dpcore`.
+        package: Package of the question's mathematics, below `dpcore`.
         parameters: As the page has them.
 
     Returns:
         Name and settings; None where no call asks this question.
     """
-    written = {
-        f.name: _written(getattr(parameters, f.name)) for f in dataclasses.fields(parameters) if f.init
-    }
-    for name, asked in ASKED.items():
-        if asked.of == of and all(written[there] == text for there, text in asked.fixed.items()):
-            own = _settings(asked, type(parameters))
+    texts = {f.name: _to_text(getattr(parameters, f.name)) for f in dataclasses.fields(parameters) if f.init}
+    for name, question in QUESTIONS.items():
+        if question.package == package and all(
+            texts[field_name] == text for field_name, text in question.fixed.items()
+        ):
+            settings = _settings(question, type(parameters))
             return name, {
-                here: written[f.name]
-                for here, f in own.items()
-                if _must_be_said(asked, here, f)
-                or here in (*asked.by_data, *asked.with_data)
+                setting: texts[f.name]
+                for setting, f in settings.items()
+                if _is_required(question, setting, f)
+                or setting in (*question.by_data, *question.with_data)
                 or getattr(parameters, f.name) != f.default
             }
     return None
 
 
-def _written(value: Any) -> Any:
-    return _called(value) if isinstance(value, enum.Enum) else value
+def _to_text(value: Any) -> Any:
+    return _option_name(value) if isinstance(value, enum.Enum) else value
 
 
-def _settings(asked: Question, kind: Any) -> dict[str, dataclasses.Field[Any]]:
+def _settings(question: Question, parameters_type: Any) -> dict[str, dataclasses.Field[Any]]:
     """Return the question's own settings by the name that they have here, those without a default first."""
-    called = {there: here for here, there in asked.names.items()}
-    known = {called.get(f.name, f.name): f for f in dataclasses.fields(kind) if f.name not in asked.fixed}
-    return dict(sorted(known.items(), key=lambda one: not _must_be_said(asked, *one)))
+    names_here = {field_name: setting for setting, field_name in question.names.items()}
+    settings = {
+        names_here.get(f.name, f.name): f
+        for f in dataclasses.fields(parameters_type)
+        if f.name not in question.fixed
+    }
+    return dict(sorted(settings.items(), key=lambda item: not _is_required(question, *item)))
 
 
-def _must_be_said(asked: Question, name: str, of: dataclasses.Field[Any]) -> bool:
-    return of.default is MISSING or name in asked.stated
+def _is_required(question: Question, name: str, f: dataclasses.Field[Any]) -> bool:
+    return f.default is MISSING or name in question.required
 
 
-def _parameters(
-    name: str, asked: Question, kind: Any, settings: Mapping[str, Any], of_data: bool = False
+def _build_parameters(
+    name: str, question: Question, parameters_type: Any, settings: Mapping[str, Any], of_data: bool = False
 ) -> Any:
-    known, types_of = _settings(asked, kind), list_field_types(kind)
+    known_settings, types_of = _settings(question, parameters_type), list_field_types(parameters_type)
     values: dict[str, Any] = {
-        there: _read(types_of[there], there, text) for there, text in asked.fixed.items()
+        field_name: _parse_setting(types_of[field_name], field_name, text)
+        for field_name, text in question.fixed.items()
     }
     with Problems() as problems:
-        for here, given in settings.items():
-            if given is None and here in (*asked.by_data, *asked.with_data):
+        for setting, value in settings.items():
+            if value is None and setting in (*question.by_data, *question.with_data):
                 continue
-            if here not in known:
-                near = difflib.get_close_matches(here, [*known, *asked.columns], 1)
+            if setting not in known_settings:
+                near = difflib.get_close_matches(setting, [*known_settings, *question.columns], 1)
                 problems.add(
-                    f"there is no setting {here[:40]!r} of {name}"
+                    f"there is no setting {setting[:40]!r} of {name}"
                     + (f"; is {near[0]} meant?" if near else "")
                 )
                 continue
             try:
-                values[known[here].name] = _read(types_of[known[here].name], here, given)
+                values[known_settings[setting].name] = _parse_setting(
+                    types_of[known_settings[setting].name], setting, value
+                )
             except InvalidInput as refused:
                 problems.extend(refused.problems)
-        for here, of in known.items():
-            must = _must_be_said(asked, here, of) or (of_data and here in asked.with_data)
-            if must and settings.get(here) is None:
-                problems.add(f"{here} is missing")
-                values[of.name] = None
+        for setting, f in known_settings.items():
+            is_required = _is_required(question, setting, f) or (of_data and setting in question.with_data)
+            if is_required and settings.get(setting) is None:
+                problems.add(f"{setting} is missing")
+                values[f.name] = None
         if problems.entries:
             try:
-                kind(**values)
+                parameters_type(**values)
             except InvalidInput as refused:  # What is missing is said already.
                 problems.extend(p for p in refused.problems if not p.message.endswith("got None"))
-    return kind(**values)
+    return parameters_type(**values)
 
 
 def _options(hint: Any) -> type[enum.Enum] | None:
@@ -327,56 +342,59 @@ def _options(hint: Any) -> type[enum.Enum] | None:
     return hint if isinstance(hint, type) and issubclass(hint, enum.Enum) else None
 
 
-def _read(hint: Any, name: str, given: Any) -> Any:
+def _parse_setting(hint: Any, name: str, value: Any) -> Any:
     """Convert a setting to the type of the parameters; an option is given by its value in links, or by its name."""
     options = _options(hint)
-    if options is None or isinstance(given, options) or given is None:
-        if hasattr(given, "tolist"):  # numbers of NumPy
-            given = given.tolist()
+    if options is None or isinstance(value, options) or value is None:
+        if hasattr(value, "tolist"):  # numbers of NumPy
+            value = value.tolist()
         if hint in (str, str | None):
-            if isinstance(given, list | tuple):  # Lines of a plan, or quantiles, one by one.
-                return "; ".join(map(str, given))
-            if isinstance(given, int | float) and not isinstance(given, bool):
-                return str(given)
-        return given
+            if isinstance(value, list | tuple):  # Lines of a plan, or quantiles, one by one.
+                return "; ".join(map(str, value))
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                return str(value)
+        return value
 
-    def plain(text: object) -> str:
+    def normalise(text: object) -> str:
         return str(text).lower().replace("-", "_")
 
     for option in options:
-        if plain(given) in (plain(option.value), plain(option.name)):
+        if normalise(value) in (normalise(option.value), normalise(option.name)):
             return option
-    raise refuse(f"{name} must be one of {_listed(options)}; got {str(given)[:40]!r}")
+    raise refuse(f"{name} must be one of {_list_options(options)}; got {str(value)[:40]!r}")
 
 
-def _called(option: enum.Enum) -> str:
+def _option_name(option: enum.Enum) -> str:
     """Return the text by which a person names an option: its value in links where that is short, else its name."""
     return str(option.value) if len(str(option.value)) <= MOST_LETTERS else option.name.lower()
 
 
-def _listed(options: type[enum.Enum]) -> str:
-    return ", ".join(repr(_called(one)) for one in options)
+def _list_options(options: type[enum.Enum]) -> str:
+    return ", ".join(repr(_option_name(option)) for option in options)
 
 
-def _signature(asked: Question, kind: Any) -> inspect.Signature:
+def _signature(question: Question, parameters_type: Any) -> inspect.Signature:
     from dpcore.reply import Reply
 
-    def named(name: str, default: Any) -> inspect.Parameter:
-        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_written(default))
+    def build_keyword(name: str, default: Any) -> inspect.Parameter:
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_to_text(default))
 
-    own = _settings(asked, kind)
+    settings = _settings(question, parameters_type)
     empty = inspect.Parameter.empty
-    said = [named(name, empty) for name, of in own.items() if _must_be_said(asked, name, of)]
-    columns = [named(name, empty if name in asked.needs else _UNSAID.get(name)) for name in asked.columns]
-    rest = [
-        named(name, None if name in (*asked.by_data, *asked.with_data) else of.default)
-        for name, of in own.items()
-        if not _must_be_said(asked, name, of)
+    required = [build_keyword(name, empty) for name, f in settings.items() if _is_required(question, name, f)]
+    columns = [
+        build_keyword(name, empty if name in question.needs else _UNSAID.get(name))
+        for name in question.columns
+    ]
+    optional = [
+        build_keyword(name, None if name in (*question.by_data, *question.with_data) else f.default)
+        for name, f in settings.items()
+        if not _is_required(question, name, f)
     ]
     data = inspect.Parameter(
-        "data", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None if asked.alone else empty
+        "data", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None if question.default_data else empty
     )
-    return inspect.Signature([data, *columns, *said, *rest], return_annotation=Reply)
+    return inspect.Signature([data, *columns, *required, *optional], return_annotation=Reply)
 
 
 _UNSAID = {"disclosure": "private", "intercept": True}
@@ -397,35 +415,35 @@ _OF_COLUMNS = {
 }
 
 
-def _docstring(asked: Question, kind: Any, build_answer: Any) -> str:
-    told = _attributes(inspect.getdoc(kind) or "")
+def _docstring(question: Question, parameters_type: Any, build_answer: Any) -> str:
+    descriptions = _attributes(inspect.getdoc(parameters_type) or "")
     # Here, as NumPy comes with them, and help on all commands needs none.
     from dpcore.common.parameters import Parameters, describe
 
-    if issubclass(kind, Parameters):
-        told = _attributes(inspect.getdoc(Parameters) or "") | describe(kind)
-    types_of = list_field_types(kind)
-    first, _, rest = (inspect.getdoc(build_answer) or "").partition("\n\nArgs:")
-    source = re.search(r"^Source: .*", rest, flags=re.MULTILINE | re.DOTALL)
+    if issubclass(parameters_type, Parameters):
+        descriptions = _attributes(inspect.getdoc(Parameters) or "") | describe(parameters_type)
+    types_of = list_field_types(parameters_type)
+    first, _, remainder = (inspect.getdoc(build_answer) or "").partition("\n\nArgs:")
+    source = re.search(r"^Source: .*", remainder, flags=re.MULTILINE | re.DOTALL)
     lines = [
         first,
         "",
         "Args:",
         "    data: A table in memory (pandas, Polars, Arrow), one row per contribution; the path of a file; "
-        + ("" if asked.labelled else "rows per user as a list; a `ContributionHistogram`; ")
-        + f"or a `Dataset`.{ALONE if asked.alone else ''}",
-        *(f"    {name}: {_OF_COLUMNS[name]}" for name in asked.columns),
+        + ("" if question.labelled else "rows per user as a list; a `ContributionHistogram`; ")
+        + f"or a `Dataset`.{NO_DATA_NOTE if question.default_data else ''}",
+        *(f"    {name}: {_OF_COLUMNS[name]}" for name in question.columns),
     ]
-    for name, of in _settings(asked, kind).items():
-        options = _options(types_of[of.name])
-        which = f" One of {_listed(options)}." if options else ""
-        if name == "source" and asked.source:
-            which += f" Where data are given it is {asked.source!r} by default."
-        if name in asked.by_data:
+    for name, f in _settings(question, parameters_type).items():
+        options = _options(types_of[f.name])
+        which = f" One of {_list_options(options)}." if options else ""
+        if name == "source" and question.source:
+            which += f" Where data are given it is {question.source!r} by default."
+        if name in question.by_data:
             which += " By default it follows from the data: see `choose_defaults`."
-        if name in asked.with_data:
+        if name in question.with_data:
             which += " It must be said where data are given."
-        lines.append(f"    {name}: {_with_numbers(told.get(of.name, ''), kind)}{which}")
+        lines.append(f"    {name}: {_with_numbers(descriptions.get(f.name, ''), parameters_type)}{which}")
     lines += [
         "",
         "Returns:",
@@ -447,19 +465,23 @@ def _attributes(doc: str) -> dict[str, str]:
     return {name: " ".join(text.split()) for name, text in sections}
 
 
-def _with_numbers(text: str, kind: Any) -> str:
+def _with_numbers(text: str, parameters_type: Any) -> str:
     """Replace the names of constants in the text by their numbers."""
 
-    def numbers(found: re.Match[str]) -> str:
-        module, _, name = found[2].rpartition(".")
-        places = [kind.__module__, f"{kind.__module__.rpartition('.')[0]}.{module}", module]
-        for place in places if name.isupper() else ():
-            held = getattr(sys.modules.get(place), name, None)
-            if isinstance(held, tuple | list) and all(isinstance(one, int | float) for one in held):
-                said = [wording.entered(one) for one in held]
-                return f"from {said[0]} to {said[1]}" if found[1] == "in " else found[1] + ", ".join(said)
-            if isinstance(held, int | float):
-                return found[1] + wording.entered(held)
-        return found[0]
+    def substitute(match: re.Match[str]) -> str:
+        module, _, name = match[2].rpartition(".")
+        modules = [
+            parameters_type.__module__,
+            f"{parameters_type.__module__.rpartition('.')[0]}.{module}",
+            module,
+        ]
+        for module_name in modules if name.isupper() else ():
+            value = getattr(sys.modules.get(module_name), name, None)
+            if isinstance(value, tuple | list) and all(isinstance(number, int | float) for number in value):
+                texts = [wording.entered(one) for one in value]
+                return f"from {texts[0]} to {texts[1]}" if match[1] == "in " else match[1] + ", ".join(texts)
+            if isinstance(value, int | float):
+                return match[1] + wording.entered(value)
+        return match[0]
 
-    return re.sub(r"((?:in )?)`([\w.]+)`", numbers, text)
+    return re.sub(r"((?:in )?)`([\w.]+)`", substitute, text)

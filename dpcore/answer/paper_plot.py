@@ -28,13 +28,13 @@ def build_columns(figure: PaperFigure, runs: FigureRuns) -> dict[str, FloatArray
             f"{line.key}_high": mean + half_width,
         }
         if line.paper_values:
-            theirs = np.array(line.paper_values, dtype=np.float64)  # None is NaN.
-            columns[f"{line.key}_paper"] = theirs
+            paper_values = np.array(line.paper_values, dtype=np.float64)  # None is NaN.
+            columns[f"{line.key}_paper"] = paper_values
             if line.paper_spreads:
                 spread = np.array(line.paper_spreads, dtype=np.float64)
                 columns |= {
-                    f"{line.key}_paper_low": theirs - spread,
-                    f"{line.key}_paper_high": theirs + spread,
+                    f"{line.key}_paper_low": paper_values - spread,
+                    f"{line.key}_paper_high": paper_values + spread,
                 }
     return columns
 

@@ -453,19 +453,22 @@ class Plot:
         if handle is not None and second is not None and any(isinstance(item, Cells) for item in self.items):
             x, y = pair[handle.bound], pair[second.column]
         else:
-            named = [item for item in self.items if isinstance(item, Curve)]
-            along = [item for item in named if (item.y == handle.error if handle else item.name == curve)]
+            curves = [item for item in self.items if isinstance(item, Curve)]
+            along = [item for item in curves if (item.y == handle.error if handle else item.name == curve)]
             if not along:
                 return self
-            of = along[0]
-            across, upwards = np.asarray(self.all_columns[of.x]), np.asarray(self.all_columns[of.y])
-            meant = (
-                slice(None)
-                if of.filter is None
-                else np.asarray(self.all_columns[of.filter[0]]) == of.filter[1]
+            selected = along[0]
+            across, upwards = (
+                np.asarray(self.all_columns[selected.x]),
+                np.asarray(self.all_columns[selected.y]),
             )
-            x = pair[of.x] if isinstance(selection, Mapping) else selection
-            y = float(np.interp(x, across[meant], upwards[meant]))
+            is_selected = (
+                slice(None)
+                if selected.filter is None
+                else np.asarray(self.all_columns[selected.filter[0]]) == selected.filter[1]
+            )
+            x = pair[selected.x] if isinstance(selection, Mapping) else selection
+            y = float(np.interp(x, across[is_selected], upwards[is_selected]))
         items = [item for item in self.items if not (isinstance(item, Mark) and item.name == IN_USE)]
         if handle and not any(isinstance(item, Mark) and item.name.startswith("Your own") for item in items):
             if second is not None:

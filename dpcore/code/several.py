@@ -87,14 +87,14 @@ class Several:
                 problems.add(f"shares are whole parts, at least 1 each and at most {NUM_PARTS} in all")
             if float(self.total).as_integer_ratio()[0].bit_length() > 32:
                 problems.add("the budget has more than 32 binary digits")
-            names = [part.name for part in self.releases]
+            names = [release.name for release in self.releases]
             if len(set(names)) < len(names):
                 problems.add("two releases have one name")
-            for part in self.releases:
-                if part.choice.quantity not in QUANTITIES or part.choice.max_norm is not None:
-                    problems.add(f"{part.name} is no release of several")
-                if part.choice.neighbours is not Neighbours.ADD_OR_REMOVE_USER:
-                    problems.add(f"{part.name} is not for neighbours that add or remove one user")
+            for release in self.releases:
+                if release.choice.quantity not in QUANTITIES or release.choice.max_norm is not None:
+                    problems.add(f"{release.name} is no release of several")
+                if release.choice.neighbours is not Neighbours.ADD_OR_REMOVE_USER:
+                    problems.add(f"{release.name} is not for neighbours that add or remove one user")
 
     @property
     def num_parts(self) -> int:

@@ -32,7 +32,7 @@ from dpcore.data.design_matrix import MAX_LEVELS, Design, Feature, FeatureKind
 from dpcore.data.tables import Table
 
 FRAME = "data.csv"
-"""What a table in memory is called: programs read it from a file of this name."""
+"""Name of a table in memory: programs read it from a file of this name."""
 
 
 def read_labelled(

@@ -132,4 +132,4 @@ def _cells(
             except duckdb.Error:
                 message = "the table of pairs cannot be read"
                 raise refuse(message, remedy="Save it as CSV (UTF-8) with commas between fields") from None
-    return {name: np.asarray(columns[f"c{at}"], np.float64) for at, name in enumerate(names)}
+    return {name: np.asarray(columns[f"c{index}"], np.float64) for index, name in enumerate(names)}

@@ -111,11 +111,11 @@ def events(
     unit = [_blank_is_null(table[column], has_nan, strip) for column in roles.privacy_unit]
     unit = _all_or_none(unit)
     columns: dict[str, Any] = {
-        f"{WHO}{index}": part for index, part in enumerate(unit or [ibis.row_number()])
+        f"{WHO}{index}": column for index, column in enumerate(unit or [ibis.row_number()])
     }
     columns |= {name: table[name] for name in further_columns}
     tasks = _all_or_none([_blank_is_null(table[column], has_nan, strip) for column in roles.groups])
-    columns |= {f"{TASK}_{at}" if at else TASK: part for at, part in enumerate(tasks)}
+    columns |= {f"{TASK}_{index}" if index else TASK: column for index, column in enumerate(tasks)}
     if roles.value is not None:
         columns["value"] = value if value is not None else finite_or_beyond(table[roles.value], has_nan)
     return table.select(**columns)
@@ -128,7 +128,7 @@ def _all_or_none(columns: list[Value]) -> list[Value]:
     missing = columns[0].isnull()
     for column in columns[1:]:
         missing = missing | column.isnull()
-    return [missing.ifelse(part.nullif(part), part) for part in columns]
+    return [missing.ifelse(column.nullif(column), column) for column in columns]
 
 
 def finite_or_beyond(column: Value, has_nan: bool) -> Value:
@@ -410,7 +410,7 @@ def coded_pairs(rows: Table, users: Table, tasks: Table) -> Table:
     """
     named_by = task_columns(rows)
     pairs, amount_columns = _amounts_of_pairs(rows)
-    joined = pairs.left_join(users.rename(user="code"), who_columns(rows))
-    joined = joined.select(*named_by, *amount_columns, user=joined["user"].fill_null(0))
-    coded = joined.inner_join(tasks.rename(number="code"), named_by)
+    with_users = pairs.left_join(users.rename(user="code"), who_columns(rows))
+    with_users = with_users.select(*named_by, *amount_columns, user=with_users["user"].fill_null(0))
+    coded = with_users.inner_join(tasks.rename(number="code"), named_by)
     return coded.select(*amount_columns, user=_code(coded["user"]), task=_code(coded["number"]))

@@ -62,7 +62,7 @@ def union(
 def _rows(reading: Reading, columns: Sequence[str], missing: MissingUsers, numbered: bool) -> str:
     input_file = reading.file
     inner = {column: _cell(reading, index) for index, column in enumerate(input_file.columns)}
-    picked = [f"{inner[column]} AS c{at}" for at, column in enumerate(columns)]
+    picked = [f"{inner[column]} AS c{index}" for index, column in enumerate(columns)]
     source = scan(reading)
     if numbered:
         picked.append(ROW)
@@ -71,7 +71,9 @@ def _rows(reading: Reading, columns: Sequence[str], missing: MissingUsers, numbe
     condition = ""
     if input_file.format is Format.TEXT and missing is MissingUsers.ONE_USER and len(input_file.columns) > 1:
         # A blank line names no user, but it is not a row either.
-        filled = " OR ".join(f"trim(x{at}, {literal(BLANKS)}) <> ''" for at in range(len(input_file.columns)))
+        filled = " OR ".join(
+            f"trim(x{index}, {literal(BLANKS)}) <> ''" for index in range(len(input_file.columns))
+        )
         condition = f" WHERE {filled}"
     return f"SELECT {', '.join(picked)} FROM {source}{condition}"
 
@@ -84,7 +86,9 @@ def to_arrow_table(input_file: InputFile) -> pa.Table:
     assert input_file.table is not None
     frame = input_file.table.frame
     cells = [pa.chunked_array(pa.array(frame.iloc[:, index], pa.string())) for index in range(frame.shape[1])]
-    columns = {f"x{at}": pc.if_else(pc.equal(column, ""), None, column) for at, column in enumerate(cells)}
+    columns = {
+        f"x{index}": pc.if_else(pc.equal(column, ""), None, column) for index, column in enumerate(cells)
+    }
     return pa.table({**columns, ROW: np.arange(1, len(frame) + 1)})
 
 
@@ -93,7 +97,7 @@ def read_cells(duck: Duck, reading: Reading, max_rows: int | None = None) -> pd.
     columns = reading.file.columns
     texts = [f"{_cell(reading, index)}::VARCHAR AS x{index}" for index in range(len(columns))]
     quoted = reading.file.format is Format.TEXT
-    cells = [f"coalesce({trim_sql(f'x{at}', quoted)}, '') AS x{at}" for at in range(len(columns))]
+    cells = [f"coalesce({trim_sql(f'x{index}', quoted)}, '') AS x{index}" for index in range(len(columns))]
     limit = "" if max_rows is None else f" LIMIT {max_rows}"
     rows = f"(SELECT {', '.join(texts)} FROM {scan(reading)}{limit})"
     with duck.in_order():
@@ -195,7 +199,7 @@ def _scan_json(input_file: InputFile, options: str) -> str:
         return f"read_json({options}, columns = {{{columns}}}) AS rows({names})"
     # Keys that differ only in case, or an empty key, cannot be DuckDB columns, but their values can be extracted.
     pointers = ["/" + key.replace("~", "~0").replace("/", "~1") for key in input_file.keys]
-    picked = ", ".join(f"json->{literal(pointer)} AS x{at}" for at, pointer in enumerate(pointers))
+    picked = ", ".join(f"json->{literal(pointer)} AS x{index}" for index, pointer in enumerate(pointers))
     is_object = "CASE json_type(json) WHEN 'OBJECT' THEN true ELSE error('not an object') END"
     return f"(SELECT {picked} FROM read_json_objects({options}) WHERE {is_object}) AS rows"
 

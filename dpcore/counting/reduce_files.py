@@ -188,9 +188,9 @@ class Files:
         with closing(fresh if outer is None else fresh.connect()) as duck:
             if self._threads:
                 duck.connection.execute(f"SET threads = {self._threads}")
-            for part in self._input_files:
-                if part.table is not None:
-                    duck.connection.register(str(part.path), reading.to_arrow_table(part))
+            for input_file in self._input_files:
+                if input_file.table is not None:
+                    duck.connection.register(str(input_file.path), reading.to_arrow_table(input_file))
             self._opened = duck
             try:
                 yield duck
@@ -296,8 +296,8 @@ class Files:
         rows = f"SELECT {cells} FROM source WHERE {self._counts_sql(columns, roles)}"
         number = 0
         self._steps.total += self._passes
-        for at in range(self._passes):
-            condition = in_part(", ".join(roles.privacy_unit), at, self._passes)
+        for pass_index in range(self._passes):
+            condition = in_part(", ".join(roles.privacy_unit), pass_index, self._passes)
             groups = f"SELECT count(*) AS n FROM ({rows}) WHERE {condition} GROUP BY {', '.join(columns)}"
             number += duck.rows(f"SELECT coalesce(sum(n - 1), 0)::BIGINT FROM ({groups})")[0][0]
         row_places = self._find_repeats(columns, roles, 1) if number and self._in_memory else []

@@ -86,7 +86,7 @@ def list_rejected(duck: Duck, reading: Reading, should_stop: ShouldStop | None =
         "arg_min(error_message, line) FROM reject_errors GROUP BY 1 ORDER BY 1"
     ).fetchall()
     return by_fields + [
-        Rejected(kind, count, lines, _fields(message)) for kind, count, lines, message in rejected
+        Rejected(reason, count, lines, _fields(message)) for reason, count, lines, message in rejected
     ]
 
 
@@ -160,17 +160,17 @@ def report_rejected(
         suffix: Text after a line number: `` of file.csv``, or empty.
     """
     short = [entry for entry in rejected if entry.reason == SHORT]
-    for kind in rejected:
-        if kind.reason == SHORT:
+    for entry in rejected:
+        if entry.reason == SHORT:
             continue
-        message, remedy = _MESSAGES.get(kind.reason, ("the line cannot be read", QUOTES))
-        if kind.reason == "TOO MANY COLUMNS":
-            message = f"{kind.fields:,} fields, but the header names {len(input_file.columns)}"
+        message, remedy = _MESSAGES.get(entry.reason, ("the line cannot be read", QUOTES))
+        if entry.reason == "TOO MANY COLUMNS":
+            message = f"{entry.fields:,} fields, but the header names {len(input_file.columns)}"
             name = DELIMITER_NAMES.get(input_file.delimiter, "the delimiter")
             text = f"text (or numbers with decimal commas) that contains {name}"
             remedy = f"Put quotation marks around {text}, or add the missing column names"
-        lines = [line + skipped for line in kind.lines]
-        problems.add(describe_lines(message, lines, kind.count), f"line {lines[0]:,}{suffix}", remedy)
+        lines = [line + skipped for line in entry.lines]
+        problems.add(describe_lines(message, lines, entry.count), f"line {lines[0]:,}{suffix}", remedy)
     if len(short) < len(rejected) or not rejected:
         return False
     have = f"{short[0].count:,} lines have" if short[0].count > 1 else "One line has"

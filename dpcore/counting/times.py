@@ -44,7 +44,12 @@ def duckdb_times(columns: Mapping[str, str]) -> dict[str, str]:
     return {
         name: time_type
         for name, type_name in columns.items()
-        if (time_type := next((held for start, held in kinds.items() if type_name.startswith(start)), None))
+        if (
+            time_type := next(
+                (time_type_name for start, time_type_name in kinds.items() if type_name.startswith(start)),
+                None,
+            )
+        )
         is not None
     }
 

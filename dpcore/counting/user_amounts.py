@@ -111,7 +111,7 @@ def _open_by_header(paths: Sequence[File], names: Sequence[str] | None) -> Sourc
             pass
         raise _unreadable()
     input_files, heads = [input_file for input_file, _ in inspected], [head for _, head in inspected]
-    if len({part.columns for part in input_files}) > 1:
+    if len({input_file.columns for input_file in input_files}) > 1:
         raise _unreadable()
     layouts = tuple(layout for head in heads for layout in head.layouts)
     return Source(input_files[0].name, replace(heads[0], layouts=layouts), False, tuple(input_files))

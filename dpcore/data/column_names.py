@@ -91,8 +91,10 @@ def check_names(header: list[str], line: int, problems: Problems, notes: list[st
         problems.add(message, f"line {line}", "Give every column its own name")
     unnamed = [index for index, cell in enumerate(names) if not cell]
     used_names = set(names)
-    for at in unnamed:
-        names[at] = next(c for c in (f"column {at + 1}" + "'" * k for k in range(99)) if c not in used_names)
+    for index in unnamed:
+        names[index] = next(
+            c for c in (f"column {index + 1}" + "'" * k for k in range(99)) if c not in used_names
+        )
     if unnamed and len(unnamed) < len(names):
         first = names[unnamed[0]]
         notes.append(
@@ -152,7 +154,7 @@ def check_header_row(
     if strong:
         return
     is_repeated = [bool(rows.any()) for rows in matches]
-    numbered = [_same_shape(name, frame.iloc[:50, at]) for at, name in enumerate(names)]
+    numbered = [_same_shape(name, frame.iloc[:50, index]) for index, name in enumerate(names)]
     if all(s or n for s, n in zip(is_repeated, numbered, strict=True)) or any(numbered):
         problems.add(f"{_NO_HEADER}, as the same cells stand below it", f"line {line}", _ADD_HEADER)
     elif any(is_repeated):

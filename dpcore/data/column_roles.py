@@ -104,7 +104,7 @@ class Roles:
         if self.kind is TableKind.EVENTS:
             possible = {"value": self.value, "task": self.task}
             possible |= {f"user (column {number})": c for number, c in enumerate(self.further_user, 2)}
-            possible |= {f"task (column {at})": c for at, c in enumerate(self.groups[1:], 2)}
+            possible |= {f"task (column {number})": c for number, c in enumerate(self.groups[1:], 2)}
         else:
             possible = {"user": self.user} if self.kind is TableKind.COUNTS else {}
             possible |= {"value": self.value} if self.kind is TableKind.PAIRS else {}

@@ -311,7 +311,7 @@ def _complete_rows(reading: _Reading) -> IntArray:
     out = np.zeros(len(reading.table.frame), dtype=bool)
     for bad in gaps.values():
         out |= bad
-    kept = np.flatnonzero(~out)
+    complete_rows = np.flatnonzero(~out)
     if gaps:
         lines_text = "; ".join(
             f"{shorten(column)}: {reading.lines(bad)}" for column, bad in list(gaps.items())[:10]
@@ -319,14 +319,14 @@ def _complete_rows(reading: _Reading) -> IntArray:
         count = int(out.sum())
         rows = wording.counted(count, "row with a missing value was", "rows with missing values were")
         reading.notes.append(f"{rows} left out ({lines_text}).")
-    if not kept.size:
+    if not complete_rows.size:
         worst = max(gaps, key=lambda column: int(gaps[column].sum())) if gaps else ""
         reading.problems.add(
             "no row is complete",
             remedy=f"Leave out columns with missing values, such as {shorten(worst)}" if worst else "",
         )
         reading.problems.raise_if_any()
-    return kept
+    return complete_rows
 
 
 def _one_hot(reading: _Reading, feature: Feature, rows: IntArray) -> tuple[FloatArray, list[str]]:
@@ -352,7 +352,7 @@ def _one_hot(reading: _Reading, feature: Feature, rows: IntArray) -> tuple[Float
         return np.zeros((rows.size, 1)), [feature.column]
     indicator_codes = [code for code, name in enumerate(names) if name != reference]
     return (codes[:, None] == np.array(indicator_codes)).astype(np.float64), [
-        f"{feature.column}: {names[at]}" for at in indicator_codes
+        f"{feature.column}: {names[code]}" for code in indicator_codes
     ]
 
 

@@ -52,7 +52,7 @@ def check_text(content: bytes) -> None:
             f"the file has {len(content):,} bytes; at most {MAX_BYTES:,} are read into memory",
             remedy="Reduce it first to one row per user with their count, or to a histogram (size, users)",
         )
-    content_name = next((what for magic, what in _MAGIC if content.startswith(magic)), "")
+    content_name = next((format_name for magic, format_name in _MAGIC if content.startswith(magic)), "")
     if content.startswith(b"PK\x03\x04"):
         content_name = "an Excel workbook (XLSX)" if b"xl/" in content else "a ZIP archive"
     if content_name:
@@ -94,14 +94,14 @@ def decode(content: bytes) -> tuple[str, str, list[str]]:
         if not encoding.startswith("utf-8"):
             message = f"the file looks like {encoding.upper()}, but byte {error.start + 1:,} does not fit"
             raise refuse(message, remedy="It may have been cut off or damaged; save it as UTF-8") from None
-        at = content.count(b"\n", 0, error.start) + 1
+        line_number = content.count(b"\n", 0, error.start) + 1
         encoding, encoding_name = "cp1252", "Windows-1252"
         try:
             text = content.decode(encoding)
         except UnicodeDecodeError:
             encoding, encoding_name = "latin-1", "Latin-1"
             text = content.decode(encoding)
-        sentence = f"The file is not UTF-8 (first on line {at:,}), so it was read as {encoding_name}"
+        sentence = f"The file is not UTF-8 (first on line {line_number:,}), so it was read as {encoding_name}"
         notes.append(f"{sentence}; if letters look wrong, save it as UTF-8.")
     text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     text = text.replace("\n\ufeff", "\n")  # files with byte-order marks were joined

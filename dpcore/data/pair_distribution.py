@@ -40,7 +40,7 @@ _LISTS = {
     "pairs": ("groups", "rows", "pairs"),
     "groups": ("rows", "users", "groups"),
 }
-_CONTRIBUTIONS = {kind.value: kind for kind in Contribution}
+_CONTRIBUTIONS = {contribution.value: contribution for contribution in Contribution}
 
 
 def has_schema(beginning: bytes) -> bool:

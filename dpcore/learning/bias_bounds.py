@@ -81,7 +81,7 @@ class BiasTerm(enum.Enum):
 
     @property
     def group(self) -> str:
-        """Which of the four ways it belongs to: i, ii, iii or iv; several where it is the smaller of two."""
+        """Return the ways to which it belongs, of i to iv; two where it is the smaller of two bounds."""
         return _FACTS[self].group
 
     @property
@@ -96,12 +96,12 @@ class BiasTerm(enum.Enum):
 
     @property
     def needs(self) -> str:
-        """Return what has to be known to state it, a sentence without its full stop."""
+        """Return the knowledge that it takes to state it, a sentence without its full stop."""
         return _FACTS[self].needs
 
     @property
     def source(self) -> str:
-        """Where it is from."""
+        """Return the place in the paper from which it is taken."""
         return _FACTS[self].source
 
     @property
@@ -193,7 +193,7 @@ _FACTS: dict[BiasTerm, _Facts] = {
 
 @dataclass(frozen=True)
 class CapStatistics:
-    """What a cap does to the shares; every field has the shape of the caps asked for.
+    """The users' shares under caps; every field has the shape of the caps.
 
     Attributes:
         fraction: tau_0, in (0, 1].

@@ -45,7 +45,7 @@ class BiasProblem(BoundSettings):
 
 @dataclass(frozen=True)
 class CappedUsers:
-    """Who loses rows under a cap, heaviest first, one entry per distinct size.
+    """The users who lose rows under a cap, heaviest first, one entry per distinct size.
 
     Attributes:
         sizes: Rows per user, above the cap.

@@ -1,4 +1,4 @@
-"""What a cap does to a sample of n rows from a power-law population: expectations, and simulated draws.
+"""A cap on a sample of n rows from a power-law population: expectations, and simulated draws.
 
 User j's number of rows is Binomial(n, p_j), so every expectation of a sum over users is a sum of binomial
 expectations; no sample is needed. The paper averages 100 draws instead (figure 3).

@@ -236,13 +236,13 @@ def _join_intervals(
     intervals: list[tuple[float, float]], is_integer: bool
 ) -> tuple[tuple[float, float], ...]:
     """Join intervals that touch; intervals of integers also if no integer lies between them."""
-    joined: list[tuple[float, float]] = []
+    unions: list[tuple[float, float]] = []
     for low, high in intervals:
-        if joined and (low - joined[-1][1] <= 1.0 if is_integer else low <= joined[-1][1]):
-            joined[-1] = (joined[-1][0], high)
+        if unions and (low - unions[-1][1] <= 1.0 if is_integer else low <= unions[-1][1]):
+            unions[-1] = (unions[-1][0], high)
         else:
-            joined.append((low, high))
-    return tuple(joined)
+            unions.append((low, high))
+    return tuple(unions)
 
 
 def interval_around(intervals: tuple[tuple[float, float], ...], bound: float) -> tuple[float, float]:

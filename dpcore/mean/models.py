@@ -38,7 +38,7 @@ class Model(Protocol):
         """Return the best weights; the bound is the number of rows from which on a user's weight is constant."""
 
     def growth(self, threshold: float) -> Growth:
-        """Return how the weight of a user grows with their rows below that threshold."""
+        """Describe the growth of a user's weight with their rows below that threshold."""
 
     def cap_curve(self) -> BoundCurve:
         """Return the curve of the error of caps over the bound."""

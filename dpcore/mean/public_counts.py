@@ -284,7 +284,7 @@ def _choice_fields(error: MeanError, best: BoundOptimum) -> dict[str, Any]:
 
 
 def growth(problem: MeanProblem, threshold: float) -> Growth:
-    """Return how the weight of a user grows with their rows below a threshold; above it, it is constant."""
+    """Describe the growth of a user's weight with their rows below a threshold; above it, it is constant."""
     return Growth() if problem.model is None else problem.model.growth(threshold)
 
 

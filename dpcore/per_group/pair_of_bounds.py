@@ -260,10 +260,10 @@ class _Search:
             return
         windows = [interval.window for *_, interval in self.heap]
         window = min(first for first, _ in windows), max(end for _, end in windows)
-        first, last = (
+        first, end_index = (
             int(facet.starts[int(np.sum(facet.sizes > max_groups))]) for max_groups in (window[1], window[0])
         )
-        if last > first and 4 * (last - first) < 3 * facet.amounts.size:
+        if end_index > first and 4 * (end_index - first) < 3 * facet.amounts.size:
             self.passes.facet = facet.narrow(window, self.passes.number)
 
 

@@ -25,7 +25,7 @@ read_labelled_table = build
 
 
 def check(data: Dataset) -> None:
-    """Whether a regression can take a data set with the facet `table`.
+    """Check that a regression can take a data set with the facet `table`.
 
     Raises:
         InvalidInput: Features are linearly dependent, by name, or not fewer than the rows.

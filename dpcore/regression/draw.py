@@ -39,7 +39,7 @@ class Coefficients:
 
     @property
     def facts(self) -> ReleaseFacts:
-        """Return what is guaranteed and how: the label of the released coefficients."""
+        """Return the facts of the release, which are the label of the released coefficients."""
         return _facts(self.release.epsilon)
 
 

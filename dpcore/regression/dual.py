@@ -1,4 +1,4 @@
-"""What no feasible C can go below: the dual of the problem, its multipliers found exactly.
+"""A lower bound for every feasible C: the dual of the problem, its multipliers found exactly.
 
 Divided by `unit_noise` the problem is, with W = C^T and a = sigma^2 / unit_noise (`trade_off`),
 

@@ -24,7 +24,7 @@ CHUNK = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class DualPoint:
-    """Where the ascent stands.
+    """A point of the ascent.
 
     Attributes:
         m: M, scaled by its best factor.

@@ -186,7 +186,7 @@ def coefficient_variances(problem: RegressionProblem, estimate: LinearEstimate) 
 
 
 def user_weights(problem: RegressionProblem, estimate: LinearEstimate) -> UserWeights:
-    """Return what weight each user's labels get, by direction."""
+    """Compute the weight of each user's labels, by direction."""
     whitened = problem.whitened
     return UserWeights(
         user_codes=problem.user_codes[whitened.order[whitened.starts]],

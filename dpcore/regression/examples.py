@@ -56,7 +56,7 @@ def example_1(g: int) -> RegressionProblem:
 
 
 def example_3(g: int) -> RegressionProblem:
-    """All features of length 1: the best estimator has variance at most 6/g, every cap about g/9 or more.
+    """Build features of length 1, where the best estimator has variance at most 6/g, every cap about g/9 or more.
 
     Args:
         g: Whole, 2 to 1,000 (the paper asks for 8 or more).

@@ -97,5 +97,5 @@ def settings_of(data: Dataset, answer: Answer) -> str:
     name, settings = call
     by_line = {"lines": [line.text for line in answer.parameters.parsed_lines]}
     return settings_file.write_settings(
-        (name, settings | by_line), questions.command_of(name), data, questions.ASKED[name].columns
+        (name, settings | by_line), questions.command_of(name), data, questions.QUESTIONS[name].columns
     )

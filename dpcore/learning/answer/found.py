@@ -1,4 +1,4 @@
-"""What the mathematics finds for a learner under a cap: the best cap, its curves, and where these are drawn."""
+"""The solution for a learner under a cap: the best cap, its curves, and the limits of their axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a learner under a cap has to say in a methods section."""
+"""The sentences on a learner under a cap for a methods section."""
 
 from __future__ import annotations
 

@@ -50,9 +50,14 @@ def _describe_rule(solution: MeanSolution) -> str:
             " about the mean of the rows at hand before clamping: the shift by bounding and clamping, the draw of rows "
             "and privacy noise together"
         )
-    parts = ", sampling error and privacy noise together,"
+    error_phrase = ", sampling error and privacy noise together,"
     share = f"if a share of {wording.number(problem.user_share, 2)} of the variance lies between users"
     if solution.is_about_table:
         condition = f" and {share}" if problem.user_share else ""
-        return f" about the mean of the rows at hand{parts} if numbers of rows say nothing about the values{condition}"
-    return f"{parts} for rows that are independent draws" if not problem.user_share else f"{parts} {share}"
+        condition = f" if numbers of rows say nothing about the values{condition}"
+        return f" about the mean of the rows at hand{error_phrase}{condition}"
+    return (
+        f"{error_phrase} for rows that are independent draws"
+        if not problem.user_share
+        else f"{error_phrase} {share}"
+    )

@@ -181,7 +181,7 @@ def tabulate_tasks(
     solution: MultitaskSolution, max_rows: int
 ) -> tuple[dict[str, FloatArray | IntArray], int]:
     """Tabulate the tasks, smallest first; return the columns and how many are left out in the middle."""
-    sizes, chosen, uniform = (
+    sizes, allocated, uniform = (
         solution.comparison.problem.task_sizes,
         solution.comparison.allocation,
         solution.comparison.uniform,
@@ -190,12 +190,12 @@ def tabulate_tasks(
     num_left_out = max(order.size - max_rows, 0)
     if num_left_out:
         order = np.concatenate((order[: max_rows // 2], order[-(max_rows - max_rows // 2) :]))
-    bounds = chosen.task_bounds
+    bounds = allocated.task_bounds
     return {
         "task": order,
         "users": sizes[order],
-        "weight": np.sqrt(solution.budgets.exact) * chosen.mean_weights[order],
-        "weight_ratio": (chosen.mean_weights / uniform.mean_weights)[order],
+        "weight": np.sqrt(solution.budgets.exact) * allocated.mean_weights[order],
+        "weight_ratio": (allocated.mean_weights / uniform.mean_weights)[order],
         "bound_ratio": (bounds / uniform.task_bounds)[order],
         "share": (bounds / bounds.sum())[order],
     }, num_left_out

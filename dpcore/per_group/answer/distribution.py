@@ -84,8 +84,8 @@ def solve(data: Dataset, parameters: PerGroupParameters) -> DistributionSolution
     most_groups, largest = int(data.pair_sizes.groups.max()), float(problem.amounts.max())
     groups = np.unique(np.rint(np.r_[np.geomspace(1, most_groups, COLUMNS), choice.max_groups or 1]))
     amounts = np.unique(np.rint(np.r_[np.geomspace(1, largest, ROWS), choice.max_amount or 1.0]))
-    parts = np.array([[problem.error_parts(int(l0), float(c)) for l0 in groups] for c in amounts])
-    cells = ErrorMap(groups, amounts, *np.moveaxis(parts, -1, 0))
+    error_parts = np.array([[problem.error_parts(int(l0), float(c)) for l0 in groups] for c in amounts])
+    cells = ErrorMap(groups, amounts, *np.moveaxis(error_parts, -1, 0))
     return DistributionSolution(problem, choice, pair, own_pair, cells, data.pair_sizes.label)
 
 

@@ -60,8 +60,8 @@ class ErrorMap:
         if self.sampling is None or self.noise is None:
             return None
         bias = np.maximum(self.errors - self.sampling - self.noise, 0.0)
-        parts = {"bias": bias, "sampling": self.sampling, "noise": self.noise}
-        return {name: self.errors * values for name, values in parts.items()}
+        values_by_part = {"bias": bias, "sampling": self.sampling, "noise": self.noise}
+        return {name: self.errors * values for name, values in values_by_part.items()}
 
 
 @dataclass(frozen=True, eq=False)

@@ -282,8 +282,10 @@ def solve(
         groups, amounts = error_map.choose_axes(problem, pair, MAP_COLUMNS, MAP_ROWS)
 
         def row(amount: float) -> FloatArray:
-            parts = parts_by_groups(problem, amount, facet)
-            return np.array([parts.errors, parts.sampling, parts.noise])[:, groups.astype(np.int64) - 1]
+            group_errors = parts_by_groups(problem, amount, facet)
+            return np.array([group_errors.errors, group_errors.sampling, group_errors.noise])[
+                :, groups.astype(np.int64) - 1
+            ]
 
         cells = error_map.map_by_rows(groups, amounts, row, pair, should_stop)
     errors = _errors_of_groups(problem, pair)

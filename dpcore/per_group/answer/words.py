@@ -142,9 +142,13 @@ def error_parts(solution: PerGroupSolution) -> tuple[ErrorPart, ...]:
     """Return the parts of the error of the best pair; their squares add up to its square."""
     if solution.error_parts is None:
         return ()
-    parts = solution.error_parts
-    part_values = {BIAS: parts.clipped + parts.left_out, SAMPLING: parts.sampling, NOISE: parts.noise}
-    squares = {name: parts.total * max(value, 0.0) for name, value in part_values.items()}
+    best_parts = solution.error_parts
+    part_values = {
+        BIAS: best_parts.clipped + best_parts.left_out,
+        SAMPLING: best_parts.sampling,
+        NOISE: best_parts.noise,
+    }
+    squares = {name: best_parts.total * max(value, 0.0) for name, value in part_values.items()}
     return build_error_parts({name: math.sqrt(square) for name, square in squares.items()}, wording.number)
 
 

@@ -1,4 +1,4 @@
-"""What the mathematics finds for a linear regression: put together once for a question and a data set."""
+"""The solution of a linear regression, built once for a question and a data set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a linear regression has to say in a methods section."""
+"""The sentences on a linear regression for a methods section."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is found for a sum or a count on a data set: the choice, its curves, and where these are drawn."""
+"""The solution for a sum or a count on a data set: the choice, its curves, and the limits of their axes."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class TotalSolution:
 
     @property
     def unit(self) -> Unit:
-        """Return how amounts are written."""
+        """Return the unit of the amounts."""
         return Unit(self.user_totals.column)
 
     @property
@@ -138,7 +138,7 @@ class SignedSolution:
 
     @property
     def unit(self) -> Unit:
-        """Return how amounts are written."""
+        """Return the unit of the amounts."""
         return Unit(self.user_totals.column)
 
     @property

@@ -1,4 +1,4 @@
-"""What a sum or a count has to say in a methods section."""
+"""The sentences on a sum or a count for a methods section."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def table() -> pd.DataFrame:
 def test_one_class_stands_against_the_rest_in_rows_answer_and_program(tmp_path, monkeypatch, capsys):
     frame = table()
     answer = ss.training_bound(frame, **ASKED, positive=NASTY)
-    held = answer.brought.dataset.table
+    held = answer.subject.dataset.table
     is_one = frame["label"][1:].str.strip() == NASTY
     assert held.labels.tolist() == is_one.tolist()
     assert any("A row counts as 1 where label = it's a" in one for one in answer.answer.assumptions)
