@@ -137,7 +137,7 @@ def _deviations_of_model(
     error = (capped_error if capped else smooth_error)(problem, bound)
     sizes, users = problem.histogram.sizes.astype(np.float64), problem.histogram.users.astype(np.float64)
     grows = Growth() if capped else growth(problem, bound)
-    weight = float(grows.in_rows(bound, sizes) @ users)
+    weight = float(grows.scaled_weights(bound, sizes) @ users)
     middle = mu + float(error.shift)
     if problem.table is not None:
         # Of the clamped values alone: what clamping shifts is added at the end, by `misses`.

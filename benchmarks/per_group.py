@@ -107,7 +107,7 @@ def compare(pairs: UserGroupPairs, asked: PerGroupParameters, tuner: bool = True
     asked.unit_noise  # noqa: B018 (its library takes seconds to import; that is not what is measured)
     problem = PerGroupProblem(pairs, asked)
     start = time.process_time()
-    facet = SortedPairs.of(problem)
+    facet = SortedPairs.from_problem(problem)
     print(
         f"  {'sorting, and the error of releasing nothing':<46}{problem.error_of_nothing:>12,.2f}{seconds(start)}"
     )
@@ -157,7 +157,7 @@ def selected(pairs: UserGroupPairs, epsilon: float, most: int) -> None:
     print(f"  {'groups released at (20, 1)':<46}{worth.expected_groups:>12,.2f}{seconds(start)}")
     start = time.process_time()
     best = best_selected_pair(selection, max_evaluations=most)
-    released = 0.0 if best.releases_nothing else selection.keep(best.max_groups).sum()
+    released = 0.0 if best.releases_nothing else selection.keep_probability(best.max_groups).sum()
     print(f"  {f'best pair ({best.max_groups}, {best.max_amount:g})':<46}{best.error:>12,.2f}{seconds(start)}  "
           f"{best.passes} evaluations, gap {best.certificate.relative_gap:.0e}, {released:.3g} groups released, "
           f"nothing costs {best.error_of_nothing:,.2f}")  # fmt: skip
@@ -165,13 +165,13 @@ def selected(pairs: UserGroupPairs, epsilon: float, most: int) -> None:
     l0, linf = selected_tuner_pick(selection)
     error = selection.error(l0, linf)
     print(f"  {f'pick of the rule ({l0}, {linf})':<46}{error:>12,.2f}{seconds(start)}  "
-          f"{error / best.error - 1.0:+.1%}, {selection.keep(l0).sum():.3g} groups released")  # fmt: skip
+          f"{error / best.error - 1.0:+.1%}, {selection.keep_probability(l0).sum():.3g} groups released")  # fmt: skip
     start = time.process_time()
     vector = best_selected_vector(selection)
     if vector is not None:
         print(f"  {f'{vector.rule.name.lower()}, T = {vector.max_norm:.4g}, L0 = {vector.max_groups}':<46}"
               f"{vector.error:>12,.2f}{seconds(start)}  {1.0 - vector.error / best.error:.1%} below the pair, "
-              f"{selection.keep(vector.max_groups).sum():.3g} groups released")  # fmt: skip
+              f"{selection.keep_probability(vector.max_groups).sum():.3g} groups released")  # fmt: skip
 
 
 def retail(file: Path, group: str) -> UserGroupPairs:
@@ -235,7 +235,7 @@ def main() -> None:
         asked.unit_noise  # noqa: B018
         problem = PerGroupProblem(pairs, asked)
         start = time.process_time()
-        facet = SortedPairs.of(problem)
+        facet = SortedPairs.from_problem(problem)
         print(f"  {asked.noise.value + ': sorting, and what nothing costs':<46}{problem.error_of_nothing:>12,.2f}"
               f"{seconds(start)}")  # fmt: skip
         start = time.process_time()

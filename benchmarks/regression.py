@@ -49,7 +49,7 @@ def timed(task: tuple[str, int, float, float]) -> tuple[int, float, float, float
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
     weight = problem.trade_off * problem.num_users
     value, bound = found.variance, found.certificate.lower_bound
-    return problem.num_users, weight, seconds, peak, value, bound, found.ended
+    return problem.num_users, weight, seconds, peak, value, bound, found.stop_reason
 
 
 def table(tasks: list[tuple[str, int, float, float]]) -> None:

@@ -29,7 +29,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
     if name == "owners" or "_" in name.strip("_"):
         from dpcore import questions
 
-        if name in questions.ASKED:
+        if name in questions.QUESTIONS:
             globals()[name] = questions.call_of(name)
             call: Callable[..., Any] = globals()[name]
             return call
@@ -42,7 +42,7 @@ def __dir__() -> list[str]:
     return sorted(
         {
             *(name for name in globals() if name.startswith("__")),
-            *questions.ASKED,
+            *questions.QUESTIONS,
             "select_privately",
             "dropped_cells",
         }

@@ -17,7 +17,7 @@ from dpcore.common.checks import Problems
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-Reached = IntArray | slice
+SizeIndex = IntArray | slice
 """How many distinct sizes lie at or below bounds."""
 Entry = TypeVar("Entry", bound=np.generic)
 
@@ -46,7 +46,7 @@ class Pieces(NamedTuple):
 
 @dataclass(frozen=True)
 class Summary:
-    """What a contribution histogram looks like, in figures.
+    """Figures that describe a contribution histogram.
 
     Attributes:
         num_users: Users with at least one row.
@@ -87,7 +87,7 @@ def _whole_numbers(values: object, name: str, high: int, problems: Problems) -> 
     if array.size == 0:
         problems.add(f"{name} is empty; at least one entry is needed")
         return None
-    before = len(problems.entries)
+    num_before = len(problems.entries)
     with np.errstate(invalid="ignore"):
         bad_kinds = (
             (
@@ -98,32 +98,32 @@ def _whole_numbers(values: object, name: str, high: int, problems: Problems) -> 
             (array > high, f"at most {high:,}"),
             (array != np.floor(array) if array.dtype.kind == "f" else np.zeros(array.shape, bool), "whole"),
         )
-    seen = np.zeros(array.shape, bool)
+    is_reported = np.zeros(array.shape, bool)
     for bad, must in bad_kinds:
-        fresh = bad & ~seen
-        seen |= bad
+        fresh = bad & ~is_reported
+        is_reported |= bad
         if fresh.any():
             first = int(np.argmax(fresh))
-            more = int(fresh.sum()) - 1
-            rest = f" (and {more:,} more)" if more else ""
-            problems.add(f"{name} must be {must}; entry {first + 1} is {array[first]!s}{rest}")
-    return array.astype(np.int64) if len(problems.entries) == before else None
+            num_further = int(fresh.sum()) - 1
+            further_note = f" (and {num_further:,} more)" if num_further else ""
+            problems.add(f"{name} must be {must}; entry {first + 1} is {array[first]!s}{further_note}")
+    return array.astype(np.int64) if len(problems.entries) == num_before else None
 
 
 def read_only(array: npt.NDArray[Entry]) -> npt.NDArray[Entry]:
-    """The array in one piece, from now on read-only."""
+    """Return the array in one contiguous piece, read-only from now on."""
     array = np.ascontiguousarray(array)
     array.flags.writeable = False
     return array
 
 
 def suffix_sums(terms: FloatArray) -> FloatArray:
-    """Sums of the terms from each one on, with a 0 behind the last."""
+    """Return the sums of the terms from each one on, with a 0 behind the last."""
     return np.concatenate((np.cumsum(terms[::-1])[::-1], [0.0]))
 
 
 def excess_sums(values: FloatArray, users_from: FloatArray) -> FloatArray:
-    """sum_i (x_i - x_j)_+ over users, for each distinct x_j, and a 0 behind the last.
+    """Return sum_i (x_i - x_j)_+ over users, for each distinct x_j, and a 0 behind the last.
 
     Steps between neighbours times the users above them: terms of one sign, so that nothing cancels, where
     (sum of x above) - x_j * (users above) loses all digits once the largest values are close together.
@@ -136,12 +136,12 @@ def excess_sums(values: FloatArray, users_from: FloatArray) -> FloatArray:
 
 
 class ByDigest(ABC):
-    """What is equal to others of its kind with the same content."""
+    """Base of classes whose instances are equal where class and content are."""
 
     @property
     @abstractmethod
     def digest(self) -> str:
-        """SHA-256 of the content, hexadecimal."""
+        """Return the SHA-256 hash of the content, hexadecimal."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ByDigest) and type(self) is type(other) and self.digest == other.digest
@@ -175,8 +175,10 @@ class ContributionHistogram(ByDigest):
             sizes = _whole_numbers(self.sizes, "sizes", MAX_SIZE, problems)
             users = _whole_numbers(self.users, "users", MAX_USERS, problems)
             if sizes is not None and np.any(np.diff(sizes) <= 0):
-                at = int(np.argmax(np.diff(sizes) <= 0)) + 2
-                problems.add(f"sizes must be distinct and ascending; entry {at} is not above the one before")
+                position = int(np.argmax(np.diff(sizes) <= 0)) + 2
+                problems.add(
+                    f"sizes must be distinct and ascending; entry {position} is not above the one before"
+                )
             if sizes is not None and users is not None and sizes.shape != users.shape:
                 problems.add(f"sizes and users must have the same length; got {sizes.size} and {users.size}")
         assert sizes is not None
@@ -224,9 +226,9 @@ class ContributionHistogram(ByDigest):
                 )
         assert size_column is not None
         assert user_column is not None
-        distinct, where = np.unique(size_column, return_inverse=True)
+        distinct, indices = np.unique(size_column, return_inverse=True)
         # float64 first: int64 could wrap around before the class's own limit is checked.
-        totals = np.bincount(where, weights=user_column.astype(np.float64))
+        totals = np.bincount(indices, weights=user_column.astype(np.float64))
         return cls(sizes=distinct, users=totals)
 
     def __repr__(self) -> str:
@@ -237,7 +239,7 @@ class ContributionHistogram(ByDigest):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the content, hexadecimal. Computed from the data: as private as they are."""
+        """Return the SHA-256 hash of the content, hexadecimal. It is computed from the data: as private as they are."""
         content = hashlib.sha256(b"contributions/1")
         content.update(self.sizes.tobytes())
         content.update(self.users.tobytes())
@@ -245,23 +247,23 @@ class ContributionHistogram(ByDigest):
 
     @cached_property
     def num_users(self) -> int:
-        """m, the number of users."""
+        """Return m, the number of users."""
         # int64 is exact up to 9.2e18; a float64 sum tells whether it is enough.
         return int(self.users.sum()) if self._users_from[0] < 9e18 else int(self._users_from[0])
 
     @cached_property
     def num_rows(self) -> int:
-        """n = sum of s_l; exact below 2^53, rounded to float64 above."""
+        """Return n, the sum of s_l; exact below 2^53, rounded to float64 above."""
         return int(self._rows_before[-1])
 
     @cached_property
     def min_size(self) -> int:
-        """s_1, the rows of the lightest user."""
+        """Return s_1, the rows of the lightest user."""
         return int(self.sizes[0])
 
     @cached_property
     def max_size(self) -> int:
-        """s_m, the rows of the heaviest user."""
+        """Return s_m, the rows of the heaviest user."""
         return int(self.sizes[-1])
 
     # Sums are float64 because 1e9 users times 1e12 rows overflows int64. The suffix sums run from the
@@ -288,25 +290,27 @@ class ContributionHistogram(ByDigest):
 
     @cached_property
     def blocks(self) -> tuple[slice, ...]:
-        """All sizes in blocks of at most `BLOCK`."""
-        return tuple(slice(at, min(at + BLOCK, self.sizes.size)) for at in range(0, self.sizes.size, BLOCK))
+        """Return slices that cut all sizes into blocks of at most `BLOCK`."""
+        return tuple(
+            slice(start, min(start + BLOCK, self.sizes.size)) for start in range(0, self.sizes.size, BLOCK)
+        )
 
     def rows_above(self, h: npt.ArrayLike) -> FloatArray:
-        """sum of s_l over users with s_l > h, of the shape of ``h``; exact to rounding however few they are."""
+        """Return the sum of s_l over users with s_l > h, of the shape of ``h``; exact to rounding."""
         return self._rows_from[np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right")]
 
-    def excess(self, h: npt.ArrayLike, reached: Reached | None = None) -> FloatArray:
-        """sum_l (s_l - h)_+, the rows that a cap cuts, of the shape of ``h``; likewise exact to rounding.
+    def excess(self, h: npt.ArrayLike, size_index: SizeIndex | None = None) -> FloatArray:
+        """Return sum_l (s_l - h)_+, the rows that a cap cuts, of the shape of ``h``; likewise exact to rounding.
 
-        ``reached`` is how many sizes lie at or below each, where the caller knows.
+        ``size_index`` is how many sizes lie at or below each, where the caller knows.
         """
         h = np.asarray(h, dtype=np.float64)
-        k = self.reached(h) if reached is None else reached
+        k = self.count_sizes_up_to(h) if size_index is None else size_index
         until = np.append(self.sizes, 0)[k] - h  # Behind the last size nobody is left to count it.
         return np.asarray(until * self._users_from[k] + self._excess_from[k])
 
     def pieces(self, h: npt.ArrayLike) -> Pieces:
-        """Sums over the users at or below, and above, each bound in ``h``.
+        """Return sums over the users at or below, and above, each bound in ``h``.
 
         Args:
             h: Bounds in rows per user, any shape.
@@ -317,20 +321,22 @@ class ContributionHistogram(ByDigest):
         k = np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right")
         return Pieces(self._rows_before[k], self._users_from[k], self._inverse_from[k])
 
-    def reached(self, h: npt.ArrayLike) -> IntArray:
-        """How many distinct sizes lie at or below each bound, of the shape of ``h``."""
+    def count_sizes_up_to(self, h: npt.ArrayLike) -> IntArray:
+        """Count the distinct sizes at or below each bound; of the shape of ``h``."""
         return np.asarray(np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right"))
 
-    def pieces_after(self, reached: Reached) -> Pieces:
-        """`pieces` where it is known how many sizes lie at or below: without a search, a million cost what they are."""
-        return Pieces(self._rows_before[reached], self._users_from[reached], self._inverse_from[reached])
+    def pieces_after(self, size_index: SizeIndex) -> Pieces:
+        """Return `pieces` from the number of sizes at or below each bound, without a search."""
+        return Pieces(
+            self._rows_before[size_index], self._users_from[size_index], self._inverse_from[size_index]
+        )
 
     def pieces_at_sizes(self) -> Pieces:
-        """`pieces` at every distinct size, each field of shape (k,), without a search."""
+        """Return `pieces` at every distinct size, each field of shape (k,), without a search."""
         return Pieces(self._rows_before[1:], self._users_from[1:], self._inverse_from[1:])
 
     def kept_rows(self, h: npt.ArrayLike) -> FloatArray:
-        """n_h = sum over users of min(h, s_l).
+        """Return n_h, the sum over users of min(h, s_l).
 
         Args:
             h: Bounds in rows per user, at least 0, any shape.
@@ -338,22 +344,22 @@ class ContributionHistogram(ByDigest):
         Returns:
             Rows kept (real where h is), float64 of the shape of ``h``.
         """
-        below, above, _ = self.pieces(h)
-        return below + np.asarray(h, dtype=np.float64) * above
+        rows_below, users_above, _ = self.pieces(h)
+        return rows_below + np.asarray(h, dtype=np.float64) * users_above
 
     def users_above(self, h: float) -> int:
-        """Number of users with more than ``h`` rows."""
+        """Return the number of users with more than ``h`` rows."""
         return int(self.pieces(h).users_above)
 
     def quantile(self, share: float) -> int:
-        """Smallest size s such that at least ``share`` of the users have at most s rows."""
+        """Return the smallest size s such that at least ``share`` of the users have at most s rows."""
         at_most = self.num_users - self._users_from[1:]
         return int(
             self.sizes[min(int(np.searchsorted(at_most, share * self.num_users)), self.sizes.size - 1)]
         )
 
     def share_held_by_heaviest(self, shares: npt.ArrayLike) -> FloatArray:
-        """Share of all rows held by the heaviest users.
+        """Return the share of all rows held by the heaviest users.
 
         Args:
             shares: Shares of users in [0, 1], any shape; taken as whole users, rounded up.
@@ -365,16 +371,16 @@ class ContributionHistogram(ByDigest):
         heads = np.ceil(np.asarray(shares, dtype=np.float64) * self.num_users * (1.0 - 2.0**-51))
         # Users counted from the heaviest; sizes descending. The last size that is needed only in part is
         # taken in part.
-        taken = np.concatenate(([0.0], np.cumsum(self.users[::-1].astype(np.float64))))
+        users = np.concatenate(([0.0], np.cumsum(self.users[::-1].astype(np.float64))))
         rows = np.concatenate(([0.0], np.cumsum((self.sizes.astype(np.float64) * self.users)[::-1])))
-        return np.asarray(np.interp(heads, taken, rows) / rows[-1])
+        return np.asarray(np.interp(heads, users, rows) / rows[-1])
 
     def summary(self) -> Summary:
-        """The figures in words; see `Summary` for each."""
+        """Compute the figures of `Summary`."""
         m, n = float(self.num_users), float(self._rows_before[-1])
         at_most = m - self._users_from[1:]
-        middle = [math.floor((m + 1) / 2), math.ceil((m + 1) / 2)]
-        median = float(np.mean(self.sizes[np.searchsorted(at_most, middle)]))
+        middle_ranks = [math.floor((m + 1) / 2), math.ceil((m + 1) / 2)]
+        median = float(np.mean(self.sizes[np.searchsorted(at_most, middle_ranks)]))
         users, sizes = self.users.astype(np.float64), self.sizes.astype(np.float64)
         # Sum over ranks r of (2 r - m - 1) s_r / (m n), the ranks of one size summed in one go.
         lighter = np.concatenate(([0.0], at_most[:-1]))
@@ -391,7 +397,7 @@ class ContributionHistogram(ByDigest):
 
 
 def log_spaced(low: float, high: float, points: int, extra: Sequence[float] = ()) -> FloatArray:
-    """Ascending log-spaced numbers from ``low`` to ``high`` with both ends and ``extra`` included.
+    """Return ascending log-spaced numbers from ``low`` to ``high``, with both ends and ``extra`` included.
 
     Args:
         low: Lower end, above 0.

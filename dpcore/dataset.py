@@ -34,16 +34,20 @@ class Contribution(enum.Enum):
 
 
 class _Facet(ByDigest):
-    """Arrays that become int64 or float64, as their types say, and read-only, and are compared by content."""
+    """Base of dataclasses of arrays, which become int64 or float64 by their types, read-only, and equal by content."""
 
     def __post_init__(self) -> None:
         arrays = [f for f in fields(self) if "Array" in f.type and getattr(self, f.name) is not None]  # type: ignore[arg-type]
         for f in arrays:
-            kind = np.int64 if f.type.startswith("Int") else np.float64
-            given = getattr(self, f.name)
+            dtype = np.int64 if f.type.startswith("Int") else np.float64
+            values = getattr(self, f.name)
             # Nobody else can write to a read-only array of the right type: copies would double the memory.
-            held = isinstance(given, np.ndarray) and given.base is None and not given.flags.writeable
-            object.__setattr__(self, f.name, np.array(given, kind, order="C", copy=None if held else True))
+            is_shareable = (
+                isinstance(values, np.ndarray) and values.base is None and not values.flags.writeable
+            )
+            object.__setattr__(
+                self, f.name, np.array(values, dtype, order="C", copy=None if is_shareable else True)
+            )
         problems = Problems()
         self._check(problems)
         problems.raise_if_any()
@@ -51,7 +55,7 @@ class _Facet(ByDigest):
             getattr(self, f.name).flags.writeable = False
 
     def _check(self, problems: Problems) -> None:
-        """Say what is wrong with the attributes."""
+        """Add to ``problems`` every fault of the attributes."""
 
     @cached_property
     def digest(self) -> str:
@@ -71,7 +75,7 @@ class _OfTasks(_Facet):
 
     @property
     def label(self) -> str:
-        """What tasks are called: their columns, ``product × day``."""
+        """Return the name of a task: its columns, as in ``product × day``."""
         return " × ".join((self.column, *self.further_columns))
 
 
@@ -392,12 +396,12 @@ class Dataset:
 
     @cached_property
     def provenance(self) -> Provenance:
-        """What a number computed from these data is; its ``label`` stands beside the number."""
+        """Return the disclosure of numbers computed from these data; its ``label`` stands beside them."""
         return self.release if self.release is not None else self.disclosure
 
     @cached_property
     def is_private(self) -> bool:
-        """Whether numbers computed from it must not be published."""
+        """Return True if numbers computed from it must not be published."""
         return self.disclosure is Disclosure.PRIVATE
 
     @property

@@ -20,10 +20,10 @@ from dpcore.common.privacy import Charge, Disclosure
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.counting import frames
 from dpcore.counting.files import expand_patterns
-from dpcore.counting.held import File, Held
+from dpcore.counting.held import File, MemoryFile
 from dpcore.counting.memory_tables import is_table
-from dpcore.counting.user_amounts import read_user_amounts, roles_for
-from dpcore.data.user_amounts import UserAmounts, amounts_of, columns_of, made_up_table
+from dpcore.counting.user_amounts import build_roles, read_user_amounts
+from dpcore.data.user_amounts import UserAmounts, amounts_of, build_dummy_dataset, columns_of
 from dpcore.dataset import Contribution, Dataset
 from dpcore.per_group.parameters import Statistic
 from dpcore.per_group.private_pair import PrivatePairProblem
@@ -107,12 +107,14 @@ def _ask(
     """Return the answer on a made-up table, the question of the selection, its data, and the table."""
     if question not in SELECTABLE:
         raise refuse(f"a bound is selected privately for {', '.join(SELECTABLE)}; got {question!r}")
-    columns: dict[str, Any] = {name: tuple(frames.several(settings.get(name))) for name in ("user", "group")}
+    columns: dict[str, Any] = {
+        name: tuple(frames.list_columns(settings.get(name))) for name in ("user", "group")
+    }
     columns["value"] = settings.get("value")
     if isinstance(data, Dataset):
         columns = columns_of(data)
     stated = settings.get("disclosure", Disclosure.PRIVATE)
-    provenance = data.provenance if isinstance(data, Dataset) else frames.provenance_of(stated)
+    provenance = data.provenance if isinstance(data, Dataset) else frames.check_provenance(stated)
     if not isinstance(provenance, Disclosure):
         raise refuse("a bound that is read off a DP release may be published, and needs no draw")
     contribution = data.contribution if isinstance(data, Dataset) else Contribution.ROWS
@@ -121,11 +123,11 @@ def _ask(
     asked_of = {name: settings[name] for name in settings if name not in (*columns, *unused)}
     asked_of |= _named(question, columns)
     # The settings are checked before any row is read.
-    table = made_up_table(columns, provenance, contribution)
+    table = build_dummy_dataset(columns, provenance, contribution)
     reply = questions.reply_of(question, table, asked_of)
     request = reply.private_question(epsilon, **public)
     amounts = _read(data, columns, request)
-    table = made_up_table(columns, provenance, contribution, amounts)
+    table = build_dummy_dataset(columns, provenance, contribution, amounts)
     if request.number in OF_QUANTILE:
         # Its program is that of the answer, which names the file.
         reply = questions.reply_of(question, table, asked_of)
@@ -134,7 +136,7 @@ def _ask(
 
 def _named(question: str, columns: dict[str, Any]) -> dict[str, Any]:
     """Return the columns that the call takes."""
-    asked = questions.ASKED[question]
+    asked = questions.QUESTIONS[question]
     return {name: column for name, column in columns.items() if name in asked.columns and column}
 
 
@@ -156,7 +158,7 @@ def _read(data: Any, columns: dict[str, Any], request: SelectionRequest) -> User
     if isinstance(data, list | tuple) and data and all(isinstance(one, str | os.PathLike) for one in data):
         paths = [Path(path) for path in expand_patterns(data)]
     elif is_table(data):
-        paths, names = [Held(frames.as_parquet(data, named))], [frames.FRAME]
+        paths, names = [MemoryFile(frames.as_parquet(data, named))], [frames.FRAME]
     if paths is None:
         return UserAmounts(_counts(data))
     if not user:
@@ -165,7 +167,7 @@ def _read(data: Any, columns: dict[str, Any], request: SelectionRequest) -> User
         except InvalidInput:
             what = "the data cannot be read without a column of users"
             raise refuse(what, remedy="Say which column names the user: user=…") from None
-    roles = roles_for(user, group, value, of_groups=of_groups, of_values=of_values)
+    roles = build_roles(user, group, value, of_groups=of_groups, of_values=of_values)
     read = read_user_amounts(paths, names, roles, named)
     return amounts_of(read) if isinstance(read, Dataset) else read
 

@@ -54,12 +54,13 @@ class Question:
     """What one call asks.
 
     Attributes:
-        of: Package of its mathematics, below `dpcore`.
+        package: Package of its mathematics, below `dpcore`.
         needs: Which of value and group it cannot do without.
-        takes: Which of them it takes.
-        stated: Settings that have a default on the page and must be said here, as a wrong one is not seen.
+        accepts: Which of them it takes.
+        required: Settings that have a default on the page and must be said here, as a wrong one is not seen.
         fixed: Settings that the call itself stands for, as a field holds them.
-        alone: What stands in place of data where the settings say all: none are needed then. Empty where data are.
+        default_data: What stands in place of data where the settings say all: none are needed then. Empty where data
+            are.
         source: What that setting is where data are given and it is not said; empty where the answer sees to it itself.
         names: What a setting is called here, where the page's parameters have another name: here to there.
         by_data: Settings that follow from the data where they are not said, as ``usual`` of the package has them; the
@@ -69,13 +70,13 @@ class Question:
             takes; empty where the question is about how many rows users have.
     """
 
-    of: str
+    package: str
     needs: tuple[str, ...] = ()
-    takes: tuple[str, ...] = ()
-    stated: tuple[str, ...] = ()
+    accepts: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
     fixed: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
-    alone: tuple[Any, ...] = ()
+    default_data: tuple[Any, ...] = ()
     source: str = ""
     by_data: tuple[str, ...] = ()
     with_data: tuple[str, ...] = ()
@@ -83,22 +84,22 @@ class Question:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The arguments that say how the data are read."""
+        """Return the names of the arguments that say how the data are read."""
         always = ("user", "disclosure", *(OF_LABELS if self.labelled else ()))
-        return tuple(name for name in COLUMNS if name in (*always, *self.needs, *self.takes))
+        return tuple(name for name in COLUMNS if name in (*always, *self.needs, *self.accepts))
 
 
-ALONE = " None where the settings below name what is asked about."
-ASKED = {
+NO_DATA_NOTE = " None where the settings below name what is asked about."
+QUESTIONS = {
     "mean_bound": Question(
         "mean",
-        takes=("value",),
-        stated=("lower", "upper"),
+        accepts=("value",),
+        required=("lower", "upper"),
         by_data=("counts", "variance_source", "target", "likeness"),
     ),
     "count_bound": Question("total", fixed={"summed": "rows"}),
     "sum_bound": Question("total", needs=("value",), fixed={"summed": "values"}),
-    "group_bounds": Question("per_group", needs=("group",), takes=("value",)),
+    "group_bounds": Question("per_group", needs=("group",), accepts=("value",)),
     "quantile_bound": Question(
         "quantile",
         needs=("value",),
@@ -106,65 +107,65 @@ ASKED = {
         by_data=("bound_from", "neighbours"),
     ),
     "plan_bounds": Question(
-        "plan", takes=("value", "group"), by_data=("variance_source", "target", "likeness")
+        "plan", accepts=("value", "group"), by_data=("variance_source", "target", "likeness")
     ),
     "learning_bound": Question("learning"),
     "examples_bound": Question("examples_per_user"),
     "weights_gain": Question("gap_examples"),
     "training_bound": Question(
-        "training", takes=("ranges", "positive"), alone=(None,), labelled="training_data"
+        "training", accepts=("ranges", "positive"), default_data=(None,), labelled="training_data"
     ),
-    "regression_weights": Question("regression", alone=(None,), labelled="design_matrix"),
-    "task_weights": Question("multitask", takes=("group",), alone=(None,), source="data"),
+    "regression_weights": Question("regression", default_data=(None,), labelled="design_matrix"),
+    "task_weights": Question("multitask", accepts=("group",), default_data=(None,), source="data"),
     "rating_weights": Question(
         "factorisation",
-        takes=("value", "group"),
+        accepts=("value", "group"),
         with_data=("lower", "upper"),
         names={"lower": "lowest", "upper": "highest"},
-        alone=(None,),
+        default_data=(None,),
     ),
     "private_bound": Question("private_choice", names={"neighbours": "relation"}, by_data=("user_share",)),
-    "owners": Question("data_owners", alone=(Disclosure.PUBLIC,), source="data"),
+    "owners": Question("data_owners", default_data=(Disclosure.PUBLIC,), source="data"),
 }
 """By the name of the call."""
 
 
 SELECTABLE = "mean_bound", "count_bound", "sum_bound", "group_bounds", "quantile_bound", "learning_bound"
-"""Calls of `ASKED` whose bound can be drawn privately; `private_bound` has settings of its own for that."""
+"""Calls of `QUESTIONS` whose bound can be drawn privately; `private_bound` has settings of its own for that."""
 
 
 def command_of(name: str) -> str:
-    """What a question is called in a shell: its call without the ending, but where that is counting."""
+    """Return the name of a question in a shell: its call without ``_bound``, but for ``count_bound``."""
     short = re.sub(r"_bounds?$", "", name)
     return (name if short == "count" else short).replace("_", "-")
 
 
 def call_of(name: str) -> Callable[..., Reply]:
-    """The function that asks a question.
+    """Build the function that asks a question.
 
     Args:
-        name: One of `ASKED`.
+        name: One of `QUESTIONS`.
 
     Returns:
         The function, with the signature and the docstring that `help` shows.
     """
-    asked = ASKED[name]
-    build_answer, kind, _ = _parts(asked)
+    question = QUESTIONS[name]
+    build_answer, parameters_type, _ = _answer_types(question)
 
     def call(data: Any = None, **settings: Any) -> Reply:
         return reply_of(name, data, settings)
 
     call.__name__ = call.__qualname__ = name
-    call.__signature__ = _signature(asked, kind)  # type: ignore[attr-defined]
-    call.__doc__ = _docstring(asked, kind, build_answer)
+    call.__signature__ = _signature(question, parameters_type)  # type: ignore[attr-defined]
+    call.__doc__ = _docstring(question, parameters_type, build_answer)
     return call
 
 
 def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
-    """The answer to a question, as a person reads it.
+    """Answer a question about data, and return the answer as a person reads it.
 
     Args:
-        name: One of `ASKED`.
+        name: One of `QUESTIONS`.
         data: As the call takes it.
         settings: Likewise, the columns among them.
 
@@ -174,212 +175,229 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     from dpcore.dataset import Dataset
     from dpcore.reply import Reply
 
-    asked = ASKED[name]
-    build_answer, kind, own = _parts(asked)
-    columns = {key: settings[key] for key in asked.columns if key in settings}
+    question = QUESTIONS[name]
+    build_answer, parameters_type, data_type = _answer_types(question)
+    columns = {key: settings[key] for key in question.columns if key in settings}
     # What the question takes beside a data set.
-    beside = isinstance(data, own) and not isinstance(data, Dataset)
-    given = {"source": asked.source} if asked.source and data is not None and not beside else {}
+    is_native = isinstance(data, data_type) and not isinstance(data, Dataset)
+    source_setting = (
+        {"source": question.source} if question.source and data is not None and not is_native else {}
+    )
     parameters: Any = None
     problems: list[InputProblem] = []
     try:
-        said = given | {key: settings[key] for key in settings if key not in columns}
-        parameters = _parameters(name, asked, kind, said, data is not None)
+        own_settings = source_setting | {key: settings[key] for key in settings if key not in columns}
+        parameters = _build_parameters(name, question, parameters_type, own_settings, data is not None)
     except InvalidInput as refused:
         problems += refused.problems
     try:
-        if asked.alone and data is None:
-            brought = asked.alone[0]
-        elif beside:
-            brought = data
+        if question.default_data and data is None:
+            subject = question.default_data[0]
+        elif is_native:
+            subject = data
         else:
-            if isinstance(data, Dataset) and not issubclass(Dataset, own):
+            if isinstance(data, Dataset) and not issubclass(Dataset, data_type):
                 raise refuse(
                     f"a model needs a table with features and labels; {name} got counts without them",
                     remedy="Pass the table itself, and name its columns",
                 )
-            brought = _brought(asked, data, columns)
+            subject = _read_data(question, data, columns)
     except InvalidInput as refused:
         problems += refused.problems
     if problems:
         raise InvalidInput(problems)
-    if asked.by_data:
-        usual = importlib.import_module(f"dpcore.{asked.of}").choose_defaults(brought)
-        unsaid = {key: usual[key] for key in asked.by_data if settings.get(key) is None}
+    if question.by_data:
+        defaults = importlib.import_module(f"dpcore.{question.package}").choose_defaults(subject)
+        unsaid = {key: defaults[key] for key in question.by_data if settings.get(key) is None}
         parameters = dataclasses.replace(parameters, **unsaid)
-    answer = build_answer(brought, parameters)
-    call, data_set = call_with(asked.of, answer.parameters), brought if isinstance(brought, Dataset) else None
+    answer = build_answer(subject, parameters)
+    call, data_set = (
+        call_with(question.package, answer.parameters),
+        subject if isinstance(subject, Dataset) else None,
+    )
     assert call is not None
-    asks = (inspect.getdoc(build_answer) or "").partition("\n")[0]
-    return Reply(answer, (name, call[1]), f"dpcore.{asked.of}.answer", asks, data_set, brought)
+    purpose = (inspect.getdoc(build_answer) or "").partition("\n")[0]
+    return Reply(answer, (name, call[1]), f"dpcore.{question.package}.answer", purpose, data_set, subject)
 
 
-def _brought(asked: Question, data: Any, columns: Mapping[str, Any]) -> Any:
-    """What the question takes, of whatever a person has in hand.
+def _read_data(question: Question, data: Any, columns: Mapping[str, Any]) -> Any:
+    """Convert the data to the type that the question takes.
 
     Raises:
         InvalidInput: It cannot be read so, or a column that the question needs is not named; all at once.
     """
     from dpcore.counting.frames import to_dataset
-    from dpcore.counting.labelled import of_labels
+    from dpcore.counting.labelled import read_labelled
     from dpcore.dataset import Dataset
 
-    if asked.labelled and not isinstance(data, Dataset):
-        made = importlib.import_module(f"dpcore.{asked.of}.{asked.labelled}").read_labelled_table
-        return of_labels(made, data, **columns)
-    named = {key: columns[key] for key in columns if key not in OF_LABELS}
-    return to_dataset(data, **named, needs=asked.needs)
+    if question.labelled and not isinstance(data, Dataset):
+        build_labelled = importlib.import_module(
+            f"dpcore.{question.package}.{question.labelled}"
+        ).read_labelled_table
+        return read_labelled(build_labelled, data, **columns)
+    column_settings = {key: columns[key] for key in columns if key not in OF_LABELS}
+    return to_dataset(data, **column_settings, needs=question.needs)
 
 
 def types_of(name: str) -> dict[str, Any]:
-    """The type of every setting of a call but the columns, by name."""
-    asked = ASKED[name]
-    _, kind, _ = _parts(asked)
-    hints = list_field_types(kind)
-    own = {here: hints[of.name] for here, of in _settings(asked, kind).items()}
-    return {"intercept": bool} | own if "intercept" in asked.columns else own
+    """Return the type of every setting of a call but the columns, by name."""
+    question = QUESTIONS[name]
+    _, parameters_type, _ = _answer_types(question)
+    hints = list_field_types(parameters_type)
+    own_types = {setting: hints[f.name] for setting, f in _settings(question, parameters_type).items()}
+    return {"intercept": bool} | own_types if "intercept" in question.columns else own_types
 
 
-def _parts(asked: Question) -> tuple[Callable[..., Any], Any, Any]:
+def _answer_types(question: Question) -> tuple[Callable[..., Any], Any, Any]:
     """Return the function that answers, and the types of its parameters and of its data."""
-    build_answer = importlib.import_module(f"dpcore.{asked.of}.answer").build_answer
+    build_answer = importlib.import_module(f"dpcore.{question.package}.answer").build_answer
     hints = typing.get_type_hints(build_answer)
     return build_answer, hints["parameters"], next(iter(hints.values()))
 
 
-def call_with(of: str, parameters: Any) -> tuple[str, dict[str, Any]] | None:
-    """The call that asks this question, and its settings as a person writes them: those that are not the default.
+def call_with(package: str, parameters: Any) -> tuple[str, dict[str, Any]] | None:
+    """Return the call that asks this question, and its settings as a person writes them, without defaults.
 
     Args:
-        of: Package of the question's mathematics, below `dpcore`.
+        package: Package of the question's mathematics, below `dpcore`.
         parameters: As the page has them.
 
     Returns:
         Name and settings; None where no call asks this question.
     """
-    written = {
-        f.name: _written(getattr(parameters, f.name)) for f in dataclasses.fields(parameters) if f.init
-    }
-    for name, asked in ASKED.items():
-        if asked.of == of and all(written[there] == text for there, text in asked.fixed.items()):
-            own = _settings(asked, type(parameters))
+    texts = {f.name: _to_text(getattr(parameters, f.name)) for f in dataclasses.fields(parameters) if f.init}
+    for name, question in QUESTIONS.items():
+        if question.package == package and all(
+            texts[field_name] == text for field_name, text in question.fixed.items()
+        ):
+            settings = _settings(question, type(parameters))
             return name, {
-                here: written[f.name]
-                for here, f in own.items()
-                if _must_be_said(asked, here, f)
-                or here in (*asked.by_data, *asked.with_data)
+                setting: texts[f.name]
+                for setting, f in settings.items()
+                if _is_required(question, setting, f)
+                or setting in (*question.by_data, *question.with_data)
                 or getattr(parameters, f.name) != f.default
             }
     return None
 
 
-def _written(value: Any) -> Any:
-    return _called(value) if isinstance(value, enum.Enum) else value
+def _to_text(value: Any) -> Any:
+    return _option_name(value) if isinstance(value, enum.Enum) else value
 
 
-def _settings(asked: Question, kind: Any) -> dict[str, dataclasses.Field[Any]]:
-    """The question's own settings by the name that they have here, those without a default first."""
-    called = {there: here for here, there in asked.names.items()}
-    known = {called.get(f.name, f.name): f for f in dataclasses.fields(kind) if f.name not in asked.fixed}
-    return dict(sorted(known.items(), key=lambda one: not _must_be_said(asked, *one)))
+def _settings(question: Question, parameters_type: Any) -> dict[str, dataclasses.Field[Any]]:
+    """Return the question's own settings by the name that they have here, those without a default first."""
+    names_here = {field_name: setting for setting, field_name in question.names.items()}
+    settings = {
+        names_here.get(f.name, f.name): f
+        for f in dataclasses.fields(parameters_type)
+        if f.name not in question.fixed
+    }
+    return dict(sorted(settings.items(), key=lambda item: not _is_required(question, *item)))
 
 
-def _must_be_said(asked: Question, name: str, of: dataclasses.Field[Any]) -> bool:
-    return of.default is MISSING or name in asked.stated
+def _is_required(question: Question, name: str, f: dataclasses.Field[Any]) -> bool:
+    return f.default is MISSING or name in question.required
 
 
-def _parameters(
-    name: str, asked: Question, kind: Any, settings: Mapping[str, Any], of_data: bool = False
+def _build_parameters(
+    name: str, question: Question, parameters_type: Any, settings: Mapping[str, Any], of_data: bool = False
 ) -> Any:
-    known, types_of = _settings(asked, kind), list_field_types(kind)
+    known_settings, types_of = _settings(question, parameters_type), list_field_types(parameters_type)
     values: dict[str, Any] = {
-        there: _read(types_of[there], there, text) for there, text in asked.fixed.items()
+        field_name: _parse_setting(types_of[field_name], field_name, text)
+        for field_name, text in question.fixed.items()
     }
     with Problems() as problems:
-        for here, given in settings.items():
-            if given is None and here in (*asked.by_data, *asked.with_data):
+        for setting, value in settings.items():
+            if value is None and setting in (*question.by_data, *question.with_data):
                 continue
-            if here not in known:
-                near = difflib.get_close_matches(here, [*known, *asked.columns], 1)
+            if setting not in known_settings:
+                near = difflib.get_close_matches(setting, [*known_settings, *question.columns], 1)
                 problems.add(
-                    f"there is no setting {here[:40]!r} of {name}"
+                    f"there is no setting {setting[:40]!r} of {name}"
                     + (f"; is {near[0]} meant?" if near else "")
                 )
                 continue
             try:
-                values[known[here].name] = _read(types_of[known[here].name], here, given)
+                values[known_settings[setting].name] = _parse_setting(
+                    types_of[known_settings[setting].name], setting, value
+                )
             except InvalidInput as refused:
                 problems.extend(refused.problems)
-        for here, of in known.items():
-            must = _must_be_said(asked, here, of) or (of_data and here in asked.with_data)
-            if must and settings.get(here) is None:
-                problems.add(f"{here} is missing")
-                values[of.name] = None
+        for setting, f in known_settings.items():
+            is_required = _is_required(question, setting, f) or (of_data and setting in question.with_data)
+            if is_required and settings.get(setting) is None:
+                problems.add(f"{setting} is missing")
+                values[f.name] = None
         if problems.entries:
             try:
-                kind(**values)
+                parameters_type(**values)
             except InvalidInput as refused:  # What is missing is said already.
                 problems.extend(p for p in refused.problems if not p.message.endswith("got None"))
-    return kind(**values)
+    return parameters_type(**values)
 
 
 def _options(hint: Any) -> type[enum.Enum] | None:
-    """The kinds that a setting can be of; None where it is no such setting."""
+    """Return the enumeration of which a setting is a member; None where it is of another type."""
     if isinstance(hint, types.UnionType):
         hint = next(option for option in typing.get_args(hint) if option is not type(None))
     return hint if isinstance(hint, type) and issubclass(hint, enum.Enum) else None
 
 
-def _read(hint: Any, name: str, given: Any) -> Any:
-    """A setting as the question's parameters hold it; of options by what links and files call them, or by name."""
+def _parse_setting(hint: Any, name: str, value: Any) -> Any:
+    """Convert a setting to the type of the parameters; an option is given by its value in links, or by its name."""
     options = _options(hint)
-    if options is None or isinstance(given, options) or given is None:
-        if hasattr(given, "tolist"):  # numbers of NumPy
-            given = given.tolist()
+    if options is None or isinstance(value, options) or value is None:
+        if hasattr(value, "tolist"):  # numbers of NumPy
+            value = value.tolist()
         if hint in (str, str | None):
-            if isinstance(given, list | tuple):  # Lines of a plan, or quantiles, one by one.
-                return "; ".join(map(str, given))
-            if isinstance(given, int | float) and not isinstance(given, bool):
-                return str(given)
-        return given
+            if isinstance(value, list | tuple):  # Lines of a plan, or quantiles, one by one.
+                return "; ".join(map(str, value))
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                return str(value)
+        return value
 
-    def plain(text: object) -> str:
+    def normalise(text: object) -> str:
         return str(text).lower().replace("-", "_")
 
     for option in options:
-        if plain(given) in (plain(option.value), plain(option.name)):
+        if normalise(value) in (normalise(option.value), normalise(option.name)):
             return option
-    raise refuse(f"{name} must be one of {_listed(options)}; got {str(given)[:40]!r}")
+    raise refuse(f"{name} must be one of {_list_options(options)}; got {str(value)[:40]!r}")
 
 
-def _called(option: enum.Enum) -> str:
-    """What a person writes: what links and files call it where that is short, else its name."""
+def _option_name(option: enum.Enum) -> str:
+    """Return the text by which a person names an option: its value in links where that is short, else its name."""
     return str(option.value) if len(str(option.value)) <= MOST_LETTERS else option.name.lower()
 
 
-def _listed(options: type[enum.Enum]) -> str:
-    return ", ".join(repr(_called(one)) for one in options)
+def _list_options(options: type[enum.Enum]) -> str:
+    return ", ".join(repr(_option_name(option)) for option in options)
 
 
-def _signature(asked: Question, kind: Any) -> inspect.Signature:
+def _signature(question: Question, parameters_type: Any) -> inspect.Signature:
     from dpcore.reply import Reply
 
-    def named(name: str, default: Any) -> inspect.Parameter:
-        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_written(default))
+    def build_keyword(name: str, default: Any) -> inspect.Parameter:
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_to_text(default))
 
-    own = _settings(asked, kind)
+    settings = _settings(question, parameters_type)
     empty = inspect.Parameter.empty
-    said = [named(name, empty) for name, of in own.items() if _must_be_said(asked, name, of)]
-    columns = [named(name, empty if name in asked.needs else _UNSAID.get(name)) for name in asked.columns]
-    rest = [
-        named(name, None if name in (*asked.by_data, *asked.with_data) else of.default)
-        for name, of in own.items()
-        if not _must_be_said(asked, name, of)
+    required = [build_keyword(name, empty) for name, f in settings.items() if _is_required(question, name, f)]
+    columns = [
+        build_keyword(name, empty if name in question.needs else _UNSAID.get(name))
+        for name in question.columns
+    ]
+    optional = [
+        build_keyword(name, None if name in (*question.by_data, *question.with_data) else f.default)
+        for name, f in settings.items()
+        if not _is_required(question, name, f)
     ]
     data = inspect.Parameter(
-        "data", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None if asked.alone else empty
+        "data", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None if question.default_data else empty
     )
-    return inspect.Signature([data, *columns, *said, *rest], return_annotation=Reply)
+    return inspect.Signature([data, *columns, *required, *optional], return_annotation=Reply)
 
 
 _UNSAID = {"disclosure": "private", "intercept": True}
@@ -400,33 +418,33 @@ _OF_COLUMNS = {
 }
 
 
-def _docstring(asked: Question, kind: Any, build_answer: Any) -> str:
+def _docstring(question: Question, parameters_type: Any, build_answer: Any) -> str:
     # Here, as NumPy comes with it, and help on all commands needs none.
     from dpcore.common.parameters import describe
 
-    texts = describe(kind)
-    types_of = list_field_types(kind)
-    first, _, rest = (inspect.getdoc(build_answer) or "").partition("\n\nArgs:")
-    source = re.search(r"^Source: .*", rest, flags=re.MULTILINE | re.DOTALL)
+    texts = describe(parameters_type)
+    types_of = list_field_types(parameters_type)
+    first, _, remainder = (inspect.getdoc(build_answer) or "").partition("\n\nArgs:")
+    source = re.search(r"^Source: .*", remainder, flags=re.MULTILINE | re.DOTALL)
     lines = [
         first,
         "",
         "Args:",
         "    data: A table in memory (pandas, Polars, Arrow), one row per contribution; the path of a file; "
-        + ("" if asked.labelled else "rows per user as a list; a `ContributionHistogram`; ")
-        + f"or a `Dataset`.{ALONE if asked.alone else ''}",
-        *(f"    {name}: {_OF_COLUMNS[name]}" for name in asked.columns),
+        + ("" if question.labelled else "rows per user as a list; a `ContributionHistogram`; ")
+        + f"or a `Dataset`.{NO_DATA_NOTE if question.default_data else ''}",
+        *(f"    {name}: {_OF_COLUMNS[name]}" for name in question.columns),
     ]
-    for name, of in _settings(asked, kind).items():
-        options = _options(types_of[of.name])
-        which = f" One of {_listed(options)}." if options else ""
-        if name == "source" and asked.source:
-            which += f" Where data are given it is {asked.source!r} by default."
-        if name in asked.by_data:
+    for name, f in _settings(question, parameters_type).items():
+        options = _options(types_of[f.name])
+        which = f" One of {_list_options(options)}." if options else ""
+        if name == "source" and question.source:
+            which += f" Where data are given it is {question.source!r} by default."
+        if name in question.by_data:
             which += " By default it follows from the data: see `choose_defaults`."
-        if name in asked.with_data:
+        if name in question.with_data:
             which += " It must be said where data are given."
-        lines.append(f"    {name}: {texts[of.name]}{which}")
+        lines.append(f"    {name}: {texts[f.name]}{which}")
     lines += [
         "",
         "Returns:",

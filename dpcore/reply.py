@@ -231,7 +231,7 @@ class Reply:
                 remedy="A bound that is read off a release may be published",
             )
         amounts = user_amounts.amounts_of(data)
-        table = user_amounts.made_up_table(
+        table = user_amounts.build_dummy_dataset(
             user_amounts.columns_of(data), data.disclosure, data.contribution, amounts
         )
         if isinstance(parameters, PerGroupParameters):

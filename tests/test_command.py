@@ -255,7 +255,7 @@ def test_the_help_on_all_commands_comes_at_once():
     for called, name in command.COMMANDS.items():
         assert f" {called} {inspect.getdoc(getattr(ss, name)).splitlines()[0]}" in whole
     assert {*command.COMMANDS} >= {"mean", "sum", "quantile", "group", "learning", "owners"}
-    assert sorted(command.COMMANDS.values()) == sorted(questions.ASKED)
+    assert sorted(command.COMMANDS.values()) == sorted(questions.QUESTIONS)
 
 
 def test_the_commands_of_the_documentation_are_understood(run, monkeypatch):

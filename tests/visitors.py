@@ -33,14 +33,14 @@ from streamlit.runtime.state import SessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 from dpcore.counting.duck import Duck
-from dpcore.counting.held import Held
+from dpcore.counting.held import MemoryFile
 from pages.shared.fields.jobs import Job
 from pages.shared.session.session import LoadedData
 
 KEPT_SECONDS, LIMIT_SECONDS = 2, 10.0
 VISITORS, EVERY = 100, 20
 """Visitors of each half, and of how many one brings a file."""
-THEIRS = (AppSession, SessionState, LoadedData, Job, Duck, Held)
+THEIRS = (AppSession, SessionState, LoadedData, Job, Duck, MemoryFile)
 PLANTED = re.compile(r"planted-[0-9]")
 Fill = Callable[[WidgetState], None]
 

@@ -160,15 +160,15 @@ def draw_normal(noise_kind: NoiseKind) -> FloatArray:
     it.
     """
     candidates = list(np.random.default_rng(_SEED + 1).normal(0.0, 1.0, (NUM_SETS, NUM_DOTS)))
-    chosen = []
+    chosen_sets = []
     for noise in draw_unit_noise(noise_kind):
         deviations = [
             abs(float(candidate @ candidate) / NUM_DOTS - 1.0)
             + 2.0 * abs(float(candidate @ noise)) / NUM_DOTS
             for candidate in candidates
         ]
-        chosen.append(candidates.pop(int(np.argmin(deviations))))
-    return _make_read_only(np.array(chosen))
+        chosen_sets.append(candidates.pop(int(np.argmin(deviations))))
+    return _make_read_only(np.array(chosen_sets))
 
 
 def _make_read_only(draws: FloatArray) -> FloatArray:

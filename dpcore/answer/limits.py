@@ -25,10 +25,10 @@ def fit_limits(values: FloatArray, parts: FloatArray | None = None) -> Limits:
         values: The values that must be visible, of any shape; only finite ones above 0 count.
         parts: The parts of ``values``, of any shape; small ones may leave the axis at its lower end, `SMALLEST_PART`.
     """
-    shown = values[np.isfinite(values) & (values > 0.0)]
-    if not shown.size:
+    positive = values[np.isfinite(values) & (values > 0.0)]
+    if not positive.size:
         return 1.0, 10.0
-    low, high = float(shown.min()), float(shown.max())
+    low, high = float(positive.min()), float(positive.max())
     if parts is not None:
         low = float(parts[parts > low / SMALLEST_PART].min(initial=low))
     return _round(low / MARGIN, up=False), _round(high * MARGIN, up=True)
@@ -45,8 +45,8 @@ def _round(value: float, up: bool) -> float:
 
 def linear_limits(values: FloatArray, from_zero: bool = False) -> Limits:
     """Return the ends of a linear axis with a tenth of its length left free; ``from_zero``: an axis of shares."""
-    shown = values[np.isfinite(values)]
-    low, high = (float(shown.min()), float(shown.max())) if shown.size else (0.0, 1.0)
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     if from_zero:
         return min(1.1 * low, 0.0), max(1.1 * high, LEAST_SHARE)
     room = 0.1 * (high - low) or 0.1 * abs(high) or 1.0

@@ -141,13 +141,13 @@ class PaperFigure:
         for row, line in enumerate(self.lines):
             for value, paper_value in zip(self.values, line.paper_values, strict=False):
                 if paper_value and value in runs.values:
-                    ours = float(runs.summary.mean[row, runs.values.index(value)])
-                    if math.isfinite(ours):
-                        differences.append(abs(ours / paper_value - 1.0))
+                    own_mean = float(runs.summary.mean[row, runs.values.index(value)])
+                    if math.isfinite(own_mean):
+                        differences.append(abs(own_mean / paper_value - 1.0))
         if self.stated_range is not None:
             low, high = self.stated_range
-            for ours in runs.summary.mean[0]:
-                differences.append(max(0.0, 1.0 - float(ours) / low, float(ours) / high - 1.0))
+            for own_mean in runs.summary.mean[0]:
+                differences.append(max(0.0, 1.0 - float(own_mean) / low, float(own_mean) / high - 1.0))
         return max(differences) if differences else None
 
 

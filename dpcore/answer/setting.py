@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from dpcore.code.choice import Released
+from dpcore.code.choice import Quantity
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Neighbours
 
@@ -37,7 +37,7 @@ class ReleaseSetting:
         margin: How many users more than 1/epsilon the bound of a count leaves above it.
     """
 
-    statistic: Released
+    statistic: Quantity
     epsilon: float
     neighbours: Neighbours
     column: str = ""
@@ -66,7 +66,7 @@ class ReleaseSetting:
         At the mean with the worst error, a release with private counts errs as one with public counts. For
         independent rows the mean of a table errs less than that of a population by a constant.
         """
-        is_public_count_mean = self.mean_share is None and self.statistic is Released.MEAN
+        is_public_count_mean = self.mean_share is None and self.statistic is Quantity.MEAN
         return replace(
             self,
             column="",

@@ -92,9 +92,9 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
         first, *_ = reply.forms
         if written_form != first:
             print(f"{library} has no program for: {first}.", file=sys.stderr)
-        if others := [form for form in reply.forms if form != written_form]:
+        if other_forms := [form for form in reply.forms if form != written_form]:
             print(
-                f"The program is for: {written_form}. The app also writes: {', '.join(others)}.",
+                f"The program is for: {written_form}. The app also writes: {', '.join(other_forms)}.",
                 file=sys.stderr,
             )
     elif as_json:
@@ -233,7 +233,7 @@ def _flag(key: str) -> str:
 
 
 def _types(hint: Any) -> tuple[Any, ...]:
-    return tuple(kind for kind in typing.get_args(hint) or (hint,) if kind is not type(None))
+    return tuple(option for option in typing.get_args(hint) or (hint,) if option is not type(None))
 
 
 def _metavar(hint: Any) -> str:

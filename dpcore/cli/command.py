@@ -26,7 +26,7 @@ _NO_APP = (
 )
 
 
-COMMANDS = {questions.command_of(name): name for name in questions.ASKED}
+COMMANDS = {questions.command_of(name): name for name in questions.QUESTIONS}
 """Command to the call of `dpcore`."""
 
 
@@ -45,9 +45,9 @@ def run() -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run with the arguments of a command line; return the exit code."""
-    first, *rest = (sys.argv[1:] if arguments is None else arguments) or [""]
+    first, *remaining = (sys.argv[1:] if arguments is None else arguments) or [""]
     try:
-        if first in {"", "--no-token"} and not rest:
+        if first in {"", "--no-token"} and not remaining:
             return _start_app([first])
         if arguments is None and (first == "count" or first in COMMANDS):
             from dpcore.counting.__main__ import end_on_signals
@@ -56,10 +56,10 @@ def main(arguments: list[str] | None = None) -> int:
         if first == "count":
             from dpcore.counting.__main__ import main as count
 
-            return count(rest, "sweet-spot count")
+            return count(remaining, "sweet-spot count")
         if first in COMMANDS:
-            return _ask(first, rest)
-        return _explain([first, *rest])
+            return _ask(first, remaining)
+        return _explain([first, *remaining])
     except BrokenPipeError:  # Whoever reads the answer has enough of it; Python must not complain at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -128,7 +128,7 @@ def _explain(arguments: list[str]) -> int:
 
 def _first_line(name: str) -> str:
     """Return what a question answers, read as text: to import all answers takes seconds."""
-    module = Path(dpcore.__file__).parent / questions.ASKED[name].of / "answer" / "answer.py"
+    module = Path(dpcore.__file__).parent / questions.QUESTIONS[name].package / "answer" / "answer.py"
     match = re.search(
         r'^def build_answer\(.*?"""(.*?)\n', module.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     )

@@ -29,9 +29,9 @@ from typing import IO, TYPE_CHECKING
 if TYPE_CHECKING:
     from dpcore.common.workspace import Workspace
 
-_BESIDE = Path(__file__).resolve().parents[2]
+_PARENT = Path(__file__).resolve().parents[2]
 ROOT = next(
-    (folder for folder in (_BESIDE / "sweet_spot", _BESIDE) if (folder / "app.py").is_file()), _BESIDE
+    (folder for folder in (_PARENT / "sweet_spot", _PARENT) if (folder / "app.py").is_file()), _PARENT
 )
 """Folder of the app and its settings: ``sweet_spot`` where the package is installed, else the top of the checkout."""
 HOST = "127.0.0.1"
@@ -106,9 +106,9 @@ def server_environment(token: str = "") -> dict[str, str]:
     Matrices here are tall and narrow, and searches run side by side: threads inside the linear algebra only get
     in each other's way (measured on two busy cores: five times slower with them).
     """
-    own = {"SWEETSPOT_LOCAL": "1", "SWEETSPOT_FOLDER": os.getcwd(), "PYTHONUNBUFFERED": "1"}
-    own["SWEETSPOT_TOKEN"] = token
-    return {"OPENBLAS_NUM_THREADS": "1", **os.environ, **own}
+    own_variables = {"SWEETSPOT_LOCAL": "1", "SWEETSPOT_FOLDER": os.getcwd(), "PYTHONUNBUFFERED": "1"}
+    own_variables["SWEETSPOT_TOKEN"] = token
+    return {"OPENBLAS_NUM_THREADS": "1", **os.environ, **own_variables}
 
 
 def answers(url: str, timeout: float = 2.0, token: str = "") -> bool:
@@ -152,7 +152,7 @@ class Output:
         """Whether these words stand in one of the last lines so far."""
         return any(words in line for line in tuple(self._lines))
 
-    def last(self) -> str:
+    def last_lines(self) -> str:
         """The last lines, once the server has ended or fallen silent."""
         self._reader.join(timeout=1.0)
         return "".join(self._lines).strip()
@@ -248,17 +248,17 @@ def serve(token: str) -> int:
                 break
             except StartError as error:
                 stop(server)
-                last = output.last()
+                last_output = output.last_lines()
                 # Somebody else took it in the meantime.
-                if PORT_TAKEN not in last:
-                    raise StartError(f"{error}. Its last output:\n\n{last or '(nothing)'}") from None
+                if PORT_TAKEN not in last_output:
+                    raise StartError(f"{error}. Its last output:\n\n{last_output or '(nothing)'}") from None
                 port = choose_port(port + 1)
                 server, output = _start(port, token)
         # The first run imports everything and registers the pages; before it, a deep link finds no page.
         warmed = answers(f"{url}/_stcore/script-health-check", WARM_LIMIT, token)
         if not warmed:
             print("The first run of the app did not succeed; the server's output so far:", file=sys.stderr)
-            print(output.last(), file=sys.stderr)
+            print(output.last_lines(), file=sys.stderr)
         output.echo = True
         link = f"{url}/?token={token}" if token else url
         workspace = open_browser(link)

@@ -1,4 +1,4 @@
-"""What is carried away: a release, the bound that was chosen for it, and how the data name their columns."""
+"""The input of a generated program: a release, its bound, and the names of the data's columns."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from dpcore.data.layout import FileLayout, TableLayout
 MAX_WHOLE = 10**12
 
 
-class Released(enum.Enum):
-    """What is released; the value is how a sentence calls it."""
+class Quantity(enum.Enum):
+    """The released quantity; the value is its name in a sentence."""
 
     MEAN = "mean"
     SUM = "sum"
@@ -34,24 +34,24 @@ class Released(enum.Enum):
     CLASSIFIER = "linear classifier"
 
 
-NEEDS: dict[Released, tuple[tuple[str, ...], ...]] = {
-    Released.MEAN: (("max_rows",), ("threshold",)),
-    Released.SUM: (("max_total",),),
-    Released.COUNT: (("max_rows",),),
-    Released.GROUP_COUNTS: (("max_groups",), ("max_norm",)),
-    Released.GROUP_ROWS: (("max_groups", "max_rows"), ("max_norm",)),
-    Released.GROUP_SUMS: (("max_groups", "max_total"), ("max_norm",)),
-    Released.GROUP_MEANS: (("max_groups", "max_rows"),),
-    Released.QUANTILE: (("max_rows",), ("threshold",)),
-    Released.MODEL: (("max_rows",),),
-    Released.TASK_WEIGHTS: (("exponent", "budget"),),
-    Released.COEFFICIENTS: (("largest_user_weight",),),
-    Released.CLASSIFIER: (("threshold",),),
+NEEDS: dict[Quantity, tuple[tuple[str, ...], ...]] = {
+    Quantity.MEAN: (("max_rows",), ("threshold",)),
+    Quantity.SUM: (("max_total",),),
+    Quantity.COUNT: (("max_rows",),),
+    Quantity.GROUP_COUNTS: (("max_groups",), ("max_norm",)),
+    Quantity.GROUP_ROWS: (("max_groups", "max_rows"), ("max_norm",)),
+    Quantity.GROUP_SUMS: (("max_groups", "max_total"), ("max_norm",)),
+    Quantity.GROUP_MEANS: (("max_groups", "max_rows"),),
+    Quantity.QUANTILE: (("max_rows",), ("threshold",)),
+    Quantity.MODEL: (("max_rows",),),
+    Quantity.TASK_WEIGHTS: (("exponent", "budget"),),
+    Quantity.COEFFICIENTS: (("largest_user_weight",),),
+    Quantity.CLASSIFIER: (("threshold",),),
 }
-"""Which fields state the bound of each release: one of the alternatives, whole."""
-_WHOLE = ("max_rows", "max_groups", "coefficients")
-_LAPLACE_ONLY = (Released.MEAN, Released.QUANTILE, Released.COEFFICIENTS)
-"""Releases whose programs draw Laplace noise, or pick with the exponential mechanism."""
+"""The fields that state the bound of each release: exactly one of the alternatives."""
+_INTEGER_FIELDS = ("max_rows", "max_groups", "coefficients")
+_LAPLACE_ONLY = (Quantity.MEAN, Quantity.QUANTILE, Quantity.COEFFICIENTS)
+"""Releases whose programs use Laplace noise or the exponential mechanism."""
 _BOUNDS = (
     "max_rows",
     "threshold",
@@ -62,47 +62,47 @@ _BOUNDS = (
     "budget",
     "largest_user_weight",
 )
-PLAIN_PYTHON_ONLY = (Released.TASK_WEIGHTS, Released.COEFFICIENTS, Released.CLASSIFIER)
-"""What no library but plain Python can express."""
-PER_GROUP = (Released.GROUP_COUNTS, Released.GROUP_ROWS, Released.GROUP_SUMS, Released.GROUP_MEANS)
+PLAIN_PYTHON_ONLY = (Quantity.TASK_WEIGHTS, Quantity.COEFFICIENTS, Quantity.CLASSIFIER)
+"""Releases that only plain Python can express."""
+PER_GROUP = (Quantity.GROUP_COUNTS, Quantity.GROUP_ROWS, Quantity.GROUP_SUMS, Quantity.GROUP_MEANS)
 """Releases of one number per group."""
-OF_VALUES = (Released.MEAN, Released.SUM, Released.QUANTILE, Released.GROUP_SUMS, Released.GROUP_MEANS)
-"""Releases for which programs read the column of values, and of labels no program but plain Python's."""
+OF_VALUES = (Quantity.MEAN, Quantity.SUM, Quantity.QUANTILE, Quantity.GROUP_SUMS, Quantity.GROUP_MEANS)
+"""Releases for which programs read the column of values."""
 
 
-MODELS = (Released.COEFFICIENTS, Released.CLASSIFIER)
-"""Releases for which a row counts where nothing is missing in it."""
+MODELS = (Quantity.COEFFICIENTS, Quantity.CLASSIFIER)
+"""Releases for which only complete rows count."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A descent whose steps go by a rule, and a bound that may follow the users.
+    """A descent with a step-size rule, and a bound that may adapt to the users.
 
     Attributes:
         bounds_by: ``followed``, ``sums``, ``cap`` or ``weights``.
         clip: Norm to which a row's gradient is clipped.
-        one: Noise of one release of the whole budget over how far a user moves it in bounds.
-        count_noise: On the number of users within the bound, in every step.
-        number_noise: On the number of users; 0 where it is public.
+        unit_noise: Noise of one release with the whole budget, in units of its sensitivity.
+        count_noise: Noise on the number of users within the bound, in every step.
+        number_noise: Noise on the number of users; 0 if it is public.
         momentum: In [0, 1).
-        travel: The step length times ``one`` and the root of the number of features, at most.
-        longest: The step length times the number of users, at most.
-        settled: Number of the last step that is not longer than ``travel`` says.
-        fade: What is left in a step of the fading mean of the noisy gradients.
-        agreeing: The squared length of that mean over the number of features beyond which steps grow.
-        moving: Likewise, beyond which the mean of the iterates forgets by ``fade``.
-        growth: By how much they grow or shrink at a time.
-        most_growth: To how many times ``travel`` at most.
-        start: The first bound, at least the threshold, is the root of users over noise divided by this.
-        clipped: Users that are to be beyond the bound, in ``one`` times the root of the number of features.
-        turn: How fast the bound moves.
-        largest: Most that its logarithm moves in a step.
-        ends: It stays within.
+        travel: Largest product of step length, ``unit_noise`` and the root of the number of features.
+        longest: Largest product of step length and number of users.
+        settled: Number of the last step that is limited by ``travel``.
+        fade: Factor of the exponential moving average of the noisy gradients per step.
+        agreeing: Squared length of that average, over the number of features, beyond which steps grow.
+        moving: Likewise, beyond which the average of the iterates forgets by ``fade``.
+        growth: Factor of growth or shrinkage of a step.
+        most_growth: Largest step in multiples of ``travel``.
+        start: Divisor of the first bound, which is the root of users over noise, and at least the threshold.
+        clipped: Target number of users beyond the bound, in ``unit_noise`` times the root of the number of features.
+        turn: Speed of the bound.
+        largest: Largest change of the logarithm of the bound in a step.
+        ends: Limits of the bound.
     """
 
     bounds_by: str
     clip: float
-    one: float
+    unit_noise: float
     count_noise: float
     number_noise: float
     momentum: float
@@ -121,7 +121,7 @@ class Rule:
     ends: tuple[float, float]
 
     def words(self, bound: float) -> str:
-        """Return how users are bounded."""
+        """Describe how users are bounded."""
         short = f", gradients of rows shortened to {self.clip!r}" if self.clip < 1.0 else ""
         return {
             "followed": "users' sums of gradients clipped at a bound that follows a private quantile of them",
@@ -133,25 +133,25 @@ class Rule:
 
 @dataclass(frozen=True)
 class Training:
-    """How a linear classifier is trained; every number of it is public.
+    """The settings of the training of a linear classifier; all of them are public.
 
     Attributes:
-        numbers: Columns that enter as numbers, each with its range: mapped to [-1, 1].
-        levels: Columns that enter as categories, each with the levels that have an indicator.
-        intercept: Whether a feature is 1 in every row.
-        norm: Norm that a row's features have at most, above 0; they are divided by it.
+        numbers: Numeric columns, each with its range, which is mapped to [-1, 1].
+        levels: Categorical columns, each with the levels that have an indicator.
+        intercept: True if one feature is 1 in every row.
+        norm: Largest norm of a row's features, above 0; they are divided by it.
         positive_above: Labels above it are 1, all others -1.
         slope: Derivative of the loss by the margin, a NumPy expression in ``margin``.
-        steps: T.
-        rate: η.
-        first: Number of the first step, from 1, whose iterate is averaged; by a rule all are, with growing weights.
-        radius: Of the ball that θ is kept in.
+        steps: Number of steps, T.
+        rate: Learning rate, η.
+        first: Number of the first step, from 1, whose iterate is averaged; with a rule all are, with growing weights.
+        radius: Radius of the ball that contains θ.
         gradient_noise: Standard deviation of the noise on a step's summed gradient.
-        weight_noise: Of that on the sum of weights; 0 where it is public.
-        sampled: Probability with which a user takes part in a step.
-        rule: How steps and bound go by a rule, in place of ``rate``, ``weight_noise`` and ``sampled``; then
-            ``gradient_noise`` is over the bound.
-        positive: The class that is 1 where labels are words, all others -1; empty where ``positive_above`` says.
+        weight_noise: Standard deviation of the noise on the sum of weights; 0 if it is public.
+        sampled: Probability that a user takes part in a step.
+        rule: Rule for steps and bound in place of ``rate``, ``weight_noise`` and ``sampled``; ``gradient_noise`` is
+            then relative to the bound.
+        positive: The class that is 1 if labels are words (all others are -1); empty if ``positive_above`` decides.
     """
 
     numbers: tuple[tuple[str, tuple[float, float]], ...]
@@ -176,49 +176,50 @@ class Choice:
     """A bound with all that code needs to apply it.
 
     Attributes:
-        released: What is released.
+        quantity: The released quantity.
         epsilon: Privacy budget, in `dpcore.common.checks.EPSILON_RANGE`.
-        disclosure: Where the bound comes from; private means computed from private data, a release names its facts.
+        disclosure: Provenance of the bound; private means computed from private data, a release has its facts.
         neighbours: The relation under which the bound was chosen.
-        delta: In (0, 1), or None where the release is epsilon-DP.
+        delta: In (0, 1), or None if the release is epsilon-DP.
         noise: The noise under which the bound was chosen.
-        max_rows: Upper bound on rows per user, whole, at least 1; of a release per group, per user and group.
+        max_rows: Upper bound on rows per user, an integer of at least 1; for a release per group, per user and group.
         threshold: Upper bound on a user's weight in rows (smooth weights), real-valued, above 0.
         weight_of_rows: a of smooth weights for a mean: a user with s rows weighs s (a + b / (1 + (s - 1) rho)), up to
             the threshold; at least 0.
-        weight_of_users: b, at least 0; 0 where a row weighs the same whoever's it is, up to the threshold.
-        user_share: rho in [0, 1], how alike the rows of one user are.
-        max_total: Upper end of the range that a user's total is clamped to, in the column's unit; of a release per
+        weight_of_users: b, at least 0; at 0 all rows of users up to the threshold weigh the same.
+        user_share: rho in [0, 1], the correlation of the rows of one user.
+        max_total: Upper end of the range that a user's total is clamped to, in the column's unit; for a release per
             group, their total in a group.
         min_total: Lower end of it.
-        max_groups: Upper bound on groups per user, whole.
-        max_norm: T, upper bound on the norm of what a user adds to all groups: L1 with Laplace, L2 with Gaussian noise.
-        scaled: Whether the norm is kept by scaling all groups of a user alike; else by one cap for all of them.
+        max_groups: Upper bound on groups per user, an integer.
+        max_norm: T, upper bound on the norm of a user's vector over all groups: L1 with Laplace, L2 with Gaussian
+            noise.
+        scaled: True to bound the norm by scaling all groups of a user; else by one cap for all of them.
         exponent: mu of task weights, in [0, 1].
-        budget: beta, what a user's squared task weights may sum to, above 0.
-        inflation: c of task weights, above 0: they are scaled for a budget of beta / c. None if a person enters it.
-        every_user_full: Whether every user's task weights are scaled up to the whole budget.
-        largest_user_weight: The largest sum of absolute weights that one user's labels have.
-        coefficients: How many coefficients are released.
-        lower: Values below are raised to it; for a quantile the lower end of the base.
-        upper: Values above are lowered to it; above ``lower``.
-        quantiles: What is asked for, each strictly between 0 and 1.
+        budget: beta, the largest sum of a user's squared task weights, above 0.
+        inflation: c of task weights, above 0: they are scaled for a budget of beta / c. None if the user must enter it.
+        every_user_full: True to scale every user's task weights up to the whole budget.
+        largest_user_weight: The largest sum of absolute weights of one user's labels.
+        coefficients: Number of released coefficients.
+        lower: Lower end of the range of values; for a quantile the lower end of the base.
+        upper: Upper end of the range; above ``lower``.
+        quantiles: The released quantiles, each strictly between 0 and 1.
         file: The data's file.
         table: The data's table in BigQuery.
         privacy_unit: Columns that together identify a user.
         value_column: Column of values or labels.
         group_column: Column of groups or tasks.
-        known_columns: Whether the names are the data's own; else they are placeholders.
-        row_is: What a row stands for where it is not a row of the file, a phrase; empty where it is.
-        training: How a classifier is trained; given exactly where one is released.
-        layout: How the data's files were read; None where nobody knows.
-        range_drawn: What the draw of ``lower`` and ``upper`` guarantees, where they were drawn privately.
+        known_columns: True if the names are the data's own; else they are placeholders.
+        row_is: Meaning of a row if it is not a row of the file, a phrase; else empty.
+        training: Training of a classifier; given if and only if one is released.
+        layout: Layout of the data's files; None if unknown.
+        range_drawn: Facts of the private selection of ``lower`` and ``upper``, if there was one.
 
     Raises:
         InvalidInput: A field is missing, does not belong to the release, or is out of its range; all at once.
     """
 
-    released: Released
+    quantity: Quantity
     epsilon: float
     disclosure: Provenance
     neighbours: Neighbours = Neighbours.ADD_OR_REMOVE_USER
@@ -263,7 +264,7 @@ class Choice:
             self._check_delta(problems)
             self._check_values(problems)
             problems.whole(1, 10**6, coefficients=self.coefficients)
-            if (self.released is Released.CLASSIFIER) != (self.training is not None):
+            if (self.quantity is Quantity.CLASSIFIER) != (self.training is not None):
                 problems.add("a classifier, and nothing else, says how it is trained")
             names = (*self.privacy_unit, self.value_column, self.group_column, self.file, self.table)
             if not self.privacy_unit or not all(isinstance(name, str) and name for name in names):
@@ -271,28 +272,28 @@ class Choice:
         # Plain Python numbers, so that repr is a literal in every language.
         for f in fields(self):
             value = getattr(self, f.name)
-            if f.name in _WHOLE and value is not None:
+            if f.name in _INTEGER_FIELDS and value is not None:
                 object.__setattr__(self, f.name, int(value))
             elif isinstance(value, Real) and not isinstance(value, bool):
                 object.__setattr__(self, f.name, float(value) + 0.0)  # No negative zero.
         object.__setattr__(self, "quantiles", tuple(float(q) for q in self.quantiles))
 
     def _check_bound(self, problems: Problems) -> None:
-        given = {name for name in _BOUNDS if getattr(self, name) is not None}
-        if given not in [set(names) for names in NEEDS[self.released]]:
-            ways = " or ".join(" and ".join(names) for names in NEEDS[self.released])
-            problems.add(f"the bound of a {self.released.value} is {ways}, and nothing else")
+        given_names = {name for name in _BOUNDS if getattr(self, name) is not None}
+        if given_names not in [set(names) for names in NEEDS[self.quantity]]:
+            alternatives = " or ".join(" and ".join(names) for names in NEEDS[self.quantity])
+            problems.add(f"the bound of a {self.quantity.value} is {alternatives}, and nothing else")
         for name in ("max_rows", "max_groups"):
-            if name in given:
+            if name in given_names:
                 problems.whole(1, MAX_WHOLE, **{name: getattr(self, name)})
         for name in ("threshold", "max_norm", "budget", "largest_user_weight"):
-            if name in given:
+            if name in given_names:
                 problems.positive(**{name: getattr(self, name)})
         problems.non_negative(weight_of_rows=self.weight_of_rows, weight_of_users=self.weight_of_users)
         problems.between(0.0, 1.0, user_share=self.user_share)
         if (self.weight_of_rows, self.weight_of_users) != (1.0, 0.0) and not self.grows:
             problems.add("weights that grow otherwise than rows belong to the smooth weights of a mean")
-        if "exponent" in given:
+        if "exponent" in given_names:
             problems.between(0.0, 1.0, exponent=self.exponent)
         if self.inflation is not None:
             problems.positive(inflation=self.inflation)
@@ -307,28 +308,28 @@ class Choice:
             problems.inside(0.0, 1.0, delta=self.delta)
         if self.noise is NoiseKind.GAUSSIAN and self.delta is None:
             problems.add("Gaussian noise needs a delta")
-        if self.noise is NoiseKind.GAUSSIAN and self.released in _LAPLACE_ONLY:
-            problems.add(f"the noise on a {self.released.value} is Laplace noise")
+        if self.noise is NoiseKind.GAUSSIAN and self.quantity in _LAPLACE_ONLY:
+            problems.add(f"the noise on a {self.quantity.value} is Laplace noise")
 
     def _check_values(self, problems: Problems) -> None:
-        needed = self.released in (
-            Released.MEAN,
-            Released.GROUP_MEANS,
-            Released.QUANTILE,
-            Released.COEFFICIENTS,
+        needed = self.quantity in (
+            Quantity.MEAN,
+            Quantity.GROUP_MEANS,
+            Quantity.QUANTILE,
+            Quantity.COEFFICIENTS,
         )
         if needed:
             problems.ascending(**{"the lower value bound": self.lower, "the upper one": self.upper})
-        if (self.released is Released.QUANTILE) != bool(self.quantiles):
+        if (self.quantity is Quantity.QUANTILE) != bool(self.quantiles):
             problems.add("a quantile, and nothing else, says which quantiles are asked for")
         for q in self.quantiles:
             problems.inside(0.0, 1.0, **{"a quantile": q})
 
     @property
     def grows(self) -> bool:
-        """Return True if smooth weights grow otherwise than with a user's rows."""
-        plain = (self.weight_of_rows, self.weight_of_users) == (1.0, 0.0)
-        return not plain and self.released is Released.MEAN and self.threshold is not None
+        """Return True if smooth weights are not proportional to a user's rows below the threshold."""
+        is_plain = (self.weight_of_rows, self.weight_of_users) == (1.0, 0.0)
+        return not is_plain and self.quantity is Quantity.MEAN and self.threshold is not None
 
     @property
     def is_private(self) -> bool:
@@ -337,53 +338,53 @@ class Choice:
 
     @property
     def of_public_data(self) -> bool:
-        """Return True if the data are public, so that a program may read their groups off them.
+        """Return True if the data are public, so that a program may take the list of groups from them.
 
-        What a release says of private data is public, but not the data themselves.
+        If the bound is a DP release, the bound is public, but not the data.
         """
         return self.disclosure is Disclosure.PUBLIC and self.known_columns
 
     @property
     def read_as(self) -> TableLayout:
-        """Return how programs read the data; as a file of that name usually is where nobody knows."""
+        """Return the layout with which programs read the data: the known one, or the usual one for the file name."""
         return self.layout or TableLayout((FileLayout.by_name(self.file),))
 
     @property
     def number_columns(self) -> tuple[str, ...]:
         """Return the columns that programs read as numbers."""
-        if self.released in MODELS:
+        if self.quantity in MODELS:
             further = () if self.training is None else tuple(name for name, _ in self.training.numbers)
             return tuple(dict.fromkeys((self.value_column, *further, *dict(self.read_as.numbers))))
-        return (self.value_column,) if self.released in OF_VALUES else ()
+        return (self.value_column,) if self.quantity in OF_VALUES else ()
 
     @property
     def in_libraries(self) -> bool:
-        """Whether libraries other than plain Python know of such a release; their quantiles count all rows alike."""
-        weighted = self.released is Released.QUANTILE and self.threshold is not None
-        return not weighted and self.released not in PLAIN_PYTHON_ONLY
+        """Return True if libraries other than plain Python have such a release; they have no weighted quantiles."""
+        weighted = self.quantity is Quantity.QUANTILE and self.threshold is not None
+        return not weighted and self.quantity not in PLAIN_PYTHON_ONLY
 
     @property
     def public_counts(self) -> bool:
-        """Return True if everybody's number of rows is taken as public."""
+        """Return True if the numbers of rows of users are taken as public."""
         return self.neighbours is Neighbours.REPLACE_VALUES
 
     @property
     def per_quantile(self) -> float:
-        """Epsilon of one quantile: an even share, rounded so that all of them never exceed epsilon."""
-        parts = max(len(self.quantiles), 1)
-        share = self.epsilon / parts
-        while Fraction(share) * parts > Fraction(self.epsilon):
+        """Return epsilon of one quantile: an even share, rounded so that their sum never exceeds epsilon."""
+        num_quantiles = max(len(self.quantiles), 1)
+        share = self.epsilon / num_quantiles
+        while Fraction(share) * num_quantiles > Fraction(self.epsilon):
             share = math.nextafter(share, 0.0)
         return share
 
     @property
     def bound_words(self) -> str:
-        """Return the bound, as a phrase."""
+        """Return the bound as a phrase."""
         if self.max_norm is not None:
             norm = "L1" if self.noise is NoiseKind.LAPLACE else "L2"
             how = "scaled" if self.scaled else "capped"
             return f"what a user adds to all groups {how} to an {norm} norm of at most {self.max_norm!r}"
-        if self.max_groups is not None and self.released is not Released.GROUP_COUNTS:
+        if self.max_groups is not None and self.quantity is not Quantity.GROUP_COUNTS:
             groups = f"at most {wording.counted(self.max_groups, 'group')} per user"
             if self.max_rows is not None:
                 return f"{groups}, and at most {wording.counted(self.max_rows, 'row')} in each"
@@ -393,8 +394,8 @@ class Choice:
         if self.training is not None and self.training.rule is not None:
             return self.training.rule.words(float(self.threshold or 0.0))
         if self.threshold is not None:
-            alike = f", rows of one user alike by {self.user_share!r}" if self.grows else ""
-            return f"smooth weights, no user above the weight of {self.threshold!r} rows{alike}"
+            correlation_text = f", rows of one user alike by {self.user_share!r}" if self.grows else ""
+            return f"smooth weights, no user above the weight of {self.threshold!r} rows{correlation_text}"
         if self.max_total is not None:
             return f"each user's total clamped to [{self.min_total!r}, {self.max_total!r}]"
         if self.max_groups is not None:
@@ -406,14 +407,14 @@ class Choice:
 
 @dataclass(frozen=True)
 class Code:
-    """A choice in one library's words.
+    """A program for one library.
 
     Attributes:
-        text: The program; empty where the library cannot do anything of the kind.
+        text: The program; empty if the library cannot express the choice.
         language: ``python`` or ``sql``.
-        file_name: What to call it on disk.
-        differences: What this library does otherwise than the page assumes, or cannot do, and what comes
-            nearest: sentences. They stand in the program as well.
+        file_name: Name of the file.
+        differences: Differences between the library and the assumptions of the page, and the nearest alternatives,
+            sentences; the program has them, too.
     """
 
     text: str

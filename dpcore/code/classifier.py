@@ -1,4 +1,4 @@
-"""A linear classifier under a bound, trained in NumPy: the program, and what other libraries say instead.
+"""A linear classifier under a bound, trained in NumPy: the program, and hints for other libraries.
 
 Names of Opacus and jax-privacy were read in their documentation and source on 2026-11-22:
 https://opacus.ai/api/privacy_engine.html, github.com/google-deepmind/jax_privacy (clipping.py, batch_selection.py).
@@ -32,12 +32,16 @@ NOWHERE = "{library} trains no models; plain Python does, in NumPy."
 
 
 def write(choice: Choice) -> Code:
-    """Return the program in plain Python."""
-    of = choice.training
-    assert of is not None
-    numbers = ", ".join(f"{python_text(name)}: ({low!r}, {high!r})" for name, (low, high) in of.numbers)
-    levels = ", ".join(f"{python_text(name)}: {python_literal(found)}" for name, found in of.levels)
-    template = "classifier.py" if of.rule is None else "classifier_by_rule.py"
-    body = templates.program(template, choice, training=of, numbers=f"{{{numbers}}}", levels=f"{{{levels}}}")
+    """Write the program in plain Python."""
+    training = choice.training
+    assert training is not None
+    numbers = ", ".join(f"{python_text(name)}: ({low!r}, {high!r})" for name, (low, high) in training.numbers)
+    levels = ", ".join(
+        f"{python_text(name)}: {python_literal(level_names)}" for name, level_names in training.levels
+    )
+    template = "classifier.py" if training.rule is None else "classifier_by_rule.py"
+    body = templates.render_program(
+        template, choice, training=training, numbers=f"{{{numbers}}}", levels=f"{{{levels}}}"
+    )
     needs = common.with_readers(NEEDS, choice)
-    return common.put_together(choice, LIBRARY, RELATIONS[choice.neighbours], DIFFERENCES, body, needs)
+    return common.assemble(choice, LIBRARY, RELATIONS[choice.neighbours], DIFFERENCES, body, needs)

@@ -1,52 +1,52 @@
-"""What the programs of all libraries share: their head, sentences of several, and how they are put together."""
+"""Shared parts of the programs of all libraries: their head, common sentences, and their assembly."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpcore.code.choice import Choice, Code, Released
-from dpcore.code.quote import comment, in_sentence, printable
+from dpcore.code.choice import Choice, Code, Quantity
+from dpcore.code.quote import comment, in_sentence, make_printable
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, classify, format_rounded_up
 from dpcore.common.version import VERSION
 from dpcore.data.layout import FileKind
 
-_READ = (".csv", ".tsv", ".tab", ".csv.gz", ".csv.zst", ".tsv.gz")
+_TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".csv.gz", ".csv.zst", ".tsv.gz")
 DELTA_WHERE_NONE = 1e-9
-"""What a library that insists on a delta gets where the question has none; to be looked at by the person."""
+"""Delta for a library that requires one if the question has none; the user should check it."""
 PUBLIC_GROUPS = "The list of groups is taken as public, as on the page."
 PUBLIC_ROWS = "Everybody's number of rows is taken as public, and so is this sum."
 _LEARNER = "Which data count as neighbouring depends on the learner."
 ADD_OR_REMOVE = "Neighbouring data differ by one user, added or removed with all their rows."
 
 
-def head(
+def write_head(
     choice: Choice,
     library: str,
     relation: str,
     needs: str,
     differences: Sequence[str],
     mark: str,
-    what: str = "",
+    subject: str = "",
 ) -> list[str]:
-    """Comment lines: what this is, where the bound comes from, what the guarantee covers, what it needs.
+    """Write the comment lines at the top: title, source of the bound, guarantee, and requirements.
 
     Args:
-        choice: What is carried away.
+        choice: The choice of the program.
         library: Name and version.
         relation: The library's neighbouring relation, a sentence.
-        needs: How to install what the program needs; empty where there is nothing to install.
+        needs: Installation of the requirements; empty if there are none.
         differences: See `Code`.
-        mark: What starts a comment.
-        what: What is released and how it is bounded, where it is not the choice alone.
+        mark: Start of a comment.
+        subject: The release and its bound, if they are not those of the choice.
     """
-    what = what or f"{choice.released.value}, {choice.bound_words}"
-    made = f"Made with Sweet Spot {VERSION} for {library}: {what}."
-    lines = comment(made, mark)
-    lines += comment(bound_label(choice), mark)
-    covered = relation if choice.released is not Released.MODEL else _LEARNER
+    subject = subject or f"{choice.quantity.value}, {choice.bound_words}"
+    title = f"Made with Sweet Spot {VERSION} for {library}: {subject}."
+    lines = comment(title, mark)
+    lines += comment(describe_bound_source(choice), mark)
+    covered = relation if choice.quantity is not Quantity.MODEL else _LEARNER
     lines += comment(f"Privacy unit: {in_sentence(choice.privacy_unit)}. {covered}", mark)
-    if needs and choice.released is not Released.MODEL:
+    if needs and choice.quantity is not Quantity.MODEL:
         lines += comment("Run it once: every run spends epsilon again.", mark)
     if needs:
         lines += comment(f"Needed: {needs}.", mark)
@@ -62,28 +62,32 @@ def head(
 
 
 def _about_files(choice: Choice) -> list[str]:
-    """Return what a person must know before the program finds and reads the data."""
+    """Write the sentences on finding and reading the files."""
     files = choice.read_as.files
-    named = " and ".join(printable(file.name, 60) for file in files[:2])
-    named += f" and {len(files) - 2} more" if len(files) > 2 else ""
-    said = []
+    names = " and ".join(make_printable(file.name, 60) for file in files[:2])
+    names += f" and {len(files) - 2} more" if len(files) > 2 else ""
+    sentences = []
     if choice.known_columns:
-        where = (
+        folder = (
             "Sweet Spot's folder" if files[0].name.startswith("sample_data/") else "the folder of the data"
         )
-        said.append(f"Run it in {where}, or write the whole path in place of {named}.")
+        sentences.append(f"Run it in {folder}, or write the whole path in place of {names}.")
     if any(file.kind is FileKind.JSON and file.packing for file in files):
-        said.append("Unpack the JSON first, and name the file that comes out.")
-    if choice.layout is None and files[0].kind is FileKind.TEXT and not files[0].name.lower().endswith(_READ):
-        said.append(
-            f"The file {named} is read as text with commas between columns: if it is of another kind, change the line "
+        sentences.append("Unpack the JSON first, and name the file that comes out.")
+    if (
+        choice.layout is None
+        and files[0].kind is FileKind.TEXT
+        and not files[0].name.lower().endswith(_TEXT_ENDINGS)
+    ):
+        sentences.append(
+            f"The file {names} is read as text with commas between columns: if it is of another kind, change the line "
             "that reads it."
         )
-    return said
+    return sentences
 
 
-def notes(differences: Sequence[str], mark: str) -> list[str]:
-    """Comment lines with what differs."""
+def write_notes(differences: Sequence[str], mark: str) -> list[str]:
+    """Write the comment lines with the differences."""
     lines: list[str] = []
     for sentence in differences:
         first, *further = comment(sentence, mark)
@@ -92,41 +96,43 @@ def notes(differences: Sequence[str], mark: str) -> list[str]:
     return [f"{mark} What differs:", *lines] if lines else []
 
 
-def bound_label(choice: Choice) -> str:
-    """Where the bound comes from, and the range where it was drawn, with what all of it costs; sentences."""
+def describe_bound_source(choice: Choice) -> str:
+    """Describe the source of the bound, and of a privately selected range, with their cost."""
     of_bound = choice.disclosure if isinstance(choice.disclosure, ReleaseFacts) else None
-    named = (("bound", of_bound), ("range", choice.range_drawn))
-    drawn = [(name, facts) for name, facts in named if facts is not None]
+    facts_by_name = (("bound", of_bound), ("range", choice.range_drawn))
+    releases = [(name, facts) for name, facts in facts_by_name if facts is not None]
     if choice.disclosure is Disclosure.PRIVATE:
-        said = [
+        sentences = [
             f"THE BOUND WAS {Disclosure.PRIVATE.label.upper()}. No guarantee covers it: using it in a release "
             "reveals something about who contributes how much."
         ]
     elif classify(choice.disclosure) is not Disclosure.DP_RELEASE:
-        said = ["The bound is a public input."]
+        sentences = ["The bound is a public input."]
     else:
         cost = "that cost adds to this release's" if choice.range_drawn is None else "its cost adds"
-        said = [f"The bound comes from a {choice.disclosure.label}; {cost}."]
+        sentences = [f"The bound comes from a {choice.disclosure.label}; {cost}."]
     if choice.range_drawn is not None:
-        said.append(f"The range comes from a {choice.range_drawn.label}; that cost adds to this release's.")
-    if any(facts.neighbours is Neighbours.REPLACE_USER for _, facts in drawn):
-        # It says nothing about one user added or removed, which is what the libraries protect.
-        said.append(
+        sentences.append(
+            f"The range comes from a {choice.range_drawn.label}; that cost adds to this release's."
+        )
+    if any(facts.neighbours is Neighbours.REPLACE_USER for _, facts in releases):
+        # This relation does not cover adding or removing a user, which the libraries protect.
+        sentences.append(
             "Together they protect against replacing one user only, and a release that protects one user's presence "
             "counts up to twice its epsilon there."
         )
-    elif drawn and choice.disclosure is not Disclosure.PRIVATE:
-        # All of them read the same data: by sequential composition they add up.
-        parts = [(facts.epsilon, name) for name, facts in drawn] + [(choice.epsilon, "this release")]
-        spent = format_rounded_up(sum(epsilon for epsilon, _ in parts))
-        added = " + ".join(f"{format_rounded_up(epsilon)} ({name})" for epsilon, name in parts)
-        delta = sum(facts.delta for _, facts in drawn) + (choice.delta or 0.0)
+    elif releases and choice.disclosure is not Disclosure.PRIVATE:
+        # All of them use the same data: by sequential composition their costs add up.
+        shares = [(facts.epsilon, name) for name, facts in releases] + [(choice.epsilon, "this release")]
+        total = format_rounded_up(sum(epsilon for epsilon, _ in shares))
+        added = " + ".join(f"{format_rounded_up(epsilon)} ({name})" for epsilon, name in shares)
+        delta = sum(facts.delta for _, facts in releases) + (choice.delta or 0.0)
         also = f", delta = {format_rounded_up(delta)}" if delta else ""
-        said.append(f"In all epsilon = {added} = {spent}{also}.")
-    return " ".join(said)
+        sentences.append(f"In all epsilon = {added} = {total}{also}.")
+    return " ".join(sentences)
 
 
-def put_together(
+def assemble(
     choice: Choice,
     library: str,
     relation: str,
@@ -134,30 +140,30 @@ def put_together(
     body: str,
     needs: str = "",
     language: str = "python",
-    what: str = "",
-    called: str = "",
+    subject: str = "",
+    file_stem: str = "",
 ) -> Code:
-    """Return the program with its head; no program where ``body`` is empty.
+    """Assemble the program with its head and notes; without text if ``body`` is empty.
 
-    ``what`` is as in `head`, and ``called`` names the file.
+    ``subject`` is as in `write_head`; ``file_stem`` begins the name of the file.
     """
     stem = library.split()[0].lower().strip(",")
-    name = f"{called or choice.released.name.lower()}_{stem}.{'sql' if language == 'sql' else 'py'}"
-    told = tuple(sentence for sentence in differences if sentence)
+    name = f"{file_stem or choice.quantity.name.lower()}_{stem}.{'sql' if language == 'sql' else 'py'}"
+    sentences = tuple(sentence for sentence in differences if sentence)
     if not body:
-        return Code("", language, name, told)
-    told += tuple(reading_differences(choice)) if language == "python" else ()
+        return Code("", language, name, sentences)
+    sentences += tuple(reading_differences(choice)) if language == "python" else ()
     mark = "--" if language == "sql" else "#"
-    lines = head(choice, library, relation, needs, told, mark, what)
-    parts = ["\n".join(lines), body, "\n".join(notes(told, mark))]
-    return Code("\n\n".join(part for part in parts if part) + "\n", language, name, told)
+    lines = write_head(choice, library, relation, needs, sentences, mark, subject)
+    blocks = ["\n".join(lines), body, "\n".join(write_notes(sentences, mark))]
+    return Code("\n\n".join(block for block in blocks if block) + "\n", language, name, sentences)
 
 
 def with_readers(needs: str, choice: Choice) -> str:
-    """Return what to install, and what pandas needs besides for files of this kind."""
+    """Return the requirements together with those of pandas for the kinds of files."""
     kinds = {file.kind for file in choice.read_as.files}
     further = {
-        "pyarrow": FileKind.PARQUET in kinds or choice.released is Released.COEFFICIENTS,
+        "pyarrow": FileKind.PARQUET in kinds or choice.quantity is Quantity.COEFFICIENTS,
         "openpyxl": FileKind.WORKBOOK in kinds,
         "zstandard": any(file.packing == "zstd" for file in choice.read_as.files),
     }
@@ -165,7 +171,7 @@ def with_readers(needs: str, choice: Choice) -> str:
 
 
 def reading_differences(choice: Choice) -> list[str]:
-    """Return how the data are read: as Sweet Spot does, and where that ends."""
+    """Describe the differences in reading the data between the program and Sweet Spot."""
     differences = []
     if choice.number_columns and not choice.of_public_data:
         differences.append(
@@ -188,10 +194,10 @@ def reading_differences(choice: Choice) -> list[str]:
 
 
 def public_counts_difference(choice: Choice) -> str:
-    """Where counts are public: what protects what, in a library whose neighbours add or remove a user."""
+    """Describe the guarantee if counts are public but the library's neighbours add or remove a user; else empty."""
     if not choice.public_counts:
         return ""
-    if choice.released is Released.QUANTILE:
+    if choice.quantity is Quantity.QUANTILE:
         return (
             "The bound was chosen for public numbers of rows per user, with neighbours that differ in one user's "
             "values; this library protects a user's presence as well, and adds its noise for that."
@@ -210,8 +216,8 @@ AT_LEAST_ONE = (
 
 
 def ratio_of_noisy(choice: Choice) -> str:
-    """Where a mean divides by a noisy number of rows."""
-    private = choice.released is Released.MEAN and not choice.public_counts
+    """Describe the division by a noisy number of rows, for a mean with private counts; else empty."""
+    private = choice.quantity is Quantity.MEAN and not choice.public_counts
     return AT_LEAST_ONE if private else ""
 
 
@@ -222,7 +228,7 @@ SPLIT_MEANS = (
 
 
 def gaussian_difference(choice: Choice) -> str:
-    """Where the bound was chosen under the exact Gaussian mechanism."""
+    """Describe the difference to the exact Gaussian mechanism; empty without Gaussian noise."""
     if choice.noise is not NoiseKind.GAUSSIAN:
         return ""
     return (
@@ -232,7 +238,7 @@ def gaussian_difference(choice: Choice) -> str:
 
 
 def replaced_difference(choice: Choice) -> str:
-    """Where the bound was chosen for the replacement of one user by another."""
+    """Describe the difference to replacing one user; empty for other relations."""
     if choice.neighbours is not Neighbours.REPLACE_USER:
         return ""
     return (

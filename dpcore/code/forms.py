@@ -1,4 +1,4 @@
-"""The chosen bound with the names that the data have, in the forms that code is written of."""
+"""The forms of a chosen bound, with the names of the data's columns, from which programs are written."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dpcore.code.choice import Choice, Code, Released
+from dpcore.code.choice import Choice, Code, Quantity
 from dpcore.code.several import Several
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
@@ -15,9 +15,9 @@ from dpcore.data import samples
 from dpcore.dataset import Contribution, Dataset
 
 ROWS_OF_THE_FILE = {"row_is": ""}
-"""Of programs that read the file as it is, whatever is counted as a contribution: they add up a column's values
-themselves, or count a user once in a group."""
-Form = tuple[str, Released, Mapping[str, Any]]
+"""Field for programs that read the rows of the file for any unit of contributions: they sum a column themselves, or
+count a user once in a group."""
+Form = tuple[str, Quantity, Mapping[str, Any]]
 
 
 Forms = tuple[tuple[str, Choice | Several | Code], ...]
@@ -25,28 +25,28 @@ Forms = tuple[tuple[str, Choice | Several | Code], ...]
 
 @dataclass(frozen=True)
 class CodeChoice:
-    """What can be carried away of an answer.
+    """The programs of an answer.
 
     Attributes:
-        made: Its `forms`, or what makes them once they are asked for.
+        source: Its `forms`, or a function that builds them on first use.
     """
 
-    made: Forms | Callable[[], Forms]
+    source: Forms | Callable[[], Forms]
 
     @cached_property
     def forms(self) -> Forms:
-        """(name, choice), at least one: the cap and the smooth weights, say, or several releases from one budget.
+        """Return at least one (name, choice), such as the cap, the smooth weights, or several releases of one budget.
 
-        A program that is no release, and hence the same in every library, stands there as it is.
+        A program that is not a release, and so the same for every library, is a `Code`.
         """
-        return self.made() if callable(self.made) else self.made
+        return self.source() if callable(self.source) else self.source
 
 
-def of_data(dataset: Dataset) -> dict[str, Any]:
-    """Return the fields of a `Choice` that come from the data; placeholders where they have no names."""
+def fields_of_data(dataset: Dataset) -> dict[str, Any]:
+    """Return the fields of a `Choice` that come from the data; unknown names are left out."""
     fields: dict[str, Any] = {"disclosure": dataset.provenance}
     if dataset.privacy_unit:
-        fields |= {"privacy_unit": dataset.privacy_unit, "known_columns": True, "file": file_of(dataset)}
+        fields |= {"privacy_unit": dataset.privacy_unit, "known_columns": True, "file": name_file(dataset)}
         fields["layout"] = dataset.layout
     if dataset.values is not None:
         fields["value_column"] = dataset.values.column
@@ -61,40 +61,40 @@ def of_data(dataset: Dataset) -> dict[str, Any]:
 
 
 def summed_column(dataset: Dataset) -> str:
-    """The column whose total is a user's contributions, so that a count of them is its sum; empty where rows count."""
+    """Return the column whose total is the number of contributions of a user; empty if contributions are rows."""
     if dataset.contribution is not Contribution.TOTAL or dataset.totals is None:
         return ""
     return dataset.totals.column
 
 
 def one_group_column(dataset: Dataset) -> dict[str, Any]:
-    """What a program that groups is told where several columns name a group: the file has no such column yet."""
+    """Return the fields that mark column names as placeholders if several columns together name a group."""
     groups = dataset.pairs or dataset.tasks
     return {"known_columns": False} if groups is not None and groups.further_columns else {}
 
 
-def file_of(dataset: Dataset) -> str:
-    """Return what the data's file is called."""
-    named = {sample.title: f"sample_data/{sample.file_name}" for sample in samples.SAMPLES.values()}
-    return named.get(dataset.name, dataset.name) or "events.csv"
+def name_file(dataset: Dataset) -> str:
+    """Return the file name of the data."""
+    sample_files = {sample.title: f"sample_data/{sample.file_name}" for sample in samples.SAMPLES.values()}
+    return sample_files.get(dataset.name, dataset.name) or "events.csv"
 
 
-def forms(epsilon: float, base: Mapping[str, Any], forms: Iterable[Form]) -> CodeChoice | None:
-    """Return those of the forms that can be written, or None if none can."""
-    found = []
-    for name, released, fields in forms:
+def build_forms(epsilon: float, base: Mapping[str, Any], forms: Iterable[Form]) -> CodeChoice | None:
+    """Build the forms that are valid, or return None if none is."""
+    choices = []
+    for name, quantity, fields in forms:
         try:
-            found.append((name, Choice(released, epsilon, **{**base, **fields})))
-        except InvalidInput:  # A bound of 0 rows, an empty range: nothing that code could apply.
+            choices.append((name, Choice(quantity, epsilon, **{**base, **fields})))
+        except InvalidInput:  # A bound of 0 rows or an empty range, for which there is no program.
             continue
-    return CodeChoice(tuple(found)) if found else None
+    return CodeChoice(tuple(choices)) if choices else None
 
 
 def cap_form(rows: float) -> str:
-    """Return what a bound on rows is called."""
+    """Return the name of the form of a bound on rows."""
     return f"Bound, {wording.counted(rows, 'row')}"
 
 
 def smooth_form(threshold: float) -> str:
-    """Return what smooth weights are called."""
+    """Return the name of the form of smooth weights."""
     return f"Smooth weights, bound {wording.number(threshold)}"

@@ -1,6 +1,6 @@
-"""What the same thing is called in each library: the table in ``names.md``.
+"""Names of the same parameter in each library: the table in ``names.md``.
 
-An em dash stands where there is no name, the nearest thing behind it.
+An em dash means that there is no name, followed by the nearest one.
 
 Sources, read 2026-11-21:
 

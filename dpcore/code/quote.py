@@ -1,4 +1,4 @@
-"""Names and numbers from outside made safe for each language: no name can end a literal, a comment or a line."""
+"""Escaping of external names and numbers for each language: no name can end a literal, a comment or a line."""
 
 from __future__ import annotations
 
@@ -8,35 +8,37 @@ from collections.abc import Mapping, Sequence
 WIDTH = 92
 
 
-def printable(text: str, most: int = 200) -> str:
-    """``text`` on one line: whatever is not printable (line ends, control characters, direction marks) escaped."""
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
-    return shown if len(shown) <= most else shown[: most - 1] + "…"
+def make_printable(text: str, max_length: int = 200) -> str:
+    """Return the text on one line, with non-printable characters (line ends, controls, direction marks) escaped."""
+    escaped = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    return escaped if len(escaped) <= max_length else escaped[: max_length - 1] + "…"
 
 
 def comment(sentence: str, prefix: str) -> list[str]:
-    """Return a sentence as comment lines; ``prefix`` is ``#`` or ``--``."""
-    lines = textwrap.wrap(printable(sentence, 4000), WIDTH, break_long_words=False, break_on_hyphens=False)
+    """Write a sentence as comment lines; ``prefix`` is ``#`` or ``--``."""
+    lines = textwrap.wrap(
+        make_printable(sentence, 4000), WIDTH, break_long_words=False, break_on_hyphens=False
+    )
     return [f"{prefix} {line}" for line in lines]
 
 
 def python_text(text: str) -> str:
-    """Return a Python string literal, in double quotes where that needs no escapes."""
+    """Return a Python string literal, in double quotes if that needs no escapes."""
     literal = repr(text)
     return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in literal else literal
 
 
 def python_literal(name: str | Sequence[str] | Mapping[str, str]) -> str:
-    """A name as a Python string, several as a list of them, and such as belong to each other as a dictionary."""
+    """Return a name as a Python string literal, several as a list, and a mapping as a dictionary."""
     if isinstance(name, str):
         return python_text(name)
     if isinstance(name, Mapping):
         return "{" + ", ".join(f"{python_text(a)}: {python_text(b)}" for a, b in name.items()) + "}"
-    return "[" + ", ".join(python_text(one) for one in name) + "]"
+    return "[" + ", ".join(python_text(entry) for entry in name) + "]"
 
 
 def sql_name(name: str) -> str:
-    """A GoogleSQL quoted identifier. Escapes are those of string literals.
+    """Return a GoogleSQL quoted identifier. Escapes are those of string literals.
 
     Source: GoogleSQL lexical structure, "Quoted identifiers",
     https://cloud.google.com/bigquery/docs/reference/standard-sql/lexical (read 2026-11-21).
@@ -53,10 +55,10 @@ def sql_name(name: str) -> str:
 
 
 def sql_table(path: str) -> str:
-    """Return a table's path as one quoted identifier, which BigQuery reads as project, data set and table."""
+    """Return a table's path as one quoted identifier, which BigQuery reads as project, dataset and table."""
     return sql_name(path)
 
 
 def in_sentence(names: tuple[str, ...]) -> str:
-    """Column names inside a comment."""
-    return " and ".join(printable(name, 60) for name in names)
+    """Return column names for a comment."""
+    return " and ".join(make_printable(name, 60) for name in names)

@@ -1,7 +1,7 @@
-"""The programs as text: one Jinja2 template per library, beside this file, and `shared.jinja` with what several use.
+"""The text of the programs: one Jinja2 template per library, next to this file, and `shared.jinja` with shared parts.
 
-A template is the program itself and is read from top to bottom. What depends on the choice stands in its conditions;
-what depends on the language of a name (quoting) is a filter.
+A template is the program itself and reads from top to bottom. Its conditions depend on the choice; quoting of names is
+a filter.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dpcore.data.delimited_text import SPACED
 def _environment(folder: Path) -> jinja2.Environment:
     settings = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
-        autoescape=False,  # Programs know nothing of HTML; names from outside pass through the filters below.
+        autoescape=False,  # Programs are not HTML; external names pass through the filters below.
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
@@ -35,41 +35,41 @@ def _environment(folder: Path) -> jinja2.Environment:
 
 
 def render(path: Path, **values: Any) -> str:
-    """Return the text of a template, its lines ended.
+    """Render a template to text that ends with a newline.
 
     Args:
-        path: Of the file, up to ``.jinja``.
-        **values: What the template needs.
+        path: Path of the file without ``.jinja``.
+        **values: Values of the template.
     """
     return _environment(path.parent).get_template(f"{path.name}.jinja").render(**values).rstrip("\n") + "\n"
 
 
-def program(library: str, choice: Choice, **more: Any) -> str:
-    """Return the program without its head.
+def render_program(library: str, choice: Choice, **further_values: Any) -> str:
+    """Render the program without its head.
 
     Args:
-        library: The file's name up to ``.jinja``.
-        choice: What is carried away; the template sees it under this name.
-        more: What else the template needs, or sees in place of the choice's own.
+        library: Name of the file without ``.jinja``.
+        choice: The choice of the program; its name in the template is ``choice``.
+        further_values: Further values of the template, which override those of the choice.
     """
     layout, private = choice.read_as, not choice.of_public_data
     decimals = {name: mark for name in choice.number_columns if (mark := layout.decimal(name))}
-    usual = {
+    values = {
         "choice": choice,
-        "released": choice.released.name,
+        "released": choice.quantity.name,
         "gaussian": choice.noise is NoiseKind.GAUSSIAN,
         "smooth": choice.threshold is not None,
-        "per_group": choice.released in PER_GROUP,
-        "of_values": choice.released in OF_VALUES,
-        "groups_are_written": choice.released in PER_GROUP and not choice.of_public_data,
+        "per_group": choice.quantity in PER_GROUP,
+        "of_values": choice.quantity in OF_VALUES,
+        "groups_are_written": choice.quantity in PER_GROUP and not choice.of_public_data,
         "layout": layout,
         "kinds": [file.kind.name for file in layout.files],
         "spaced": [file for file in layout.files if file.separator in SPACED or file.names],
         "private": private,
-        # One cell settles the mark of a column: programs for private data read every cell by itself.
+        # One cell can decide the mark of a column, so programs for private data read every cell separately.
         "marks": bool(choice.number_columns if private else decimals),
         "keeps_rows": private and choice.neighbours is not Neighbours.ADD_OR_REMOVE_USER,
         "decimals": decimals,
         "number_columns": choice.number_columns,
     }
-    return render(Path(__file__).with_name(library), **(usual | more)).rstrip("\n")
+    return render(Path(__file__).with_name(library), **(values | further_values)).rstrip("\n")

@@ -18,14 +18,14 @@ github.com/google/zetasql, zetasql/analyzer/rewriters/anonymization_rewriter.cc)
 from __future__ import annotations
 
 from dpcore.code import classifier, common, templates
-from dpcore.code.choice import OF_VALUES, PER_GROUP, Choice, Code, Released
+from dpcore.code.choice import OF_VALUES, PER_GROUP, Choice, Code, Quantity
 from dpcore.code.quote import sql_name, sql_table
 from dpcore.common.noise_error import NoiseKind
 
 LIBRARY = "BigQuery"
 RELATION = "Neighbouring data differ by one privacy unit, added or removed with all its rows."
 _LARGEST = 1e100
-"""Larger amounts, infinities and NaN count as no number: their sums and squares would not be finite."""
+"""Larger amounts, infinities and NaN are not counted as numbers: their sums and squares would not be finite."""
 _SAMPLED = (
     "BigQuery has no bound on rows per user. The first statement draws the rows at random; what BigQuery's guarantee "
     "rests on is contribution_bounds_per_group in the second, which clamps what a user adds, whatever the first does."
@@ -33,31 +33,31 @@ _SAMPLED = (
 
 
 def write(choice: Choice) -> Code:
-    """Return the statements, or sentences that say why there are none."""
+    """Write the statements, or the sentences why there are none."""
     body = _statements(choice) if choice.in_libraries else ""
-    return common.put_together(choice, LIBRARY, RELATION, _differences(choice), body, language="sql")
+    return common.assemble(choice, LIBRARY, RELATION, _differences(choice), body, language="sql")
 
 
 def _differences(choice: Choice) -> list[str]:
-    kind, smooth = choice.released, choice.threshold is not None
-    if kind is Released.CLASSIFIER:
+    quantity, smooth = choice.quantity, choice.threshold is not None
+    if quantity is Quantity.CLASSIFIER:
         return [classifier.NOWHERE.format(library="BigQuery")]
-    if kind is Released.QUANTILE and smooth:
+    if quantity is Quantity.QUANTILE and smooth:
         return [
             "PERCENTILE_CONT counts all rows alike, so smooth weights cannot be expressed. What comes "
             "nearest is a bound on rows per user in a statement before; plain Python has the smooth weights."
         ]
-    if kind is Released.TASK_WEIGHTS:
+    if quantity is Quantity.TASK_WEIGHTS:
         return [
             "BigQuery has no weights per group. What comes nearest is a bound on tasks per user, "
             "max_groups_contributed; plain Python has the task weights."
         ]
-    if kind is Released.COEFFICIENTS:
+    if quantity is Quantity.COEFFICIENTS:
         return [
             "BigQuery bounds each sum by itself, while here all coefficients share one bound on a user's weight. Plain "
             "Python has the weights, with OpenDP's noise."
         ]
-    if kind is Released.MODEL:
+    if quantity is Quantity.MODEL:
         return [
             "BigQuery ML trains without differential privacy. The statement keeps the bound; the privacy is that of "
             "the learner you hand the rows to, which must count a user's rows together."
@@ -98,7 +98,7 @@ def _about_rows(choice: Choice) -> list[str]:
     notes = ["The statements were checked for their syntax and their options; nobody ran them in BigQuery."]
     if choice.read_as.missing_is_a_user:
         notes.append("Rows that name no user are left out here; in Sweet Spot they count as one user.")
-    if choice.released in OF_VALUES:
+    if choice.quantity in OF_VALUES:
         notes.append(
             f"A value that is no finite number (NULL, text, a mark between thousands, a decimal comma) counts as "
             f"{_unread(choice)!r}, so that no cell stops the query. Load the column as numbers."
@@ -107,30 +107,30 @@ def _about_rows(choice: Choice) -> list[str]:
 
 
 def _about_bounds(choice: Choice) -> list[str]:
-    kind = choice.released
-    if kind is Released.MEAN and choice.threshold is not None:
+    quantity = choice.quantity
+    if quantity is Quantity.MEAN and choice.threshold is not None:
         return [
             "BigQuery has no weights per user. The first statement adds up each user's rows with their weights; the "
             "guarantee rests on contribution_bounds_per_group, which clamps the result."
         ]
-    if kind is Released.MEAN:
+    if quantity is Quantity.MEAN:
         average = "AVG is not used: in BigQuery it averages users' averages, which is another quantity."
         return [_SAMPLED, average]
-    if kind is Released.COUNT:
+    if quantity is Quantity.COUNT:
         return [
             "BigQuery has no bound on rows per user, but clamping a user's count at it gives the same count. "
             "max_groups_contributed is about groups, of which there is one here."
         ]
-    if kind is Released.GROUP_MEANS:
+    if quantity is Quantity.GROUP_MEANS:
         return [
             "BigQuery finds the groups itself, privately; the page takes the list of groups as public.",
             common.SPLIT_MEANS,
             "AVG is not used: in BigQuery it averages users' averages, which is another quantity. The first statement "
             "draws the rows; the guarantee rests on contribution_bounds_per_group, which clamps what a user adds.",
         ]
-    if kind in PER_GROUP:
+    if quantity in PER_GROUP:
         return ["BigQuery finds the groups itself, privately; the page takes the list of groups as public."]
-    if kind is Released.QUANTILE:
+    if quantity is Quantity.QUANTILE:
         return [
             "BigQuery has no bound on rows per user, and PERCENTILE_CONT takes bounds on values only: how "
             "many rows of a user it uses is its own affair and not documented. The first statement bounds "
@@ -142,11 +142,11 @@ def _about_bounds(choice: Choice) -> list[str]:
 def _statements(choice: Choice) -> str:
     names = [sql_name(name) for name in choice.privacy_unit]
     group = sql_name(choice.group_column)
-    named = [*names, group] if choice.released in PER_GROUP else names
+    column_names = [*names, group] if choice.quantity in PER_GROUP else names
     value = sql_name(choice.value_column)
-    of_values = choice.released in OF_VALUES
-    mean = _of_mean(choice) if choice.released in (Released.MEAN, Released.GROUP_MEANS) else {}
-    return templates.program(
+    of_values = choice.quantity in OF_VALUES
+    mean = _of_mean(choice) if choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS) else {}
+    return templates.render_program(
         "with_bigquery.sql",
         choice,
         delta=choice.delta if choice.delta is not None else common.DELTA_WHERE_NONE,
@@ -154,27 +154,27 @@ def _statements(choice: Choice) -> str:
         unit_columns=", ".join(names),
         has_unit=" AND ".join(f"{name} IS NOT NULL" for name in names),
         table=sql_table(choice.table),
-        named=[name for name in dict.fromkeys(named) if not (of_values and name == value)],
+        named=[name for name in dict.fromkeys(column_names) if not (of_values and name == value)],
         value=value,
         number=f"SAFE_CAST({value} AS FLOAT64)",
         largest=_LARGEST,
         unread=_unread(choice),
         group=group,
         public_rows=common.PUBLIC_ROWS,
-        amount={Released.GROUP_COUNTS: "1.0", Released.GROUP_ROWS: "CAST(COUNT(*) AS FLOAT64)"}.get(
-            choice.released, f"LEAST(GREATEST(SUM({value}), 0.0), 1e100)"
+        amount={Quantity.GROUP_COUNTS: "1.0", Quantity.GROUP_ROWS: "CAST(COUNT(*) AS FLOAT64)"}.get(
+            choice.quantity, f"LEAST(GREATEST(SUM({value}), 0.0), 1e100)"
         ),
         **mean,
     )
 
 
 def _unread(choice: Choice) -> float:
-    """Return what stands for a value that is no finite number: the lower end of the range, or nothing to add."""
+    """Return the replacement of a value that is not a finite number: the lower end of the range, or 0."""
     return 0.0 if choice.lower is None or choice.max_total is not None else choice.lower
 
 
 def _of_mean(choice: Choice) -> dict[str, float | str]:
-    """Where values are moved to: to 0 where counts are public, else to around 0, which halves what a user adds."""
+    """Return the shift of values: to start at 0 if counts are public, else to be centred, which halves sensitivity."""
     assert choice.lower is not None
     assert choice.upper is not None
     start = choice.lower if choice.public_counts else choice.lower + (choice.upper - choice.lower) / 2.0

@@ -11,7 +11,7 @@ at 1 and are compared with ``< k``), and with ``keep="sample"`` it fails on a gr
 from __future__ import annotations
 
 from dpcore.code import classifier, common, templates
-from dpcore.code.choice import PER_GROUP, Choice, Code, Released
+from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
 
 LIBRARY = "OpenDP 0.16"
 NEEDS = "pip install 'opendp[polars]>=0.16,<0.17' pandas"
@@ -28,57 +28,57 @@ PERMUTE_AND_FLIP = (
 
 
 def write(choice: Choice) -> Code:
-    """Return the program, or sentences that say why there is none."""
+    """Write the program, or the sentences why there is none."""
     body = _program(choice) if choice.in_libraries else ""
-    in_context = choice.max_norm is None and choice.released is not Released.GROUP_MEANS
+    in_context = choice.max_norm is None and choice.quantity is not Quantity.GROUP_MEANS
     relation = RELATION if in_context else common.ADD_OR_REMOVE
-    return common.put_together(
+    return common.assemble(
         choice, LIBRARY, relation, _differences(choice), body, common.with_readers(NEEDS, choice)
     )
 
 
 def _differences(choice: Choice) -> list[str]:
-    kind, smooth = choice.released, choice.threshold is not None
-    if kind is Released.CLASSIFIER:
+    quantity, smooth = choice.quantity, choice.threshold is not None
+    if quantity is Quantity.CLASSIFIER:
         return [classifier.NOWHERE.format(library="OpenDP")]
-    if kind in _SEPARATE:
-        return [_SEPARATE[kind]]
+    if quantity in _SEPARATE:
+        return [_SEPARATE[quantity]]
     differences = [
         common.public_counts_difference(choice),
         common.gaussian_difference(choice),
         common.ratio_of_noisy(choice),
     ]
-    if kind is Released.MEAN and not choice.public_counts:
+    if quantity is Quantity.MEAN and not choice.public_counts:
         differences.append(
             "OpenDP splits epsilon between the sum and the number of rows; the page's pair of sums shares "
             "one epsilon and has less noise. Plain Python has that pair."
         )
-    if kind is Released.QUANTILE and smooth:
+    if quantity is Quantity.QUANTILE and smooth:
         return [
             "OpenDP's quantile counts all rows alike, so smooth weights cannot be expressed. What comes nearest is a "
             "bound on rows per user, for which this library has code; plain Python has the smooth weights."
         ]
-    if kind is Released.QUANTILE:
+    if quantity is Quantity.QUANTILE:
         differences += [
             "OpenDP picks from a grid of candidates, laid evenly here, and scores them in its own way: its error is of "
             "the page's order, not the same.",
             PERMUTE_AND_FLIP,
         ]
-    if kind is Released.MODEL:
+    if quantity is Quantity.MODEL:
         differences.append(
             "OpenDP has no learner with a bound on rows per user. The code keeps the bound; the privacy is that of "
             "the learner you hand the rows to, which must count a user's rows together (user-level DP, or group "
             "privacy for MAX_ROWS)."
         )
-    if kind in PER_GROUP:
+    if quantity in PER_GROUP:
         differences += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]
-    if kind in PER_GROUP and choice.max_norm is not None:
+    if quantity in PER_GROUP and choice.max_norm is not None:
         differences.append(
             "OpenDP's context bounds groups and rows one by one, not the norm of a user's whole vector. Polars brings "
             "the vectors to it, and OpenDP's mechanism adds the noise for that norm: that no vector exceeds it rests "
             "on this program."
         )
-    if kind is Released.GROUP_MEANS:
+    if quantity is Quantity.GROUP_MEANS:
         differences.append(
             "OpenDP's context would split the budget between sums and rows. Polars keeps the bounds, and OpenDP's "
             "mechanism adds the noise to one vector of both: that no user adds more to it rests on this program."
@@ -87,12 +87,14 @@ def _differences(choice: Choice) -> list[str]:
 
 
 _SEPARATE = {
-    Released.TASK_WEIGHTS: "OpenDP's context cannot bound a user's squared weights over all tasks together. What comes "
+    Quantity.TASK_WEIGHTS: "OpenDP's context cannot bound a user's squared weights over all tasks together. What comes "
     "nearest is a bound on tasks per user, truncate_per_group; plain Python has the task weights.",
-    Released.COEFFICIENTS: "OpenDP's context bounds each sum by itself, while here all coefficients share one bound on "
+    Quantity.COEFFICIENTS: "OpenDP's context bounds each sum by itself, while here all coefficients share one bound on "
     "a user's weight. Nothing in the context comes near; plain Python adds OpenDP's noise to the vector.",
 }
 
 
 def _program(choice: Choice) -> str:
-    return templates.program("with_opendp.py", choice, candidates=CANDIDATES, public_rows=common.PUBLIC_ROWS)
+    return templates.render_program(
+        "with_opendp.py", choice, candidates=CANDIDATES, public_rows=common.PUBLIC_ROWS
+    )

@@ -11,7 +11,7 @@ https://pipelinedp.readthedocs.io (read 2026-11-21): ``max_contributions`` stand
 from __future__ import annotations
 
 from dpcore.code import classifier, common, templates
-from dpcore.code.choice import PER_GROUP, Choice, Code, Released
+from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
 from dpcore.common.noise_error import NoiseKind
 
 LIBRARY = "PipelineDP 0.3"
@@ -19,16 +19,16 @@ NEEDS = "Python 3.11 to 3.13, and pip install 'pipeline-dp>=0.3,<0.4' pandas"
 
 
 def write(choice: Choice) -> Code:
-    """Return the program, or sentences that say why there is none."""
+    """Write the program, or the sentences why there is none."""
     without = choice.max_norm is not None or not choice.in_libraries
     body = "" if without else _program(choice)
     needs = common.with_readers(NEEDS, choice)
-    return common.put_together(choice, LIBRARY, common.ADD_OR_REMOVE, _differences(choice), body, needs)
+    return common.assemble(choice, LIBRARY, common.ADD_OR_REMOVE, _differences(choice), body, needs)
 
 
 def _differences(choice: Choice) -> list[str]:
-    kind, smooth = choice.released, choice.threshold is not None
-    if kind is Released.CLASSIFIER:
+    quantity, smooth = choice.quantity, choice.threshold is not None
+    if quantity is Quantity.CLASSIFIER:
         return [classifier.NOWHERE.format(library="PipelineDP")]
     differences = [common.public_counts_difference(choice)]
     if choice.noise is NoiseKind.GAUSSIAN:
@@ -37,36 +37,36 @@ def _differences(choice: Choice) -> list[str]:
             "PipelineDP finds the scale of Gaussian noise itself: that of the exact mechanism, as on the page, or up "
             "to 0.1 % more."
         )
-    if kind is Released.MEAN and smooth:
+    if quantity is Quantity.MEAN and smooth:
         differences.append(
             "PipelineDP has no weights per user. The rows are added up with their weights before, one row "
             "per user, and PipelineDP clamps that one row: its guarantee covers the result, since a user "
             "is one row."
         )
         differences.append(common.ratio_of_noisy(choice))  # Without weights its own mean divides.
-    if kind is Released.MEAN and not choice.public_counts:
+    if quantity is Quantity.MEAN and not choice.public_counts:
         differences.append(
             "The budget is split between a sum around the middle of the value bounds and a count; the page's pair of "
             "sums shares one epsilon and has less noise. Plain Python has that pair."
         )
-    if kind is Released.QUANTILE and smooth:
+    if quantity is Quantity.QUANTILE and smooth:
         return [
             "PipelineDP's percentiles count all rows alike, so smooth weights cannot be expressed. What "
             "comes nearest is a bound on rows per user; plain Python has the smooth weights."
         ]
-    if kind is Released.QUANTILE:
+    if quantity is Quantity.QUANTILE:
         differences.append("PipelineDP finds percentiles in a tree of counts: its error is not the page's.")
-    if kind is Released.MODEL:
+    if quantity is Quantity.MODEL:
         differences.append(
             "PipelineDP trains no models. The code keeps the bound in Python; the privacy is that of the learner you "
             "hand the rows to, which must count a user's rows together."
         )
-    if kind is Released.TASK_WEIGHTS:
+    if quantity is Quantity.TASK_WEIGHTS:
         return [
             "PipelineDP has no weights per partition. What comes nearest is a bound on tasks per user, "
             "max_partitions_contributed; plain Python has the task weights."
         ]
-    if kind is Released.COEFFICIENTS:
+    if quantity is Quantity.COEFFICIENTS:
         return [
             "PipelineDP has no weights per row and coefficient; plain Python has them, with OpenDP's noise."
         ]
@@ -75,9 +75,9 @@ def _differences(choice: Choice) -> list[str]:
             "PipelineDP has no bound on the norm of what a user adds to all partitions. What comes nearest is the pair "
             "of bounds, max_partitions_contributed with max_contributions_per_partition; plain Python has the norm."
         ]
-    if kind in PER_GROUP:
+    if quantity in PER_GROUP:
         differences += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]
-    if kind is Released.GROUP_MEANS:
+    if quantity is Quantity.GROUP_MEANS:
         differences.append(common.SPLIT_MEANS)
         differences.append(
             "PipelineDP clamps no mean into the range of values; the page's errors are those of clamped means."
@@ -88,4 +88,6 @@ def _differences(choice: Choice) -> list[str]:
 def _program(choice: Choice) -> str:
     # To 13 digits, since 0.07 * 100 is 7.000000000000001.
     percents = [float(f"{100 * q:.13g}") for q in choice.quantiles]
-    return templates.program("with_pipelinedp.py", choice, percents=percents, public_rows=common.PUBLIC_ROWS)
+    return templates.render_program(
+        "with_pipelinedp.py", choice, percents=percents, public_rows=common.PUBLIC_ROWS
+    )

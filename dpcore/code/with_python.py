@@ -1,4 +1,4 @@
-"""The choice in plain Python: pandas and NumPy for weights and caps, OpenDP for every released draw.
+"""The choice in plain Python: pandas and NumPy for weights and caps, OpenDP for the noise.
 
 OpenDP's constructors (``make_laplace``, ``make_gaussian``, ``make_noisy_max``, ``binary_search_param``) were checked
 against opendp 0.16.0, which the tests run (2026-11-21):
@@ -8,7 +8,7 @@ https://docs.opendp.org/en/v0.16.0/api/python/opendp.measurements.html
 from __future__ import annotations
 
 from dpcore.code import classifier, common, templates
-from dpcore.code.choice import PER_GROUP, Choice, Code, Released
+from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
 
 LIBRARY = "plain Python (pandas, NumPy; noise by OpenDP 0.16)"
 NEEDS = "pip install 'opendp>=0.16,<0.17' pandas"
@@ -21,37 +21,37 @@ CANDIDATES = 2000
 
 
 def write(choice: Choice) -> Code:
-    """Return the program."""
-    if choice.released is Released.CLASSIFIER:
+    """Write the program."""
+    if choice.quantity is Quantity.CLASSIFIER:
         return classifier.write(choice)
     relation = REPLACE if choice.public_counts else common.ADD_OR_REMOVE
-    relation = REPLACE_LABELS if choice.released is Released.COEFFICIENTS else relation
-    differences = [common.gaussian_difference(choice) if choice.released is not Released.TASK_WEIGHTS else ""]
+    relation = REPLACE_LABELS if choice.quantity is Quantity.COEFFICIENTS else relation
+    differences = [common.gaussian_difference(choice) if choice.quantity is not Quantity.TASK_WEIGHTS else ""]
     differences.append(common.ratio_of_noisy(choice))
-    if choice.released is Released.MODEL:
+    if choice.quantity is Quantity.MODEL:
         differences.append(
             "The code keeps the bound; the privacy is that of the learner you hand the rows to, which must count a "
             "user's rows together (user-level DP, or group privacy for MAX_ROWS)."
         )
-    if choice.released is Released.QUANTILE:
+    if choice.quantity is Quantity.QUANTILE:
         differences.append(
             f"The answer is picked from {CANDIDATES:,} values laid evenly between the ends of the base; the page draws "
             "from the whole line, under the base that is chosen there."
         )
-    if choice.released in PER_GROUP:
+    if choice.quantity in PER_GROUP:
         differences += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]
-    if choice.released is Released.TASK_WEIGHTS:
+    if choice.quantity is Quantity.TASK_WEIGHTS:
         differences.append(
             "The list of tasks, their sizes and the number of users must be public numbers. The noise covers weighted "
             "sums whose entries lie in [-1, 1]; here every entry is 1, which counts users."
         )
-    if choice.released is Released.COEFFICIENTS:
+    if choice.quantity is Quantity.COEFFICIENTS:
         differences.append(
             "The weights C are a file: Downloads, C. They need a residual variance that you entered: one that was "
             "computed from the labels puts the labels into C. C has a line for each complete row, in the order of the "
             "data. In private data every row with a user and all features counts. If labels were missing when C was "
             "made, the program refuses C: fill these labels, or remove their rows, and make C anew."
         )
-    body = templates.program("with_python.py", choice, candidates=CANDIDATES)
+    body = templates.render_program("with_python.py", choice, candidates=CANDIDATES)
     needs = common.with_readers(NEEDS, choice)
-    return common.put_together(choice, LIBRARY, relation, differences, body, needs)
+    return common.assemble(choice, LIBRARY, relation, differences, body, needs)

@@ -9,7 +9,7 @@ github.com/opendp/tumult-analytics, src/tmlt/analytics/constraints/_truncation.p
 from __future__ import annotations
 
 from dpcore.code import classifier, common, templates
-from dpcore.code.choice import PER_GROUP, Choice, Code, Released
+from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
 
 LIBRARY = "Tumult Analytics 0.21"
 NEEDS = "Java 17, Python 3.10 to 3.12, and pip install 'tmlt.analytics>=0.21,<0.22'"
@@ -17,75 +17,77 @@ RELATION = f"{common.ADD_OR_REMOVE} That is what AddRowsWithID says."
 
 
 def write(choice: Choice) -> Code:
-    """Return the program, or sentences that say why there is none."""
+    """Write the program, or the sentences why there is none."""
     without = choice.max_norm is not None or not choice.in_libraries
-    body = "" if without else templates.program("with_tumult.py", choice, public_rows=common.PUBLIC_ROWS)
-    return common.put_together(
+    body = (
+        "" if without else templates.render_program("with_tumult.py", choice, public_rows=common.PUBLIC_ROWS)
+    )
+    return common.assemble(
         choice, LIBRARY, RELATION, _differences(choice), body, common.with_readers(NEEDS, choice)
     )
 
 
 def _differences(choice: Choice) -> list[str]:
-    kind, smooth = choice.released, choice.threshold is not None
-    if kind is Released.CLASSIFIER:
+    quantity, smooth = choice.quantity, choice.threshold is not None
+    if quantity is Quantity.CLASSIFIER:
         return [classifier.NOWHERE.format(library="Tumult")]
     differences = [
         common.public_counts_difference(choice),
         common.gaussian_difference(choice),
         common.ratio_of_noisy(choice),
     ]
-    before = (
+    row_text = (
         "before the session, one row per user. The session then bounds that one row: its guarantee covers the result, "
         "since adding or removing a user adds or removes their one row."
     )
-    if kind is not Released.MODEL:
+    if quantity is not Quantity.MODEL:
         differences.append(
             "The file is read into the memory of one computer. For a table that Spark holds put your own frame in the "
             "place of events, with the columns privacy_unit, value and group, cleaned in the same way."
         )
-    if kind is Released.SUM:
-        differences.append(f"Tumult has no clamp for a user's total. Totals are added up {before}")
-    if kind is Released.MEAN and smooth:
-        differences.append(f"Tumult has no weights per user. Rows are added up with their weights {before}")
-    if kind is Released.MEAN and not choice.public_counts:
+    if quantity is Quantity.SUM:
+        differences.append(f"Tumult has no clamp for a user's total. Totals are added up {row_text}")
+    if quantity is Quantity.MEAN and smooth:
+        differences.append(f"Tumult has no weights per user. Rows are added up with their weights {row_text}")
+    if quantity is Quantity.MEAN and not choice.public_counts:
         differences.append(
             "The budget is split between a sum and a count; the page's pair of sums shares one epsilon and "
             "has less noise. Plain Python has that pair."
         )
-    if kind is Released.QUANTILE and smooth:
+    if quantity is Quantity.QUANTILE and smooth:
         return [
             "Tumult's quantile counts all rows alike, so smooth weights cannot be expressed. What comes "
             "nearest is a bound on rows per user, MaxRowsPerID; plain Python has the smooth weights."
         ]
-    if kind is Released.QUANTILE:
+    if quantity is Quantity.QUANTILE:
         differences.append(
             "Tumult has a quantile mechanism of its own: its error is of the page's order, not the same."
         )
-    if kind is Released.MODEL:
+    if quantity is Quantity.MODEL:
         differences.append(
             "Tumult trains no models. The code keeps the bound with pandas; the privacy is that of the learner you "
             "hand the rows to, which must count a user's rows together."
         )
-    if kind is Released.TASK_WEIGHTS:
+    if quantity is Quantity.TASK_WEIGHTS:
         return [
             "Tumult has no weights per group. What comes nearest is a bound on tasks per user, MaxGroupsPerID; plain "
             "Python has the task weights."
         ]
-    if kind is Released.COEFFICIENTS:
+    if quantity is Quantity.COEFFICIENTS:
         return ["Tumult has no weights per row and coefficient; plain Python has them, with OpenDP's noise."]
     if choice.max_norm is not None:
         return [
             "Tumult has no bound on the norm of what a user adds to all groups. What comes nearest is the pair of "
             "bounds, MaxGroupsPerID with MaxRowsPerGroupPerID; plain Python has the norm."
         ]
-    if kind in PER_GROUP:
+    if quantity in PER_GROUP:
         differences += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]
-    if kind is Released.GROUP_SUMS:
+    if quantity is Quantity.GROUP_SUMS:
         differences.append(
             "Tumult has no clamp for a user's total in a group. Totals are added up before the session, one row per "
             "user and group, which it then bounds: adding or removing a user adds or removes their rows."
         )
-    if kind is Released.GROUP_MEANS:
+    if quantity is Quantity.GROUP_MEANS:
         differences.append(common.SPLIT_MEANS)
         differences.append(
             "Tumult clamps no mean into the range of values; the page's errors are those of clamped means."

@@ -141,7 +141,7 @@ def minimise(
     intervals = _Ends(
         points[:-1],
         points[1:],
-        Split(*(part[..., :-1] for part in split_at_points)),
+        Split(*(values_of_part[..., :-1] for values_of_part in split_at_points)),
         Split(*(part[..., 1:] for part in split_at_points)),
     )
     # A single point is its own proof.

@@ -13,8 +13,8 @@ from dpcore.common.workspace import Workspace
 from dpcore.counting.duck import MEMORY_LIMIT
 from dpcore.counting.engines import ENGINES, connect, open_table
 from dpcore.counting.files import HELD_BYTES, SMALL_BYTES, Source, open_files
-from dpcore.counting.held import Held
+from dpcore.counting.held import MemoryFile
 from dpcore.counting.recipes import recipe
-from dpcore.counting.run import Counted, build_dataset, count, count_table, heaviest
+from dpcore.counting.run import CountResult, build_dataset, count, count_table, list_heaviest
 from dpcore.counting.running import StoppedError
 from dpcore.counting.text import read_table

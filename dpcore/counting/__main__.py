@@ -25,9 +25,9 @@ from dpcore.counting.engines import is_address
 from dpcore.counting.files import expand_patterns
 from dpcore.counting.pair_table import take_pairs
 from dpcore.counting.recipes import COUNT_OPTIONS
-from dpcore.counting.run import Counted, heaviest
+from dpcore.counting.run import CountResult, list_heaviest
 from dpcore.data import pair_distribution
-from dpcore.data.column_names import shown
+from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, MissingUsers, Roles, TableKind
 from dpcore.dataset import Dataset, Pairs
 
@@ -52,17 +52,17 @@ def _parser(program: str = "python -m dpcore.counting") -> argparse.ArgumentPars
     add("--task", action="append", default=[], help=task)
     pairs = "file for the pairs of user and task of an engine, as codes with their rows: for bounds per group"
     add("--pairs-to", type=Path, help=pairs)
-    most = "how many pairs may come back for it; a first run without it says how many there are"
-    add("--max-pairs", type=int, help=most)
+    max_pairs = "how many pairs may come back for it; a first run without it says how many there are"
+    add("--max-pairs", type=int, help=max_pairs)
     spread = "file for how pairs of user and task are distributed: no pair, enough for about the best bounds per group"
     add("--distribution-to", type=Path, help=spread)
     add("--value", help="column of values")
     names = "names of the columns from left to right, with commas between, where the files hold none"
     add("--names", help=names)
-    counted = "what a contribution is: a row, a distinct task of a user, or the total of the value"
-    add("--count", choices=list(COUNT_OPTIONS.values()), default="rows", help=counted)
-    nobody = "rows that name no user: leave them out, or count them as one user"
-    add("--missing-users", choices=["leave-out", "one"], default="leave-out", help=nobody)
+    contribution = "what a contribution is: a row, a distinct task of a user, or the total of the value"
+    add("--count", choices=list(COUNT_OPTIONS.values()), default="rows", help=contribution)
+    missing_users = "rows that name no user: leave them out, or count them as one user"
+    add("--missing-users", choices=["leave-out", "one"], default="leave-out", help=missing_users)
     copies = "also look for exact copies of rows in large files: one more pass"
     add("--copies", action="store_true", help=copies)
     add("--public", action="store_true", help="the data are public; else they are taken as private")
@@ -73,36 +73,36 @@ def _parser(program: str = "python -m dpcore.counting") -> argparse.ArgumentPars
 
 
 def histogram_csv(dataset: Dataset) -> str:
-    """Return the histogram as the app opens it: size, users, and what the numbers are."""
+    """Return the histogram as CSV for the app: size, users, and the label of the numbers."""
     label = dataset.provenance.label
     pairs = zip(dataset.histogram.sizes.tolist(), dataset.histogram.users.tolist(), strict=True)
     return f"size,users,{LABEL_COLUMN}\n" + "".join(f"{size},{users},{label}\n" for size, users in pairs)
 
 
 def main(arguments: list[str] | None = None, program: str = "python -m dpcore.counting") -> int:
-    """Run with the arguments of a command line, as the program of this name; returns the exit code."""
-    given = _parser(program).parse_args(arguments)
+    """Run the command with these arguments, under this program name, and return the exit code."""
+    parsed = _parser(program).parse_args(arguments)
     try:
         with convert_system_errors():
-            counted = _count(given)
-        if (dataset := counted.dataset) is None:
+            result = _count(parsed)
+        if (dataset := result.dataset) is None:
             return 130
         text = histogram_csv(dataset)
-        if given.to is None:
+        if parsed.to is None:
             sys.stdout.write(text)
         else:
-            given.to.write_text(text, encoding="utf-8")
-        if given.pairs_to is not None and dataset.pairs is not None:
-            given.pairs_to.write_text(pairs_csv(dataset.pairs), encoding="utf-8")
-        if given.distribution_to is not None:
-            given.distribution_to.write_text(pair_distribution.to_text(dataset), encoding="utf-8")
-        _report(dataset, counted.ended, given)
+            parsed.to.write_text(text, encoding="utf-8")
+        if parsed.pairs_to is not None and dataset.pairs is not None:
+            parsed.pairs_to.write_text(pairs_csv(dataset.pairs), encoding="utf-8")
+        if parsed.distribution_to is not None:
+            parsed.distribution_to.write_text(pair_distribution.to_text(dataset), encoding="utf-8")
+        _report(dataset, result.summary, parsed)
     except InvalidInput as refused:
         for problem in refused.problems:
             print(problem.sentence, file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"{error.filename or given.to} cannot be written: {error.strerror}.", file=sys.stderr)
+        print(f"{error.filename or parsed.to} cannot be written: {error.strerror}.", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("Stopped; nothing was written.", file=sys.stderr)
@@ -110,52 +110,54 @@ def main(arguments: list[str] | None = None, program: str = "python -m dpcore.co
     return 0
 
 
-def _count(given: argparse.Namespace) -> Counted:
+def _count(parsed: argparse.Namespace) -> CountResult:
     roles = Roles(
         TableKind.EVENTS,
-        user=given.user[0],
-        further_user=tuple(given.user[1:]),
-        task=given.task[0] if given.task else None,
-        further_task=tuple(given.task[1:]),
-        value=given.value,
-        contribution=next(kind for kind, name in COUNT_OPTIONS.items() if name == given.count),
-        missing_users=MissingUsers.ONE_USER if given.missing_users == "one" else MissingUsers.LEAVE_OUT,
+        user=parsed.user[0],
+        further_user=tuple(parsed.user[1:]),
+        task=parsed.task[0] if parsed.task else None,
+        further_task=tuple(parsed.task[1:]),
+        value=parsed.value,
+        contribution=next(
+            contribution for contribution, name in COUNT_OPTIONS.items() if name == parsed.count
+        ),
+        missing_users=MissingUsers.ONE_USER if parsed.missing_users == "one" else MissingUsers.LEAVE_OUT,
     )
-    if given.distribution_to is not None and not given.task:
+    if parsed.distribution_to is not None and not parsed.task:
         raise refuse("--distribution-to needs --task, the column of groups")
-    disclosure = Disclosure.PUBLIC if given.public else Disclosure.PRIVATE
+    disclosure = Disclosure.PUBLIC if parsed.public else Disclosure.PRIVATE
     progress = _progress if sys.stderr.isatty() else None
-    if len(given.source) == 1 and is_address(given.source[0]) and not os.path.exists(given.source[0]):
-        if not given.table:
+    if len(parsed.source) == 1 and is_address(parsed.source[0]) and not os.path.exists(parsed.source[0]):
+        if not parsed.table:
             raise refuse("an engine needs --table, the name of the table to count")
-        table = open_table(connect(given.source[0]), given.table)
-        most = given.max_pairs if given.pairs_to is not None else None
-        options = {"copies": given.copies, "max_pairs": most, "progress": progress}
-        return count_table(table, roles, disclosure, name=given.table, **options)
-    if given.pairs_to is not None:
+        table = open_table(connect(parsed.source[0]), parsed.table)
+        max_pairs = parsed.max_pairs if parsed.pairs_to is not None else None
+        options = {"copies": parsed.copies, "max_pairs": max_pairs, "progress": progress}
+        return count_table(table, roles, disclosure, name=parsed.table, **options)
+    if parsed.pairs_to is not None:
         raise refuse("--pairs-to is for engines; the app reads the pairs of files itself")
-    if given.table:
+    if parsed.table:
         raise refuse("--table is for engines; files are one table")
-    sources = expand_patterns(given.source)
-    refuse_to_overwrite(sources, "--to", given.to)
-    refuse_to_overwrite(sources, "--distribution-to", given.distribution_to)
-    if any(map(pair_distribution.is_file, sources)):
-        what = "this file holds a distribution of pairs, which is counted already"
-        raise refuse(what, remedy="Open it in the app, or ask: sweet-spot group FILE")
+    sources = expand_patterns(parsed.source)
+    refuse_to_overwrite(sources, "--to", parsed.to)
+    refuse_to_overwrite(sources, "--distribution-to", parsed.distribution_to)
+    if any(map(pair_distribution.is_distribution_file, sources)):
+        message = "this file holds a distribution of pairs, which is counted already"
+        raise refuse(message, remedy="Open it in the app, or ask: sweet-spot group FILE")
     source = open_files(sources)
-    if given.names is not None:
-        source = source.with_names(given.names.split(","))
-    limit = _bytes(given.memory)
+    if parsed.names is not None:
+        source = source.with_names(parsed.names.split(","))
+    limit = _bytes(parsed.memory)
     roles = take_pairs(source.roles, roles)
-    return count(source, roles, disclosure, memory_limit=limit, copies=given.copies, progress=progress)
+    return count(source, roles, disclosure, memory_limit=limit, copies=parsed.copies, progress=progress)
 
 
 def refuse_to_overwrite(sources: list[str], flag: str, target: Path | None) -> None:
-    """Refuse a file to write that is one of those to read."""
+    """Raise InvalidInput if the target is one of the files to read."""
     for source in filter(os.path.exists, sources):
         if target is not None and os.path.exists(target) and target.samefile(source):
-            what = f"{flag} names {shown(str(target))}, which is to be read and would be lost"
-            raise refuse(what, remedy="Name another file")
+            message = f"{flag} names {shorten(str(target))}, which is to be read and would be lost"
+            raise refuse(message, remedy="Name another file")
 
 
 def _bytes(text: str) -> int:
@@ -171,9 +173,9 @@ def _progress(fraction: float) -> None:
 
 
 def pairs_csv(pairs: Pairs) -> str:
-    """Return one line per pair of user and group, both as codes: rows, and where a value was added up, its sum.
+    """Return the pairs as CSV, one line each: codes of user and group, rows, and the sum if there is a value column.
 
-    App, call and command know it by its header (`dpcore.data.column_roles.PAIRS_HEADER`).
+    App, call and command recognise the file by its header (`dpcore.data.column_roles.PAIRS_HEADER`).
     """
     assert pairs.rows is not None
     columns = [pairs.user_codes.tolist(), pairs.task_codes.tolist(), pairs.rows.tolist()]
@@ -182,21 +184,21 @@ def pairs_csv(pairs: Pairs) -> str:
     return header + "\n" + "".join(",".join(map(str, line)) + "\n" for line in zip(*columns, strict=True))
 
 
-def _report(dataset: Dataset, ended: str, given: argparse.Namespace) -> None:
+def _report(dataset: Dataset, summary: str, parsed: argparse.Namespace) -> None:
     label = dataset.provenance.label
-    sizes = ", ".join(wording.number(size) for size in heaviest(dataset.histogram, 3).sizes.tolist())
-    lines = [ended, f"Contributions of the heaviest users: {sizes}.", *dataset.notes]
-    if given.to is not None:
-        lines.append(f"The histogram is in {given.to} ({label}).")
-    if given.pairs_to is not None and dataset.pairs is not None:
-        lines.append(f"{dataset.pairs.user_codes.size:,} pairs are in {given.pairs_to} ({label}).")
-    if given.distribution_to is not None:
-        lines.append(f"The distribution of pairs is in {given.distribution_to} ({label}).")
+    sizes = ", ".join(wording.number(size) for size in list_heaviest(dataset.histogram, 3).sizes.tolist())
+    lines = [summary, f"Contributions of the heaviest users: {sizes}.", *dataset.notes]
+    if parsed.to is not None:
+        lines.append(f"The histogram is in {parsed.to} ({label}).")
+    if parsed.pairs_to is not None and dataset.pairs is not None:
+        lines.append(f"{dataset.pairs.user_codes.size:,} pairs are in {parsed.pairs_to} ({label}).")
+    if parsed.distribution_to is not None:
+        lines.append(f"The distribution of pairs is in {parsed.distribution_to} ({label}).")
     print("\n".join(lines), file=sys.stderr)
 
 
 def end_on_signals() -> None:
-    """Let SIGTERM and a closed terminal end the program as Ctrl-C does, so that nothing of the files is left."""
+    """Let SIGTERM and a closed terminal end the program as Ctrl-C does, so that temporary files are removed."""
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _interrupt)

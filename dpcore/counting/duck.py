@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from ibis.expr.types import Table
 
 MEMORY_LIMIT = 1_000_000_000
-"""Bytes that DuckDB may use by default; what does not fit goes to the temporary folder."""
+"""Bytes that DuckDB may use by default; the rest goes to the temporary folder."""
 FLOATS = ("DOUBLE", "FLOAT")
 WHOLE_NUMBERS = tuple(
     sign + size for size in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT") for sign in ("", "U")
 )
-"""DuckDB's types of whole numbers; any two of them have a third that holds both exactly."""
+"""DuckDB's integer types; any two of them have a common type that represents both exactly."""
 _DECIMAL = re.compile(r"DECIMAL\([0-9]+,[0-9]+\)")
 _POLL = 0.05
 _END_SECONDS = 3.0
@@ -50,37 +50,37 @@ def identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def in_part(cells: str, at: int, parts: int) -> str:
-    """SQL of whether cells are in one of so many parts of about the same size; equal ones stay together."""
-    return f"hash({cells}) % {parts} = {at}" if parts > 1 else "true"
+def in_part(cells: str, part_number: int, num_parts: int) -> str:
+    """Return an SQL condition for one of several parts of about equal size; equal cells are in the same part."""
+    return f"hash({cells}) % {num_parts} = {part_number}" if num_parts > 1 else "true"
 
 
-def as_text(column: str, kind: str, text: str = "") -> str:
-    """SQL of a column as text, one text for one number whatever its type.
+def as_text(column: str, column_type: str, text: str = "") -> str:
+    """Return the SQL of a column as text, with equal texts for equal numbers of any type.
 
-    Whole numbers among floats, as ids with gaps are, and among decimals are written as such; NaN is a gap.
+    Integers among floats and decimals, such as ids with gaps, are written as integers; NaN becomes null.
 
     Args:
         column: SQL of the column.
-        kind: Its type, as DuckDB calls it.
-        text: SQL of it as text, where that is not a plain cast.
+        column_type: Its DuckDB type.
+        text: SQL of the column as text, if that is not a plain cast.
     """
     text = text or f"{column}::VARCHAR"
-    if _DECIMAL.fullmatch(kind) and not kind.endswith(",0)"):
+    if _DECIMAL.fullmatch(column_type) and not column_type.endswith(",0)"):
         return f"rtrim(rtrim({text}, '0'), '.')"
-    if kind not in FLOATS:
+    if column_type not in FLOATS:
         return text
-    whole = f"{column} = trunc({column}) AND abs({column}) < 1e15"
+    is_integer = f"{column} = trunc({column}) AND abs({column}) < 1e15"
     number = f"TRY_CAST({column} AS BIGINT)::VARCHAR"
-    return f"CASE WHEN isnan({column}) THEN NULL WHEN {whole} THEN {number} ELSE {text} END"
+    return f"CASE WHEN isnan({column}) THEN NULL WHEN {is_integer} THEN {number} ELSE {text} END"
 
 
 @functools.cache
 def _memory() -> duckdb.DuckDBPyConnection:
-    """Return a DuckDB that reads nothing but files in memory and never writes.
+    """Return a DuckDB that reads only files in memory and never writes.
 
-    It is opened once, as that takes longer than to read a thousand rows; each `Duck` is a connection of its own.
-    One thread: sums of a small table are then the same each time.
+    It is opened once, as that takes longer than reading a thousand rows; each `Duck` is a separate connection. It has
+    one thread, so that sums of a small table are reproducible.
     """
     import duckdb
 
@@ -98,12 +98,12 @@ def _sql(operation: Any) -> str:
 
 
 def sql_of(expression: Table) -> str:
-    """Return an expression as SQL; the same one again costs nothing."""
+    """Return an expression as SQL; the result is cached."""
     return _sql(expression.op())
 
 
-# Without the first two DuckDB would fetch extensions from its servers. The time of the third grows with the square of
-# the columns: 3 s of 3.6 s for 12 rows of 500.
+# Without the first two settings DuckDB would fetch extensions from its servers. The time of the disabled optimizer
+# grows with the square of the number of columns: 3 s of 3.6 s for 12 rows of 500 columns.
 _SETTINGS: dict[str, Any] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -111,25 +111,25 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
-def give_back() -> None:
-    """Return to the system what Arrow and the C library keep of memory that nobody uses any more; some milliseconds."""
+def release_memory() -> None:
+    """Return unused memory of Arrow and the C library to the system; takes some milliseconds."""
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()
     if sys.platform == "linux":
-        with suppress(OSError, AttributeError):  # Other C libraries than GNU's have no such call.
+        with suppress(OSError, AttributeError):  # Only the GNU C library has this call.
             ctypes.CDLL(None).malloc_trim(0)
 
 
 class Duck:
-    """One DuckDB connection that reads the files it was given and nothing else.
+    """A DuckDB connection that can read only the given files.
 
     Args:
         files: Files it may read.
-        folder: Where it may write what does not fit into memory; None for nowhere: then it reads files in memory only.
+        folder: Folder for temporary data that does not fit into memory; None to read only files in memory.
         memory_limit: Bytes.
-        should_stop: Asked while a query runs.
-        steps: Told how far a query is.
+        should_stop: Called while a query runs.
+        steps: Receives the progress of a query.
     """
 
     def __init__(
@@ -164,15 +164,15 @@ class Duck:
         if not self._in_memory:
             connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
 
-    def beside(self) -> Duck:
-        """A connection of its own to the same DuckDB, with temporary tables of its own: to open another takes 10 ms."""
-        other = copy.copy(self)
-        other._begin(self.connection.cursor())
-        return other
+    def connect(self) -> Duck:
+        """Return another connection to the same DuckDB, with separate temporary tables; a new one would take 10 ms."""
+        sibling = copy.copy(self)
+        sibling._begin(self.connection.cursor())
+        return sibling
 
     @contextmanager
     def in_order(self) -> Iterator[None]:
-        """Rows come in the order of the file, as they always do from memory."""
+        """Return rows in the order of the file within this context; from memory they always are."""
         if self._in_memory:
             yield
             return
@@ -183,18 +183,18 @@ class Duck:
             self.connection.execute("SET preserve_insertion_order = false")
 
     def reserve(self, num_bytes: int) -> None:
-        """Leave so many bytes of the memory limit to arrays outside DuckDB, at most two thirds."""
+        """Lower the memory limit by this number of bytes, for arrays outside DuckDB; at most by two thirds."""
         if not self._in_memory:
-            left = max(self._memory_limit - num_bytes, self._memory_limit // 3)
-            self.connection.execute(f"SET memory_limit = '{left}B'")
+            remaining = max(self._memory_limit - num_bytes, self._memory_limit // 3)
+            self.connection.execute(f"SET memory_limit = '{remaining}B'")
 
     def close(self) -> None:
-        """Drop everything."""
+        """Close the connection."""
         self.connection.close()
         _open.pop(self, None)
 
     def table(self, name: str) -> Table:
-        """Return a table or view as an Ibis table that knows its columns and belongs to no engine."""
+        """Return a table or view as an unbound Ibis table with its columns."""
         import ibis
 
         described = self.connection.execute(f"DESCRIBE {identifier(name)}").fetchall()
@@ -202,28 +202,28 @@ class Duck:
         return table
 
     def keep(self, name: str, expression: Table) -> Table:
-        """Return the rows of an expression as a temporary table."""
+        """Store the rows of an expression in a temporary table, and return it."""
         if self._steps is not None:
             self._steps.total += 1
         self.execute(f"CREATE TEMP TABLE {identifier(name)} AS {sql_of(expression)}")
         return self.table(name)
 
     def view(
-        self, name: str, rows: Table, where: str = "true", further: Mapping[str, str] | None = None
+        self, name: str, rows: Table, condition: str = "true", further: Mapping[str, str] | None = None
     ) -> Table:
-        """Return some rows under a name: what is asked of them is then put into SQL once, which takes 20 ms a query.
+        """Create a view of some rows, so that their SQL is compiled once; compiling takes 20 ms a query.
 
         Args:
-            name: The name, which may be given anew.
+            name: Name of the view; an earlier view of this name is replaced.
             rows: All rows.
-            where: SQL of which ones.
-            further: SQL of further columns, whole numbers, by name.
+            condition: SQL condition that selects rows.
+            further: SQL of further integer columns, by name.
         """
         import ibis
 
         columns = ", ".join(["*", *(f"{sql} AS {column}" for column, sql in (further or {}).items())])
         view = f"CREATE OR REPLACE TEMP VIEW {identifier(name)} AS SELECT {columns} FROM ({sql_of(rows)})"
-        self.connection.execute(f"{view} WHERE {where}")
+        self.connection.execute(f"{view} WHERE {condition}")
         table: Table = ibis.table({**rows.schema(), **dict.fromkeys(further or {}, "int64")}, name=name)
         return table
 
@@ -232,16 +232,16 @@ class Duck:
         self._run(sql, lambda result: None)
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """Run a query and bring back its rows."""
+        """Run a query and return its rows."""
         rows: list[tuple[Any, ...]] = self._run(sql, lambda result: result.fetchall())
         return rows
 
     def run(self, expression: Table) -> Columns:
-        """Run an Ibis expression."""
+        """Run an Ibis expression and return its columns."""
         return self.columns(sql_of(expression))
 
     def columns(self, sql: str) -> Columns:
-        """Run a query and bring back its columns, nulls as NaN."""
+        """Run a query and return its columns, nulls as NaN."""
         columns = self._run(sql, lambda result: result.fetchnumpy())
         return {
             name: np.ma.filled(column.astype(np.float64), np.nan)
@@ -251,8 +251,8 @@ class Duck:
         }
 
     def _run(self, sql: str, fetch: Callable[[Any], Any]) -> Any:
-        """Run in a thread of its own, so that this one can tell the progress and ask whether to stop."""
-        if self._in_memory:  # over before anybody could stop it
+        """Run a statement in another thread, so that this one can report progress and check for Stop."""
+        if self._in_memory:  # too short to be stopped
             check_stop(self._should_stop)
             return fetch(self.connection.execute(sql))
         outcome: list[Any] = []
@@ -279,7 +279,7 @@ class Duck:
                 elif self._steps is not None:
                     self._steps.inside(max(self.connection.query_progress(), 0.0) / 100.0)
         finally:
-            # What `progress` raises (a page that starts afresh) ends the query too.
+            # An exception of `progress` (a page that is rerun) ends the query, too.
             while worker.is_alive():
                 self.connection.interrupt()
                 worker.join(_POLL)
@@ -294,9 +294,9 @@ class Duck:
 
 @atexit.register
 def _end_queries() -> None:
-    """End what still runs when Python ends: a thread inside DuckDB would abort the whole process then.
+    """End running queries when Python exits: a thread inside DuckDB would otherwise abort the process.
 
-    A query that runs is interrupted by the thread that waits for it, which then closes its connection.
+    The thread that waits for a query interrupts it and closes its connection.
     """
     _ending.set()
     for thread in list(_open.values()):
@@ -305,7 +305,7 @@ def _end_queries() -> None:
 
 
 def _ibis_type(duckdb_type: str) -> str:
-    """Return the kind of a DuckDB type, as far as counting depends on it."""
+    """Return the Ibis type for a DuckDB type, as far as counting depends on it."""
     if duckdb_type == "VARCHAR":
         return "string"
     if duckdb_type in FLOATS:
@@ -314,5 +314,5 @@ def _ibis_type(duckdb_type: str) -> str:
         return "decimal"
     if duckdb_type in WHOLE_NUMBERS:
         return "int64"
-    # Of all others only whether two cells are equal matters, which is the same for every such type.
+    # For all other types only the equality of cells matters, so any one of them will do.
     return "boolean" if duckdb_type == "BOOLEAN" else "date"

@@ -1,8 +1,8 @@
-"""Engines that Ibis speaks to: their addresses, where their credentials come from, and connecting.
+"""Engines that Ibis supports: their addresses, the source of their credentials, and connections to them.
 
-Credentials come from the environment or from the engine's own profiles, never from an address. What is said of each
-engine was checked against ``_from_url`` and ``do_connect`` in ``ibis/backends/<engine>/__init__.py`` of Ibis 12.0; a
-test reads them again.
+Credentials come from the environment or from the engine's own profiles, never from an address. The table of engines
+was checked against ``_from_url`` and ``do_connect`` in ``ibis/backends/<engine>/__init__.py`` of Ibis 12.0; a test
+repeats this check.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from dpcore.common.errors import refuse
-from dpcore.data.column_names import shown
+from dpcore.data.column_names import shorten
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Engine:
-    """One engine.
+    """An engine that counts for us.
 
     Attributes:
         key: Scheme of its address, and Ibis's name.
-        title: What people call it.
-        address: An example.
-        credentials: Where its credentials come from, a sentence without its full stop.
-        dialect: Ibis's name of its SQL, where SQL can be shown without its driver.
-        password: Environment variable that is handed over as the password, where Ibis gives the driver an empty one,
-            so that the driver looks nowhere else; empty where the driver finds its credentials by itself.
-        fixed: What Ibis is told besides: nothing is written to the engine.
+        title: Display name.
+        address: Example of an address.
+        credentials: Source of its credentials, a sentence without its full stop.
+        dialect: Ibis's name of its SQL dialect, for showing SQL without its driver.
+        password: Environment variable of the password, for engines whose driver gets an empty one from Ibis and then
+            looks nowhere else; empty if the driver finds its credentials by itself.
+        fixed: Further options of the connection, so that nothing is written to the engine.
     """
 
     key: str
@@ -47,14 +47,14 @@ class Engine:
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
 
-_ALL = (
+_ENGINES = (
     Engine("postgres", "PostgreSQL", "postgres://analyst@db.example.org:5432/shop",
            "PGPASSWORD, or a line in ~/.pgpass", "postgres"),
     Engine("pyspark", "Spark", "pyspark://",
            "spark-defaults.conf and the environment of the Spark session", "databricks"),
     Engine("bigquery", "BigQuery", "bigquery://my-project/my_dataset",
            "gcloud auth application-default login, or GOOGLE_APPLICATION_CREDENTIALS", "bigquery"),
-    # Else Ibis creates a database of its own there, called ibis_udfs.
+    # Otherwise Ibis creates a database there, called ibis_udfs.
     Engine("snowflake", "Snowflake", "snowflake://analyst@account/database/schema?warehouse=small&authenticator=externalbrowser",
            "the browser sign-on; or name a connection of ~/.snowflake/connections.toml: "
            "snowflake://?connection_name=mine", "snowflake", fixed={"create_object_udfs": False}),
@@ -74,14 +74,14 @@ _ALL = (
     Engine("duckdb", "A DuckDB file", "duckdb:///home/me/shop.duckdb", "none are needed", "duckdb",
            fixed={"read_only": True, "autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}),
 )  # fmt: skip
-ENGINES = {engine.key: engine for engine in _ALL}
-"""Engines with an example of their own; every other one that Ibis knows can be named too."""
+ENGINES = {engine.key: engine for engine in _ENGINES}
+"""Engines with an example; all other engines of Ibis can be used, too."""
 _ALIASES = {"postgresql": "postgres", "spark": "pyspark"}
-# Ibis makes a path of their address, and a database ":memory:" of none, which their drivers do not know.
+# Ibis turns their address into a path, and an empty one into the database ":memory:", which their drivers refuse.
 _NO_ADDRESS = ("databricks", "athena")
 _NAME_PARTS = re.compile(r'"([^"]+)"|([^."]+)')
 _SECRET = re.compile(r"pass|pwd|secret|token|private_key|^auth$", re.IGNORECASE)
-# Others would take the file from this computer and send it.
+# Other engines would upload the file from this computer.
 _READS_FILES = ("pyspark", "databricks", "duckdb")
 _FILES = {".parquet": "read_parquet", ".csv": "read_csv", ".json": "read_json", ".jsonl": "read_json"}
 
@@ -89,10 +89,10 @@ _FILES = {".parquet": "read_parquet", ".csv": "read_csv", ".json": "read_json", 
 def is_address(text: str) -> bool:
     """Return True if a text names an engine, not a file."""
     scheme, mark, _ = text.partition(":")
-    return bool(mark) and len(scheme) > 1 and _known(scheme)
+    return bool(mark) and len(scheme) > 1 and _is_known(scheme)
 
 
-def _known(scheme: str) -> bool:
+def _is_known(scheme: str) -> bool:
     from importlib.metadata import entry_points
 
     key = _ALIASES.get(scheme, scheme)
@@ -106,27 +106,29 @@ def connect(address: str) -> Any:
         address: Such as ``postgres://analyst@host/database`` or ``spark:``.
 
     Raises:
-        InvalidInput: A password stands in it, its driver is missing, or it does not answer.
+        InvalidInput: The address contains a password, the driver is missing, or the engine does not answer.
     """
     import ibis
 
-    scheme, _, rest = address.partition(":")
+    scheme, _, remainder = address.partition(":")
     key = _ALIASES.get(scheme, scheme)
     title = ENGINES[key].title if key in ENGINES else key
-    if not _known(scheme):
-        known = ", ".join(ENGINES)
-        raise refuse(f"no engine is called {shown(scheme)}", remedy=f"Choose one of {known}")
-    target = f"{key}:{rest if rest.startswith('//') else '//' + rest}"
-    parts = urlsplit(target)
-    asked = dict(parse_qsl(parts.query))
-    if parts.password or any(_SECRET.search(name) for name in asked):
-        where = ENGINES[key].credentials if key in ENGINES else "the environment, or the engine's own profile"
-        what = "a password stands in the address, where other programs and the shell's history can read it"
-        raise refuse(what, remedy=f"Leave it out; it is taken from {where}")
-    options = _options(key, parts)
+    if not _is_known(scheme):
+        engine_names = ", ".join(ENGINES)
+        raise refuse(f"no engine is called {shorten(scheme)}", remedy=f"Choose one of {engine_names}")
+    target = f"{key}:{remainder if remainder.startswith('//') else '//' + remainder}"
+    url = urlsplit(target)
+    query_options = dict(parse_qsl(url.query))
+    if url.password or any(_SECRET.search(name) for name in query_options):
+        credentials = (
+            ENGINES[key].credentials if key in ENGINES else "the environment, or the engine's own profile"
+        )
+        message = "a password stands in the address, where other programs and the shell's history can read it"
+        raise refuse(message, remedy=f"Leave it out; it is taken from {credentials}")
+    options = _options(key, url)
     try:
         if key in _NO_ADDRESS:
-            return getattr(ibis, key).connect(**asked, **options)
+            return getattr(ibis, key).connect(**query_options, **options)
         backend = ibis.connect(target, **options)
     except ImportError as error:
         remedy = f"Install it: python -m pip install 'ibis-framework[{key}]'"
@@ -134,44 +136,44 @@ def connect(address: str) -> Any:
     except Exception as error:  # every driver has its own
         raise refuse(f"{title} does not answer as it should: {first_line(error)}") from error
     if key == "postgres":
-        # It then ends its query if this process is killed. Servers before version 14 have no such setting.
+        # The server then ends its query if this process is killed. Servers before version 14 lack this setting.
         with contextlib.suppress(Exception):
             backend.raw_sql("SET client_connection_check_interval = '1s'").close()
     return backend
 
 
-def _options(key: str, parts: SplitResult) -> dict[str, Any]:
-    """Return what Ibis is told besides the address."""
+def _options(key: str, url: SplitResult) -> dict[str, Any]:
+    """Return the options of the connection besides the address."""
     engine = ENGINES.get(key)
     if engine is None:
         return {}
     options = dict(engine.fixed)
-    if key == "duckdb" and not (parts.netloc or parts.path):
-        del options["read_only"]  # one in memory cannot be
-    password = os.environ.get(engine.password, "") if engine.password and parts.username else ""
+    if key == "duckdb" and not (url.netloc or url.path):
+        del options["read_only"]  # not possible for a database in memory
+    password = os.environ.get(engine.password, "") if engine.password and url.username else ""
     if password and key == "trino":
-        # Ibis takes the password for one only where the host names the protocol.
-        options |= {"auth": password, "host": f"https://{parts.hostname}"}
+        # Ibis accepts the password only if the host names the protocol.
+        options |= {"auth": password, "host": f"https://{url.hostname}"}
     elif password:
         options["password"] = password
     elif key == "oracle":
-        what = f"{engine.title} needs a user in the address and a password in {engine.password}"
-        raise refuse(what, remedy=f"Set {engine.password}")
+        message = f"{engine.title} needs a user in the address and a password in {engine.password}"
+        raise refuse(message, remedy=f"Set {engine.password}")
     return options
 
 
 def first_line(error: Exception) -> str:
-    """Return what an engine's driver said, short enough for a sentence."""
+    """Return the first line of a driver's error, short enough for a sentence."""
     line = (str(error).strip().splitlines() or [type(error).__name__])[0]
     return line.rstrip(".")[:300]
 
 
 def open_table(backend: Any, name: str) -> Table:
-    """Return a table of an engine, or files that the engine itself reads.
+    """Return a table of an engine, or files that the engine itself reads, as an Ibis table.
 
     Args:
         backend: The connection.
-        name: Of the table, as ``schema.table`` where need be. A name with a dot in it may stand in double quotes.
+        name: Name of the table, with its schema if needed (``schema.table``). Names with a dot may be in double quotes.
 
     Raises:
         InvalidInput: The engine has no such table or file.
@@ -179,18 +181,23 @@ def open_table(backend: Any, name: str) -> Table:
     reader = next((method for end, method in _FILES.items() if name.rstrip("/").endswith(end)), None)
     try:
         if reader is not None and backend.name in _READS_FILES:
-            # Else NaN in place of a user would be one: https://github.com/duckdb/duckdb/issues/25521.
+            # Otherwise NaN in place of a user would count as a user: https://github.com/duckdb/duckdb/issues/25521.
             nan = {"can_have_nan": True} if (backend.name, reader) == ("duckdb", "read_parquet") else {}
             return getattr(backend, reader)(name, **nan)
         try:
-            *above, last = [quoted or plain for quoted, plain in _NAME_PARTS.findall(name)]
+            *schema_names, table_name = [quoted or unquoted for quoted, unquoted in _NAME_PARTS.findall(name)]
             return backend.table(
-                last, database=tuple(above) if len(above) > 1 else above[0] if above else None
+                table_name,
+                database=tuple(schema_names)
+                if len(schema_names) > 1
+                else schema_names[0]
+                if schema_names
+                else None,
             )
         except Exception:
             with suppress(Exception):
                 return backend.table(name)  # with a dot in its name
             raise
     except Exception as error:  # every driver has its own
-        what = f"table {shown(name)} cannot be opened: {first_line(error)}"
-        raise refuse(what, remedy="Check its name, its schema, and your rights to read it") from error
+        message = f"table {shorten(name)} cannot be opened: {first_line(error)}"
+        raise refuse(message, remedy="Check its name, its schema, and your rights to read it") from error

@@ -1,4 +1,4 @@
-"""Whatever a person has in hand as a `Dataset`: a table in memory, a file, counts, or a histogram."""
+"""Conversion of tables in memory, files, counts and histograms to a `Dataset`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from dpcore.common.errors import InputProblem, refuse
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, classify
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting.files import Source, expand_patterns, open_files
-from dpcore.counting.held import Held
+from dpcore.counting.held import MemoryFile
 from dpcore.counting.memory_tables import (
     column_names,
     is_table,
-    listed,
+    list_names,
     refuse_missing,
     refuse_twice,
     to_arrow,
@@ -33,7 +33,7 @@ from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, Roles, TableKind
 from dpcore.dataset import Contribution, Dataset
 
 FRAME = "data.parquet"
-"""What a table in memory is called: programs read it from a file of this name."""
+"""File name for a table in memory; generated programs read this file."""
 Columns = str | Sequence[str] | None
 
 
@@ -46,25 +46,25 @@ def to_dataset(
     contribution: Contribution = Contribution.ROWS,
     needs: Sequence[str] = (),
 ) -> Dataset:
-    """Count whatever a question is asked about, as *Your data* counts an upload.
+    """Convert data of any accepted kind to a `Dataset`, as *Your data* does for an upload.
 
     Args:
         data: A table in memory (pandas, Polars, Arrow, DuckDB), one row per contribution; the path of a file, a
             pattern such as ``logs/*.csv``, or several of them; rows per user as a list or an array; a
             `ContributionHistogram`; or a `Dataset`, which stays as it is.
-        user: The column that says who a row belongs to, or the columns that say so together. A file of counts or of a
-            histogram needs none.
+        user: The column, or columns together, that identify the user of a row. A file of counts or of a histogram needs
+            none.
         value: The column of numbers that is released; None for none.
-        group: The column of groups, or the columns that name one together; None for none.
-        disclosure: ``"public"`` or ``"private"``, or what a DP release guarantees.
-        contribution: What is counted as one contribution.
-        needs: Which of value and group the question cannot do without.
+        group: The column, or columns together, that name the group; None for none.
+        disclosure: ``"public"`` or ``"private"``, or the facts of a DP release.
+        contribution: The unit of a contribution.
+        needs: Those of ``value`` and ``group`` that the question requires.
 
     Returns:
-        The data, reduced to what the questions need.
+        The dataset.
 
     Raises:
-        InvalidInput: The table cannot be counted so; all problems at once.
+        InvalidInput: The table cannot be counted with these columns; all problems at once.
     """
     if isinstance(data, Dataset):
         _refuse_without(data, needs)
@@ -73,32 +73,36 @@ def to_dataset(
     problems = Problems()
     provenance: Provenance = Disclosure.PRIVATE
     with problems.collecting():
-        provenance = provenance_of(disclosure)
+        provenance = check_provenance(disclosure)
     dataset: Dataset | None = None
     with problems.collecting():
         refuse_no_names(user=user, value=value, group=group)
-        whose, groups = several(user), several(group)
+        user_columns, groups = list_columns(user), list_columns(group)
         if isinstance(data, str | os.PathLike):
             data = [data]
         if (
             isinstance(data, list | tuple)
             and data
-            and all(isinstance(one, str | os.PathLike) for one in data)
+            and all(isinstance(path, str | os.PathLike) for path in data)
         ):
             files = expand_patterns(data)
-            if any(map(pair_distribution.is_file, files)):
+            if any(map(pair_distribution.is_distribution_file, files)):
                 dataset = _read_distribution(files, provenance)
             else:
                 source = open_files(files)
-                dataset = _read(
-                    source, whose, value, groups, provenance, contribution, lacking, problems.entries
+                dataset = _read_source(
+                    source, user_columns, value, groups, provenance, contribution, lacking, problems.entries
                 )
         elif is_table(data):
-            named = [*whose, *groups, *([value] if value is not None else [])]
-            source = open_files([Held(as_parquet(data, named, lacking if whose else ()))], [FRAME])
-            dataset = _read(source, whose, value, groups, provenance, contribution, lacking, problems.entries)
+            named_columns = [*user_columns, *groups, *([value] if value is not None else [])]
+            source = open_files(
+                [MemoryFile(as_parquet(data, named_columns, lacking if user_columns else ()))], [FRAME]
+            )
+            dataset = _read_source(
+                source, user_columns, value, groups, provenance, contribution, lacking, problems.entries
+            )
         else:
-            dataset = _counted(*_histogram_of(data), provenance)
+            dataset = _dataset_of_histogram(*_histogram_of(data), provenance)
     problems.raise_if_any()
     assert dataset is not None
     _refuse_without(dataset, lacking)
@@ -106,7 +110,7 @@ def to_dataset(
 
 
 def _histogram_of(data: Any) -> tuple[ContributionHistogram, str]:
-    """Return a histogram, or that of rows per user, and what it is."""
+    """Return the histogram of the data, and a sentence on its source."""
     if isinstance(data, ContributionHistogram):
         return data, "A histogram."
     if data is None:
@@ -126,8 +130,10 @@ def _histogram_of(data: Any) -> tuple[ContributionHistogram, str]:
 
 
 def _refuse_without(dataset: Dataset, needs: Sequence[str]) -> None:
-    """Refuse data that hold no value, or no group, where the question needs it."""
-    totals = dataset.totals is not None and dataset.totals.column  # else rows were added up
+    """Raise InvalidInput if the data lack a value or a group that the question needs."""
+    totals = (
+        dataset.totals is not None and dataset.totals.column
+    )  # without a column, totals are numbers of rows
     facets = {
         "value": dataset.values or totals,
         "group": dataset.pairs or dataset.pair_sizes or dataset.tasks,
@@ -146,50 +152,55 @@ def _add_lacking(problems: Problems, lacking: Sequence[str]) -> None:
         problems.add(f"this question needs the column of the {name}s: {name}=…")
 
 
-def provenance_of(disclosure: str | Provenance) -> Provenance:
-    """Return what a person says of data, by its name or as the facts of a release."""
-    named = isinstance(disclosure, str) and disclosure in (Disclosure.PUBLIC.value, Disclosure.PRIVATE.value)
-    if not named and not isinstance(disclosure, Disclosure | ReleaseFacts):
+def check_provenance(disclosure: str | Provenance) -> Provenance:
+    """Return the provenance that was given by name or as the facts of a release; raise InvalidInput for others."""
+    is_named = isinstance(disclosure, str) and disclosure in (
+        Disclosure.PUBLIC.value,
+        Disclosure.PRIVATE.value,
+    )
+    if not is_named and not isinstance(disclosure, Disclosure | ReleaseFacts):
         raise refuse(
             f"disclosure must be 'private', 'public' or the facts of a DP release; got {str(disclosure)[:40]!r}"
         )
     return Disclosure(disclosure) if isinstance(disclosure, str) else disclosure
 
 
-def _counted(histogram: ContributionHistogram, source: str, provenance: Provenance) -> Dataset:
+def _dataset_of_histogram(histogram: ContributionHistogram, source: str, provenance: Provenance) -> Dataset:
     release = None if isinstance(provenance, Disclosure) else provenance
     return Dataset("your counts", source, classify(provenance), histogram, release=release)
 
 
 def refuse_no_names(**columns: object) -> None:
-    """Refuse what names no column; a file of settings can hold anything."""
+    """Raise InvalidInput for entries that are not column names; a settings file can contain anything."""
     with Problems() as problems:
-        for name, given in columns.items():
-            one = isinstance(given, str) or name in ("value", "label") or not isinstance(given, Iterable)
-            each = [given] if one else list(given)  # type: ignore[call-overload]
-            if given is not None and not all(isinstance(column, str) for column in each):
-                problems.add(f"{name} must be the name of a column; got {str(given)[:40]!r}")
+        for name, entry in columns.items():
+            is_single = (
+                isinstance(entry, str) or name in ("value", "label") or not isinstance(entry, Iterable)
+            )
+            each = [entry] if is_single else list(entry)  # type: ignore[call-overload]
+            if entry is not None and not all(isinstance(column, str) for column in each):
+                problems.add(f"{name} must be the name of a column; got {str(entry)[:40]!r}")
 
 
-def several(columns: Columns) -> list[str]:
-    """Return one column or several, as a list."""
+def list_columns(columns: Columns) -> list[str]:
+    """Return the columns as a list; None means none."""
     if columns is None:
         return []
     return [columns] if isinstance(columns, str) else list(columns)
 
 
 def _read_distribution(paths: Sequence[str | os.PathLike[str]], provenance: Provenance) -> Dataset:
-    """Return what a distribution of pairs tells of; its columns need no names."""
+    """Read a distribution of pairs, whose columns need not be named."""
     if len(paths) > 1:
         raise refuse("a distribution of pairs is one file, and is brought alone")
     if not isinstance(provenance, Disclosure):
         raise refuse("a distribution of pairs cannot be a DP release", remedy="Say public or private")
     path = Path(paths[0])
     with path.open("rb") as file:
-        return pair_distribution.read(file.read(pair_distribution.MOST_BYTES + 1), path.name, provenance)
+        return pair_distribution.read(file.read(pair_distribution.MAX_BYTES + 1), path.name, provenance)
 
 
-def _read(
+def _read_source(
     source: Source,
     user: list[str],
     value: str | None,
@@ -203,7 +214,7 @@ def _read(
         refuse_missing(problems, source.columns, [*user, *group, *([value] if value is not None else [])])
         guessed = source.roles
         if not user and guessed.kind is TableKind.EVENTS:
-            problems.add(f"say which column names the user: user=…, one of {listed(source.columns)}")
+            problems.add(f"say which column names the user: user=…, one of {list_names(source.columns)}")
         if guessed.kind is TableKind.EVENTS or (user and guessed.kind is not TableKind.PAIRS):
             _add_lacking(problems, lacking)
     roles = guessed
@@ -219,31 +230,31 @@ def _read(
         )
     if guessed.kind is TableKind.PAIRS:
         roles = take_pairs(guessed, roles if user else replace(guessed, value=value))
-    counted = count(source, roles, provenance).dataset
-    assert counted is not None  # nobody stopped it
-    return counted
+    dataset = count(source, roles, provenance).dataset
+    assert dataset is not None  # There is no Stop here.
+    return dataset
 
 
-def as_parquet(table: Any, named: list[str], lacking: Sequence[str] = ()) -> bytes:
-    """Return these columns as a Parquet file, which is read as any other; say which others the question needs."""
+def as_parquet(table: Any, named_columns: list[str], lacking: Sequence[str] = ()) -> bytes:
+    """Return these columns as a Parquet file; raise InvalidInput for missing, repeated or lacking columns."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     names = column_names(table)
-    # A table of pairs is known by all its columns, and needs its rows.
+    # A table of pairs is recognised by all its columns, and needs its rows.
     is_pairs = tuple(names) in (PAIRS_HEADER, (*PAIRS_HEADER, PAIRS_SUM))
-    kept = [name for name in names if name in named or not named or is_pairs]
+    selected = [name for name in names if name in named_columns or not named_columns or is_pairs]
     with Problems() as problems:
-        refuse_missing(problems, names, named)
-        refuse_twice(problems, names, kept)
+        refuse_missing(problems, names, named_columns)
+        refuse_twice(problems, names, selected)
         if problems.entries and not is_pairs:
             _add_lacking(problems, lacking)
-    arrow = to_arrow(table, kept)
+    arrow = to_arrow(table, selected)
     with Problems() as problems:
-        for at, field in enumerate(arrow.schema):
-            if pa.types.is_interval(field.type):  # which Parquet cannot hold
+        for index, field in enumerate(arrow.schema):
+            if pa.types.is_interval(field.type):  # a type that Parquet does not support
                 refuse_times(problems, arrow_times(arrow.schema), field.name)
-                arrow = arrow.set_column(at, field.name, pa.nulls(len(arrow)))
+                arrow = arrow.set_column(index, field.name, pa.nulls(len(arrow)))
     content = io.BytesIO()
     pq.write_table(arrow, content)
     return content.getvalue()

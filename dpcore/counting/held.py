@@ -1,4 +1,4 @@
-"""Files in memory, read as if they lay in a folder: small uploads never touch a disk."""
+"""Files in memory with the interface of paths, so that small uploads never touch a disk."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ SCHEME = "held"
 _numbers = itertools.count()
 
 
-class Held:
-    """A file in memory, with as much of `pathlib.Path` as reading a file needs.
+class MemoryFile:
+    """A file in memory, with the methods of `pathlib.Path` that reading needs.
 
     Args:
-        content: Its bytes.
+        content: The bytes of the file.
     """
 
     def __init__(self, content: bytes) -> None:
         self.content = content
         self._name = f"{SCHEME}://{next(_numbers)}"
-        _held[self._name] = self
+        _memory_files[self._name] = self
 
     def __str__(self) -> str:
         return self._name
@@ -37,19 +37,19 @@ class Held:
         return io.BytesIO(self.content)
 
     def stat(self) -> Any:
-        """Return its size; nobody writes to it."""
+        """Return the size and a constant time, as the file never changes."""
         return SimpleNamespace(st_size=len(self.content), st_mtime_ns=0, st_mode=stat.S_IFREG)
 
 
-File = Path | Held
+File = Path | MemoryFile
 
 
-_held: weakref.WeakValueDictionary[str, Held] = weakref.WeakValueDictionary()
+_memory_files: weakref.WeakValueDictionary[str, MemoryFile] = weakref.WeakValueDictionary()
 
 
 @functools.cache
 def file_system() -> Any:
-    """Return all of them as DuckDB takes them: it reads by the interface of fsspec."""
+    """Return the fsspec file system of all files in memory, through which DuckDB reads them."""
     import fsspec
 
     class _InMemory(fsspec.AbstractFileSystem):  # type: ignore[misc]
@@ -67,25 +67,27 @@ def file_system() -> Any:
         def modified(self, _path: str) -> datetime.datetime:
             return datetime.datetime.fromtimestamp(0)
 
-        def _file(self, path: str) -> Held:
-            return _held[f"{SCHEME}://{self._strip_protocol(path)}"]
+        def _file(self, path: str) -> MemoryFile:
+            return _memory_files[f"{SCHEME}://{self._strip_protocol(path)}"]
 
     return _InMemory()
 
 
-def same_file(one: File, other: File) -> bool:
-    """Return True if two names are of one file; two in memory with the same content are not."""
-    if isinstance(one, Held) or isinstance(other, Held):
-        return one is other
-    return one.samefile(other)
+def same_file(first: File, second: File) -> bool:
+    """Return True if two paths refer to one file; two files in memory with equal content are different files."""
+    if isinstance(first, MemoryFile) or isinstance(second, MemoryFile):
+        return first is second
+    return first.samefile(second)
 
 
-def same_bytes(one: File, other: File) -> bool:
-    """Return True if two files of the same size hold the same."""
-    with one.open("rb") as first, other.open("rb") as second:
-        return all(block == second.read(len(block)) for block in iter(lambda: first.read(1 << 20), b""))
+def same_bytes(first_file: File, second_file: File) -> bool:
+    """Return True if two files of the same size have equal content."""
+    with first_file.open("rb") as first_stream, second_file.open("rb") as second_stream:
+        return all(
+            block == second_stream.read(len(block)) for block in iter(lambda: first_stream.read(1 << 20), b"")
+        )
 
 
-def name_of(file: str | os.PathLike[str] | Held) -> str:
-    """Return what a file is called; one in memory has no name."""
-    return "file" if isinstance(file, Held) else Path(file).name
+def name_of(file: str | os.PathLike[str] | MemoryFile) -> str:
+    """Return the name of a file; a file in memory is called "file"."""
+    return "file" if isinstance(file, MemoryFile) else Path(file).name

@@ -1,4 +1,4 @@
-"""A table with a label that is predicted from features, of whatever a person has in hand."""
+"""Reading a table with a label and features, from memory or from a text file."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput, refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.counting.files import expand_patterns
-from dpcore.counting.frames import Columns, provenance_of, refuse_no_names, several
+from dpcore.counting.frames import Columns, check_provenance, list_columns, refuse_no_names
 from dpcore.counting.memory_tables import (
     column_names,
     is_table,
-    listed,
+    list_names,
     refuse_missing,
     refuse_twice,
     to_arrow,
@@ -27,16 +27,16 @@ from dpcore.counting.memory_tables import (
 from dpcore.counting.text import read_table
 from dpcore.counting.times import arrow_times, refuse_times
 from dpcore.data import design_matrix
-from dpcore.data.column_names import shown
+from dpcore.data.column_names import shorten
 from dpcore.data.design_matrix import MAX_LEVELS, Design, Feature, FeatureKind
 from dpcore.data.tables import Table
 
 FRAME = "data.csv"
-"""What a table in memory is called: programs read it from a file of this name."""
+"""Name of a table in memory: programs read it from a file of this name."""
 
 
-def of_labels(
-    made: Callable[..., Any],
+def read_labelled(
+    build: Callable[..., Any],
     data: Any,
     user: Columns = None,
     label: str | None = None,
@@ -46,27 +46,27 @@ def of_labels(
     disclosure: str | Provenance = Disclosure.PRIVATE,
     **further: Any,
 ) -> Any:
-    """Return what a question takes of a table with a label, read as its page reads an upload.
+    """Read a table with a label, as its page reads an upload, and return what ``build`` makes of it.
 
     Args:
-        made: Of table, design and disclosure, it makes what the question takes.
+        build: Function of table, design and disclosure; its result is returned.
         data: A table in memory, or the path of a text file.
-        user: The column that says who a row belongs to: one, here.
-        label: The column that is predicted: numbers, or words where the question takes one of them for 1.
-        features: The columns that it is predicted from: numbers as they are, others one-hot. By default all others that
-            can be used.
-        levels: The public list of a column's levels, the reference level first, by column.
-        intercept: Whether a column of ones comes first.
+        user: The one column that identifies the user of a row.
+        label: The column that is predicted: numbers, or words if the question maps one of them to 1.
+        features: The columns that it is predicted from: numbers unchanged, others one-hot. By default all other usable
+            columns.
+        levels: The public list of levels by column, the reference level first.
+        intercept: True to begin with a column of ones.
         disclosure: ``"public"`` or ``"private"``.
-        further: What ``made`` takes besides.
+        further: Further arguments of ``build``.
 
     Raises:
-        InvalidInput: The table cannot be read so; all problems at once.
+        InvalidInput: The table cannot be read with these columns; all problems at once.
     """
     problems = Problems()
     provenance: Provenance = Disclosure.PRIVATE
     with problems.collecting():
-        provenance = provenance_of(disclosure)
+        provenance = check_provenance(disclosure)
     if not isinstance(provenance, Disclosure):
         problems.add("a table with labels cannot be a DP release")
         provenance = Disclosure.PRIVATE
@@ -76,14 +76,16 @@ def of_labels(
         refuse_no_names(user=user, label=label, features=features)
         _refuse_no_lists("levels", "['DE', 'FR']", levels)
         _refuse_no_lists("ranges", "(0, 100)", further.get("ranges"), 2)
-        table = _table(data, several(user), label, several(features))
-        design = _design(table, several(user), label, several(features) or None, levels or {}, intercept)
+        table = _read_table(data, list_columns(user), label, list_columns(features))
+        design = _build_design(
+            table, list_columns(user), label, list_columns(features) or None, levels or {}, intercept
+        )
     problems.raise_if_any()
-    return made(table, design, provenance, **further)
+    return build(table, design, provenance, **further)
 
 
 def _refuse_no_lists(name: str, example: str, entries: object, length: int = 0) -> None:
-    """Refuse what does not hold a list by column, of this length unless it is 0."""
+    """Raise InvalidInput if entries are not lists by column, of the given length unless it is 0."""
     if entries is None:
         return
     lists = list(entries.values()) if isinstance(entries, Mapping) else [None]
@@ -93,34 +95,40 @@ def _refuse_no_lists(name: str, example: str, entries: object, length: int = 0) 
         )
 
 
-def _table(data: Any, users: list[str], label: str | None, features: list[str]) -> Table:
+def _read_table(data: Any, users: list[str], label: str | None, features: list[str]) -> Table:
     """Read one table, in memory or in a text file."""
     if isinstance(data, str | os.PathLike):
         data = [data]
-    if isinstance(data, list | tuple) and data and all(isinstance(one, str | os.PathLike) for one in data):
+    if isinstance(data, list | tuple) and data and all(isinstance(path, str | os.PathLike) for path in data):
         files = expand_patterns(data)
         if len(files) > 1:
             raise refuse(f"a table with labels is one file; there are {len(files)} here")
         return read_table(_content(files[0]), Path(files[0]).name)
     if is_table(data):
-        return _table_of(data, users, label, features)
+        return _convert_table(data, users, label, features)
     raise refuse(f"data must be a table or the path of a text file; got {type(data).__name__}")
 
 
-def _table_of(data: Any, users: list[str], label: str | None, features: list[str]) -> Table:
-    """Return a table in memory as its text file is read: the columns that are named, or all."""
+def _convert_table(data: Any, users: list[str], label: str | None, features: list[str]) -> Table:
+    """Convert a table in memory as if its text file were read: the named columns, or all."""
     names = column_names(data)
-    named = [*users, *([] if label is None else [label]), *features]
-    is_named = bool(users and features) and label is not None and set(named) <= set(names)
-    kept = [name for name in names if name in named or not is_named]
+    named_columns = [*users, *([] if label is None else [label]), *features]
+    is_named = bool(users and features) and label is not None and set(named_columns) <= set(names)
+    selected = [name for name in names if name in named_columns or not is_named]
     with Problems() as problems:
-        refuse_twice(problems, names, kept)
-    frame = to_frame(data, kept) if isinstance(data, pd.DataFrame) else to_arrow(data, kept).to_pandas()
+        refuse_twice(problems, names, selected)
+    frame = (
+        to_frame(data, selected) if isinstance(data, pd.DataFrame) else to_arrow(data, selected).to_pandas()
+    )
     times = arrow_times(pa.Schema.from_pandas(frame.select_dtypes(["datetime", "datetimetz", "timedelta"])))
     with Problems() as problems:
         refuse_times(problems, times, label)
         for name in features:
-            refuse_times(problems, {key: kind for key, kind in times.items() if kind == "durations"}, name)
+            refuse_times(
+                problems,
+                {key: time_type for key, time_type in times.items() if time_type == "durations"},
+                name,
+            )
     return read_table(frame.to_csv(index=False).encode(), FRAME)
 
 
@@ -131,7 +139,7 @@ def _content(path: str | os.PathLike[str]) -> bytes:
         raise refuse(f"{os.fspath(path)} cannot be read: {error.strerror}") from None
 
 
-def _design(
+def _build_design(
     table: Table,
     users: list[str],
     label: str | None,
@@ -145,32 +153,34 @@ def _design(
         user = users[0] if users else None
         for role, column in (("user", user), ("label", label)):
             if column is None:
-                problems.add(f"say which column names the {role}: {role}=…, one of {listed(table.columns)}")
+                problems.add(
+                    f"say which column names the {role}: {role}=…, one of {list_names(table.columns)}"
+                )
             else:
                 refuse_missing(problems, table.columns, [column])
         refuse_missing(problems, table.columns, features or [])
-        entered = {}
+        category_features = {}
         for column, names in levels.items():
             try:
-                entered[column] = design_matrix.listed(column, "\n".join(map(str, names)))
+                category_features[column] = design_matrix.read_levels(column, "\n".join(map(str, names)))
             except InvalidInput as refused:
                 problems.extend(refused.problems)
-        chosen = (
+        feature_names = (
             [name for name in table.columns if name not in (user, label)] if features is None else features
         )
-        if unknown := [column for column in levels if column not in chosen]:
-            problems.add(f"levels names {', '.join(map(shown, unknown))}, which is no feature")
-    found = []
-    for column in chosen:
-        if column in entered:
-            found.append(entered[column])
+        if unknown := [column for column in levels if column not in feature_names]:
+            problems.add(f"levels names {', '.join(map(shorten, unknown))}, which is no feature")
+    design_features = []
+    for column in feature_names:
+        if column in category_features:
+            design_features.append(category_features[column])
         elif design_matrix.is_numeric(table, column):
-            found.append(Feature(column))
+            design_features.append(Feature(column))
         elif (
             2 <= len(ordered := design_matrix.levels(table, column)) <= MAX_LEVELS // 2
             or features is not None
         ):
-            found.append(Feature(column, FeatureKind.CATEGORIES, ordered[0] if ordered else ""))
+            design_features.append(Feature(column, FeatureKind.CATEGORIES, ordered[0] if ordered else ""))
     assert user is not None
     assert label is not None
-    return Design(label, user, tuple(found), intercept)
+    return Design(label, user, tuple(design_features), intercept)

@@ -18,23 +18,23 @@ from dpcore.counting.duck import Duck
 from dpcore.counting.files import Source
 from dpcore.counting.parts import safe_path
 from dpcore.counting.reading import Reading, scan
-from dpcore.data.column_names import shown
+from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import Roles, TableKind, explain_roles
 from dpcore.data.numbers import read_numbers
 from dpcore.dataset import MAX_PAIRS, Contribution, Dataset, Pairs, Totals
 
 MOST_ROWS = 2**53
-"""Whole numbers up to here are exact in float64."""
+"""Largest number up to which all integers are exact in float64."""
 
 
 def take_pairs(guessed: Roles, roles: Roles) -> Roles:
-    """Return the roles of a table of pairs where the file is one and the person named its columns as events."""
+    """Return the roles of a table of pairs if the file is one, though the user named its columns as events."""
     if guessed.kind is not TableKind.PAIRS or roles.contribution is not Contribution.ROWS:
         return roles
-    of_pairs = (roles.user, roles.further_user, roles.further_task) == (guessed.user, (), ())
-    if not of_pairs or roles.task not in (None, guessed.task):
+    is_pair_table = (roles.user, roles.further_user, roles.further_task) == (guessed.user, (), ())
+    if not is_pair_table or roles.task not in (None, guessed.task):
         return roles
-    # Rows that are added up are the rows of the pair, which are counted anyway.
+    # A value column that is the rows of the pair is redundant, as these are counted anyway.
     return replace(guessed, value=None if roles.value == guessed.count else roles.value)
 
 
@@ -45,35 +45,37 @@ def count_pairs(
     memory_limit: int,
     should_stop: ShouldStop | None = None,
 ) -> Dataset:
-    """Return the data set of which an engine counted the pairs.
+    """Build the dataset from a table of pairs that an engine counted.
 
     Args:
         source: One file; its users and groups are codes, and `count` of the roles is the rows of a pair.
-        roles: Of the kind `TableKind.PAIRS`.
-        disclosure: Public or private, as the person says.
+        roles: Roles of the kind `TableKind.PAIRS`.
+        disclosure: Public or private, as the user states.
         memory_limit: Bytes that DuckDB may use.
-        should_stop: Asked while a large file is read.
+        should_stop: Called while a large file is read.
 
     Raises:
-        InvalidInput: A cell is no number that it must be, or there are several files; all problems at once.
+        InvalidInput: A cell is not a valid number, or there are several files; all problems at once.
     """
     if len(source.head.layouts) > 1:
-        what = "the codes of users and groups in one file of pairs are not those of another"
-        raise refuse(what, remedy="Count all data in one go, or choose one file")
+        message = "the codes of users and groups in one file of pairs are not those of another"
+        raise refuse(message, remedy="Count all data in one go, or choose one file")
     names = [name for name in (roles.user, roles.task, roles.count, roles.value) if name is not None]
     cells = _cells(source, names, memory_limit, should_stop)
     with Problems() as problems:
         for name in names:
             fine = np.isfinite(cells[name])
             if name != roles.value:
-                least = 1 if name == roles.count else 0
+                minimum = 1 if name == roles.count else 0
                 with np.errstate(invalid="ignore"):
-                    fine &= (cells[name] >= least) & (cells[name] == np.rint(cells[name]))
+                    fine &= (cells[name] >= minimum) & (cells[name] == np.rint(cells[name]))
             if bad := int((~fine).sum()):
-                what = "a finite number" if name == roles.value else f"a whole number of at least {least}"
+                message = (
+                    "a finite number" if name == roles.value else f"a whole number of at least {minimum}"
+                )
                 row = int(np.argmin(fine)) + 1
                 problems.add(
-                    f"{bad:,} cells are not {what}", f"column {shown(name)}, first in row {row:,}",
+                    f"{bad:,} cells are not {message}", f"column {shorten(name)}, first in row {row:,}",
                     "Count again with --pairs-to, or say that one row is one contribution",
                 )  # fmt: skip
         if cells[names[0]].size > MAX_PAIRS:
@@ -85,7 +87,7 @@ def count_pairs(
     rows = np.add.reduceat(cells[names[2]][order], starts)
     per_user = np.bincount(users[starts], rows)
     if float(rows.sum()) > MOST_ROWS:
-        raise refuse("the pairs have more rows than can be counted exactly", f"column {shown(names[2])}")
+        raise refuse("the pairs have more rows than can be counted exactly", f"column {shorten(names[2])}")
     histogram = ContributionHistogram.from_counts(per_user.astype(np.int64))
     sums = totals = None
     notes = ["Rows that name no group are in no pair, so the file does not hold them."]
@@ -111,22 +113,23 @@ def count_pairs(
 def _cells(
     source: Source, names: list[str], memory_limit: int, should_stop: ShouldStop | None
 ) -> dict[str, npt.NDArray[np.float64]]:
-    """Return the columns as numbers; what is none is NaN."""
+    """Return the columns as numbers; other cells become NaN."""
     import duckdb
 
     if source.complete:
         return {name: read_numbers(source.head, name).values for name in names}
     with closing(Workspace()) as workspace:
-        (part,) = source.parts
-        part = replace(part, path=safe_path(part.path, workspace))
-        with closing(Duck([part.path], workspace.folder, memory_limit, should_stop)) as duck:
+        (input_file,) = source.input_files
+        input_file = replace(input_file, path=safe_path(input_file.path, workspace))
+        with closing(Duck([input_file.path], workspace.folder, memory_limit, should_stop)) as duck:
             picked = ", ".join(
-                f"TRY_CAST(x{part.columns.index(name)}{'::VARCHAR' if part.types else ''} AS DOUBLE) AS c{at}"
-                for at, name in enumerate(names)
+                f"TRY_CAST(x{input_file.columns.index(name)}{'::VARCHAR' if input_file.types else ''} AS DOUBLE) AS "
+                f"c{index}"
+                for index, name in enumerate(names)
             )
             try:
-                found = duck.columns(f"SELECT {picked} FROM {scan(Reading(part))}")
+                columns = duck.columns(f"SELECT {picked} FROM {scan(Reading(input_file))}")
             except duckdb.Error:
-                what = "the table of pairs cannot be read"
-                raise refuse(what, remedy="Save it as CSV (UTF-8) with commas between fields") from None
-    return {name: np.asarray(found[f"c{at}"], np.float64) for at, name in enumerate(names)}
+                message = "the table of pairs cannot be read"
+                raise refuse(message, remedy="Save it as CSV (UTF-8) with commas between fields") from None
+    return {name: np.asarray(columns[f"c{index}"], np.float64) for index, name in enumerate(names)}

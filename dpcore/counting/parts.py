@@ -1,4 +1,4 @@
-"""What is known of a file before it is counted, and how DuckDB is told to read it."""
+"""The description of a file before it is counted, which tells DuckDB how to read it."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from dpcore.common.checks import Problems
 from dpcore.common.errors import refuse
 from dpcore.common.workspace import Workspace
 from dpcore.counting.formats import Format, Packing
-from dpcore.counting.held import File, Held
-from dpcore.data.column_names import shown
+from dpcore.counting.held import File, MemoryFile
+from dpcore.data.column_names import shorten
 from dpcore.data.delimited_text import ASCII_SEPARATORS
 from dpcore.data.tables import Table
 
 
 @dataclass(frozen=True)
-class Part:
-    """One file.
+class InputFile:
+    """A file to count; the files of one source have the same columns.
 
     Attributes:
-        path: Where it is.
-        name: What a person calls it.
-        format: What it holds.
-        packing: How it is compressed.
+        path: Path of the file.
+        name: Display name.
+        format: Format of the content.
+        packing: Compression.
         columns: Its columns, from left to right.
-        encoding: Of text, as Python names it.
-        delimiter: Of text; empty where there is one column.
-        skip: Lines of text above the header, or above the first row where there is none.
-        split: Of text, what of `BETWEEN` stands between fields, so that it is written anew before it is counted.
-        named: Of such text, whether its first line names the columns.
-        keys: Of JSON, the keys of the columns as they are written.
-        types: Of Parquet, DuckDB's types of the columns.
-        stamp: As `stamp_of` found it.
-        table: All its rows, where they are in memory; then nothing of it is read again.
+        encoding: Python's name of the encoding of text.
+        delimiter: Delimiter of text; empty if there is one column.
+        skip: Number of lines of text above the header, or above the first row if there is no header.
+        split: Separator of `BETWEEN` in text, which is rewritten before it is counted; empty for none.
+        has_header: True if the first line of text names the columns.
+        keys: Keys of the columns of JSON, as they are written.
+        types: DuckDB's types of the columns of Parquet.
+        stamp: Result of `stamp_of` when the file was inspected.
+        table: All its rows, if they are in memory; the file is then not read again.
     """
 
     path: File
@@ -45,7 +45,7 @@ class Part:
     delimiter: str = ""
     skip: int = 0
     split: str = ""
-    named: bool = True
+    has_header: bool = True
     keys: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     stamp: tuple[int, int] = (0, 0)
@@ -53,44 +53,44 @@ class Part:
 
     @property
     def separator(self) -> str:
-        """Return what readers are told stands between fields; for one column, a character that no text holds."""
+        """Return the delimiter for readers; for one column, a character that occurs in no text."""
         return self.delimiter or ASCII_SEPARATORS[0]
 
 
-def in_memory(table: Table) -> Part:
-    """Return a table whose rows are in memory."""
+def file_of_table(table: Table) -> InputFile:
+    """Describe a table in memory as an input file."""
     kinds, delimiter = (Format.TABLE, Packing.NONE), table.delimiter
-    return Part(Held(b""), table.name, *kinds, table.columns, delimiter=delimiter, table=table)
+    return InputFile(MemoryFile(b""), table.name, *kinds, table.columns, delimiter=delimiter, table=table)
 
 
 def stamp_of(path: File) -> tuple[int, int]:
-    """Return what changes when a file is written to: its size, and when that last happened."""
+    """Return the size and the modification time, which change when the file is written to."""
     state = path.stat()
     return state.st_size, state.st_mtime_ns
 
 
-def refuse_changed(parts: Sequence[Part], since: str) -> None:
-    """Refuse files that are gone or were written to ``since`` they were looked at: their rows are not what was seen."""
+def refuse_changed(input_files: Sequence[InputFile], since: str) -> None:
+    """Raise InvalidInput if files are gone or were written to; ``since`` is the end of that sentence."""
     problems = Problems()
-    for part in parts:
-        if part.table is not None:
+    for input_file in input_files:
+        if input_file.table is not None:
             continue
-        where = f"file {shown(part.name)}"
+        location = f"file {shorten(input_file.name)}"
         try:
-            changed = stamp_of(part.path) != part.stamp
+            is_changed = stamp_of(input_file.path) != input_file.stamp
         except OSError:
-            what = "the file is no longer there, or cannot be read"
-            problems.add(what, where, "Put it back, or choose it anew")
+            message = "the file is no longer there, or cannot be read"
+            problems.add(message, location, "Put it back, or choose it anew")
             continue
-        if changed:
+        if is_changed:
             remedy = "Choose it again once nothing writes to it, or count a copy"
-            problems.add(f"the file was written to {since}", where, remedy)
+            problems.add(f"the file was written to {since}", location, remedy)
     problems.raise_if_any()
 
 
 def safe_path(path: File, workspace: Workspace) -> File:
-    """Return the path, or a link to it where its name holds what DuckDB takes for a pattern."""
-    if isinstance(path, Held):
+    """Return the path, or a link to it if DuckDB would take it as a pattern."""
+    if isinstance(path, MemoryFile):
         return path
     path = path.resolve()
     if not set("*?[]{}") & set(str(path)):
@@ -99,6 +99,6 @@ def safe_path(path: File, workspace: Workspace) -> File:
     try:
         link.symlink_to(path)
     except OSError:
-        what = "the path holds one of the characters * ? [ ] { }"
-        raise refuse(what, remedy="Rename the file or its folder") from None
+        message = "the path holds one of the characters * ? [ ] { }"
+        raise refuse(message, remedy="Rename the file or its folder") from None
     return link

@@ -1,4 +1,4 @@
-"""How DuckDB reads files: one view over all of them, every column of text as text."""
+"""The SQL with which DuckDB reads files: one view over all of them, with text columns as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpcore.counting import formats
 from dpcore.counting.duck import WHOLE_NUMBERS, Duck, as_text, identifier, literal
 from dpcore.counting.formats import Format, Packing
 from dpcore.counting.held import File
-from dpcore.counting.parts import Part
+from dpcore.counting.parts import InputFile
 from dpcore.counting.running import Steps
 from dpcore.data.column_roles import MissingUsers, Roles
 from dpcore.data.delimited_text import BLANKS, MAX_LINE_BYTES
@@ -24,77 +24,81 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LARGE_BUFFER, SMALL_BUFFER = 32_000_000, 1_000_000
-"""Bytes of text read at once: DuckDB's own choice, and one that a tenth of the memory can afford (a tenth slower)."""
+"""Bytes of text read at once: DuckDB's default, and a small one for little memory (10 % slower)."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How one part is read: as it was found, or as it had to be changed after DuckDB refused it.
+    """A file with its reading options, which may change after DuckDB refused the file.
 
     Attributes:
-        part: The file.
-        short_rows: Whether some rows have fewer fields than the header.
-        buffer: Bytes of text that are read at once; every thread has some of these. DuckDB wants a multiple of 16.
-        alone: Whether one thread reads the file.
-        texts: Columns that are read as text, as their types in the files differ (`mixed`).
+        file: The file.
+        short_rows: True if some rows have fewer fields than the header.
+        buffer: Bytes of text that are read at once; every thread has several buffers. DuckDB requires a multiple of 16.
+        is_single_threaded: True if a single thread reads the file.
+        texts: Columns that are read as text, as their types differ between the files (`find_mixed_columns`).
     """
 
-    part: Part
+    file: InputFile
     short_rows: bool = False
     buffer: int = LARGE_BUFFER
-    alone: bool = False
+    is_single_threaded: bool = False
     texts: frozenset[str] = frozenset()
 
 
 FAR_QUOTED = r"^ {2,}\"([^\"]*)\" *$"
-"""A quoted field behind several blanks, whose marks DuckDB takes for text; behind one it does not."""
+"""A quoted field after several blanks; DuckDB takes its quotation marks as text, but not after one blank."""
 ROW = "row_"
-"""The column of `union` that numbers the rows of a file from 1."""
+"""Name of the column of `union` that numbers the rows of a file from 1."""
 
 
 def union(
     readings: Sequence[Reading], columns: Sequence[str], missing: MissingUsers, numbered: bool = False
 ) -> str:
-    """SQL of all rows of all files, with the columns ``c0``, ``c1`` ... in the order of ``columns``, and `ROW`."""
+    """Return the SQL of all rows of all files: ``c0``, ``c1`` ... in the order of ``columns``, and `ROW`."""
     return " UNION ALL ".join(_rows(reading, columns, missing, numbered) for reading in readings)
 
 
 def _rows(reading: Reading, columns: Sequence[str], missing: MissingUsers, numbered: bool) -> str:
-    part = reading.part
-    inner = {column: _cell(reading, at) for at, column in enumerate(part.columns)}
-    picked = [f"{inner[column]} AS c{at}" for at, column in enumerate(columns)]
+    input_file = reading.file
+    inner = {column: _cell(reading, index) for index, column in enumerate(input_file.columns)}
+    picked = [f"{inner[column]} AS c{index}" for index, column in enumerate(columns)]
     source = scan(reading)
     if numbered:
         picked.append(ROW)
-        if part.table is None:
+        if input_file.table is None:
             source = f"(SELECT *, row_number() OVER () AS {ROW} FROM {source})"
-    where = ""
-    if part.format is Format.TEXT and missing is MissingUsers.ONE_USER and len(part.columns) > 1:
-        # A blank line names nobody, but it is no row either.
-        filled = " OR ".join(f"trim(x{at}, {literal(BLANKS)}) <> ''" for at in range(len(part.columns)))
-        where = f" WHERE {filled}"
-    return f"SELECT {', '.join(picked)} FROM {source}{where}"
+    condition = ""
+    if input_file.format is Format.TEXT and missing is MissingUsers.ONE_USER and len(input_file.columns) > 1:
+        # A blank line names no user, but it is not a row either.
+        filled = " OR ".join(
+            f"trim(x{index}, {literal(BLANKS)}) <> ''" for index in range(len(input_file.columns))
+        )
+        condition = f" WHERE {filled}"
+    return f"SELECT {', '.join(picked)} FROM {source}{condition}"
 
 
-def table_of(part: Part) -> pa.Table:
-    """Return a table in memory as DuckDB takes it; an empty cell is null."""
+def to_arrow_table(input_file: InputFile) -> pa.Table:
+    """Return a table in memory as an Arrow table for DuckDB; an empty cell is null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    assert part.table is not None
-    frame = part.table.frame
-    cells = [pa.chunked_array(pa.array(frame.iloc[:, at], pa.string())) for at in range(frame.shape[1])]
-    columns = {f"x{at}": pc.if_else(pc.equal(column, ""), None, column) for at, column in enumerate(cells)}
+    assert input_file.table is not None
+    frame = input_file.table.frame
+    cells = [pa.chunked_array(pa.array(frame.iloc[:, index], pa.string())) for index in range(frame.shape[1])]
+    columns = {
+        f"x{index}": pc.if_else(pc.equal(column, ""), None, column) for index, column in enumerate(cells)
+    }
     return pa.table({**columns, ROW: np.arange(1, len(frame) + 1)})
 
 
-def cells_of(duck: Duck, reading: Reading, most: int | None = None) -> pd.DataFrame:
-    """Return the rows of one file as text without blanks around it, in their order; what is missing is empty."""
-    columns = reading.part.columns
-    texts = [f"{_cell(reading, at)}::VARCHAR AS x{at}" for at in range(len(columns))]
-    quoted = reading.part.format is Format.TEXT
-    cells = [f"coalesce({trimmed(f'x{at}', quoted)}, '') AS x{at}" for at in range(len(columns))]
-    limit = "" if most is None else f" LIMIT {most}"
+def read_cells(duck: Duck, reading: Reading, max_rows: int | None = None) -> pd.DataFrame:
+    """Read the rows of one file as text without blanks around it, in their order; missing cells are empty."""
+    columns = reading.file.columns
+    texts = [f"{_cell(reading, index)}::VARCHAR AS x{index}" for index in range(len(columns))]
+    quoted = reading.file.format is Format.TEXT
+    cells = [f"coalesce({trim_sql(f'x{index}', quoted)}, '') AS x{index}" for index in range(len(columns))]
+    limit = "" if max_rows is None else f" LIMIT {max_rows}"
     rows = f"(SELECT {', '.join(texts)} FROM {scan(reading)}{limit})"
     with duck.in_order():
         table = duck.connection.sql(f"SELECT {', '.join(cells)} FROM {rows}").to_arrow_table()
@@ -102,69 +106,74 @@ def cells_of(duck: Duck, reading: Reading, most: int | None = None) -> pd.DataFr
     return frame.set_axis(columns, axis=1)
 
 
-def trimmed(cell: str, quoted: bool = True) -> str:
-    """SQL of a cell without blanks around it. To look for them first takes a third of the time of trimming all."""
+def trim_sql(cell: str, quoted: bool = True) -> str:
+    """Return the SQL of a cell without blanks around it; testing first takes a third of the time of trimming all."""
     inner = f"regexp_replace({cell}, {literal(FAR_QUOTED)}, '\\1')" if quoted else cell
-    return f"CASE WHEN {padded(cell)} THEN trim({inner}, {literal(BLANKS)}) ELSE {cell} END"
+    return f"CASE WHEN {is_padded_sql(cell)} THEN trim({inner}, {literal(BLANKS)}) ELSE {cell} END"
 
 
-def padded(cell: str) -> str:
-    """SQL of whether blanks stand around a cell, or nothing stands there. Null for null.
+def is_padded_sql(cell: str) -> str:
+    """Return the SQL condition that a cell is empty or has blanks around it. Null for null.
 
-    Every blank sorts before "!", by code point, and so does nothing at all; where a cell begins with none, no quotation
-    mark stands far.
+    By code point, every blank and the empty text sort before "!". If a cell begins without a blank, it has no quoted
+    field after several blanks.
     """
     return f"({cell} < '!' OR {cell}[-1] <= ' ')"
 
 
-def _cell(reading: Reading, at: int) -> str:
-    """SQL of one column of a file, as it is counted."""
-    part, column = reading.part, f"x{at}"
-    if part.format is Format.JSON:
+def _cell(reading: Reading, index: int) -> str:
+    """Return the SQL of one column of a file, as it is counted."""
+    input_file, column = reading.file, f"x{index}"
+    if input_file.format is Format.JSON:
         text, number = f"{column}->>'$'", f"TRY_CAST({column}->>'$' AS DOUBLE)"
         return (
             f"CASE json_type({column}) WHEN 'DOUBLE' THEN {as_text(number, 'DOUBLE', text)} ELSE {text} END"
         )
-    if part.format is Format.PARQUET and (part.columns[at] in reading.texts or part.types[at] == "BLOB"):
-        return as_text(column, part.types[at])
+    if input_file.format is Format.PARQUET and (
+        input_file.columns[index] in reading.texts or input_file.types[index] == "BLOB"
+    ):
+        return as_text(column, input_file.types[index])
     return column
 
 
-def mixed(parts: Sequence[Part]) -> frozenset[str]:
-    """Return the columns whose types in the files have no common type that holds both exactly."""
+def find_mixed_columns(input_files: Sequence[InputFile]) -> frozenset[str]:
+    """Return the columns whose types in the files have no common exact type."""
 
     def types(column: str) -> set[str]:
-        kinds = {part.types[part.columns.index(column)] if part.types else "VARCHAR" for part in parts}
-        return {"BIGINT" if kind in WHOLE_NUMBERS else kind for kind in kinds}
+        column_types = {
+            input_file.types[input_file.columns.index(column)] if input_file.types else "VARCHAR"
+            for input_file in input_files
+        }
+        return {"BIGINT" if column_type in WHOLE_NUMBERS else column_type for column_type in column_types}
 
-    return frozenset(column for column in parts[0].columns if len(types(column)) > 1)
+    return frozenset(column for column in input_files[0].columns if len(types(column)) > 1)
 
 
 def scan(reading: Reading, rejects: bool = False) -> str:
-    """SQL that reads one file, with the columns ``x0``, ``x1`` ...
+    """Return the SQL that reads one file, with the columns ``x0``, ``x1`` and so on.
 
-    With ``rejects``, lines that cannot be read go to DuckDB's table of them.
+    With ``rejects``, lines that cannot be read go to DuckDB's table of rejected lines.
     """
-    part = reading.part
-    if part.table is not None:
-        return identifier(str(part.path))
-    path = literal(str(part.path))
-    if part.format is Format.PARQUET:
-        return parquet_scan(part.path, len(part.columns))
-    packing = f"hive_partitioning = false, compression = '{part.packing.value}'"
-    if part.format is Format.JSON:
-        return _scan_json(part, f"{path}, format = 'newline_delimited', {packing}")
-    # DuckDB counts the line end in.
-    columns = ", ".join(f"'x{at}': 'VARCHAR'" for at in range(len(part.columns)))
+    input_file = reading.file
+    if input_file.table is not None:
+        return identifier(str(input_file.path))
+    path = literal(str(input_file.path))
+    if input_file.format is Format.PARQUET:
+        return parquet_scan(input_file.path, len(input_file.columns))
+    packing = f"hive_partitioning = false, compression = '{input_file.packing.value}'"
+    if input_file.format is Format.JSON:
+        return _scan_json(input_file, f"{path}, format = 'newline_delimited', {packing}")
+    # DuckDB includes the line end in the size of a line.
+    columns = ", ".join(f"'x{index}': 'VARCHAR'" for index in range(len(input_file.columns)))
     options = [
-        "auto_detect = false", f"header = {str(part.named).lower()}", f"skip = {part.skip}", packing,
-        f"columns = {{{columns}}}", f"delim = {literal(part.separator)}",
+        "auto_detect = false", f"header = {str(input_file.has_header).lower()}", f"skip = {input_file.skip}", packing,
+        f"columns = {{{columns}}}", f"delim = {literal(input_file.separator)}",
         "quote = '\"'", "escape = '\"'", f"max_line_size = {MAX_LINE_BYTES + 2}",
         f"buffer_size = {reading.buffer}",
     ]  # fmt: skip
     if reading.short_rows:
         options.append("null_padding = true")
-    if reading.alone:
+    if reading.is_single_threaded:
         options.append("parallel = false")
     if rejects:
         options.append("store_rejects = true")
@@ -172,42 +181,53 @@ def scan(reading: Reading, rejects: bool = False) -> str:
 
 
 def parquet_scan(path: File, columns: int) -> str:
-    """SQL that reads a Parquet file, with the columns ``x0``, ``x1`` ... whatever they are called.
+    """Return the SQL that reads a Parquet file, with the columns ``x0``, ``x1``, … in place of their names.
 
-    DuckDB holds names that differ in case only for the same, takes ``name=value`` in a path for a column of that
-    name, and holds a column to be free of NaN where its statistics, which leave NaN out, name none
+    DuckDB treats names that differ only in case as equal, and takes ``name=value`` in a path as a column. It also takes
+    a column as free of NaN because its statistics, which exclude NaN, show none
     (https://github.com/duckdb/duckdb/issues/25521).
     """
-    names = ", ".join(f"x{at}" for at in range(columns))
+    names = ", ".join(f"x{index}" for index in range(columns))
     options = "hive_partitioning = false, can_have_nan = true"
     return f"read_parquet({literal(str(path))}, {options}) AS rows({names})"
 
 
-def _scan_json(part: Part, options: str) -> str:
-    names = ", ".join(f"x{at}" for at in range(len(part.keys)))
-    if len({key.lower() for key in part.keys}) == len(part.keys) and "" not in part.keys:
-        columns = ", ".join(f"{literal(key)}: 'JSON'" for key in part.keys)
+def _scan_json(input_file: InputFile, options: str) -> str:
+    names = ", ".join(f"x{index}" for index in range(len(input_file.keys)))
+    if len({key.lower() for key in input_file.keys}) == len(input_file.keys) and "" not in input_file.keys:
+        columns = ", ".join(f"{literal(key)}: 'JSON'" for key in input_file.keys)
         return f"read_json({options}, columns = {{{columns}}}) AS rows({names})"
-    # Keys that differ in case only, or an empty one, cannot be columns of DuckDB, but their values can be asked for.
-    pointers = ["/" + key.replace("~", "~0").replace("/", "~1") for key in part.keys]
-    picked = ", ".join(f"json->{literal(pointer)} AS x{at}" for at, pointer in enumerate(pointers))
+    # Keys that differ only in case, or an empty key, cannot be DuckDB columns, but their values can be extracted.
+    pointers = ["/" + key.replace("~", "~0").replace("/", "~1") for key in input_file.keys]
+    picked = ", ".join(f"json->{literal(pointer)} AS x{index}" for index, pointer in enumerate(pointers))
     is_object = "CASE json_type(json) WHEN 'OBJECT' THEN true ELSE error('not an object') END"
     return f"(SELECT {picked} FROM read_json_objects({options}) WHERE {is_object}) AS rows"
 
 
-def recoded(
+def recode_file(
     reading: Reading, encoding: str, target: Path, should_stop: ShouldStop | None, steps: Steps
 ) -> Reading:
-    """Return the same file as plain UTF-8 under another path."""
-    part = reading.part
+    """Write the file as uncompressed UTF-8 under another path, and return its reading."""
+    input_file = reading.file
     steps.total += 1
-    formats.recode(part.path, part.packing, encoding, target, part.name, should_stop, steps, part.split)
-    return replace(reading, part=replace(part, path=target, packing=Packing.NONE, encoding="utf-8", split=""))
+    formats.recode(
+        input_file.path,
+        input_file.packing,
+        encoding,
+        target,
+        input_file.name,
+        should_stop,
+        steps,
+        input_file.split,
+    )
+    return replace(
+        reading, file=replace(input_file, path=target, packing=Packing.NONE, encoding="utf-8", split="")
+    )
 
 
-def renamed(roles: Roles, columns: Sequence[str]) -> Roles:
-    """Return the roles with the names that the columns have in `union`."""
-    names: dict[str | None, str | None] = {column: f"c{at}" for at, column in enumerate(columns)} | {
+def rename_roles(roles: Roles, columns: Sequence[str]) -> Roles:
+    """Return the roles with the column names of `union`."""
+    names: dict[str | None, str | None] = {column: f"c{index}" for index, column in enumerate(columns)} | {
         None: None
     }
     return replace(

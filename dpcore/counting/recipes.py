@@ -1,4 +1,4 @@
-"""What the page shows for an engine: the command, the Python code and the SQL that count on it."""
+"""The command, the Python code and the SQL that count on an engine, for the page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpcore.dataset import Contribution
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to count on an engine: for the shell, for Python, and the SQL that runs."""
+    """The shell command, the Python code and the SQL for counting on an engine."""
 
     command: str
     python: str
@@ -21,11 +21,11 @@ class Recipe:
 
 
 def recipe(engine: Engine, roles: Roles, table: str) -> Recipe:
-    """Return the command, the code and the SQL of the histogram.
+    """Write the command, the code and the SQL of the histogram.
 
     Args:
         engine: One of `ENGINES`.
-        roles: Events; what each column means.
+        roles: Roles of the columns of a table of events.
         table: Name of the table in the engine.
     """
     unit = roles.privacy_unit or ("user_id",)
@@ -51,26 +51,26 @@ COUNT_OPTIONS = {
     Contribution.DISTINCT_TASKS: "distinct-tasks",
     Contribution.TOTAL: "total",
 }
-"""What the shell's ``--count`` calls each kind of contribution."""
+"""The value of ``--count`` for each kind of contribution."""
 
 
 def _python(engine: Engine, roles: Roles, table: str, unit: tuple[str, ...]) -> str:
-    given = [f"user={unit[0]!r}"]
-    given += [f"further_user={unit[1:]!r}"] if unit[1:] else []
-    given += [
+    arguments = [f"user={unit[0]!r}"]
+    arguments += [f"further_user={unit[1:]!r}"] if unit[1:] else []
+    arguments += [
         f"{role}={column!r}" for role in ("task", "value") if (column := getattr(roles, role)) is not None
     ]
-    given += [f"further_task={roles.further_task!r}"] if roles.groups[1:] else []
+    arguments += [f"further_task={roles.further_task!r}"] if roles.groups[1:] else []
     imports = [
         "from dpcore.common.privacy import Disclosure",
         "from dpcore.data.column_roles import Roles, TableKind",
     ]
     if roles.contribution is not Contribution.ROWS:
         imports.append("from dpcore.dataset import Contribution")
-        given.append(f"contribution=Contribution.{roles.contribution.name}")
+        arguments.append(f"contribution=Contribution.{roles.contribution.name}")
     if roles.missing_users is MissingUsers.ONE_USER:
         imports = [line.replace("import Roles", "import MissingUsers, Roles") for line in imports]
-        given.append("missing_users=MissingUsers.ONE_USER")
+        arguments.append("missing_users=MissingUsers.ONE_USER")
     return "\n".join(
         [
             "from dpcore import counting",
@@ -78,7 +78,7 @@ def _python(engine: Engine, roles: Roles, table: str, unit: tuple[str, ...]) -> 
             "",
             f"backend = counting.connect({engine.address!r})",
             f"table = counting.open_table(backend, {table!r})",
-            f"roles = Roles(TableKind.EVENTS, {', '.join(given)})",
+            f"roles = Roles(TableKind.EVENTS, {', '.join(arguments)})",
             f"counted = counting.count_table(table, roles, Disclosure.PRIVATE, name={table!r})",
             "print(counted.dataset.histogram)",
         ]
@@ -86,7 +86,7 @@ def _python(engine: Engine, roles: Roles, table: str, unit: tuple[str, ...]) -> 
 
 
 def histogram_sql(engine: Engine, roles: Roles, table: str) -> str:
-    """Return the SQL of the histogram on an engine; a sentence where Ibis cannot write it without the driver."""
+    """Return the SQL of the histogram on an engine, or a comment if Ibis cannot write it without the driver."""
     import ibis
     import ibis.common.exceptions
     from ibis.expr.operations import DatabaseTable, Namespace
@@ -95,7 +95,7 @@ def histogram_sql(engine: Engine, roles: Roles, table: str) -> str:
         return ""
     columns = [*roles.privacy_unit, *roles.groups, *([roles.value] if roles.value is not None else [])]
     kinds = {c: "float64" if c == roles.value else "string" for c in columns}
-    # As of a database, so that `query` keeps no expression in which these names stand.
+    # A database table, so that `query` does not cache an expression with these names.
     rows = DatabaseTable(table, ibis.schema(kinds), None, Namespace()).to_expr()
     for has_nan in (True, False):
         try:

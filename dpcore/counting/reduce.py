@@ -1,4 +1,4 @@
-"""From a table that some engine holds to a `Dataset`: which queries run, and what is said of their answers."""
+"""The reduction of a table to a histogram and further facets: the queries that run, and notes on their results."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from dpcore.common.errors import InvalidInput, refuse
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, IntArray, read_only
 from dpcore.counting import query, spelling
 from dpcore.counting.duck import Duck, in_part, sql_of
-from dpcore.counting.rejects import PLACES
+from dpcore.counting.rejects import MAX_PLACES
 from dpcore.counting.running import Columns, Runner
-from dpcore.data.column_names import shown
-from dpcore.data.column_roles import MissingUsers, Roles, user_hint
+from dpcore.data.column_names import shorten
+from dpcore.data.column_roles import MissingUsers, Roles, write_user_hint
 from dpcore.dataset import (
     LONGEST_TASK_NAME,
     MAX_PAIRS,
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     from ibis.expr.types import Table
 
 MAX_SIZES = 5_000_000
-"""Distinct numbers of contributions per user that a histogram may have: 16 bytes each, 80 MB."""
+"""Largest number of distinct sizes of a histogram: 16 bytes each, 80 MB."""
 MAX_TASKS = 20_000_000
-"""Tasks whose numbers of users are kept: 8 bytes each, 160 MB."""
+"""Largest number of tasks whose numbers of users are kept: 8 bytes each, 160 MB."""
 _WRITE_ALIKE = "Write all in one way first."
 _NONE: FloatArray = np.zeros(0)
 _VALUE_BYTES, _PAIR_BYTES = 16, 32
-"""Bytes outside DuckDB of a value, and of a pair with its sums as it comes."""
+"""Bytes outside DuckDB of a value, and of a pair with its sums."""
 MAX_PAIRS_BACK = 2_000_000
-"""Pairs of user and task that come back from an engine, on request: codes and sums, at most 80 MB, never a name."""
+"""Largest number of pairs that are fetched from an engine on request: codes and sums, 80 MB, never a name."""
 
 NO_COPIES = "Exact copies of rows were not looked for: that takes another pass over all columns, on request."
 COUNT_REMEDY = "A count must be a whole number of contributions; if it is not one, choose another column"
@@ -55,25 +55,25 @@ _SEVERAL_ROWS_REMEDY = (
     "else add up the counts of each user first"
 )
 
-Found = list[tuple[str, str]]
-"""Places of rows in words, and what is to be said of each."""
+RowPlaces = list[tuple[str, str]]
+"""Locations of rows as text, each with a detail for the message."""
 
 
-def said_first(places: Found, count: int) -> str:
-    """Where the first of so many rows stands, as the end of a note."""
-    return f" ({'first: ' if count > 1 else ''}{places[0][0]})" if places else ""
+def describe_first(row_places: RowPlaces, count: int) -> str:
+    """Return the location of the first row, as the end of a note; empty if it is unknown."""
+    return f" ({'first: ' if count > 1 else ''}{row_places[0][0]})" if row_places else ""
 
 
-def say_copies(number: int, notes: list[str], places: Found | None = None) -> None:
-    """Note how many rows are copies, and where the first one stands."""
+def note_copies(number: int, notes: list[str], row_places: RowPlaces | None = None) -> None:
+    """Add a note on the number of copies and the location of the first one."""
     if number:
         rows = wording.counted(number, "row is an exact copy", "rows are exact copies")
-        notes.append(f"{rows} of an earlier one{said_first(places or [], 2)}.")
+        notes.append(f"{rows} of an earlier one{describe_first(row_places or [], 2)}.")
 
 
 @dataclass
 class Reduced:
-    """What the queries gave."""
+    """The results of the queries."""
 
     histogram: ContributionHistogram
     values: Values | None = None
@@ -87,26 +87,26 @@ class Reduced:
 
 @dataclass
 class Reduction:
-    """One table on its way to a `Reduced`.
+    """The reduction of one table to a `Reduced`.
 
     Attributes:
-        rows: As `query.events` gives it.
-        roles: What each column means.
-        columns: The columns there are, for hints.
-        run: Runs a query.
-        duck: DuckDB in this process; from there facets with an entry per row or per user may be fetched. None for an
-            engine elsewhere, from which only counts come.
-        place: Where the first cells of a kind stand, for messages, given the kind's name in `query.odd_cells` (or
-            ``again``, rows of users who have one already) and how many are named at most. None for an engine
-            elsewhere, where rows have no order.
-        counts: Whether the value is the number of contributions of a user who has no other row.
-        passes: In how many parts users (or tasks) are counted, one after another, to take less memory.
-        notes: Takes what a person should know.
-        histogram: The answer of `query.histogram`, where it is known already.
-        order: The column that numbers the rows, where there is one: users and tasks are numbered as they come.
-        remedy: What is to be done about cells that are no counts.
-        max_pairs: How many pairs of user and task may come back from an engine, at most `MAX_PAIRS_BACK`; None for
-            none, with a note on how many there are.
+        rows: Result of `query.events`.
+        roles: Roles of the columns.
+        columns: All columns, for hints.
+        run: Function that runs a query.
+        duck: DuckDB in this process, from which facets with an entry per row or per user may be fetched. None for a
+            remote engine, from which only counts are fetched.
+        find_places: Function that returns the locations of the first cells of a kind, for messages, given the name in
+            `query.odd_cells` (or ``again``, rows of users who have one already) and the largest number of them. None
+            for a remote engine, where rows have no order.
+        counts: True if the value is the number of contributions of a user, who has no other row.
+        passes: Number of parts in which users (or tasks) are counted, one after another, to save memory.
+        notes: List to which notes for the user are added.
+        histogram: The result of `query.histogram`, if it is known already.
+        order: Name of the column that numbers the rows, if there is one; users and tasks are then numbered in order.
+        remedy: Remedy for cells that are not counts.
+        max_pairs: Largest number of pairs that may be fetched from a remote engine, at most `MAX_PAIRS_BACK`; None to
+            fetch none, with a note on their number.
     """
 
     rows: Table
@@ -114,7 +114,7 @@ class Reduction:
     columns: tuple[str, ...]
     run: Runner
     duck: Duck | None
-    place: Callable[[str, int], Found] | None = None
+    find_places: Callable[[str, int], RowPlaces] | None = None
     notes: list[str] = field(default_factory=list)
     histogram: Columns | None = None
     counts: bool = False
@@ -123,23 +123,23 @@ class Reduction:
     remedy: str = COUNT_REMEDY
     max_pairs: int | None = None
     _named_rows: int = 0
-    _counted: int = 0
-    _nobody: int = 0
+    _num_counted: int = 0
+    _num_unnamed: int = 0
     _without_task: int = 0
     _users: Table | None = None
     _coded: Table | None = None
 
     def reduce(self) -> Reduced:
-        """Run the queries.
+        """Run the queries and return their results.
 
         Raises:
-            InvalidInput: What the cells hold cannot be counted; all problems at once.
+            InvalidInput: The cells cannot be counted; all problems at once.
             StoppedError: Stop was pressed.
         """
-        rows = query.used(self.rows, self.roles.missing_users)
+        rows = query.select_counted(self.rows, self.roles.missing_users)
         negative = self._survey()
         histogram = self._histogram()
-        hint = user_hint(self.roles, self.columns, histogram.num_users, histogram.max_size)
+        hint = write_user_hint(self.roles, self.columns, histogram.num_users, histogram.max_size)
         self.notes += [hint] if hint else []
         reduced = Reduced(histogram)
         if self.roles.contribution is Contribution.ROWS and self.roles.value and self.duck is not None:
@@ -149,66 +149,68 @@ class Reduction:
             self._tasks(rows, reduced)
         return reduced
 
-    def _by_parts(
-        self, make: Callable[[Table], Table], rows: Table, by: Sequence[str] | None = None
+    def _run_in_parts(
+        self, make: Callable[[Table], Table], rows: Table, group_columns: Sequence[str] | None = None
     ) -> Columns:
-        """Return the result of a query whose groups do not cross the columns ``by`` (who, where None), in parts."""
+        """Run a query in parts and join the results; the parts divide the given columns (default: the user)."""
         if self.passes == 1:
             return self.run(make(rows))
         assert self.duck is not None
-        cells = ", ".join(by or query.who_columns(rows))
-        parts = [in_part(cells, at, self.passes) for at in range(self.passes)]
-        answers = [self.run(make(self.duck.view("part", rows, part))) for part in parts]
+        cells = ", ".join(group_columns or query.who_columns(rows))
+        conditions = [in_part(cells, part_number, self.passes) for part_number in range(self.passes)]
+        answers = [self.run(make(self.duck.view("part", rows, condition))) for condition in conditions]
         return {name: np.concatenate([columns[name] for columns in answers]) for name in answers[0]}
 
     def count_users(self, **masks: str) -> Columns:
-        """The answer of `query.histogram`, in DuckDB with how many users fit each mask and how they are written."""
+        """Run `query.histogram`; in DuckDB also count the users who fit each mask, and odd spellings of users."""
         marks = {}
         if self.duck is not None:
             who, texts = query.who_columns(self.rows), query.text_columns(self.rows)
-            asked = spelling.marks(who, texts) | {name: spelling.when(mask) for name, mask in masks.items()}
-            marks = {f"{query.MARK}{name}": sql for name, sql in asked.items()}
+            masks_sql = spelling.mask_users(who, texts) | {
+                name: spelling.flag_sql(mask) for name, mask in masks.items()
+            }
+            marks = {f"{query.MARK}{name}": sql for name, sql in masks_sql.items()}
 
         def make(rows: Table) -> Table:
             users = query.per_user(rows, self.roles.contribution)
-            written = users if self.duck is None else self.duck.view("users_", users, further=marks)
-            return query.histogram(written, self.roles.contribution)
+            marked = users if self.duck is None else self.duck.view("users_", users, further=marks)
+            return query.histogram(marked, self.roles.contribution)
 
-        return self._by_parts(make, self.rows)
+        return self._run_in_parts(make, self.rows)
 
     def _survey(self) -> bool:
-        """Refuse what cannot be counted; returns whether any value is negative."""
+        """Raise InvalidInput if the cells cannot be counted; return True if any value is negative."""
         if self.roles.value is None and self.roles.task is None:
             return False
         problems = Problems()
         refused = self.refuse_cells(problems)
-        column = " and ".join(map(shown, self.roles.groups))
+        column = " and ".join(map(shorten, self.roles.groups))
         columns = "columns" if len(self.roles.groups) > 1 else "column"
-        distinct = self.roles.contribution is Contribution.DISTINCT_TASKS
+        counts_tasks = self.roles.contribution is Contribution.DISTINCT_TASKS
         if no_task := refused.get("no_task", 0):
             rows = f"{wording.counted(no_task, 'row')} without a task ({columns} {column})"
             was = f"{wording.agreeing(no_task, 'was', 'were')} left out"
-            pairs = "" if distinct else " of the pairs of user and task"
-            self.notes.append(f"{rows} {was}{pairs}{self._first('no_task', no_task)}.")
+            pairs = "" if counts_tasks else " of the pairs of user and task"
+            self.notes.append(f"{rows} {was}{pairs}{self._describe_first('no_task', no_task)}.")
         leave_out = self.roles.missing_users is MissingUsers.LEAVE_OUT
-        counted = refused["rows"] - refused["nobody"] * leave_out
-        if not counted:
+        num_counted = refused["rows"] - refused["nobody"] * leave_out
+        if not num_counted:
             raise self._nobody_named()
-        self._counted, self._nobody, self._without_task = counted, refused["nobody"], no_task
+        self._num_counted, self._num_unnamed, self._without_task = num_counted, refused["nobody"], no_task
         if self.roles.contribution is not Contribution.ROWS:
-            self._say_nobody(refused["nobody"])
-        if distinct:
-            if no_task == counted:
-                what = "no row names a task"
-                problems.add(what, f"{columns} {column}", "Choose another column, or count rows")
-            self._named_rows = counted - no_task
+            self._note_unnamed(refused["nobody"])
+        if counts_tasks:
+            if no_task == num_counted:
+                message = "no row names a task"
+                problems.add(message, f"{columns} {column}", "Choose another column, or count rows")
+            self._named_rows = num_counted - no_task
         problems.raise_if_any()
         return refused.get("negative", 0) > 0
 
     def refuse_cells(self, problems: Problems) -> dict[str, int]:
-        """Say which cells of the value cannot be counted; returns how many cells there are of each kind."""
+        """Add problems for cells of the value that cannot be counted; return the number of cells of each kind."""
         answer = self.run(query.survey(self.rows, self.roles.missing_users, self.counts))
-        numbers = {name: int(column[0]) for name, column in _numbers(answer).items()}
+        numbers = {name: int(column[0]) for name, column in _to_floats(answer).items()}
         if numbers["rows"] == 0:
             problems.add("there are no rows", "", "Choose a table or a file with rows")
             problems.raise_if_any()
@@ -223,52 +225,54 @@ class Reduction:
                         ("large", f"more than {MAX_SIZE:,}")]  # fmt: skip
         elif self.roles.contribution is Contribution.TOTAL:
             refused.append(("negative", "a negative number, where contributions are added up"))
-        for kind, what in refused:
-            if count := numbers[kind]:
-                cure = _NEGATIVE_REMEDY if kind == "negative" and not self.counts else remedy
-                self._refuse(kind, what, count, f"column {shown(self.roles.value)}", cure, problems)
+        for cell_kind, message in refused:
+            if count := numbers[cell_kind]:
+                cure = _NEGATIVE_REMEDY if cell_kind == "negative" and not self.counts else remedy
+                self._refuse(cell_kind, message, count, f"column {shorten(self.roles.value)}", cure, problems)
         return numbers
 
-    def _refuse(self, kind: str, what: str, count: int, column: str, remedy: str, problems: Problems) -> None:
-        """Add a problem with the first places, what stands there, and how many there are."""
-        places = self.place(kind, PLACES) if self.place is not None else []
-        if not places:
-            problems.add(f"{what}; {wording.counted(count, 'row')} in all", column, remedy)
+    def _refuse(
+        self, cell_kind: str, message: str, count: int, column: str, remedy: str, problems: Problems
+    ) -> None:
+        """Add a problem with the locations and contents of the first cells, and their number."""
+        row_places = self.find_places(cell_kind, MAX_PLACES) if self.find_places is not None else []
+        if not row_places:
+            problems.add(f"{message}; {wording.counted(count, 'row')} in all", column, remedy)
             return
-        said = [f"{where} ({cell})" if cell else where for where, cell in places]
-        text = what + said[0].removeprefix(places[0][0])
-        text += f"; also {' and '.join(said[1:])}" if said[1:] else ""
-        text += f"; {count:,} in all" if count > PLACES else ""
-        problems.add(text, f"{places[0][0]}, {column}", remedy)
+        place_texts = [f"{location} ({cell})" if cell else location for location, cell in row_places]
+        text = message + place_texts[0].removeprefix(row_places[0][0])
+        text += f"; also {' and '.join(place_texts[1:])}" if place_texts[1:] else ""
+        text += f"; {count:,} in all" if count > MAX_PLACES else ""
+        problems.add(text, f"{row_places[0][0]}, {column}", remedy)
 
-    def _say_nobody(self, count: int) -> None:
+    def _note_unnamed(self, count: int) -> None:
         if not count:
             return
         if self.roles.missing_users is MissingUsers.ONE_USER:
-            what = f"{wording.agreeing(count, 'counts', 'count')} as one user"
+            action = f"{wording.agreeing(count, 'counts', 'count')} as one user"
         else:
-            what = f"{wording.agreeing(count, 'was', 'were')} left out"
+            action = f"{wording.agreeing(count, 'was', 'were')} left out"
         rows = f"{wording.counted(count, 'row')} without a user"
-        self.notes.append(f"{rows} {what}{self._first('nobody', count)}.")
+        self.notes.append(f"{rows} {action}{self._describe_first('nobody', count)}.")
 
-    def _first(self, kind: str, count: int) -> str:
-        """Where the first of the cells of a kind stands, as the end of a note."""
-        return said_first(self.place(kind, 1), count) if self.place is not None else ""
+    def _describe_first(self, cell_kind: str, count: int) -> str:
+        """Return the location of the first cell of a kind, as the end of a note."""
+        return describe_first(self.find_places(cell_kind, 1), count) if self.find_places is not None else ""
 
     def _histogram(self) -> ContributionHistogram:
         roles = self.roles
-        # Rows that name no user are one group here, so that one pass over the table also counts them.
-        histogram = _numbers(self.histogram or self.count_users())
+        # Rows that name no user are one group here, so that the same pass over the table counts them.
+        histogram = _to_floats(self.histogram or self.count_users())
         if "nul" in histogram and (count := int(histogram["nul"].sum())):
             problems = Problems()
             remedy = "The file is damaged; export it again"
-            what = "there is a NUL byte, which no text has"
-            self._refuse("nul", what, count, self._unit, remedy, problems)
+            message = "there is a NUL byte, which no text has"
+            self._refuse("nul", message, count, self._unit, remedy, problems)
             problems.raise_if_any()
-        self._say_spelling(histogram)
+        self._note_spelling(histogram)
         sizes, users, nobody = histogram["size"], histogram["users"], histogram["nobody"].astype(bool)
         if roles.contribution is Contribution.ROWS and nobody.any():
-            self._say_nobody(int(sizes[nobody].sum()))
+            self._note_unnamed(int(sizes[nobody].sum()))
         if roles.missing_users is MissingUsers.LEAVE_OUT:
             if nobody.all() and nobody.size:
                 raise self._nobody_named()
@@ -278,131 +282,133 @@ class Reduction:
         if not sizes.size:
             raise refuse("there are no rows", remedy="Choose a table or a file with rows")
         if (distinct := np.unique(sizes).size) > MAX_SIZES:
-            what = f"users have {distinct:,} distinct numbers of contributions; at most {MAX_SIZES:,} fit"
-            raise refuse(what, remedy="Count rows, or write the column in a larger unit")
+            message = f"users have {distinct:,} distinct numbers of contributions; at most {MAX_SIZES:,} fit"
+            raise refuse(message, remedy="Count rows, or write the column in a larger unit")
         if roles.contribution is Contribution.TOTAL:
             problems = Problems()
             without = int(users[sizes == 0].sum())
             broken = bool(histogram["broken"][~nobody | (roles.missing_users is MissingUsers.ONE_USER)].any())
             if self.counts:
-                self._say_counts(sizes, without, problems)
+                self._note_counts(sizes, without, problems)
             else:
-                self._say_units(float(sizes.max()), without, broken, problems)
+                self._note_units(float(sizes.max()), without, broken, problems)
             problems.raise_if_any()
             sizes, users = sizes[sizes > 0], users[sizes > 0]
         if users.sum() > MAX_USERS:
             raise refuse(f"there are more than {MAX_USERS:,} users", remedy="Take a sample of users")
         return ContributionHistogram.from_table(sizes, users)
 
-    def _say_spelling(self, found: Mapping[str, FloatArray]) -> None:
-        """Say where users are written so that they may not be who they seem."""
+    def _note_spelling(self, histogram: Mapping[str, FloatArray]) -> None:
+        """Add notes on users whose spelling suggests that two of them are the same."""
         if self.duck is None:
             return
         who, texts = query.who_columns(self.rows), query.text_columns(self.rows)
         if not self.counts:
-            spelling.say_placeholders(int(found.get("placeholders", _NONE).sum()), self.notes)
-        with_point = not self.counts and found.get("with_point", _NONE).any()
+            spelling.note_placeholders(int(histogram.get("placeholders", _NONE).sum()), self.notes)
+        with_point = not self.counts and histogram.get("with_point", _NONE).any()
         if with_point and self.duck.rows(spelling.without_point(sql_of(self.rows), who[0]))[0][0]:
-            what = "Some users are written like 7.0 and others like 7: who is written in both ways counts as two."
-            self.notes.append(f"{what} {_WRITE_ALIKE}")
-        if found.get("beyond_ascii", _NONE).any():
-            parts = [in_part("{}", at, self.passes) for at in range(self.passes)]
-            asked = [spelling.twins(sql_of(self.rows), who, texts, part) for part in parts]
-            if twins := sum(self.duck.rows(sql)[0][0] for sql in asked):
+            reason = "Some users are written like 7.0 and others like 7: who is written in both ways counts as two."
+            self.notes.append(f"{reason} {_WRITE_ALIKE}")
+        if histogram.get("beyond_ascii", _NONE).any():
+            conditions = [in_part("{}", part_number, self.passes) for part_number in range(self.passes)]
+            queries = [
+                spelling.count_twins_sql(sql_of(self.rows), who, texts, condition) for condition in conditions
+            ]
+            if twins := sum(self.duck.rows(sql)[0][0] for sql in queries):
                 differ = wording.counted(twins, "user differs", "users differ")
-                what = "by a no-break, wide or zero-width space or by the Unicode form of a letter"
-                both = "who is written in both ways counts as two"
-                self.notes.append(f"{differ} from another one only {what}: {both}. {_WRITE_ALIKE}")
+                reason = "by a no-break, wide or zero-width space or by the Unicode form of a letter"
+                consequence = "who is written in both ways counts as two"
+                self.notes.append(f"{differ} from another one only {reason}: {consequence}. {_WRITE_ALIKE}")
 
     @property
     def _unit(self) -> str:
-        """Return the columns that say who, for messages."""
-        return "column " + " and ".join(map(shown, self.roles.privacy_unit))
+        """Return the user columns, for messages."""
+        return "column " + " and ".join(map(shorten, self.roles.privacy_unit))
 
     def _nobody_named(self) -> InvalidInput:
-        """Said before anything about tasks or values: of rows that do not count they say nothing."""
+        """Return the error that no row names a user; it comes before problems of tasks or values."""
         remedy = "Choose the column that says who, or count rows without a user as one user"
         return refuse("no row names a user", self._unit, remedy)
 
-    def _say_counts(self, sizes: FloatArray, without: int, problems: Problems) -> None:
+    def _note_counts(self, sizes: FloatArray, without: int, problems: Problems) -> None:
         if not sizes.any():
-            where = f"column {shown(self.roles.value or '')}"
-            problems.add("all counts are 0", where, "Choose another column")
+            location = f"column {shorten(self.roles.value or '')}"
+            problems.add("all counts are 0", location, "Choose another column")
         elif without:
             users = wording.counted(without, "user with a count of 0 was", "users with a count of 0 were")
-            self.notes.append(f"{users} left out{self._first('zero', without)}.")
+            self.notes.append(f"{users} left out{self._describe_first('zero', without)}.")
 
-    def _say_units(self, largest: float, without: int, broken: bool, problems: Problems) -> None:
-        """Say what is wrong with, and what a person should know of, totals that count as contributions.
+    def _note_units(self, largest: float, without: int, broken: bool, problems: Problems) -> None:
+        """Add problems and notes on totals that count as contributions.
 
         Args:
-            largest: The largest total, in whole units.
-            without: Users whose total is 0.
-            broken: Whether any total was rounded up.
-            problems: Takes what is wrong.
+            largest: The largest total, in units.
+            without: Number of users with a total of 0.
+            broken: True if any total was rounded up.
+            problems: Collection to which problems are added.
         """
-        where = f"column {shown(self.roles.value or '')}"
+        location = f"column {shorten(self.roles.value or '')}"
         if not largest > 0:
-            problems.add("all totals are 0", where, "Choose another column, or count rows")
+            problems.add("all totals are 0", location, "Choose another column, or count rows")
         elif not largest <= MAX_SIZE:
-            what = f"the total of one user is above {MAX_SIZE:,}"
-            problems.add(what, where, "Write the column in a larger unit, or count rows")
+            message = f"the total of one user is above {MAX_SIZE:,}"
+            problems.add(message, location, "Write the column in a larger unit, or count rows")
         elif without:
             users = wording.counted(
                 without, "user has a total of 0 and is", "users have a total of 0 and are"
             )
             self.notes.append(f"{users} among the totals, not in the histogram.")
         if broken and not problems.entries:
-            self.notes.append(f"Totals of {where} that are not whole count as the next whole number.")
+            self.notes.append(f"Totals of {location} that are not whole count as the next whole number.")
 
     def _refuse_users_with_several_rows(self, num_users: int) -> None:
-        one = self.roles.missing_users is MissingUsers.ONE_USER
-        # Rows that name nobody are one user then, who may have as many as there are.
-        again = self._counted - max(self._nobody - 1, 0) * one - num_users
-        if again:
+        is_one_user = self.roles.missing_users is MissingUsers.ONE_USER
+        # Rows that name no user then form one user, who may have several rows.
+        num_repeats = self._num_counted - max(self._num_unnamed - 1, 0) * is_one_user - num_users
+        if num_repeats:
             problems = Problems()
-            what = "the user has a row already"
-            self._refuse("again", what, again, self._unit, _SEVERAL_ROWS_REMEDY, problems)
+            message = "the user has a row already"
+            self._refuse("again", message, num_repeats, self._unit, _SEVERAL_ROWS_REMEDY, problems)
             problems.raise_if_any()
 
     def _values(self, rows: Table, histogram: ContributionHistogram) -> Values | None:
         too_many = histogram.num_rows > MAX_VALUES
         if too_many or self.passes > 1:
-            self._say_not_kept(f"The values of {histogram.num_rows:,} rows", MAX_VALUES if too_many else None)
+            self._note_dropped(f"The values of {histogram.num_rows:,} rows", MAX_VALUES if too_many else None)
             return None
         assert self.duck is not None
         self.duck.reserve(_VALUE_BYTES * histogram.num_rows)
-        tasks = self._coded_tasks(rows) if self.roles.task is not None else None
-        # One array after another, as each of them is large.
-        coded = dict(self.run(query.coded_values(rows, self._coded_users(rows), tasks, self.order)))
+        tasks = self._keep_task_codes(rows) if self.roles.task is not None else None
+        # The arrays are sorted one after another, as each of them is large.
+        coded = dict(self.run(query.coded_values(rows, self._keep_user_codes(rows), tasks, self.order)))
         users, values = coded.pop("user"), coded.pop("value")
-        # Rows of a pair of user and task stand together, so that its values can be clamped later.
+        # Rows of a pair of user and task are adjacent, so that its values can be clamped later.
         order = np.lexsort([*(coded.pop(name) for name in ("order", "task") if name in coded), users])
         values = read_only(values[order])
-        users = _whole(users[order])
+        users = _to_integers(users[order])
         del order
         users -= self._lowest
         return Values(read_only(users), values, self.roles.value or "")
 
     @property
     def _lowest(self) -> int:
-        """Return the smallest code: 0 is of rows that name no user, where these count."""
+        """Return the smallest user code: 0 if rows without a user count, else 1."""
         return int(self.roles.missing_users is MissingUsers.LEAVE_OUT)
 
-    def _say_not_kept(self, what: str, most: int | None = None) -> None:
-        """Say that something was not kept, as more than ``most`` of it do not fit, or as parts of it would not."""
-        why = ": for them the memory limit is too small" if most is None else f"; at most {most:,} fit"
-        self.notes.append(f"{what} were not kept{why}.")
+    def _note_dropped(self, subject: str, limit: int | None = None) -> None:
+        """Add a note that something was not kept, because of its limit or of the memory limit."""
+        why = ": for them the memory limit is too small" if limit is None else f"; at most {limit:,} fit"
+        self.notes.append(f"{subject} were not kept{why}.")
 
-    def _coded_users(self, rows: Table) -> Table:
-        """Return the codes of users, the same for every facet."""
+    def _keep_user_codes(self, rows: Table) -> Table:
+        """Store and return the codes of users, the same for every facet."""
         assert self.duck is not None
         if self._users is None:
             self._users = self.duck.keep("users", query.numbered(rows, query.who_columns(rows), self.order))
         return self._users
 
-    def _coded_tasks(self, rows: Table) -> Table:
-        """Return the codes of tasks, the same for every facet."""
+    def _keep_task_codes(self, rows: Table) -> Table:
+        """Store and return the codes of tasks, the same for every facet."""
         assert self.duck is not None
         if self._coded is None:
             self._coded = self.duck.keep("tasks", query.numbered(rows, query.task_columns(rows), self.order))
@@ -413,32 +419,36 @@ class Reduction:
         if column is None or negative or self.counts:
             if negative:
                 self.notes.append(
-                    f"Column {shown(column or '')} has negative values, so the totals per user count rows."
+                    f"Column {shorten(column or '')} has negative values, so the totals per user count rows."
                 )
             return Totals.of_contributions(histogram)
-        # Users with a total of 0 are none of the histogram's, but they are few where it is large.
+        # Users with a total of 0 are not in the histogram, but they are few if it is large.
         if self.duck is not None and histogram.num_users <= MAX_TOTALS:
-            totals = self._by_parts(lambda part: query.totals_per_user(part).select("total"), rows)["total"]
+            totals = self._run_in_parts(
+                lambda rows_part: query.totals_per_user(rows_part).select("total"), rows
+            )["total"]
             if totals.size <= MAX_TOTALS and np.isfinite(totals).all():
                 return Totals(totals, column)
-        found = self._by_parts(query.binned_totals, rows)
-        means = found["mean"]
+        binned = self._run_in_parts(query.binned_totals, rows)
+        means = binned["mean"]
         if not np.isfinite(means).all():
-            more = f"Column {shown(column)} adds up to more than a number can hold"
-            self.notes.append(f"{more}, so the totals per user count rows.")
+            message = f"Column {shorten(column)} adds up to more than a number can hold"
+            self.notes.append(f"{message}, so the totals per user count rows.")
             return Totals.of_contributions(histogram)
         width = wording.percent(10 ** (1 / query.BINS_PER_DECADE) - 1, 2)
         self.notes.append(f"Totals per user are kept in bins in which they differ by at most {width}.")
-        return Totals(means, column, _whole(found["users"]))
+        return Totals(means, column, _to_integers(binned["users"]))
 
     def _tasks(self, rows: Table, reduced: Reduced) -> None:
-        sizes = self._by_parts(query.task_sizes, rows, query.task_columns(rows))
-        users, tasks = _whole(sizes["users"]), _whole(sizes["tasks"])
+        sizes = self._run_in_parts(query.task_sizes, rows, query.task_columns(rows))
+        users, tasks = _to_integers(sizes["users"]), _to_integers(sizes["tasks"])
         if not users.size:
             return
         num_pairs, num_tasks = int((users * tasks).sum()), int(tasks.sum())
-        if self.roles.contribution is Contribution.DISTINCT_TASKS and (again := self._named_rows - num_pairs):
-            repeat = wording.counted(again, "row repeats", "rows repeat")
+        if self.roles.contribution is Contribution.DISTINCT_TASKS and (
+            num_repeats := self._named_rows - num_pairs
+        ):
+            repeat = wording.counted(num_repeats, "row repeats", "rows repeat")
             self.notes.append(f"{repeat} a user and task that stood before; each pair counts once.")
         if self.duck is None:
             if num_pairs <= min(self.max_pairs or 0, MAX_PAIRS_BACK):
@@ -453,41 +463,41 @@ class Reduction:
                 "right; for exact ones count a sample of users, or coarser groups."
             )
         elif self.passes > 1:
-            self._say_not_kept(f"The {num_pairs:,} pairs of user and task")
+            self._note_dropped(f"The {num_pairs:,} pairs of user and task")
         elif num_pairs > MAX_PAIRS:
-            self._say_not_kept(f"The {num_pairs:,} pairs of user and task", MAX_PAIRS)
+            self._note_dropped(f"The {num_pairs:,} pairs of user and task", MAX_PAIRS)
         else:
             values = 0 if reduced.values is None else reduced.values.values.size
             self.duck.reserve(_VALUE_BYTES * values + _PAIR_BYTES * num_pairs)
-            codes = self._coded_tasks(rows)
-            coded = dict(self.run(query.coded_pairs(rows, self._coded_users(rows), codes)))
+            codes = self._keep_task_codes(rows)
+            coded = dict(self.run(query.coded_pairs(rows, self._keep_user_codes(rows), codes)))
             reduced.pairs = self._pairs(rows, coded, num_tasks)
             if num_tasks <= MAX_TASK_NAMES:
                 reduced.task_names = self._task_names(codes)
             return
         if num_tasks > MAX_TASKS:
-            self._say_not_kept(f"Users per task of {num_tasks:,} tasks", MAX_TASKS)
+            self._note_dropped(f"Users per task of {num_tasks:,} tasks", MAX_TASKS)
             return
         reduced.pair_sizes = self._pair_sizes(rows)
         reduced.tasks = TaskSizes(np.repeat(users, tasks), self.roles.task or "", self.roles.further_task)
 
     def _task_names(self, codes: Table) -> tuple[str, ...]:
-        """Return what the rows call each task, in the order of codes."""
+        """Return the name of each task, in the order of codes."""
         assert self.duck is not None
         cells = [
             f"substr(CAST({name} AS VARCHAR), 1, {LONGEST_TASK_NAME})" for name in query.task_columns(codes)
         ]
-        named = self.duck.rows(f"SELECT {', '.join(cells)} FROM ({sql_of(codes)}) ORDER BY code")
-        return tuple(" × ".join(str(cell) for cell in row) for row in named)
+        names = self.duck.rows(f"SELECT {', '.join(cells)} FROM ({sql_of(codes)}) ORDER BY code")
+        return tuple(" × ".join(str(cell) for cell in row) for row in names)
 
     def _pair_sizes(self, rows: Table) -> PairSizes | None:
-        """Return how pairs are distributed, and the totals per group."""
-        sizes = self._by_parts(query.pair_sizes, rows)
-        totals = self._by_parts(query.group_totals, rows, query.task_columns(rows))
+        """Return the distribution of pairs and the totals per group."""
+        sizes = self._run_in_parts(query.pair_sizes, rows)
+        totals = self._run_in_parts(query.group_totals, rows, query.task_columns(rows))
         if sizes["pairs"].size > MAX_SIZES:
             self.notes.append(f"Sizes of pairs were not kept; at most {MAX_SIZES:,} distinct ones fit.")
             return None
-        times = _whole(totals["groups"])
+        times = _to_integers(totals["groups"])
         return PairSizes(
             sizes["groups"], sizes["rows"], sizes["pairs"],
             np.repeat(totals["rows"], times), np.repeat(totals["users"], times),
@@ -495,15 +505,15 @@ class Reduction:
         )  # fmt: skip
 
     def _pairs(self, rows: Table, coded: dict[str, npt.NDArray[Any]], num_tasks: int) -> Pairs:
-        """Build the pairs; ``coded`` is emptied meanwhile, as its arrays are large."""
+        """Build the pairs; ``coded`` is emptied on the way, as its arrays are large."""
         order = np.lexsort((coded["task"], coded["user"]))
         for name in list(coded):
             coded[name] = read_only(coded[name][order])
         del order
-        # Codes of `ranked_pairs` begin at 1 whatever is done with rows that name nobody.
-        users = _whole(coded.pop("user"))
+        # Codes of `ranked_pairs` begin at 1 for every treatment of rows that name no user.
+        users = _to_integers(coded.pop("user"))
         users -= 1 if self.duck is None else self._lowest
-        tasks = _whole(coded.pop("task"))
+        tasks = _to_integers(coded.pop("task"))
         tasks -= 1
         amounts: dict[str, Any] = {}
         if self.roles.value is not None:
@@ -519,10 +529,10 @@ class Reduction:
         )  # fmt: skip
 
 
-def _whole(column: npt.NDArray[Any]) -> IntArray:
+def _to_integers(column: npt.NDArray[Any]) -> IntArray:
     return column.astype(np.int64)
 
 
-def _numbers(columns: Columns) -> dict[str, FloatArray]:
-    """Return the columns as float64: exact, as sizes and users lie below 2^53; nulls, as in sums of nothing, are 0."""
+def _to_floats(columns: Columns) -> dict[str, FloatArray]:
+    """Return the columns as float64, which is exact below 2^53; nulls, such as empty sums, become 0."""
     return {name: np.nan_to_num(np.asarray(column, dtype=np.float64)) for name, column in columns.items()}

@@ -1,4 +1,4 @@
-"""Files through DuckDB: tried as they seem to be, read again as they turn out to be, in parts where need be."""
+"""Counting files through DuckDB: first with the guessed options, then with corrected ones, in parts if needed."""
 
 from __future__ import annotations
 
@@ -17,54 +17,62 @@ from dpcore.common.progress import ShouldStop
 from dpcore.common.workspace import Workspace
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import diagnose, query, reading
-from dpcore.counting.duck import Duck, give_back, in_part, literal, sql_of
+from dpcore.counting.duck import Duck, in_part, literal, release_memory, sql_of
 from dpcore.counting.formats import Format
-from dpcore.counting.parts import Part, safe_path
+from dpcore.counting.parts import InputFile, safe_path
 from dpcore.counting.reading import Reading
-from dpcore.counting.reduce import MAX_SIZES, NO_COPIES, Found, Reduced, Reduction, said_first, say_copies
+from dpcore.counting.reduce import (
+    MAX_SIZES,
+    NO_COPIES,
+    Reduced,
+    Reduction,
+    RowPlaces,
+    describe_first,
+    note_copies,
+)
 from dpcore.counting.running import Steps, StoppedError
-from dpcore.data.column_names import and_more, shown
+from dpcore.data.column_names import and_more, shorten
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.delimited_text import BLANKS
-from dpcore.data.numbers import Marks, settled
+from dpcore.data.numbers import Marks, settle_marks
 from dpcore.dataset import Contribution
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table, Value
 
 PASSES = (1, 7, 61)
-"""In how many parts users are counted, one after another, when fewer need more than the memory limit."""
+"""Numbers of parts in which users are counted, one after another, if fewer parts exceed the memory limit."""
 
 SIZE_REMEDY = "It must be a whole number; if it is not one, choose another column"
 HELD_CELLS = 1_000_000
-"""Cells of tables in memory that the DuckDB counts which all share: what that took it keeps, 100 bytes a cell."""
+"""Largest number of cells for the shared DuckDB in memory, which keeps the memory it took, 100 bytes a cell."""
 TABLE_LIMIT = 400_000_000
-"""Bytes that DuckDB may use beside a table in memory."""
+"""Bytes that DuckDB may use in addition to a table in memory."""
 _ROOM = 1_000_000
-"""Bytes without which a disk is as good as full."""
+"""Free bytes below which a disk counts as full."""
 
 
 class Files:
-    """Files, or a table in memory, on their way to a `Reduced`.
+    """The reduction of files, or of a table in memory, to a `Reduced`.
 
     Args:
-        parts: The files, of the same columns in whatever order.
-        roles: Events or a histogram; what each column means.
+        parts: The files, with the same columns in any order.
+        roles: Roles of the columns of events or of a histogram.
         memory_limit: Bytes that DuckDB may use.
-        should_stop: Asked all the time.
-        steps: Told how far it is.
-        notes: Takes what a person should know.
-        counts: Whether the value is the number of contributions of a user who has no other row.
-        copies: Whether to look for rows that are exact copies of others.
+        should_stop: Called often.
+        steps: Receives the progress.
+        notes: List to which notes for the user are added.
+        counts: True if the value is the number of contributions of a user, who has no other row.
+        copies: True to look for rows that are exact copies of others.
 
     Attributes:
-        decimals: The columns of numbers, with the mark that stands before decimals where it had to be settled.
-        encodings: Of files that turned out to be of another encoding than their beginning, by their place.
+        decimals: Columns of numbers, with their decimal mark if it had to be determined.
+        encodings: Encodings that differ from the guess by the beginning of a file, by the index of the file.
     """
 
     def __init__(
         self,
-        parts: tuple[Part, ...],
+        input_files: tuple[InputFile, ...],
         roles: Roles,
         memory_limit: int,
         should_stop: ShouldStop | None,
@@ -74,14 +82,16 @@ class Files:
         counts: bool = False,
         copies: bool = False,
     ) -> None:
-        self.columns = parts[0].columns
+        self.columns = input_files[0].columns
         self.roles, self.notes, self._steps, self._stop = roles, notes, steps, should_stop
         self._counts, self._copies = counts or roles.kind is TableKind.HISTOGRAM, copies
         self._memory_limit, self._threads, self._passes = memory_limit, 0, 1
         self._queries = steps.total
-        held = [part.table.frame.size for part in parts if part.table is not None]
-        self._in_memory = len(held) == len(parts)
-        small = self._in_memory and sum(held) <= HELD_CELLS
+        table_sizes = [
+            input_file.table.frame.size for input_file in input_files if input_file.table is not None
+        ]
+        self._in_memory = len(table_sizes) == len(input_files)
+        small = self._in_memory and sum(table_sizes) <= HELD_CELLS
         self._workspace = None if small else Workspace()
         if self._in_memory:
             self._threads = 1  # Sums of a table are then the same each time.
@@ -94,40 +104,40 @@ class Files:
         self._opened: Duck | None = None
         # 32 MB where 1 GB may be used, which is the fastest.
         buffer = min(max(memory_limit // 31 // 16 * 16, reading.SMALL_BUFFER), reading.LARGE_BUFFER)
-        texts = reading.mixed(parts)
-        self._readings = [Reading(p, buffer=buffer, texts=texts) for p in parts]
+        texts = reading.find_mixed_columns(input_files)
+        self._readings = [Reading(p, buffer=buffer, texts=texts) for p in input_files]
         if self._workspace is not None:
-            for at, its in enumerate(self._readings):
-                if its.part.table is None:
-                    path = safe_path(its.part.path, self._workspace)
-                    self._readings[at] = replace(its, part=replace(its.part, path=path))
+            for index, its in enumerate(self._readings):
+                if its.file.table is None:
+                    path = safe_path(its.file.path, self._workspace)
+                    self._readings[index] = replace(its, file=replace(its.file, path=path))
 
     def reduce(self) -> Reduced:
-        """Count; a file that turns out not to be UTF-8, or to have short rows, is read again as it is.
+        """Count; a file that turns out not to be UTF-8, or to have short rows, is read again with other options.
 
         Raises:
             InvalidInput: The files cannot be counted; all problems at once.
             StoppedError: Stop was pressed.
         """
         with closing(self._workspace) if self._workspace is not None else nullcontext():
-            for at, its in enumerate(self._readings):
-                foreign = not its.part.encoding.startswith("utf-8") and its.part.format is Format.TEXT
-                if its.part.split and not foreign:
-                    self._readings[at] = self._recode(at, its.part.encoding)
+            for index, its in enumerate(self._readings):
+                foreign = not its.file.encoding.startswith("utf-8") and its.file.format is Format.TEXT
+                if its.file.split and not foreign:
+                    self._readings[index] = self._recode(index, its.file.encoding)
                 if foreign:
-                    if not its.part.encoding.startswith("utf"):
-                        self.notes.append(diagnose.windows_1252(its.part))
-                    self._readings[at] = self._recode(at, its.part.encoding)
-            with closing(diagnose.TruncationCheck(self._parts, self._stop)) as truncation:
+                    if not its.file.encoding.startswith("utf"):
+                        self.notes.append(diagnose.describe_windows_1252(its.file))
+                    self._readings[index] = self._recode(index, its.file.encoding)
+            with closing(diagnose.TruncationCheck(self._input_files, self._stop)) as truncation:
                 self._stop = truncation.should_stop
                 try:
                     reduced = self._mend_and_reduce()
                 except (InvalidInput, StoppedError):
-                    truncation.verdict()  # What is wrong with a file that was cut off is mostly that.
+                    truncation.verdict()  # A truncated file is the likely cause of other problems.
                     raise
                 finally:
                     if self._workspace is not None:
-                        give_back()
+                        release_memory()
                 truncation.verdict()
                 return reduced
 
@@ -136,67 +146,67 @@ class Files:
 
         attempts = 0
         while attempts < 3 + len(self._readings):
-            said = len(self.notes)
+            num_notes = len(self.notes)
             try:
                 return self._reduce()
             except duckdb.OutOfMemoryException as error:
-                del self.notes[said:]
-                self._ask_for_less(error)
+                del self.notes[num_notes:]
+                self._reduce_memory(error)
             except duckdb.NotImplementedException:
-                # What its threads read did not fit together: https://github.com/duckdb/duckdb/issues/24237.
-                del self.notes[said:]
-                self._readings = [replace(its, alone=True) for its in self._readings]
+                # Its threads disagreed on the file: https://github.com/duckdb/duckdb/issues/24237.
+                del self.notes[num_notes:]
+                self._readings = [replace(its, is_single_threaded=True) for its in self._readings]
                 attempts += 1
             except duckdb.Error as error:
-                del self.notes[said:]
-                if self._finds_no_room(error):
+                del self.notes[num_notes:]
+                if self._is_disk_full(error):
                     raise InvalidInput([FULL_DISK]) from None
                 diagnosis = diagnose.Diagnosis(
                     self._readings, self._duck, self._recode, self.notes, self._stop
                 )
-                self._readings = diagnosis.recovered()
+                self._readings = diagnosis.recover()
                 attempts += 1
-        raise InvalidInput([diagnose.damaged(self._readings[0].part)])
+        raise InvalidInput([diagnose.describe_damage(self._readings[0].file)])
 
     @property
-    def _parts(self) -> list[Part]:
-        return [its.part for its in self._readings]
+    def _input_files(self) -> list[InputFile]:
+        return [its.file for its in self._readings]
 
-    def _recode(self, at: int, encoding: str) -> Reading:
+    def _recode(self, index: int, encoding: str) -> Reading:
         assert self._workspace is not None
-        target = self._workspace.folder / f"utf8-{at}"
-        self.encodings[at] = encoding
-        return reading.recoded(self._readings[at], encoding, target, self._stop, self._steps)
+        target = self._workspace.folder / f"utf8-{index}"
+        self.encodings[index] = encoding
+        return reading.recode_file(self._readings[index], encoding, target, self._stop, self._steps)
 
     @contextmanager
     def _duck(self) -> Iterator[Duck]:
-        """DuckDB, or where it is open already, another connection to it."""
-        before = self._opened
-        files = [part.path for part in self._parts if part.table is None]
+        """Open DuckDB, or another connection to it if it is open already."""
+        outer = self._opened
+        files = [input_file.path for input_file in self._input_files if input_file.table is None]
         folder = None if self._workspace is None else self._workspace.folder
-        fresh = before or Duck(files, folder, self._memory_limit, self._stop, self._steps)
-        with closing(fresh if before is None else fresh.beside()) as duck:
+        fresh = outer or Duck(files, folder, self._memory_limit, self._stop, self._steps)
+        with closing(fresh if outer is None else fresh.connect()) as duck:
             if self._threads:
                 duck.connection.execute(f"SET threads = {self._threads}")
-            for part in self._parts:
-                if part.table is not None:
-                    duck.connection.register(str(part.path), reading.table_of(part))
+            for input_file in self._input_files:
+                if input_file.table is not None:
+                    duck.connection.register(str(input_file.path), reading.to_arrow_table(input_file))
             self._opened = duck
             try:
                 yield duck
             finally:
-                self._opened = before
+                self._opened = outer
 
-    def _finds_no_room(self, error: Exception) -> bool:
-        """Return True if DuckDB failed as the disk is full: it says so in its own words, or in those of the system."""
-        said = str(error)
+    def _is_disk_full(self, error: Exception) -> bool:
+        """Return True if DuckDB failed because the disk is full, by its message or by the free space."""
+        text = str(error)
         words = ("max_temp_directory_size", "No space left", "not enough space")
-        return any(word in said for word in words) or not (
+        return any(word in text for word in words) or not (
             self._workspace is None or self._workspace.has_room(_ROOM)
         )
 
-    def _ask_for_less(self, error: Exception) -> None:
-        """One thread and small buffers, as every thread has its own; then fewer users at a time."""
+    def _reduce_memory(self, error: Exception) -> None:
+        """Reduce the memory of the next attempt: first one thread and small buffers, then fewer users at a time."""
         self._steps.total = self._steps.done + self._queries
         if not self._threads:
             self._threads = 1
@@ -204,42 +214,45 @@ class Files:
             return
         further = [passes for passes in PASSES if passes > self._passes]
         if not further:
-            if self._finds_no_room(error):
+            if self._is_disk_full(error):
                 raise InvalidInput([FULL_DISK])
-            what = f"counting needs more than the memory limit of {self._memory_limit:,} bytes"
-            raise refuse(what, remedy="Raise the limit")
+            message = f"counting needs more than the memory limit of {self._memory_limit:,} bytes"
+            raise refuse(message, remedy="Raise the limit")
         self._passes = further[0]
 
     # --- counting -----------------------------------------------------------------------------------------
 
     def _reduce(self) -> Reduced:
-        for at, its in enumerate(self._readings):
-            if its.part.format is Format.JSON and its.part.encoding != "utf-8":  # a mark that DuckDB refuses
-                self._readings[at] = self._recode(at, its.part.encoding)
-        alone = [its.part for its in self._readings if its.alone and its.part.format is Format.TEXT]
-        diagnose.refuse_open_quotes(alone, self._stop)
+        for index, its in enumerate(self._readings):
+            if its.file.format is Format.JSON and its.file.encoding != "utf-8":  # a mark that DuckDB refuses
+                self._readings[index] = self._recode(index, its.file.encoding)
+        single_threaded = [
+            its.file for its in self._readings if its.is_single_threaded and its.file.format is Format.TEXT
+        ]
+        diagnose.refuse_open_quotes(single_threaded, self._stop)
         with self._duck() as duck:
             self._open_source(duck)
-            roles = reading.renamed(self.roles, self.columns)
+            roles = reading.rename_roles(self.roles, self.columns)
             if self.roles.kind is TableKind.HISTOGRAM:
                 return self._sizes(duck, roles)
-            reduced = self._events_reduced(duck, duck.table("source"), roles)
+            reduced = self._reduce_events(duck, duck.table("source"), roles)
             if len(self.columns) > 2 and not self._counts:
-                self._say_copies(duck, roles)
-        # To read all of a file once more takes 4 % of the time: spared where no id holds the blank between two marks.
-        diagnose.refuse_reopened_marks(self._parts, self._stop, self._has_blanks)
+                self._note_copies(duck, roles)
+        # Reading all of a file once more takes 4 % of the time; it is not needed if no id contains a blank between
+        # marks.
+        diagnose.refuse_reopened_marks(self._input_files, self._stop, self._has_blanks)
         return reduced
 
     def _open_source(self, duck: Duck) -> None:
-        """The view ``source``: all rows as text, and the columns that must hold numbers as such."""
+        """Create the view ``source``: all rows as text, and the number columns as numbers."""
         self._numbers = {}
         view = "CREATE OR REPLACE TEMP VIEW source AS"
         duck.connection.execute(f"{view} {self._view(self._readings, self._in_memory)}")
         self._kinds = kinds = duck.table("source").schema()
         histogram = self.roles.kind is TableKind.HISTOGRAM
-        wanted = [self.roles.size, self.roles.users] if histogram else [self.roles.value]
+        number_columns = [self.roles.size, self.roles.users] if histogram else [self.roles.value]
         problems = Problems()
-        for name in filter(None, wanted):
+        for name in filter(None, number_columns):
             column = f"c{self.columns.index(name)}"
             if kinds[column].is_string():
                 marks = self._marks(duck, column, name)
@@ -249,8 +262,8 @@ class Files:
             elif kinds[column].is_numeric():
                 self._numbers[column], self.decimals[name] = column, ""
             else:
-                what = "the column does not hold numbers"
-                problems.add(what, f"column {shown(name)}", "Choose another column")
+                message = "the column does not hold numbers"
+                problems.add(message, f"column {shorten(name)}", "Choose another column")
         problems.raise_if_any()
         duck.connection.execute(f"{view} {self._view(self._readings, self._in_memory)}")
 
@@ -265,80 +278,83 @@ class Files:
             anywhere = ", ".join(f"bool_or({mask})" for mask in masks.values())
             return dict(zip(masks, map(bool, duck.rows(f"SELECT {anywhere} FROM source")[0]), strict=True))
 
-        def place(mask: str) -> str:
-            return self._marked(mask, 1)[0][0]
+        def find_place(mask: str) -> str:
+            return self._find_marked(mask, 1)[0][0]
 
-        delimiters = {part.delimiter for part in self._parts}
+        delimiters = {input_file.delimiter for input_file in self._input_files}
         delimiter = delimiters.pop() if len(delimiters) == 1 else ""
-        return settled(f"trim({column}, {literal(BLANKS)})", ask, place, name, delimiter, self._counts)
+        return settle_marks(
+            f"trim({column}, {literal(BLANKS)})", ask, find_place, name, delimiter, self._counts
+        )
 
-    def _say_copies(self, duck: Duck, roles: Roles) -> None:
+    def _note_copies(self, duck: Duck, roles: Roles) -> None:
         if not (self._in_memory or self._copies):
             self.notes.append(NO_COPIES)
             return
-        columns = [f"c{at}" for at in range(len(self.columns))]
+        columns = [f"c{part_number}" for part_number in range(len(self.columns))]
         cells = ", ".join(f"{self._cell(column)} AS {column}" for column in columns)
-        rows = f"SELECT {cells} FROM source WHERE {self._counting(columns, roles)}"
+        rows = f"SELECT {cells} FROM source WHERE {self._counts_sql(columns, roles)}"
         number = 0
         self._steps.total += self._passes
-        for at in range(self._passes):
-            part = in_part(", ".join(roles.privacy_unit), at, self._passes)
-            groups = f"SELECT count(*) AS n FROM ({rows}) WHERE {part} GROUP BY {', '.join(columns)}"
+        for pass_index in range(self._passes):
+            condition = in_part(", ".join(roles.privacy_unit), pass_index, self._passes)
+            groups = f"SELECT count(*) AS n FROM ({rows}) WHERE {condition} GROUP BY {', '.join(columns)}"
             number += duck.rows(f"SELECT coalesce(sum(n - 1), 0)::BIGINT FROM ({groups})")[0][0]
-        places = self._repeated(columns, roles, 1) if number and self._in_memory else []
-        say_copies(number, self.notes, places)
+        row_places = self._find_repeats(columns, roles, 1) if number and self._in_memory else []
+        note_copies(number, self.notes, row_places)
 
-    def _repeated(self, columns: Sequence[str], roles: Roles, most: int) -> Found:
-        """Return the first rows whose cells stood in an earlier row, and the places of these."""
-        return self._places().find(lambda _: self._repeats(columns, roles), most)
+    def _find_repeats(self, columns: Sequence[str], roles: Roles, max_rows: int) -> RowPlaces:
+        """Find the first rows that repeat the cells of an earlier row, with the location of that row."""
+        return self._row_locator().find(lambda _: self._repeats_sql(columns, roles), max_rows)
 
     def _cell(self, column: str) -> str:
-        """SQL of a cell as rows are compared by it; null for nothing."""
+        """Return the SQL of a cell for comparing rows; null for an empty cell."""
         if self._kinds[column].is_string():
-            return f"nullif({reading.trimmed(column)}, '')"
+            return f"nullif({reading.trim_sql(column)}, '')"
         floating = self._kinds[column].is_floating()
         return f"CASE WHEN NOT isnan({column}) THEN {column} END" if floating else column
 
-    def _counting(self, columns: Sequence[str], roles: Roles) -> str:
-        """SQL of whether a row counts, where rows are compared by these columns."""
+    def _counts_sql(self, columns: Sequence[str], roles: Roles) -> str:
+        """Return the SQL condition that a row counts, if rows are compared by these columns."""
         who = [f"{self._cell(column)} IS NOT NULL" for column in roles.privacy_unit]
         as_one = roles.missing_users is MissingUsers.ONE_USER and len(columns) > len(who)
         return "true" if as_one or not who else " AND ".join(who)
 
-    def _repeats(self, columns: Sequence[str], roles: Roles) -> str:
-        """SQL of the rows that count, with the first row that holds the same cells (``said``)."""
+    def _repeats_sql(self, columns: Sequence[str], roles: Roles) -> str:
+        """Return the SQL of the counted rows, each with the first row that has the same cells (``detail``)."""
         cells = ", ".join(map(self._cell, columns))
         first = f"min({reading.ROW}) OVER (PARTITION BY {cells})"
-        rows = f"SELECT {reading.ROW}, {first} AS said FROM source WHERE {self._counting(columns, roles)}"
-        return f"SELECT *, said < {reading.ROW} AS bad FROM ({rows})"
+        rows = f"SELECT {reading.ROW}, {first} AS detail FROM source WHERE {self._counts_sql(columns, roles)}"
+        return f"SELECT *, detail < {reading.ROW} AS bad FROM ({rows})"
 
-    def _events_reduced(self, duck: Duck, table: Table, roles: Roles) -> Reduced:
+    def _reduce_events(self, duck: Duck, table: Table, roles: Roles) -> Reduced:
         who_alone = self.roles.value is None and self.roles.task is None
-        if who_alone and self._passes == 1 and (reduced := self._in_one_pass(duck, table, roles)):
+        if who_alone and self._passes == 1 and (reduced := self._reduce_in_one_pass(duck, table, roles)):
             return reduced
-        value = self._value(table, roles.value)
+        value = self._value_column(table, roles.value)
         rows = self._events(table, roles, value)
-        # The few columns are kept on the way where reading them again would cost more.
+        # The few columns are stored if reading them again would cost more.
         read_again = not who_alone or self._passes > 1
-        if read_again and any(part.format is not Format.PARQUET for part in self._parts):
+        if read_again and any(input_file.format is not Format.PARQUET for input_file in self._input_files):
             rows = duck.keep("rows", rows)
-        again = self._header_again(rows)
-        if again and duck.rows(f"SELECT bool_or({again}) FROM ({sql_of(rows)})")[0][0]:
+        header_condition = self._header_condition(rows)
+        if header_condition and duck.rows(f"SELECT bool_or({header_condition}) FROM ({sql_of(rows)})")[0][0]:
             self._refuse_second_headers(duck)
         return self._reduction(duck, rows, roles, value).reduce()
 
-    def _in_one_pass(self, duck: Duck, table: Table, roles: Roles) -> Reduced | None:
-        """Who alone: cells are grouped as they stand, and looked at afterwards, once per user; None for odd ones.
+    def _reduce_in_one_pass(self, duck: Duck, table: Table, roles: Roles) -> Reduced | None:
+        """Count users in one pass if there is only a user column; return None if some cells need cleaning.
 
-        Stripping 10 million cells before they are grouped would take a third of the time. Ids of digits stay text, as
-        7, 07 and 7.0 are three users: to group 10 million of them takes 14 % longer than to group numbers, and to cast
-        them with a proof that no two texts are one number (length in the key, no exponent) about 30 %.
+        Cells are grouped unchanged and checked afterwards, once per user: stripping 10 million cells before grouping
+        would take a third of the time. Ids of digits stay text, as 7, 07 and 7.0 are three users. Grouping 10 million
+        of them takes 14 % longer than grouping numbers; a cast with a proof that no two texts are one number takes
+        about 30 %.
         """
-        rows = self._events(table, roles, None, _as_it_stands)
+        rows = self._events(table, roles, None, _keep_text)
         if not (texts := query.text_columns(rows)):
             return None
         reduction = self._reduction(duck, rows, roles, None)
-        strange = [*filter(None, [self._header_again(rows)]), *map(reading.padded, texts)]
+        strange = [*filter(None, [self._header_condition(rows)]), *map(reading.is_padded_sql, texts)]
         blanks = [f"contains({text}, ' ')" for text in texts]
         counts = reduction.count_users(odd=" OR ".join(strange), blanks=" OR ".join(blanks))
         odd, spaced = (bool(np.nansum(np.asarray(counts[name], np.float64))) for name in ("odd", "blanks"))
@@ -348,79 +364,88 @@ class Files:
         reduction.histogram, self._has_blanks = counts, spaced
         return reduction.reduce()
 
-    def _header_again(self, rows: Table) -> str:
-        """SQL of whether a user is called as the column, as where files were joined with their headers."""
-        joined = any(part.format is Format.TEXT and len(part.columns) > 1 for part in self._parts)
-        if not (joined and query.text_columns(rows)):
+    def _header_condition(self, rows: Table) -> str:
+        """Return the SQL condition that a user has the name of the column, as in files joined with their headers."""
+        may_be_joined = any(
+            input_file.format is Format.TEXT and len(input_file.columns) > 1
+            for input_file in self._input_files
+        )
+        if not (may_be_joined and query.text_columns(rows)):
             return ""
         who, name = f"{query.WHO}0", self.roles.user or ""
-        # To clean every cell would take longer than to count: the last word stands in it as it is.
-        return f"(contains({who}, {literal(name.split()[-1])}) AND {_cleaned(who)} = {literal(name)})"
+        # Cleaning every cell would take longer than counting, so the last word of the name is searched first.
+        return f"(contains({who}, {literal(name.split()[-1])}) AND {_clean_sql(who)} = {literal(name)})"
 
     def _refuse_second_headers(self, duck: Duck) -> None:
-        """Refuse files that were joined with their headers, which would count as one more user."""
+        """Raise InvalidInput if files were joined with their headers, which would count as a further user."""
         self._steps.total += 1
-        cells = [_cleaned(f"c{at}") for at in range(len(self.columns))]
-        again = " AND ".join(f"{c} = {literal(name)}" for c, name in zip(cells, self.columns, strict=True))
-        if number := duck.rows(f"SELECT count(*) FROM source WHERE {again}")[0][0]:
-            what = f"the header row stands among the data again{and_more(number - 1)}"
-            where = self._marked(again, 1)[0][0]
-            raise refuse(what, where, "Remove it (were several files joined?)")
+        cells = [_clean_sql(f"c{index}") for index in range(len(self.columns))]
+        condition = " AND ".join(
+            f"{c} = {literal(name)}" for c, name in zip(cells, self.columns, strict=True)
+        )
+        if number := duck.rows(f"SELECT count(*) FROM source WHERE {condition}")[0][0]:
+            message = f"the header row stands among the data again{and_more(number - 1)}"
+            location = self._find_marked(condition, 1)[0][0]
+            raise refuse(message, location, "Remove it (were several files joined?)")
 
     def _events(
         self, table: Table, roles: Roles, value: Value | None, strip: Callable[[Any], Any] | None = None
     ) -> Table:
         also = (reading.ROW,) if self._in_memory else ()
-        return query.events(table, roles, value, has_nan=True, strip=strip or _strip, also=also)
+        return query.events(table, roles, value, has_nan=True, strip=strip or _strip, further_columns=also)
 
-    def _value(self, table: Table, column: str | None) -> Value | None:
-        """Return a column as numbers, as the view has it."""
+    def _value_column(self, table: Table, column: str | None) -> Value | None:
+        """Return the numeric column of the view for a column."""
         if column is None:
             return None
         number = table[_number(column)]
         return query.finite_or_beyond(number, has_nan=True) if self._numbers[column] == column else number
 
-    def _places(self) -> diagnose.Places:
-        return diagnose.Places(lambda at: self._view([at], True), self._readings, self._duck, self._stop)
+    def _row_locator(self) -> diagnose.RowLocator:
+        return diagnose.RowLocator(
+            lambda file_reading: self._view([file_reading], True), self._readings, self._duck, self._stop
+        )
 
     def _reduction(
         self, duck: Duck, rows: Table, roles: Roles, value: Value | None,
-        named: Roles | None = None,
+        message_roles: Roles | None = None,
     ) -> Reduction:  # fmt: skip
         import ibis
 
         in_parts = 1 + (self.roles.value is not None) + (self.roles.task is not None)
         self._steps.total += in_parts * (self._passes - 1)
 
-        def place(kind: str, most: int) -> Found:
+        def find_places(cell_kind: str, max_rows: int) -> RowPlaces:
             self._steps.total += 1
-            if kind == "again":
-                return self._repeated(roles.privacy_unit, roles, most)
-            if kind == "nul":
-                holds = " OR ".join(f"contains({column}::VARCHAR, chr(0))" for column in roles.privacy_unit)
-                return self._marked(holds, most)
-
-            def ask(its: Duck) -> str:
-                part = its.table("source")
-                number = None if value is None else self._value(part, roles.value)
-                cell = part[roles.value].cast("string") if roles.value else ibis.literal("")
-                cells = part.mutate(cell=cell)
-                events = query.events(
-                    cells, roles, number, has_nan=True, strip=_strip, also=(reading.ROW, "cell")
+            if cell_kind == "again":
+                return self._find_repeats(roles.privacy_unit, roles, max_rows)
+            if cell_kind == "nul":
+                condition = " OR ".join(
+                    f"contains({column}::VARCHAR, chr(0))" for column in roles.privacy_unit
                 )
-                # These cells match a short list of words or are numbers like 1e999, so they may be shown.
-                quoted = {"not_finite": "cell", "negative": "value", "broken": "value", "large": "value"}
-                said = quoted.get(kind)
-                asked = events.select(
-                    reading.ROW, bad=query.odd_cells(events, roles.missing_users, self._counts)[kind],
-                    said=events[said] if said else ibis.literal(""),
-                )  # fmt: skip
-                return sql_of(asked)
+                return self._find_marked(condition, max_rows)
 
-            return self._places().find(ask, most)
+            def ask(duck_connection: Duck) -> str:
+                table = duck_connection.table("source")
+                number = None if value is None else self._value_column(table, roles.value)
+                cell = table[roles.value].cast("string") if roles.value else ibis.literal("")
+                cells = table.mutate(cell=cell)
+                events = query.events(
+                    cells, roles, number, has_nan=True, strip=_strip, further_columns=(reading.ROW, "cell")
+                )
+                # These cells are from a short list of words or numbers like 1e999, so they may be shown.
+                quoted = {"not_finite": "cell", "negative": "value", "broken": "value", "large": "value"}
+                shown_column = quoted.get(cell_kind)
+                selected = events.select(
+                    reading.ROW, bad=query.odd_cells(events, roles.missing_users, self._counts)[cell_kind],
+                    detail=events[shown_column] if shown_column else ibis.literal(""),
+                )  # fmt: skip
+                return sql_of(selected)
+
+            return self._row_locator().find(ask, max_rows)
 
         return Reduction(
-            rows, named or self.roles, self.columns, duck.run, duck, place,
+            rows, message_roles or self.roles, self.columns, duck.run, duck, find_places,
             notes=self.notes, counts=self._counts, passes=self._passes,
             order=reading.ROW if self._in_memory else "",
         )  # fmt: skip
@@ -429,15 +454,17 @@ class Files:
 
     def _sizes(self, duck: Duck, roles: Roles) -> Reduced:
         size, users = _number(roles.size or ""), _number(roles.users or "")
-        # Every other query would read the numbers anew, which takes most of the time.
+        # Stored, as every other query would read the numbers again, which takes most of the time.
         order = [reading.ROW] if self._in_memory else []
         table = duck.keep("sizes", duck.table("source").select(size, users, *order))
         problems = Problems()
         for role in ("size", "users"):
             its = Roles(TableKind.EVENTS, value=getattr(roles, role), contribution=Contribution.TOTAL)
-            value = self._value(table, its.value)
-            named = replace(its, value=getattr(self.roles, role))
-            reduction = self._reduction(duck, self._events(table, its, value), its, value, named=named)
+            value = self._value_column(table, its.value)
+            message_roles = replace(its, value=getattr(self.roles, role))
+            reduction = self._reduction(
+                duck, self._events(table, its, value), its, value, message_roles=message_roles
+            )
             reduction.remedy = SIZE_REMEDY
             reduction.refuse_cells(problems)
         problems.raise_if_any()
@@ -446,45 +473,47 @@ class Files:
             f"WHERE {size} > 0 AND {users} > 0 GROUP BY 1 ORDER BY 1 LIMIT {MAX_SIZES + 1}"
         )
         if columns["size"].size > MAX_SIZES:
-            where = f"column {shown(self.roles.size or '')}"
-            what = f"there are more than {MAX_SIZES:,} distinct sizes"
-            raise refuse(what, where, "Choose another column, or write sizes in a larger unit")
+            location = f"column {shorten(self.roles.size or '')}"
+            message = f"there are more than {MAX_SIZES:,} distinct sizes"
+            raise refuse(message, location, "Choose another column, or write sizes in a larger unit")
         masks = {
             f"{size} = 0": ("row of size 0 was", "rows of size 0 were"),
             f"{size} > 0 AND {users} = 0": ("size that nobody has was", "sizes that nobody has were"),
         }
         for mask, words in masks.items():
             if count := duck.rows(f"SELECT count(*) FROM sizes WHERE {mask}")[0][0]:
-                self.notes.append(f"{wording.counted(count, *words)} left out{self._first(mask, count)}.")
+                self.notes.append(
+                    f"{wording.counted(count, *words)} left out{self._describe_first(mask, count)}."
+                )
         if not columns["size"].size:
-            where = f"columns {shown(self.roles.size or '')} and {shown(self.roles.users or '')}"
-            raise refuse("no row has a size above 0 that anybody has", where, "Choose other columns")
-        if again := int(columns["rows"].sum()) - columns["rows"].size:
-            repeat = wording.counted(again, "row repeats", "rows repeat")
+            location = f"columns {shorten(self.roles.size or '')} and {shorten(self.roles.users or '')}"
+            raise refuse("no row has a size above 0 that anybody has", location, "Choose other columns")
+        if num_repeats := int(columns["rows"].sum()) - columns["rows"].size:
+            repeat = wording.counted(num_repeats, "row repeats", "rows repeat")
             fits = f"{size} > 0 AND {users} > 0"
             earlier = f"min({reading.ROW}) FILTER ({fits}) OVER (PARTITION BY {size})"
-            first = self._first(f"{fits} AND {reading.ROW} > {earlier}", 2)
+            first = self._describe_first(f"{fits} AND {reading.ROW} > {earlier}", 2)
             self.notes.append(f"{repeat} a size that stood before{first}; their users were added up.")
         histogram = ContributionHistogram.from_table(columns["size"], columns["users"].astype(np.float64))
-        return Reduced(histogram, sizes_repeat=bool(again))
+        return Reduced(histogram, sizes_repeat=bool(num_repeats))
 
-    def _first(self, mask: str, count: int) -> str:
-        return said_first(self._marked(mask, 1), count)
+    def _describe_first(self, mask: str, count: int) -> str:
+        return describe_first(self._find_marked(mask, 1), count)
 
-    def _marked(self, mask: str, most: int) -> Found:
-        """Where the first rows stand for which a mask is true."""
-        return self._places().find(
-            lambda _: f"SELECT {reading.ROW}, '' AS said, {mask} AS bad FROM source", most
+    def _find_marked(self, mask: str, max_rows: int) -> RowPlaces:
+        """Return the locations of the first rows for which a mask is true."""
+        return self._row_locator().find(
+            lambda _: f"SELECT {reading.ROW}, '' AS detail, {mask} AS bad FROM source", max_rows
         )
 
 
-def _cleaned(cell: str) -> str:
-    """SQL of a cell as a name of a column is read; 65279 is a byte-order mark."""
+def _clean_sql(cell: str) -> str:
+    """Return the SQL of a cell cleaned like a column name; 65279 is a byte-order mark."""
     return f"trim(regexp_replace(replace({cell}, chr(65279), ''), '\\s+', ' ', 'g'))"
 
 
 def _number(column: str) -> str:
-    """Return the name of a column as numbers in the view."""
+    """Return the name of the numeric column in the view."""
     return f"n{column}"
 
 
@@ -492,18 +521,18 @@ def _number(column: str) -> str:
 def _array_extract() -> Any:
     import ibis
 
-    def array_extract(text: str, at: int) -> str: ...  # type: ignore[empty-body]
+    def array_extract(text: str, index: int) -> str: ...  # type: ignore[empty-body]
 
     return ibis.udf.scalar.builtin(array_extract)
 
 
-def _as_it_stands(column: Value) -> Value:
+def _keep_text(column: Value) -> Value:
     return column
 
 
 def _strip(column: Any) -> Any:
-    """`query.stripped` for DuckDB, which takes 2 s to strip 10 million cells and 0.2 s to see that it need not."""
-    plain = column.re_replace(reading.FAR_QUOTED, r"\1") if column.type().is_string() else column
-    # As `reading.padded` has it; what Ibis writes for the last character takes DuckDB several times as long.
+    """Strip a column as `query.strip_text`, after a test: stripping 10 million cells takes 2 s, the test 0.2 s."""
+    unquoted = column.re_replace(reading.FAR_QUOTED, r"\1") if column.type().is_string() else column
+    # As `reading.is_padded_sql`; Ibis's own SQL for the last character takes DuckDB several times as long.
     padded = (column < "!") | (_array_extract()(column, -1) <= " ")
-    return padded.ifelse(query.stripped(plain), column)
+    return padded.ifelse(query.strip_text(unquoted), column)

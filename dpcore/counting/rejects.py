@@ -1,4 +1,4 @@
-"""Lines of text that DuckDB refuses, in sentences that name them; nothing that it says of their cells is passed on."""
+"""Lines of text that DuckDB refuses, with sentences that name them; DuckDB's messages on cells are not passed on."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from dpcore.common.checks import Problems
 from dpcore.common.progress import ShouldStop
 from dpcore.counting import formats
 from dpcore.counting.duck import Duck
-from dpcore.counting.parts import Part
+from dpcore.counting.parts import InputFile
 from dpcore.counting.reading import Reading, scan
 from dpcore.counting.running import check_stop
 from dpcore.data.delimited_text import DELIMITER_NAMES, LONG_LINE, QUOTES
 
-PLACES = 3
-"""How many places of one kind are named."""
+MAX_PLACES = 3
+"""Largest number of locations that a message names for one reason."""
 SHORT = "MISSING COLUMNS"
 _LONG_QUOTATION = "LONG QUOTATION"
-_SAID = {
+_MESSAGES = {
     _LONG_QUOTATION: (
         f"a quotation mark is opened and not closed within {csv.field_size_limit():,} characters",
         QUOTES,
@@ -34,77 +34,80 @@ _SAID = {
 }
 REOPENED = "behind a quotation mark that is closed stands another one in the same field"
 _CHUNK = 8_000_000
-_AGAIN = re.compile(rb'" +"')
+_SECOND_QUOTATION = re.compile(rb'" +"')
 _QUOTED = re.compile(r' *"(?:[^"]|"")*"( +")?')
 
 
-def at_lines(what: str, lines: Sequence[int], count: int) -> str:
-    """Return what is wrong with the first of some lines, which others it is wrong with, and with how many in all."""
-    also = f"; also line {', '.join(f'{line:,}' for line in lines[1:PLACES])}" if len(lines) > 1 else ""
-    return f"{what}{also}" + (f"; {count:,} lines in all" if count > PLACES else "")
+def describe_lines(message: str, lines: Sequence[int], count: int) -> str:
+    """Return the message with the further lines it applies to, and their number."""
+    also = f"; also line {', '.join(f'{line:,}' for line in lines[1:MAX_PLACES])}" if len(lines) > 1 else ""
+    return f"{message}{also}" + (f"; {count:,} lines in all" if count > MAX_PLACES else "")
 
 
 @dataclass(frozen=True)
 class Rejected:
-    """Lines that are refused for one reason.
+    """The lines that are refused for one reason.
 
     Attributes:
-        kind: As DuckDB calls it.
-        count: How many.
+        reason: DuckDB's name of the reason.
+        count: Number of lines.
         lines: The first of them.
-        fields: How many fields the first one has, where that is the reason.
+        fields: Number of fields of the first line, if that is the reason.
     """
 
-    kind: str
+    reason: str
     count: int
     lines: Sequence[int]
     fields: int
 
 
-def lines_of(duck: Duck, reading: Reading, should_stop: ShouldStop | None = None) -> list[Rejected]:
-    """Return the lines that cannot be read, by kind.
+def list_rejected(duck: Duck, reading: Reading, should_stop: ShouldStop | None = None) -> list[Rejected]:
+    """Return the lines that cannot be read, by reason.
 
-    DuckDB names only lines of which the fields say nothing: it holds 1 kB of every cell that is missing or too many.
+    DuckDB is used only for lines with the right number of fields: it stores 1 kB for every cell that is missing or
+    superfluous.
 
     Args:
-        duck: What refused the file.
-        reading: How it was read.
-        should_stop: Asked while the fields of its lines are counted.
+        duck: The connection that refused the file.
+        reading: The file with its reading options.
+        should_stop: Called while the fields of its lines are counted.
 
     Raises:
         duckdb.Error: The file cannot be read at all.
     """
-    counted = _lines_by_fields(reading.part, should_stop)
-    if any(kind.kind != SHORT for kind in counted):
-        return counted
-    if counted:  # with the missing cells filled in, DuckDB holds none of these lines
-        reading = replace(reading, short_rows=True, alone=True)
+    by_fields = _lines_by_fields(reading.file, should_stop)
+    if any(reason.reason != SHORT for reason in by_fields):
+        return by_fields
+    if by_fields:  # with missing cells filled in, DuckDB rejects none of these lines
+        reading = replace(reading, short_rows=True, is_single_threaded=True)
     duck.columns(f"SELECT count(COLUMNS(*)) FROM {scan(reading, rejects=True)}")
     rejected = duck.connection.execute(
-        f"SELECT error_type::VARCHAR, count(DISTINCT line), list(DISTINCT line ORDER BY line)[:{PLACES}], "
+        f"SELECT error_type::VARCHAR, count(DISTINCT line), list(DISTINCT line ORDER BY line)[:{MAX_PLACES}], "
         "arg_min(error_message, line) FROM reject_errors GROUP BY 1 ORDER BY 1"
     ).fetchall()
-    return counted + [
-        Rejected(kind, count, lines, _fields(message)) for kind, count, lines, message in rejected
+    return by_fields + [
+        Rejected(reason, count, lines, _fields(message)) for reason, count, lines, message in rejected
     ]
 
 
-def _lines_by_fields(part: Part, should_stop: ShouldStop | None) -> list[Rejected]:
-    """The lines that have too few or too many fields, or marks that do not fit; or the first that is not UTF-8."""
-    columns, began = len(part.columns), 0
-    counts, places = Counter[str](), dict[str, list[tuple[int, int]]]()
+def _lines_by_fields(input_file: InputFile, should_stop: ShouldStop | None) -> list[Rejected]:
+    """Return the lines with too few or too many fields or with unmatched quotation marks, or the first not in UTF-8."""
+    columns, last_line = len(input_file.columns), 0
+    counts, lines_by_reason = Counter[str](), dict[str, list[tuple[int, int]]]()
 
-    def note(kind: str, fields: int = 0) -> None:
-        counts[kind] += 1
-        if counts[kind] <= PLACES:
-            places.setdefault(kind, []).append((part.skip + began + 1, fields))
+    def note(reason: str, fields: int = 0) -> None:
+        counts[reason] += 1
+        if counts[reason] <= MAX_PLACES:
+            lines_by_reason.setdefault(reason, []).append((input_file.skip + last_line + 1, fields))
 
-    behind = re.compile(rf'" +(?=[{re.escape(part.separator)}\n])')  # a closing mark: nothing to DuckDB
-    with formats.plain_bytes(part.path, part.packing, part.name) as file:
-        lines = formats.lines_of(file, part.skip, newline=None)
+    behind = re.compile(
+        rf'" +(?=[{re.escape(input_file.separator)}\n])'
+    )  # DuckDB ignores blanks after a closing mark
+    with formats.plain_bytes(input_file.path, input_file.packing, input_file.name) as file:
+        lines = formats.open_lines(file, input_file.skip, newline=None)
         closed = (behind.sub('"', line) if '" ' in line else line for line in lines)
-        records = csv.reader(closed, delimiter=part.separator, skipinitialspace=True, strict=True)
-        for at in itertools.count():
+        records = csv.reader(closed, delimiter=input_file.separator, skipinitialspace=True, strict=True)
+        for index in itertools.count():
             try:
                 record = next(records)
             except StopIteration:
@@ -113,21 +116,24 @@ def _lines_by_fields(part: Part, should_stop: ShouldStop | None) -> list[Rejecte
                 return [Rejected("INVALID UNICODE", 1, (), 0)]
             except csv.Error as error:
                 is_long = "limit" in str(error)
-                if is_long and records.line_num > began + 1:
+                if is_long and records.line_num > last_line + 1:
                     note(_LONG_QUOTATION)
-                    break  # of what follows nobody can tell whether it stands inside
+                    break  # it is unknown whether the following text is inside the quotation
                 note("LINE SIZE OVER MAXIMUM" if is_long else "UNQUOTED VALUE")
             else:
-                # DuckDB takes a delimiter at the end of a line for none.
+                # DuckDB ignores a delimiter at the end of a line.
                 fields = len(record) - (len(record) == columns + 1 and not record[-1])
                 if 0 < fields < columns:
                     note(SHORT, fields)
                 elif fields > columns:
                     note("TOO MANY COLUMNS", fields)
-            if at % 10_000 == 0:
+            if index % 10_000 == 0:
                 check_stop(should_stop)
-            began = records.line_num
-    return [Rejected(kind, counts[kind], [n for n, _ in its], its[0][1]) for kind, its in places.items()]
+            last_line = records.line_num
+    return [
+        Rejected(reason, counts[reason], [n for n, _ in its], its[0][1])
+        for reason, its in lines_by_reason.items()
+    ]
 
 
 def _fields(message: str) -> int:
@@ -135,86 +141,96 @@ def _fields(message: str) -> int:
     return int(match[1]) if match else 0
 
 
-def say(
-    found: Sequence[Rejected], part: Part, problems: Problems, notes: list[str], skipped: int, of: str
+def report_rejected(
+    rejected: Sequence[Rejected],
+    input_file: InputFile,
+    problems: Problems,
+    notes: list[str],
+    skipped: int,
+    suffix: str,
 ) -> bool:
-    """Say what is wrong with lines; returns whether nothing is but that some are short.
+    """Report rejected lines; return True if the only reason is that some are short, which is a note.
 
     Args:
-        found: As `lines_of` gives it.
-        part: The file.
-        problems: Takes what is wrong.
-        notes: Takes what is said of short lines, where nothing is wrong.
-        skipped: Lines above what was read.
-        of: What follows the line: `` of file.csv``, or nothing.
+        rejected: Result of `list_rejected`.
+        input_file: The file.
+        problems: Collection to which problems are added.
+        notes: List to which the note on short lines is added if there is no problem.
+        skipped: Number of lines above the text that was read.
+        suffix: Text after a line number: `` of file.csv``, or empty.
     """
-    short = [kind for kind in found if kind.kind == SHORT]
-    for kind in found:
-        if kind.kind == SHORT:
+    short = [entry for entry in rejected if entry.reason == SHORT]
+    for entry in rejected:
+        if entry.reason == SHORT:
             continue
-        what, remedy = _SAID.get(kind.kind, ("the line cannot be read", QUOTES))
-        if kind.kind == "TOO MANY COLUMNS":
-            what = f"{kind.fields:,} fields, but the header names {len(part.columns)}"
-            name = DELIMITER_NAMES.get(part.delimiter, "the delimiter")
+        message, remedy = _MESSAGES.get(entry.reason, ("the line cannot be read", QUOTES))
+        if entry.reason == "TOO MANY COLUMNS":
+            message = f"{entry.fields:,} fields, but the header names {len(input_file.columns)}"
+            name = DELIMITER_NAMES.get(input_file.delimiter, "the delimiter")
             text = f"text (or numbers with decimal commas) that contains {name}"
             remedy = f"Put quotation marks around {text}, or add the missing column names"
-        lines = [line + skipped for line in kind.lines]
-        problems.add(at_lines(what, lines, kind.count), f"line {lines[0]:,}{of}", remedy)
-    if len(short) < len(found) or not found:
+        lines = [line + skipped for line in entry.lines]
+        problems.add(describe_lines(message, lines, entry.count), f"line {lines[0]:,}{suffix}", remedy)
+    if len(short) < len(rejected) or not rejected:
         return False
     have = f"{short[0].count:,} lines have" if short[0].count > 1 else "One line has"
     notes.append(
-        f"{have} fewer fields than the header (first: line {short[0].lines[0] + skipped:,}{of}); "
+        f"{have} fewer fields than the header (first: line {short[0].lines[0] + skipped:,}{suffix}); "
         "the cells that are not there count as missing."
     )
     return True
 
 
-def reopened_mark(part: Part, should_stop: ShouldStop | None = None, *, whole: bool = True) -> int:
-    """Return the first line with a field like ``"a" "b"``, which DuckDB takes for ``a b`` without a word.
+def find_reopened_mark(
+    input_file: InputFile, should_stop: ShouldStop | None = None, *, reads_all: bool = True
+) -> int:
+    """Return the first line with a field like ``"a" "b"``, which DuckDB silently reads as ``a b``.
 
     Args:
-        part: A file of text in UTF-8.
-        should_stop: Asked while it is read.
-        whole: Whether all of it is read even if no mark stands in the first 8 MB.
+        input_file: A text file in UTF-8.
+        should_stop: Called while it is read.
+        reads_all: True to read the whole file even if the first 8 MB have no quotation mark.
 
     Returns:
-        The line, counted from 1; 0 for none.
+        The line, counted from 1; 0 if there is none.
     """
-    with formats.plain_bytes(part.path, part.packing, part.name) as file:
+    with formats.plain_bytes(input_file.path, input_file.packing, input_file.name) as file:
         while block := file.read(_CHUNK):
             check_stop(should_stop)
-            if b'"' in block and _AGAIN.search(block + file.readline()):
+            if b'"' in block and _SECOND_QUOTATION.search(block + file.readline()):
                 break
-            whole = whole or b'"' in block
-            if not whole:
+            reads_all = reads_all or b'"' in block
+            if not reads_all:
                 return 0
         else:
             return 0
-    # Inside a quotation, where marks are doubled, the same may stand; so every field is looked at.
-    delimiter, raw, began = part.separator, list[str](), part.skip
+    # The same text may occur inside a quotation, where marks are doubled, so every field is checked.
+    delimiter, raw, last_line = input_file.separator, list[str](), input_file.skip
 
     def noted(lines: Iterable[str]) -> Iterator[str]:
         for line in lines:
             raw.append(line)
             yield line
 
-    # The csv module gives up on a field that is too long for DuckDB, too, which says so.
-    with formats.plain_bytes(part.path, part.packing, part.name) as file, suppress(csv.Error):
-        lines = formats.lines_of(file, part.skip)
+    # The csv module fails on a field that is also too long for DuckDB, which reports it.
+    with (
+        formats.plain_bytes(input_file.path, input_file.packing, input_file.name) as file,
+        suppress(csv.Error),
+    ):
+        lines = formats.open_lines(file, input_file.skip)
         for _ in csv.reader(noted(lines), delimiter=delimiter):
             if _is_reopened("".join(raw), delimiter):
-                return began + 1
-            began += len(raw)
+                return last_line + 1
+            last_line += len(raw)
             raw.clear()
     return 0
 
 
 def _is_reopened(record: str, delimiter: str) -> bool:
-    at = 0 if '" ' in record else -1
-    while at >= 0:
-        field = _QUOTED.match(record, at)
+    position = 0 if '" ' in record else -1
+    while position >= 0:
+        field = _QUOTED.match(record, position)
         if field and field[1]:
             return True
-        at = record.find(delimiter, field.end() if field else at) + 1 or -1
+        position = record.find(delimiter, field.end() if field else position) + 1 or -1
     return False

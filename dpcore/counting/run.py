@@ -1,4 +1,4 @@
-"""The two ways to count: files in this process, and a table that an engine holds."""
+"""The two ways to count: files in this process, and a table in an engine."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from dpcore.counting.duck import MEMORY_LIMIT
 from dpcore.counting.engines import first_line
 from dpcore.counting.files import Source
 from dpcore.counting.pair_table import count_pairs
-from dpcore.counting.parts import in_memory, refuse_changed
-from dpcore.counting.reduce import NO_COPIES, Reduced, Reduction, say_copies
+from dpcore.counting.parts import file_of_table, refuse_changed
+from dpcore.counting.reduce import NO_COPIES, Reduced, Reduction, note_copies
 from dpcore.counting.reduce_files import Files
 from dpcore.counting.running import Steps, StoppedError, engine_runner
 from dpcore.counting.times import refuse_times
-from dpcore.data.column_names import shown
+from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind, check_roles, explain_roles
 from dpcore.data.layout import TableLayout
 from dpcore.data.tables import Table
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Counted:
-    """How counting ended.
+class CountResult:
+    """The result of counting.
 
     Attributes:
-        dataset: What was counted; None where it was stopped.
-        seconds: How long it took.
-        ended: A sentence for a person.
+        dataset: The counted dataset; None if counting was stopped.
+        seconds: Duration.
+        summary: Sentence on how counting ended.
     """
 
     dataset: Dataset | None
     seconds: float
-    ended: str
+    summary: str
 
 
 def count(
@@ -59,101 +59,110 @@ def count(
     copies: bool = False,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
-) -> Counted:
+) -> CountResult:
     """Count contributions per user in files.
 
     Args:
-        source: As `open_files` gives it.
-        roles: What each column means, guessed (`dpcore.data.column_roles.guess_roles` of ``source.head``) or chosen.
-        provenance: Public, private, or what a DP release guarantees, as the person says.
-        memory_limit: Bytes that DuckDB may use; what does not fit goes to a temporary folder.
-        copies: Whether to look for rows that are exact copies in large files, too, which takes another pass over
-            all their columns. In files that fit in memory they are always looked for.
+        source: Result of `open_files`.
+        roles: Roles of the columns, guessed (`dpcore.data.column_roles.guess_roles` of ``source.head``) or chosen.
+        provenance: Public, private, or the facts of a DP release, as the user states.
+        memory_limit: Bytes that DuckDB may use; the rest goes to a temporary folder.
+        copies: True to look for exact copies of rows in large files, too, which takes another pass over all their
+            columns. Files that fit in memory are always searched.
         progress: Called with the fraction done, in the calling thread.
-        should_stop: Asked often, in the calling thread.
+        should_stop: Called often, in the calling thread.
 
     Returns:
-        `Counted`; stopping is a result, too.
+        `CountResult`, also if counting was stopped.
 
     Raises:
         InvalidInput: The files cannot be counted; all problems at once.
     """
-    began = time.monotonic()
+    start = time.monotonic()
     check_roles(source.columns, roles, source.name)
     check_release(roles, provenance)
     with Problems() as problems_of_times:
         for column in (roles.value, roles.count, roles.size, roles.users):
             refuse_times(problems_of_times, source.head.times, column)
     if roles.kind is TableKind.PAIRS:
-        refuse_changed(source.parts, "since it was looked at")
+        refuse_changed(source.input_files, "since it was looked at")
         try:
-            return _counted(
-                count_pairs(source, roles, classify(provenance), memory_limit, should_stop), began
+            return _build_result(
+                count_pairs(source, roles, classify(provenance), memory_limit, should_stop), start
             )
         except StoppedError:
-            return _stopped(began)
+            return _build_stopped_result(start)
     notes = [note for note in source.head.notes if source.complete or "was read as" not in note]
-    asked = _as_events(roles)
+    event_roles = _as_events(roles)
     counts = roles.kind is TableKind.COUNTS
-    steps = Steps(progress, _queries(asked))
-    refuse_changed(source.parts, "since it was looked at")
+    steps = Steps(progress, _queries(event_roles))
+    refuse_changed(source.input_files, "since it was looked at")
     problems: Sequence[InputProblem] = ()
     try:
         files = Files(
-            source.parts, asked, memory_limit, should_stop, steps, notes, counts=counts, copies=copies
+            source.input_files,
+            event_roles,
+            memory_limit,
+            should_stop,
+            steps,
+            notes,
+            counts=counts,
+            copies=copies,
         )
         reduced = files.reduce()
     except StoppedError:
-        return _stopped(began)
+        return _build_stopped_result(start)
     except (InvalidInput, OSError) as refused:
         problems = describe_error(refused)
-    refuse_changed(source.parts, "while it was counted")  # whatever else that made of it
-    if problems:  # raised anew: behind it stands what DuckDB said, which quotes lines of the file
+    refuse_changed(
+        source.input_files, "while it was counted"
+    )  # before other problems, which it may have caused
+    if problems:  # a new error, as the original is chained to DuckDB's, which quotes lines of the file
         raise InvalidInput(problems)
     if isinstance(provenance, ReleaseFacts) and reduced.sizes_repeat:
-        what = "a size stands twice, so this is not one DP release; of several, what they spent adds up"
-        column = f"column {shown(roles.size or '')}"
-        raise refuse(what, column, "Bring one release, or say that the data are private")
-    dataset = _dataset(reduced, source.name, f"File {source.name}.", roles, provenance, notes)
-    return _counted(replace(dataset, layout=_layout(source, files, roles)), began)
+        message = "a size stands twice, so this is not one DP release; of several, what they spent adds up"
+        column = f"column {shorten(roles.size or '')}"
+        raise refuse(message, column, "Bring one release, or say that the data are private")
+    dataset = _build_dataset(reduced, source.name, f"File {source.name}.", roles, provenance, notes)
+    return _build_result(replace(dataset, layout=_layout(source, files, roles)), start)
 
 
 def _layout(source: Source, files: Files, roles: Roles) -> TableLayout | None:
-    """Return how the files turned out to be read."""
-    parts = tuple(
-        replace(layout, encoding=files.encodings.get(at, layout.encoding))
-        for at, layout in enumerate(source.head.layouts)
+    """Return the layout of the files, with the encodings and decimal marks found while counting."""
+    layouts = tuple(
+        replace(layout, encoding=files.encodings.get(index, layout.encoding))
+        for index, layout in enumerate(source.head.layouts)
     )
     one_user = roles.missing_users is MissingUsers.ONE_USER
-    return TableLayout(parts, tuple(files.decimals.items()), one_user) if parts else None
+    return TableLayout(layouts, tuple(files.decimals.items()), one_user) if layouts else None
 
 
 def check_release(roles: Roles, provenance: Provenance) -> None:
-    """Refuse to take for a DP release what is no histogram: a release holds nothing else.
+    """Check that data of a DP release are a histogram, as a release contains nothing else.
 
     Raises:
-        InvalidInput: It is a release, and one row is not one size.
+        InvalidInput: The data are a release, and one row is not one size.
     """
     if isinstance(provenance, ReleaseFacts) and roles.kind is not TableKind.HISTOGRAM:
-        what = "a DP release is a table of one row per size"
-        raise refuse(what, remedy="Say that one row is one size, or that the data are private")
+        message = "a DP release is a table of one row per size"
+        raise refuse(message, remedy="Say that one row is one size, or that the data are private")
 
 
 def build_dataset(table: Table, roles: Roles, provenance: Provenance) -> Dataset:
-    """Reduce a table in memory to what the questions need.
+    """Count a table in memory.
 
     Args:
-        table: As `dpcore.counting.read_table` gives it.
-        roles: What each column means, guessed or chosen.
-        provenance: Public, private, or what a DP release guarantees, as the person says.
+        table: Result of `dpcore.counting.read_table`.
+        roles: Roles of the columns, guessed or chosen.
+        provenance: Public, private, or the facts of a DP release, as the user states.
 
     Returns:
-        As `count` does.
+        The dataset.
 
     Raises:
-        InvalidInput: Columns are missing or hold what they cannot; all problems at once, with their lines.
+        InvalidInput: Columns are missing or have invalid cells; all problems at once, with their lines.
     """
-    dataset = count(Source(table.name, table, True, (in_memory(table),)), roles, provenance).dataset
+    dataset = count(Source(table.name, table, True, (file_of_table(table),)), roles, provenance).dataset
     assert dataset is not None
     return dataset
 
@@ -168,40 +177,42 @@ def count_table(
     max_pairs: int | None = None,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
-) -> Counted:
-    """Count contributions per user in a table that an engine holds, through Ibis.
+) -> CountResult:
+    """Count contributions per user in a table of an engine, through Ibis.
 
-    Only the histogram, binned totals and the numbers of users per task come back, and how many pairs of user and task
-    have so many rows: no row, no user, no task. With ``max_pairs`` pairs come back as codes, where they are as few.
+    Only the histogram, binned totals, the numbers of users per task and the distribution of pairs are fetched: no row,
+    no user, no task. With ``max_pairs`` the pairs are fetched as codes, if they are that few.
 
     Args:
         table: An Ibis table, of any engine.
-        roles: Events; what each column means.
-        disclosure: Public or private, as the person says.
-        name: What to call the data set.
-        copies: Whether to look for rows that are exact copies, which takes the engine a pass over all columns.
-        max_pairs: How many pairs of user and task may come back, at most `dpcore.counting.reduce.MAX_PAIRS_BACK`; the
-            notes of a first run say how many there are. None for none.
+        roles: Roles of the columns of a table of events.
+        disclosure: Public or private, as the user states.
+        name: Name of the dataset.
+        copies: True to look for exact copies of rows, which costs the engine a pass over all columns.
+        max_pairs: Largest number of pairs that may be fetched, at most `dpcore.counting.reduce.MAX_PAIRS_BACK`; the
+            notes of a first run tell their number. None to fetch none.
         progress: Called with the fraction done.
-        should_stop: Asked between queries.
+        should_stop: Called between queries.
 
     Returns:
-        `Counted`.
+            `CountResult`.
 
     Raises:
         InvalidInput: The table cannot be counted; all problems at once.
     """
-    began = time.monotonic()
+    start = time.monotonic()
     check_roles(table.columns, roles, name)
     roles = _as_events(roles)
     notes: list[str] = []
     steps = Steps(progress, _queries(roles))
     if roles.value is not None and not table[roles.value].type().is_numeric():
-        what = f"the engine holds column {shown(roles.value)} as {table[roles.value].type()}, not as numbers"
+        message = (
+            f"the engine holds column {shorten(roles.value)} as {table[roles.value].type()}, not as numbers"
+        )
         remedy = (
             "Convert it to numbers in a view, durations to a unit such as seconds, or choose another column"
         )
-        raise refuse(what, remedy=remedy)
+        raise refuse(message, remedy=remedy)
     has_nan = _has_nan(table)
     rows = query.events(table, roles, has_nan=has_nan)
     run = engine_runner(should_stop, steps)
@@ -212,21 +223,21 @@ def count_table(
         if query.who_columns(rows)[0] in query.text_columns(rows) and roles.contribution is Contribution.ROWS:
             steps.total += 1
             placeholders = run(query.placeholders(rows, spelling.PLACEHOLDERS))["placeholders"]
-            spelling.say_placeholders(int(np.nan_to_num(placeholders)[0]), notes)
+            spelling.note_placeholders(int(np.nan_to_num(placeholders)[0]), notes)
         if copies and len(table.columns) > 2:
             steps.total += 1
-            asked = query.copies(table, table.columns, roles, has_nan)
-            say_copies(int(np.nan_to_num(run(asked)["copies"])[0]), notes)
+            copies_query = query.copies(table, table.columns, roles, has_nan)
+            note_copies(int(np.nan_to_num(run(copies_query)["copies"])[0]), notes)
         elif len(table.columns) > 2:
             notes.append(NO_COPIES)
     except StoppedError:
-        return _stopped(began)
+        return _build_stopped_result(start)
     except InvalidInput:
         raise
     except Exception as error:  # every driver has its own
-        what = f"the engine could not answer: {first_line(error)}"
-        raise refuse(what, remedy="Check the connection and your rights to read the table") from error
-    return _counted(_dataset(reduced, name, f"Table {name}.", roles, disclosure, notes), began)
+        message = f"the engine could not answer: {first_line(error)}"
+        raise refuse(message, remedy="Check the connection and your rights to read the table") from error
+    return _build_result(_build_dataset(reduced, name, f"Table {name}.", roles, disclosure, notes), start)
 
 
 def _has_nan(table: EngineTable) -> bool:
@@ -236,7 +247,7 @@ def _has_nan(table: EngineTable) -> bool:
 
 
 def _as_events(roles: Roles) -> Roles:
-    """Counts per user are totals of the count column."""
+    """Return the roles as events: counts per user are totals of the count column."""
     if roles.kind is not TableKind.COUNTS:
         return roles
     return replace(
@@ -250,17 +261,17 @@ def _as_events(roles: Roles) -> Roles:
 
 
 def _queries(roles: Roles) -> int:
-    """Return how many queries there will be, for the progress; a few more may come."""
+    """Return the number of queries, for the progress; there may be a few more."""
     with_value, with_task = roles.value is not None, roles.task is not None
     return 1 + (with_value or with_task) + 2 * with_value + 2 * with_task
 
 
-def _dataset(
-    reduced: Reduced, name: str, where: str, roles: Roles, provenance: Provenance, notes: list[str]
+def _build_dataset(
+    reduced: Reduced, name: str, source_text: str, roles: Roles, provenance: Provenance, notes: list[str]
 ) -> Dataset:
     return Dataset(
         name=name,
-        source=f"{where} {explain_roles(roles)}",
+        source=f"{source_text} {explain_roles(roles)}",
         disclosure=classify(provenance),
         histogram=reduced.histogram,
         privacy_unit=roles.privacy_unit,
@@ -276,27 +287,27 @@ def _dataset(
     )
 
 
-def _counted(dataset: Dataset, began: float) -> Counted:
-    seconds = time.monotonic() - began
+def _build_result(dataset: Dataset, start: float) -> CountResult:
+    seconds = time.monotonic() - start
     users = wording.counted(dataset.histogram.num_users, "user")
     unit = "row" if dataset.contribution is Contribution.ROWS else "contribution"
     rows = wording.counted(dataset.histogram.num_rows, unit)
-    return Counted(dataset, seconds, f"Counted {rows} of {users} in {wording.number(seconds)} seconds.")
+    return CountResult(dataset, seconds, f"Counted {rows} of {users} in {wording.number(seconds)} seconds.")
 
 
-def _stopped(began: float) -> Counted:
-    seconds = time.monotonic() - began
-    return Counted(None, seconds, "Stopped; the data in use stay as they were.")
+def _build_stopped_result(start: float) -> CountResult:
+    seconds = time.monotonic() - start
+    return CountResult(None, seconds, "Stopped; the data in use stay as they were.")
 
 
 @dataclass(frozen=True)
 class Heavy:
-    """The heaviest users, as ranks and sizes; never who they are.
+    """The heaviest users, as ranks and sizes without their ids.
 
     Attributes:
         ranks: 1 for the heaviest, shape (k,).
         sizes: Contributions of each, descending, shape (k,).
-        share: Share of all contributions that they hold together.
+        share: Their share of all contributions.
     """
 
     ranks: IntArray
@@ -304,12 +315,16 @@ class Heavy:
     share: float
 
 
-def heaviest(histogram: ContributionHistogram, most: int = 10) -> Heavy:
-    """Return the heaviest users of a histogram, at most ``most``."""
+def list_heaviest(histogram: ContributionHistogram, max_users: int = 10) -> Heavy:
+    """List the heaviest users of a histogram, at most ``max_users``."""
     sizes: list[int] = []
     for size, users in zip(histogram.sizes[::-1], histogram.users[::-1], strict=True):
-        sizes += [int(size)] * min(int(users), most - len(sizes))
-        if len(sizes) == most:
+        sizes += [int(size)] * min(int(users), max_users - len(sizes))
+        if len(sizes) == max_users:
             break
-    kept = np.array(sizes, np.int64)
-    return Heavy(np.arange(1, kept.size + 1, dtype=np.int64), kept, float(kept.sum()) / histogram.num_rows)
+    size_array = np.array(sizes, np.int64)
+    return Heavy(
+        np.arange(1, size_array.size + 1, dtype=np.int64),
+        size_array,
+        float(size_array.sum()) / histogram.num_rows,
+    )

@@ -1,7 +1,8 @@
-"""The XML of a workbook's sheet and of its shared texts, read in blocks: one row is held at a time, and no tree."""
+"""The XML of a workbook's sheet and of its shared texts, read in blocks with one row in memory at a time."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 from xml.parsers import expat
@@ -14,18 +15,18 @@ if TYPE_CHECKING:
     from openpyxl import Workbook
 
 MAX_CELL_CHARACTERS = 120_000
-"""Longest text of a cell. Excel has 32,767 characters, and other programs write more."""
+"""Longest text of a cell. Excel's limit is 32,767 characters, but other programs write more."""
 MAX_TAG_BYTES = 1_000_000
-"""Longest tag or comment: expat holds it until it ends."""
+"""Longest tag or comment, which expat keeps in memory until it ends."""
 MAX_DEPTH = 100
-"""Elements within each other: expat holds those that are open."""
+"""Largest depth of nested elements, which expat keeps in memory while they are open."""
 AS_CSV = "Save it as CSV (UTF-8) and choose that file"
 _BLOCK = 1 << 16
 _DIGITS = "0123456789"
 
 
-class _TextCollector:
-    """The text of the elements that `_begin` marks; nothing else of the XML is held."""
+class _TextCollector(ABC):
+    """A parser that collects the text of the elements that `_begin` marks, and nothing else."""
 
     def __init__(self, should_stop: ShouldStop | None) -> None:
         self._should_stop = should_stop
@@ -33,10 +34,10 @@ class _TextCollector:
         self._in_phonetic, self._depth = False, 0
 
     def parse(self, stream: IO[bytes]) -> Iterator[None]:
-        """Read the XML, and pause after each block.
+        """Read the XML, and yield after each block.
 
         Raises:
-            ValueError: It is no XML, or no workbook would hold it.
+            ValueError: It is not XML, or no workbook would contain it.
         """
         parser, num_bytes = expat.ParserCreate(), 0
         parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
@@ -52,21 +53,21 @@ class _TextCollector:
         parser.Parse(b"", True)
         yield
 
+    @abstractmethod
     def _begin(self, name: str, attributes: dict[str, str]) -> bool:
-        """Take note of an element; return True if its text is to be collected."""
-        raise NotImplementedError
+        """Handle the start of an element; return True if its text must be collected."""
 
+    @abstractmethod
     def _finish(self, name: str) -> None:
-        """Take note of the end of an element."""
-        raise NotImplementedError
+        """Handle the end of an element."""
 
     @property
-    def _place(self) -> str:
-        """Return the place in words; empty where there is none to name."""
+    def _location(self) -> str:
+        """Return the location as text; empty if there is none."""
         return ""
 
     def _take_text(self) -> str:
-        """Return what was collected, and begin anew."""
+        """Return the collected text, and reset it."""
         text = "".join(self._pieces)
         self._pieces, self._length = [], 0
         return text
@@ -91,19 +92,19 @@ class _TextCollector:
             self._pieces.append(text)
             self._length += len(text)
             if self._length > MAX_CELL_CHARACTERS:
-                what = f"a cell has more than {MAX_CELL_CHARACTERS:,} characters"
-                raise refuse(what, self._place, "Leave out columns of long text")
+                message = f"a cell has more than {MAX_CELL_CHARACTERS:,} characters"
+                raise refuse(message, self._location, "Leave out columns of long text")
 
 
 def _refuse_declarations(*_: object) -> None:
-    """Refuse declarations, which no workbook has: a text of a few bytes can stand for billions."""
+    """Raise ValueError for declarations, which no workbook has: an entity of a few bytes can expand to billions."""
     raise ValueError("a sheet declares entities")
 
 
-def too_many_cells(most: int, number: int) -> InvalidInput:
-    """Return the sentence for a sheet that has more cells than are looked at, with the number of a row."""
-    what = f"the sheet has more than {most:,} cells"
-    return refuse(what, f"row {number:,}", f"{AS_CSV}, or leave out columns")
+def too_many_cells(max_cells: int, number: int) -> InvalidInput:
+    """Return the error for a sheet with too many cells, which names a row."""
+    message = f"the sheet has more than {max_cells:,} cells"
+    return refuse(message, f"row {number:,}", f"{AS_CSV}, or leave out columns")
 
 
 class _SharedTexts(_TextCollector):
@@ -116,12 +117,12 @@ class _SharedTexts(_TextCollector):
 
     def _finish(self, name: str) -> None:
         if name == "si":
-            # An underscore before what looks like an escape is written x005F_.
+            # Excel writes an underscore before an apparent escape as x005F_.
             self.texts.append(self._take_text().replace("x005F_", ""))
 
 
 def shared_texts(stream: IO[bytes], should_stop: ShouldStop | None) -> list[str]:
-    """Return the texts that cells refer to by their number.
+    """Read the shared texts, to which cells refer by number.
 
     Raises:
         InvalidInput: A text is too long.
@@ -134,17 +135,17 @@ def shared_texts(stream: IO[bytes], should_stop: ShouldStop | None) -> list[str]
 
 
 class SheetReader(_TextCollector):
-    """The rows of a sheet.
+    """A reader of the rows of a sheet.
 
     Args:
-        book: Its workbook, which knows the formats of dates.
+        book: Its workbook, which has the formats of dates.
         texts: The shared texts.
-        max_rows: Highest number of a row.
-        max_cells: Most cells, those without a value among them.
-        should_stop: Asked all the time.
+        max_rows: Largest row number.
+        max_cells: Largest number of cells, including those without a value.
+        should_stop: Called often.
 
     Attributes:
-        merged_ranges: Ranges of merged cells, once all rows were read.
+        merged_ranges: Number of ranges of merged cells, after all rows were read.
     """
 
     def __init__(
@@ -168,7 +169,7 @@ class SheetReader(_TextCollector):
         self._rows: list[tuple[int, list[Any]]] = []
 
     def rows(self, stream: IO[bytes]) -> Iterator[tuple[int, list[Any]]]:
-        """Read the numbers of rows that hold anything, and their values from the first column on.
+        """Yield the number of each row with content, and its values from the first column on.
 
         Raises:
             InvalidInput: There are too many rows, or a text is too long.
@@ -179,7 +180,7 @@ class SheetReader(_TextCollector):
             self._rows.clear()
 
     @property
-    def _place(self) -> str:
+    def _location(self) -> str:
         return f"row {self._number:,}"
 
     def _begin(self, name: str, attributes: dict[str, str]) -> bool:
@@ -197,8 +198,8 @@ class SheetReader(_TextCollector):
             self._number = int(float(attributes["r"])) if "r" in attributes else self._number + 1
             self._column, self._row = 0, []
             if self._number > self._max_rows:
-                what = f"the sheet has more than {self._max_rows:,} rows, which Excel cannot have"
-                raise refuse(what, remedy=AS_CSV)
+                message = f"the sheet has more than {self._max_rows:,} rows, which Excel cannot have"
+                raise refuse(message, remedy=AS_CSV)
         elif name == "mergeCell":
             self.merged_ranges += 1
         else:
@@ -214,22 +215,22 @@ class SheetReader(_TextCollector):
                 self._row += [None] * (self._column - len(self._row))
                 self._row[self._column - 1] = self._value(text)
         elif name == "row" and self._row:
-            # A row behind a later one is passed over, as openpyxl does in the programs.
+            # A row after a later one is skipped, as openpyxl does in the programs.
             if self._number > self._last_number:
                 self._rows.append((self._number, self._row))
                 self._last_number = self._number
             self._row = []
 
     def _value(self, text: str) -> Any:
-        """Return the value of a cell, as openpyxl has it."""
-        kind = self._cell.get("t", "n")
-        if kind == "s":
+        """Return the value of a cell, as openpyxl would."""
+        cell_type = self._cell.get("t", "n")
+        if cell_type == "s":
             return self._texts[int(text)]
-        if kind == "b":
+        if cell_type == "b":
             return bool(int(text))
-        if kind == "d":
+        if cell_type == "d":
             return self._datetime.from_ISO8601(text)
-        if kind != "n":
+        if cell_type != "n":
             return text
         number = float(text) if "." in text or "e" in text.lower() else int(text)
         style = int(self._cell.get("s", 0))

@@ -1,4 +1,4 @@
-"""Text tables in memory: encoding, header and delimiter are recognised here, and DuckDB reads the cells."""
+"""Reading text tables in memory: encoding, header and delimiter are detected here, and DuckDB reads the cells."""
 
 from __future__ import annotations
 
@@ -12,55 +12,56 @@ from dpcore.common.errors import InputProblem, InvalidInput, refuse
 from dpcore.counting import rejects
 from dpcore.counting.duck import Duck
 from dpcore.counting.formats import Format, Packing
-from dpcore.counting.held import Held
-from dpcore.counting.parts import Part
-from dpcore.counting.reading import Reading, cells_of
-from dpcore.data.column_names import check_header_row, checked_names, title_above
+from dpcore.counting.held import MemoryFile
+from dpcore.counting.parts import InputFile
+from dpcore.counting.reading import Reading, read_cells
+from dpcore.data.column_names import check_header_row, check_names, refuse_title
 from dpcore.data.delimited_text import (
     ASCII_SEPARATORS,
-    BETWEEN,
     FIELD_MARK,
     QUOTES,
-    fields_of,
-    first_record,
-    names_below_a_title,
+    SEPARATOR_NAMES,
+    find_names_below_title,
+    find_record_lines,
+    has_unnamed_tabs,
+    mark_fields,
     names_columns,
-    record_lines,
+    note_long_records,
+    read_first_record,
     refuse_long_lines,
-    say_long_records,
-    sniffed_delimiter,
-    spaced,
-    unnamed_tabs,
-    unspaced,
+    sniff_delimiter,
+    sniff_spacing,
+    split_fields,
 )
-from dpcore.data.encoding import decoded, encoding_by_marks, refuse_what_is_no_text, without_preamble
+from dpcore.data.encoding import check_text, decode, detect_encoding, strip_preamble
 from dpcore.data.layout import FileLayout
-from dpcore.data.tables import Table, with_content
+from dpcore.data.tables import Table, drop_blank_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MAX_CELLS = 5_000_000
-"""Cells of a table in memory, where they are more than its bytes: lines that lack the last fields say little of it."""
+"""Largest number of cells of a table in memory that has more cells than bytes, as its lines lack fields."""
 
 
 class TooManyCells(InvalidInput):
-    """A file of few bytes whose table would be large, as its lines lack most of the fields that the header names."""
+    """The error of a small file with a large table, as its lines lack most of the fields that the header names."""
 
     def __init__(self, rows: int, columns: int) -> None:
-        what = f"most of its {rows:,} rows lack most of the {columns:,} columns, which makes {rows * columns:,} cells"
+        cells = f"{rows * columns:,} cells"
+        message = f"most of its {rows:,} rows lack most of the {columns:,} columns, which makes {cells}"
         remedy = "Leave out the columns that few rows fill"
-        super().__init__([InputProblem(f"{what}; at most {MAX_CELLS:,} are read into memory", "", remedy)])
+        super().__init__([InputProblem(f"{message}; at most {MAX_CELLS:,} are read into memory", "", remedy)])
 
     @classmethod
     def refuse(cls, rows: int, columns: int, num_bytes: int) -> None:
-        """Refuse so many cells; where every line has its delimiters there are no more of them than bytes."""
+        """Raise the error if there are too many cells; lines with all delimiters have no more cells than bytes."""
         if rows * columns > max(MAX_CELLS, num_bytes):
             raise cls(rows, columns)
 
 
 def read_table(content: bytes, name: str) -> Table:
-    """Read a text table: encoding and delimiter are recognised, the first line must name the columns.
+    """Read a text table; encoding and delimiter are detected, and the first line must name the columns.
 
     Args:
         content: The file, at most `dpcore.data.encoding.MAX_BYTES` bytes: UTF-8, UTF-16 or UTF-32, else Windows-1252,
@@ -68,34 +69,36 @@ def read_table(content: bytes, name: str) -> Table:
         name: File name, for messages.
 
     Raises:
-        TooManyCells: Its lines lack so many fields that it is not to be held in memory.
+        TooManyCells: Its lines lack so many fields that the table would be too large for memory.
         InvalidInput: Not a text table, no header, more fields than columns ...; all problems at once.
     """
-    refuse_what_is_no_text(content)
-    text, encoding, notes = decoded(content)
-    data, skipped, delimiter = without_preamble(text)
+    check_text(content)
+    text, encoding, notes = decode(content)
+    data, skipped, delimiter = strip_preamble(text)
     refuse_long_lines(data, skipped)
     if delimiter is None:
-        delimiter = sniffed_delimiter(data)
-        if below := names_below_a_title(data):
-            raise title_above(skipped + below, skipped + 1)
-    split, named = spaced(data) if delimiter in ("", " ") else "", True
-    if delimiter == "\t" and unnamed_tabs(data):
+        delimiter = sniff_delimiter(data)
+        if title_lines := find_names_below_title(data):
+            raise refuse_title(skipped + title_lines, skipped + 1)
+    split, has_header = sniff_spacing(data) if delimiter in ("", " ") else "", True
+    if delimiter == "\t" and has_unnamed_tabs(data):
         split = delimiter
     if split:
-        data, named = _unspaced(data, split, notes)
-        delimiter, skipped = FIELD_MARK, skipped - (not named)
+        data, has_header = _mark_fields(data, split, notes)
+        delimiter, skipped = FIELD_MARK, skipped - (not has_header)
     separator = delimiter or next((s for s in ASCII_SEPARATORS if s.encode() not in data), ",")
-    header = first_record(data, separator)
+    header = read_first_record(data, separator)
     problems = Problems()
-    names = checked_names(header, skipped + 1, problems, notes)
+    names = check_names(header, skipped + 1, problems, notes)
     TooManyCells.refuse(data.count(b"\n") - 1, len(names), len(data))
-    _say_comments(text, skipped, header, notes)
-    part = Part(Held(data), name, Format.TEXT, Packing.NONE, tuple(names), delimiter=separator)
-    if line := rejects.reopened_mark(part):
+    _note_comments(text, skipped, header, notes)
+    input_file = InputFile(
+        MemoryFile(data), name, Format.TEXT, Packing.NONE, tuple(names), delimiter=separator
+    )
+    if line := rejects.find_reopened_mark(input_file):
         problems.add(rejects.REOPENED, f"line {skipped + line:,}", QUOTES)
-    frame = _cells(part, skipped, problems, notes)
-    starts, lengths, blank = record_lines(data, separator, len(names))
+    frame = _cells(input_file, skipped, problems, notes)
+    starts, lengths, blank = find_record_lines(data, separator, len(names))
     starts = starts + skipped
     if frame is not None and not len(frame):
         remedy = "Add a row for each contribution (or each user, or each size)"
@@ -103,58 +106,64 @@ def read_table(content: bytes, name: str) -> Table:
     problems.raise_if_any()
     if frame is None or len(frame) != starts.size:
         raise refuse("the quotation marks in the file do not match", remedy=QUOTES)
-    say_long_records(starts, lengths, notes)
-    frame, starts = with_content(frame, starts, notes, (blank + skipped).tolist())
-    if named:
+    note_long_records(starts, lengths, notes)
+    frame, starts = drop_blank_rows(frame, starts, notes, (blank + skipped).tolist())
+    if has_header:
         check_header_row(names, frame, starts, skipped + 1, problems, notes)
     problems.raise_if_any()
     layout = FileLayout(
         name,
         separator=split or separator,
-        encoding=encoding_by_marks(content) or encoding,
-        skip=skipped + (not named),
-        names=() if named else tuple(names),
+        encoding=detect_encoding(content) or encoding,
+        skip=skipped + (not has_header),
+        names=() if has_header else tuple(names),
     )
     return Table(frame, name, encoding, delimiter, starts, tuple(notes), skipped + 1, layouts=(layout,))
 
 
-def _unspaced(data: bytes, split: str, notes: list[str]) -> tuple[bytes, bool]:
-    """The text with a mark between fields and a line of names above; and whether the file has that line itself."""
+def _mark_fields(data: bytes, split: str, notes: list[str]) -> tuple[bytes, bool]:
+    """Return the text with a mark between fields and a line of names, and True if that line is from the file."""
     lines = data.decode().split("\n")
-    header, *rows = [fields_of(line, split) for line in lines if line.strip()]
-    said = f"Fields stand between {BETWEEN[split]}"
-    # Rows of other lengths are named when they are read.
-    if named := names_columns(header, [row for row in rows if len(row) == len(header)]):
-        notes.append(f"{said}.")
+    header, *rows = [split_fields(line, split) for line in lines if line.strip()]
+    sentence = f"Fields stand between {SEPARATOR_NAMES[split]}"
+    # Rows of other lengths are reported when they are read.
+    if has_header := names_columns(header, [row for row in rows if len(row) == len(header)]):
+        notes.append(f"{sentence}.")
     else:
-        names = [f"column {at}" for at in range(1, len(header) + 1)]
-        notes.append(f'{said}. The first line holds no names, so columns are called "{names[0]}" and so on.')
+        names = [f"column {number}" for number in range(1, len(header) + 1)]
+        notes.append(
+            f'{sentence}. The first line holds no names, so columns are called "{names[0]}" and so on.'
+        )
         lines.insert(0, FIELD_MARK.join(names))
-        return "\n".join([lines[0], *(unspaced(line, split) for line in lines[1:])]).encode(), named
-    return "\n".join(unspaced(line, split) for line in lines).encode(), named
+        return "\n".join([lines[0], *(mark_fields(line, split) for line in lines[1:])]).encode(), has_header
+    return "\n".join(mark_fields(line, split) for line in lines).encode(), has_header
 
 
-def _cells(part: Part, skipped: int, problems: Problems, notes: list[str]) -> pd.DataFrame | None:
-    """Return the cells under the header, or None if lines are refused."""
+def _cells(input_file: InputFile, skipped: int, problems: Problems, notes: list[str]) -> pd.DataFrame | None:
+    """Read the cells below the header, or return None if lines are refused."""
     import duckdb
 
-    reading = Reading(part)
+    reading = Reading(input_file)
     with closing(Duck()) as duck:
         try:
-            return cells_of(duck, reading)
+            return read_cells(duck, reading)
         except duckdb.Error:
-            lines = rejects.lines_of(duck, reading)
-        if rejects.say(lines, part, problems, notes, skipped, ""):
-            with part.path.open("rb") as file:
+            lines = rejects.list_rejected(duck, reading)
+        if rejects.report_rejected(lines, input_file, problems, notes, skipped, ""):
+            with input_file.path.open("rb") as file:
                 marks = file.read().count(b'"')
-            # An odd one is taken for text in what follows, and dropped at the end.
+            # With an odd number of marks DuckDB takes the following text as quoted and drops it at the end.
             with suppress(duckdb.Error):
-                return None if marks % 2 else cells_of(duck, replace(reading, short_rows=True, alone=True))
+                return (
+                    None
+                    if marks % 2
+                    else read_cells(duck, replace(reading, short_rows=True, is_single_threaded=True))
+                )
         return None
 
 
-def _say_comments(text: str, skipped: int, header: list[str], notes: list[str]) -> None:
-    """Say how many lines above the header begin with #, or that the header does."""
+def _note_comments(text: str, skipped: int, header: list[str], notes: list[str]) -> None:
+    """Add a note on comment lines above the header, or on a header that begins with #."""
     comments = sum(line.startswith("#") for line in text.split("\n", skipped)[:skipped])
     if comments:
         lines = wording.counted(comments, "line that begins", "lines that begin")

@@ -1,4 +1,4 @@
-"""Columns of durations, dates and times: they have no unit that a bound could be in, so they are no values."""
+"""Columns of durations, dates and times, which cannot be values, as a bound on them would have no unit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dpcore.common.checks import Problems
-from dpcore.data.column_names import shown
+from dpcore.data.column_names import shorten
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,32 +21,41 @@ _REMEDIES = {
 
 
 def arrow_times(schema: pa.Schema) -> dict[str, str]:
-    """Return what the columns hold that are durations, dates or times, by name."""
+    """Return the kind of time of each column of durations, dates or times, by name."""
     import pyarrow as pa
 
     kinds = {
-        "durations": lambda kind: pa.types.is_duration(kind) or pa.types.is_interval(kind),
+        "durations": lambda arrow_type: pa.types.is_duration(arrow_type) or pa.types.is_interval(arrow_type),
         "dates": pa.types.is_date,
         "times of day": pa.types.is_time,
         "points in time": pa.types.is_timestamp,
     }
     return {
-        str(field.name): held for field in schema for held, is_kind in kinds.items() if is_kind(field.type)
+        str(field.name): time_type
+        for field in schema
+        for time_type, is_kind in kinds.items()
+        if is_kind(field.type)
     }
 
 
 def duckdb_times(columns: Mapping[str, str]) -> dict[str, str]:
-    """Return the same of DuckDB's types by the names of the columns."""
+    """Return the kind of time of each column of durations, dates or times, from DuckDB's types by name."""
     kinds = {"INTERVAL": "durations", "DATE": "dates", "TIMESTAMP": "points in time", "TIME": "times of day"}
     return {
-        name: held
-        for name, kind in columns.items()
-        if (held := next((held for start, held in kinds.items() if kind.startswith(start)), None)) is not None
+        name: time_type
+        for name, type_name in columns.items()
+        if (
+            time_type := next(
+                (time_type_name for start, time_type_name in kinds.items() if type_name.startswith(start)),
+                None,
+            )
+        )
+        is not None
     }
 
 
 def refuse_times(problems: Problems, times: Mapping[str, str], column: str | None) -> None:
-    """Add a problem where numbers are needed and the column holds durations, dates or times."""
+    """Add a problem if a column that must be numbers has durations, dates or times."""
     if column is not None and column in times:
-        held = times[column]
-        problems.add(f"column {shown(column)} holds {held}, not numbers", remedy=_REMEDIES[held])
+        time_type = times[column]
+        problems.add(f"column {shorten(column)} holds {time_type}, not numbers", remedy=_REMEDIES[time_type])

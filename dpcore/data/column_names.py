@@ -1,4 +1,4 @@
-"""Names of columns: their words, how they are shown, and whether a line holds names or data."""
+"""Names of columns: their words, their display, and the distinction between a header line and data."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 MAX_COLUMNS = 1_000
 """Most columns a table may have."""
 MOST_TITLES = 10
-"""Most lines of a title that are looked for above the names of the columns."""
-_LOOKED_AT = 1_000
+"""Largest number of title lines above the column names."""
+_INSPECTED_ROWS = 1_000
 _NO_HEADER = "there is no header row: the first line looks like data"
 _ADD_HEADER = "Put a line of column names on top, such as user,value"
 
@@ -35,41 +35,42 @@ def name_words(name: str) -> tuple[str, ...]:
     return tuple(re.findall(r"[^\W_]+", split.lower()))
 
 
-def shown(name: str) -> str:
-    """Return a column name short enough for a sentence."""
+def shorten(name: str) -> str:
+    """Shorten a column name for a sentence."""
     return name if len(name) <= 60 else name[:57] + "..."
 
 
-# What a spreadsheet would run as a formula, in full width too; numbers with a sign are none.
+# Beginnings that a spreadsheet would run as a formula, also in full width; numbers with a sign are excluded.
 _FORMULA = r"[=@\t\r\uff1d\uff20\uff0b\uff0d]|[+-](?![0-9.,]*(?:[eE][+-]?[0-9]+)?$)"
 
 
-def harmless(text: str) -> str:
-    """Return the text of a file that goes into a table again, as no spreadsheet runs it."""
+def escape_formula(text: str) -> str:
+    """Return a text with a quote in front if a spreadsheet would run it as a formula."""
     return "'" + text if re.match(_FORMULA, text) else text
 
 
-def harmless_line(text: str) -> str:
-    """Return the same for a line without quotation marks around it, which a spreadsheet cuts into cells."""
+def escape_formulas_in_line(text: str) -> str:
+    """Escape formulas in all cells of an unquoted line, which a spreadsheet splits into cells."""
     return "".join(
-        piece if at % 2 else harmless(piece) for at, piece in enumerate(re.split(r"([,;\t|] *)", text))
+        piece if index % 2 else escape_formula(piece)
+        for index, piece in enumerate(re.split(r"([,;\t|] *)", text))
     )
 
 
 def and_more(count: int) -> str:
-    """Return how many more there are, in brackets; nothing where there are none."""
+    """Return the number of further entries in brackets; empty for none."""
     return f" (and {count:,} more)" if count > 0 else ""
 
 
-def refuse_many_columns(count: int, where: str = "") -> None:
+def refuse_many_columns(count: int, location: str = "") -> None:
     """Raise `InvalidInput` if a table has more than `MAX_COLUMNS` columns."""
     if count > MAX_COLUMNS:
-        what = f"there are {count:,} columns; at most {MAX_COLUMNS:,} are read"
-        raise refuse(what, where, "Keep the columns that say who, what and how much")
+        message = f"there are {count:,} columns; at most {MAX_COLUMNS:,} are read"
+        raise refuse(message, location, "Keep the columns that say who, what and how much")
 
 
-def checked_names(header: list[str], line: int, problems: Problems, notes: list[str]) -> list[str]:
-    """Return the names in a header, with one for every column that has none."""
+def check_names(header: list[str], line: int, problems: Problems, notes: list[str]) -> list[str]:
+    """Return the names in a header, with made-up names for unnamed columns; add problems and notes."""
     names = [" ".join(cell.split()) for cell in header]
     refuse_many_columns(len(names), f"line {line}")
     kinds = [looks_like_data(cell) for cell in names if cell]
@@ -82,16 +83,18 @@ def checked_names(header: list[str], line: int, problems: Problems, notes: list[
                 "the names of the columns look like data", "", "Name the columns, such as user and value"
             )
     elif twice := [cell for cell, times in Counter(names).items() if times > 1 and cell]:
-        places = [str(k + 1) for k, cell in enumerate(names) if cell == twice[0]]
-        which = " and ".join(places[:3]) + and_more(len(places) - 3)
-        # Without a usual word the line may be no header, and its cells ids, which are not to be quoted.
-        quoted = f' ("{shown(twice[0])}")' if strong else ""
-        what = f"columns {which} have the same name{quoted}{and_more(len(twice) - 1)}"
-        problems.add(what, f"line {line}", "Give every column its own name")
-    unnamed = [at for at, cell in enumerate(names) if not cell]
-    taken = set(names)
-    for at in unnamed:
-        names[at] = next(c for c in (f"column {at + 1}" + "'" * k for k in range(99)) if c not in taken)
+        positions = [str(k + 1) for k, cell in enumerate(names) if cell == twice[0]]
+        which = " and ".join(positions[:3]) + and_more(len(positions) - 3)
+        # Without a header word the line may be data with ids in its cells, which messages must not quote.
+        quoted = f' ("{shorten(twice[0])}")' if strong else ""
+        message = f"columns {which} have the same name{quoted}{and_more(len(twice) - 1)}"
+        problems.add(message, f"line {line}", "Give every column its own name")
+    unnamed = [index for index, cell in enumerate(names) if not cell]
+    used_names = set(names)
+    for index in unnamed:
+        names[index] = next(
+            c for c in (f"column {index + 1}" + "'" * k for k in range(99)) if c not in used_names
+        )
     if unnamed and len(unnamed) < len(names):
         first = names[unnamed[0]]
         notes.append(
@@ -101,81 +104,81 @@ def checked_names(header: list[str], line: int, problems: Problems, notes: list[
     return names
 
 
-def titles_above(rows: pd.DataFrame) -> int:
-    """How many of the first rows are titles of one cell each above the row that names the columns; 0 for none.
+def count_titles(rows: pd.DataFrame) -> int:
+    """Return the number of title rows, of one cell each, above the row that names the columns; 0 for none.
 
-    That row has a name for every column, half of them with a usual word in it, and no name stands below it again.
+    The row of names has a name for every column, half of them with a header word, and none is repeated below it.
     """
-    # An array of texts that NumPy makes has room for the longest in every cell.
-    for at, cells in enumerate(rows.head(MOST_TITLES + 1).to_numpy(object).tolist()):
+    # Objects, as a NumPy array of texts reserves the longest length for every cell.
+    for index, cells in enumerate(rows.head(MOST_TITLES + 1).to_numpy(object).tolist()):
         filled = [cell for cell in cells if cell]
         if len(filled) <= 1:
             if any(is_header_word(cell) and len(name_words(cell)) <= 2 for cell in filled):
-                return 0  # The name of a column, beside others that have none.
+                return 0  # The name of one column; the other columns have none.
             continue
-        usual = sum(map(is_header_word, cells))
-        if not all(cells) or any(map(looks_like_data, cells)) or 2 * usual < len(cells):
+        num_header_words = sum(map(is_header_word, cells))
+        if not all(cells) or any(map(looks_like_data, cells)) or 2 * num_header_words < len(cells):
             return 0
-        below = rows.iloc[at + 1 : at + 1 + _LOOKED_AT]
-        return 0 if any((below.iloc[:, k] == cell).any() for k, cell in enumerate(cells)) else at
+        rows_below = rows.iloc[index + 1 : index + 1 + _INSPECTED_ROWS]
+        return 0 if any((rows_below.iloc[:, k] == cell).any() for k, cell in enumerate(cells)) else index
     return 0
 
 
-def title_above(names_in: int, line: int) -> InvalidInput:
-    """Return the sentence for a title above the names of the columns: their line, and that of the title."""
-    what = f"a title stands above the names of the columns, which are in line {names_in:,}"
-    return refuse(what, f"line {line}", "Remove the lines above them")
+def refuse_title(names_in: int, line: int) -> InvalidInput:
+    """Return the error of a title above the column names, with the lines of both."""
+    message = f"a title stands above the names of the columns, which are in line {names_in:,}"
+    return refuse(message, f"line {line}", "Remove the lines above them")
 
 
 def check_header_row(
     names: list[str], frame: pd.DataFrame, starts: IntArray, line: int, problems: Problems, notes: list[str]
 ) -> None:
-    """Say where the header comes again among the rows, or looks like a row itself."""
+    """Add problems or notes if the header is repeated among the rows, or looks like a row itself."""
     if len(names) > 20:
         return
     if len(names) > 1 and all(re.fullmatch(r"column [0-9]+'*", name) for name in names[1:]):
         first = [names[0], *[""] * (len(names) - 1)]
-        above = titles_above(_on_top(first, frame))
-        if above:
-            problems.extend(title_above(int(starts[above - 1]), line).problems)
+        num_titles = count_titles(_prepend_row(first, frame))
+        if num_titles:
+            problems.extend(refuse_title(int(starts[num_titles - 1]), line).problems)
             return
-    again = [(frame.iloc[:, at] == name).to_numpy(bool) for at, name in enumerate(names)]
-    whole = np.logical_and.reduce(again)
+    matches = [(frame.iloc[:, index] == name).to_numpy(bool) for index, name in enumerate(names)]
+    is_header = np.logical_and.reduce(matches)
     strong = any(is_header_word(name) for name in names)
-    if whole.any() and len(names) > 1:
-        rows = np.flatnonzero(whole)
-        what = f"the header row stands among the data again{and_more(rows.size - 1)}"
+    if is_header.any() and len(names) > 1:
+        rows = np.flatnonzero(is_header)
+        message = f"the header row stands among the data again{and_more(rows.size - 1)}"
         remedy = "Remove it (were several files joined, or is there no header?)"
-        problems.add(what, f"line {starts[rows[0]]:,}", remedy)
+        problems.add(message, f"line {starts[rows[0]]:,}", remedy)
         return
     if strong:
         return
-    seen = [bool(rows.any()) for rows in again]
-    numbered = [_same_shape(name, frame.iloc[:50, at]) for at, name in enumerate(names)]
-    if all(s or n for s, n in zip(seen, numbered, strict=True)) or any(numbered):
+    is_repeated = [bool(rows.any()) for rows in matches]
+    numbered = [_same_shape(name, frame.iloc[:50, index]) for index, name in enumerate(names)]
+    if all(s or n for s, n in zip(is_repeated, numbered, strict=True)) or any(numbered):
         problems.add(f"{_NO_HEADER}, as the same cells stand below it", f"line {line}", _ADD_HEADER)
-    elif any(seen):
+    elif any(is_repeated):
         notes.append(
-            f"The name of column {seen.index(True) + 1} also stands among its rows: "
+            f"The name of column {is_repeated.index(True) + 1} also stands among its rows: "
             "check that the first line holds column names."
         )
 
 
-def _on_top(first: list[str], frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the first rows of a table below one more."""
+def _prepend_row(first: list[str], frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the first rows of a table with one more row in front."""
     import pandas as pd
 
-    head = frame.head(MOST_TITLES + _LOOKED_AT)
+    head = frame.head(MOST_TITLES + _INSPECTED_ROWS)
     return pd.DataFrame([first, *head.to_numpy(object).tolist()], dtype=str)
 
 
 def _same_shape(name: str, cells: pd.Series) -> bool:
-    """Return True if a name with digits, such as u17, is built like nearly all cells below it, such as u203."""
+    """Return True if a name with digits, such as u17, has the form of nearly all cells below it, such as u203."""
     if not re.search(r"[0-9]", name) or name.startswith("column "):
         return False
     shape = re.sub(r"[0-9]+", "0", name)
-    alike = [re.sub(r"[0-9]+", "0", str(cell)) == shape for cell in cells]
-    return bool(alike) and sum(alike) >= 0.8 * len(alike)
+    has_shape = [re.sub(r"[0-9]+", "0", str(cell)) == shape for cell in cells]
+    return bool(has_shape) and sum(has_shape) >= 0.8 * len(has_shape)
 
 
 _DATA_LIKE = re.compile(
@@ -195,10 +198,10 @@ _HEADER_WORDS = word_set(
 
 
 def looks_like_data(cell: str) -> bool:
-    """Return True if a cell is built like a number, a date, a mail address or a UUID."""
+    """Return True if a cell has the form of a number, a date, a mail address or a UUID."""
     return _DATA_LIKE.fullmatch(cell) is not None
 
 
 def is_header_word(cell: str) -> bool:
-    """Return True if a cell reads like a column name, by a usual word in it."""
+    """Return True if a cell contains a common word of column names, and no digits."""
     return not re.search(r"[0-9]", cell) and any(word in _HEADER_WORDS for word in name_words(cell))

@@ -1,4 +1,4 @@
-"""What the columns of a table mean: guessed from names first and cells second, corrected by the person."""
+"""The roles of the columns of a table: guessed from names first and cells second, corrected by the user."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.data.column_names import name_words, shown, word_set
+from dpcore.data.column_names import name_words, shorten, word_set
 from dpcore.data.numbers import Numbers, read_numbers
 from dpcore.data.tables import Table
 from dpcore.dataset import Contribution
 
 
 class TableKind(enum.Enum):
-    """What one row of a table is."""
+    """The meaning of one row of a table."""
 
     EVENTS = "one row per contribution"
     COUNTS = "one row per user"
@@ -27,7 +27,7 @@ class TableKind(enum.Enum):
 
 
 class MissingUsers(enum.Enum):
-    """What to do with rows that name no user."""
+    """The treatment of rows that name no user."""
 
     LEAVE_OUT = "leave these rows out"
     ONE_USER = "count them as one user"
@@ -35,23 +35,23 @@ class MissingUsers(enum.Enum):
 
 @dataclass(frozen=True)
 class Roles:
-    """Which column means what; columns that the kind of table does not need are ignored.
+    """The roles of columns; those that the kind of table does not need are ignored.
 
     Attributes:
-        kind: What one row is.
-        user: Column that says who (events; counts, where None makes every row a user of its own).
+        kind: Meaning of one row.
+        user: Column of users (events; counts, where None makes every row a separate user).
         count: Column of contributions per user (counts), or of rows per pair (pairs).
         size: Column of numbers of contributions (histogram).
-        users: Column of how many users have each size (histogram).
+        users: Column of numbers of users of each size (histogram).
         value: Column of values to release (events, optional), or of their sums (pairs, optional).
         task: Column of tasks, groups or products (events, optional; pairs).
-        missing_users: What to do with rows that name no user (events and counts).
-        further_user: Columns that only together with ``user`` say who (events); a row where one of them is
-            blank names no user.
-        further_task: Columns that only together with ``task`` name a group (events); a row where one of them is blank
-            names none.
-        contribution: What is counted (events): rows, distinct tasks of a user (needs ``task``), or the total
-            of ``value``, rounded up to whole units.
+        missing_users: Treatment of rows that name no user (events and counts).
+        further_user: Columns that identify the user only together with ``user`` (events); a row with a blank in one of
+            them names no user.
+        further_task: Columns that name a group only together with ``task`` (events); a row with a blank in one of them
+            names no group.
+        contribution: Unit of contributions (events): rows, distinct tasks of a user (needs ``task``), or the total of
+            ``value``, rounded up to whole units.
     """
 
     kind: TableKind
@@ -68,14 +68,14 @@ class Roles:
 
     @property
     def privacy_unit(self) -> tuple[str, ...]:
-        """Return the columns that together say who; empty where none does."""
+        """Return the columns that together identify the user; empty if there are none."""
         if self.kind is TableKind.HISTOGRAM or self.user is None:
             return ()
         return (self.user, *(self.further_user if self.kind is TableKind.EVENTS else ()))
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Return the columns that together name a task, group or product; empty where none does."""
+        """Return the columns that together name a task, group or product; empty if there are none."""
         if self.kind not in (TableKind.EVENTS, TableKind.PAIRS) or self.task is None:
             return ()
         if self.kind is TableKind.PAIRS:
@@ -103,15 +103,15 @@ class Roles:
         """Return the further roles of this kind of table that are filled, with their columns."""
         if self.kind is TableKind.EVENTS:
             possible = {"value": self.value, "task": self.task}
-            possible |= {f"user (column {at})": c for at, c in enumerate(self.further_user, 2)}
-            possible |= {f"task (column {at})": c for at, c in enumerate(self.groups[1:], 2)}
+            possible |= {f"user (column {number})": c for number, c in enumerate(self.further_user, 2)}
+            possible |= {f"task (column {number})": c for number, c in enumerate(self.groups[1:], 2)}
         else:
             possible = {"user": self.user} if self.kind is TableKind.COUNTS else {}
             possible |= {"value": self.value} if self.kind is TableKind.PAIRS else {}
         return {role: column for role, column in possible.items() if column is not None}
 
 
-_USER_WORDS = (  # the surer ones first
+_USER_WORDS = (  # by decreasing certainty
     word_set(
         """
         user userid uid username customer customerid client clientid author account member patient visitor
@@ -150,9 +150,9 @@ _SAMPLE = 1_000
 
 
 def guess_roles(table: Table) -> Roles:
-    """Guess the kind of table and the meaning of its columns, from names first and cells second.
+    """Guess the kind of table and the roles of its columns, from names first and cells second.
 
-    Never raises on a `Table`; where nothing tells, the first column is taken as the users of an events table.
+    Never raises on a `Table`; without any evidence the first column is taken as the users of an events table.
     """
     if pairs := _as_pairs(table):
         return pairs
@@ -161,12 +161,12 @@ def guess_roles(table: Table) -> Roles:
 
 
 PAIRS_HEADER = ("user", "group", "rows")
-"""What the columns are called of pairs that an engine counted; a column `PAIRS_SUM` may follow."""
+"""Column names of a table of pairs that an engine counted; a column `PAIRS_SUM` may follow."""
 PAIRS_SUM = "sum"
 
 
 def _as_pairs(table: Table) -> Roles | None:
-    """Return the roles of a table of pairs as an engine count writes it: its header, and codes in order."""
+    """Return the roles of a table of pairs written by an engine count, by its header and sorted codes; else None."""
     if table.columns not in (PAIRS_HEADER, (*PAIRS_HEADER, PAIRS_SUM)):
         return None
     user, group, rows = PAIRS_HEADER
@@ -193,8 +193,8 @@ def _as_histogram(table: Table, columns: list[str]) -> Roles | None:
     elif people and tasks:  # how many tasks have so many users: the tasks are what is counted
         pair = (people[0], tasks[0])
     elif len(columns) == 2 and not any(_user_score(c) for c in columns):
-        known = set(name_words(columns[1])) & (_VALUE_WORDS | _TASK_WORDS)
-        if not known and _ascends(table, columns[0]) and _mostly_whole(table, columns[1], 1.0):
+        known_words = set(name_words(columns[1])) & (_VALUE_WORDS | _TASK_WORDS)
+        if not known_words and _ascends(table, columns[0]) and _mostly_whole(table, columns[1], 1.0):
             pair = (columns[0], columns[1])
     if pair is None or not all(_mostly_whole(table, c, 0.5) for c in pair):
         return None
@@ -207,49 +207,55 @@ def _as_counts(table: Table, columns: list[str]) -> Roles | None:
     counts = [c for c in columns if _is_count(c)]
     user = _best_user([c for c in columns if c not in counts])
     if len(columns) == 1:
-        alone = counts and _mostly_whole(table, columns[0], 0.5)
-        return Roles(TableKind.COUNTS, count=columns[0]) if alone else None
+        is_single = counts and _mostly_whole(table, columns[0], 0.5)
+        return Roles(TableKind.COUNTS, count=columns[0]) if is_single else None
     if user is not None and counts and (len(columns) == 2 or _all_distinct(table, user)):
         return Roles(TableKind.COUNTS, user=user, count=counts[0])
     if len(columns) == 2:
-        first, second = columns
-        known = set(name_words(second)) & (_VALUE_WORDS | _TASK_WORDS)
-        named_otherwise = known or _user_score(second) or set(name_words(first)) & _VALUE_WORDS
-        if not named_otherwise and _all_distinct(table, first) and _mostly_whole(table, second, 1.0):
-            return Roles(TableKind.COUNTS, user=first, count=second)
+        first_column, second_column = columns
+        known_words = set(name_words(second_column)) & (_VALUE_WORDS | _TASK_WORDS)
+        named_otherwise = (
+            known_words or _user_score(second_column) or set(name_words(first_column)) & _VALUE_WORDS
+        )
+        if (
+            not named_otherwise
+            and _all_distinct(table, first_column)
+            and _mostly_whole(table, second_column, 1.0)
+        ):
+            return Roles(TableKind.COUNTS, user=first_column, count=second_column)
     return None
 
 
 def _as_events(table: Table, columns: list[str]) -> Roles:
     user = _best_user(columns)
     if user is None:
-        rest = [c for c in columns if not set(name_words(c)) & (_VALUE_WORDS | _TASK_WORDS)] or columns
-        texts = [c for c in rest if not _all_numbers(table, c) and not _all_distinct(table, c)]
-        user = (texts or rest)[0]
-    others = [c for c in columns if c != user]
-    value = _first_named(others, _VALUES_IN_ORDER, lambda c: _all_numbers(table, c))
-    others = [c for c in others if c != value]
-    return Roles(TableKind.EVENTS, user=user, value=value, task=_first_named(others, _TASKS_IN_ORDER))
+        candidates = [c for c in columns if not set(name_words(c)) & (_VALUE_WORDS | _TASK_WORDS)] or columns
+        texts = [c for c in candidates if not _all_numbers(table, c) and not _all_distinct(table, c)]
+        user = (texts or candidates)[0]
+    other_columns = [c for c in columns if c != user]
+    value = _first_named(other_columns, _VALUES_IN_ORDER, lambda c: _all_numbers(table, c))
+    other_columns = [c for c in other_columns if c != value]
+    return Roles(TableKind.EVENTS, user=user, value=value, task=_first_named(other_columns, _TASKS_IN_ORDER))
 
 
 def _first_named(
     columns: list[str], words: tuple[str, ...], fits: Callable[[str], bool] = lambda column: True
 ) -> str | None:
-    """Return the column that names the earliest of ``words`` and fits."""
-    named = [
-        (words.index(word), at, column)
-        for at, column in enumerate(columns)
+    """Return the fitting column whose name has the earliest of ``words``, or None."""
+    matches = [
+        (words.index(word), index, column)
+        for index, column in enumerate(columns)
         for word in (*name_words(column), "".join(name_words(column)))  # StockCode is also stockcode
         if word in words
     ]
-    return next((column for _, _, column in sorted(named) if fits(column)), None)
+    return next((column for _, _, column in sorted(matches) if fits(column)), None)
 
 
 def _user_score(column: str) -> float:
     words = set(name_words(column))
-    for rank, known in enumerate(_USER_WORDS):
-        if words & known and not words & (_COUNT_WORDS | _VALUE_WORDS):
-            strange = words - known - _IDENTIFYING
+    for rank, known_words in enumerate(_USER_WORDS):
+        if words & known_words and not words & (_COUNT_WORDS | _VALUE_WORDS):
+            strange = words - known_words - _IDENTIFYING
             if rank == len(_USER_WORDS) - 1 and strange:  # order_id, product_name
                 return 0.0
             # The rank decides; what follows, less than 1 in all, orders columns of one rank.
@@ -258,14 +264,16 @@ def _user_score(column: str) -> float:
 
 
 def _best_user(columns: list[str]) -> str | None:
-    scored = [(-_user_score(c), at, c) for at, c in enumerate(columns) if _user_score(c) > 0]
+    scored = [(-_user_score(c), index, c) for index, c in enumerate(columns) if _user_score(c) > 0]
     return min(scored)[2] if scored else None
 
 
 def _counts_people(column: str) -> bool:
     words = set(name_words(column))
-    counted = words & {"num", "number", "n", "count", "how"} and words & _USER_WORDS[0] and "per" not in words
-    return bool((words & _PEOPLE and "per" not in words) or counted)
+    counts_users = (
+        words & {"num", "number", "n", "count", "how"} and words & _USER_WORDS[0] and "per" not in words
+    )
+    return bool((words & _PEOPLE and "per" not in words) or counts_users)
 
 
 def _is_count(column: str) -> bool:
@@ -273,11 +281,11 @@ def _is_count(column: str) -> bool:
 
 
 def _is_row_number(table: Table, column: str) -> bool:
-    """Return True if a column only numbers the rows, as data frames write their index."""
+    """Return True if a column only numbers the rows, like the index of a data frame."""
     if not (re.fullmatch(r"column [0-9]+'*", column) or column.lower() in ("index", "unnamed: 0", "row")):
         return False
     head = table.frame[column].iloc[:_SAMPLE].tolist()
-    return any(head == [str(start + at) for at in range(len(head))] for start in (0, 1))
+    return any(head == [str(start + offset) for offset in range(len(head))] for start in (0, 1))
 
 
 def _sample(table: Table, column: str) -> Numbers:
@@ -302,48 +310,47 @@ def _ascends(table: Table, column: str) -> bool:
 
 def _all_distinct(table: Table, column: str) -> bool:
     cells = table.frame[column]
-    named = cells[(cells != "").to_numpy(bool)]
-    return len(named) > 1 and bool(named.is_unique)
+    filled = cells[(cells != "").to_numpy(bool)]
+    return len(filled) > 1 and bool(filled.is_unique)
 
 
 def explain_roles(roles: Roles) -> str:
-    """Return a sentence on what the columns of any table mean."""
+    """Describe the roles of the columns in a sentence."""
     if roles.kind is TableKind.HISTOGRAM:
         return (
-            f"Read as a histogram: one row per size, the size in column {shown(roles.size or '?')}, "
-            f"how many have it in column {shown(roles.users or '?')}."
+            f"Read as a histogram: one row per size, the size in column {shorten(roles.size or '?')}, "
+            f"how many have it in column {shorten(roles.users or '?')}."
         )
     if roles.kind is TableKind.COUNTS:
-        who = f"users in column {shown(roles.user)}" if roles.user else "no column that says who"
+        who = f"users in column {shorten(roles.user)}" if roles.user else "no column that says who"
         return (
-            f"Read as counts: one row per user, {who}, contributions in column {shown(roles.count or '?')}."
+            f"Read as counts: one row per user, {who}, contributions in column {shorten(roles.count or '?')}."
         )
     if roles.kind is TableKind.PAIRS:
-        added = f", their sum in column {shown(roles.value)}" if roles.value else ""
+        added = f", their sum in column {shorten(roles.value)}" if roles.value else ""
         return (
-            f"Read as pairs that an engine counted: users in column {shown(roles.user or '?')}, groups in column "
-            f"{shown(roles.task or '?')}, the rows of each pair in column {shown(roles.count or '?')}{added}."
+            f"Read as pairs that an engine counted: users in column {shorten(roles.user or '?')}, groups in column "
+            f"{shorten(roles.task or '?')}, the rows of each pair in column {shorten(roles.count or '?')}{added}."
         )
     unit = roles.privacy_unit or ("?",)
-    who = f"column {shown(unit[0])}" if len(unit) == 1 else f"columns {' and '.join(map(shown, unit))}"
-    parts = [f"users in {who}"]
-    parts += [f"values in column {shown(roles.value)}"] if roles.value else []
+    who = f"column {shorten(unit[0])}" if len(unit) == 1 else f"columns {' and '.join(map(shorten, unit))}"
+    phrases = [f"users in {who}"]
+    phrases += [f"values in column {shorten(roles.value)}"] if roles.value else []
     if roles.groups:
         columns = "column" if len(roles.groups) == 1 else "columns"
-        parts.append(f"tasks in {columns} {' and '.join(map(shown, roles.groups))}")
-    counted = {
+        phrases.append(f"tasks in {columns} {' and '.join(map(shorten, roles.groups))}")
+    contribution = {
         Contribution.ROWS: "one row per contribution",
         Contribution.DISTINCT_TASKS: "one contribution per user and distinct task",
-        Contribution.TOTAL: f"contributions are the total of column {shown(roles.value or '?')} per user",
+        Contribution.TOTAL: f"contributions are the total of column {shorten(roles.value or '?')} per user",
     }[roles.contribution]
-    return f"Read as events: {counted}, {', '.join(parts)}."
+    return f"Read as events: {contribution}, {', '.join(phrases)}."
 
 
-def values_passed_over(table: Table, roles: Roles) -> str:
-    """Why no column of values was proposed though one is called so, sentences; empty where nothing is to be said.
+def explain_unused_values(table: Table, roles: Roles) -> str:
+    """Explain why a column with a value-like name was not proposed as the value; empty if there is nothing to explain.
 
-    It looks at the first thousand rows, as the guess does; a column with fewer numbers than other cells has another
-    meaning.
+    Like the guess it uses the first thousand rows. A column with fewer numbers than other cells has another role.
     """
     if roles.kind is not TableKind.EVENTS or roles.value is not None:
         return ""
@@ -352,69 +359,73 @@ def values_passed_over(table: Table, roles: Roles) -> str:
     )
     if column is None:
         return ""
-    read = _sample(table, column)
-    if read.problem is not None:
-        return read.problem.sentence
-    odd = ~np.isfinite(read.values)
+    numbers = _sample(table, column)
+    if numbers.problem is not None:
+        return numbers.problem.sentence
+    odd = ~np.isfinite(numbers.values)
     if not 0 < odd.sum() <= odd.size / 2:
         return ""
     number = int(odd.sum())
     kinds = (
         wording.agreeing(number, "is blank", "are blank")
-        if read.blank[odd].all()
+        if numbers.blank[odd].all()
         else wording.agreeing(number, "is no number", "are no numbers")
     )
-    where = table.place(int(np.argmax(odd)))
+    location = table.describe_row(int(np.argmax(odd)))
     return (
-        f"Column {shown(column)} is not taken as the value: of its first {odd.size:,} cells {number:,} {kinds}, the "
-        f"first in {where}. To release a mean, a sum or a quantile of it, correct them in the file."
+        f"Column {shorten(column)} is not taken as the value: of its first {odd.size:,} cells {number:,} {kinds}, the "
+        f"first in {location}. To release a mean, a sum or a quantile of it, correct them in the file."
     )
 
 
-def other_user_columns(columns: Sequence[str], chosen: Sequence[str]) -> list[str]:
-    """Columns whose names say that they name users and that were not chosen for that, the likeliest first."""
+def list_other_user_columns(columns: Sequence[str], used_columns: Sequence[str]) -> list[str]:
+    """List the unused columns whose names suggest users, the likeliest first."""
     scored = [
-        (-_user_score(c), at, c) for at, c in enumerate(columns) if c not in chosen and _user_score(c) > 0
+        (-_user_score(c), index, c)
+        for index, c in enumerate(columns)
+        if c not in used_columns and _user_score(c) > 0
     ]
     return [column for _, _, column in sorted(scored)]
 
 
 def check_roles(columns: Sequence[str], roles: Roles, name: str) -> None:
-    """Refuse roles that are not filled, name no column, or name one column twice.
+    """Check that roles are filled, name existing columns, and use each column once.
 
     Args:
-        columns: The columns there are.
-        roles: What each is to mean.
-        name: Of the table, for messages.
+        columns: The columns of the table.
+        roles: The roles to check.
+        name: Name of the table, for messages.
 
     Raises:
         InvalidInput: All problems at once.
     """
     problems = Problems()
-    chosen: dict[str, str] = {}
+    role_of_column: dict[str, str] = {}
     for role, column in {**roles.needed, **roles.optional}.items():
         if column is None:
             problems.add(f"no column is chosen for {role}", "", f"Choose one of the columns of {name}")
         elif column not in columns:
-            problems.add(f'there is no column "{shown(column)}" in {name}', "", f"Choose another for {role}")
-        elif column in chosen:
-            what = f"column {shown(column)} is chosen for {chosen[column]} and for {role}"
-            problems.add(what, "", "Choose two columns")
+            problems.add(
+                f'there is no column "{shorten(column)}" in {name}', "", f"Choose another for {role}"
+            )
+        elif column in role_of_column:
+            message = f"column {shorten(column)} is chosen for {role_of_column[column]} and for {role}"
+            problems.add(message, "", "Choose two columns")
         else:
-            chosen[column] = role
+            role_of_column[column] = role
     problems.raise_if_any()
 
 
-def user_hint(roles: Roles, columns: Sequence[str], num_users: int, max_size: int) -> str:
-    """Return what the person might have meant, where the users look like none; else empty."""
+def write_user_hint(roles: Roles, columns: Sequence[str], num_users: int, max_size: int) -> str:
+    """Write a hint if the user column looks wrong; else return an empty text."""
     unit = roles.privacy_unit
-    chosen = " and ".join(map(shown, unit))
-    who = f"is {chosen} really the column that says who?" if unit else "are these really counts per user?"
+    user_names = " and ".join(map(shorten, unit))
+    who = f"is {user_names} really the column that says who?" if unit else "are these really counts per user?"
     if len(unit) > 1:
-        who = f"are {chosen} really the columns that say who?"
-    others = other_user_columns(columns, unit) if unit else []
-    if others:
-        who = f"is {chosen} the privacy unit, or {shown(others[0])}?"
+        who = f"are {user_names} really the columns that say who?"
+    other_columns = list_other_user_columns(columns, unit) if unit else []
+    if other_columns:
+        who = f"is {user_names} the privacy unit, or {shorten(other_columns[0])}?"
     if num_users == 1:
         return f"There is only one user: {who}"
     return f"Every user has exactly one contribution: {who}" if max_size == 1 else ""

@@ -1,10 +1,10 @@
-"""From a table of text cells to features, labels and owners: one-hot groups, an intercept, missing values.
+"""Features, labels and users from a table of text cells: one-hot columns, an intercept, missing values.
 
 A categorical column with k levels becomes k - 1 columns of 0 and 1; the level left out is its reference (Epasto
 et al. 2020, appendix E.1.1, "dropping one category").
-Where the cells are private, the levels must be public, as their names and their number go into every release: then they
-are listed, and any other level counts as the reference. Rows with a missing value are left out and named. What cannot
-be used is said with its file lines, all at once.
+If the cells are private, the levels must be public, as their names and number enter every release: they are then
+listed, and any other level counts as the reference. Rows with a missing value are left out, with a note. All problems
+are reported at once, with their file lines.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
-from dpcore.data.column_names import and_more, shown
+from dpcore.data.column_names import and_more, shorten
 from dpcore.data.column_roles import guess_roles
 from dpcore.data.layout import TableLayout
 from dpcore.data.numbers import Numbers, read_numbers
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
 
 INTERCEPT = "intercept"
 LABEL_NAMES = frozenset({"label", "target", "outcome", "response", "class", "y"})
-"""Columns of these names are proposed as what is predicted."""
+"""Column names that are proposed as the label."""
 MAX_LEVELS = 50
-"""Levels that a categorical column may have: each but one becomes a feature, and so many are handled."""
+"""Largest number of levels of a categorical column; each but one becomes a feature."""
 
 MAX_FEATURES = 50
-"""Columns of the matrix: each costs a pass over all rows, and models here are small."""
+"""Largest number of columns of the matrix: each costs a pass over all rows, and models here are small."""
 Check = Callable[[FloatArray, IntArray, tuple[str, ...]], object]
-"""Given features, owners and names of the features; it raises `InvalidInput` where a model cannot take them."""
+"""Check of features, users and names of the features; it raises `InvalidInput` if a model cannot use them."""
 
 _INFINITE = re.compile(r"[+-]?inf(inity)?|.*[0-9].*", re.IGNORECASE)
 
 
 class FeatureKind(enum.Enum):
-    """How a column enters the model."""
+    """The way a column enters the model."""
 
     NUMERIC = "number"
     CATEGORIES = "categories"
@@ -58,29 +58,28 @@ class Feature:
     """One column as a feature.
 
     Attributes:
-        column: Its name.
-        kind: As a number, or one-hot.
+        column: Name of the column.
+        encoding: Number or one-hot.
         reference: The level that is left out (categories); empty for the most frequent one.
-        levels: The public list of all other levels, in the order of their columns; empty to read them off the cells.
+        levels: The public list of all other levels, in the order of their columns; empty to take them from the cells.
     """
 
     column: str
-    kind: FeatureKind = FeatureKind.NUMERIC
+    encoding: FeatureKind = FeatureKind.NUMERIC
     reference: str = ""
     levels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Design:
-    """Which column means what.
+    """The roles of the columns of a table for a model.
 
     Attributes:
         label: Column to predict.
-        user: Column that says whose a row is.
+        user: Column of users.
         features: Columns to predict from.
-        intercept: Whether a column of ones comes first.
-        positive: The class that counts as 1, all others as 0, as its cells have it; public. Empty where the label is
-            read as numbers.
+        intercept: True to begin with a column of ones.
+        positive: The cell text of the class that counts as 1 (all others as 0); public. Empty if the label is numeric.
     """
 
     label: str
@@ -90,61 +89,65 @@ class Design:
     positive: str = ""
 
 
-def listed(column: str, text: str) -> Feature:
-    """Return a column of categories whose levels are listed, one per line, the reference first.
+def read_levels(column: str, text: str) -> Feature:
+    """Read a list of levels, one per line with the reference first, as a categorical feature.
 
     Raises:
-        InvalidInput: Fewer than two levels, too many, or one stands twice.
+        InvalidInput: Fewer than two levels, too many, or a repeated one.
     """
     names = [line.strip() for line in text.splitlines() if line.strip()]
-    where = f"the levels of column {shown(column)}"
+    location = f"the levels of column {shorten(column)}"
     with Problems() as problems:
         if len(names) < 2:
             problems.add(
-                "at least two are needed, the reference level and another", where, "One in each line"
+                "at least two are needed, the reference level and another", location, "One in each line"
             )
         if len(names) > MAX_LEVELS:
-            problems.add(f"there are {len(names):,}; at most {MAX_LEVELS} are handled", where)
-        if twice := sorted(shown(name) for name, times in Counter(names).items() if times > 1):
-            more = and_more(len(twice) - 3)
-            problems.add(f"{', '.join(twice[:3])}{more} stands twice", where, "Write each level once")
+            problems.add(f"there are {len(names):,}; at most {MAX_LEVELS} are handled", location)
+        if twice := sorted(shorten(name) for name, times in Counter(names).items() if times > 1):
+            further = and_more(len(twice) - 3)
+            problems.add(f"{', '.join(twice[:3])}{further} stands twice", location, "Write each level once")
     return Feature(column, FeatureKind.CATEGORIES, names[0], tuple(names[1:]))
 
 
 def levels(table: Table, column: str) -> tuple[str, ...]:
-    """Return the levels of a column, the most frequent first; blank cells are none."""
+    """Return the levels of a column, the most frequent first; blank cells do not count."""
     cells = table.frame[column]
     counts = cells[(cells != "").to_numpy(bool)].value_counts(sort=False)
     return tuple(sorted((str(level) for level in counts.index), key=lambda level: (-counts[level], level)))
 
 
 def is_numeric(table: Table, column: str) -> bool:
-    """Return True if every cell that is there is a number."""
-    read = read_numbers(table, column)
-    return read.problem is None and not read.text.any() and bool(np.isfinite(read.values).any())
+    """Return True if every cell that is not missing is a number."""
+    numbers = read_numbers(table, column)
+    return numbers.problem is None and not numbers.text.any() and bool(np.isfinite(numbers.values).any())
 
 
-def guess(table: Table, classes: bool = False) -> Design:
-    """Return a first design: user and label by name, features the other columns that can be used.
+def guess_design(table: Table, classes: bool = False) -> Design:
+    """Guess a design: user and label by name, and all other usable columns as features.
 
     Args:
-        table: With at least one column.
-        classes: Whether a label may be a column of words.
+        table: A table with at least one column.
+        classes: True if the label may be a column of words.
     """
     roles = guess_roles(table)
     user = roles.user or table.columns[0]
-    rest = [c for c in table.columns if c != user]
-    numeric = [c for c in rest if is_numeric(table, c)]
-    named = next((c for c in (rest if classes else numeric) if c.strip().casefold() in LABEL_NAMES), None)
-    label = named or (roles.value if roles.value in rest else (numeric or rest or [user])[-1])
+    other_columns = [c for c in table.columns if c != user]
+    numeric = [c for c in other_columns if is_numeric(table, c)]
+    named_label = next(
+        (c for c in (other_columns if classes else numeric) if c.strip().casefold() in LABEL_NAMES), None
+    )
+    label = named_label or (
+        roles.value if roles.value in other_columns else (numeric or other_columns or [user])[-1]
+    )
     features = []
-    for column in rest:
+    for column in other_columns:
         if column == label:
             continue
         if column in numeric:
             features.append(Feature(column))
-        elif 2 <= len(found := levels(table, column)) <= MAX_LEVELS // 2:
-            features.append(Feature(column, FeatureKind.CATEGORIES, found[0]))
+        elif 2 <= len(level_names := levels(table, column)) <= MAX_LEVELS // 2:
+            features.append(Feature(column, FeatureKind.CATEGORIES, level_names[0]))
     return Design(label, user, tuple(features))
 
 
@@ -157,31 +160,31 @@ class _Reading:
     decimals: dict[str, str] = field(default_factory=dict)
 
     def lines(self, bad: BoolArray) -> str:
-        """Return the first three lines and how many there are."""
-        at = np.flatnonzero(bad)
-        named = ", ".join(f"{self.table.line(int(row)):,}" for row in at[:3])
-        more = f" and {at.size - 3:,} more" if at.size > 3 else ""
-        return f"line{'s' if at.size > 1 else ''} {named}{more}"
+        """Return the first three lines of bad cells and their number, as text."""
+        rows = np.flatnonzero(bad)
+        line_numbers = ", ".join(f"{self.table.line(int(row)):,}" for row in rows[:3])
+        further = f" and {rows.size - 3:,} more" if rows.size > 3 else ""
+        return f"line{'s' if rows.size > 1 else ''} {line_numbers}{further}"
 
     def numbers(self, column: str, remedy: str) -> FloatArray:
-        """Return a column as numbers; blank cells, NA and the like are missing, anything else a problem."""
-        read = read_numbers(self.table, column)
-        self.notes += [read.note] if read.note else []
-        self.decimals[column] = read.decimal
-        self.problems.extend([read.problem] if read.problem is not None else [])
-        infinite = _infinite(self.table, column, read)
-        self.missing[column] = read.blank | (read.not_finite & ~infinite)
-        for bad, what in (
-            (read.text, "text where a number must stand"),
+        """Return a column as numbers; blank cells, NA and the like are missing, other texts are problems."""
+        numbers = read_numbers(self.table, column)
+        self.notes += [numbers.note] if numbers.note else []
+        self.decimals[column] = numbers.decimal
+        self.problems.extend([numbers.problem] if numbers.problem is not None else [])
+        infinite = _is_infinite(self.table, column, numbers)
+        self.missing[column] = numbers.blank | (numbers.not_finite & ~infinite)
+        for bad, message in (
+            (numbers.text, "text where a number must stand"),
             (infinite, "a number that is infinite or beyond what can be held"),
         ):
             if bad.any():
-                where = f"{self.lines(bad)}, column {shown(column)}"
-                self.problems.add(what, where, remedy)
-        return read.values
+                location = f"{self.lines(bad)}, column {shorten(column)}"
+                self.problems.add(message, location, remedy)
+        return numbers.values
 
     def labels(self, design: Design) -> FloatArray:
-        """Return the label as numbers; as 1 and 0 where a class is named."""
+        """Return the label as numbers, or as 1 and 0 if the design names a class."""
         if not design.positive:
             return self.numbers(design.label, "Correct these cells, or choose another label")
         return np.asarray(self.text(design.label) == design.positive, dtype=np.float64)
@@ -192,30 +195,32 @@ class _Reading:
         return cells
 
 
-def _infinite(table: Table, column: str, read: Numbers) -> BoolArray:
-    """Return how many cells say inf or hold digits and yet are no finite numbers, such as 1e999."""
-    bad = np.zeros(read.not_finite.shape, dtype=bool)
-    at = np.flatnonzero(read.not_finite)
-    cells = table.frame[column].iloc[at]
-    bad[at] = [_INFINITE.fullmatch(str(cell)) is not None for cell in cells]
+def _is_infinite(table: Table, column: str, numbers: Numbers) -> BoolArray:
+    """Return a mask of the cells that say inf or have digits and are not finite, such as 1e999."""
+    bad = np.zeros(numbers.not_finite.shape, dtype=bool)
+    rows = np.flatnonzero(numbers.not_finite)
+    cells = table.frame[column].iloc[rows]
+    bad[rows] = [_INFINITE.fullmatch(str(cell)) is not None for cell in cells]
     return bad
 
 
-def build(table: Table, design: Design, disclosure: Disclosure, check: Check | None = None) -> Dataset:
-    """Return the features, labels and owners of a table, as a data set with the facet `table`.
+def build_dataset(
+    table: Table, design: Design, disclosure: Disclosure, check: Check | None = None
+) -> Dataset:
+    """Build the dataset with the facet `table`: features, labels and users.
 
     Args:
-        table: As `dpcore.counting.read_table` gives it.
-        design: What each column means.
-        disclosure: Public or private, as the person says; what it is about is the model's matter.
-        check: What a model asks of the features besides.
+        table: Result of `dpcore.counting.read_table`.
+        design: Roles of the columns.
+        disclosure: Public or private, as the user states.
+        check: Further check of a model on the features.
 
     Returns:
-        The data set; rows with missing values were left out and are named in its notes.
+        The dataset; its notes name the rows with missing values, which are left out.
 
     Raises:
         InvalidInput: Roles overlap or are missing, cells cannot be read, a category has too few or too many
-            levels, too few rows, or the check fails; all problems that can be seen at once.
+            levels, too few rows, or the check fails; all problems that can be detected at once.
     """
     import pandas as pd
 
@@ -226,36 +231,36 @@ def build(table: Table, design: Design, disclosure: Disclosure, check: Check | N
     users = reading.text(design.user)
     values: dict[str, FloatArray] = {}
     for feature in design.features:
-        if feature.kind is FeatureKind.NUMERIC:
+        if feature.encoding is FeatureKind.NUMERIC:
             remedy = "Correct these cells, take the column as categories, or leave it out"
             values[feature.column] = reading.numbers(feature.column, remedy)
         else:
             reading.text(feature.column)
     reading.problems.raise_if_any()
-    kept = _complete_rows(reading)
-    # Levels are those of the rows that stay: a level that is left nowhere would be a column of zeros.
-    parts = [
-        (values[feature.column][kept, None], [feature.column])
-        if feature.kind is FeatureKind.NUMERIC
-        else _one_hot(reading, feature, kept)
+    rows = _complete_rows(reading)
+    # Levels are those of the remaining rows: a level without rows would be a column of zeros.
+    blocks = [
+        (values[feature.column][rows, None], [feature.column])
+        if feature.encoding is FeatureKind.NUMERIC
+        else _one_hot(reading, feature, rows)
         for feature in design.features
     ]
     reading.problems.raise_if_any()
     if design.intercept:
-        parts.insert(0, (np.ones((kept.size, 1)), [_free(INTERCEPT, table.columns)]))
-    _check_size(reading, kept.size, sum(block.shape[1] for block, _ in parts))
-    features = np.hstack([block for block, _ in parts])
-    feature_names = tuple(_distinct([name for _, part in parts for name in part]))
-    codes = np.asarray(pd.factorize(users.iloc[kept])[0], dtype=np.int64)
+        blocks.insert(0, (np.ones((rows.size, 1)), [_make_unique(INTERCEPT, table.columns)]))
+    _check_size(reading, rows.size, sum(block.shape[1] for block, _ in blocks))
+    features = np.hstack([block for block, _ in blocks])
+    feature_names = tuple(_make_all_unique([name for _, block_names in blocks for name in block_names]))
+    codes = np.asarray(pd.factorize(users.iloc[rows])[0], dtype=np.int64)
     if check is not None:
         check(features, codes, feature_names)
     return Dataset(
         name=table.name,
-        source=f"File {table.name}. {explain(design)}",
+        source=f"File {table.name}. {explain_design(design)}",
         disclosure=disclosure,
         histogram=ContributionHistogram.from_counts(np.bincount(codes)),
         privacy_unit=(design.user,),
-        table=LabelledRows(features, labels[kept], codes, feature_names, design.label),
+        table=LabelledRows(features, labels[rows], codes, feature_names, design.label),
         notes=tuple(reading.notes),
         layout=_layout(reading) if table.layouts else None,
     )
@@ -266,82 +271,88 @@ def _layout(reading: _Reading) -> TableLayout:
     return TableLayout(reading.table.layouts, tuple(reading.decimals.items()), filled=filled)
 
 
-def explain(design: Design) -> str:
-    """Return a sentence on what is predicted from what."""
-    parts = [
-        f"{shown(f.column)} (one-hot, without {shown(f.reference)})"
-        if f.kind is FeatureKind.CATEGORIES
-        else shown(f.column)
+def explain_design(design: Design) -> str:
+    """Describe the design in a sentence: label, features and user column."""
+    phrases = [
+        f"{shorten(f.column)} (one-hot, without {shorten(f.reference)})"
+        if f.encoding is FeatureKind.CATEGORIES
+        else shorten(f.column)
         for f in design.features
     ]
-    parts = ["an intercept", *parts] if design.intercept else parts
-    label = shown(design.label) + (f" = {shown(design.positive)}" if design.positive else "")
-    return f"{label} from {', '.join(parts)}; users in column {shown(design.user)}."
+    phrases = ["an intercept", *phrases] if design.intercept else phrases
+    label = shorten(design.label) + (f" = {shorten(design.positive)}" if design.positive else "")
+    return f"{label} from {', '.join(phrases)}; users in column {shorten(design.user)}."
 
 
 def _check_roles(table: Table, design: Design) -> None:
     problems = Problems()
-    taken: dict[str, str] = {}
+    role_of_column: dict[str, str] = {}
     roles = [(design.user, "the user"), (design.label, "the label")]
     for column, role in [*roles, *((feature.column, "a feature") for feature in design.features)]:
         if column not in table.columns:
-            problems.add(f'there is no column "{shown(column)}" in {table.name}', "", f"Choose {role} again")
-        elif column in taken:
             problems.add(
-                f"column {shown(column)} is chosen as {taken[column]} and as {role}", "", "Choose it once"
+                f'there is no column "{shorten(column)}" in {table.name}', "", f"Choose {role} again"
             )
-        taken.setdefault(column, role)
+        elif column in role_of_column:
+            problems.add(
+                f"column {shorten(column)} is chosen as {role_of_column[column]} and as {role}",
+                "",
+                "Choose it once",
+            )
+        role_of_column.setdefault(column, role)
     if not design.features and not design.intercept:
         problems.add("there are no features", remedy="Choose at least one column, or the intercept")
     problems.raise_if_any()
 
 
 def _complete_rows(reading: _Reading) -> IntArray:
-    """Return the rows in which nothing is missing; the others are noted, column by column."""
+    """Return the rows without missing cells, and add a note on the others by column."""
     gaps = {column: bad for column, bad in reading.missing.items() if bad.any()}
     out = np.zeros(len(reading.table.frame), dtype=bool)
     for bad in gaps.values():
         out |= bad
-    kept = np.flatnonzero(~out)
+    complete_rows = np.flatnonzero(~out)
     if gaps:
-        where = "; ".join(f"{shown(column)}: {reading.lines(bad)}" for column, bad in list(gaps.items())[:10])
+        lines_text = "; ".join(
+            f"{shorten(column)}: {reading.lines(bad)}" for column, bad in list(gaps.items())[:10]
+        )
         count = int(out.sum())
         rows = wording.counted(count, "row with a missing value was", "rows with missing values were")
-        reading.notes.append(f"{rows} left out ({where}).")
-    if not kept.size:
+        reading.notes.append(f"{rows} left out ({lines_text}).")
+    if not complete_rows.size:
         worst = max(gaps, key=lambda column: int(gaps[column].sum())) if gaps else ""
         reading.problems.add(
             "no row is complete",
-            remedy=f"Leave out columns with missing values, such as {shown(worst)}" if worst else "",
+            remedy=f"Leave out columns with missing values, such as {shorten(worst)}" if worst else "",
         )
         reading.problems.raise_if_any()
-    return kept
+    return complete_rows
 
 
-def _one_hot(reading: _Reading, feature: Feature, kept: IntArray) -> tuple[FloatArray, list[str]]:
+def _one_hot(reading: _Reading, feature: Feature, rows: IntArray) -> tuple[FloatArray, list[str]]:
     import pandas as pd
 
-    cells = reading.table.frame[feature.column].iloc[kept]
-    if feature.levels:  # Nothing that is asked of them may depend on the cells.
+    cells = reading.table.frame[feature.column].iloc[rows]
+    if feature.levels:  # The levels are public, so no check may depend on the cells.
         block = (cells.to_numpy(str)[:, None] == np.array(feature.levels)).astype(np.float64)
         return block, [f"{feature.column}: {level}" for level in feature.levels]
-    codes, found = pd.factorize(cells, sort=True)
-    where, count = f"column {shown(feature.column)}", len(found)
-    names = [str(level) for level in found]
+    codes, level_index = pd.factorize(cells, sort=True)
+    location, count = f"column {shorten(feature.column)}", len(level_index)
+    names = [str(level) for level in level_index]
     if count < 2:
-        reading.problems.add("only one level is left, so it tells nothing", where, "Leave it out")
+        reading.problems.add("only one level is left, so it tells nothing", location, "Leave it out")
     elif count > MAX_LEVELS:
-        what = f"{count:,} levels; at most {MAX_LEVELS} are handled"
-        reading.problems.add(what, where, "Take it as a number, group its levels, or leave it out")
+        message = f"{count:,} levels; at most {MAX_LEVELS} are handled"
+        reading.problems.add(message, location, "Take it as a number, group its levels, or leave it out")
     reference = feature.reference or str(cells.mode().iloc[0])
     if reference not in names:
-        what = "the reference level stands in no complete row"
-        reading.problems.add(what, where, "Choose another reference level")
+        message = "the reference level stands in no complete row"
+        reading.problems.add(message, location, "Choose another reference level")
     if reading.problems.entries:
-        return np.zeros((kept.size, 1)), [feature.column]
-    others = [at for at, name in enumerate(names) if name != reference]
-    return (codes[:, None] == np.array(others)).astype(np.float64), [
-        f"{feature.column}: {names[at]}" for at in others
+        return np.zeros((rows.size, 1)), [feature.column]
+    indicator_codes = [code for code, name in enumerate(names) if name != reference]
+    return (codes[:, None] == np.array(indicator_codes)).astype(np.float64), [
+        f"{feature.column}: {names[code]}" for code in indicator_codes
     ]
 
 
@@ -364,16 +375,16 @@ def _check_size(reading: _Reading, rows: int, columns: int) -> None:
     reading.problems.raise_if_any()
 
 
-def _free(name: str, taken: tuple[str, ...]) -> str:
-    while name in taken:
+def _make_unique(name: str, used_names: tuple[str, ...]) -> str:
+    while name in used_names:
         name += "'"
     return name
 
 
-def _distinct(names: list[str]) -> list[str]:
-    """Names made different: a column may be called like a level of another."""
-    seen: set[str] = set()
-    for at, name in enumerate(names):
-        names[at] = _free(name, tuple(seen))
-        seen.add(names[at])
+def _make_all_unique(names: list[str]) -> list[str]:
+    """Make the names distinct: a column may have the name of a level of another."""
+    used_names: set[str] = set()
+    for index, name in enumerate(names):
+        names[index] = _make_unique(name, tuple(used_names))
+        used_names.add(names[index])
     return names

@@ -1,7 +1,7 @@
-"""Generated contribution distributions of the kinds the papers use, each with its formula.
+"""Generated contribution distributions as in the papers, each with its formula.
 
-Every generator is a question in the sense of this core: a frozen, validated parameters object. Equal
-parameters (the seed among them) give the same histogram under the same version of numpy.
+Every generator is a frozen, validated parameters object. Equal parameters (including the seed) give the same histogram
+under the same version of numpy.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from dpcore.dataset import Dataset
 
 MAX_SEED = 2**32 - 1
 MAX_ZIPF_SIZE = 1_000_000
-"""Largest ``max_contributions`` of `ZipfSizes`: one probability is held per size, 8 bytes each."""
+"""Largest ``max_contributions`` of `ZipfSizes`: one probability per size, 8 bytes each."""
 MAX_DRAWN_ROWS = 10_000_000
 """Largest ``num_rows`` of `PowerLawParticipation`: every row is drawn; about 0.1 GB and 1 s there."""
 MAX_DRAWN_USERS = 10_000_000
 """Largest ``num_users`` of `LogNormalSizes`: every user is drawn, a chunk at a time; about 1 s there."""
 MAX_DISTINCT_SIZES = 1_000_000
-"""Distinct sizes that `LogNormalSizes` may be expected to have, as many as `ZipfSizes`: all else costs what they cost
-(10 million took 1.1 GB and 10 s)."""
+"""Largest expected number of distinct sizes of `LogNormalSizes`, as for `ZipfSizes`: the cost of everything else
+grows with it (10 million took 1.1 GB and 10 s)."""
 _CHUNK = 1_000_000
 _FEW = 1 << 20
-"""Numbers below this one are counted in a table, which takes a tenth of the time that sorting them takes."""
+"""Numbers below this one are counted in a table, which takes a tenth of the time of sorting."""
 
 
 class Generator(ABC):
-    """What all generators offer.
+    """A generator of a contribution histogram.
 
     Attributes:
-        kind: Short name, used in links.
-        title: Name for a person.
+        key: Short name, used in links.
+        title: Display name.
     """
 
-    kind: ClassVar[str]
+    key: ClassVar[str]
     title: ClassVar[str]
 
     @abstractmethod
@@ -76,7 +76,7 @@ class ZipfSizes(Generator):
     Source: Epasto et al. 2020, appendix E.1.1, "Synthetic data".
     """
 
-    kind: ClassVar[str] = "zipf"
+    key: ClassVar[str] = "zipf"
     title: ClassVar[str] = "Zipf law over sizes"
 
     alpha: float
@@ -102,8 +102,8 @@ class ZipfSizes(Generator):
         users = np.random.default_rng(int(self.seed)).multinomial(
             int(self.num_users), weights / weights.sum()
         )
-        held = users > 0
-        return ContributionHistogram(sizes=sizes[held][::-1], users=users[held][::-1])
+        has_users = users > 0
+        return ContributionHistogram(sizes=sizes[has_users][::-1], users=users[has_users][::-1])
 
     @property
     def sentence(self) -> str:
@@ -135,7 +135,7 @@ class PowerLawParticipation(Generator):
     Source: Amin et al. 2019, section 6 (figure 2) and section 7 (figure 3), "Pareto distributions".
     """
 
-    kind: ClassVar[str] = "participation"
+    key: ClassVar[str] = "participation"
     title: ClassVar[str] = "Power-law participation"
 
     alpha: float
@@ -183,7 +183,7 @@ class LogNormalSizes(Generator):
     Source: ours; the usual other model of heavy-tailed activity, beside the two power laws.
     """
 
-    kind: ClassVar[str] = "lognormal"
+    key: ClassVar[str] = "lognormal"
     title: ClassVar[str] = "Log-normal sizes"
 
     log_mean: float
@@ -212,7 +212,7 @@ class LogNormalSizes(Generator):
         problems.raise_if_any()
 
     def _expected_distinct_sizes(self) -> float:
-        """The sum of 1 - exp(-n p(s)) over the sizes s, as an integral over log s within eight standard deviations."""
+        """Return the sum of 1 - exp(-n p(s)) over sizes s, as an integral over log s within 8 standard deviations."""
         mean, sigma, users = float(self.log_mean), float(self.log_sigma), float(self.num_users)
         if sigma == 0.0:
             return 1.0
@@ -229,8 +229,8 @@ class LogNormalSizes(Generator):
         sizes, users = [], []
         for start in range(0, int(self.num_users), _CHUNK):
             count = min(_CHUNK, int(self.num_users) - start)
-            drawn = np.rint(np.exp(rng.normal(float(self.log_mean), float(self.log_sigma), count)))
-            distinct, having = _tally(np.clip(drawn, 1, MAX_SIZE).astype(np.int64))
+            user_sizes = np.rint(np.exp(rng.normal(float(self.log_mean), float(self.log_sigma), count)))
+            distinct, having = _tally(np.clip(user_sizes, 1, MAX_SIZE).astype(np.int64))
             sizes.append(distinct)
             users.append(having)
         return ContributionHistogram.from_table(np.concatenate(sizes), np.concatenate(users))
@@ -264,7 +264,7 @@ class TwoGroups(Generator):
     Source: Epasto et al. 2020, example 2 (theorem 2).
     """
 
-    kind: ClassVar[str] = "two-groups"
+    key: ClassVar[str] = "two-groups"
     title: ClassVar[str] = "Two groups"
 
     light_users: int
@@ -292,17 +292,17 @@ class TwoGroups(Generator):
     @property
     def sentence(self) -> str:
         """Return the distribution and its parameters in one sentence."""
-        counted = wording.counted
+        count_text = wording.counted
         light_users, light_rows = int(self.light_users), int(self.light_rows)
         heavy_users, heavy_rows = int(self.heavy_users), int(self.heavy_rows)
         return (
-            f"Generated: {counted(light_users, 'user')} with {counted(light_rows, 'row')} each and "
-            f"{counted(heavy_users, 'user')} with {counted(heavy_rows, 'row')} each."
+            f"Generated: {count_text(light_users, 'user')} with {count_text(light_rows, 'row')} each and "
+            f"{count_text(heavy_users, 'user')} with {count_text(heavy_rows, 'row')} each."
         )
 
 
 def _tally(numbers: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the distinct numbers among whole ones of at least 0, and how often each is there."""
+    """Return the distinct numbers among integers of at least 0, and the count of each."""
     few = numbers < _FEW
     times = np.bincount(numbers[few])
     small = np.flatnonzero(times)
@@ -311,13 +311,13 @@ def _tally(numbers: IntArray) -> tuple[IntArray, IntArray]:
 
 
 GENERATORS: Mapping[str, type[Generator]] = MappingProxyType(
-    {g.kind: g for g in (ZipfSizes, PowerLawParticipation, LogNormalSizes, TwoGroups)}
+    {g.key: g for g in (ZipfSizes, PowerLawParticipation, LogNormalSizes, TwoGroups)}
 )
-"""Generators by their `Generator.kind`, in the order in which they are offered."""
+"""Generators by their `Generator.key`, in the order in which they are offered."""
 
 
 def dataset(generator: Generator) -> Dataset:
-    """Draw from a generator and hold the result as a public data set.
+    """Draw from a generator, as a public dataset.
 
     Args:
         generator: One of `GENERATORS`, with its parameters.

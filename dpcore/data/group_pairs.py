@@ -1,4 +1,4 @@
-"""Who contributes how much to which group, from columns: the facet `Pairs` with rows and sums."""
+"""Building the facet `Pairs`, with rows and sums per user and group, from columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NO_GROUP = -1
 """Code of a row that names no group."""
 
 
-def pairs_of_rows(
+def build_pairs(
     user_codes: npt.ArrayLike,
     group_codes: npt.ArrayLike,
     num_groups: int,
@@ -20,36 +20,36 @@ def pairs_of_rows(
     values: FloatArray | None = None,
     value_column: str = "",
 ) -> Pairs | None:
-    """Return the facet from one entry per row; rows that name no group are counted and stay out.
+    """Build the facet from one entry per row; rows that name no group are left out and counted.
 
     Args:
-        user_codes: Whole numbers of at least 0, shape (num_rows,). Never ids.
+        user_codes: Integers of at least 0, shape (num_rows,). Never ids.
         group_codes: 0 .. num_groups - 1, or `NO_GROUP`, shape (num_rows,).
-        num_groups: Groups that the data hold.
-        column: Name of the group column; of several, joined by the caller.
-        values: What is added up per user and group, finite, shape (num_rows,); None for rows alone.
-        value_column: Its name.
+        num_groups: Number of groups in the data.
+        column: Name of the group column; the caller joins several names.
+        values: Values that are summed per user and group, finite, shape (num_rows,); None for rows alone.
+        value_column: Name of the column of values.
 
     Returns:
-        `Pairs` with rows, and with sums, sums of squares and the values' range where values are given and their squares
-        can be added up in float64; None where no row names a group.
+        `Pairs` with rows. If values are given and their squares can be summed in float64, also with sums, sums of
+        squares and the range of values. None if no row names a group.
     """
     users, groups = np.asarray(user_codes, dtype=np.int64), np.asarray(group_codes, dtype=np.int64)
-    named = groups >= 0
-    if not named.any():
+    has_group = groups >= 0
+    if not has_group.any():
         return None
-    users, groups = users[named], groups[named]
-    held = None if values is None else np.asarray(values, dtype=np.float64)[named]
-    if held is not None and float(np.abs(held).max()) > 1e100:
-        held = None
+    users, groups = users[has_group], groups[has_group]
+    amounts = None if values is None else np.asarray(values, dtype=np.float64)[has_group]
+    if amounts is not None and float(np.abs(amounts).max()) > 1e100:
+        amounts = None
     code = users * num_groups + groups  # At most rows squared, far below 2^63.
     # A stable sort of whole numbers is a radix sort, about twice as fast as the default one on millions.
     order = np.argsort(code, kind="stable")
     code = code[order]
     starts = np.flatnonzero(np.r_[True, code[1:] != code[:-1]])
     first = order[starts]
-    sums = None if held is None else np.add.reduceat(held[order], starts)
-    squares = None if held is None else np.add.reduceat(held[order] ** 2, starts)
+    sums = None if amounts is None else np.add.reduceat(amounts[order], starts)
+    squares = None if amounts is None else np.add.reduceat(amounts[order] ** 2, starts)
     return Pairs(
         users[first],
         groups[first],
@@ -58,7 +58,7 @@ def pairs_of_rows(
         rows=np.diff(np.r_[starts, code.size]),
         sums=sums,
         sums_of_squares=squares,
-        value_column=value_column if held is not None else "",
-        value_range=None if held is None else (float(held.min()), float(held.max())),
-        rows_without_group=int(named.size - named.sum()),
+        value_column=value_column if amounts is not None else "",
+        value_range=None if amounts is None else (float(amounts.min()), float(amounts.max())),
+        rows_without_group=int(has_group.size - has_group.sum()),
     )

@@ -1,4 +1,4 @@
-"""How a table was read out of its files, so that a program reads it in the same way. It holds no cell of them."""
+"""The layout of a table's files, so that a program reads them in the same way. It contains no cells."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 class FileKind(enum.Enum):
-    """What a file holds, once unpacked."""
+    """The format of an uncompressed file."""
 
     TEXT = "text"
     JSON = "JSON"
@@ -24,18 +24,18 @@ _BY_ENDING = {
 
 @dataclass(frozen=True)
 class FileLayout:
-    """One file.
+    """The layout of one file.
 
     Attributes:
-        name: What a person calls it.
-        kind: What it holds.
-        separator: What stands between fields of text: one character, or ``::``; a blank and a plus sign stand for one
-            or more blanks.
-        encoding: Of text, as Python names it.
-        skip: Lines of text, or rows of a sheet, above the header, or above the first row where there is none.
-        names: What the columns are called where the file does not say it; else empty.
-        sheet: Of a workbook, the name of the sheet that was read; empty for the first one.
-        packing: ``gzip`` or ``zstd`` where it is compressed, else empty.
+        name: Display name.
+        kind: Format of the file.
+        separator: Separator of fields of text: one character, or ``::``; a blank and a plus sign mean one or more
+            blanks.
+        encoding: Python's name of the encoding of text.
+        skip: Lines of text, or rows of a sheet, above the header, or above the first row if there is no header.
+        names: Names of the columns if the file has none; else empty.
+        sheet: Name of the sheet of a workbook that was read; empty for the first one.
+        packing: ``gzip`` or ``zstd`` if it is compressed, else empty.
     """
 
     name: str
@@ -49,7 +49,7 @@ class FileLayout:
 
     @classmethod
     def by_name(cls, name: str) -> FileLayout:
-        """Return the usual layout of a file of this name, which nobody has read yet."""
+        """Return the usual layout of a file of this name, which has not been read yet."""
         ending = "." + name.lower().rpartition(".")[2]
         separator = "\t" if ending in (".tsv", ".tab") else ","
         return cls(name, _BY_ENDING.get(ending, FileKind.TEXT), separator)
@@ -57,14 +57,14 @@ class FileLayout:
 
 @dataclass(frozen=True)
 class TableLayout:
-    """The files of a table, and how its cells were read.
+    """The layout of a table: its files, and the reading of its cells.
 
     Attributes:
         files: One entry per file, at least one.
-        numbers: The columns that were read as numbers, each with the mark before its decimals, ``.`` or ``,``, where
-            one had to be settled (thousands, decimal commas); else with nothing.
-        missing_is_a_user: Whether all rows that name no user count as one user; else they are left out.
-        filled: Of a table for models, the further columns that a row must hold something in to count.
+        numbers: The columns of numbers, each with its decimal mark, ``.`` or ``,``, if it had to be determined
+            (thousands, decimal commas); else with an empty text.
+        missing_is_a_user: True if all rows that name no user count as one user; else they are left out.
+        filled: For a table for models, the further columns in which a row must not be blank.
     """
 
     files: tuple[FileLayout, ...]
@@ -73,5 +73,5 @@ class TableLayout:
     filled: tuple[str, ...] = ()
 
     def decimal(self, column: str) -> str:
-        """Return the mark before the decimals of a column of numbers; empty for plain numbers."""
+        """Return the decimal mark of a column of numbers; empty for plain numbers."""
         return dict(self.numbers).get(column, "")

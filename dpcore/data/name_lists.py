@@ -1,4 +1,4 @@
-"""A public list of items with their names: ``movies.dat``, ``u.item``, ``movies.csv``, or any text of two columns."""
+"""Public lists of item names: ``movies.dat``, ``u.item``, ``movies.csv``, or any text of two columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from dpcore.common.errors import refuse
-from dpcore.data.encoding import decoded
+from dpcore.data.encoding import decode
 from dpcore.dataset import LONGEST_TASK_NAME
 
 MOST_LINES = 1_000_000
@@ -16,19 +16,19 @@ _DELIMITERS = ("::", "\t", "|", ";", ",")
 
 
 def read_names(content: bytes) -> dict[str, str]:
-    """Return what each item is called.
+    """Read the name of each item.
 
     Args:
-        content: Text, one item a line: its id as rows of data have it, its name, and whatever follows. Between them
-            stand ``::`` (MovieLens 1M and 10M), ``|`` (100K), tabs, semicolons or commas (20M).
+        content: Text with one item per line: its id as in the data, its name, and further fields, separated by ``::``
+            (MovieLens 1M and 10M), ``|`` (100K), tabs, semicolons or commas (20M).
 
     Returns:
-        Name by id; a header line counts as one more item, which no row names.
+        Names by id; a header line counts as a further item, which no row names.
 
     Raises:
-        InvalidInput: It is no text, too long, or has no two columns.
+        InvalidInput: It is not text, too long, or does not have two columns.
     """
-    text, _, _ = decoded(content)
+    text, _, _ = decode(content)
     lines = [line for line in text.lstrip("\ufeff").splitlines() if line.strip()]
     if len(lines) > MOST_LINES:
         raise refuse(
@@ -36,21 +36,21 @@ def read_names(content: bytes) -> dict[str, str]:
         )
     best = Counter(_first_mark(line) for line in lines[:50]).most_common(1)[0][0] if lines else ","
     rows = [line.split(best) for line in lines] if len(best) > 1 or best == "|" else _quoted(lines, best)
-    found = {
+    names = {
         row[0].strip(): row[1].strip()[:LONGEST_TASK_NAME] for row in rows if len(row) > 1 and row[1].strip()
     }
-    if len(found) < len(lines) / 2 or not found:
+    if len(names) < len(lines) / 2 or not names:
         raise refuse(
             "the list has no two columns",
             remedy="Bring one item a line, its id first and then its name, with a comma, a tab or :: between them",
         )
-    return found
+    return names
 
 
 def _first_mark(line: str) -> str:
-    """Return what ends the id: later ones may stand in names, or between genres."""
-    there = {line.index(mark): mark for mark in reversed(_DELIMITERS) if mark in line}
-    return there[min(there)] if there else ","
+    """Return the separator after the id; later separators may be part of names, or between genres."""
+    marks = {line.index(mark): mark for mark in reversed(_DELIMITERS) if mark in line}
+    return marks[min(marks)] if marks else ","
 
 
 def _quoted(lines: Sequence[str], delimiter: str) -> list[list[str]]:
@@ -60,19 +60,21 @@ def _quoted(lines: Sequence[str], delimiter: str) -> list[list[str]]:
         return []
 
 
-def named(
+def choose_names(
     ids: Sequence[str], names: Mapping[str, str] | None, is_private: bool, noun: str = "item"
 ) -> tuple[str, ...]:
-    """Return what items are called on a page.
+    """Return the names of items on a page.
 
-    Of public data that is their id in the rows, or the list's name for it. Of private data an id may be known to one
-    user alone: an item of the list has its name there, and any other one its number from 0.
+    Items of the list have their name. Other items have their id if the data are public. In private data an id may be
+    known to one user alone, so they have a number from 0.
 
     Args:
-        ids: Of each item in the rows, `Dataset.task_names`.
-        names: The public list, by id; None where none was brought.
-        is_private: Whether the rows are private.
-        noun: What stands before a number.
+        ids: Ids of the items in the rows, `Dataset.task_names`.
+        names: The public list, by id; None if there is none.
+        is_private: True if the rows are private.
+        noun: Word before a number.
     """
-    held = names or {}
-    return tuple(held.get(each, f"{noun} {at}" if is_private else each) for at, each in enumerate(ids))
+    known_names = names or {}
+    return tuple(
+        known_names.get(each, f"{noun} {index}" if is_private else each) for index, each in enumerate(ids)
+    )

@@ -1,7 +1,7 @@
-"""The sample data that come with the app, as public data sets.
+"""The sample data of the app, as public datasets.
 
-The files lie in ``sample_data`` beside this package, and within ``sweet_spot`` where that is installed. Its README
-gives origin, licence and columns of each.
+The files are in ``sample_data`` next to this package, or inside ``sweet_spot`` if that is installed. Its README has the
+origin, licence and columns of each file.
 """
 
 from __future__ import annotations
@@ -17,13 +17,17 @@ from dpcore.common.errors import refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_roles import Roles, TableKind
-from dpcore.data.group_pairs import pairs_of_rows
+from dpcore.data.group_pairs import build_pairs
 from dpcore.dataset import Dataset, Totals, Values
 
-_BESIDE = Path(__file__).resolve().parents[2]
+_PACKAGE_PARENT = Path(__file__).resolve().parents[2]
 FOLDER = next(
-    (found for place in ("sweet_spot", "") if (found := _BESIDE / place / "sample_data").is_dir()),
-    _BESIDE / "sample_data",
+    (
+        folder
+        for subfolder in ("sweet_spot", "")
+        if (folder := _PACKAGE_PARENT / subfolder / "sample_data").is_dir()
+    ),
+    _PACKAGE_PARENT / "sample_data",
 )
 
 _PER_USER = Roles(TableKind.HISTOGRAM, size="contributions", users="users")
@@ -36,11 +40,11 @@ class Sample:
 
     Attributes:
         key: Short name, used in links.
-        title: Name for a person.
-        description: What one contribution is and whose, one sentence.
-        origin: Where it comes from and under which licence, a phrase without its full stop.
+        title: Display name.
+        description: Sentence on the contributions and their users.
+        origin: Origin and licence, a phrase without its full stop.
         file_name: File in `FOLDER`.
-        roles: What its columns are.
+        roles: Roles of its columns.
     """
 
     key: str
@@ -52,11 +56,11 @@ class Sample:
 
     @property
     def path(self) -> Path:
-        """Return the file."""
+        """Return the path of the file."""
         return FOLDER / self.file_name
 
 
-_ALL = (
+_SAMPLES = (
     Sample(
         key="shop-events",
         title="Shop purchases (invented)",
@@ -108,7 +112,7 @@ _ALL = (
     ),
 )
 
-SAMPLES: Mapping[str, Sample] = MappingProxyType({sample.key: sample for sample in _ALL})
+SAMPLES: Mapping[str, Sample] = MappingProxyType({sample.key: sample for sample in _SAMPLES})
 """Samples by key, in the order in which they are offered."""
 
 
@@ -119,8 +123,8 @@ def load(key: str) -> Dataset:
         key: A key of `SAMPLES`.
 
     Returns:
-        A public `Dataset`. ``shop-events`` and ``item-ratings`` carry values (amount, rating), totals per user and
-        pairs (products, items); the others have a histogram only.
+        A public `Dataset`. ``shop-events`` and ``item-ratings`` have values (amount, rating), totals per user and
+        pairs (products, items); the others have only a histogram.
 
     Raises:
         InvalidInput: There is no such sample, or its file is missing.
@@ -130,10 +134,10 @@ def load(key: str) -> Dataset:
         raise refuse(f"there is no sample called {key!r}; there are {', '.join(SAMPLES)}")
     if not sample.path.is_file():
         raise refuse(f"the sample file {sample.file_name} is missing from the folder sample_data")
-    # Our own files hold what they say, so nothing is guessed or checked: a test uploads them and compares.
+    # Our own files are known to be valid, so nothing is guessed or checked: a test uploads them and compares.
     roles, source = sample.roles, f"{sample.description} {sample.origin}."
     if roles.kind is TableKind.HISTOGRAM:
-        # By NumPy: the first page shows such a sample, and need not wait until pandas is loaded (0.2 s).
+        # With NumPy, so that the first page need not wait for pandas to load (0.2 s).
         with sample.path.open(encoding="utf-8") as lines:
             names = next(lines).strip().split(",")
             column = dict(zip(names, np.loadtxt(lines, np.int64, delimiter=",", unpack=True), strict=True))
@@ -143,7 +147,7 @@ def load(key: str) -> Dataset:
 
     frame = pd.read_csv(sample.path)
     users = pd.factorize(frame[roles.user])[0].astype(np.int64)
-    tasks, called = pd.factorize(frame[roles.task])
+    tasks, task_names = pd.factorize(frame[roles.task])
     tasks = tasks.astype(np.int64)
     amounts = frame[roles.value].to_numpy(np.float64)
     order = np.lexsort((tasks, users))
@@ -152,6 +156,6 @@ def load(key: str) -> Dataset:
         privacy_unit=roles.privacy_unit,
         values=Values(users[order], amounts[order], roles.value or ""),
         totals=Totals(np.bincount(users, weights=amounts), roles.value or ""),
-        pairs=pairs_of_rows(users, tasks, int(tasks.max()) + 1, roles.task or "", amounts, roles.value or ""),
-        task_names=tuple(str(name) for name in called),
+        pairs=build_pairs(users, tasks, int(tasks.max()) + 1, roles.task or "", amounts, roles.value or ""),
+        task_names=tuple(str(name) for name in task_names),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A data set as JSON and back: the histogram first, then further facets as far as there is room."""
+"""A dataset as JSON and back: the histogram, then further facets while there is room."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from dpcore.dataset import (
 )
 
 ROOM = 32_000_000
-"""Bytes of the arrays that one file holds: two million rows with values, say. In the file they take a third more."""
+"""Largest number of bytes of the arrays of one file, about two million rows with values; encoded, a third more."""
 MOST_SIZES = 1_000_000
-"""Different numbers of rows per user that a file holds."""
+"""Largest number of distinct sizes in a file."""
 NAME, SENTENCE, NOTES = 500, 4_000, 100
-"""Longest name and sentence, and most notes."""
+"""Longest name and sentence, and largest number of notes."""
 MOST_NAMES = 10_000
-"""Most names of features, and of files."""
+"""Largest number of names of features, and of files."""
 
 _FACETS: dict[str, type[Any]] = {
     "values": Values, "totals": Totals, "pairs": Pairs,
     "tasks": TaskSizes, "pair_sizes": PairSizes, "table": LabelledRows,
 }  # fmt: skip
-"""The facets of `Dataset`; how their attributes are read follows from the types."""
+"""The facets of `Dataset`; the types of their attributes decide how these are read."""
 _CODES = ("user_codes", "task_codes")
 _WORDS = {
     "values": "the values of each row",
@@ -60,12 +60,12 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class SavedDataset:
-    """A data set as JSON.
+    """A dataset as JSON.
 
     Attributes:
-        content: What the file holds; None where not even the histogram has room.
-        left_out: What it does not hold, a sentence each.
-        room: Bytes that are left for another one.
+        content: Content of the file; None if not even the histogram has room.
+        left_out: Facets that were left out, a sentence each.
+        room: Bytes that remain for another dataset.
     """
 
     content: dict[str, Any] | None
@@ -74,11 +74,11 @@ class SavedDataset:
 
 
 def to_json(dataset: Dataset, room: int = ROOM) -> SavedDataset:
-    """Return the data set, smaller facets first, as far as there is room.
+    """Write the dataset as JSON, smaller facets first, while there is room.
 
     Args:
         dataset: The data.
-        room: Bytes that its arrays may take.
+        room: Largest number of bytes of its arrays.
     """
     histogram = dataset.histogram
     room -= 16 * histogram.sizes.size
@@ -86,21 +86,23 @@ def to_json(dataset: Dataset, room: int = ROOM) -> SavedDataset:
         return SavedDataset(
             None, (f"{dataset.name}: its users have too many different numbers of rows for a file",), room
         )
-    kept: dict[str, Any] = {}
+    saved_facets: dict[str, Any] = {}
     left_out = []
-    held = [(name, getattr(dataset, name)) for name in _FACETS if getattr(dataset, name) is not None]
-    for name, facet in sorted(held, key=lambda entry: _bytes(entry[1])):
+    facets_by_name = [
+        (name, getattr(dataset, name)) for name in _FACETS if getattr(dataset, name) is not None
+    ]
+    for name, facet in sorted(facets_by_name, key=lambda entry: _bytes(entry[1])):
         size = _bytes(facet)
         if size <= room and _fits(facet):
-            kept[name] = facet
+            saved_facets[name] = facet
             room -= size
         else:
             left_out.append(f"{dataset.name}: {_WORDS[name]} ({size / 1e6:,.1f} MB)")
     notes = (*dataset.notes, *(f"Left out of the session file: {words}." for words in left_out))
-    facets: dict[str, Any] = {name: kept.get(name) for name in _FACETS}
-    # Names of tasks stay out: they are what rows say, not what is counted of them.
-    held_in_file = replace(dataset, notes=notes, task_names=(), **facets)
-    return SavedDataset(_content(held_in_file), tuple(left_out), room)
+    facets: dict[str, Any] = {name: saved_facets.get(name) for name in _FACETS}
+    # Names of tasks are left out, as they are contents of rows, not counts.
+    saved = replace(dataset, notes=notes, task_names=(), **facets)
+    return SavedDataset(_content(saved), tuple(left_out), room)
 
 
 def _bytes(facet: Any) -> int:
@@ -108,9 +110,9 @@ def _bytes(facet: Any) -> int:
 
 
 def _fits(facet: Any) -> bool:
-    """Return True if what reads the file will take its codes and names."""
-    held = [getattr(facet, f.name) for f in fields(facet)]
-    names = [name for value in held for name in (value if isinstance(value, tuple) else [value])]
+    """Return True if the file's codes and names can be read back."""
+    attributes = [getattr(facet, f.name) for f in fields(facet)]
+    names = [name for value in attributes for name in (value if isinstance(value, tuple) else [value])]
     return (
         all(int(getattr(facet, name).max()) < MAX_VALUES for name in _CODES if hasattr(facet, name))
         and getattr(facet, "num_tasks", 0) <= MAX_VALUES
@@ -122,7 +124,9 @@ def _fits(facet: Any) -> bool:
 def _content(dataset: Dataset) -> dict[str, Any]:
     facets = {
         name: {
-            f.name: _written(value) for f in fields(facet) if (value := getattr(facet, f.name)) is not None
+            f.name: _to_json_value(value)
+            for f in fields(facet)
+            if (value := getattr(facet, f.name)) is not None
         }
         for name in _FACETS
         if (facet := getattr(dataset, name)) is not None
@@ -155,19 +159,19 @@ def _layout_to_json(layout: TableLayout) -> dict[str, Any]:
     }
 
 
-def cut(text: str, most: int) -> str:
-    """Return a text as a file holds it: so long at most, and of whole characters."""
-    return text[:most].encode(errors="replace").decode()
+def cut(text: str, max_length: int) -> str:
+    """Cut a text to a length for a file, with lone surrogates replaced."""
+    return text[:max_length].encode(errors="replace").decode()
 
 
-def _written(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return encode_array(value)
     return list(value) if isinstance(value, tuple) else value
 
 
 def facts_to_json(facts: ReleaseFacts) -> dict[str, Any]:
-    """Return what a release guarantees; all digits of epsilon and delta."""
+    """Return the facts of a release as JSON, with all digits of epsilon and delta."""
     return {
         "epsilon": facts.epsilon,
         "delta": facts.delta,
@@ -176,10 +180,10 @@ def facts_to_json(facts: ReleaseFacts) -> dict[str, Any]:
     }
 
 
-def _mechanism(part: JsonValue) -> str | None:
-    mechanism = part.get_text(80)
+def _mechanism(value: JsonValue) -> str | None:
+    mechanism = value.get_text(80)
     if mechanism is not None and not is_mechanism(mechanism):
-        part.refuse("a mechanism is said in letters, digits, blanks and hyphens")
+        value.refuse("a mechanism is said in letters, digits, blanks and hyphens")
     return mechanism
 
 
@@ -190,25 +194,25 @@ FACTS: Mapping[str, Reader] = {
     "neighbours": lambda part: part.choose(_RELATIONS),
     "mechanism": _mechanism,
 }
-"""How what a release guarantees is read."""
+"""Readers of the facts of a release."""
 
 
-def facts_of(part: JsonValue, given: Mapping[str, Any] | None) -> ReleaseFacts | None:
-    """What a release guarantees, of what was read of ``part``; None, with the problems noted, where it is none."""
-    return None if given is None else part.build(ReleaseFacts, *(given[name] for name in FACTS))
+def build_facts(value: JsonValue, members: Mapping[str, Any] | None) -> ReleaseFacts | None:
+    """Build the facts of a release from members that were read; None if there are problems, which are recorded."""
+    return None if members is None else value.build(ReleaseFacts, *(members[name] for name in FACTS))
 
 
-def read_facts(part: JsonValue) -> ReleaseFacts | None:
-    """Return what a release guarantees, of a part that holds nothing else."""
-    return facts_of(part, part.read_members(FACTS))
+def read_facts(value: JsonValue) -> ReleaseFacts | None:
+    """Read the facts of a release from a JSON object that contains nothing else."""
+    return build_facts(value, value.read_members(FACTS))
 
 
-def from_json(part: JsonValue) -> Dataset | None:
-    """Return the data set that `to_json` wrote; None, with all problems noted, where it is none.
+def from_json(value: JsonValue) -> Dataset | None:
+    """Read the dataset that `to_json` wrote; None if there are problems, which are recorded.
 
-    Every facet is checked as one that comes from an upload, and all of it by the digest that it had when it was saved.
+    Every facet is checked like one from an upload, and the dataset by the digest that it had when it was saved.
     """
-    given = part.read_members(
+    members = value.read_members(
         {
             "name": read_text(NAME),
             "source": read_text(SENTENCE),
@@ -222,31 +226,31 @@ def from_json(part: JsonValue) -> Dataset | None:
         },
         {"release": read_facts, "layout": _layout},
     )
-    if given is None:
+    if members is None:
         return None
-    digest, facets = given.pop("digest"), given.pop("facets")
-    dataset = part.build(Dataset, **given, **facets)
+    digest, facets = members.pop("digest"), members.pop("facets")
+    dataset = value.build(Dataset, **members, **facets)
     if dataset is not None and dataset.digest != digest:
-        part.refuse("these data are not those that were saved: the file was changed or damaged")
+        value.refuse("these data are not those that were saved: the file was changed or damaged")
         return None
     return dataset
 
 
-def _histogram(part: JsonValue) -> ContributionHistogram | None:
-    members = part.get_members(["sizes", "users"])
+def _histogram(value: JsonValue) -> ContributionHistogram | None:
+    members = value.get_members(["sizes", "users"])
     if members is None:
         return None
     sizes, users = (members[name].get_entries(MOST_SIZES) for name in ("sizes", "users"))
     if sizes is None or users is None:
         return None
     if not all(type(entry.value) is int for entry in (*sizes, *users)):
-        part.refuse("sizes and users must be whole numbers")
+        value.refuse("sizes and users must be whole numbers")
         return None
-    return part.build(ContributionHistogram, [e.value for e in sizes], [e.value for e in users])
+    return value.build(ContributionHistogram, [e.value for e in sizes], [e.value for e in users])
 
 
-def _layout(part: JsonValue) -> TableLayout | None:
-    given = part.read_members(
+def _layout(value: JsonValue) -> TableLayout | None:
+    members = value.read_members(
         {
             "files": lambda files: tuple(map(_file_layout, files.get_entries(MOST_NAMES) or ())),
             "numbers": lambda columns: tuple(map(_column, columns.get_entries(MOST_NAMES) or ())),
@@ -254,17 +258,17 @@ def _layout(part: JsonValue) -> TableLayout | None:
             "filled": read_texts(MOST_NAMES, NAME),
         }
     )
-    if given is None:
+    if members is None:
         return None
-    if not given["files"] or None in given["numbers"] or type(given["missing_is_a_user"]) is not bool:
-        part.refuse("there must be a file, a mark with each column of numbers, and a yes or no")
+    if not members["files"] or None in members["numbers"] or type(members["missing_is_a_user"]) is not bool:
+        value.refuse("there must be a file, a mark with each column of numbers, and a yes or no")
         return None
-    return TableLayout(**given)
+    return TableLayout(**members)
 
 
-def _column(part: JsonValue) -> tuple[str | None, str | None] | None:
-    """Return a column of numbers and its decimal mark."""
-    pair = part.get_entries(2) or ()
+def _column(value: JsonValue) -> tuple[str | None, str | None] | None:
+    """Read a column of numbers and its decimal mark."""
+    pair = value.get_entries(2) or ()
     return (
         (pair[0].get_text(NAME), pair[1].choose({mark: mark for mark in ("", ".", ",")}))
         if len(pair) == 2
@@ -272,52 +276,54 @@ def _column(part: JsonValue) -> tuple[str | None, str | None] | None:
     )
 
 
-def _file_layout(part: JsonValue) -> FileLayout | None:
+def _file_layout(value: JsonValue) -> FileLayout | None:
     readers = {f.name: read_text(NAME) for f in fields(FileLayout) if f.name != "names"}
     readers |= {"kind": read_enum(FileKind), "skip": read_integer(0, 10**9)}
-    given = part.read_members(
+    members = value.read_members(
         readers, {"names": read_texts(MOST_NAMES, NAME)}
     )  # Files of earlier versions have none.
-    return None if given is None else FileLayout(**given)
+    return None if members is None else FileLayout(**members)
 
 
-def _facets(part: JsonValue) -> dict[str, Any]:
-    return {name: _facet(name, facet) for name, facet in (part.get_members((), tuple(_FACETS)) or {}).items()}
+def _facets(value: JsonValue) -> dict[str, Any]:
+    return {
+        name: _facet(name, facet) for name, facet in (value.get_members((), tuple(_FACETS)) or {}).items()
+    }
 
 
-def _facet(name: str, part: JsonValue) -> Any | None:
-    of = _FACETS[name]
-    types = {f.name: str(f.type) for f in fields(of)}
-    given = part.read_members(
-        {}, {name: functools.partial(_read, name, its_type) for name, its_type in types.items()}
+def _facet(name: str, value: JsonValue) -> Any | None:
+    facet_type = _FACETS[name]
+    types = {f.name: str(f.type) for f in fields(facet_type)}
+    members = value.read_members(
+        {}, {name: functools.partial(_read_attribute, name, its_type) for name, its_type in types.items()}
     )
-    if given is None:
+    if members is None:
         return None
     try:
-        return part.build(of, **given)
+        return value.build(facet_type, **members)
     except TypeError:
-        part.refuse(f"of {', '.join(types)}, one is missing that is needed")
+        value.refuse(f"of {', '.join(types)}, one is missing that is needed")
     return None
 
 
-def _read(attribute: str, its_type: str, part: JsonValue) -> Any:
+def _read_attribute(attribute: str, its_type: str, value: JsonValue) -> Any:
     its_kind = its_type.split(" | ")[0]
     if its_kind == "IntArray":
-        array = part.get_array("int64")
-        # Code counts users up to the largest code: one beyond all reason would take all memory.
-        most, what = (MAX_VALUES - 1, "codes") if attribute in _CODES else (MAX_SIZE, "these")
-        if array is not None and array.size and not 0 <= int(array.min()) <= int(array.max()) <= most:
-            part.refuse(f"{what} must be whole numbers from 0 to {most:,}")
+        array = value.get_array("int64")
+        # Arrays have an entry for every code up to the largest, so a huge code would take all memory.
+        largest, subject = (MAX_VALUES - 1, "codes") if attribute in _CODES else (MAX_SIZE, "these")
+        if array is not None and array.size and not 0 <= int(array.min()) <= int(array.max()) <= largest:
+            value.refuse(f"{subject} must be whole numbers from 0 to {largest:,}")
         return array
     if its_kind == "FloatArray":
-        return part.get_array("float64", dimensions=2 if attribute == "features" else 1)
+        return value.get_array("float64", dimensions=2 if attribute == "features" else 1)
     if its_kind == "int":
-        return part.get_integer(1, MAX_VALUES) if attribute == "num_tasks" else part.get_integer(0, 10**15)
+        return value.get_integer(1, MAX_VALUES) if attribute == "num_tasks" else value.get_integer(0, 10**15)
     if its_kind == "str":
-        return part.get_text(NAME)
+        return value.get_text(NAME)
     if its_kind == "tuple[str, ...]":
-        return tuple(entry.get_text(NAME) for entry in part.get_entries(MOST_NAMES) or ())
-    ends = tuple(entry.get_number() for entry in part.get_entries(2) or ())
+        return tuple(entry.get_text(NAME) for entry in value.get_entries(MOST_NAMES) or ())
+    ends = tuple(entry.get_number() for entry in value.get_entries(2) or ())
     if len(ends) != 2:
-        part.refuse("a range has two ends")
+        value.refuse("a range has two ends")
     return ends

@@ -1,4 +1,4 @@
-"""What the columns of a table with a label mean, as JSON, and the seal that ties its account to it."""
+"""The design of a table with a label as JSON, and the seal that ties its privacy account to the data."""
 
 from __future__ import annotations
 
@@ -11,42 +11,45 @@ from dpcore.data.design_matrix import Design
 
 
 def design_to_json(design: Design | None) -> dict[str, Any] | None:
-    """Return a design as a session file holds it, or None if there is none."""
+    """Return a design as JSON for a session file, or None if there is none."""
     if design is None:
         return None
-    features = [[one.column, one.kind.value, one.reference, *one.levels] for one in design.features]
-    # Not where none is named: files of before have their seal.
-    named = {"positive": design.positive} if design.positive else {}
+    features = [
+        [feature.column, feature.encoding.value, feature.reference, *feature.levels]
+        for feature in design.features
+    ]
+    # Left out if empty, so that seals of earlier files stay valid.
+    optional_fields = {"positive": design.positive} if design.positive else {}
     return {
         "label": design.label,
         "user": design.user,
         "features": features,
         "intercept": design.intercept,
-        **named,
+        **optional_fields,
     }
 
 
-def seal_of(account: str, digest: str, design: Mapping[str, Any] | None) -> str:
-    """Ties the account to the data: what was released of them is found by it, and no slip may part the two."""
+def compute_seal(account: str, digest: str, design: Mapping[str, Any] | None) -> str:
+    """Compute the seal of account, data and design, which detects an account of other data."""
     return hashlib.sha256(json.dumps([account, digest, design]).encode()).hexdigest()
 
 
 def table_to_json(
-    content: Mapping[str, Any], account: str, design: Design | None, entered: Mapping[str, float]
+    content: Mapping[str, Any], account: str, design: Design | None, settings: Mapping[str, float]
 ) -> dict[str, Any]:
-    """Return a table that a page has for itself.
+    """Return a table that belongs to one page as JSON.
 
     Args:
-        content: The data, as `dpcore.data.saved_dataset.to_json` has them.
-        account: Whose rows they are.
-        design: What its columns mean.
-        entered: What was entered about its columns, by what the session calls it under the page's name.
+        content: The data, from `dpcore.data.saved_dataset.to_json`.
+        account: Privacy account of the rows.
+        design: Roles of its columns.
+        settings: Entries of the user about its columns, by session key.
     """
-    written = design_to_json(design)
+    saved_design = design_to_json(design)
     return {
         "content": content,
         "account": account,
-        "design": written,
-        "entered": dict(entered),
-        "seal": seal_of(account, content["digest"], written),
+        "design": saved_design,
+        "entered": dict(settings),
+        "seal": compute_seal(account, content["digest"], saved_design),
     }

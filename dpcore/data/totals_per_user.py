@@ -1,4 +1,4 @@
-"""One total per user, grouped: how many users have each distinct total, with the sums that bounds need."""
+"""Totals per user, grouped: the number of users of each distinct total, with the sums that bounds need."""
 
 from __future__ import annotations
 
@@ -42,25 +42,29 @@ def _numbers(values: object, name: str, problems: Problems) -> FloatArray | None
         return None
     bad = ~np.isfinite(array)
     if bad.any():
-        at = int(np.argmax(bad))
-        problems.add(f"{name} must be finite numbers; entry {at + 1} is {array[at]!s}")
+        index = int(np.argmax(bad))
+        problems.add(f"{name} must be finite numbers; entry {index + 1} is {array[index]!s}")
         return None
     return array
 
 
 def _table(values: object, users: object, problems: Problems) -> tuple[FloatArray | None, FloatArray | None]:
-    """Return the totals and users as numbers, of the same length, or None if they are none."""
-    held, having = _numbers(values, "values", problems), _numbers(users, "users", problems)
-    if having is not None and np.any((having < 1) | (having > MAX_USERS) | (having != np.floor(having))):
+    """Return totals and users as arrays of equal length, each None if it is invalid; add problems."""
+    value_array, user_counts = _numbers(values, "values", problems), _numbers(users, "users", problems)
+    if user_counts is not None and np.any(
+        (user_counts < 1) | (user_counts > MAX_USERS) | (user_counts != np.floor(user_counts))
+    ):
         problems.add(f"users must be whole numbers from 1 to {MAX_USERS:,}")
-    if held is not None and having is not None and held.shape != having.shape:
-        problems.add(f"values and users must have the same length; got {held.size} and {having.size}")
-    return held, having
+    if value_array is not None and user_counts is not None and value_array.shape != user_counts.shape:
+        problems.add(
+            f"values and users must have the same length; got {value_array.size} and {user_counts.size}"
+        )
+    return value_array, user_counts
 
 
 @dataclass(frozen=True, eq=False)
 class Amounts(ByDigest):
-    """Distinct totals per user, and how many users have each. Zeros are users too.
+    """Distinct totals per user, and the number of users of each. Users with a total of 0 count.
 
     Everything costs what the distinct totals cost. Immutable; equal and hashed by content.
 
@@ -70,7 +74,7 @@ class Amounts(ByDigest):
         users: Users with exactly that total, whole numbers from 1 to 1e12, shape (k,), int64.
 
     Raises:
-        InvalidInput: Anything else; all problems at once. A negative total is explained with what to do.
+        InvalidInput: Anything else; all problems at once, with a remedy for negative totals.
 
     Source: the x_i of Amin et al. 2019, section 3, grouped by value.
     """
@@ -83,13 +87,13 @@ class Amounts(ByDigest):
         values, users = _table(self.values, self.users, problems)
         if values is not None:
             if (values < 0.0).any():
-                at, more = int(np.argmax(values < 0.0)), int((values < 0.0).sum()) - 1
-                entry = f"entry {at + 1} is {wording.entered(values[at])}{and_more(more)}"
+                index, num_more = int(np.argmax(values < 0.0)), int((values < 0.0).sum()) - 1
+                entry = f"entry {index + 1} is {wording.entered(values[index])}{and_more(num_more)}"
                 problems.add(f"a total must not be negative; {entry}", remedy=SIGNED_REMEDY)
             if np.any(np.diff(values) <= 0):
                 problems.add("values must be distinct and ascending", remedy="Use Amounts.from_table")
-            most = float(np.abs(values).max()) * (0.0 if users is None else float(users.sum()))
-            if not math.isfinite(most):
+            largest_sum = float(np.abs(values).max()) * (0.0 if users is None else float(users.sum()))
+            if not math.isfinite(largest_sum):
                 remedy = "Use a larger unit for them"
                 problems.add("the totals add up to more than float64 holds", remedy=remedy)
         problems.raise_if_any()
@@ -119,16 +123,16 @@ class Amounts(ByDigest):
     def from_table(cls, values: npt.ArrayLike, users: npt.ArrayLike) -> Amounts:
         """Build from (total, users) rows in any order; rows with equal totals are added up."""
         problems = Problems()
-        held, having = _table(values, users, problems)
+        value_array, user_counts = _table(values, users, problems)
         problems.raise_if_any()
-        assert held is not None
-        assert having is not None
-        distinct, where = np.unique(held, return_inverse=True)
-        return cls(distinct, np.bincount(where, weights=having))
+        assert value_array is not None
+        assert user_counts is not None
+        distinct, inverse = np.unique(value_array, return_inverse=True)
+        return cls(distinct, np.bincount(inverse, weights=user_counts))
 
     @classmethod
     def from_histogram(cls, histogram: ContributionHistogram) -> Amounts:
-        """Return the totals that are numbers of rows (or of distinct tasks); users without any are not in it."""
+        """Build totals that are numbers of rows (or of distinct tasks); users without rows are not included."""
         return cls(histogram.sizes.astype(np.float64), histogram.users)
 
     def __repr__(self) -> str:
@@ -144,12 +148,12 @@ class Amounts(ByDigest):
 
     @property
     def num_users(self) -> int:
-        """Return the number of users, those with a total of 0 included."""
+        """Return the number of users, including those with a total of 0."""
         return int(self._users_from[0])
 
     @property
     def total(self) -> float:
-        """Sum of x over all users."""
+        """Return the sum of x over all users."""
         return float(self._sum_from[0])
 
     @property
@@ -175,39 +179,39 @@ class Amounts(ByDigest):
         return self._users_from[np.searchsorted(self.values, bounds, side="right")]
 
     def sum_above(self, bounds: npt.ArrayLike) -> FloatArray:
-        """Sum of x over users with x > T, float64 of the shape of ``bounds``."""
+        """Return the sum of x over users with x > T, float64 of the shape of ``bounds``."""
         return self._sum_from[np.searchsorted(self.values, bounds, side="right")]
 
     def excess(self, bounds: npt.ArrayLike) -> FloatArray:
-        """Sum of (x - T)_+ over users: what a bound cuts away.
+        """Return the sum of (x - T)_+ over users, the amount that a bound cuts away.
 
         Args:
             bounds: T >= 0 in the totals' unit, any shape.
         """
         t = np.asarray(bounds, dtype=np.float64)
         j = np.searchsorted(self.values, t, side="right")
-        # Behind the last total nobody is left to count what stands here. (A copy of all totals with a 0 behind them
-        # would take 8 of the 9 ms that one call takes on a million distinct totals.)
+        # After the last total there are no users above, so the value has no effect. (A copy of all totals with a 0 at
+        # the end would take 8 of the 9 ms of a call on a million distinct totals.)
         until = self.values[np.minimum(j, self.values.size - 1)] - t
         return np.asarray(until * self._users_from[j] + self._excess_from[j])
 
     def largest_at_rank(self, rank: float) -> float:
-        """The rank-th largest total (rank 1 is the largest); 0 where there are fewer users."""
+        """Return the rank-th largest total (rank 1 is the largest); 0 if there are fewer users."""
         if rank > self.num_users:
             return 0.0
-        # The last index whose suffix still holds `rank` users.
+        # The last index whose suffix contains at least `rank` users.
         return float(self.values[int(np.searchsorted(-self._users_from, -max(rank, 1.0), side="right")) - 1])
 
     def quantile(self, share: float) -> float:
         """Return the smallest total such that at least ``share`` (in [0, 1]) of the users have at most that much."""
         at_most = self._users_from[0] - self._users_from[1:]
-        # 0.07 * 100 is 7.000000000000001 in float64: without the slack it would ask for 8 users.
-        wanted = share * self._users_from[0] * (1.0 - 1e-12)
-        return float(self.values[min(int(np.searchsorted(at_most, wanted)), self.values.size - 1)])
+        # 0.07 * 100 is 7.000000000000001 in float64: without the slack it would require 8 users.
+        num_users = share * self._users_from[0] * (1.0 - 1e-12)
+        return float(self.values[min(int(np.searchsorted(at_most, num_users)), self.values.size - 1)])
 
 
 def user_starts(values: Values) -> IntArray:
-    """Row at which each user begins, shape (num_users,)."""
+    """Return the first row of each user, shape (num_users,)."""
     return np.flatnonzero(np.concatenate(([True], np.diff(values.user_codes) > 0)))
 
 

@@ -1,4 +1,4 @@
-"""What a private selection is drawn from: rows, totals and pairs of users, by public rules."""
+"""The input of a private selection: rows, totals and pairs of users, by public rules."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from dpcore.data.totals_per_user import user_starts
 from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes, Totals, Values
 
 LARGEST_CELL = 1e15
-"""Cells are clamped to this on both sides, so that no sum of them overflows; bounds go no further."""
+"""Magnitude to which cells are clamped, so that no sum overflows; it is also the largest bound."""
 
 
 @dataclass(frozen=True, eq=False)
 class UserAmounts:
-    """What a private selection is drawn from; as private as the data.
+    """The input of a private selection; as private as the data.
 
     Attributes:
-        histogram: Users by their number of rows; of data that name no user it holds nobody.
-        totals: Each user's sum of the values, of either sign, shape (num_users,); None where no values were read.
+        histogram: Numbers of users by size; empty for data that name no user.
+        totals: Each user's sum of the values, of either sign, shape (num_users,); None if no values were read.
         user_codes: User of every pair of user and group, ascending, shape (num_pairs,).
         rows: Rows of every pair, likewise.
-        sums: Sum of the values of every pair, likewise; None where no values were read.
-        pair_sizes: How pairs are distributed, where the pairs themselves are not known.
-        layout: How the files were read; None for other data.
-        name: What a person calls the data.
-        num_groups: Groups that the rows name; None where no groups were read.
-        rows_without_user: Rows that name no user; None where that was not counted.
-        cells_without_number: Cells of the values that count as 0; None where that was not counted.
+        sums: Sum of the values of every pair, likewise; None if no values were read.
+        pair_sizes: Distribution of pairs, if the pairs themselves are not known.
+        layout: Layout of the files; None for other data.
+        name: Display name of the data.
+        num_groups: Number of groups that the rows name; None if no groups were read.
+        rows_without_user: Number of rows that name no user; None if it was not counted.
+        cells_without_number: Number of value cells that count as 0; None if it was not counted.
     """
 
     histogram: ContributionHistogram
@@ -50,7 +50,7 @@ class UserAmounts:
 
     @property
     def dropped(self) -> dict[str, int]:
-        """Return what the public rules leave out or count as 0, and how many groups there are; private."""
+        """Return the numbers of cells and rows that the rules drop or count as 0, and of groups, by name; private."""
         counts = {
             "rows without a user": self.rows_without_user,
             "cells without a number": self.cells_without_number,
@@ -62,7 +62,7 @@ class UserAmounts:
 
 
 def has_totals(data: Dataset) -> bool:
-    """Return True if the data hold one total per user of a column, and not only bins of totals."""
+    """Return True if the data have a total per user of a column, not only bins of totals."""
     if data.totals is not None and data.totals.column:
         return data.totals.users is None
     return data.values is not None
@@ -79,7 +79,7 @@ def _totals_of(data: Dataset) -> FloatArray | None:
 
 
 def amounts_of(data: Dataset) -> UserAmounts:
-    """Return the amounts of data that were counted before."""
+    """Return the amounts of a dataset, which was counted before."""
     amounts = UserAmounts(
         data.histogram, _totals_of(data), pair_sizes=data.pair_sizes, layout=data.layout, name=data.name
     )
@@ -92,7 +92,7 @@ def amounts_of(data: Dataset) -> UserAmounts:
 
 
 def columns_of(data: Dataset) -> dict[str, Any]:
-    """Return the columns of data that were counted before by what they mean: ``user``, ``value``, ``group``."""
+    """Return the columns of a dataset by role: ``user``, ``value``, ``group``."""
     value = data.values.column if data.values is not None else None
     if data.totals is not None and data.totals.column:
         value = data.totals.column
@@ -101,19 +101,19 @@ def columns_of(data: Dataset) -> dict[str, Any]:
     return {"user": data.privacy_unit, "value": value, "group": group}
 
 
-def made_up_table(
+def build_dummy_dataset(
     columns: Mapping[str, Any],
     disclosure: Disclosure,
     contribution: Contribution,
     amounts: UserAmounts | None = None,
 ) -> Dataset:
-    """Return a made-up table of three users with these columns; of the data it has the file's name and format."""
+    """Build a dummy dataset of three users with these columns, and with the data's file name and layout."""
     value, group, sizes = columns["value"], columns["group"], np.array([1, 2, 3])
     pairs = None
     if group:
-        added: dict[str, Any] = {}
+        amount_fields: dict[str, Any] = {}
         if value is not None:
-            added = {
+            amount_fields = {
                 "sums": sizes,
                 "sums_of_squares": sizes,
                 "value_column": value,
@@ -126,7 +126,7 @@ def made_up_table(
             group[0],
             rows=sizes,
             further_columns=group[1:],
-            **added,
+            **amount_fields,
         )
     histogram = ContributionHistogram.from_counts(sizes)
     return Dataset(

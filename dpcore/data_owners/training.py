@@ -216,8 +216,8 @@ def fit_without_privacy(
     """Fit W without noise: the minimum of the mean loss with penalty/2 |W|², by accelerated gradient descent."""
     single_unit = pad_units(records, np.zeros(records.labels.size, dtype=np.int64), 1)
     zero_weights = np.zeros((records.classes, records.features.shape[1]))
-    parts = fit_personal(single_unit, zero_weights, options.plain_penalty, options.plain_steps, should_stop)
-    return np.asarray(parts[0])
+    fitted = fit_personal(single_unit, zero_weights, options.plain_penalty, options.plain_steps, should_stop)
+    return np.asarray(fitted[0])
 
 
 def fit_personal(

@@ -129,7 +129,7 @@ def fourfold_proof(problem: MeanProblem) -> FourfoldProof:
     """Carry out the proof of theorem 3 on a problem; see `FourfoldProof` for its steps and source."""
     comparison = compare(problem)
     histogram, h = problem.histogram, comparison.smooth.threshold
-    rows_below, users_above, _ = (float(part) for part in histogram.pieces(h))
+    rows_below, users_above, _ = (float(piece) for piece in histogram.pieces(h))
     kept_rows = rows_below + h * users_above
     alpha = rows_below / kept_rows
     p, q = histogram.num_users - int(users_above), int(users_above)

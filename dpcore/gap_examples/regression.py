@@ -181,8 +181,8 @@ def enumerate_sample_limiting(instance: RegressionInstance, threshold: int) -> S
     for start in range(0, num_samples, block_size):
         mixed_index, chosen_samples = np.arange(start, min(start + block_size, num_samples)), []
         for size in samples_per_user:  # Mixed radix; np.unravel_index stops at 64 users.
-            mixed_index, chosen = np.divmod(mixed_index, size)
-            chosen_samples.append(chosen)
+            mixed_index, sample_index = np.divmod(mixed_index, size)
+            chosen_samples.append(sample_index)
         kept_counts = np.concatenate(
             [counts[i] for (counts, _), i in zip(user_samples, chosen_samples, strict=True)], axis=1
         )

@@ -81,7 +81,7 @@ class BiasTerm(enum.Enum):
 
     @property
     def group(self) -> str:
-        """Which of the four ways it belongs to: i, ii, iii or iv; several where it is the smaller of two."""
+        """Return the ways to which it belongs, of i to iv; two where it is the smaller of two bounds."""
         return _FACTS[self].group
 
     @property
@@ -96,12 +96,12 @@ class BiasTerm(enum.Enum):
 
     @property
     def needs(self) -> str:
-        """Return what has to be known to state it, a sentence without its full stop."""
+        """Return the knowledge that it takes to state it, a sentence without its full stop."""
         return _FACTS[self].needs
 
     @property
     def source(self) -> str:
-        """Where it is from."""
+        """Return the place in the paper from which it is taken."""
         return _FACTS[self].source
 
     @property
@@ -127,7 +127,7 @@ class BiasTerm(enum.Enum):
 
 
 _SHARES = "Every user's share of the rows"
-_KEPT = "The share of rows kept"
+_KEPT_SHARE = "The share of rows kept"
 _AND_VARIANCE = ", and how much risk differs between users (Var(H))"
 _PAPER = "Amin et al. 2019, "
 _WORST = r"\sum_j (n_j/n - \tau/n_\tau)_+"
@@ -140,11 +140,11 @@ _FACTS: dict[BiasTerm, _Facts] = {
         "i", "Worst case, exact", _WORST, _SHARES, "total variation distance of the two shares"
     ),
     BiasTerm.CUT_SHARE: _Facts(
-        "i", "Share of rows cut", r"1 - n_\tau/n", _KEPT, "an upper bound on the worst case"
+        "i", "Share of rows cut", r"1 - n_\tau/n", _KEPT_SHARE, "an upper bound on the worst case"
     ),
-    BiasTerm.LOG_KEPT: _Facts("ii", "Log of the share kept", _LOG, _KEPT, _PAPER + "prop. 1"),
+    BiasTerm.LOG_KEPT: _Facts("ii", "Log of the share kept", _LOG, _KEPT_SHARE, _PAPER + "prop. 1"),
     BiasTerm.VARIANCE_KEPT: _Facts(
-        "iii", "Variance between users", _VARIANCE, _KEPT + _AND_VARIANCE, _PAPER + "prop. 1"
+        "iii", "Variance between users", _VARIANCE, _KEPT_SHARE + _AND_VARIANCE, _PAPER + "prop. 1"
     ),
     BiasTerm.CHI_SQUARED: _Facts(
         "iii",
@@ -171,14 +171,14 @@ _FACTS: dict[BiasTerm, _Facts] = {
         "iv",
         "Corollary 1",
         r"\sqrt{1 - n_\tau/n}",
-        _KEPT + ", which must be at least 25 %: it says nothing below",
+        _KEPT_SHARE + ", which must be at least 25 %: it says nothing below",
         _PAPER + "corollary 1",
     ),
     BiasTerm.PROPOSITION_1: _Facts(
         "ii, iii",
         "Proposition 1",
         rf"\min\{{{_LOG},\; {_VARIANCE}\}}",
-        _KEPT + _AND_VARIANCE,
+        _KEPT_SHARE + _AND_VARIANCE,
         _PAPER + "prop. 1",
     ),
     BiasTerm.TIGHTEST: _Facts(
@@ -193,7 +193,7 @@ _FACTS: dict[BiasTerm, _Facts] = {
 
 @dataclass(frozen=True)
 class CapStatistics:
-    """What a cap does to the shares; every field has the shape of the caps asked for.
+    """The users' shares under caps; every field has the shape of the caps.
 
     Attributes:
         fraction: tau_0, in (0, 1].
@@ -248,7 +248,7 @@ def cap_statistics(
     largest: float,
     above_sums: AboveSums | None = None,
 ) -> CapStatistics:
-    """Return `CapStatistics` from sums on either side of a bound, in whatever unit the sums are in.
+    """Compute `CapStatistics` from sums over the users below and above a cap, in whatever unit the sums are in.
 
     Args:
         pieces: Sums over users at or below and above each bound (rows, or shares of the whole).
@@ -258,46 +258,46 @@ def cap_statistics(
         above_sums: Sums over the users above alone; where not given, they are the total less the others', whose
             rounding is that of the total.
     """
-    below, above, inverse = pieces(bounds)
-    kept = below + bounds * above
-    share = bounds / kept
+    rows_below, users_above, inverse = pieces(bounds)
+    kept_rows = rows_below + bounds * users_above
+    share = bounds / kept_rows
     # n u: users above it lose share. It is at least the cap; rounded below it, it would count everybody at the cap.
     heavy = np.maximum(total * share, bounds)
     heavy_below, heavy_above, _ = pieces(heavy)
-    nobody = above == 0.0
+    nobody = users_above == 0.0
     if above_sums is None:
-        rows_capped, allowed = (total - below) / total, np.ones(np.shape(bounds))
+        rows_capped, allowed = (total - rows_below) / total, np.ones(np.shape(bounds))
         # The sum of p_j - u over the users above n u.
         variation = np.maximum((total - heavy_below) / total - share * heavy_above, 0.0)
-        cut = np.maximum((total - below - bounds * above) / total, 0.0)
+        cut = np.maximum((total - rows_below - bounds * users_above) / total, 0.0)
     else:
         rows_capped = allowed = above_sums.rows(bounds) / total
         variation, cut = above_sums.excess(heavy) / total, above_sums.excess(bounds) / total
     variation, cut = np.where(nobody, 0.0, variation), np.where(nobody, 0.0, cut)
     # chi^2 = sum (q_j - p_j)^2 / p_j, users below and above the cap apart, so that only the second cancels.
     # Below it q_j = p_j n / n_tau, above it q_j = u.
-    light = (below / total) * (cut * total / kept) ** 2
-    capped = (total * share * inverse) * share - 2.0 * share * above + rows_capped
+    light = (rows_below / total) * (cut * total / kept_rows) ** 2
+    capped = (total * share * inverse) * share - 2.0 * share * users_above + rows_capped
     return CapStatistics(
         fraction=np.asarray(bounds / total),
-        kept_share=np.asarray(kept / total),
+        kept_share=np.asarray(kept_rows / total),
         cut_share=np.asarray(cut),
-        users_capped=np.asarray(above),
-        max_share=np.asarray(np.minimum(bounds, largest) / kept),
+        users_capped=np.asarray(users_above),
+        max_share=np.asarray(np.minimum(bounds, largest) / kept_rows),
         total_variation=np.asarray(variation),
         chi_squared=np.asarray(np.where(nobody, 0.0, np.maximum(light + np.maximum(capped, 0.0), 0.0))),
         rows_capped=np.asarray(allowed),
     )
 
 
-def _log_inverse(kept: FloatArray, cut: FloatArray) -> FloatArray:
-    """log(n / n_tau), through the cut share where little is cut."""
-    near = -np.log1p(-np.minimum(cut, 0.5))
-    return np.asarray(np.where(cut < 0.5, near, -np.log(np.where(kept > 0.0, kept, 1.0))))
+def _log_inverse(kept_share: FloatArray, cut_share: FloatArray) -> FloatArray:
+    """Return log(n / n_tau), through the cut share where little is cut."""
+    near = -np.log1p(-np.minimum(cut_share, 0.5))
+    return np.asarray(np.where(cut_share < 0.5, near, -np.log(np.where(kept_share > 0.0, kept_share, 1.0))))
 
 
 def evaluate(term: BiasTerm, statistics: CapStatistics, loss_variance: float) -> FloatArray:
-    """Return one bound on the bias (once, not twice).
+    """Compute one bound on the bias (once, not twice).
 
     Args:
         term: Which.
@@ -310,8 +310,8 @@ def evaluate(term: BiasTerm, statistics: CapStatistics, loss_variance: float) ->
 
     Source: the module's docstring.
     """
-    s, some = statistics, statistics.kept_share > 0.0
-    kept = np.where(some, s.kept_share, 1.0)
+    s, keeps_rows = statistics, statistics.kept_share > 0.0
+    kept_share = np.where(keeps_rows, s.kept_share, 1.0)
     if term is BiasTerm.WORST_CASE:
         bound = s.total_variation
     elif term is BiasTerm.CUT_SHARE:
@@ -319,7 +319,7 @@ def evaluate(term: BiasTerm, statistics: CapStatistics, loss_variance: float) ->
     elif term is BiasTerm.LOG_KEPT:
         bound = np.sqrt(0.5 * _log_inverse(s.kept_share, s.cut_share))
     elif term is BiasTerm.VARIANCE_KEPT:
-        bound = np.sqrt(2.0 * loss_variance / kept)
+        bound = np.sqrt(2.0 * loss_variance / kept_share)
     elif term is BiasTerm.CHI_SQUARED:
         bound = np.sqrt(loss_variance * s.chi_squared)
     elif term is BiasTerm.LOG_FRACTION:
@@ -334,5 +334,5 @@ def evaluate(term: BiasTerm, statistics: CapStatistics, loss_variance: float) ->
             if term is BiasTerm.PROPOSITION_1
             else (BiasTerm.WORST_CASE, BiasTerm.CHI_SQUARED)
         )
-        bound = np.minimum(*(evaluate(part, s, loss_variance) for part in pair))
-    return np.asarray(np.where(some, bound, np.inf))
+        bound = np.minimum(*(evaluate(bias_term, s, loss_variance) for bias_term in pair))
+    return np.asarray(np.where(keeps_rows, bound, np.inf))

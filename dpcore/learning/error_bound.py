@@ -120,31 +120,35 @@ class BoundSettings:
             self._check_contributors(problems)
 
     def _check_contributors(self, problems: Problems) -> None:
-        """Record what is wrong with who contributes what."""
+        """Add to ``problems`` every fault of the contributors; a subclass that has some overrides this."""
 
-    def parts(self, statistics: CapStatistics, num_rows: float) -> ErrorParts:
-        """Return (*) in its parts, given what the caps do; an infinite n leaves the finite-sample term out."""
-        some = statistics.kept_share > 0.0
-        kept = np.where(some, statistics.kept_share, 1.0)
-        finite = np.zeros(kept.shape)
+    def error_parts(self, statistics: CapStatistics, num_rows: float) -> ErrorParts:
+        """Return (*) in its parts for the statistics of caps; an infinite n leaves the finite-sample term out."""
+        keeps_rows = statistics.kept_share > 0.0
+        kept_share = np.where(keeps_rows, statistics.kept_share, 1.0)
+        finite = np.zeros(kept_share.shape)
         if math.isfinite(num_rows):
             log_term = self.vc_dimension * math.log(num_rows / self.failure_probability)
-            finite = self.finite_sample_constant * np.sqrt(log_term / (kept * num_rows))
+            finite = self.finite_sample_constant * np.sqrt(log_term / (kept_share * num_rows))
         noise = self.privacy.error(
-            np.where(some, statistics.max_share, 1.0), self.epsilon, self.failure_probability
+            np.where(keeps_rows, statistics.max_share, 1.0), self.epsilon, self.failure_probability
         )
         return ErrorParts(
             bias=np.asarray(THEOREM_FACTOR * evaluate(self.bias, statistics, self.loss_variance)),
-            finite_sample=np.where(some, finite, np.inf),
-            privacy=np.where(some, noise, np.inf),
+            finite_sample=np.where(keeps_rows, finite, np.inf),
+            privacy=np.where(keeps_rows, noise, np.inf),
         )
 
     def split(self, statistics: CapStatistics, num_rows: float) -> Split:
         """Return (*) as a falling and a rising part, for `dpcore.common.branch_and_bound`."""
-        parts = self.parts(statistics, num_rows)
+        error_parts = self.error_parts(statistics, num_rows)
         # The bias is a difference of sums: for the proof it is taken as low as rounding may have left it.
         lower = THEOREM_FACTOR * evaluate(self.bias, statistics.rounded_down(), self.loss_variance)
-        return Split(parts.bias + parts.finite_sample, lower + parts.finite_sample, parts.privacy)
+        return Split(
+            error_parts.bias + error_parts.finite_sample,
+            lower + error_parts.finite_sample,
+            error_parts.privacy,
+        )
 
 
 @dataclass(frozen=True)
@@ -181,7 +185,7 @@ class LearningCap:
         users_capped: Users with more rows than the cap.
         certificate: The bound (*) beside what no cap of this kind can go below.
         complete: Whether the search went through, rather than being stopped.
-        ended: How the search ended, a sentence.
+        stop_reason: How the search ended, a sentence.
     """
 
     fraction: float
@@ -193,7 +197,7 @@ class LearningCap:
     users_capped: int
     certificate: Certificate
     complete: bool
-    ended: str
+    stop_reason: str
 
     @property
     def total(self) -> float:
@@ -206,31 +210,36 @@ class LearningCap:
         return math.floor(self.cap)
 
 
-def choice(
-    settings: BoundSettings, at: CapStatistics, found: Minimum, num_rows: float, cap: float, ended: str
+def build_cap(
+    settings: BoundSettings,
+    statistics: CapStatistics,
+    minimum: Minimum,
+    num_rows: float,
+    cap: float,
+    stop_reason: str,
 ) -> LearningCap:
-    """Return `LearningCap` from what the search found, its parts computed afresh."""
-    parts = settings.parts(at, num_rows)
+    """Build the `LearningCap` at the minimum of a search; its parts are computed afresh."""
+    error_parts = settings.error_parts(statistics, num_rows)
     return LearningCap(
-        fraction=float(at.fraction),
+        fraction=float(statistics.fraction),
         cap=cap,
-        bias=float(parts.bias),
-        finite_sample=float(parts.finite_sample),
-        privacy=float(parts.privacy),
-        kept_share=float(at.kept_share),
-        users_capped=round(float(at.users_capped)),
+        bias=float(error_parts.bias),
+        finite_sample=float(error_parts.finite_sample),
+        privacy=float(error_parts.privacy),
+        kept_share=float(statistics.kept_share),
+        users_capped=round(float(statistics.users_capped)),
         certificate=Certificate(
-            float(parts.total),
-            found.lower_bound,
+            float(error_parts.total),
+            minimum.lower_bound,
             "lower limits on intervals that cover every bound of this kind",
         ),
-        complete=not found.stop_reason,
-        ended=ended,
+        complete=not minimum.stop_reason,
+        stop_reason=stop_reason,
     )
 
 
-def how_it_went(found: Minimum) -> str:
-    """Return how the search ended, a sentence."""
-    if found.stop_reason:
-        return f"The search {found.stop_reason}: this is the best bound so far, with the proof so far."
-    return f"Branch and bound settled every bound on rows after looking at {found.evaluations:,}."
+def describe_search(minimum: Minimum) -> str:
+    """Say in a sentence how the search ended."""
+    if minimum.stop_reason:
+        return f"The search {minimum.stop_reason}: this is the best bound so far, with the proof so far."
+    return f"Branch and bound settled every bound on rows after looking at {minimum.evaluations:,}."

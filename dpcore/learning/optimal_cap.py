@@ -19,7 +19,14 @@ from dpcore.common.errors import refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced
 from dpcore.learning.bias_bounds import AboveSums, BiasTerm, CapStatistics, cap_statistics, evaluate
-from dpcore.learning.error_bound import TOLERANCE, BoundSettings, ErrorParts, LearningCap, choice, how_it_went
+from dpcore.learning.error_bound import (
+    TOLERANCE,
+    BoundSettings,
+    ErrorParts,
+    LearningCap,
+    build_cap,
+    describe_search,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +45,7 @@ class BiasProblem(BoundSettings):
 
 @dataclass(frozen=True)
 class CappedUsers:
-    """Who loses rows under a cap, heaviest first, one entry per distinct size.
+    """The users who lose rows under a cap, heaviest first, one entry per distinct size.
 
     Attributes:
         sizes: Rows per user, above the cap.
@@ -58,21 +65,21 @@ class CappedUsers:
 
 
 def _caps(histogram: ContributionHistogram, fractions: npt.ArrayLike) -> FloatArray:
-    """Caps tau_0 n in rows, a product within rounding of a whole number taken as that number."""
+    """Return the caps tau_0 n in rows; a product within rounding of a whole number counts as that number."""
     tau_0 = np.asarray(fractions, dtype=np.float64)
     if not np.all((tau_0 > 0.0) & (tau_0 <= 1.0)):
         raise refuse("tau_0 must lie above 0 and at most at 1")
     caps = tau_0 * histogram.num_rows
-    whole = np.rint(caps)
-    return np.where(np.abs(caps - whole) <= 1e-12 * caps, whole, caps)
+    rounded = np.rint(caps)
+    return np.where(np.abs(caps - rounded) <= 1e-12 * caps, rounded, caps)
 
 
 def _statistics(histogram: ContributionHistogram, caps: FloatArray) -> CapStatistics:
     n = float(histogram.num_rows)
-    nothing = caps < 1.0
+    is_empty = caps < 1.0
     s = cap_statistics(
         histogram.pieces,
-        np.where(nothing, 1.0, caps),
+        np.where(is_empty, 1.0, caps),
         total=n,
         largest=float(histogram.max_size),
         above_sums=AboveSums(histogram.rows_above, histogram.excess),
@@ -84,14 +91,14 @@ def _statistics(histogram: ContributionHistogram, caps: FloatArray) -> CapStatis
         "users_capped": float(histogram.num_users),
         **unknown,
     }
-    kept = {name: np.where(nothing, value, getattr(s, name)) for name, value in below_one_row.items()}
+    adjusted = {name: np.where(is_empty, value, getattr(s, name)) for name, value in below_one_row.items()}
     return replace(
-        s, fraction=np.asarray(caps / n), rows_capped=np.where(nothing, 1.0, s.rows_capped), **kept
+        s, fraction=np.asarray(caps / n), rows_capped=np.where(is_empty, 1.0, s.rows_capped), **adjusted
     )
 
 
 def statistics(histogram: ContributionHistogram, fractions: npt.ArrayLike) -> CapStatistics:
-    """Return what caps of tau = tau_0 n rows do to the data.
+    """Compute which shares the users hold, and how much is cut, under caps of tau = tau_0 n rows.
 
     Args:
         histogram: Rows per user.
@@ -119,17 +126,20 @@ def error_parts(problem: BiasProblem, fractions: npt.ArrayLike) -> ErrorParts:
 
     Source: Amin et al. 2019, theorem 1; the largest share is min(tau, max n_j) / n_tau.
     """
-    return problem.parts(statistics(problem.histogram, fractions), float(problem.histogram.num_rows))
+    return problem.error_parts(statistics(problem.histogram, fractions), float(problem.histogram.num_rows))
 
 
 def fractions_for_curves(histogram: ContributionHistogram, points: int = 200) -> FloatArray:
-    """Log-spaced tau_0 at whole caps from one row to n, the heaviest user's size among them."""
+    """Return log-spaced tau_0 at whole caps from one row to n, the heaviest user's size among them."""
     n = float(histogram.num_rows)
     return np.unique(np.rint(log_spaced(1.0, n, points, extra=(float(histogram.max_size),)))) / n
 
 
 def best_cap(
-    problem: BiasProblem, progress: Progress = silent, should_stop: ShouldStop = never, whole: bool = True
+    problem: BiasProblem,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
+    is_integer: bool = True,
 ) -> LearningCap:
     """Return the best cap between one row and n, proved by branch and bound.
 
@@ -137,7 +147,7 @@ def best_cap(
         problem: The question.
         progress: Told the settled share of the range, from 0 to 1.
         should_stop: Asked between rounds; where it says yes the best so far is returned, with its proof.
-        whole: Whether tau = tau_0 n is a whole number.
+        is_integer: Whether tau = tau_0 n is a whole number.
 
     Returns:
         `LearningCap`; its certificate covers every such cap. Above the heaviest user's size nothing changes
@@ -148,13 +158,20 @@ def best_cap(
         lambda caps: problem.split(_statistics(histogram, caps), n),
         1.0,
         largest_cap(problem),
-        is_integer=whole,
+        is_integer=is_integer,
         tolerance=TOLERANCE,
         progress=progress,
         should_stop=should_stop,
     )
-    at = _statistics(histogram, np.asarray(minimum.argument))
-    return choice(problem, at, minimum, n, minimum.argument, _ended(minimum, float(at.users_capped) == 0.0))
+    best_statistics = _statistics(histogram, np.asarray(minimum.argument))
+    return build_cap(
+        problem,
+        best_statistics,
+        minimum,
+        n,
+        minimum.argument,
+        _describe_stop(minimum, float(best_statistics.users_capped) == 0.0),
+    )
 
 
 def caps_within(problem: BiasProblem, choice: LearningCap, excess: float = 0.05) -> tuple[int, int]:
@@ -182,20 +199,20 @@ def caps_within(problem: BiasProblem, choice: LearningCap, excess: float = 0.05)
 
 
 def largest_cap(problem: BiasProblem) -> float:
-    """Beyond it no cap changes anything."""
+    """Return the cap in rows beyond which no larger one changes anything."""
     histogram = problem.histogram
     return float(histogram.num_rows if problem.bias.needs_only_the_fraction else histogram.max_size)
 
 
-def _ended(found: Minimum, nobody_capped: bool) -> str:
-    how = how_it_went(found)
+def _describe_stop(minimum: Minimum, nobody_capped: bool) -> str:
+    search_result = describe_search(minimum)
     if nobody_capped:
-        return f"Nobody loses rows. {how}"
-    return f"One row per user is best. {how}" if found.argument == 1.0 else how
+        return f"Nobody loses rows. {search_result}"
+    return f"One row per user is best. {search_result}" if minimum.argument == 1.0 else search_result
 
 
 def capped_users(histogram: ContributionHistogram, fraction: float, limit: int = 50) -> CappedUsers:
-    """Who loses rows under a cap of tau_0 n rows, heaviest first.
+    """List who loses rows under a cap of tau_0 n rows, heaviest first.
 
     Args:
         histogram: Rows per user.

@@ -12,10 +12,10 @@ ALPHAS = (0.25, 0.5, 1.0, 2.0, 3.0)
 CONSTANT = 3.0
 
 
-def users_cut(alpha: float, _seed: int) -> dict[str, float]:
-    """Return the users above the best τ₀, in the limit of many rows."""
-    asked = LearningParameters(1.0, alpha=alpha, privacy_constant=CONSTANT)
-    return {"cut": float(population.best_fraction(asked.population(None)).users_capped)}
+def count_users_cut(alpha: float, _seed: int) -> dict[str, float]:
+    """Count the users above the best τ₀, in the limit of many rows."""
+    parameters = LearningParameters(1.0, alpha=alpha, privacy_constant=CONSTANT)
+    return {"cut": float(population.best_fraction(parameters.population(None)).users_capped)}
 
 
 FIGURES = (
@@ -33,7 +33,7 @@ FIGURES = (
         linear_axis("users who lose rows", (0.0, 10.0)),
         ALPHAS,
         (Line("cut", "Users cut, ours", Style.TOTAL),),
-        users_cut,
+        count_users_cut,
         1,
         "With C = 100, which the page begins with (a model of 10 parameters), the best sum is above 1 and says "
         "nothing. "

@@ -60,21 +60,21 @@ class PowerLaw:
 
     @property
     def largest(self) -> float:
-        """p_1."""
+        """Return p_1, the share of the heaviest user."""
         return 1.0 / self.normaliser
 
     def probability(self, users: npt.ArrayLike) -> FloatArray:
-        """p_j at user numbers j >= 1, any shape (real numbers allowed, for integrals)."""
+        """Return p_j at user numbers j >= 1, any shape (real numbers allowed, for integrals)."""
         return np.asarray(np.asarray(users, dtype=np.float64) ** -self.exponent / self.normaliser)
 
     def _zeta_from(self, first: FloatArray) -> FloatArray:
-        """Hurwitz zeta: sum over j >= first of j^-(1 + alpha)."""
+        """Return the Hurwitz zeta function: the sum over j >= first of j^-(1 + alpha)."""
         from scipy.special import zeta
 
         return np.asarray(zeta(self.exponent, first))
 
     def tail(self, users: npt.ArrayLike) -> FloatArray:
-        """Mass of all users beyond number K, sum over j > K of p_j; K whole, any shape."""
+        """Return the mass of all users beyond number K, the sum over j > K of p_j; K whole, any shape."""
         return self._zeta_from(np.asarray(users, dtype=np.float64) + 1.0) / self.normaliser
 
     def users_above(self, share: npt.ArrayLike) -> FloatArray:
@@ -87,7 +87,7 @@ class PowerLaw:
         return np.asarray(np.where((count > 0.0) & ~inside, count - 1.0, count))
 
     def uncapped_mass(self, fractions: npt.ArrayLike) -> FloatArray:
-        """Sum of p_j over users with p_j <= tau_0, by Hurwitz zeta.
+        """Return the sum of p_j over users with p_j <= tau_0, by Hurwitz zeta.
 
         Args:
             fractions: tau_0 above 0, any shape.
@@ -97,23 +97,25 @@ class PowerLaw:
         return self.tail(self.users_above(fractions))
 
     def kept_share(self, fractions: npt.ArrayLike) -> FloatArray:
-        """Sum over j of min(p_j, tau_0): what n_tau / n tends to as n grows.
+        """Return the sum over j of min(p_j, tau_0), to which n_tau / n tends as n grows.
 
         The paper's text keeps only the uncapped mass; capped users keep tau_0 each.
 
         Source: Amin et al. 2019, proposition 5, Q(tau_0).
         """
         tau_0 = np.asarray(fractions, dtype=np.float64)
-        above = self.users_above(tau_0)
-        return np.asarray(self.tail(above) + tau_0 * above)
+        users_above = self.users_above(tau_0)
+        return np.asarray(self.tail(users_above) + tau_0 * users_above)
 
     def pieces(self, share: npt.ArrayLike) -> Pieces:
         """Return the sums over users at or below, and above, a share: mass, number, and sum of 1 / p_j.
 
         The counterpart of `ContributionHistogram.pieces` in shares; ``rows_at_or_below`` is a mass.
         """
-        above = self.users_above(share)
-        return Pieces(self.tail(above), above, np.asarray(self.normaliser * self._power_sum(above)))
+        users_above = self.users_above(share)
+        return Pieces(
+            self.tail(users_above), users_above, np.asarray(self.normaliser * self._power_sum(users_above))
+        )
 
     @cached_property
     def _powers(self) -> FloatArray:
@@ -121,7 +123,7 @@ class PowerLaw:
         return np.concatenate(([0.0], np.cumsum(steps)))
 
     def _power_sum(self, count: FloatArray) -> FloatArray:
-        """Sum over j <= K of j^s, s = 1 + alpha, K whole.
+        """Return the sum over j <= K of j^s, s = 1 + alpha, K whole.
 
         Beyond the table sum_{j=J+1}^K j^s = [x^(s+1) / (s+1) + x^s / 2 + s x^(s-1) / 12]_J^K - ..., the next
         term s (s-1) (s-2) x^(s-3) / 720 being below 1e-11 of the first.
@@ -147,7 +149,7 @@ def checked_fractions(fractions: npt.ArrayLike) -> FloatArray:
     return tau_0
 
 
-def checked_rows(num_rows: int, most: int) -> int:
+def checked_rows(num_rows: int, max_rows: int) -> int:
     """Return a number of rows n as int, refused outside [1, most]."""
-    require.whole(1, most, num_rows=num_rows)
+    require.whole(1, max_rows, num_rows=num_rows)
     return math.floor(num_rows)

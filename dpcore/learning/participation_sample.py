@@ -1,4 +1,4 @@
-"""What a cap does to a sample of n rows from a power-law population: expectations, and simulated draws.
+"""A cap on a sample of n rows from a power-law population: expectations, and simulated draws.
 
 User j's number of rows is Binomial(n, p_j), so every expectation of a sum over users is a sum of binomial
 expectations; no sample is needed. The paper averages 100 draws instead (figure 3).
@@ -31,10 +31,10 @@ CELLS = 200_000
 
 
 def _rows(tau_0: FloatArray, n: int) -> FloatArray:
-    """Caps tau_0 n in rows, a product within rounding of a whole number taken as that number."""
+    """Return the caps tau_0 n in rows; a product within rounding of a whole number counts as that number."""
     tau = tau_0 * n
-    whole = np.rint(tau)
-    return np.where(np.abs(tau - whole) <= 1e-12 * tau, whole, tau)
+    rounded = np.rint(tau)
+    return np.where(np.abs(tau - rounded) <= 1e-12 * tau, rounded, tau)
 
 
 def _binomial_parts(n: int, p: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -52,22 +52,22 @@ def _binomial_parts(n: int, p: FloatArray, tau: FloatArray) -> tuple[FloatArray,
         exponent = tau * np.log(tau / np.where(mean > 0.0, mean, np.finfo(float).tiny)) - tau + mean
     capped = (exponent > DECIDED) & (mean > tau)
     free = ((exponent > DECIDED) & (mean <= tau)) | (tau >= n)
-    kept = np.where(capped, tau, mean)
+    kept_rows = np.where(capped, tau, mean)
     excess = np.where(capped, mean - tau, 0.0)
-    above = np.where(capped, 1.0, 0.0)
+    capped_share = np.where(capped, 1.0, 0.0)
     open_ = ~(capped | free)
     if open_.any():
         q, level, m = p[open_], tau[open_], mean[open_]
         t = np.floor(level)
-        rest = n - t
-        beyond = betainc(t + 1.0, rest, q)
+        remaining = n - t
+        beyond = betainc(t + 1.0, remaining, q)
         # E[X; X > tau] loses digits to E[X] and the other way round: each is taken from its own side.
-        upper = betainc(t, rest, q)
-        lower = betainc(rest, t, 1.0 - q)
-        kept[open_] = m * lower + level * beyond
+        upper = betainc(t, remaining, q)
+        lower = betainc(remaining, t, 1.0 - q)
+        kept_rows[open_] = m * lower + level * beyond
         excess[open_] = np.maximum(m * upper - level * beyond, 0.0)
-        above[open_] = beyond
-    return kept, excess, above
+        capped_share[open_] = beyond
+    return kept_rows, excess, capped_share
 
 
 @functools.cache
@@ -77,7 +77,7 @@ def _rule() -> tuple[FloatArray, FloatArray]:
 
 
 def _tail_nodes(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Gauss-Legendre nodes x > HEAD + 1/2 and weights for sums over the users beyond, shape (len(tau), q).
+    """Return Gauss-Legendre nodes x > HEAD + 1/2 and weights for sums over the users beyond, shape (len(tau), q).
 
     In y = log x, where n p(x) = tau a user changes from capped to uncapped over a width of about
     1 / (s sqrt(tau)); pieces double in length away from there and stay below 1.5. Beyond, the integrands
@@ -95,10 +95,10 @@ def _tail_nodes(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray, Flo
     breaks = np.concatenate((centre[:, None] - offsets[:, :0:-1], centre[:, None] + offsets), axis=1)
     breaks = np.clip(breaks, start, np.maximum(stop, start)[:, None])
     points, weights = _rule()
-    half = np.diff(breaks, axis=1)[:, :, None] / 2.0
-    y = (breaks[:, :-1, None] + half) + half * points
+    half_width = np.diff(breaks, axis=1)[:, :, None] / 2.0
+    y = (breaks[:, :-1, None] + half_width) + half_width * points
     x = np.exp(y)
-    return x.reshape(tau.size, -1), (x * half * weights).reshape(tau.size, -1)
+    return x.reshape(tau.size, -1), (x * half_width * weights).reshape(tau.size, -1)
 
 
 def _sums(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -108,7 +108,7 @@ def _sums(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray, FloatArra
     """
     level = tau[:, None]
     head = np.arange(1.0, HEAD + 1.0)
-    kept, lost, above = _binomial_parts(n, law.probability(head), level)
+    kept_rows, lost, capped_share = _binomial_parts(n, law.probability(head), level)
     x, weight = _tail_nodes(law, n, tau)
     _, excess, beyond = _binomial_parts(n, law.probability(x), level)
     # Midpoint rule: sum_{j > J} g(j) = integral from J + 1/2 + g'(J + 1/2) / 24 - ...
@@ -116,8 +116,8 @@ def _sums(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray, FloatArra
     _, edge_excess, edge_above = _binomial_parts(n, edge, level)
     cut = np.maximum((excess * weight).sum(axis=1) + np.diff(edge_excess)[:, 0] / 24.0, 0.0)
     tail = n * float(law.tail(float(HEAD))) - cut
-    capped = above.sum(axis=1) + (beyond * weight).sum(axis=1) + np.diff(edge_above)[:, 0] / 24.0
-    return kept.sum(axis=1) + np.maximum(tail, 0.0), lost.sum(axis=1) + cut, np.maximum(capped, 0.0)
+    capped = capped_share.sum(axis=1) + (beyond * weight).sum(axis=1) + np.diff(edge_above)[:, 0] / 24.0
+    return kept_rows.sum(axis=1) + np.maximum(tail, 0.0), lost.sum(axis=1) + cut, np.maximum(capped, 0.0)
 
 
 @dataclass(frozen=True)
@@ -154,17 +154,17 @@ def expectation(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike) -> Expec
     n = checked_rows(num_rows, MAX_EXPECTED_ROWS)
     tau_0 = checked_fractions(fractions)
     tau = np.atleast_1d(_rows(tau_0, n)).ravel()
-    kept, cut, capped = np.empty(tau.shape), np.empty(tau.shape), np.empty(tau.shape)
+    kept_rows, cut, capped = np.empty(tau.shape), np.empty(tau.shape), np.empty(tau.shape)
     step = max(1, CELLS // HEAD)
     for start in range(0, tau.size, step):
-        part = slice(start, start + step)
+        chunk = slice(start, start + step)
         # Users seen at all are those whose rows exceed 0; E min(X, 1) is the same number.
-        kept[part], cut[part], capped[part] = _sums(law, n, np.maximum(tau[part], 1.0))
-    nothing = tau < 1.0
+        kept_rows[chunk], cut[chunk], capped[chunk] = _sums(law, n, np.maximum(tau[chunk], 1.0))
+    is_empty = tau < 1.0
     return Expectation(
-        kept_share=np.where(nothing, 0.0, kept / n).reshape(tau_0.shape),
-        cut_share=np.where(nothing, 1.0, cut / n).reshape(tau_0.shape),
-        users_capped=np.where(nothing, kept, capped).reshape(tau_0.shape),
+        kept_share=np.where(is_empty, 0.0, kept_rows / n).reshape(tau_0.shape),
+        cut_share=np.where(is_empty, 1.0, cut / n).reshape(tau_0.shape),
+        users_capped=np.where(is_empty, kept_rows, capped).reshape(tau_0.shape),
     )
 
 
@@ -199,13 +199,13 @@ def draw_counts(law: PowerLaw, num_rows: int, rng: np.random.Generator) -> Float
     missing = int(counts[-1])
     while missing:
         # 1 - random() is never 0, of which there is no such power.
-        proposed = np.rint((heavy + 0.5) * (1.0 - rng.random(missing)) ** (-1.0 / law.alpha))
-        accepted = rng.random(missing) * (1.0 + s * (s + 1.0) / 24.0 / proposed / proposed) < 1.0
-        users = np.concatenate((users, proposed[accepted]))
+        proposed_users = np.rint((heavy + 0.5) * (1.0 - rng.random(missing)) ** (-1.0 / law.alpha))
+        accepted = rng.random(missing) * (1.0 + s * (s + 1.0) / 24.0 / proposed_users / proposed_users) < 1.0
+        users = np.concatenate((users, proposed_users[accepted]))
         missing = int(counts[-1]) - users.size
     light = np.unique(users, return_counts=True)[1]
-    seen = counts[:-1]
-    return np.concatenate((seen[seen > 0], light)).astype(np.float64)
+    heavy_counts = counts[:-1]
+    return np.concatenate((heavy_counts[heavy_counts > 0], light)).astype(np.float64)
 
 
 def simulate(
@@ -217,7 +217,7 @@ def simulate(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> Draws:
-    """Return the paper's way: draw samples of n rows and see what each cap keeps.
+    """Draw samples of n rows, as the paper does, and count the rows that each cap keeps.
 
     Args:
         law: The population.
@@ -239,19 +239,19 @@ def simulate(
     n = checked_rows(num_rows, MAX_SIMULATED_ROWS)
     tau = np.atleast_1d(_rows(checked_fractions(fractions), n))
     rng = np.random.default_rng(seed)
-    kept: list[FloatArray] = []
+    kept_shares: list[FloatArray] = []
     capped: list[FloatArray] = []
-    while len(kept) < draws and not should_stop():
+    while len(kept_shares) < draws and not should_stop():
         counts = np.sort(draw_counts(law, n, rng))
         rows = np.concatenate(([0.0], np.cumsum(counts)))
         at_most = np.searchsorted(counts, tau, side="right")
-        above = counts.size - at_most
-        kept.append(np.where(tau < 1.0, 0.0, (rows[at_most] + tau * above) / n))
-        capped.append(above.astype(np.float64))
-        progress(len(kept) / draws)
-    shape = (len(kept), tau.size)
+        users_above = counts.size - at_most
+        kept_shares.append(np.where(tau < 1.0, 0.0, (rows[at_most] + tau * users_above) / n))
+        capped.append(users_above.astype(np.float64))
+        progress(len(kept_shares) / draws)
+    shape = (len(kept_shares), tau.size)
     return Draws(
-        kept_share=np.array(kept).reshape(shape),
+        kept_share=np.array(kept_shares).reshape(shape),
         users_capped=np.array(capped).reshape(shape),
-        cancelled=len(kept) < draws,
+        cancelled=len(kept_shares) < draws,
     )

@@ -21,7 +21,14 @@ from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.learning.bias_bounds import BiasTerm, CapStatistics, cap_statistics
-from dpcore.learning.error_bound import TOLERANCE, BoundSettings, ErrorParts, LearningCap, choice, how_it_went
+from dpcore.learning.error_bound import (
+    TOLERANCE,
+    BoundSettings,
+    ErrorParts,
+    LearningCap,
+    build_cap,
+    describe_search,
+)
 from dpcore.learning.participation import PowerLaw, checked_fractions
 from dpcore.learning.participation_sample import MAX_EXPECTED_ROWS, Draws, expectation
 
@@ -52,8 +59,8 @@ class PopulationProblem(BoundSettings):
         problems.of_kind(PowerLaw, participation=self.participation)
         if self.num_rows is None:
             return
-        known = problems.whole(1, MAX_EXPECTED_ROWS, num_rows=self.num_rows)
-        if known and isinstance(self.bias, BiasTerm) and self.bias.needs_shares:
+        has_rows = problems.whole(1, MAX_EXPECTED_ROWS, num_rows=self.num_rows)
+        if has_rows and isinstance(self.bias, BiasTerm) and self.bias.needs_shares:
             problems.add(
                 f"the bias term {self.bias.value!r} needs every user's share, unknown in an expected sample",
                 remedy="Take a term that needs the share kept only, or the limit of many rows",
@@ -65,15 +72,15 @@ class PopulationProblem(BoundSettings):
         return 1e-12 if self.num_rows is None else 1.0 / self.num_rows
 
     def kinks_around(self, fraction: float) -> FloatArray:
-        """Where the bound has kinks next to tau_0, ascending, in (0, 1]: a user's share, or whole rows in a sample.
+        """Return the kinks of the bound next to tau_0, ascending, in (0, 1]: a user's share, or whole rows in a sample.
 
         A user whose share is tau_0 exactly is not capped.
         """
         if self.num_rows is not None:
             row = math.floor(fraction * self.num_rows)
             return np.arange(max(row, 1), min(row + 2, self.num_rows) + 1) / self.num_rows
-        above = float(self.participation.users_above(fraction))
-        return self.participation.probability(np.arange(above + 2.0, max(above - 1.0, 0.0), -1.0))
+        users_above = float(self.participation.users_above(fraction))
+        return self.participation.probability(np.arange(users_above + 2.0, max(users_above - 1.0, 0.0), -1.0))
 
     @property
     def _n(self) -> float:
@@ -81,7 +88,7 @@ class PopulationProblem(BoundSettings):
 
 
 def statistics(problem: PopulationProblem, fractions: npt.ArrayLike) -> CapStatistics:
-    """Return what caps of tau_0 n rows do to the population's shares.
+    """Compute the population's shares, and how much is cut, under caps of tau_0 n rows.
 
     Args:
         problem: The question.
@@ -104,15 +111,17 @@ def statistics(problem: PopulationProblem, fractions: npt.ArrayLike) -> CapStati
     return _typical(tau_0, expected.kept_share, expected.cut_share, expected.users_capped)
 
 
-def _typical(tau_0: FloatArray, kept: FloatArray, cut: FloatArray, users_capped: FloatArray) -> CapStatistics:
-    """Return `CapStatistics` of a sample of which only averages are known."""
+def _typical(
+    tau_0: FloatArray, kept_share: FloatArray, cut_share: FloatArray, users_capped: FloatArray
+) -> CapStatistics:
+    """Build the `CapStatistics` of a sample of which only averages are known."""
     unknown = np.full(tau_0.shape, np.nan)
     # tau_0 / E[n_tau / n] rises with tau_0, since the expectation is concave and 0 at 0.
-    share = np.where(kept > 0.0, tau_0 / np.where(kept > 0.0, kept, 1.0), np.nan)
+    share = np.where(kept_share > 0.0, tau_0 / np.where(kept_share > 0.0, kept_share, 1.0), np.nan)
     return CapStatistics(
         fraction=tau_0,
-        kept_share=kept,
-        cut_share=cut,
+        kept_share=kept_share,
+        cut_share=cut_share,
         users_capped=users_capped,
         max_share=np.minimum(share, 1.0),
         total_variation=unknown,
@@ -122,7 +131,7 @@ def _typical(tau_0: FloatArray, kept: FloatArray, cut: FloatArray, users_capped:
 
 def error_parts(problem: PopulationProblem, fractions: npt.ArrayLike) -> ErrorParts:
     """Return the bound (*) in its parts; arguments as `statistics` (figure 3a)."""
-    return problem.parts(statistics(problem, fractions), problem._n)
+    return problem.error_parts(statistics(problem, fractions), problem._n)
 
 
 def simulated_error_parts(problem: PopulationProblem, fractions: npt.ArrayLike, draws: Draws) -> ErrorParts:
@@ -137,15 +146,15 @@ def simulated_error_parts(problem: PopulationProblem, fractions: npt.ArrayLike, 
         InvalidInput: A fraction out of its range.
     """
     tau_0 = checked_fractions(fractions)
-    kept = draws.kept_share.mean(axis=0)
-    averages = _typical(tau_0, kept, np.maximum(1.0 - kept, 0.0), draws.users_capped.mean(axis=0))
-    return problem.parts(averages, problem._n)
+    kept_share = draws.kept_share.mean(axis=0)
+    averages = _typical(tau_0, kept_share, np.maximum(1.0 - kept_share, 0.0), draws.users_capped.mean(axis=0))
+    return problem.error_parts(averages, problem._n)
 
 
 def best_fraction(
     problem: PopulationProblem, progress: Progress = silent, should_stop: ShouldStop = never
 ) -> LearningCap:
-    """The best tau_0, proved by branch and bound over all of (0, 1], at a kink of the bound exactly where it is one.
+    """Find the best tau_0, proved by branch and bound over (0, 1]; where it is a kink of the bound, it is exact.
 
     Args:
         problem: The question.
@@ -177,14 +186,17 @@ def best_fraction(
     if not minimum.stop_reason:
         minimum = move_to_kink(split, minimum, problem.kinks_around, low, high)
     if limit:  # Below the smallest fraction: no less falling part than there, and at least no noise.
-        least = float(problem.split(statistics(problem, low), math.inf).falling_at_least)
-        minimum = replace(minimum, lower_bound=min(minimum.lower_bound, least))
-    at = statistics(problem, np.asarray(minimum.argument))
+        smallest_bias = float(problem.split(statistics(problem, low), math.inf).falling_at_least)
+        minimum = replace(minimum, lower_bound=min(minimum.lower_bound, smallest_bias))
+    best_statistics = statistics(problem, np.asarray(minimum.argument))
     cap = math.nan if problem.num_rows is None else minimum.argument * problem.num_rows
-    ended = how_it_went(minimum)
+    stop_reason = describe_search(minimum)
     if limit and minimum.argument == low:
-        ended = f"The smallest τ₀ searched has the smallest bound: in the limit there may be no best. {ended}"
-    return choice(problem, at, minimum, problem._n, cap, ended)
+        stop_reason = (
+            "The smallest τ₀ searched has the smallest bound: in the limit there may be no best. "
+            f"{stop_reason}"
+        )
+    return build_cap(problem, best_statistics, minimum, problem._n, cap, stop_reason)
 
 
 @dataclass(frozen=True)
@@ -206,7 +218,7 @@ class CostOfPrivacy:
     @property
     def totals(self) -> FloatArray:
         """Return the smallest bias plus privacy noise at each n, shape (q,)."""
-        return np.array([one.total for one in self.best])
+        return np.array([choice.total for choice in self.best])
 
 
 def cost_of_privacy(
@@ -215,7 +227,7 @@ def cost_of_privacy(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> CostOfPrivacy:
-    """Return the minimum over tau_0 of bias plus privacy noise, the finite-sample term left out, at each n.
+    """Find the least bias plus privacy noise over tau_0, the finite-sample term left out, at each n.
 
     Args:
         problem: The question; its ``num_rows`` is not used.
@@ -238,11 +250,11 @@ def cost_of_privacy(
     best: list[LearningCap] = []
     cancelled = False
     for setting in settings:
-        one = best_fraction(setting, should_stop=should_stop)
-        cancelled = not one.complete
+        choice = best_fraction(setting, should_stop=should_stop)
+        cancelled = not choice.complete
         if cancelled:
             break
-        best.append(one)
+        best.append(choice)
         progress(len(best) / len(settings))
     done = tuple(int(rows) for rows in num_rows[: len(best)])
     return CostOfPrivacy(done, tuple(best), limit, cancelled)

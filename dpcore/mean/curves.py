@@ -1,9 +1,9 @@
-"""What an error is made of, and errors with several valleys over the bound: every piece between sizes is looked at.
+"""The parts of an error, and the minimum over the bound of an error with several local minima.
 
 Between two neighbouring sizes every error of this package is (a + b h + d h^2) / n_h^2 + c with
 n_h = S + q h, S the rows of the users below and q the users above. Its derivative has the sign of
 (b S - 2 q a) + (2 d S - q b) h, which is linear in h. So a piece has one turning point at most, and between sizes and
-turning points the error only rises or only falls.
+turning points the error is monotone. The search evaluates every piece.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
-from dpcore.contributions import ContributionHistogram, FloatArray, Reached
+from dpcore.contributions import ContributionHistogram, FloatArray, SizeIndex
 
 EVERY_PIECE = "every piece between two neighbouring sizes was looked at, with its turning point"
-STEPS = 200
-"""Divisions of an interval at most; float64 has no number left between its ends long before."""
+MAX_STEPS = 200
+"""Most subdivisions of an interval; the ends are neighbouring float64 numbers long before."""
 PROBES = 15
-"""Bounds looked at at once within an interval: a call costs more than so many bounds in it."""
+"""Bounds evaluated together within an interval; one call costs more than this many bounds in it."""
 
 
 @dataclass(frozen=True)
 class Losses:
-    """The parts of an error at given bounds, before the noise has its unit; each of the shape of the bounds.
+    """The parts of an error at given bounds, without the scale of the noise; each of the shape of the bounds.
 
     Attributes:
         shift: Bias before noise with its sign, in the values' unit.
@@ -40,28 +40,28 @@ class Losses:
     largest_weight: FloatArray
 
     def error(self, unit_noise: float) -> FloatArray:
-        """Expected squared error, with ``unit_noise`` the variance of the noise for a user who holds all weight."""
+        """Return the expected squared error; ``unit_noise`` is the noise variance if one user holds all weight."""
         return np.asarray(self.shift**2 + self.sampling + unit_noise * self.largest_weight**2)
 
 
 @dataclass(frozen=True)
-class Best:
-    """The best bound of one kind.
+class BoundOptimum:
+    """The best cap or the best threshold of a model.
 
     Attributes:
-        bound: In rows per user; whole for a cap.
-        certificate: The squared error there beside what no choice of this kind goes below.
-        ended: How the search ended, a sentence.
+        bound: In rows per user; an integer for a cap.
+        certificate: The squared error there and a lower bound for all caps or thresholds.
+        stop_reason: Sentence on how the search ended.
     """
 
     bound: float
     certificate: Certificate
-    ended: str
+    stop_reason: str
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """a, b and d of the numerator on each piece z_(k-1) <= h <= z_k, k = 1 .. K - 1, each of shape (K - 1,)."""
+    """Coefficients a, b, d of the numerator on each piece z_(k-1) <= h <= z_k, k = 1 .. K - 1, of shape (K - 1,)."""
 
     constant: FloatArray
     linear: FloatArray
@@ -69,13 +69,13 @@ class Pieces:
 
 
 @dataclass(frozen=True)
-class Found:
-    """The best bound of a curve.
+class CurveMinimum:
+    """The minimum of a curve.
 
     Attributes:
-        bound: h in rows per user; whole where only whole bounds count.
+        bound: h in rows per user; an integer if only integers are allowed.
         value: The error there.
-        certificate: The error beside the smallest on any piece.
+        certificate: The error and the smallest error on any piece.
     """
 
     bound: float
@@ -89,12 +89,12 @@ class BoundCurve:
 
     Attributes:
         histogram: Rows per user.
-        error_after: The error at bounds, of their shape, and how many sizes lie at or below them; continuous.
-        pieces: Its numerators, which say where it turns.
+        error_after: Function of bounds and of the numbers of sizes at or below them; returns the error, continuous.
+        pieces: Numerators of the error, which give its turning points.
     """
 
     histogram: ContributionHistogram
-    error_after: Callable[[FloatArray, Reached], FloatArray]
+    error_after: Callable[[FloatArray, SizeIndex], FloatArray]
     pieces: Pieces
 
     def error(self, bounds: FloatArray) -> FloatArray:
@@ -102,99 +102,102 @@ class BoundCurve:
         return self.error_after(bounds, np.searchsorted(self.histogram.sizes, bounds, side="right"))
 
     @cached_property
-    def _turning(self) -> tuple[npt.NDArray[np.int64], FloatArray]:
-        """Pieces that have a turning point inside, counted from 0, and where it lies."""
+    def _turning_points(self) -> tuple[npt.NDArray[np.int64], FloatArray]:
+        """Return the indices of pieces with a turning point inside, and those points."""
         sizes = self.histogram.sizes.astype(np.float64)
-        at = self.histogram.pieces_at_sizes()
-        below, above = at.rows_at_or_below[:-1], at.users_above[:-1]
+        sums = self.histogram.pieces_at_sizes()
+        rows_below, users_above = sums.rows_at_or_below[:-1], sums.users_above[:-1]
         a, b, d = self.pieces.constant, self.pieces.linear, self.pieces.square
-        slope = 2.0 * d * below - above * b
+        slope = 2.0 * d * rows_below - users_above * b
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            point = (2.0 * above * a - b * below) / slope
+            point = (2.0 * users_above * a - b * rows_below) / slope
         inside = np.flatnonzero((point > sizes[:-1]) & (point < sizes[1:]))
         return inside, point[inside]
 
     @cached_property
-    def _at_sizes(self) -> FloatArray:
+    def _errors_at_sizes(self) -> FloatArray:
         sizes = self.histogram.sizes
-        found = np.empty(sizes.size)
+        errors = np.empty(sizes.size)
         for block in self.histogram.blocks:
-            at = slice(block.start + 1, block.stop + 1)
-            found[block] = self.error_after(sizes[block].astype(np.float64), at)
-        return found
+            index = slice(block.start + 1, block.stop + 1)
+            errors[block] = self.error_after(sizes[block].astype(np.float64), index)
+        return errors
 
-    def _tried(self, whole: bool) -> tuple[FloatArray, FloatArray]:
-        """Sizes and turning points, in place of which stand the whole bounds beside them, and the error there."""
+    def _candidates(self, is_integer: bool) -> tuple[FloatArray, FloatArray]:
+        """Return the candidates and their errors: sizes, and turning points (or the integers around them)."""
         sizes = self.histogram.sizes.astype(np.float64)
-        pieces, point = self._turning
-        if whole:
-            # Between the ends of its piece: at a size the next piece begins.
+        pieces, point = self._turning_points
+        if is_integer:
+            # Stay within the piece: at a size the next piece begins.
             low, high = np.tile(sizes[pieces], 2), np.tile(sizes[pieces + 1], 2)
             point = np.clip(np.concatenate((np.floor(point), np.ceil(point))), low, high)
             pieces = np.tile(pieces, 2)
-        # On a piece the error is the same with its right end counted as above.
+        # The error is continuous, so a point on the right end of a piece may count as inside the piece.
         return np.concatenate((sizes, point)), np.concatenate(
-            (self._at_sizes, self.error_after(point, pieces + 1))
+            (self._errors_at_sizes, self.error_after(point, pieces + 1))
         )
 
-    def best(self, whole: bool) -> Found:
-        """Return the best bound of all from the smallest to the largest size; among equals the smallest."""
-        tried, values = self._tried(whole)
-        least = float(values.min())
-        bound = float(tried[values == least].min())
-        # The error turns at most once on a piece, so that the best whole bound is among those that were tried.
-        lowest = least if whole else self.lower_bound()
-        return Found(bound, least, Certificate(least, min(lowest, least), EVERY_PIECE))
+    def minimise(self, is_integer: bool) -> CurveMinimum:
+        """Return the minimum from the smallest to the largest size; the smallest bound if several are equal."""
+        candidates, values = self._candidates(is_integer)
+        smallest = float(values.min())
+        bound = float(candidates[values == smallest].min())
+        # The error turns at most once on a piece, so the best integer is among the candidates.
+        lower_bound = smallest if is_integer else self.lower_bound()
+        return CurveMinimum(bound, smallest, Certificate(smallest, min(lower_bound, smallest), EVERY_PIECE))
 
     def lower_bound(self) -> float:
-        """Return what no bound goes below, from three values of the error on every piece that turns inside.
+        """Return a lower bound on the error at all bounds, from three values on every piece with a turning point.
 
-        The error is a quadratic in 1 / n_h there, so that its values at both ends and in the middle of 1 / n_h say
-        all, without the numerators that the turning points were found with.
+        The error is a quadratic in 1 / n_h there, so its values at both ends and in the middle of 1 / n_h determine it.
+        This check does not use the numerators that gave the turning points.
         """
-        pieces, _ = self._turning
-        lowest = float(self._at_sizes.min())
+        pieces, _ = self._turning_points
+        lowest = float(self._errors_at_sizes.min())
         if not pieces.size:
             return lowest
         sizes = self.histogram.sizes.astype(np.float64)
-        left, right = sizes[pieces], sizes[pieces + 1]
-        at = self.histogram.pieces_at_sizes()
-        below, above = at.rows_at_or_below[pieces], at.users_above[pieces]
-        kept = 2.0 / (1.0 / (below + above * left) + 1.0 / (below + above * right))
-        first, last = self._at_sizes[pieces], self._at_sizes[pieces + 1]
-        middle = self.error_after(np.clip((kept - below) / above, left, right), pieces + 1)
-        # The error is first + v (slope + v bend), v linear in 1 / n_h from 0 at the left end to 1 at the right one.
-        bend = 2.0 * (first + last - 2.0 * middle)
-        slope = last - first - bend
+        low, high = sizes[pieces], sizes[pieces + 1]
+        sums = self.histogram.pieces_at_sizes()
+        rows_below, users_above = sums.rows_at_or_below[pieces], sums.users_above[pieces]
+        middle_rows = 2.0 / (1.0 / (rows_below + users_above * low) + 1.0 / (rows_below + users_above * high))
+        first_error, last_error = self._errors_at_sizes[pieces], self._errors_at_sizes[pieces + 1]
+        middle_error = self.error_after(
+            np.clip((middle_rows - rows_below) / users_above, low, high), pieces + 1
+        )
+        # The error is first_error + v (slope + v bend), with v linear in 1 / n_h from 0 at the left end to 1 at the
+        # right.
+        bend = 2.0 * (first_error + last_error - 2.0 * middle_error)
+        slope = last_error - first_error - bend
         with np.errstate(divide="ignore", invalid="ignore"):
             vertex = np.clip(np.where(bend > 0.0, -slope / (2.0 * bend), 0.0), 0.0, 1.0)
-        return min(lowest, float((first + vertex * (slope + vertex * bend)).min()))
+        return min(lowest, float((first_error + vertex * (slope + vertex * bend)).min()))
 
-    def stretches(self, limit: float, whole: bool) -> tuple[tuple[float, float], ...]:
-        """Return all stretches of bounds on which the error is at most ``limit``, ascending.
+    def intervals_within(self, limit: float, is_integer: bool) -> tuple[tuple[float, float], ...]:
+        """Return all intervals of bounds on which the error is at most ``limit``, ascending.
 
         Args:
             limit: At least the best value.
-            whole: Whether only whole bounds count; they then begin at 1, as a cap below the smallest size is one, too.
+            is_integer: True if only integers are allowed; these begin at 1, as a cap may be below the smallest size.
 
         Returns:
-            (lowest, highest) bound of each, both inside, to one unit (whole) or to rounding.
+            (lowest, highest) bound of each, both inside, to one unit (integers) or to rounding.
         """
-        points = self._monotone_between(whole)
-        fine = self.error(points) <= limit
-        change = np.flatnonzero(np.diff(fine.astype(np.int8)))
-        edges = self._edges(points[change], points[change + 1], fine[change], limit, whole)
-        begins = ([float(points[0])] if fine[0] else []) + [
-            float(e) for e, was in zip(edges, fine[change], strict=True) if not was
+        points = self._breakpoints(is_integer)
+        is_fine = self.error(points) <= limit
+        change = np.flatnonzero(np.diff(is_fine.astype(np.int8)))
+        edges = self._edges(points[change], points[change + 1], is_fine[change], limit, is_integer)
+        begins = ([float(points[0])] if is_fine[0] else []) + [
+            float(e) for e, was in zip(edges, is_fine[change], strict=True) if not was
         ]
-        stops = [float(e) for e, was in zip(edges, fine[change], strict=True) if was]
-        stops += [float(points[-1])] if fine[-1] else []
-        return _joined(list(zip(begins, stops, strict=True)), whole)
+        stops = [float(e) for e, was in zip(edges, is_fine[change], strict=True) if was]
+        stops += [float(points[-1])] if is_fine[-1] else []
+        return _join_intervals(list(zip(begins, stops, strict=True)), is_integer)
 
-    def _monotone_between(self, whole: bool) -> FloatArray:
-        """Return the bounds between neighbours of which the error only rises or only falls."""
-        _, point = self._turning
-        if whole:
+    def _breakpoints(self, is_integer: bool) -> FloatArray:
+        """Return sorted bounds between neighbours of which the error is monotone."""
+        _, point = self._turning_points
+        if is_integer:
             point = np.concatenate((np.floor(point), np.ceil(point), [1.0]))
         # Two sorted runs: a stable sort merges them.
         return np.sort(
@@ -202,41 +205,49 @@ class BoundCurve:
         )
 
     def _edges(
-        self, left: FloatArray, right: FloatArray, fine_left: npt.NDArray[np.bool_], limit: float, whole: bool
+        self,
+        low: FloatArray,
+        high: FloatArray,
+        is_low_fine: npt.NDArray[np.bool_],
+        limit: float,
+        is_integer: bool,
     ) -> FloatArray:
-        """Return the last bound within the limit between a fine one and one that is not, for all such pairs at once."""
-        inside, outside = np.where(fine_left, left, right), np.where(fine_left, right, left)
+        """Return the last bound within the limit between each pair of a bound within it and a bound beyond it."""
+        inside, outside = np.where(is_low_fine, low, high), np.where(is_low_fine, high, low)
         shares = np.arange(1.0, PROBES + 1.0) / (PROBES + 1.0)
         rows = np.arange(inside.size)
-        for _ in range(STEPS):
+        for _ in range(MAX_STEPS):
             probes = inside[:, None] + (outside - inside)[:, None] * shares
-            if whole:
+            if is_integer:
                 probes = np.floor(probes)
-            fine = self.error(probes.ravel()).reshape(probes.shape) <= limit
-            # The ends among the probes: the error is fine up to one of them, and from there on it is not.
+            is_fine = self.error(probes.ravel()).reshape(probes.shape) <= limit
+            # With its two ends among the probes: the error is within the limit up to one of them and beyond it from the
+            # next.
             path = np.column_stack((inside, probes, outside))
-            last = np.where(fine.all(axis=1), PROBES, np.argmin(fine, axis=1))
-            nearer, further = path[rows, last], path[rows, last + 1]
+            last_fine = np.where(is_fine.all(axis=1), PROBES, np.argmin(is_fine, axis=1))
+            nearer, further = path[rows, last_fine], path[rows, last_fine + 1]
             if np.array_equal(nearer, inside) and np.array_equal(further, outside):
                 break
             inside, outside = nearer, further
         return inside
 
 
-def _joined(stretches: list[tuple[float, float]], whole: bool) -> tuple[tuple[float, float], ...]:
-    """Stretches of whole numbers without a whole number between them are one."""
-    found: list[tuple[float, float]] = []
-    for low, high in stretches:
-        if found and (low - found[-1][1] <= 1.0 if whole else low <= found[-1][1]):
-            found[-1] = (found[-1][0], high)
+def _join_intervals(
+    intervals: list[tuple[float, float]], is_integer: bool
+) -> tuple[tuple[float, float], ...]:
+    """Join intervals that touch; intervals of integers also if no integer lies between them."""
+    unions: list[tuple[float, float]] = []
+    for low, high in intervals:
+        if unions and (low - unions[-1][1] <= 1.0 if is_integer else low <= unions[-1][1]):
+            unions[-1] = (unions[-1][0], high)
         else:
-            found.append((low, high))
-    return tuple(found)
+            unions.append((low, high))
+    return tuple(unions)
 
 
-def holding(stretches: tuple[tuple[float, float], ...], bound: float) -> tuple[float, float]:
-    """Return the stretch that holds a bound; the bound alone where rounding left it out of all."""
-    for low, high in stretches:
+def interval_around(intervals: tuple[tuple[float, float], ...], bound: float) -> tuple[float, float]:
+    """Return the interval that contains a bound, or (bound, bound) if rounding left it outside of all."""
+    for low, high in intervals:
         if low <= bound <= high:
             return low, high
     return bound, bound
@@ -245,8 +256,8 @@ def holding(stretches: tuple[tuple[float, float], ...], bound: float) -> tuple[f
 ALL_PIECES = "Exact: the best of every piece between two sizes."
 
 
-def rows_only(histogram: ContributionHistogram) -> str:
-    """Return how a search ended where there is nothing to search; empty where there is."""
+def trivial_stop_reason(histogram: ContributionHistogram) -> str:
+    """Return the sentence on a trivial search (one user, or one size); empty if there is something to search."""
     if histogram.num_users == 1:
         return "There is one user: every bound gives the same weights."
     if histogram.sizes.size == 1:

@@ -62,7 +62,7 @@ def pair_weights_csv(
         disclosure: Whether the data are public, private or a release; the file names it.
     """
     sizes = problem.histogram.sizes
-    kept = mean.growth(problem, threshold).in_rows(threshold, sizes.astype(np.float64))
+    kept = mean.growth(problem, threshold).scaled_weights(threshold, sizes.astype(np.float64))
     return write_columns(
         {
             "size": sizes,

@@ -1,41 +1,44 @@
-"""Which mean is meant, and what every model of users must be able to say."""
+"""The target of a mean, and the protocol of the models of users."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 from dpcore.common.parameters import Option
-from dpcore.contributions import FloatArray, Reached
+from dpcore.contributions import FloatArray, SizeIndex
 from dpcore.mean.counts_only import Growth
-from dpcore.mean.curves import Best, BoundCurve, Losses
+from dpcore.mean.curves import BoundCurve, BoundOptimum, Losses
 
 
 class Target(Option):
-    """Which mean the release is to come close to."""
+    """The mean that the release estimates."""
 
     TABLE = "table", "This table"
-    """That of the rows in this very table."""
+    """The mean of the rows in this table."""
     POPULATION = "population", "People like these"
-    """That of the distribution which users and their rows come from."""
+    """The mean of the distribution that users and their rows come from."""
 
 
 class Model(Protocol):
-    """What is assumed of users, and so what a bound costs."""
+    """A model of users, which gives the error of every bound."""
 
-    def capped(self, caps: FloatArray, reached: Reached | None = None) -> Losses:
-        """When at most h rows of each user are kept, drawn at random; ``reached``: `ContributionHistogram.reached`."""
+    def capped(self, caps: FloatArray, size_index: SizeIndex | None = None) -> Losses:
+        """Return the losses of caps that keep at most h rows of each user, drawn at random.
 
-    def smooth(self, thresholds: FloatArray, reached: Reached | None = None) -> Losses:
-        """When a user with s rows weighs as one with min(h, s)."""
+        ``size_index`` is `ContributionHistogram.count_sizes_up_to`, if known.
+        """
 
-    def best_cap(self) -> Best:
-        """Return the best whole cap from the smallest to the largest size."""
+    def smooth(self, thresholds: FloatArray, size_index: SizeIndex | None = None) -> Losses:
+        """Return the losses if a user with s rows weighs as much as one with min(h, s)."""
 
-    def best_smooth(self) -> Best:
-        """Return the best weights, with the rows from which on a user's weight grows no more."""
+    def best_cap(self) -> BoundOptimum:
+        """Return the best integer cap from the smallest to the largest size."""
+
+    def best_smooth(self) -> BoundOptimum:
+        """Return the best weights; the bound is the number of rows from which on a user's weight is constant."""
 
     def growth(self, threshold: float) -> Growth:
-        """Return how users weigh below that threshold."""
+        """Describe the growth of a user's weight with their rows below that threshold."""
 
     def cap_curve(self) -> BoundCurve:
-        """Return the error of caps, for what needs more than the best one."""
+        """Return the curve of the error of caps over the bound."""

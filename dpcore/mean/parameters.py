@@ -28,7 +28,7 @@ from dpcore.mean import private_counts, public_counts
 from dpcore.mean.models import Target
 from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.public_counts import MeanProblem
-from dpcore.mean.read_values import ReadValues
+from dpcore.mean.read_values import ValueSummary
 
 
 class VarianceSource(Option):
@@ -158,7 +158,7 @@ class MeanParameters(Parameters):
         histogram: ContributionHistogram,
         values_variance: float | None = None,
         values_mean: float | None = None,
-        read: ReadValues | None = None,
+        read: ValueSummary | None = None,
     ) -> MeanProblem:
         """Return the question on given data.
 
@@ -188,21 +188,21 @@ class MeanParameters(Parameters):
         about = self._users(read)
         return PrivateCountsProblem(histogram, self.epsilon, self.value_bound, variance, expected, **about)
 
-    def reads_table(self, read: ReadValues | None) -> bool:
+    def reads_table(self, read: ValueSummary | None) -> bool:
         """Return True if the error is that on the values themselves, so that nothing is assumed of users."""
         wanted = self.target is Target.TABLE and self.variance_source is VarianceSource.FROM_VALUES
-        return wanted and read is not None and read.tells_table
+        return wanted and read is not None and read.has_finite_error
 
-    def share(self, read: ReadValues | None) -> float:
+    def share(self, read: ValueSummary | None) -> float:
         """rho in use; where values are to tell it that there are not, or that do not tell it, the one entered."""
         if self.likeness is Likeness.INDEPENDENT:
             return 0.0
         told = (
             self.likeness is Likeness.FROM_VALUES and read is not None and not math.isnan(read.share.estimate)
         )
-        return read.share.used if told and read is not None else self.user_share
+        return read.share.clipped_estimate if told and read is not None else self.user_share
 
-    def _users(self, read: ReadValues | None) -> dict[str, Any]:
+    def _users(self, read: ValueSummary | None) -> dict[str, Any]:
         """Return what a problem says of target and users."""
         if self.reads_table(read) and read is not None:
             return {"target": self.target, "table": read.table}

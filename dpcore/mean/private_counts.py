@@ -11,7 +11,7 @@ epsilon without splitting epsilon, and the mean is B P / (P + N). The usual rout
 denominator with half of epsilon each; `Release` has that too, to compare.
 
 The errors here are **delta-method approximations**: the ratio is linearised at its expectation, which is good
-while the noise is small against n_h. A test simulates the mechanism beside them. The module is
+while the noise is small against n_h. A test compares them with a simulation of the mechanism. The module is
 ours; the paper has only the public-count setting.
 """
 
@@ -33,7 +33,7 @@ from dpcore.mean import public_counts
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
 ERROR_IS = "delta-method approximation"
 ROUGH_NOISE = 0.25
-"""Noise on the sum of weights, as a share of it, above which the delta method is called rough."""
+"""Relative noise on the sum of weights above which the delta method is called rough."""
 ASSUMPTIONS = (
     "Values and the number of rows of each user are both private; so is a bound computed from them. The guarantee "
     "holds for a bound chosen without these data, or chosen privately",
@@ -45,11 +45,11 @@ ASSUMPTIONS = (
     "The error is the delta-method approximation: the ratio of the two is linearised, which is good while the noise "
     "is small beside the sum of weights",
 )
-"""What the answers of this module rest on; sentences without their full stop."""
+"""Assumptions of this module; sentences without their full stop."""
 
 
 class Release(enum.Enum):
-    """What is released with noise, and the mean computed from it."""
+    """The pair of sums that is released with noise, from which the mean is computed."""
 
     PAIR = "sum of w y and sum of w (B - y), one epsilon for both"
     SPLIT = "sum of w y and sum of w, half of epsilon each"
@@ -58,19 +58,19 @@ class Release(enum.Enum):
 
 @dataclass(frozen=True)
 class PrivateCountsProblem(public_counts.MeanProblem):
-    """The question: release the mean of all rows with epsilon-DP under add or remove one user.
+    """The problem of releasing the mean of all rows with epsilon-DP under add or remove one user.
 
     It differs from a `dpcore.mean.MeanProblem` by a factor on the privacy variance only, so every function of
-    `dpcore.mean` takes it as well; there as here the errors are then delta-method approximations.
+    `dpcore.mean` accepts it; the errors are then delta-method approximations.
 
     Attributes:
         histogram: Rows per user; private in this setting, and so is every choice computed from it.
         epsilon: Privacy budget, above 0.
         value_bound: B: values are clamped to [0, B] (move them first where they start elsewhere), above 0.
         value_variance: sigma^2, the variance of one row, at least 0, in the values' unit squared.
-        value_mean: mu in [0, B], the mean that is expected (a guess; it only shapes the error), or None for
-            the mean at which the error is worst.
-        release: What is released.
+        value_mean: mu in [0, B], a guess of the mean, used only for the error, or None for the mean with the largest
+            error.
+        release: The pair of sums that is released.
 
     Raises:
         InvalidInput: A parameter is not finite or out of its range; all problems at once.
@@ -81,18 +81,18 @@ class PrivateCountsProblem(public_counts.MeanProblem):
 
     def __post_init__(self) -> None:
         with Problems() as problems:
-            fine = problems.of_kind(Release, release=self.release)
+            is_release = problems.of_kind(Release, release=self.release)
             with problems.collecting():
                 public_counts.MeanProblem(self.histogram, self.epsilon, self.value_bound, self.value_variance)
             if self.value_mean is not None:
-                # A bound that was refused bounds nothing.
-                most = self.value_bound if len(problems.entries) == (not fine) else math.inf
-                problems.between(0.0, most, value_mean=self.value_mean)
-        super().__post_init__()  # Once more with the factor in place: the ratio must stay in float64.
+                # If the value bound itself was refused, any mean is accepted here.
+                max_mean = self.value_bound if len(problems.entries) == (not is_release) else math.inf
+                problems.between(0.0, max_mean, value_mean=self.value_mean)
+        super().__post_init__()  # Check again with the factor in place: the ratio must stay in float64.
 
     @property
     def privacy_factor(self) -> float:
-        """Return the variance that privacy adds to the mean, over 2 (B h / (epsilon n_h))^2.
+        """Return the variance that privacy adds to the mean, divided by 2 (B h / (epsilon n_h))^2.
 
         With p = mu / B the linearised error of the mean is, from noise Z1 on the first and Z2 on the second,
         PAIR: ((1 - p) Z1 - p Z2) / n_h, so p^2 + (1 - p)^2, from 1/2 to 1;
@@ -111,7 +111,7 @@ class PrivateCountsProblem(public_counts.MeanProblem):
         return super()._unit_noise * self.privacy_factor
 
     def noise_share(self, bound: float, smooth: bool = False) -> float:
-        """Return the standard deviation of the noise on the sum of weights, over that sum, at bound h.
+        """Return the standard deviation of the noise on the sum of weights, divided by that sum, at bound h.
 
         PAIR: (Z1 + Z2) / B against n_h, so 2 h / (epsilon n_h); with a split sqrt(2) * 2 h / (epsilon n_h). Under
         ``smooth`` weights the largest weight stands in the place of h / n_h.
@@ -123,33 +123,33 @@ class PrivateCountsProblem(public_counts.MeanProblem):
 
 
 def best_smooth(problem: PrivateCountsProblem) -> public_counts.SmoothChoice:
-    """Return the smooth threshold that minimises the delta-method error, exactly.
+    """Return the threshold of smooth weights that minimises the delta-method error, exactly.
 
-    The certificate covers all weights that depend on a user's own number of rows, for the approximate error
-    at the given ``value_mean``: it proves nothing about the exact error of the ratio.
+    The certificate covers all weights that depend on a user's own number of rows, for the approximate error at the
+    given ``value_mean``. It proves nothing about the exact error of the ratio.
     """
     best = public_counts.best_smooth(problem)
-    return replace(best, certificate=_named(best.certificate))
+    return replace(best, certificate=_mark_approximate(best.certificate))
 
 
 def best_cap(problem: PrivateCountsProblem) -> public_counts.CapChoice:
-    """Return the whole cap that minimises the delta-method error, exactly; certificate as in `best_smooth`."""
+    """Return the integer cap that minimises the delta-method error, exactly; certificate as in `best_smooth`."""
     best = public_counts.best_cap(problem)
-    return replace(best, certificate=_named(best.certificate))
+    return replace(best, certificate=_mark_approximate(best.certificate))
 
 
-def _named(certificate: Certificate) -> Certificate:
+def _mark_approximate(certificate: Certificate) -> Certificate:
     return replace(certificate, argument=f"{certificate.argument}, for the {ERROR_IS} of the error")
 
 
 def pair(values: Values, bound: float, value_bound: float, capped: bool = False) -> tuple[float, float]:
-    """Return (P, N) without noise: the statistic whose L1 sensitivity under add or remove is B h.
+    """Return the sums (P, N) without noise; their L1 sensitivity under add or remove one user is B h.
 
     Args:
         values: One value per row, sorted by user; clamped to [0, B] here.
-        bound: h > 0 in rows per user; whole where ``capped``.
+        bound: h > 0 in rows per user; an integer if ``capped``.
         value_bound: B > 0.
-        capped: Keep the first h rows of each user with weight 1, instead of all with min(h, s) / s.
+        capped: If True, keep the first h rows of each user with weight 1; else keep all with weight min(h, s) / s.
 
     Returns:
         (sum of w y, sum of w (B - y)), both at least 0.
@@ -166,8 +166,8 @@ def pair(values: Values, bound: float, value_bound: float, capped: bool = False)
     y = np.clip(values.values, 0.0, value_bound)
     starts = user_starts(values)
     sizes = np.diff(np.append(starts, y.size))
-    # Which rows are kept does not matter to the sensitivity: at most h of each user are, and a row adds y to one sum
-    # and B - y to the other, B in all.
+    # The sensitivity does not depend on which rows are kept: at most h of each user, and a row adds y to one sum and
+    # B - y to the other, B in total.
     if capped:
         w = (np.arange(y.size) - np.repeat(starts, sizes) < bound).astype(np.float64)
     else:

@@ -1,12 +1,11 @@
-"""A mean from users with several rows each: the best cap, the best smooth weights, and what each costs.
+"""A mean from users with several rows each: the best cap, the best smooth weights, and the error of each.
 
 Setting (Epasto et al. 2020, section 3): contribution counts are public; values lie in [0, B] with variance
 sigma^2 and are independent; neighbours differ in one user's values; the release adds Laplace noise for
 epsilon-DP. All errors here are variances in (unit of the values)^2.
 
-What the release is to come close to, and what is assumed of users, is `MeanProblem.target` and what stands beside it;
-by default it is the paper's. The other models are `dpcore.mean.population`, `dpcore.mean.counts_only` and
-`dpcore.mean.this_table`.
+`MeanProblem.target` and the fields after it choose the target and the model of users; the defaults are the paper's.
+The other models are `dpcore.mean.population`, `dpcore.mean.counts_only` and `dpcore.mean.this_table`.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from dpcore.common.errors import refuse
 from dpcore.common.privacy import LaplaceNoise, Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.mean.counts_only import CountsOnly, Growth
-from dpcore.mean.curves import Best, holding
+from dpcore.mean.curves import BoundOptimum, interval_around
 from dpcore.mean.models import Model, Target
 from dpcore.mean.population import Population
-from dpcore.mean.this_table import AtHand, TableValues
+from dpcore.mean.this_table import KnownValues, TableValues
 
 NEIGHBOURS = Neighbours.REPLACE_VALUES
-"""What the guarantee of this setting covers."""
+"""The relation of the guarantee of this setting."""
 ASSUMPTIONS = (
     "How many rows each user has is public, and so is a bound chosen from it; only their values are private. "
     "For most people's data the counts are private too: then the bound chosen here leaks",
@@ -41,12 +40,12 @@ ASSUMPTIONS = (
     "Values are clamped to the stated bounds, which come from knowledge of the quantity, not from the data",
     "Noise is Laplace noise with scale B × (largest weight of a user) / ε",
 )
-"""What the answers of this module rest on; sentences without their full stop."""
+"""Assumptions of this module; sentences without their full stop."""
 
 
 @dataclass(frozen=True)
 class MeanProblem:
-    """The question: release the mean of all rows with epsilon-DP.
+    """The problem of releasing the mean of all rows with epsilon-DP.
 
     Attributes:
         histogram: Rows per user; public in this setting.
@@ -54,10 +53,10 @@ class MeanProblem:
         value_bound: B, the length of the interval that values are clamped to, above 0, in the values' unit.
         value_variance: sigma^2, the variance of one row, at least 0, in the values' unit squared. Values in
             [0, B] cannot vary by more than B^2 / 4; larger figures are allowed, since the formulas are.
-        target: Which mean the release is to come close to.
+        target: The mean that the release estimates.
         user_share: rho in [0, 1], the share of sigma^2 that lies between users; at 0 rows are independent.
-        table: The values themselves, where the target is their mean: then nothing is assumed of users, and sigma^2 and
-            rho are not used. None where they are not to be read.
+        table: The values themselves, if the target is their mean: the error then assumes nothing about users and does
+            not use sigma^2 and rho. None if the values must not be used.
 
     Raises:
         InvalidInput: A parameter is not finite or out of its range; all problems at once.
@@ -88,14 +87,14 @@ class MeanProblem:
 
     @cached_property
     def _unit_noise(self) -> float:
-        """Return 2 (B / epsilon)^2: variance of the noise for a user who holds all the weight."""
+        """Return 2 (B / epsilon)^2, the variance of the noise if one user holds all the weight."""
         return LaplaceNoise.for_release(self.value_bound, self.epsilon).variance
 
     @cached_property
     def model(self) -> Model | None:
-        """Return what is assumed of users; None for the paper's independent rows."""
+        """Return the model of users, or None for the paper's independent rows."""
         if self.table is not None:
-            return AtHand(self.table, self._unit_noise)
+            return KnownValues(self.table, self._unit_noise)
         if self.target is Target.TABLE:
             return CountsOnly(self.histogram, self._unit_noise, self.value_variance, self.user_share)
         if self.user_share == 0.0:
@@ -104,7 +103,7 @@ class MeanProblem:
 
     @cached_property
     def trade_off(self) -> float:
-        """A = sigma^2 / (2 (B / epsilon)^2), the trade-off of `dpcore.common.weights`."""
+        """Return A = sigma^2 / (2 (B / epsilon)^2), the trade-off of `dpcore.common.weights`."""
         return self.value_variance / self._unit_noise
 
 
@@ -124,7 +123,7 @@ class MeanError:
 
     @property
     def variance(self) -> FloatArray:
-        """Return all parts together, the square of the shift among them."""
+        """Return the expected squared error, the sum of all parts with the shift squared."""
         return np.asarray(self.sampling_variance + self.privacy_variance + self.shift**2)
 
 
@@ -133,17 +132,17 @@ class _Choice:
     sampling_variance: float
     privacy_variance: float
     certificate: Certificate
-    ended: str
+    stop_reason: str
     shift: float = field(default=0.0, kw_only=True)
 
     @cached_property
     def variance(self) -> float:
-        """Return the expected squared error, (unit of the values)^2, the square of the shift included."""
+        """Return the expected squared error, (unit of the values)^2, with the shift squared."""
         return self.sampling_variance + self.privacy_variance + self.shift**2
 
     @cached_property
     def standard_error(self) -> float:
-        """Square root of `variance`, in the values' unit."""
+        """Return the square root of `variance`, in the values' unit."""
         return math.sqrt(self.variance)
 
 
@@ -156,9 +155,9 @@ class SmoothChoice(_Choice):
             share the weight of h such rows among all of theirs.
         sampling_variance: Part of the expected squared error due to sampling.
         privacy_variance: Part due to privacy noise.
-        certificate: The variance beside a dual lower bound for *all* weights; where values are read, beside one for all
+        certificate: The variance and a dual lower bound for *all* weights; if values are used, a bound for all
             thresholds.
-        ended: How the search ended, a sentence.
+        ended: Sentence on how the search ended.
         shift: Part that is bias before noise, in the values' unit, with its sign; 0 where it is not known.
     """
 
@@ -170,11 +169,11 @@ class CapChoice(_Choice):
     """The best cap.
 
     Attributes:
-        max_contributions: Whole h: at most so many rows of each user are kept, all weighing the same.
+        max_contributions: Integer h: at most h rows of each user are kept, with equal weights.
         sampling_variance: Part of the expected squared error due to sampling.
         privacy_variance: Part due to privacy noise.
-        certificate: The variance beside a lower bound for all whole caps.
-        ended: How the search ended, a sentence.
+        certificate: The variance and a lower bound for all integer caps.
+        ended: Sentence on how the search ended.
         shift: Part that is bias before noise, in the values' unit, with its sign; 0 where it is not known.
     """
 
@@ -237,29 +236,31 @@ def capped_variance(problem: MeanProblem, caps: npt.ArrayLike) -> FloatArray:
 
 
 def best_smooth(problem: MeanProblem) -> SmoothChoice:
-    """Return the best weights of all, exactly, with a certificate; see `dpcore.common.weights.best_smooth`.
+    """Return the best of all weights, exactly, with a certificate; see `dpcore.common.weights.best_smooth`.
 
-    Where values are read, the best threshold of all.
+    If the problem has the values, the best of all thresholds.
     """
     if problem.model is not None:
-        found = problem.model.best_smooth()
-        return SmoothChoice(**_as_found(smooth_error(problem, found.bound), found), threshold=found.bound)
+        optimum = problem.model.best_smooth()
+        return SmoothChoice(
+            **_choice_fields(smooth_error(problem, optimum.bound), optimum), threshold=optimum.bound
+        )
     best = weights.best_smooth(problem.histogram, problem.trade_off)
-    return SmoothChoice(**_in_units(problem, best), threshold=best.bound)
+    return SmoothChoice(**_scaled_choice_fields(problem, best), threshold=best.bound)
 
 
 def best_cap(problem: MeanProblem) -> CapChoice:
-    """The best whole cap between s_1 and s_m, exactly, with a certificate; see `dpcore.common.weights.best_cap`."""
+    """Return the best integer cap in [s_1, s_m], exactly, with a certificate; see `dpcore.common.weights.best_cap`."""
     if problem.model is not None:
-        found = problem.model.best_cap()
-        error = capped_error(problem, found.bound)
-        return CapChoice(**_as_found(error, found), max_contributions=int(found.bound))
+        optimum = problem.model.best_cap()
+        error = capped_error(problem, optimum.bound)
+        return CapChoice(**_choice_fields(error, optimum), max_contributions=int(optimum.bound))
     best = weights.best_cap(problem.histogram, problem.trade_off)
-    return CapChoice(**_in_units(problem, best), max_contributions=int(best.bound))
+    return CapChoice(**_scaled_choice_fields(problem, best), max_contributions=int(best.bound))
 
 
-def _in_units(problem: MeanProblem, best: weights.Optimum) -> dict[str, Any]:
-    """Return the fields of `_Choice`: the optimum of `dpcore.common.weights` in (unit of the values)^2."""
+def _scaled_choice_fields(problem: MeanProblem, best: weights.Optimum) -> dict[str, Any]:
+    """Return the fields of `_Choice` for an optimum of `dpcore.common.weights`, scaled to (unit of the values)^2."""
     # Both sides are recomputed from the losses: the value by the formula of the error, the bound by its own scale.
     error = _error(problem, best.losses)
     bound = problem._unit_noise * best.certificate.lower_bound
@@ -267,28 +268,28 @@ def _in_units(problem: MeanProblem, best: weights.Optimum) -> dict[str, Any]:
         "sampling_variance": float(error.sampling_variance),
         "privacy_variance": float(error.privacy_variance),
         "certificate": Certificate(float(error.variance), bound, best.certificate.argument),
-        "ended": best.stop_reason,
+        "stop_reason": best.stop_reason,
     }
 
 
-def _as_found(error: MeanError, best: Best) -> dict[str, Any]:
-    """Return the fields of `_Choice`: the optimum of a model."""
+def _choice_fields(error: MeanError, best: BoundOptimum) -> dict[str, Any]:
+    """Return the fields of `_Choice` for the optimum of a model."""
     return {
         "sampling_variance": float(error.sampling_variance),
         "privacy_variance": float(error.privacy_variance),
         "shift": float(error.shift),
         "certificate": best.certificate,
-        "ended": best.ended,
+        "stop_reason": best.stop_reason,
     }
 
 
 def growth(problem: MeanProblem, threshold: float) -> Growth:
-    """Return how much users weigh below a threshold; at and beyond it all weigh the same."""
+    """Describe the growth of a user's weight with their rows below a threshold; above it, it is constant."""
     return Growth() if problem.model is None else problem.model.growth(threshold)
 
 
 def user_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayLike) -> FloatArray:
-    """Weight of one data point of a user of each size.
+    """Return the weight of one row of a user of each size.
 
     Args:
         problem: The question.
@@ -302,30 +303,32 @@ def user_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayLike) ->
     Source: Epasto et al. 2020, lemma 3.
     """
     s = np.asarray(sizes, dtype=np.float64)
-    grows = growth(problem, threshold)
-    if grows.plain:
+    weight_growth = growth(problem, threshold)
+    if weight_growth.is_plain:
         return np.asarray(np.minimum(threshold, s) / s / problem.histogram.kept_rows(threshold))
-    held = problem.histogram
-    total = grows.of(np.minimum(threshold, held.sizes.astype(np.float64))) @ held.users.astype(np.float64)
-    return np.asarray(grows.of(np.minimum(threshold, s)) / s / total)
+    histogram = problem.histogram
+    total = weight_growth.user_weights(
+        np.minimum(threshold, histogram.sizes.astype(np.float64))
+    ) @ histogram.users.astype(np.float64)
+    return np.asarray(weight_growth.user_weights(np.minimum(threshold, s)) / s / total)
 
 
 def cap_stretches(
     problem: MeanProblem, excess: float = 0.05, best: CapChoice | None = None
 ) -> tuple[tuple[int, int], ...]:
-    """The caps whose error is at most (1 + ``excess``) times that of the best cap, which is ``best`` where it is known.
+    """Return the intervals of caps whose error is at most (1 + ``excess``) times that of the best cap.
 
     Returns:
-        (smallest, largest) of each stretch of such caps from 1 to s_m, in rows per user, ascending. For independent
-        rows it is one: v' is quasi-convex on [s_1, s_m] and falls below s_1, where only the sampling error changes. A
-        cap above s_m keeps no more rows than s_m.
+        (smallest, largest) cap of each interval from 1 to s_m, in rows per user, ascending. For independent rows there
+        is one: v' is quasi-convex on [s_1, s_m] and falls below s_1, where only the sampling error changes. A cap
+        above s_m keeps no more rows than s_m.
     """
     best = best_cap(problem) if best is None else best
-    # The excess is one of the standard error, of which this is the square.
+    # The excess is relative to the standard error; the limit is a variance.
     limit = best.variance * (1.0 + excess) ** 2
     if problem.model is not None:
-        found = problem.model.cap_curve().stretches(limit, whole=True)
-        return tuple((int(low), int(high)) for low, high in found)
+        intervals = problem.model.cap_curve().intervals_within(limit, is_integer=True)
+        return tuple((int(low), int(high)) for low, high in intervals)
     low, high = weights.find_interval_within(
         lambda caps: capped_variance(problem, caps),
         minimiser=float(best.max_contributions),
@@ -338,7 +341,7 @@ def cap_stretches(
 
 
 def caps_within(problem: MeanProblem, excess: float = 0.05) -> tuple[int, int]:
-    """Return the stretch of `cap_stretches` that holds the best cap."""
+    """Return the interval of `cap_stretches` that contains the best cap."""
     best = best_cap(problem)
-    low, high = holding(cap_stretches(problem, excess, best), best.max_contributions)
+    low, high = interval_around(cap_stretches(problem, excess, best), best.max_contributions)
     return int(low), int(high)

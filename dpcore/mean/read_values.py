@@ -1,4 +1,4 @@
-"""All that a mean reads off values, computed once per range; as private as they are."""
+"""Summary of the values that a mean needs, computed once per range; as private as the values."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dpcore.dataset import Dataset
 from dpcore.mean.this_table import TableValues
 from dpcore.mean.user_effects import Clamped, UserShare, clamp, size_slope, user_share
 
-LARGEST_MEAN = 1e100
-"""Size of the mean of all rows before clamping up to which the error about it is computed."""
+MAX_MEAN = 1e100
+"""Largest magnitude of the mean before clamping for which the error is computed."""
 
 
 @dataclass(frozen=True, eq=False)
-class ReadValues:
-    """Values forced into [L, U], and what they say of users.
+class ValueSummary:
+    """Values clamped to [L, U], summarised per user and per size.
 
     Attributes:
         clamped: The values per user.
@@ -26,8 +26,8 @@ class ReadValues:
     table: TableValues
 
     @classmethod
-    def of(cls, data: Dataset, lower: float, upper: float) -> ReadValues | None:
-        """Read the values of data; None where they have none.
+    def from_dataset(cls, data: Dataset, lower: float, upper: float) -> ValueSummary | None:
+        """Summarise the values of a dataset, or return None if it has none.
 
         Raises:
             InvalidInput: Bounds not finite or not in order.
@@ -35,12 +35,12 @@ class ReadValues:
         if data.values is None:
             return None
         clamped = clamp(data.values, lower, upper)
-        return cls(clamped, TableValues.of(data.histogram, clamped))
+        return cls(clamped, TableValues.from_clamped(data.histogram, clamped))
 
     @property
-    def tells_table(self) -> bool:
-        """Whether the error on this table is a number: squares of the distance to a mean beyond 1e100 leave float64."""
-        return abs(self.clamped.unclamped_mean) <= LARGEST_MEAN
+    def has_finite_error(self) -> bool:
+        """Return True if the error about this table's mean is finite; squares of a mean beyond 1e100 could overflow."""
+        return abs(self.clamped.unclamped_mean) <= MAX_MEAN
 
     @cached_property
     def share(self) -> UserShare:
@@ -49,5 +49,5 @@ class ReadValues:
 
     @cached_property
     def slope(self) -> float:
-        """Return how many standard errors the values rise with the size of users."""
+        """Return the slope of user means over the logarithm of sizes, in standard errors."""
         return size_slope(self.clamped)

@@ -1,8 +1,8 @@
-"""What the assumption of independent rows hides: users differ, and bounding contributions shifts the mean.
+"""Differences between users, which the assumption of independent rows hides, and the shift of the mean by bounding.
 
-Epasto et al. 2020, section 2.2, take all rows as draws from one distribution. Where users differ, weighting
-users differently moves the mean itself (Amin et al. 2019 is about that bias). These figures show how far, on
-the values at hand. All are computed from the values: as private as they are.
+Epasto et al. 2020, section 2.2, take all rows as draws from one distribution. If users differ, weighting users
+differently shifts the mean (Amin et al. 2019 is about that bias). These numbers measure the shift on the given values
+and are as private as those.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from dpcore.dataset import Values
 
 @dataclass(frozen=True)
 class Clamped:
-    """Values forced into [lower, upper], summed up per user.
+    """Values clamped to [lower, upper], summarised per user.
 
     Attributes:
         lower: L, in the values' unit.
         upper: U, in the values' unit.
         num_below: Rows with a value below L, raised to L.
         num_above: Rows with a value above U, lowered to U.
-        variance: Sample variance of all clamped rows around their mean, (unit)^2; at most (U - L)^2 / 4 up to
-            the factor n / (n - 1), which is taken off. 0 for a single row.
+        variance: Sample variance of all clamped rows around their mean, (unit)^2, cut at (U - L)^2 / 4. 0 for a single
+            row.
         mean: Mean of all clamped rows.
         sizes: Rows per user, shape (num_users,).
         user_means: Mean of each user's clamped rows, shape (num_users,).
         within_squares: Sum over rows of the squared distance to the user's own mean, (unit)^2.
-        within_variances: Variance of each user's clamped rows, size - 1 below, (unit)^2, shape (num_users,); 0 for a
+        within_variances: Variance of each user's clamped rows, divisor size - 1, (unit)^2, shape (num_users,); 0 for a
             single row.
         unclamped_mean: Mean of all rows before clamping.
     """
@@ -52,7 +52,7 @@ class Clamped:
 
 
 def clamp(values: Values, lower: float, upper: float) -> Clamped:
-    """Force values into [lower, upper] and sum up per user.
+    """Clamp values to [lower, upper] and summarise them per user.
 
     Raises:
         InvalidInput: Bounds not finite or not in order.
@@ -62,10 +62,10 @@ def clamp(values: Values, lower: float, upper: float) -> Clamped:
     starts = np.flatnonzero(np.diff(values.user_codes, prepend=values.user_codes[0] - 1))
     sizes = np.diff(np.append(starts, clamped.size)).astype(np.float64)
     user_means = np.add.reduceat(clamped, starts) / sizes
-    within = clamped - np.repeat(user_means, sizes.astype(np.int64))
-    squares = np.add.reduceat(within * within, starts)
+    distances = clamped - np.repeat(user_means, sizes.astype(np.int64))
+    squares = np.add.reduceat(distances * distances, starts)
     mean = float(clamped.mean())
-    # Whoever compares with a mean that is no number looks first.
+    # The mean may overflow; callers check that it is finite before they use it.
     with np.errstate(over="ignore", invalid="ignore"):
         unclamped = float(values.values.mean())
     return Clamped(
@@ -77,17 +77,17 @@ def clamp(values: Values, lower: float, upper: float) -> Clamped:
         mean=mean,
         sizes=sizes,
         user_means=user_means,
-        within_squares=float(within @ within),
+        within_squares=float(distances @ distances),
         within_variances=squares / np.maximum(sizes - 1.0, 1.0),
         unclamped_mean=unclamped,
     )
 
 
 def bounded_mean(clamped: Clamped, bounds: npt.ArrayLike) -> FloatArray:
-    """Return the mean when user l weighs min(h, s_l), before noise.
+    """Return the mean before noise if user l weighs min(h, s_l).
 
-    It is the smooth weights' mean at threshold h, and the expectation of the capped mean at cap h over which
-    of a heavy user's rows are kept, when every row is equally likely to be.
+    It is the mean under smooth weights with threshold h. It is also the expected mean under a cap of h that keeps rows
+    at random.
 
     Args:
         clamped: Values per user.
@@ -100,19 +100,19 @@ def bounded_mean(clamped: Clamped, bounds: npt.ArrayLike) -> FloatArray:
     # Users in order of size, then prefix sums: no array of bounds times users.
     order = np.argsort(clamped.sizes, kind="stable")
     sizes, means = clamped.sizes[order], clamped.user_means[order]
-    below = np.concatenate(([0.0], np.cumsum(sizes * means)))
+    sums_below = np.concatenate(([0.0], np.cumsum(sizes * means)))
     rows_below = np.concatenate(([0.0], np.cumsum(sizes)))
-    above = suffix_sums(means)
+    means_above = suffix_sums(means)
     k = np.searchsorted(sizes, h, side="right")
-    return np.asarray((below[k] + h * above[k]) / (rows_below[k] + h * (sizes.size - k)))
+    return np.asarray((sums_below[k] + h * means_above[k]) / (rows_below[k] + h * (sizes.size - k)))
 
 
 @dataclass(frozen=True)
 class UserShare:
-    """The share of the variance of a row that lies between users, as it is read off values.
+    """The share of the variance of a row that lies between users, estimated from values.
 
     Attributes:
-        estimate: The estimate, not cut at 0 or 1; nan where it cannot be told.
+        estimate: The estimate, not clipped to [0, 1]; nan if it is undefined.
         low: Lower end of its 95 % interval by the jackknife, cut at 0.
         high: Upper end, cut at 1.
     """
@@ -122,15 +122,15 @@ class UserShare:
     high: float
 
     @property
-    def used(self) -> float:
-        """Return the estimate within [0, 1]."""
+    def clipped_estimate(self) -> float:
+        """Return the estimate clipped to [0, 1]."""
         return min(max(self.estimate, 0.0), 1.0)
 
 
 def size_slope(clamped: Clamped) -> float:
-    """Return how clearly the values rise with the number of rows of a user: the t value of a regression over users.
+    """Return the t value of the slope of user means over the number of rows, from a regression over users.
 
-    Each user's mean is regressed on the logarithm of their rows, all users counting alike.
+    Each user's mean is regressed on the logarithm of their number of rows, with equal weights.
 
     Returns:
         Slope over its standard error, negative where users with more rows have lower values; 0 where all users have
@@ -142,10 +142,14 @@ def size_slope(clamped: Clamped) -> float:
     if x.size < 3 or across <= 1e-12 * x.size:
         return 0.0
     slope = float(x @ y) / across
-    left = float(((y - slope * x) ** 2).sum()) / (x.size - 2)
-    # Means that lie on a line but for rounding have no scatter to go by.
-    least = 1e-24 * float((clamped.user_means**2).sum()) / x.size
-    return slope / math.sqrt(max(left, least) / across) if max(left, least) > 0.0 else 0.0
+    residual_variance = float(((y - slope * x) ** 2).sum()) / (x.size - 2)
+    # If the means lie on a line up to rounding, the scatter is set to the size of rounding.
+    rounding_variance = 1e-24 * float((clamped.user_means**2).sum()) / x.size
+    return (
+        slope / math.sqrt(max(residual_variance, rounding_variance) / across)
+        if max(residual_variance, rounding_variance) > 0.0
+        else 0.0
+    )
 
 
 NORMAL_95 = 1.96
@@ -156,7 +160,7 @@ def user_share(clamped: Clamped) -> UserShare:
 
     One-way random-effects analysis of variance for unequal group sizes: with MSB and MSW the mean squares
     between and within users and n_0 = (n - sum s_l^2 / n) / (m - 1), it is
-    (MSB - MSW) / (MSB + (n_0 - 1) MSW); nan where it cannot be told (one user, or nobody with two rows).
+    (MSB - MSW) / (MSB + (n_0 - 1) MSW); nan if it is undefined (one user, or no user with two rows).
 
     The usual interval for normal values is several times too narrow where users differ in size and are not normal;
     that of the jackknife is about right (`tests/dpcore/mean/test_user_share.py` measures both).
@@ -164,58 +168,71 @@ def user_share(clamped: Clamped) -> UserShare:
     Source: Miller 1974, "The jackknife: a review", Biometrika 61; the estimate is that of Searle, Casella and
         McCulloch, *Variance Components* (1992), section 3.6.
     """
-    estimate = float(_correlation(_Sums.of(clamped)))
+    estimate = float(_correlation(_Sums.from_clamped(clamped)))
     if math.isnan(estimate):
         return UserShare(math.nan, math.nan, math.nan)
-    left_out = _correlation(_Sums.of(clamped).without_each(clamped))
-    # Without some users it may not be told: where only one user has two rows, say.
-    told = left_out[~np.isnan(left_out)]
+    left_out = _correlation(_Sums.from_clamped(clamped).without_each(clamped))
+    # It may be undefined without some users, for example if only one user has two rows.
+    estimates = left_out[~np.isnan(left_out)]
     m = clamped.sizes.size
-    spread = float(((told - told.mean()) ** 2).sum()) * (m - 1) / m if told.size > 1 else math.inf
-    half = NORMAL_95 * math.sqrt(spread)
-    return UserShare(estimate, max(estimate - half, 0.0), min(estimate + half, 1.0))
+    variance = (
+        float(((estimates - estimates.mean()) ** 2).sum()) * (m - 1) / m if estimates.size > 1 else math.inf
+    )
+    half_width = NORMAL_95 * math.sqrt(variance)
+    return UserShare(estimate, max(estimate - half_width, 0.0), min(estimate + half_width, 1.0))
 
 
 @dataclass(frozen=True)
 class _Sums:
-    """What the analysis of variance needs; numbers, or one entry per user who is left out."""
+    """The sums of the analysis of variance; scalars, or one entry per user who is left out."""
 
     users: FloatArray
     rows: FloatArray
     squared_sizes: FloatArray
     total: FloatArray
-    between: FloatArray
-    within: FloatArray
+    between_squares: FloatArray
+    within_squares: FloatArray
 
     @classmethod
-    def of(cls, clamped: Clamped) -> _Sums:
-        sizes, away = clamped.sizes, clamped.user_means - clamped.mean
-        sums = (sizes.size, sizes.sum(), sizes @ sizes, sizes @ away, sizes @ away**2, clamped.within_squares)
-        return cls(*(np.asarray(one, dtype=np.float64) for one in sums))
+    def from_clamped(cls, clamped: Clamped) -> _Sums:
+        sizes, distances = clamped.sizes, clamped.user_means - clamped.mean
+        sums = (
+            sizes.size,
+            sizes.sum(),
+            sizes @ sizes,
+            sizes @ distances,
+            sizes @ distances**2,
+            clamped.within_squares,
+        )
+        return cls(*(np.asarray(value, dtype=np.float64) for value in sums))
 
     def without_each(self, clamped: Clamped) -> _Sums:
-        """Return the same sums with one user left out, for each user."""
-        sizes, away = clamped.sizes, clamped.user_means - clamped.mean
-        within = clamped.within_variances * (sizes - 1.0)
+        """Return the sums with one user left out, for each user."""
+        sizes, distances = clamped.sizes, clamped.user_means - clamped.mean
+        user_squares = clamped.within_variances * (sizes - 1.0)
         return _Sums(
             np.full(sizes.shape, self.users - 1.0),
             self.rows - sizes,
             self.squared_sizes - sizes**2,
-            self.total - sizes * away,
-            self.between - sizes * away**2,
-            np.maximum(self.within - within, 0.0),
+            self.total - sizes * distances,
+            self.between_squares - sizes * distances**2,
+            np.maximum(self.within_squares - user_squares, 0.0),
         )
 
 
-def _correlation(of: _Sums) -> FloatArray:
-    """Return the estimate of `user_share`, not cut at 0; nan where it cannot be told."""
-    m, n = of.users, of.rows
-    told = (m >= 2.0) & (n > m)
+def _correlation(sums: _Sums) -> FloatArray:
+    """Return the intraclass correlation, not clipped; nan if it is undefined."""
+    m, n = sums.users, sums.rows
+    is_defined = (m >= 2.0) & (n > m)
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Moved from the mean of all rows to that of the rows that are left: a small step, so that little cancels.
-        between = np.maximum(of.between - of.total**2 / n, 0.0) / (m - 1.0)
-        within = of.within / (n - m)
-        typical = (n - of.squared_sizes / n) / (m - 1.0)
-        spread = between + (typical - 1.0) * within
-        share = np.where(spread > 0.0, (between - within) / np.where(spread > 0.0, spread, 1.0), 0.0)
-    return np.asarray(np.where(told, share, np.nan))
+        # Re-centred from the mean of all rows to the mean of the remaining rows: a small step, so that little cancels.
+        between_mean_square = np.maximum(sums.between_squares - sums.total**2 / n, 0.0) / (m - 1.0)
+        within_mean_square = sums.within_squares / (n - m)
+        typical_size = (n - sums.squared_sizes / n) / (m - 1.0)
+        spread = between_mean_square + (typical_size - 1.0) * within_mean_square
+        share = np.where(
+            spread > 0.0,
+            (between_mean_square - within_mean_square) / np.where(spread > 0.0, spread, 1.0),
+            0.0,
+        )
+    return np.asarray(np.where(is_defined, share, np.nan))

@@ -1,14 +1,14 @@
-"""Which range [L, U] should values be clamped to, on the values at hand?
+"""The best range [L, U] to which the values of a table are clamped for a mean.
 
 A user of s rows weighs u = min(h, s) / n_h, each of their rows w = u / s; t is the largest u. Clamped to [L, U] and
-released with Laplace noise of scale t (U - L) / epsilon, the mean misses that of the table by what clamping cuts off,
-by what weighing shifts, and by noise. The error here counts the first two without letting them cancel:
+released with Laplace noise of scale t (U - L) / epsilon, the mean differs from that of the table by the bias of
+clamping, the bias of weighting, and noise. The error here adds the two biases without letting them cancel:
 
     f(L, U, h) = (|D| + a)^2 + kappa (U - L)^2,    a = sum w (L - y)_+ + sum w (y - U)_+,    kappa = 2 (t / epsilon)^2,
 
-with D the weighted mean less the mean of the table, both before clamping. The exact error would have a minimum that is
-no answer: with L = U = the mean it is 0, and publishes the mean as a bound; and at every width some window has no
-shift at all. f is at least the root mean square error, and for given h convex in (L, U).
+with D the weighted mean minus the mean of the table, both before clamping. The minimum of the exact error is useless:
+at L = U = the mean it is 0 and reveals the mean as a bound, and at every width some range has no shift at all. The
+root of f is at least the root mean square error, and f is convex in (L, U) for given h.
 
 **One path holds all optima.** a + lambda (U - L) is least at the lambda-quantiles by weight, from below and from above.
 So the rows above U weigh as much as those below L, and the best range for given h is where
@@ -19,7 +19,7 @@ equation gives it. With L known the same holds for U alone, and lambda = all the
 **Certificate.** With c = |D| + a + lambda (U - L) at the pair that was found, a >= c - |D| - lambda W at any width W;
 f >= min over W of (c - lambda W)^2 + kappa W^2 = c^2 kappa / (lambda^2 + kappa).
 
-**Over h as well.** n_h a and t rise in h, and D moves monotonically between two sizes. So on [h1, h2]
+**Over h as well.** n_h a and t rise in h, and D is monotone between two sizes. So on [h1, h2]
 f >= min over (L, U) of (min |D| + (n_1 / n_2) a_1)^2 + kappa_1 (U - L)^2 with a and kappa at h1, which the same search
 solves: branch and bound.
 
@@ -44,7 +44,7 @@ from dpcore.contributions import MAX_SIZE, FloatArray, IntArray
 from dpcore.dataset import Values
 
 TOLERANCE = 0.02
-"""How far the best of all (L, U, h) that is found may err above the least, as a share."""
+"""Relative gap at which the search over (L, U, h) ends."""
 MAX_PASSES = 400
 FIRST_CELLS = 16
 _HALVINGS = 200
@@ -52,7 +52,7 @@ _HALVINGS = 200
 
 @dataclass(frozen=True, eq=False)
 class ValueRangeProblem:
-    """The question: clamp the values of a table for a mean with epsilon-DP. The answer is as private as the values.
+    """The problem of clamping the values of a table for a mean with epsilon-DP; the solution is as private as they are.
 
     Attributes:
         values: One value per row, sorted by user.
@@ -77,11 +77,11 @@ class ValueRangeProblem:
 
     @cached_property
     def _sizes_of_rows(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Distinct sizes, users of each, and for every row in the order of its user which size that user has."""
+        """Return the distinct sizes, the number of users of each, and for every row the index of its user's size."""
         starts = np.flatnonzero(np.r_[True, np.diff(self.values.user_codes) != 0])
         counts = np.diff(np.r_[starts, self.values.user_codes.size])
-        sizes, place, users = np.unique(counts, return_inverse=True, return_counts=True)
-        return sizes.astype(np.int64), users.astype(np.int64), np.repeat(place, counts)
+        sizes, user_size_index, users = np.unique(counts, return_inverse=True, return_counts=True)
+        return sizes.astype(np.int64), users.astype(np.int64), np.repeat(user_size_index, counts)
 
     @property
     def sizes(self) -> IntArray:
@@ -90,43 +90,46 @@ class ValueRangeProblem:
 
     @cached_property
     def _sorted(self) -> tuple[FloatArray, IntArray]:
-        """Values less their mean, ascending, and the size of each row's user; centred, so that shifts do not cancel."""
+        """Return the centred values in ascending order, and for each the index of its user's size.
+
+        Values are centred so that shifts do not cancel.
+        """
         order = np.argsort(self.values.values, kind="stable")
         centred = self.values.values[order] - self.mean
         return centred, self._sizes_of_rows[2][order].astype(np.int32)
 
     @cached_property
     def _size_sums(self) -> FloatArray:
-        """Per size, the sum of its rows' centred values over the size: the sum of its users' means, shape (K,)."""
+        """Return per size the sum of its users' centred means, shape (K,)."""
         of_rows = self._sizes_of_rows[2]
         return (
             np.bincount(of_rows, weights=self.values.values - self.mean, minlength=self.sizes.size)
             / self.sizes
         )
 
-    def kept(self, thresholds: npt.ArrayLike) -> FloatArray:
-        """n_h, any shape."""
+    def kept_rows(self, thresholds: npt.ArrayLike) -> FloatArray:
+        """Return n_h, the number of kept rows; any shape."""
         h = np.asarray(thresholds, dtype=np.float64)[..., None]
         return np.asarray(np.minimum(h, self.sizes) @ self._sizes_of_rows[1].astype(np.float64))
 
     def shifts(self, thresholds: npt.ArrayLike) -> FloatArray:
-        """Return D: the weighted mean less that of the table, both before clamping, in the values' unit; any shape."""
+        """Return D, the weighted mean minus that of the table, both before clamping, in the values' unit; any shape."""
         h = np.asarray(thresholds, dtype=np.float64)
-        return np.asarray(np.minimum(h[..., None], self.sizes) @ self._size_sums / self.kept(h))
+        return np.asarray(np.minimum(h[..., None], self.sizes) @ self._size_sums / self.kept_rows(h))
 
     def noise(self, thresholds: npt.ArrayLike) -> FloatArray:
-        """Root of kappa: standard deviation of the noise for a range of width 1; any shape."""
+        """Return the root of kappa, the standard deviation of the noise for a range of width 1; any shape."""
         h = np.minimum(np.asarray(thresholds, dtype=np.float64), float(self.sizes[-1]))
-        return np.asarray(math.sqrt(2.0) * h / (self.epsilon * self.kept(h)))
+        return np.asarray(math.sqrt(2.0) * h / (self.epsilon * self.kept_rows(h)))
 
 
 @dataclass(frozen=True)
 class RangeParts:
-    """The error of a range, in its parts; all in the values' unit, of the shape of what was asked.
+    """The parts of the error of ranges, in the values' unit.
 
     Attributes:
-        clamping: a, what the range cuts off.
-        bounding: |D|, what weighing users shifts.
+        clamping: a, the bias of clamping.
+        bounding: |D|, the bias of weighting users.
         noise: Standard deviation of the noise.
     """
 
@@ -136,7 +139,7 @@ class RangeParts:
 
     @property
     def error(self) -> FloatArray:
-        """Root of f."""
+        """Return the root of f, the total error."""
         return np.asarray(np.hypot(self.clamping + self.bounding, self.noise))
 
 
@@ -148,12 +151,12 @@ class RangeChoice:
         lower: L, in the values' unit.
         upper: U.
         threshold: h, in rows per user.
-        clamping: What it cuts off, in the values' unit.
-        bounding: What weighing users shifts.
+        clamping: The bias of clamping, in the values' unit.
+        bounding: The bias of weighting users.
         noise: Standard deviation of the noise.
-        error: Root of f: all three together.
-        certificate: The error beside a lower bound: for every range at this h, or for every h as well.
-        passes: Passes over the rows that it took.
+        error: Root of f, the total error.
+        certificate: The error and a lower bound, for every range at this h, or for every h as well.
+        passes: Number of passes over the rows in the search.
     """
 
     lower: float
@@ -167,8 +170,8 @@ class RangeChoice:
     passes: int = 1
 
 
-class Weighted:
-    """The rows at one threshold h, in the order of their values, with what weighs below and above each.
+class WeightedRows:
+    """The rows at one threshold h in the order of their values, with the total weight below and above each.
 
     Args:
         problem: The question.
@@ -182,31 +185,34 @@ class Weighted:
         with Problems() as problems:
             problems.between(1.0, MAX_SIZE, threshold=threshold)
         self.problem, self.threshold = problem, float(threshold)
-        values, place = problem._sorted
+        values, row_size_index = problem._sorted
         self.values = values
-        self.kept = float(problem.kept(threshold))
-        weights = (np.minimum(threshold, problem.sizes) / problem.sizes / self.kept)[place]
-        of_values = weights * values
-        # Weight of the first i rows, and of the last n - i, by sums of their own: a difference would cancel.
-        self._below, self._above = _running(weights), _running(weights[::-1])[::-1]
-        self._sum_below, self._sum_above = _running(of_values), _running(of_values[::-1])[::-1]
+        self.kept_rows = float(problem.kept_rows(threshold))
+        weights = (np.minimum(threshold, problem.sizes) / problem.sizes / self.kept_rows)[row_size_index]
+        weighted_values = weights * values
+        # Weight of the first i rows and of the last n - i rows, in separate sums: a difference would cancel.
+        self._below, self._above = _prefix_sums(weights), _prefix_sums(weights[::-1])[::-1]
+        self._sum_below, self._sum_above = (
+            _prefix_sums(weighted_values),
+            _prefix_sums(weighted_values[::-1])[::-1],
+        )
         self.bounding = abs(float(problem.shifts(threshold)))
         self.noise = float(problem.noise(threshold))
 
     def cut_below(self, lower: npt.ArrayLike) -> FloatArray:
-        """sum w (L - y)_+ for ends less the mean, any shape."""
+        """Return sum w (L - y)_+ for centred lower ends, any shape."""
         ends = np.asarray(lower, dtype=np.float64)
-        at = np.searchsorted(self.values, ends, side="left")
-        return np.maximum(ends * self._below[at] - self._sum_below[at], 0.0)
+        index = np.searchsorted(self.values, ends, side="left")
+        return np.maximum(ends * self._below[index] - self._sum_below[index], 0.0)
 
     def cut_above(self, upper: npt.ArrayLike) -> FloatArray:
-        """sum w (y - U)_+ for ends less the mean, any shape."""
+        """Return sum w (y - U)_+ for centred upper ends, any shape."""
         ends = np.asarray(upper, dtype=np.float64)
-        at = np.searchsorted(self.values, ends, side="right")
-        return np.maximum(self._sum_above[at] - ends * self._above[at], 0.0)
+        index = np.searchsorted(self.values, ends, side="right")
+        return np.maximum(self._sum_above[index] - ends * self._above[index], 0.0)
 
-    def parts(self, lower: npt.ArrayLike, upper: npt.ArrayLike) -> RangeParts:
-        """Return the error of ranges in the values' unit, in its parts; L and U broadcast."""
+    def error_parts(self, lower: npt.ArrayLike, upper: npt.ArrayLike) -> RangeParts:
+        """Return the parts of the error of ranges in the values' unit; L and U broadcast."""
         low, high = (np.asarray(end, dtype=np.float64) - self.problem.mean for end in (lower, upper))
         clamping = self.cut_below(low) + self.cut_above(high)
         return RangeParts(
@@ -214,78 +220,91 @@ class Weighted:
         )
 
     def weight_above(self, end: float) -> float:
-        """Weight of the rows above an end less the mean."""
+        """Return the weight of the rows above a centred end."""
         return float(self._above[np.searchsorted(self.values, end, side="right")])
 
     def weight_below(self, end: float) -> float:
-        """Weight of the rows below an end less the mean."""
+        """Return the weight of the rows below a centred end."""
         return float(self._below[np.searchsorted(self.values, end, side="left")])
 
-    def at_quantile(self, weight: float, known: float | None) -> tuple[float, float]:
-        """Return the range that cuts off this weight at either end: less the mean; L stays where it is known."""
-        last = self.values.size - 1
+    def range_at_quantile(self, weight: float, fixed_lower: float | None) -> tuple[float, float]:
+        """Return the centred range that cuts off this weight at either end; a given L stays fixed."""
+        last_index = self.values.size - 1
         high = float(
-            self.values[last - min(int(np.searchsorted(self._above[::-1][1:], weight, side="left")), last)]
+            self.values[
+                last_index - min(int(np.searchsorted(self._above[::-1][1:], weight, side="left")), last_index)
+            ]
         )
-        if known is not None:
-            return known, max(high, known)
-        low = float(self.values[min(int(np.searchsorted(self._below[1:], weight, side="left")), last)])
+        if fixed_lower is not None:
+            return fixed_lower, max(high, fixed_lower)
+        low = float(self.values[min(int(np.searchsorted(self._below[1:], weight, side="left")), last_index)])
         return low, max(high, low)
 
 
-def _running(terms: FloatArray) -> FloatArray:
+def _prefix_sums(terms: FloatArray) -> FloatArray:
     return np.concatenate(([0.0], np.cumsum(terms)))
 
 
-def _solved(
-    of: Weighted, bounding: float, times: float, known: float | None
+def _solve_range(
+    rows: WeightedRows, bounding: float, clamping_factor: float, fixed_lower: float | None
 ) -> tuple[float, float, float, float]:
-    """Least (d + times a)^2 + kappa W^2 over (L, U): L and U less the mean, the value, and a lower bound of it."""
-    kappa = of.noise**2
+    """Minimise (d + times a)^2 + kappa W^2 over (L, U); return centred L and U, the value, and a lower bound.
 
-    def state(weight: float) -> tuple[float, float, float]:
-        """Return L, U and lambda (d + a) - kappa W there; lambda = times weight."""
-        low, high = of.at_quantile(weight, known)
-        return low, high, times * weight * (bounding + cut(low, high)) - kappa * (high - low)
+    The optimum lies on the path of the module. Step 1 bisects the weight lambda beyond the ends; step 2 moves the ends
+    within the last jump of the path; step 3 takes the best of the tangent bounds.
+    """
+    kappa = rows.noise**2
 
-    def cut(low: float, high: float) -> float:
-        return times * float(of.cut_below(low) + of.cut_above(high))
+    def evaluate(weight: float) -> tuple[float, float, float]:
+        """Return L, U and lambda (d + a) - kappa W at a weight; lambda = times weight."""
+        low, high = rows.range_at_quantile(weight, fixed_lower)
+        return low, high, clamping_factor * weight * (bounding + clamping(low, high)) - kappa * (high - low)
 
-    # All weights sum to 1: where half of it lies beyond either end, L and U have met at the median.
-    most = 0.5 if known is None else of.weight_above(known)
-    left, right = 0.0, most
-    # The state rises in the weight, as more is cut and the width shrinks: its sign decides each halving.
+    def clamping(low: float, high: float) -> float:
+        return clamping_factor * float(rows.cut_below(low) + rows.cut_above(high))
+
+    # All weights sum to 1: with half of it beyond either end, L and U meet at the median.
+    max_weight = 0.5 if fixed_lower is None else rows.weight_above(fixed_lower)
+    low_weight, high_weight = 0.0, max_weight
+    # Step 1. Invariant: the condition is negative at the left weight and non-negative at the right one. It rises in the
+    # weight, as more is cut off and the width shrinks.
     for _ in range(_HALVINGS):
-        middle = 0.5 * (left + right)
-        if not left < middle < right:
+        middle_weight = 0.5 * (low_weight + high_weight)
+        if not low_weight < middle_weight < high_weight:
             break
-        if state(middle)[2] < 0.0:
-            left = middle
+        if evaluate(middle_weight)[2] < 0.0:
+            low_weight = middle_weight
         else:
-            right = middle
-    low, high, _ = state(max(left, math.ulp(0.0)))
-    width, slope = high - low, times * right
-    # At this weight one end may lie anywhere up to where the path goes on; at all the weight, up to the other end.
-    inner_low, inner_high = (low, low) if right >= most and known is not None else state(right)[:2]
-    if right >= most:
-        inner_low, inner_high = (low, low) if known is not None else (high, high)
+            high_weight = middle_weight
+    low, high, _ = evaluate(max(low_weight, math.ulp(0.0)))
+    width, slope = high - low, clamping_factor * high_weight
+    # Step 2. At this weight one end may move up to the next point of the path; at the full weight, up to the other end.
+    inner_low, inner_high = (
+        (low, low) if high_weight >= max_weight and fixed_lower is not None else evaluate(high_weight)[:2]
+    )
+    if high_weight >= max_weight:
+        inner_low, inner_high = (low, low) if fixed_lower is not None else (high, high)
     room = width - max(inner_high - inner_low, 0.0)
-    # Up to the next value of the path each unit of width less cuts off `slope` more: a quadratic in the step.
-    step = (kappa * width - slope * (bounding + cut(low, high))) / (slope**2 + kappa)
+    # Up to there each unit of width less cuts off `slope` more: the objective is a quadratic in the step.
+    step = (kappa * width - slope * (bounding + clamping(low, high))) / (slope**2 + kappa)
     step = min(max(step, 0.0), room)
-    of_low = min(step, max(inner_low - low, 0.0)) if known is None else 0.0
-    low, high = low + of_low, max(high - (step - of_low), low + of_low)
-    together = bounding + cut(low, high)
-    value = together**2 + kappa * (high - low) ** 2
-    # Any lambda gives a bound; the one of the equation at this point is the best where the point is inside a step.
+    low_step = min(step, max(inner_low - low, 0.0)) if fixed_lower is None else 0.0
+    low, high = low + low_step, max(high - (step - low_step), low + low_step)
+    total_bias = bounding + clamping(low, high)
+    value = total_bias**2 + kappa * (high - low) ** 2
+    # Step 3. Any lambda gives a bound; that of the equation at this point is the best if the point is inside a jump.
     bounds = []
-    for weight in {right, left, kappa * (high - low) / (times * together) if together > 0.0 else right}:
-        if 0.0 < weight <= most:
-            at_low, at_high, _ = state(weight)
-            rate = times * weight
-            line = bounding + cut(at_low, at_high) + rate * (at_high - at_low)
-            # The least of (line - rate W)^2 + kappa W^2 over all widths W.
-            bounds.append(line**2 * kappa / (rate**2 + kappa))
+    for weight in {
+        high_weight,
+        low_weight,
+        kappa * (high - low) / (clamping_factor * total_bias) if total_bias > 0.0 else high_weight,
+    }:
+        if 0.0 < weight <= max_weight:
+            at_low, at_high, _ = evaluate(weight)
+            rate = clamping_factor * weight
+            tangent = bounding + clamping(at_low, at_high) + rate * (at_high - at_low)
+            # The minimum of (tangent - rate W)^2 + kappa W^2 over all widths W.
+            bounds.append(tangent**2 * kappa / (rate**2 + kappa))
     return low, high, value, min(max(bounds, default=0.0), value)
 
 
@@ -295,7 +314,7 @@ def best_range(problem: ValueRangeProblem, threshold: float, lower: float | None
     Args:
         problem: The question.
         threshold: h, at least 1 row per user.
-        lower: L where it is known; None to choose both ends.
+        lower: L if it is fixed; None to choose both ends.
 
     Returns:
         `RangeChoice`; its certificate covers every range with this L, or every range, at this h.
@@ -303,10 +322,10 @@ def best_range(problem: ValueRangeProblem, threshold: float, lower: float | None
     Raises:
         InvalidInput: h is out of its range, or no value lies above L, or all values are the same.
     """
-    return _choice(Weighted(problem, threshold), _known(problem, lower))
+    return _best_choice(WeightedRows(problem, threshold), _check_lower(problem, lower))
 
 
-def _known(problem: ValueRangeProblem, lower: float | None) -> float | None:
+def _check_lower(problem: ValueRangeProblem, lower: float | None) -> float | None:
     values = problem._sorted[0]
     if lower is None:
         if values[0] == values[-1]:
@@ -319,22 +338,22 @@ def _known(problem: ValueRangeProblem, lower: float | None) -> float | None:
     return lower - problem.mean
 
 
-def _choice(of: Weighted, known: float | None) -> RangeChoice:
-    low, high, _, bound = _solved(of, of.bounding, 1.0, known)
-    mean = of.problem.mean
-    parts = RangeParts(
-        np.asarray(of.cut_below(low) + of.cut_above(high)),
-        np.asarray(of.bounding),
-        np.asarray(of.noise * (high - low)),
+def _best_choice(rows: WeightedRows, fixed_lower: float | None) -> RangeChoice:
+    low, high, _, bound = _solve_range(rows, rows.bounding, 1.0, fixed_lower)
+    mean = rows.problem.mean
+    error_parts = RangeParts(
+        np.asarray(rows.cut_below(low) + rows.cut_above(high)),
+        np.asarray(rows.bounding),
+        np.asarray(rows.noise * (high - low)),
     )
-    error = float(parts.error)
+    error = float(error_parts.error)
     return RangeChoice(
         low + mean,
         high + mean,
-        of.threshold,
-        float(parts.clamping),
-        of.bounding,
-        float(parts.noise),
+        rows.threshold,
+        float(error_parts.clamping),
+        rows.bounding,
+        float(error_parts.noise),
         error,
         Certificate(error, min(math.sqrt(bound), error), "every range at this bound on rows is covered"),
     )
@@ -351,9 +370,9 @@ def best_joint(
 
     Args:
         problem: The question.
-        lower: L where it is known; None to choose both ends.
-        progress: Told the share of `MAX_PASSES` over the rows that is done; after these it ends with the gap there is.
-        should_stop: Asked after every pass; ends the search with the gap that it has.
+        lower: L if it is fixed; None to choose both ends.
+        progress: Called with the share of `MAX_PASSES` over the rows that is done; the search ends after these passes.
+        should_stop: Called after every pass; True ends the search with its present gap.
 
     Returns:
         `RangeChoice`; its certificate covers every range and every h from 1.
@@ -361,68 +380,68 @@ def best_joint(
     Raises:
         InvalidInput: As `best_range`.
     """
-    known = _known(problem, lower)
-    search = _Joint(problem, known)
+    fixed_lower = _check_lower(problem, lower)
+    search = _JointSearch(problem, fixed_lower)
     search.begin()
-    while search.open and search.passes < MAX_PASSES and not should_stop():
+    while search.is_open and search.passes < MAX_PASSES and not should_stop():
         search.split()
         progress(min(search.passes / MAX_PASSES, 1.0))
-    return search.answer()
+    return search.best_choice()
 
 
-class _Joint:
-    """Cells [h1, h2] with what no range in them can err below."""
+class _JointSearch:
+    """Branch and bound over h: a heap of cells [h1, h2], each with a lower bound on the error of every range in it."""
 
-    def __init__(self, problem: ValueRangeProblem, known: float | None) -> None:
-        self.problem, self.known, self.passes = problem, known, 0
+    def __init__(self, problem: ValueRangeProblem, fixed_lower: float | None) -> None:
+        self.problem, self.fixed_lower, self.passes = problem, fixed_lower, 0
         self.best: RangeChoice | None = None
         self.cells: list[tuple[float, float, float]] = []
 
     def begin(self) -> None:
-        first, last = float(self.problem.sizes[0]), float(self.problem.sizes[-1])
-        ends = np.unique(np.geomspace(first, last, FIRST_CELLS + 1))
-        ends[0], ends[-1] = first, last
-        # Beyond the largest size no weight changes any more, so that this one is looked at by itself.
-        for at, h1 in enumerate(ends):
-            self.look(float(h1), float(ends[at + 1]) if at + 1 < ends.size else None)
+        smallest, largest = float(self.problem.sizes[0]), float(self.problem.sizes[-1])
+        ends = np.unique(np.geomspace(smallest, largest, FIRST_CELLS + 1))
+        ends[0], ends[-1] = smallest, largest
+        # Above the largest size the weights are constant, so the largest size is evaluated without a cell.
+        for index, h1 in enumerate(ends):
+            self.evaluate(float(h1), float(ends[index + 1]) if index + 1 < ends.size else None)
 
-    def look(self, h1: float, h2: float | None) -> None:
-        """The best range at h1, and what no range on [h1, h2] errs below."""
-        of = Weighted(self.problem, h1)
+    def evaluate(self, h1: float, h2: float | None) -> None:
+        """Evaluate the best range at h1, and push the cell [h1, h2] if there is one."""
+        rows = WeightedRows(self.problem, h1)
         self.passes += 1
-        found = _choice(of, self.known)
-        if self.best is None or found.error < self.best.error:
-            self.best = found
+        choice = _best_choice(rows, self.fixed_lower)
+        if self.best is None or choice.error < self.best.error:
+            self.best = choice
         if h2 is not None:
-            self.push(of, h2)
+            self.push(rows, h2)
 
-    def push(self, of: Weighted, h2: float) -> None:
-        h1, sizes = of.threshold, self.problem.sizes
+    def push(self, rows: WeightedRows, h2: float) -> None:
+        h1, sizes = rows.threshold, self.problem.sizes
         inside = sizes[(sizes > h1) & (sizes < h2)].astype(np.float64)
         shifts = self.problem.shifts(np.r_[h1, inside, h2])
-        # D is monotone between two sizes: its least magnitude is at an end, at a size inside, or 0 where its sign
+        # D is monotone between two sizes: its smallest magnitude is at an end, at a size inside, or 0 if its sign
         # changes.
-        least = 0.0 if shifts.min() <= 0.0 <= shifts.max() else float(np.abs(shifts).min())
-        times = of.kept / float(self.problem.kept(h2))
-        bound = _solved(of, least, times, self.known)[3]
+        least_shift = 0.0 if shifts.min() <= 0.0 <= shifts.max() else float(np.abs(shifts).min())
+        clamping_factor = rows.kept_rows / float(self.problem.kept_rows(h2))
+        bound = _solve_range(rows, least_shift, clamping_factor, self.fixed_lower)[3]
         heapq.heappush(self.cells, (math.sqrt(bound), h1, h2))
 
     @property
-    def open(self) -> bool:
+    def is_open(self) -> bool:
         assert self.best is not None
         return bool(self.cells) and self.cells[0][0] * (1.0 + TOLERANCE) < self.best.error
 
     def split(self) -> None:
         _, h1, h2 = heapq.heappop(self.cells)
-        middle = math.sqrt(h1 * h2)
-        if not h1 < middle < h2:
-            return  # A cell of one number, which was looked at.
-        self.look(middle, h2)
-        of = Weighted(self.problem, h1)
+        midpoint = math.sqrt(h1 * h2)
+        if not h1 < midpoint < h2:
+            return  # A cell of one number, which is already evaluated.
+        self.evaluate(midpoint, h2)
+        rows = WeightedRows(self.problem, h1)
         self.passes += 1
-        self.push(of, middle)
+        self.push(rows, midpoint)
 
-    def answer(self) -> RangeChoice:
+    def best_choice(self) -> RangeChoice:
         assert self.best is not None
         best = self.best
         bound = min(self.cells[0][0] if self.cells else best.error, best.error, best.certificate.lower_bound)

@@ -1,7 +1,7 @@
-"""The largest error of a released mean over all values in [L, U]: whatever the values, not more than this.
+"""The largest error of a released mean over all values in [L, U].
 
-That is another thing than a worst-case variance: nothing is drawn from a population, and the mean of this very table is
-meant. B = U - L; user l has the share p_l = s_l / n of the rows and weighs u_l, with t the largest weight.
+This differs from a worst-case variance: no population is sampled, and the target is the mean of this table. B = U - L;
+user l has the share p_l = s_l / n of the rows and weighs u_l, with t the largest weight.
 
 **Weights with public counts.** The release is off by sum_l (u_l - p_l) (mean of user l's values) before noise. As both
 sum to 1, that is largest in size where every user with p_l > u_l has all values at one end and all others have theirs
@@ -13,7 +13,7 @@ counts with the upper bound T = t n, as `dpcore.total` has it, and its square
     L(T)^2 + 2 (T / epsilon)^2,    L(T) = sum_l (s_l - T)_+,
 
 is convex, and quadratic between two sizes, where q users have more than T rows: half its slope, 2 T / epsilon^2 - q L,
-is looked at in every size.
+is evaluated at every size.
 
 **A cap that draws its rows** loses the same in expectation, and which rows it draws adds
 sum k (1 - k / s) V_l / n_h^2, k = min(h, s) and V_l the variance of the user's values: with c_l = k_l / n_h - p_l and
@@ -50,7 +50,7 @@ from dpcore.contributions import ContributionHistogram, FloatArray, suffix_sums
 
 @dataclass(frozen=True)
 class WorstProblem:
-    """The question: how far can a mean with epsilon-DP be off, whatever the values?
+    """The problem of the largest error of a mean with epsilon-DP over all values.
 
     Attributes:
         histogram: Rows per user.
@@ -75,17 +75,17 @@ class WorstProblem:
         return float(self.histogram.num_rows)
 
     def largest_weight(self, bounds: npt.ArrayLike) -> FloatArray:
-        """t = min(h, largest size) / n_h of smooth weights, and of caps; any shape."""
+        """Return t = min(h, largest size) / n_h, the largest weight under smooth weights and under caps; any shape."""
         h = np.minimum(np.asarray(bounds, dtype=np.float64), float(self.histogram.max_size))
         return np.asarray(h / self.histogram.kept_rows(h))
 
     def error(self, lost: npt.ArrayLike, largest_weight: npt.ArrayLike) -> FloatArray:
-        """Root mean square error where such a share is lost, beside Laplace noise for a user of the largest weight."""
+        """Return the root mean square error of a lost share of B and of Laplace noise for the largest weight."""
         noise = math.sqrt(2.0) / self.epsilon * np.asarray(largest_weight, dtype=np.float64)
         return np.asarray(self.value_bound * np.hypot(lost, noise))
 
 
-def of_smooth(problem: WorstProblem, thresholds: npt.ArrayLike) -> FloatArray:
+def smooth_weights_error(problem: WorstProblem, thresholds: npt.ArrayLike) -> FloatArray:
     """Return the largest root mean square error of smooth weights over all values in [L, U].
 
     Args:
@@ -99,7 +99,7 @@ def of_smooth(problem: WorstProblem, thresholds: npt.ArrayLike) -> FloatArray:
     return problem.error(problem.histogram.excess(t * problem._rows) / problem._rows, t)
 
 
-def of_weights(problem: WorstProblem, weights: npt.ArrayLike) -> float:
+def any_weights_error(problem: WorstProblem, weights: npt.ArrayLike) -> float:
     """Return the largest root mean square error over all values in [L, U] of any weights of users.
 
     Args:
@@ -114,8 +114,8 @@ def of_weights(problem: WorstProblem, weights: npt.ArrayLike) -> float:
     return float(problem.error(np.maximum(share - u, 0.0) @ problem.histogram.users, float(u.max())))
 
 
-def of_caps(problem: WorstProblem, caps: npt.ArrayLike) -> FloatArray:
-    """What the root mean square error of caps whose rows are drawn at random is at most, over all values in [L, U].
+def caps_error_bound(problem: WorstProblem, caps: npt.ArrayLike) -> FloatArray:
+    """Return an upper bound on the root mean square error of caps with random rows, over all values in [L, U].
 
     Args:
         problem: The question; counts are public.
@@ -133,12 +133,12 @@ def of_caps(problem: WorstProblem, caps: npt.ArrayLike) -> FloatArray:
 def _cap_square(histogram: ContributionHistogram, cap: float) -> float:
     """Return the largest (sum c x)^2 + sum v x (1 - x) over x in [0, 1] for every user; see the module."""
     sizes, users = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
-    kept = np.minimum(cap, sizes)
-    together = float(histogram.kept_rows(cap))
-    c = kept / together - sizes / float(histogram.num_rows)
+    kept_rows = np.minimum(cap, sizes)
+    total_kept = float(histogram.kept_rows(cap))
+    c = kept_rows / total_kept - sizes / float(histogram.num_rows)
     # Of k out of s rows, drawn without replacement from s of which a share x is 1, the sum has variance k x (1 - x)
     # (s - k) / (s - 1).
-    v = kept * (sizes - kept) / np.maximum(sizes - 1.0, 1.0) / together**2
+    v = kept_rows * (sizes - kept_rows) / np.maximum(sizes - 1.0, 1.0) / total_kept**2
     with np.errstate(divide="ignore", invalid="ignore"):
         ends_at = np.where(v == 0.0, 0.0, v / (2.0 * np.abs(c)))  # mu from which x is 0 or 1.
         square = np.where(v > 0.0, c**2 / v, 0.0)
@@ -156,19 +156,19 @@ def _cap_square(histogram: ContributionHistogram, cap: float) -> float:
     low, high, a2, a1, a0 = low[inside], high[inside], a2[inside], a1[inside], a0[inside]
     with np.errstate(divide="ignore", invalid="ignore"):
         turn = np.where(a2 < 0.0, -a1 / (2.0 * a2), low)
-    places = np.stack((low, high, np.clip(turn, low, high)))
-    return max(float(np.max(a2 * places**2 + a1 * places + a0)), 0.0)
+    candidates = np.stack((low, high, np.clip(turn, low, high)))
+    return max(float(np.max(a2 * candidates**2 + a1 * candidates + a0)), 0.0)
 
 
 @dataclass(frozen=True)
 class WorstChoice:
-    """The weights whose largest error over all values is least.
+    """The weights with the smallest worst-case error.
 
     Attributes:
         threshold: h of the smooth weights, in rows per user.
         largest_weight: t, the weight of the users with most.
         error: The largest error over all values, in the values' unit.
-        certificate: The error beside a lower bound for all weights of users.
+        certificate: The error and a lower bound for all weights of users.
     """
 
     threshold: float
@@ -183,73 +183,76 @@ ARGUMENT = (
 
 
 def best_weights(problem: WorstProblem) -> WorstChoice:
-    """Return the weights with the least of the largest errors over all values, exactly; counts are public.
+    """Return the weights with the smallest worst-case error, exactly; counts are public.
 
     Returns:
         `WorstChoice`: smooth weights are among the best.
     """
     rows, histogram = problem._rows, problem.histogram
-    alike = rows / float(histogram.num_users)
-    bound = max(_least_bound(problem), alike)
-    threshold = _threshold_of(histogram, bound / rows)
-    error = float(of_smooth(problem, threshold))
+    equal_bound = rows / float(histogram.num_users)
+    bound = max(_optimal_bound(problem), equal_bound)
+    threshold = _threshold_for_weight(histogram, bound / rows)
+    error = float(smooth_weights_error(problem, threshold))
     return WorstChoice(
         threshold,
         float(problem.largest_weight(threshold)),
         error,
-        Certificate(error, min(_lower_bound(problem, bound, alike), error), ARGUMENT),
+        Certificate(error, min(_lower_bound(problem, bound, equal_bound), error), ARGUMENT),
     )
 
 
-def _least_bound(problem: WorstProblem) -> float:
-    """T where the slope turns: at a size, or on the piece below it, where q (R - q T) = 2 T / epsilon^2.
+def _optimal_bound(problem: WorstProblem) -> float:
+    """Return T at which the slope is 0: at a size, or on the piece below it, where q (R - q T) = 2 T / epsilon^2.
 
     R and q are the rows and users above the piece.
     """
     histogram, noise = problem.histogram, 2.0 / problem.epsilon**2
     sizes = histogram.sizes.astype(np.float64)
-    above = histogram.pieces_at_sizes().users_above
-    k = int(np.argmax(noise * sizes >= above * histogram.excess(sizes, np.arange(1, sizes.size + 1))))
-    below = float(sizes[k - 1]) if k else 0.0
-    users = float(above[k - 1]) if k else float(histogram.num_users)
-    # No rows are cut at the largest size, so that there is one such k. From its left end the piece is written, as terms
-    # of one sign: R - q T = (excess there) - q (T - that end).
-    cut = float(histogram.excess(below, np.asarray(k)))
-    inside = below + (users * cut - noise * below) / (users**2 + noise)
-    return min(max(inside, below), float(sizes[k]))
+    users_above = histogram.pieces_at_sizes().users_above
+    k = int(np.argmax(noise * sizes >= users_above * histogram.excess(sizes, np.arange(1, sizes.size + 1))))
+    low = float(sizes[k - 1]) if k else 0.0
+    users = float(users_above[k - 1]) if k else float(histogram.num_users)
+    # No rows are cut at the largest size, so there is such a k. The piece is expanded from its left end, in terms of
+    # one sign: R - q T = (excess at the end) - q (T - end).
+    cut = float(histogram.excess(low, np.asarray(k)))
+    stationary = low + (users * cut - noise * low) / (users**2 + noise)
+    return min(max(stationary, low), float(sizes[k]))
 
 
-def _lower_bound(problem: WorstProblem, bound: float, least: float) -> float:
-    """What no largest weight goes below: a line under the convex square of the error, with a slope that it has there.
+def _lower_bound(problem: WorstProblem, bound: float, min_bound: float) -> float:
+    """Return a lower bound on the error at every largest weight: a tangent of the convex square of the error.
 
     Args:
         problem: The question.
-        bound: T, at least ``least``.
-        least: The T of weights that are all alike, below which there are none.
+        bound: T, at least ``min_bound``.
+        min_bound: T of equal weights, the smallest possible.
     """
     histogram, noise = problem.histogram, 2.0 / problem.epsilon**2
-    more, as_many = histogram.sizes > bound, histogram.sizes >= bound
-    cut = float((histogram.users[more] * (histogram.sizes[more] - bound)).sum())
-    left, right = (noise * bound - float(histogram.users[part].sum()) * cut for part in (as_many, more))
-    # Every slope between those on the two sides belongs to a line under the square of the error. A level line
-    # proves most, where it is one of them.
-    slope = 2.0 * min(max(0.0, left), right)
-    most = max(float(histogram.max_size), bound)
-    falls = min(slope * (most - bound), -slope * (bound - least), 0.0)
+    is_above, is_at_or_above = histogram.sizes > bound, histogram.sizes >= bound
+    cut = float((histogram.users[is_above] * (histogram.sizes[is_above] - bound)).sum())
+    slope_left, slope_right = (
+        noise * bound - float(histogram.users[selected].sum()) * cut
+        for selected in (is_at_or_above, is_above)
+    )
+    # Every slope between the one-sided slopes gives a line under the square of the error. A level line gives the best
+    # bound, if it is among them.
+    slope = 2.0 * min(max(0.0, slope_left), slope_right)
+    max_bound = max(float(histogram.max_size), bound)
+    falls = min(slope * (max_bound - bound), -slope * (bound - min_bound), 0.0)
     return problem.value_bound / problem._rows * math.sqrt(max(cut**2 + noise * bound**2 + falls, 0.0))
 
 
-def _threshold_of(histogram: ContributionHistogram, largest_weight: float) -> float:
+def _threshold_for_weight(histogram: ContributionHistogram, largest_weight: float) -> float:
     """Return h with h / n_h = t: between two sizes n_h = S + q h, so that h = t S / (1 - t q)."""
     sizes = histogram.sizes.astype(np.float64)
-    reached = sizes / histogram.kept_rows(sizes)
+    weights_at_sizes = sizes / histogram.kept_rows(sizes)
     # h / n_h rises with h, so that its values at the sizes are in order.
-    at = int(np.searchsorted(reached, largest_weight, side="left"))
-    if at == 0:
+    index = int(np.searchsorted(weights_at_sizes, largest_weight, side="left"))
+    if index == 0:
         return float(sizes[0])
-    if at == sizes.size:
+    if index == sizes.size:
         return float(sizes[-1])
-    below, above, _ = histogram.pieces(float(sizes[at - 1]))
-    room = 1.0 - largest_weight * float(above)
-    inside = largest_weight * float(below) / room if room > 0.0 else float(sizes[at])
-    return float(np.clip(inside, sizes[at - 1], sizes[at]))
+    rows_below, users_above, _ = histogram.pieces(float(sizes[index - 1]))
+    room = 1.0 - largest_weight * float(users_above)
+    inside = largest_weight * float(rows_below) / room if room > 0.0 else float(sizes[index])
+    return float(np.clip(inside, sizes[index - 1], sizes[index]))

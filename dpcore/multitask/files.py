@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from dpcore.code.templates import render
-from dpcore.data.column_names import harmless
+from dpcore.data.column_names import escape_formula
 from dpcore.multitask.problem import Allocation
 
 ROWS_PER_PIECE = 100_000
@@ -16,7 +16,7 @@ ROWS_PER_PIECE = 100_000
 
 def _quote(text: str) -> str:
     """Quote a text for CSV, and make it harmless to spreadsheets."""
-    text = harmless(text)
+    text = escape_formula(text)
     return '"' + text.replace('"', '""') + '"' if any(character in text for character in ',"\r\n') else text
 
 

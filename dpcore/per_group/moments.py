@@ -1,9 +1,9 @@
-"""Bias, sampling variance and noise of every group, where each user keeps a random few groups and clips in each.
+"""Bias, sampling variance and noise of every group if each user keeps a few random groups and clips in each.
 
 User u has amounts c_ug in k_u groups. They keep min(L0, k_u) of these at random, each set equally likely, and at most
 L-infinity in each, on either side of 0: R_g = sum_u B_ug clip(c_ug) + noise, with B_ug a Bernoulli variable of
-p_u = min(1, L0 / k_u). Those of different users are independent, and a group has one per user, so that the variance of
-R_g is the plain sum below; that a user's groups exclude each other matters only for functions of several groups.
+p_u = min(1, L0 / k_u). The B_ug of different users are independent, and a group has one per user, so the variance of
+R_g is a sum over users. The dependence between a user's groups matters only for functions of several groups.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from dpcore.per_group.parameters import PerGroupProblem
 
 @dataclass(frozen=True, eq=False)
 class GroupMoments:
-    """First two moments of every group's release minus its true value, shape (num_entries,), exactly.
+    """The exact first two moments of every group's release minus its true value, shape (num_entries,).
 
     Attributes:
-        clipped: Amount that L-infinity cuts away; the bias is -(clipped + left_out). Of sums of any sign it can be
-            negative, as can what is left out.
-        left_out: Amount, after clipping, that L0 leaves out on average.
+        clipped: Amount that L-infinity cuts away; the bias is -(clipped + left_out). For sums of any sign both can be
+            negative.
+        left_out: Mean amount, after clipping, that L0 leaves out.
         sampling_variance: Variance from the random choice of groups.
         noise_variance: Variance of the noise, the same in every group.
     """
@@ -36,7 +36,7 @@ class GroupMoments:
 
     @property
     def bias(self) -> FloatArray:
-        """Return the mean of the release minus the true value; at most 0 but for sums of any sign."""
+        """Return the mean of the release minus the true value; at most 0, except for sums of any sign."""
         return -(self.clipped + self.left_out)
 
     @property
@@ -65,13 +65,13 @@ def moments(problem: PerGroupProblem, max_groups: int, max_amount: float) -> Gro
         problems.whole(1, MAX_SIZE, max_groups=max_groups)
         problems.non_negative(max_amount=max_amount)
     amounts, sizes = problem.amounts, problem.pairs.groups_per_user
-    kept = np.repeat(np.minimum(1.0, max_groups / sizes), sizes)
-    missed = np.repeat(np.maximum(sizes - max_groups, 0) / sizes, sizes)
+    keep_probability = np.repeat(np.minimum(1.0, max_groups / sizes), sizes)
+    drop_probability = np.repeat(np.maximum(sizes - max_groups, 0) / sizes, sizes)
     clipped = np.clip(amounts, -max_amount, max_amount)
     return GroupMoments(
         clipped=problem.per_group(amounts - clipped),
-        left_out=problem.per_group(missed * clipped),
-        sampling_variance=problem.per_group(kept * missed * clipped**2),
+        left_out=problem.per_group(drop_probability * clipped),
+        sampling_variance=problem.per_group(keep_probability * drop_probability * clipped**2),
         noise_variance=float(problem.parameters.pair_noise(max_groups, max_amount)) ** 2,
     )
 
@@ -83,10 +83,10 @@ def pair_error(problem: PerGroupProblem, max_groups: int, max_amount: float) -> 
 
 @dataclass(frozen=True)
 class ErrorParts:
-    """What the error under a pair consists of, in its own unit; the parts add up to it.
+    """The parts of the error under a pair of bounds, in its unit; they add up to the error.
 
-    The squared error of a group is bias^2 + sampling variance + noise variance, and the bias is what is clipped and
-    what is left out together: each has the share of bias^2 that it has of the bias.
+    The squared error of a group is bias^2 + sampling variance + noise variance. The bias is the sum of the clipped and
+    the left-out amount; bias^2 is divided between the two in proportion to these.
 
     Attributes:
         clipped: From L-infinity.

@@ -1,8 +1,8 @@
 """The exact best pair of bounds: groups per user (L0) and amount per user and group (L-infinity).
 
-A pass (`passes`) gives the error at every L0, or a lower bound of it over an interval of L-infinity; so only L-infinity
-is searched, by branch and bound. Numbers of L0 whose bound in an interval lies above the best error found are left out
-of its parts.
+A pass (`passes`) gives the error at every L0, or a lower bound of it over an interval of L-infinity. So the search is
+branch and bound over L-infinity alone. Values of L0 whose bound in an interval exceeds the best error are excluded from
+its subintervals.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.per_group.moments import pair_error
 from dpcore.per_group.parameters import PerGroupProblem, Statistic
-from dpcore.per_group.passes import Lowest, Passes
+from dpcore.per_group.passes import IntervalMinimum, Passes
 from dpcore.per_group.sorted_pairs import SortedPairs
 
 TOLERANCE = 1e-6
 """Relative gap at which the search over real L-infinity stops."""
 ROUNDING = 1e-12
-"""Whole L-infinity: intervals whose bound lies within this of the best found are not opened."""
-SAMPLED = 200_000
-"""Entries from which on a first guess comes from a sample of the groups, so that whole passes leave out most L0."""
-NARROWED = 50_000
-"""Entries from which on what lies outside the L0 that are left is merged."""
+"""Integer L-infinity: intervals whose bound is within this relative gap of the best are not split."""
+MIN_SAMPLED_ENTRIES = 200_000
+"""Number of entries from which a sample of the groups gives a first guess, so that full passes exclude most L0."""
+MIN_NARROWED_ENTRIES = 50_000
+"""Number of entries from which users outside the remaining interval of L0 are merged."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ class PairChoice:
     """The best pair of bounds.
 
     Attributes:
-        max_groups: L0, groups per user; 0 where it is best to release nothing.
-        max_amount: L-infinity per user and group, in the statistic's unit; 0 where it is best to release nothing.
+        max_groups: L0, groups per user; 0 if it is best to release nothing.
+        max_amount: L-infinity per user and group, in the statistic's unit; 0 if it is best to release nothing.
         error: The problem's objective there.
-        error_of_nothing: The same for publishing 0 in every group.
-        certificate: The error beside a lower bound for every pair, and for releasing nothing.
-        passes: Passes over the pairs that it took.
-        ended: How the search ended, a sentence.
-        settled: Whether the search came to its end, and was not stopped. Else a better pair than nothing may be left.
+        error_of_nothing: The objective for publishing 0 in every group.
+        certificate: The error and a lower bound for every pair, and for releasing nothing.
+        passes: Number of passes over the pairs.
+        stop_reason: Sentence on how the search ended.
+        settled: True if the search was completed. If it was stopped, a better pair may exist.
     """
 
     max_groups: int
@@ -52,12 +52,12 @@ class PairChoice:
     error_of_nothing: float
     certificate: Certificate
     passes: int
-    ended: str
+    stop_reason: str
     settled: bool = True
 
     @property
     def releases_nothing(self) -> bool:
-        """Return True if no pair of bounds was found that errs less than publishing 0 in every group."""
+        """Return True if no pair was found with a smaller error than publishing 0 in every group."""
         return self.max_groups == 0
 
 
@@ -70,18 +70,18 @@ def best_pair(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> PairChoice:
-    """Return the best pair of bounds, or to release nothing, with a certificate.
+    """Return the best pair of bounds with a certificate; it may be to release nothing.
 
     Args:
-        problem: The question. L-infinity is whole for rows and distinct users, real for a sum.
-        facet: The pairs sorted before, where several questions share them; its amounts must be the problem's.
-        tolerance: Relative gap at which a search over real L-infinity stops; whole ones are settled exactly.
+        problem: The problem. L-infinity is an integer for rows and distinct users, real for a sum.
+        facet: The pairs, already sorted, if several problems share them; its amounts must be the problem's.
+        tolerance: Relative gap at which a search over real L-infinity stops; integer ones are solved exactly.
         max_passes: Passes after which the search ends with the gap that it has.
-        progress: Told the share of ``max_passes`` that is done.
-        should_stop: Asked after every pass; ends the search with the gap that it has.
+        progress: Called with the share of ``max_passes`` that is done.
+        should_stop: Called after every pass; True ends the search with its present gap.
 
     Returns:
-        `PairChoice`; its certificate is about the objective, over every L0 >= 1 and L-infinity > 0 of the kind.
+        `PairChoice`; its certificate covers the objective at every L0 >= 1 and every L-infinity > 0 (integer or real).
 
     Raises:
         InvalidInput: An option is out of its range, or the statistic is a mean.
@@ -91,86 +91,92 @@ def best_pair(
         problems.whole(1, 10**9, max_passes=max_passes)
         if problem.parameters.statistic is Statistic.MEAN:
             problems.add("means have a search of their own", remedy="Use best_mean_pair")
-    facet = SortedPairs.of(problem) if facet is None else facet
+    facet = SortedPairs.from_problem(problem) if facet is None else facet
     passes = Passes(problem.parameters, problem.weights, facet)
     search = _Search(
         passes, problem.error_of_nothing, problem.whole, ROUNDING if problem.whole else tolerance
     )
     only_one = problem.whole and search.largest == 1.0  # One pass settles it, which a guess would double.
-    if facet.amounts.size > SAMPLED and not only_one and not should_stop():
-        search.start_near(_guess(problem, facet))
+    if facet.amounts.size > MIN_SAMPLED_ENTRIES and not only_one and not should_stop():
+        search.start_near(_guess_pair(problem, facet))
     search.begin()
-    while search.open and passes.done < max_passes and not should_stop():
+    while search.is_open and passes.num_passes < max_passes and not should_stop():
         search.split()
-        progress(min(passes.done / max_passes, 1.0))
+        progress(min(passes.num_passes / max_passes, 1.0))
     best = search.best
-    nothing = problem.error_of_nothing
-    value = nothing
+    error_of_nothing = problem.error_of_nothing
+    value = error_of_nothing
     if best.max_groups:
-        # From the pairs themselves, by another formula than that of the pass.
+        # Computed from the pairs themselves, by another formula than that of the pass.
         value = pair_error(problem, best.max_groups, best.amount)
     lower = min(value, search.lower_bound)
-    kind = "whole" if problem.whole else "real"
+    domain = "whole" if problem.whole else "real"
     certificate = Certificate(
         value,
         lower,
-        f"every number of groups and, by intervals, every {kind} L-infinity is covered; so is to release nothing",
+        f"every number of groups and, by intervals, every {domain} L-infinity is covered; so is to release nothing",
     )
     return PairChoice(
         best.max_groups,
         best.amount if best.max_groups else 0.0,
         value,
-        nothing,
+        error_of_nothing,
         certificate,
-        passes.done,
-        _ended(best.max_groups, search.open, passes.done, None if problem.whole else tolerance),
-        not search.open,
+        passes.num_passes,
+        _stop_reason(
+            best.max_groups, search.is_open, passes.num_passes, None if problem.whole else tolerance
+        ),
+        not search.is_open,
     )
 
 
-def _guess(problem: PerGroupProblem, facet: SortedPairs) -> Lowest:
-    """Return a pair near the best, from some groups of every size; it saves time and proves nothing."""
+def _guess_pair(problem: PerGroupProblem, facet: SortedPairs) -> IntervalMinimum:
+    """Return a pair near the best, from a sample of the groups; it saves time and is not part of the proof."""
     pairs = problem.pairs
-    held = int(pairs.group_codes.max()) + 1
-    step = -(-2 * facet.amounts.size // SAMPLED)
+    num_occupied = int(pairs.group_codes.max()) + 1
+    step = -(-2 * facet.amounts.size // MIN_SAMPLED_ENTRIES)
     # Groups at even steps in the order of their sizes, so that small and large ones are among them.
-    chosen = np.sort(np.argsort(problem.totals[:held], kind="stable")[step // 2 :: step])
-    if not np.any(problem.totals[chosen]):
-        return Lowest(math.inf, 0)
-    of_chosen = facet.of_groups(chosen, pairs.num_entries)
-    # The chosen groups stand for all that have rows; groups without rows keep their own entry.
-    weights = np.r_[problem.weights[chosen] * (held / chosen.size), problem.weights[held:]]
-    passes = Passes(problem.parameters, weights, of_chosen)
+    sample = np.sort(np.argsort(problem.totals[:num_occupied], kind="stable")[step // 2 :: step])
+    if not np.any(problem.totals[sample]):
+        return IntervalMinimum(math.inf, 0)
+    sample_facet = facet.select_groups(sample, pairs.num_entries)
+    # The sampled groups represent all groups with rows; groups without rows keep their own entry.
+    weights = np.r_[problem.weights[sample] * (num_occupied / sample.size), problem.weights[num_occupied:]]
+    passes = Passes(problem.parameters, weights, sample_facet)
     search = _Search(passes, problem.error_of_nothing, problem.whole, 1e-3)
     search.begin()
-    while search.open and passes.done < 100:
+    while search.is_open and passes.num_passes < 100:
         search.split()
     return search.best
 
 
 class _Search:
-    """Intervals of L-infinity by their lower bound, least first."""
+    """Branch and bound over L-infinity.
 
-    def __init__(self, passes: Passes, of_nothing: float, whole: bool, tolerance: float) -> None:
-        self.passes, self.tolerance, self.whole = passes, tolerance, whole
-        self.best = Lowest(of_nothing, 0)
-        self.heap: list[tuple[float, float, float, Lowest]] = []
+    Invariant: every L-infinity is evaluated, inside an interval of the heap, or in an interval whose lower bound is at
+    least the best error. Each interval keeps the window of L0 that may still be better there.
+    """
+
+    def __init__(self, passes: Passes, error_of_nothing: float, is_integer: bool, tolerance: float) -> None:
+        self.passes, self.tolerance, self.whole = passes, tolerance, is_integer
+        self.best = IntervalMinimum(error_of_nothing, 0)
+        self.heap: list[tuple[float, float, float, IntervalMinimum]] = []
         self.largest = passes.largest
-        self.distinct = np.zeros(0) if whole else np.unique(passes.facet.amounts)
+        self.distinct = np.zeros(0) if is_integer else np.unique(passes.facet.amounts)
 
-    def start_near(self, guess: Lowest) -> None:
+    def start_near(self, guess: IntervalMinimum) -> None:
         """Evaluate a guess, at its own L0 alone."""
         if guess.max_groups:
             amount = min(guess.amount, self.largest)
             self._evaluate(amount, (guess.max_groups, guess.max_groups))
 
     def begin(self) -> None:
-        """The whole range as one interval."""
+        """Add the whole range of L-infinity, as one interval or as three around the guess."""
         if self.whole and self.best.max_groups == 0:
             self._evaluate(1.0, None)
             self._add(2.0, self.largest, None)
         elif self.whole:
-            # Around the guess, so that the widest ranges of L0 are looked at with the narrowest of L-infinity.
+            # Around the guess, so that the widest windows of L0 go with the narrowest interval of L-infinity.
             near, wide = self.best.amount, 2.0
             edges = [1.0, max(math.floor(near / wide), 1.0), min(math.ceil(near * wide), self.largest)]
             self._add(edges[0], edges[1], None)
@@ -181,16 +187,16 @@ class _Search:
 
     @property
     def lower_bound(self) -> float:
-        """Return what no pair goes below."""
+        """Return a lower bound on the error of every pair."""
         return min(self.best.value, self.heap[0][0]) if self.heap else self.best.value
 
     @property
-    def open(self) -> bool:
-        """Return True if an interval may still hold a better pair."""
+    def is_open(self) -> bool:
+        """Return True if an interval may still contain a better pair."""
         return bool(self.heap) and self.heap[0][0] < self.best.value * (1.0 - self.tolerance)
 
     def _evaluate(self, amount: float, window: tuple[int, int] | None) -> None:
-        lowest = self.passes.lowest(amount, amount, self.best.value, window)
+        lowest = self.passes.find_minimum(amount, amount, self.best.value, window)
         if lowest.max_groups and lowest.value < self.best.value:
             self.best = lowest
 
@@ -200,64 +206,69 @@ class _Search:
         if low == high:  # The bound would be the error itself.
             self._evaluate(low, window)
             return
-        lowest = self.passes.lowest(low, high, self.best.value, window)
+        lowest = self.passes.find_minimum(low, high, self.best.value, window)
         if lowest.max_groups:
             heapq.heappush(self.heap, (lowest.value, low, high, lowest))
 
     def split(self) -> None:
         """Evaluate one L-infinity of the most promising interval, and bound both sides."""
         self._narrow()
-        _, low, high, found = heapq.heappop(self.heap)
-        if not found.max_groups:
+        _, low, high, interval = heapq.heappop(self.heap)
+        if not interval.max_groups:
             return
-        # While an interval is wide, its geometric middle: ratios of L-infinity matter more than differences. Then
-        # where its bound is least, away from the ends.
-        wide = high > 2.0 * low
-        middle = (math.sqrt(low * high) if low > 0.0 else high / 8.0) if wide else found.amount
+        # Split a wide interval at its geometric mean, as ratios of L-infinity matter more than differences; a narrow
+        # one where its bound is smallest, away from the ends.
+        is_wide = high > 2.0 * low
+        midpoint = (math.sqrt(low * high) if low > 0.0 else high / 8.0) if is_wide else interval.amount
         if self.whole:
-            if wide and self.best.max_groups:  # Such a wide interval is hardly closed by a better pair in it.
-                middle = float(min(max(math.floor(middle), low), high - 1.0))
-                self._add(low, middle, found.window)
-                self._add(middle + 1.0, high, found.window)
+            if (
+                is_wide and self.best.max_groups
+            ):  # A better pair inside would hardly close so wide an interval.
+                midpoint = float(min(max(math.floor(midpoint), low), high - 1.0))
+                self._add(low, midpoint, interval.window)
+                self._add(midpoint + 1.0, high, interval.window)
                 return
-            near = 0.0 if wide else 0.25 * (high - low)
-            middle = float(round(min(max(middle, low + near), high - near)))
-            self._evaluate(middle, found.window)
-            self._add(low, middle - 1.0, found.window)
-            self._add(middle + 1.0, high, found.window)
+            near = 0.0 if is_wide else 0.25 * (high - low)
+            midpoint = float(round(min(max(midpoint, low + near), high - near)))
+            self._evaluate(midpoint, interval.window)
+            self._add(low, midpoint - 1.0, interval.window)
+            self._add(midpoint + 1.0, high, interval.window)
             return
-        near = 0.0 if wide else 0.1 * (high - low)
-        middle = min(max(middle, low + near), high - near)
-        # At an amount that occurs, as there the error bends. Between two of them the bound of a mean square is exact.
-        first, last = (int(x) for x in np.searchsorted(self.distinct, (low, high), side="right"))
-        last -= int(last > 0 and self.distinct[last - 1] == high)
-        if first < last:
-            place = min(max(int(np.searchsorted(self.distinct, middle)), first), last - 1)
-            middle = float(self.distinct[place])
-        elif not self.passes.rooted and not self.passes.signed:
-            self._evaluate(found.amount, found.window)
+        near = 0.0 if is_wide else 0.1 * (high - low)
+        midpoint = min(max(midpoint, low + near), high - near)
+        # Split at an occurring amount, where the error has a kink. Between two of these the bound of a mean square is
+        # exact.
+        first, end = (int(x) for x in np.searchsorted(self.distinct, (low, high), side="right"))
+        end -= int(end > 0 and self.distinct[end - 1] == high)
+        if first < end:
+            index = min(max(int(np.searchsorted(self.distinct, midpoint)), first), end - 1)
+            midpoint = float(self.distinct[index])
+        elif not self.passes.rooted and not self.passes.is_signed:
+            self._evaluate(interval.amount, interval.window)
             return
-        if not low < middle < high:
-            self._evaluate(high, found.window)
+        if not low < midpoint < high:
+            self._evaluate(high, interval.window)
             return
-        self._evaluate(middle, found.window)
-        self._add(low, middle, found.window)
-        self._add(middle, high, found.window)
+        self._evaluate(midpoint, interval.window)
+        self._add(low, midpoint, interval.window)
+        self._add(midpoint, high, interval.window)
 
     def _narrow(self) -> None:
-        """Merge what lies outside the L0 that any open interval has left, where that makes passes much shorter."""
+        """Merge the users outside the L0 windows of all open intervals, if that makes passes much shorter."""
         facet = self.passes.facet
-        if not self.whole or facet.amounts.size < NARROWED or not self.heap:
+        if not self.whole or facet.amounts.size < MIN_NARROWED_ENTRIES or not self.heap:
             return
-        windows = [found.window for *_, found in self.heap]
-        window = min(first for first, _ in windows), max(last for _, last in windows)
-        first, last = (int(facet.starts[int(np.sum(facet.sizes > at))]) for at in (window[1], window[0]))
-        if last > first and 4 * (last - first) < 3 * facet.amounts.size:
-            self.passes.facet = facet.narrowed(window, self.passes.number)
+        windows = [interval.window for *_, interval in self.heap]
+        window = min(first for first, _ in windows), max(end for _, end in windows)
+        first, end_index = (
+            int(facet.starts[int(np.sum(facet.sizes > max_groups))]) for max_groups in (window[1], window[0])
+        )
+        if end_index > first and 4 * (end_index - first) < 3 * facet.amounts.size:
+            self.passes.facet = facet.narrow(window, self.passes.number)
 
 
-def _ended(max_groups: int, stopped: bool, passes: int, tolerance: float | None) -> str:
-    if stopped:
+def _stop_reason(max_groups: int, is_stopped: bool, passes: int, tolerance: float | None) -> str:
+    if is_stopped:
         return f"Stopped after {passes:,} passes over the pairs; the certificate says how far a better pair can lie."
     if not max_groups:
         return (

@@ -1,4 +1,4 @@
-"""Who contributes how much to which group: one entry per pair of user and group."""
+"""The contributions of users to groups: one entry per pair of user and group."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from dpcore.contributions import FloatArray, IntArray
 from dpcore.dataset import Pairs, Values
 
 MAX_GROUPS = 100_000_000
-"""Groups of a public list. Those without rows are alike, and cost nothing: one entry stands for them."""
+"""Largest number of groups on a public list. Groups without rows cost nothing: one entry represents them all."""
 EXACT_WHOLE = 2**53
 """Whole numbers up to here are exact in float64, in which all sums are taken."""
 
 
 @dataclass(frozen=True, eq=False)
 class UserGroupPairs:
-    """Rows, and where wanted sums, of every pair of user and group that has rows; sorted by user, then by group.
+    """The rows, and optionally sums, of every pair of user and group with rows; sorted by user, then by group.
 
     Attributes:
         user_codes: Whole numbers of at least 0, ascending, shape (num_pairs,), int64. Never ids.
         group_codes: Codes 0 .. num_groups - 1, ascending within a user, shape (num_pairs,), int64.
         rows: Rows of the user in the group, at least 1, shape (num_pairs,), int64.
-        num_groups: Groups of the public list, those without rows included.
-        sums: Sum of a column over these rows, any sign, shape (num_pairs,), float64; None where none was added up.
+        num_groups: Groups on the public list, including those without rows.
+        sums: Sum of a column over these rows, any sign, shape (num_pairs,), float64; None if no column is summed.
         sums_of_squares: Sum of the column's squares; only with ``sums``.
-        value_range: Least and greatest value of the column's rows; only with ``sums``, and None where unknown.
+        value_range: Smallest and largest value of the column's rows; only with ``sums``, and None if unknown.
 
     Raises:
         InvalidInput: Shapes differ, an entry is out of its range, or the pairs are not sorted or not distinct; all
@@ -48,10 +48,10 @@ class UserGroupPairs:
     def __post_init__(self) -> None:
         with Problems() as problems:
             for name in ("user_codes", "group_codes", "rows"):
-                object.__setattr__(self, name, _whole(problems, name, getattr(self, name)))
+                object.__setattr__(self, name, _check_integers(problems, name, getattr(self, name)))
             for name in ("sums", "sums_of_squares"):
                 if getattr(self, name) is not None:
-                    object.__setattr__(self, name, _real(problems, name, getattr(self, name)))
+                    object.__setattr__(self, name, _check_floats(problems, name, getattr(self, name)))
             sized = problems.whole(1, MAX_GROUPS, num_groups=self.num_groups)
             if not problems.entries:
                 self._check_shapes(problems)
@@ -111,23 +111,25 @@ class UserGroupPairs:
             user_codes: One per entry, whole numbers of at least 0, shape (num_entries,).
             group_codes: One per entry, 0 .. num_groups - 1.
             num_groups: Groups of the public list.
-            rows: Rows per entry; None where every entry is one row.
-            sums: Sum of a column per entry (its value where every entry is one row); None for no sums.
-            sums_of_squares: Sum of its squares per entry; None for the squares of ``sums`` where ``rows`` is None,
-                and for none otherwise.
+            rows: Rows per entry; None if every entry is one row.
+            sums: Sum of a column per entry (its value if every entry is one row); None for no sums.
+            sums_of_squares: Sum of its squares per entry; None means the squares of ``sums`` if ``rows`` is None, and
+                no squares otherwise.
 
         Raises:
             InvalidInput: As the class.
         """
         with Problems() as problems:
             users, groups = (
-                _whole(problems, "user_codes", user_codes),
-                _whole(problems, "group_codes", group_codes),
+                _check_integers(problems, "user_codes", user_codes),
+                _check_integers(problems, "group_codes", group_codes),
             )
-            count = _whole(problems, "rows", np.ones(users.shape, dtype=np.int64) if rows is None else rows)
-            added = None if sums is None else _real(problems, "sums", sums)
+            count = _check_integers(
+                problems, "rows", np.ones(users.shape, dtype=np.int64) if rows is None else rows
+            )
+            added = None if sums is None else _check_floats(problems, "sums", sums)
             if sums_of_squares is not None:
-                squares: FloatArray | None = _real(problems, "sums_of_squares", sums_of_squares)
+                squares: FloatArray | None = _check_floats(problems, "sums_of_squares", sums_of_squares)
             else:
                 squares = added**2 if added is not None and rows is None else None
             shapes = {array.shape for array in (users, groups, count, added, squares) if array is not None}
@@ -148,11 +150,11 @@ class UserGroupPairs:
 
     @classmethod
     def from_facet(cls, pairs: Pairs, num_groups: int | None = None) -> UserGroupPairs:
-        """The facet of a `Dataset`, with the number of groups of a public list where it holds more than the data.
+        """Build the pairs from the facet of a `Dataset`; a public list may have more groups than the data.
 
         Args:
             pairs: With or without rows; without them every pair counts one row.
-            num_groups: At least the groups that the data hold; None for just these.
+            num_groups: At least the number of groups in the data; None for just these.
 
         Raises:
             InvalidInput: As the class; fewer groups than the data hold.
@@ -179,17 +181,17 @@ class UserGroupPairs:
     def from_clamped(
         cls, pairs: Pairs, values: Values, lower: float, upper: float, num_groups: int | None = None
     ) -> UserGroupPairs | None:
-        """Add up clamped values in place of the values.
+        """Build the pairs with sums of clamped values.
 
         Args:
             pairs: With rows and sums.
-            values: The same rows, sorted by user and group; those without a group stand last among a user's.
+            values: The same rows, sorted by user and group; a user's rows without a group come last.
             lower: Lower end L of the range, in the values' unit.
             upper: Upper end U.
             num_groups: As for `from_facet`.
 
         Returns:
-            The pairs; None if the values stand in another order.
+            The pairs; None if the values are in another order.
         """
         assert pairs.rows is not None
         assert pairs.sums is not None
@@ -197,16 +199,16 @@ class UserGroupPairs:
         starts = ends - pairs.rows
         user_starts = np.searchsorted(values.user_codes, pairs.user_codes)
         first_pairs = np.searchsorted(pairs.user_codes, pairs.user_codes)
-        # How many rows without a group, of earlier users, stand before each pair.
+        # Number of rows without a group, of earlier users, before each pair.
         skipped = user_starts - starts[first_pairs]
         rows = np.arange(ends[-1]) + np.repeat(skipped, pairs.rows)
         if rows[-1] >= values.values.size:
             return None
-        named = values.values[rows]
-        sizes = np.add.reduceat(np.abs(named), starts)
-        if np.any(np.abs(np.add.reduceat(named, starts) - pairs.sums) > 1e-9 * sizes):
+        grouped_values = values.values[rows]
+        sizes = np.add.reduceat(np.abs(grouped_values), starts)
+        if np.any(np.abs(np.add.reduceat(grouped_values, starts) - pairs.sums) > 1e-9 * sizes):
             return None
-        clamped = np.clip(named, lower, upper)
+        clamped = np.clip(grouped_values, lower, upper)
         return cls.from_facet(
             replace(
                 pairs,
@@ -219,48 +221,48 @@ class UserGroupPairs:
 
     @cached_property
     def num_entries(self) -> int:
-        """Length of arrays by group: every group up to the last that has rows, and one for all behind it, if any.
+        """Return the length of arrays by group: all groups up to the last with rows, and one entry for all after it.
 
-        Of a public list of many groups few may have rows; the others have the same error, and one entry says it.
+        On a long public list few groups may have rows; the others have equal errors, so one entry represents them.
         """
-        held = int(self.group_codes.max()) + 1
-        return held + (held < self.num_groups)
+        num_occupied = int(self.group_codes.max()) + 1
+        return num_occupied + (num_occupied < self.num_groups)
 
     @cached_property
     def times(self) -> FloatArray:
-        """How many groups each entry of an array by group stands for, shape (num_entries,); all are num_groups."""
+        """Return the number of groups that each entry represents, shape (num_entries,); they sum to num_groups."""
         times = np.ones(self.num_entries)
         times[-1] += self.num_groups - self.num_entries
         return times
 
     @property
     def num_pairs(self) -> int:
-        """Return the pairs of user and group that have rows."""
+        """Return the number of pairs of user and group with rows."""
         return int(self.user_codes.size)
 
     @cached_property
     def user_starts(self) -> IntArray:
-        """Where each user's pairs begin, ascending, shape (num_users,)."""
+        """Return the index of each user's first pair, ascending, shape (num_users,)."""
         return np.flatnonzero(np.r_[True, np.diff(self.user_codes) != 0])
 
     @cached_property
     def groups_per_user(self) -> IntArray:
-        """Return the groups in which each user has rows, shape (num_users,)."""
+        """Return the number of groups in which each user has rows, shape (num_users,)."""
         return np.asarray(np.diff(np.r_[self.user_starts, self.num_pairs]))
 
 
-def _whole(problems: Problems, name: str, values: npt.ArrayLike) -> IntArray:
+def _check_integers(problems: Problems, name: str, values: npt.ArrayLike) -> IntArray:
     array = np.asarray(values)
     if array.dtype.kind in "iu" and (array.size == 0 or int(array.max()) < 2**63):
         return array.astype(np.int64)
-    within = array.dtype.kind == "f" and bool(np.all(np.abs(array) <= EXACT_WHOLE))  # NaN is not.
-    if within and np.all(array == np.rint(array)):
+    is_exact = array.dtype.kind == "f" and bool(np.all(np.abs(array) <= EXACT_WHOLE))  # NaN is not.
+    if is_exact and np.all(array == np.rint(array)):
         return array.astype(np.int64)
     problems.add(f"{name} must be whole numbers")
     return np.zeros(array.shape, dtype=np.int64)
 
 
-def _real(problems: Problems, name: str, values: npt.ArrayLike) -> FloatArray:
+def _check_floats(problems: Problems, name: str, values: npt.ArrayLike) -> FloatArray:
     array = np.asarray(values)
     if array.dtype.kind not in "iuf" or not np.all(np.isfinite(array)):
         problems.add(f"{name} must be finite numbers")

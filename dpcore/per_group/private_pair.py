@@ -1,34 +1,34 @@
-"""A pair of bounds (L0, L-infinity) chosen from private data: one draw over a public grid of pairs, one epsilon.
+"""A private selection of a pair of bounds (L0, L-infinity) from a public grid, with one epsilon.
 
-What is chosen by. With D = l C for the pair (l, C), the sum over the groups of |bias| plus mean |noise| is
+The objective. With D = l C for the pair (l, C), the sum over the groups of |bias| plus mean |noise| is
 
     F(i) = (A - K_i) + N_i,    K_i = sum_u min(1, l / k_u) sum_g min(a_ug, C),
 
 where user u is in k_u groups and adds a_ug >= 0 to group g. A, the sum of all amounts, is the same for all pairs and
-drops out. N_i is public: it takes the number of groups of the public list, the bounds and the noise. And K_i is a sum
-over users of which each adds between 0 and D_i. (Of the root mean square over groups one user can move the difference
-between two pairs by any number of users: it cannot be chosen by.)
+drops out. N_i is public: it depends on the number of groups on the public list, the bounds and the noise. K_i is a sum
+over users, each of whom adds between 0 and D_i. (The root mean square over groups has no bounded sensitivity: one user
+can change the difference between two pairs by any amount.)
 
-The score. Between two pairs i and j, with m = (min l, min C) of both, one user adds to K_i - K_j between -(D_j - D_m)
+The score. For two pairs i and j, with m = (min l, min C) of both, one user adds to K_i - K_j between -(D_j - D_m)
 and D_i - D_m: as K is monotone, K_i - K_j <= K_i - K_m; and K_m >= (D_m / D_i) K_i for each user, since
 min(1, l_m / k) >= (l_m / l_i) min(1, l_i / k) and min(a, C_m) >= (C_m / C_i) min(a, C_i). With q_i = N_i - K_i the
-difference q_i - q_j is thus moved by at most
+difference q_i - q_j thus changes by at most
 
-    d_ij = max(D_i, D_j) - D_m  where a user is added or removed,   D_i + D_j - 2 D_m  where one is replaced by another,
+    d_ij = max(D_i, D_j) - D_m  if a user is added or removed,   D_i + D_j - 2 D_m  if a user is replaced by another,
 
-both reached by users in many groups with large or with small amounts. So
+both attained by users in many groups with large or with small amounts. So
 
     s_i = max_j (q_i - q_j + t (D_i - D_j)) / d_ij,    t = 2 / epsilon public,
 
-is moved by at most 1: a maximum of functions of which each is. Pair i is drawn with a chance proportional to
+changes by at most 1, as a maximum of functions with that property. Pair i is drawn with a probability proportional to
 D_i^-2 exp(-epsilon s_i / 2), which is epsilon-DP for both numbers together (McSherry and Talwar 2007, theorem 6). Pairs
-much too large are G / epsilon users from the best, whatever the data; without the weights they would still be drawn, as
-they are many, and cost in proportion to D.
+that are much too large are G / epsilon users from the best, for any data. Without the weights they would still be
+drawn, as they are many, and their error is proportional to D.
 
-Everything is in whole steps. Amounts are whole numbers of a public unit; what users with k groups keep together is
-rounded down to steps of 2^-20 once. One user more moves that by less than a step from its exact change, and so
-K_i - K_j by at most one step more than d_ij steps; one who is replaced by at most three, as users with another number
-of groups may be met, too. Hence the sensitivity in steps, `PrivatePairProblem.sensitivity`.
+Everything is computed in integer steps. Amounts are integers of a public unit; the total kept of users with k groups
+is rounded down to steps of 2^-20 once. Adding one user changes that total by less than a step more than its exact
+change, and so K_i - K_j by at most one step more than d_ij steps; replacing one by at most three, as two numbers of
+groups may be affected. This gives the sensitivity in steps, `PrivatePairProblem.sensitivity`.
 
 Source: Raskhodnikova and Smith 2016 for scores relative to each candidate's own sensitivity; d_ij, its proof and the
 weights are ours. The objective is the sum of the groups' errors in the sense of Amin et al. 2019, equation 5.
@@ -56,7 +56,7 @@ from dpcore.per_group.parameters import PerGroupParameters, Statistic
 RESOLUTION = 2**20
 """Steps per user."""
 GROWTH = 1.3
-"""Each bound of the grid is at most about so many times the one before; a grid twice as fine errs no less."""
+"""Largest ratio of neighbouring bounds of the grid, about; a grid twice as fine has no smaller error."""
 MOST_GROUPS = 1_000
 """Largest L0 of the grid."""
 MAX_AMOUNT = 10**9
@@ -64,24 +64,24 @@ MAX_AMOUNT = 10**9
 POWER = 2
 """Pairs have the weight D^-POWER."""
 MECHANISM = "exponential mechanism"
-EXPECTED = ((5.0, 0.05), (2.0, 0.15), (1.0, 0.30))
-"""From which public figure on what is usual; see `expected`."""
+EXPECTED_EXCESS = ((5.0, 0.05), (2.0, 0.15), (1.0, 0.30))
+"""Public figure from which each excess holds; see `expected_excess`."""
 _FAR = 2**61
 COVERED = (Statistic.ROWS, Statistic.USERS, Statistic.SUM)
-"""Statistics whose amounts are at least 0, so that what is kept grows with both bounds."""
+"""Statistics whose amounts are at least 0, so that the kept amount grows with both bounds."""
 
 
 @dataclass(frozen=True)
 class PrivatePairProblem:
-    """The question: choose a pair of bounds for a release per group with epsilon-DP.
+    """The problem of choosing a pair of bounds for a release per group with epsilon-DP.
 
     Attributes:
-        parameters: The release: rows, distinct users or a sum of amounts of at least 0, on a public list whose number
-            of groups is given. Its objective does not matter: what is minimised is said in the module.
+        parameters: The release: rows, distinct users or a sum of amounts of at least 0, on a public list with a given
+            number of groups. Its objective is not used; the module states the objective of the choice.
         epsilon: Budget of the choice alone, in `dpcore.common.checks.EPSILON_RANGE`.
-        largest: Public maximum of L-infinity: in rows, of a sum in units. Whole, from 1 to `MAX_AMOUNT`; of distinct
-            users L-infinity is 1.
-        unit: What amounts of a sum are rounded to, public, in the column's unit; 1 for counts.
+        largest: Public maximum of L-infinity: in rows, or in units for a sum. An integer from 1 to `MAX_AMOUNT`; for
+            distinct users L-infinity is 1.
+        unit: Public step to which amounts of a sum are rounded, in the column's unit; 1 for counts.
 
     Raises:
         InvalidInput: All problems at once.
@@ -118,34 +118,35 @@ class PrivatePairProblem:
 
     @property
     def num_groups(self) -> int:
-        """Return the groups of the public list."""
+        """Return the number of groups on the public list."""
         assert self.parameters.num_groups is not None
         return self.parameters.num_groups
 
     @property
     def public_figure(self) -> float:
-        """epsilon of the choice times the number of groups, over epsilon of the release: how good a draw usually is."""
+        """Return epsilon of the choice times groups, over epsilon of the release; larger means a better choice."""
         return self.epsilon * self.num_groups / self.parameters.epsilon
 
     @cached_property
     def candidates(self) -> tuple[IntArray, IntArray]:
         """Return the public grid: L0 and L-infinity in units of every pair, both int64 of shape (c,)."""
-        most = 1 if self.parameters.statistic is Statistic.USERS else int(self.largest)
+        max_amount = 1 if self.parameters.statistic is Statistic.USERS else int(self.largest)
         groups, amounts = (
-            np.array(_spread(top), dtype=np.int64) for top in (min(self.num_groups, MOST_GROUPS), most)
+            np.array(_geometric_grid(top), dtype=np.int64)
+            for top in (min(self.num_groups, MOST_GROUPS), max_amount)
         )
         return np.repeat(groups, amounts.size), np.tile(amounts, groups.size)
 
     @cached_property
     def _weights(self) -> IntArray:
-        """D = l C of every pair, below 2^40."""
+        """Return D = l C of every pair, below 2^40."""
         groups, amounts = self.candidates
         return np.asarray(groups * amounts)
 
     @property
     def sensitivity(self) -> int:
-        """Return the steps by which one user can move a score; see the module."""
-        return RESOLUTION + (3 if self._replaced else 1)
+        """Return the largest change of a score by one user, in steps; see the module."""
+        return RESOLUTION + (3 if self._replaces_user else 1)
 
     @property
     def neighbours(self) -> Neighbours:
@@ -153,16 +154,16 @@ class PrivatePairProblem:
         return self.parameters.neighbours
 
     @property
-    def _replaced(self) -> bool:
+    def _replaces_user(self) -> bool:
         return self.neighbours is Neighbours.REPLACE_USER
 
     @cached_property
     def noise(self) -> FloatArray:
-        """Return N: the groups' mean |noise| added up, in the statistic's unit, shape (c,)."""
-        kind = self.parameters.noise
+        """Return N, the sum of the groups' mean |noise|, in the statistic's unit, shape (c,)."""
+        noise_kind = self.parameters.noise
         groups, amounts = self.candidates
         # `pair_noise` is a standard deviation; the objective takes the mean magnitude.
-        mean = kind.mean_magnitude / math.sqrt(kind.unit_variance)
+        mean = noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)
         return np.asarray(mean * self.num_groups * self.parameters.pair_noise(groups, amounts * self.unit))
 
     @cached_property
@@ -170,91 +171,101 @@ class PrivatePairProblem:
         """Return the log weight of every pair, the largest 0."""
         return np.asarray(-POWER * np.log(self._weights.astype(np.float64)))
 
-    def kept(self, pairs: UserGroupPairs | PairSizes) -> npt.NDArray[np.object_]:
-        """Return K of every pair of bounds in steps, whole numbers of any size; computed from private data."""
-        k, together = self.together(pairs)
-        # Python's whole numbers have no limit: sums are of any size.
-        return self.of_shares(k.astype(object), together.astype(object))
+    def kept_amounts(self, pairs: UserGroupPairs | PairSizes) -> npt.NDArray[np.object_]:
+        """Return K of every pair of bounds in steps, integers of any size; computed from private data."""
+        k, shares = self.kept_by_groups(pairs)
+        # Python's integers have no limit, so sums of any size are exact.
+        return self.combine_shares(k.astype(object), shares.astype(object))
 
-    def together(self, pairs: UserGroupPairs | PairSizes) -> tuple[IntArray, npt.NDArray[Any]]:
-        """Return what users in k groups keep together of all amounts under each L-infinity of the grid, in units.
+    def kept_by_groups(self, pairs: UserGroupPairs | PairSizes) -> tuple[IntArray, npt.NDArray[Any]]:
+        """Return the total of min(a, C) over users in k groups, for each L-infinity C of the grid, in units.
 
         Returns:
-            Numbers of groups k that users are in, ascending, shape (n,); and sums of min(a, C) of shape (n, C), to
-            which every user adds theirs.
+            Distinct numbers of groups k per user, ascending, shape (n,); and sums of min(a, C) over their users, shape
+            (n, C).
         """
-        of_user, whole, times = self._parts(pairs)
-        order = np.argsort(of_user, kind="stable")
-        k, first = np.unique(of_user[order], return_index=True)
-        whole, times = whole[order], times[order]
-        # No sum of min(a, C) exceeds that of all amounts: where that one fits 64 bits, all do.
-        if float(np.dot(whole.astype(np.float64), times)) >= _FAR:
-            whole, times = whole.astype(object), times.astype(object)
+        user_groups, pair_amounts, times = self._pair_table(pairs)
+        order = np.argsort(user_groups, kind="stable")
+        k, first = np.unique(user_groups[order], return_index=True)
+        pair_amounts, times = pair_amounts[order], times[order]
+        # No sum of min(a, C) exceeds the sum of all amounts: if that fits 64 bits, all do.
+        if float(np.dot(pair_amounts.astype(np.float64), times)) >= _FAR:
+            pair_amounts, times = pair_amounts.astype(object), times.astype(object)
         amounts = np.unique(self.candidates[1])
-        kept = [np.add.reduceat(np.minimum(whole, most) * times, first) for most in amounts]
-        return k, np.stack(kept, axis=-1)
-
-    def of_shares(self, k: npt.NDArray[Any], together: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return K of every pair of bounds, shape (..., c), from `together`, shape (..., n, C)."""
-        groups, amounts = self.candidates
-        at = np.searchsorted(np.unique(amounts), amounts)
-        found = [
-            (together[..., column] * RESOLUTION * np.minimum(k, most) // k).sum(axis=-1)
-            for column, most in zip(at.tolist(), groups.tolist(), strict=True)
+        sums = [
+            np.add.reduceat(np.minimum(pair_amounts, max_amount) * times, first) for max_amount in amounts
         ]
-        return np.stack(found, axis=-1)
+        return k, np.stack(sums, axis=-1)
 
-    def _parts(self, pairs: UserGroupPairs | PairSizes) -> tuple[IntArray, IntArray, IntArray]:
-        """Kinds of pairs of user and group: groups of the user, whole amount, and how many such pairs there are."""
+    def combine_shares(self, k: npt.NDArray[Any], shares: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return K of every pair of bounds, shape (..., c), from `kept_by_groups`, shape (..., n, C)."""
+        groups, amounts = self.candidates
+        columns = np.searchsorted(np.unique(amounts), amounts)
+        totals = [
+            (shares[..., column] * RESOLUTION * np.minimum(k, max_groups) // k).sum(axis=-1)
+            for column, max_groups in zip(columns.tolist(), groups.tolist(), strict=True)
+        ]
+        return np.stack(totals, axis=-1)
+
+    def _pair_table(self, pairs: UserGroupPairs | PairSizes) -> tuple[IntArray, IntArray, IntArray]:
+        """Return columns for pairs of user and group: groups of the user, integer amount, number of such pairs."""
         if isinstance(pairs, PairSizes):
-            return pairs.groups, self._counted(pairs.rows), pairs.pairs
-        of_user = np.repeat(pairs.groups_per_user, pairs.groups_per_user)
+            return pairs.groups, self._clip_rows(pairs.rows), pairs.pairs
+        user_groups = np.repeat(pairs.groups_per_user, pairs.groups_per_user)
         once = np.ones(pairs.num_pairs, dtype=np.int64)
         if self.parameters.statistic is not Statistic.SUM:
-            return of_user, self._counted(pairs.rows), once
-        # A negative amount counts as 0: it must not decide whether a draw is possible.
+            return user_groups, self._clip_rows(pairs.rows), once
+        # A negative amount counts as 0: one user must not decide whether a choice is possible.
         sums = np.zeros(pairs.num_pairs) if pairs.sums is None else pairs.sums
-        return of_user, np.rint(np.clip(sums / self.unit, 0.0, float(self.largest))).astype(np.int64), once
+        return (
+            user_groups,
+            np.rint(np.clip(sums / self.unit, 0.0, float(self.largest))).astype(np.int64),
+            once,
+        )
 
-    def _counted(self, rows: IntArray) -> IntArray:
+    def _clip_rows(self, rows: IntArray) -> IntArray:
         users = self.parameters.statistic is Statistic.USERS
         return np.ones_like(rows) if users else np.minimum(rows, int(self.largest))
 
     def distances(self, pairs: UserGroupPairs | PairSizes | None) -> list[int]:
-        """s of every pair in steps; None for data without anybody in them. Computed from private data."""
-        kept = np.zeros(self._weights.size, dtype=object) if pairs is None else self.kept(pairs)
-        return [int(far) for far in self.far(kept)]
+        """Return s of every pair in steps; None means data without users. Computed from private data."""
+        kept_amounts = (
+            np.zeros(self._weights.size, dtype=object) if pairs is None else self.kept_amounts(pairs)
+        )
+        return [int(distance) for distance in self.score_distances(kept_amounts)]
 
-    def far(self, kept: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """s of every pair in steps from K of every pair, both of shape (..., c)."""
+    def score_distances(self, kept_amounts: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the score s of every pair in steps, from K of every pair; both of shape (..., c)."""
         weights = self._weights
         unit, price = Fraction(self.unit), Fraction(2.0 / self.epsilon)
-        # Public numbers alone: how they are rounded moves nothing that one user could move.
+        # These numbers are public, so their rounding does not affect the sensitivity.
         public = [
             round((Fraction(float(n)) / unit + price * int(w)) * RESOLUTION)
             for n, w in zip(self.noise, weights, strict=True)
         ]
-        level: npt.NDArray[Any] = np.array(public, dtype=object) - kept
-        # The same whole numbers either way; machine words where all differences fit them.
+        level: npt.NDArray[Any] = np.array(public, dtype=object) - kept_amounts
+        # The same integers either way; machine words if all differences fit.
         if np.abs(level).max() < _FAR:
             level = level.astype(np.int64)
         groups, amounts = self.candidates
         scores = np.zeros_like(level)
         for i in range(weights.size):
-            least = np.minimum(groups, groups[i]) * np.minimum(amounts, amounts[i])
-            apart = np.maximum(weights, weights[i]) - least
-            if self._replaced:
-                apart = weights + weights[i] - 2 * least
-            others = apart > 0  # 0 for the pair itself alone.
-            if others.any():
-                # Of a difference that moves by at most d 2^20 + r steps, r whole, the floor over d moves by at most
+            overlap = np.minimum(groups, groups[i]) * np.minimum(amounts, amounts[i])
+            difference_bounds = np.maximum(weights, weights[i]) - overlap
+            if self._replaces_user:
+                difference_bounds = weights + weights[i] - 2 * overlap
+            is_other = difference_bounds > 0  # 0 for the pair itself alone.
+            if is_other.any():
+                # If a difference changes by at most d 2^20 + r steps, r an integer, its floor over d changes by at most
                 # 2^20 + r.
-                scores[..., i] = ((level[..., i, None] - level[..., others]) // apart[others]).max(axis=-1)
+                scores[..., i] = (
+                    (level[..., i, None] - level[..., is_other]) // difference_bounds[is_other]
+                ).max(axis=-1)
         return scores
 
     def scores(self, pairs: UserGroupPairs | PairSizes | None) -> list[int]:
-        """Return what the noise is added to: -s and the public weights, in steps."""
-        # So many steps are worth a factor of e. Cut off at either end, a score still moves by no more than before.
+        """Return the scores of the exponential mechanism: -s plus the public weights, in steps."""
+        # This many steps correspond to a factor of e. Clipping a score does not increase its sensitivity.
         per_unit = 2.0 * self.sensitivity / self.epsilon
         return [
             round(per_unit * float(w)) - max(min(int(s), _FAR), -_FAR)
@@ -262,26 +273,28 @@ class PrivatePairProblem:
         ]
 
 
-def _spread(most: int) -> list[int]:
-    """Whole numbers from 1 to ``most``, each the next one or `GROWTH` times the one before."""
+def _geometric_grid(largest: int) -> list[int]:
+    """Return integers from 1 to ``largest``, each the next integer or about `GROWTH` times the previous one."""
     grid = [1]
-    while grid[-1] < most:
-        grid.append(min(max(grid[-1] + 1, round(grid[-1] * GROWTH)), most))
+    while grid[-1] < largest:
+        grid.append(min(max(grid[-1] + 1, round(grid[-1] * GROWTH)), largest))
     return grid
 
 
 def probabilities(problem: PrivatePairProblem, pairs: UserGroupPairs | PairSizes | None) -> FloatArray:
-    """Chance of every pair, in closed form, shape (c,); computed from private data."""
+    """Return the probability of every pair, in closed form, shape (c,); computed from private data."""
     scores = np.array([float(s) for s in problem.scores(pairs)])
     logits = problem.epsilon / (2.0 * problem.sensitivity) * (scores - scores.max())
     return np.asarray(np.exp(logits) / np.exp(logits).sum())
 
 
 def errors(problem: PrivatePairProblem, pairs: UserGroupPairs | PairSizes) -> FloatArray:
-    """Return F of every pair, in the statistic's unit, with amounts as whole units; computed from private data."""
-    kept = np.array([float(k) / RESOLUTION for k in problem.kept(pairs)])
-    _, whole, times = problem._parts(pairs)
-    return np.asarray((float(np.dot(whole.astype(np.float64), times)) - kept) * problem.unit + problem.noise)
+    """Return F of every pair in the statistic's unit, with amounts rounded to units; computed from private data."""
+    kept_amounts = np.array([float(k) / RESOLUTION for k in problem.kept_amounts(pairs)])
+    _, amounts, times = problem._pair_table(pairs)
+    return np.asarray(
+        (float(np.dot(amounts.astype(np.float64), times)) - kept_amounts) * problem.unit + problem.noise
+    )
 
 
 @dataclass(frozen=True)
@@ -291,9 +304,9 @@ class PrivatePair:
     Attributes:
         max_groups: L0.
         max_amount: L-infinity, in the statistic's unit.
-        facts: What the choice guarantees and how it was made.
-        problem: The question, all of it public.
-        column: Name of what groups are of, public.
+        facts: Guarantee and mechanism of the choice.
+        problem: The problem, all of it public.
+        column: Name of the group column, public.
     """
 
     max_groups: int
@@ -309,20 +322,20 @@ def choose(
     charge: Charge | None = None,
     column: str = "",
 ) -> PrivatePair:
-    """Draw the pair: a DP release of both numbers together, fresh at every call.
+    """Choose the pair privately: a DP release of both numbers together, drawn anew at every call.
 
     Args:
         problem: The question.
-        pairs: Who contributes how much to which group, or how that is distributed (not for a sum); private.
-            None for data without anybody in them.
-        charge: Told what the draw guarantees before anything is drawn.
-        column: Name of what groups are of.
+        pairs: The pairs of user and group, or their distribution (not for a sum); private. None for data without
+            users.
+        charge: Called with the guarantee before anything is drawn.
+        column: Name of the group column.
     """
 
     def facts(epsilon: float) -> ReleaseFacts:
         return ReleaseFacts(epsilon, 0.0, problem.parameters.neighbours, MECHANISM)
 
-    drawn = mechanisms.exponential_mechanism(
+    selection = mechanisms.exponential_mechanism(
         problem.scores(pairs),
         problem.sensitivity,
         problem.epsilon,
@@ -330,22 +343,22 @@ def choose(
     )
     groups, amounts = problem.candidates
     return PrivatePair(
-        int(groups[drawn.index]),
-        float(amounts[drawn.index] * problem.unit),
-        facts(drawn.epsilon),
+        int(groups[selection.index]),
+        float(amounts[selection.index] * problem.unit),
+        facts(selection.epsilon),
         problem,
         column,
     )
 
 
-def expected(problem: PrivatePairProblem) -> float | None:
-    """Return what a draw usually adds to the error of the best pair, as a share, by the public figure alone.
+def expected_excess(problem: PrivatePairProblem) -> float | None:
+    """Return the usual excess error of a private choice over the best pair, as a share, from the public figure alone.
 
     Measured on 13 tables of at least 1,000 users, for epsilon of the release from 0.3 to 10 and of the choice from 0.05
-    to 2: mean over draws, geometric mean over tables. A few users who hold everything can make it as bad as releasing
-    nothing, which no public figure tells.
+    to 2: mean over draws, geometric mean over tables. If a few users hold nearly everything, the choice can be as bad
+    as releasing nothing; a public figure cannot show that.
 
     Returns:
-        The share; None where a draw is little better than a guess.
+        The share; None if a private choice is little better than a guess.
     """
-    return next((share for least, share in EXPECTED if problem.public_figure >= least), None)
+    return next((share for min_figure, share in EXPECTED_EXCESS if problem.public_figure >= min_figure), None)

@@ -1,23 +1,23 @@
-"""Groups that are selected privately: the error with dropped groups as zeros, and the best pair of bounds under it.
+"""Privately selected groups: the error with dropped groups as zeros, and the best pair of bounds under it.
 
-Each user keeps L0 of their groups at random. A rule (`selection_rules`) releases a group or not by how many users kept
-it, with its own share of epsilon and delta; what is released is the sum, clipped to L-infinity, plus noise from the
-rest of them. A group that is not released counts as 0, so that its squared error is t^2. Selection and sum see the same
-users, and depend on each other through them; their noises are independent.
+Each user keeps L0 of their groups at random. A rule (`selection_rules`) releases a group or not by the number of users
+who kept it, with its own share of epsilon and delta. The release is the sum, clipped to L-infinity, plus noise from the
+remaining budget. A group that is not released counts as 0, so that its squared error is t^2. Selection and sum depend
+on the same users; their noises are independent.
 
-With N_g the users kept, S_g what they add and pi the rule: MSE_g = E[pi(N) (S - t)^2] + P(kept) noise variance
+With N_g the users kept, S_g their sum and pi the rule: MSE_g = E[pi(N) (S - t)^2] + P(kept) noise variance
 + (1 - P(kept)) t^2, exactly, from `users_kept`.
 
 Lower bound for L0 in [a, b] and L-infinity in [c, d]. The probability that a group is kept is not monotone in L0: more
-users are kept, but each counts in more groups, and the rule becomes stricter. But pi falls in L0 at a fixed number of
-users, and the sample of L0 = a is a part of that of b. So, with h(S) = t^2 - (S - t)^2, which rises in S up to t:
+users are kept, but each counts in more groups, so the rule becomes stricter. But pi falls in L0 at a fixed number of
+users, and the sample for L0 = a is a part of that for b. So, with h(S) = t^2 - (S - t)^2, which rises in S up to t:
 
 - E[pi(N) h(S)] is at most U, the same with pi of a, and the users of b clipped to d;
 - P(kept) is at least V, with pi of b and the users of a; and at least E[pi(N) h(S)] / H, H = h(sum of min(c_u, d));
 - the noise is at least that of (a, c). Hence MSE_g >= t^2 - U + noise max(V, U / H) where the noise is below H, and
   t^2 - min(U, V H) + noise V otherwise.
 
-In an interval of one pair of bounds this is the error itself, so that branch and bound settles whole bounds exactly.
+In an interval of one pair of bounds this is the error itself, so that branch and bound solves integer bounds exactly.
 """
 
 from __future__ import annotations
@@ -40,48 +40,48 @@ from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem
 from dpcore.per_group.selection_rules import keep_probabilities
 from dpcore.per_group.tuner import candidates
 from dpcore.per_group.users_kept import KeptMoments, PairsByGroup, kept_moments
-from dpcore.per_group.whole_vector import VectorRule, kept
+from dpcore.per_group.whole_vector import VectorRule, keep_amounts
 
 TOLERANCE = 1e-3
 """Relative gap at which the search for the best pair stops."""
 MAX_EVALUATIONS = 1_500
 GRID = 7
-"""Points along each bound at which the search begins."""
+"""Points along each bound of the first grid of the search."""
 NORMS = 24
-"""Norms that are looked at where whole vectors are bounded."""
+"""Norms that are evaluated for bounded vectors."""
 
 
 @dataclass(frozen=True, eq=False)
 class SelectedGroups:
-    """What a release of privately selected groups is worth, group by group; each of shape (num_entries,).
+    """The release probability and error of every privately selected group; each of shape (num_entries,).
 
     Attributes:
-        kept: Probability that the group is released.
-        error_kept: Mean squared error over the releases in which it is, times their probability.
+        keep_probability: Probability that the group is released.
+        error_kept: Mean squared error given that it is released, times that probability.
         error_lost: t^2 times the probability that it is not.
     """
 
-    kept: FloatArray
+    keep_probability: FloatArray
     error_kept: FloatArray
     error_lost: FloatArray
 
     @property
     def mean_squares(self) -> FloatArray:
-        """Return the mean squared error, a group that is not released counted as 0."""
+        """Return the mean squared error; a group that is not released counts as 0."""
         return self.error_kept + self.error_lost
 
     @property
     def expected_groups(self) -> float:
-        """Return how many groups are released on average."""
-        return float(self.kept.sum())
+        """Return the expected number of released groups."""
+        return float(self.keep_probability.sum())
 
 
 class Selection:
-    """A question whose groups are selected privately, with its pairs sorted by group.
+    """A problem whose groups are selected privately, with its pairs sorted by group.
 
     Args:
-        problem: The question; its parameters name a rule.
-        pairs: Its pairs sorted by group before, where several questions share them.
+        problem: The problem; its parameters name a rule.
+        pairs: Its pairs, already sorted by group, if several problems share them.
 
     Raises:
         InvalidInput: Its list of groups is public.
@@ -91,7 +91,7 @@ class Selection:
         if not problem.parameters.selection.private:
             raise refuse("the question has a public list of groups, and selects none")
         self.problem, self.parameters = problem, problem.parameters
-        self.pairs = PairsByGroup.of(problem) if pairs is None else pairs
+        self.pairs = PairsByGroup.from_problem(problem) if pairs is None else pairs
         self.most_users = self.pairs.most_users
         self.most_groups = int(self.pairs.sizes.max())
         self.largest = float(self.pairs.amounts.max())
@@ -99,31 +99,31 @@ class Selection:
         self._kept: dict[tuple[int, int], FloatArray] = {}
         self._tables: dict[int, FloatArray] = {}
 
-    def at(self, epsilon: float) -> Selection:
-        """Return the same question with another budget, the shares of selection and noise as they are."""
-        asked = replace(self.parameters, epsilon=epsilon)
-        return Selection(PerGroupProblem(self.problem.pairs, asked), self.pairs)
+    def with_epsilon(self, epsilon: float) -> Selection:
+        """Return the problem with another epsilon and the same shares of selection and noise."""
+        parameters = replace(self.parameters, epsilon=epsilon)
+        return Selection(PerGroupProblem(self.problem.pairs, parameters), self.pairs)
 
     def table(self, max_groups: int) -> FloatArray:
-        """Probability of keeping a group by the number of its users that are kept, shape (most_users + 1,)."""
+        """Return the probability of keeping a group by its number of kept users, shape (most_users + 1,)."""
         if max_groups not in self._tables:
             self._tables[max_groups] = _table(self.parameters, max_groups, self.most_users)
         return self._tables[max_groups]
 
-    def keep(self, max_groups: int, rule_of: int | None = None) -> FloatArray:
+    def keep_probability(self, max_groups: int, rule_of: int | None = None) -> FloatArray:
         """Return the probability that each group is kept, shape (num_entries,).
 
         Args:
             max_groups: L0 of the users' sample.
-            rule_of: L0 that the rule is told; None for the same.
+            rule_of: L0 of the rule; None for the same.
         """
-        at = max_groups, max_groups if rule_of is None else rule_of
-        if at not in self._kept:
-            self._kept[at] = kept_moments(self.pairs, max_groups, self.table(at[1]))[0].kept
-        return self._kept[at]
+        key = max_groups, max_groups if rule_of is None else rule_of
+        if key not in self._kept:
+            self._kept[key] = kept_moments(self.pairs, max_groups, self.table(key[1]))[0].keep_probability
+        return self._kept[key]
 
     def groups(self, max_groups: int, max_amount: float) -> SelectedGroups:
-        """Return what every group is worth under a pair of bounds.
+        """Return the release probability and error of every group under a pair of bounds.
 
         Args:
             max_groups: L0, whole, at least 1.
@@ -137,55 +137,61 @@ class Selection:
             problems.positive(max_amount=max_amount)
         moments = self._moments(max_groups, max_groups, max_amount)
         noise = float(self.parameters.pair_noise(max_groups, max_amount)) ** 2
-        return self._settled(moments, noise)
+        return self._split_errors(moments, noise)
 
-    def _settled(self, found: KeptMoments, noise: float) -> SelectedGroups:
+    def _split_errors(self, moments: KeptMoments, noise: float) -> SelectedGroups:
         totals = self.problem.totals
-        return SelectedGroups(found.kept, found.square + found.kept * noise, (1.0 - found.kept) * totals**2)
+        return SelectedGroups(
+            moments.keep_probability,
+            moments.square + moments.keep_probability * noise,
+            (1.0 - moments.keep_probability) * totals**2,
+        )
 
     def _moments(self, sample: int, rule_of: int, max_amount: float) -> KeptMoments:
         self.evaluations += 1
         moments = kept_moments(self.pairs, sample, self.table(rule_of), max_amount, self.problem.totals)[0]
-        self._kept[sample, rule_of] = moments.kept
+        self._kept[sample, rule_of] = moments.keep_probability
         return moments
 
     def error(self, max_groups: int, max_amount: float) -> float:
-        """Return the problem's objective under a pair of bounds, dropped groups as zeros; arguments as `groups`."""
+        """Return the problem's objective under a pair of bounds; dropped groups count as 0. Arguments as `groups`."""
         return self.problem.error(self.groups(max_groups, max_amount).mean_squares)
 
     def over_epsilon(self, epsilons: FloatArray, max_groups: int, max_amount: float) -> list[SelectedGroups]:
-        """Return what every group is worth at other epsilons, the shares and the pair of bounds as they are.
+        """Return the release probability and error of every group at other epsilons, for a fixed pair of bounds.
 
         Args:
             epsilons: Budgets of selection and noise together, shape (n,).
             max_groups: As `groups`.
             max_amount: As `groups`.
         """
-        asked = [replace(self.parameters, epsilon=float(e)) for e in epsilons]
-        tables = np.array([_table(p, max_groups, self.most_users) for p in asked])
+        variants = [replace(self.parameters, epsilon=float(e)) for e in epsilons]
+        tables = np.array([_table(p, max_groups, self.most_users) for p in variants])
         moments = kept_moments(self.pairs, max_groups, tables, max_amount, self.problem.totals)
-        noise = [float(p.pair_noise(max_groups, max_amount)) ** 2 for p in asked]
-        return [self._settled(f, n) for f, n in zip(moments, noise, strict=True)]
+        noise = [float(p.pair_noise(max_groups, max_amount)) ** 2 for p in variants]
+        return [self._split_errors(f, n) for f, n in zip(moments, noise, strict=True)]
 
     def bound(self, groups: tuple[int, int], amounts: tuple[float, float]) -> float:
-        """What no pair of bounds in a box goes below: L0 and L-infinity in these closed intervals."""
+        """Return a lower bound on the objective of every pair in a box: L0 and L-infinity in closed intervals."""
         (a, b), (c, d) = groups, amounts
         t2 = self.problem.totals**2
-        # Most is kept by the sample of b under the rule of a, and least, below, by the sample of a under the rule
-        # of b.
-        most = self._moments(b, a, d)
+        # The sample of b under the rule of a keeps at least as much as every pair in the box; below, the sample of a
+        # under the rule of b keeps at most as much.
+        kept_most = self._moments(b, a, d)
         # U = E[pi h(S)] = P t^2 - E[pi (S - t)^2].
-        gained = np.maximum(most.kept * t2 - most.square, 0.0)
-        least = self.keep(a, b)
+        gain = np.maximum(kept_most.keep_probability * t2 - kept_most.square, 0.0)
+        min_probability = self.keep_probability(a, b)
         noise = float(self.parameters.pair_noise(a, c)) ** 2
         cut = self.problem.per_group(np.maximum(self.problem.amounts - d, 0.0))
-        most_gained = np.maximum(t2 - cut**2, 0.0)
+        max_gain = np.maximum(t2 - cut**2, 0.0)
         if noise == 0.0:
-            return self.problem.error(t2 - gained)
-        share = np.divide(gained, most_gained, out=np.zeros_like(gained), where=most_gained > 0.0)
-        worth = t2 - gained + noise * np.maximum(least, share)
-        hardly = t2 - np.minimum(gained, least * most_gained) + noise * least
-        return self.problem.error(np.maximum(np.where(noise < most_gained, worth, hardly), 0.0))
+            return self.problem.error(t2 - gain)
+        share = np.divide(gain, max_gain, out=np.zeros_like(gain), where=max_gain > 0.0)
+        small_noise_squares = t2 - gain + noise * np.maximum(min_probability, share)
+        large_noise_squares = t2 - np.minimum(gain, min_probability * max_gain) + noise * min_probability
+        return self.problem.error(
+            np.maximum(np.where(noise < max_gain, small_noise_squares, large_noise_squares), 0.0)
+        )
 
 
 def _table(parameters: PerGroupParameters, max_groups: int, most_users: int) -> FloatArray:
@@ -210,17 +216,17 @@ def best_selected_pair(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> PairChoice:
-    """Return the best pair of bounds where groups are selected privately, with the gap that the search has proved.
+    """Return the best pair of bounds for privately selected groups, with the gap that the search has proved.
 
     Args:
         selection: The question.
         tolerance: Relative gap at which it stops.
-        max_evaluations: Evaluations of the error or its bound after which it stops with the gap that it has.
-        progress: Told the share of ``max_evaluations`` that is done.
-        should_stop: Asked after every evaluation.
+        max_evaluations: Evaluations of the error or its bound after which it stops with its present gap.
+        progress: Called with the share of ``max_evaluations`` that is done.
+        should_stop: Called after every evaluation.
 
     Returns:
-        `PairChoice`, its error with dropped groups as zeros; ``passes`` are evaluations.
+        `PairChoice`; in its error dropped groups count as 0, and ``passes`` is the number of evaluations.
 
     Raises:
         InvalidInput: An option is out of its range.
@@ -228,56 +234,61 @@ def best_selected_pair(
     with Problems() as problems:
         problems.between(0.0, 1.0, tolerance=tolerance)
         problems.whole(1, 10**9, max_evaluations=max_evaluations)
-    begun = selection.evaluations
+    first_evaluation = selection.evaluations
     search = _Search(selection)
 
-    def over() -> bool:
-        done = selection.evaluations - begun
+    def is_over() -> bool:
+        done = selection.evaluations - first_evaluation
         progress(min(done / max_evaluations, 1.0))
         return done >= max_evaluations or should_stop()
 
-    search.begin(over)
-    while search.heap and search.heap[0].bound < search.value * (1.0 - tolerance) and not over():
+    search.begin(is_over)
+    while search.heap and search.heap[0].bound < search.value * (1.0 - tolerance) and not is_over():
         search.split(tolerance)
     groups, amount = search.best
-    value, nothing = search.value, selection.problem.error_of_nothing
+    value, error_of_nothing = search.value, selection.problem.error_of_nothing
     lower = min([value, *(box.bound for box in search.heap), search.closed])
     certificate = Certificate(
         value, lower, "in every box of both bounds the users kept at its one end and the rule at its other bound "
         "what is kept; so is to release nothing"
     )  # fmt: skip
-    done = selection.evaluations - begun
+    done = selection.evaluations - first_evaluation
     settled = certificate.proves(max(tolerance, 1e-12) * (1.0 + 1e-9))
     if not settled:
-        found = "" if groups else ", before a pair was found that errs less than publishing no group"
-        after = wording.counted(done, "evaluation")
-        ended = f"Stopped after {after}{found}; the certificate says how far a better pair can lie."
+        no_pair_text = "" if groups else ", before a pair was found that errs less than publishing no group"
+        count_text = wording.counted(done, "evaluation")
+        stop_reason = (
+            f"Stopped after {count_text}{no_pair_text}; the certificate says how far a better pair can lie."
+        )
     elif groups:
-        ended = f"Within {tolerance:g} of the best pair, after {done:,} evaluations."
+        stop_reason = f"Within {tolerance:g} of the best pair, after {done:,} evaluations."
     elif certificate.proves(1e-12):
-        ended = "Nothing useful can be released: publishing no group errs least."
+        stop_reason = "Nothing useful can be released: publishing no group errs least."
     else:
-        ended = f"Nothing useful can be released: no pair errs less than publishing no group by {tolerance:g} of it."
-    return PairChoice(groups, amount, value, nothing, certificate, done, ended, settled)
+        stop_reason = (
+            "Nothing useful can be released: no pair errs less than publishing no group "
+            f"by {tolerance:g} of it."
+        )
+    return PairChoice(groups, amount, value, error_of_nothing, certificate, done, stop_reason, settled)
 
 
 class _Search:
-    """Boxes of both bounds by their lower bound, least first."""
+    """Branch and bound over boxes of both bounds, in a heap by their lower bound."""
 
     def __init__(self, selection: Selection) -> None:
-        self.selection, self.whole = selection, selection.problem.whole
+        self.selection, self.is_integer = selection, selection.problem.whole
         self.value, self.best = selection.problem.error_of_nothing, (0, 0.0)
         self.heap: list[_Box] = []
         self.closed = math.inf
         self._seen: set[tuple[int, float]] = set()
 
-    def look(self, groups: int, amount: float) -> float:
-        """Return the error there; the best so far is kept."""
-        if self.whole:
+    def evaluate(self, groups: int, amount: float) -> float:
+        """Evaluate a pair, keep it if it is the best so far, and return its error (inf if evaluated before)."""
+        if self.is_integer:
             amount = float(round(amount))
         groups = min(max(groups, 1), self.selection.most_groups)
         amount = min(
-            max(amount, 1.0 if self.whole else self.selection.largest * 1e-9), self.selection.largest
+            max(amount, 1.0 if self.is_integer else self.selection.largest * 1e-9), self.selection.largest
         )
         if (groups, amount) in self._seen:
             return math.inf
@@ -287,31 +298,31 @@ class _Search:
             self.value, self.best = error, (groups, amount)
         return error
 
-    def begin(self, over: ShouldStop) -> None:
-        """A grid, steps around its best point, and the whole range as one box."""
+    def begin(self, is_over: ShouldStop) -> None:
+        """Evaluate a grid and steps around its best point, then add the whole range as one box."""
         s = self.selection
-        if s.largest == 0.0:  # Nothing is added up, so that no bound is better than another.
+        if s.largest == 0.0:  # All amounts are 0, so all bounds are equally good.
             return
-        low = 1.0 if self.whole else s.largest / 1e3
+        low = 1.0 if self.is_integer else s.largest / 1e3
         for amount in np.unique(np.geomspace(low, s.largest, GRID)):
             for groups in np.unique(np.rint(np.geomspace(1, s.most_groups, GRID)).astype(int)):
-                if over():
+                if is_over():
                     break
-                self.look(int(groups), float(amount))
+                self.evaluate(int(groups), float(amount))
         step = 2.0
-        while step > 1.05 and self.best[0] and not over():
-            (g, c), before = self.best, self.value
+        while step > 1.05 and self.best[0] and not is_over():
+            (g, c), previous = self.best, self.value
             for a, b in ((step, 1.0), (1.0 / step, 1.0), (1.0, step), (1.0, 1.0 / step)):
-                self.look(round(g * a), c * b)
-            if self.value >= before:
+                self.evaluate(round(g * a), c * b)
+            if self.value >= previous:
                 step = math.sqrt(step)
-        self._add((1, s.most_groups), (1.0 if self.whole else 0.0, s.largest))
+        self._add((1, s.most_groups), (1.0 if self.is_integer else 0.0, s.largest))
 
     def _add(self, groups: tuple[int, int], amounts: tuple[float, float]) -> None:
         if groups[0] > groups[1] or amounts[0] > amounts[1]:
             return
         if groups[0] == groups[1] and amounts[0] == amounts[1]:
-            self.look(groups[0], amounts[0])
+            self.evaluate(groups[0], amounts[0])
             return
         bound = self.selection.bound(groups, amounts)
         if bound < self.value:
@@ -323,26 +334,26 @@ class _Search:
         (a, b), (c, d) = box.groups, box.amounts
         ratio = d / c if c > 0.0 else math.inf
         if b / a >= ratio:
-            middle = min(max(math.isqrt(a * b), a), b - 1)
-            self._add((a, middle), box.amounts)
-            self._add((middle + 1, b), box.amounts)
+            middle_groups = min(max(math.isqrt(a * b), a), b - 1)
+            self._add((a, middle_groups), box.amounts)
+            self._add((middle_groups + 1, b), box.amounts)
             return
-        if self.whole:
-            at = min(max(float(math.floor(math.sqrt(c * d))), c), d - 1.0)
-            self._add(box.groups, (c, at))
-            self._add(box.groups, (at + 1.0, d))
+        if self.is_integer:
+            middle_amount = min(max(float(math.floor(math.sqrt(c * d))), c), d - 1.0)
+            self._add(box.groups, (c, middle_amount))
+            self._add(box.groups, (middle_amount + 1.0, d))
             return
-        if ratio < 1.0 + tolerance * 1e-2:  # Narrower ones would not move the bound any more.
-            self.look(b, d)
+        if ratio < 1.0 + tolerance * 1e-2:  # A narrower box would not improve the bound.
+            self.evaluate(b, d)
             self.closed = min(self.closed, box.bound)
             return
-        at = math.sqrt(c * d) if c > 0.0 else d / 8.0
-        self._add(box.groups, (c, at))
-        self._add(box.groups, (at, d))
+        middle_amount = math.sqrt(c * d) if c > 0.0 else d / 8.0
+        self._add(box.groups, (c, middle_amount))
+        self._add(box.groups, (middle_amount, d))
 
 
 def selected_tuner_pick(selection: Selection) -> tuple[int, int]:
-    """Return the pair that PipelineDP's rule picks where groups are selected privately.
+    """Return the pair that PipelineDP's rule picks for privately selected groups.
 
     It minimises sum P(kept) RMSE / sum P(kept) over its candidates, with the RMSE that the group would have if it were
     always released (analysis/parameter_tuning.py, read 2026-11-22): dropped groups cost nothing.
@@ -350,7 +361,7 @@ def selected_tuner_pick(selection: Selection) -> tuple[int, int]:
     from dpcore.per_group.moments import moments
 
     def objective(pair: tuple[int, int]) -> float:
-        kept_share = selection.keep(pair[0])
+        kept_share = selection.keep_probability(pair[0])
         errors = np.sqrt(moments(selection.problem, *pair).mean_squares)
         total = float(kept_share.sum())
         return float(kept_share @ errors) / total if total > 0.0 else math.inf
@@ -360,31 +371,31 @@ def selected_tuner_pick(selection: Selection) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class SelectedVector:
-    """Bounds where each user's whole vector of amounts is bounded, and L0 is for the selection alone.
+    """A bound on each user's whole vector of amounts, with an L0 for the selection alone.
 
     Attributes:
         max_groups: L0 of the selection's sample.
         max_norm: T, of the L1 norm with Laplace, of the L2 norm with Gaussian noise.
         rule: How the norm is bounded.
-        error: The problem's objective, dropped groups as zeros.
-        looked_at: How many triples were looked at; nothing proves that there is no better one.
+        error: The problem's objective; dropped groups count as 0.
+        evaluations: Number of evaluated triples; there is no proof that none is better.
     """
 
     max_groups: int
     max_norm: float
     rule: VectorRule
     error: float
-    looked_at: int
+    evaluations: int
 
 
 def best_selected_vector(selection: Selection, should_stop: ShouldStop = never) -> SelectedVector | None:
-    """Return the best of a grid of norms and of L0, with every amount kept and only the selection on a sample.
+    """Return the best of a grid of norms and of L0; every amount is kept, and only the selection uses a sample.
 
-    Selection and sum are independent then, and the noise no longer grows with the L0 that the selection needs. The
-    mechanism adds noise to every group there might be, and shows those that the selection names.
+    Selection and sum are then independent, and the noise does not grow with the L0 of the selection. The mechanism adds
+    noise to every possible group and publishes those that are selected.
 
     Returns:
-        None where releasing nothing is better, or it was stopped before anything was looked at.
+        None if releasing nothing is better, or if it was stopped before the first evaluation.
     """
     problem, p = selection.problem, selection.parameters
     totals2 = problem.totals**2
@@ -395,34 +406,34 @@ def best_selected_vector(selection: Selection, should_stop: ShouldStop = never) 
     if largest == 0.0:
         return None
     best: SelectedVector | None = None
-    looked = 0
+    num_evaluated = 0
 
-    def look(rule: VectorRule, norm: float, every: list[int]) -> None:
-        nonlocal best, looked
-        missing = problem.per_group(problem.amounts - kept(problem, rule, norm))
-        released = missing**2 + float(p.norm_noise(norm)) ** 2
-        for groups in every:
-            share = selection.keep(groups)
-            error = problem.error(share * released + (1.0 - share) * totals2)
-            looked += 1
+    def evaluate(rule: VectorRule, norm: float, group_bounds: list[int]) -> None:
+        nonlocal best, num_evaluated
+        missing = problem.per_group(problem.amounts - keep_amounts(problem, rule, norm))
+        squares = missing**2 + float(p.norm_noise(norm)) ** 2
+        for groups in group_bounds:
+            share = selection.keep_probability(groups)
+            error = problem.error(share * squares + (1.0 - share) * totals2)
+            num_evaluated += 1
             if error < (problem.error_of_nothing if best is None else best.error):
-                best = SelectedVector(groups, norm, rule, error, looked)
+                best = SelectedVector(groups, norm, rule, error, num_evaluated)
 
     sizes = np.unique(np.rint(np.geomspace(1, selection.most_groups, 2 * GRID)).astype(int)).tolist()
     plan = [
         (rule, float(t), sizes) for rule in VectorRule for t in np.geomspace(largest / 1e4, largest, NORMS)
     ]
-    for finer in (False, True):
-        if finer and best is not None:
-            # Between the neighbours of the best norm, at the numbers of groups beside the best one.
+    for is_refinement in (False, True):
+        if is_refinement and best is not None:
+            # Between the neighbours of the best norm, at L0 next to the best one.
             near = [
                 x for x in range(best.max_groups - 2, best.max_groups + 3) if 1 <= x <= selection.most_groups
             ]
             wide = 1e4 ** (1.0 / (NORMS - 1))
             steps = np.geomspace(best.max_norm / wide, best.max_norm * wide, NORMS)
             plan = [(best.rule, float(t), near) for t in steps]
-        for rule, norm, every in plan if not finer or best is not None else []:
+        for rule, norm, group_bounds in plan if not is_refinement or best is not None else []:
             if should_stop():
                 break
-            look(rule, norm, every)
-    return None if best is None else replace(best, looked_at=looked)
+            evaluate(rule, norm, group_bounds)
+    return None if best is None else replace(best, evaluations=num_evaluated)

@@ -1,14 +1,14 @@
-"""Private selection of groups: with what probability a group of so many users is released at all.
+"""Private selection of groups: the probability that a group is released, by its number of users.
 
-Each user counts in at most L0 groups. A rule sees the number of users of a group, n, and releases the group or not;
-all groups together are (epsilon, delta)-DP for adding or removing one user, who moves at most L0 of them by 1.
+Each user counts in at most L0 groups. A rule releases a group or not by its number of users, n; all groups together
+are (epsilon, delta)-DP for adding or removing one user, who changes at most L0 of the numbers by 1.
 
 - Truncated geometric: the largest probabilities that (epsilon', delta')-DP of one group allows (Desfontaines, Voss,
   Gipson and Mandayam, "Differentially private partition selection", 2022, theorem 1), with epsilon' = epsilon / L0 and
   delta' = 1 - (1 - delta)^(1/L0).
 - Laplace: n plus noise of scale L0 / epsilon reaches a threshold that one user alone reaches with probability delta'.
-- Gaussian: n plus noise for L2 sensitivity sqrt(L0) at (epsilon, delta / 2) reaches a threshold that none of L0 groups
-  of one user reaches but with probability delta / 2.
+- Gaussian: n plus noise for L2 sensitivity sqrt(L0) at (epsilon, delta / 2) reaches a threshold that the L0 groups of
+  one user together reach with probability delta / 2.
 
 These are the rules of Google's differential privacy libraries, which PyDP wraps and PipelineDP calls. Beside PyDP
 1.1.5 at 36 settings and 16 sizes each, the first two differ by 2e-16 at most, the Gaussian one by 1.3e-3: PyDP rounds
@@ -38,24 +38,24 @@ class SelectionRule(Option):
 
     @property
     def private(self) -> bool:
-        """Return True if groups are selected by the data, and not by a public list."""
+        """Return True if groups are selected privately from the data, not by a public list."""
         return self is not SelectionRule.PUBLIC_LIST
 
 
 def keep_probabilities(
-    rule: SelectionRule, epsilon: float, delta: float, max_groups: int, most: int
+    rule: SelectionRule, epsilon: float, delta: float, max_groups: int, max_users: int
 ) -> FloatArray:
     """Return the probability that a group is released, by its number of users.
 
     Args:
-        rule: How groups are selected; no public list.
+        rule: A rule other than the public list.
         epsilon: Budget of the selection of all groups together.
         delta: Strictly between 0 and 1; likewise.
         max_groups: L0, groups per user, whole, at least 1.
-        most: The largest number of users that is asked for, at least 0.
+        max_users: Largest number of users, at least 0.
 
     Returns:
-        Shape (most + 1,), ascending; 0 for no users: a group that nobody is in is not known to the mechanism.
+        Shape (max_users + 1,), ascending; 0 for no users, as the mechanism does not know such a group.
 
     Raises:
         InvalidInput: An argument is out of its range.
@@ -66,15 +66,15 @@ def keep_probabilities(
         problems.positive(epsilon=epsilon)
         problems.inside(0.0, 1.0, delta=delta)
         problems.whole(1, MAX_SIZE, max_groups=max_groups)
-        problems.whole(0, 10**9, most=most)
-    users = np.arange(most + 1, dtype=np.float64)
-    probabilities = _OF_RULE[rule](users, epsilon, delta, max_groups)
+        problems.whole(0, 10**9, most=max_users)
+    users = np.arange(max_users + 1, dtype=np.float64)
+    probabilities = _PROBABILITIES[rule](users, epsilon, delta, max_groups)
     probabilities[0] = 0.0
     return probabilities
 
 
 def delta_per_group(delta: float, max_groups: int) -> float:
-    """delta' = 1 - (1 - delta)^(1 / L0), without cancellation."""
+    """Return delta' = 1 - (1 - delta)^(1 / L0), without cancellation."""
     return -math.expm1(math.log1p(-delta) / max_groups)
 
 
@@ -82,17 +82,17 @@ def _truncated_geometric(n: FloatArray, epsilon: float, delta: float, max_groups
     e, d = epsilon / max_groups, delta_per_group(delta, max_groups)
     # Theorem 1: rising as e^(n epsilon') up to n1, then the distance from 1 falls as e^(-n epsilon').
     rise = math.expm1(e) if e < 700.0 else math.inf
-    # e^epsilon' leaves float64: two users are then kept for certain, and a single one with delta' alone.
+    # e^epsilon' exceeds float64: a group of two users is then kept with certainty, of one user with probability delta'.
     if math.isinf(rise):
         return np.where(n >= 2.0, 1.0, np.where(n == 1.0, d, 0.0))
     n1 = 1 + math.floor(math.log((rise + 2.0 * d) / ((rise + 2.0) * d)) / e) if rise > 0.0 else 1
     n1 = max(n1, 1)
     with np.errstate(over="ignore"):
-        first = np.expm1(np.minimum(n, n1) * e) / rise * d
-    last = float(np.expm1(n1 * e) / rise * d)
-    after = np.maximum(n - n1, 0.0) * e
-    second = -np.expm1(-after) * (1.0 + d / rise) + np.exp(-after) * last
-    return np.asarray(np.minimum(np.where(n <= n1, first, second), 1.0))
+        rising = np.expm1(np.minimum(n, n1) * e) / rise * d
+    last_rise = float(np.expm1(n1 * e) / rise * d)
+    decay = np.maximum(n - n1, 0.0) * e
+    falling = -np.expm1(-decay) * (1.0 + d / rise) + np.exp(-decay) * last_rise
+    return np.asarray(np.minimum(np.where(n <= n1, rising, falling), 1.0))
 
 
 def _laplace(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> FloatArray:
@@ -100,9 +100,9 @@ def _laplace(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> Fl
     share = delta_per_group(delta, max_groups)
     # Above 1/2 the threshold lies below a single user, on the other side of the noise's density.
     threshold = 1.0 - scale * (math.log(2.0 * share) if share <= 0.5 else -math.log(2.0 * (1.0 - share)))
-    above = (n - threshold) / scale
-    tail = 0.5 * np.exp(-np.abs(above))
-    return np.asarray(np.where(above < 0.0, tail, 1.0 - tail))
+    distance = (n - threshold) / scale
+    tail = 0.5 * np.exp(-np.abs(distance))
+    return np.asarray(np.where(distance < 0.0, tail, 1.0 - tail))
 
 
 def _gaussian(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> FloatArray:
@@ -110,12 +110,12 @@ def _gaussian(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> F
 
     unit = noise_error.compute_unit_scale(NoiseKind.GAUSSIAN, epsilon, delta / 2.0)
     deviation = unit * math.sqrt(max_groups)
-    share = delta_per_group(delta / 2.0, max_groups)  # Chance of each of the L0 groups of a single user.
+    share = delta_per_group(delta / 2.0, max_groups)  # Probability of each of the L0 groups of a single user.
     threshold = 1.0 - deviation * float(ndtri(share))
     return np.asarray(ndtr((n - threshold) / deviation))
 
 
-_OF_RULE = {
+_PROBABILITIES = {
     SelectionRule.TRUNCATED_GEOMETRIC: _truncated_geometric,
     SelectionRule.LAPLACE: _laplace,
     SelectionRule.GAUSSIAN: _gaussian,

@@ -1,4 +1,4 @@
-"""The pairs of a problem as a pass over them reads them: sorted by their user's number of groups, and merged."""
+"""The pairs of a problem, sorted by their user's number of groups and merged, as a pass needs them."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from dpcore.per_group.parameters import PerGroupProblem
 
 
 @dataclass(frozen=True, eq=False)
-class Merged:
-    """Entries of users of several sizes k: pairs, and their sums of 1 / k and 1 / k^2."""
+class MergedPairs:
+    """Entries of users with several numbers of groups k: counts of pairs, and their sums of 1 / k and 1 / k^2."""
 
     groups: IntArray
     amounts: FloatArray
     counts: FloatArray
-    once: FloatArray
-    twice: FloatArray
+    inverse: FloatArray
+    inverse_square: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class SortedPairs:
-    """The pairs of a problem in descending order of their user's number of groups: what a pass reads.
+    """The pairs of a problem in descending order of their user's number of groups.
 
-    Pairs of whole amounts with the same number of groups, group and amount are one entry.
+    Pairs of integer amounts with the same number of groups, group and amount are one entry.
 
     Attributes:
         groups: Group codes, shape (num_entries,).
-        amounts: Size of what each pair adds to its group, at least 0.
-        counts: How many pairs an entry stands for; those whose amount is negative count below 0.
+        amounts: Absolute amount that each pair adds to its group.
+        counts: Number of pairs of an entry, with a minus sign if the amount is negative.
         sizes: The distinct numbers of groups per user, descending, shape (num_sizes,).
-        starts: Where the entries of each size begin, and their number, shape (num_sizes + 1,).
-        ahead: Entries of users of more groups than any of ``sizes``, whatever their number.
-        behind: Entries of users of fewer groups.
+        starts: Index of the first entry of each size, and the number of entries, shape (num_sizes + 1,).
+        ahead: Merged entries of users with more groups than any of ``sizes``.
+        behind: Merged entries of users with fewer groups.
     """
 
     groups: IntArray
@@ -42,91 +42,99 @@ class SortedPairs:
     counts: FloatArray
     sizes: IntArray
     starts: IntArray
-    ahead: Merged | None = None
-    behind: Merged | None = None
+    ahead: MergedPairs | None = None
+    behind: MergedPairs | None = None
 
     @classmethod
-    def of(cls, problem: PerGroupProblem) -> SortedPairs:
+    def from_problem(cls, problem: PerGroupProblem) -> SortedPairs:
         """Sort the pairs of a problem."""
         per_user = problem.pairs.groups_per_user
-        most, number = int(per_user.max()), problem.pairs.num_entries
+        most_groups, number = int(per_user.max()), problem.pairs.num_entries
         largest = float(np.abs(problem.amounts).max())
-        above = np.repeat(most - per_user, per_user)
-        if problem.whole and most * number * (largest + 1.0) < 2.0**62:
-            # One whole key per pair is sorted in place, in order of users' sizes, groups and amounts; equal ones
+        descending_groups = np.repeat(most_groups - per_user, per_user)
+        if problem.whole and most_groups * number * (largest + 1.0) < 2.0**62:
+            # One integer key per pair is sorted in place, in order of users' sizes, groups and amounts; equal keys
             # become one entry.
             width = int(largest) + 1
-            key = (above * number + problem.pairs.group_codes) * width + problem.amounts.astype(np.int64)
+            key = (descending_groups * number + problem.pairs.group_codes) * width + problem.amounts.astype(
+                np.int64
+            )
             key.sort()
             first = np.flatnonzero(np.r_[True, key[1:] != key[:-1]])
             counts = np.diff(np.r_[first, key.size]).astype(np.float64)
             key = key[first]
             amounts = (key % width).astype(np.float64)
             key //= width
-            return cls._cut(most - key // number, key % number, amounts, counts)
-        order = np.argsort(above, kind="stable")
+            return cls._cut(most_groups - key // number, key % number, amounts, counts)
+        order = np.argsort(descending_groups, kind="stable")
         amounts = problem.amounts[order]
         signs = np.where(amounts < 0.0, -1.0, 1.0)
-        return cls._cut(most - above[order], problem.pairs.group_codes[order], np.abs(amounts), signs)
+        return cls._cut(
+            most_groups - descending_groups[order], problem.pairs.group_codes[order], np.abs(amounts), signs
+        )
 
     @classmethod
     def _cut(cls, size: IntArray, groups: IntArray, amounts: FloatArray, counts: FloatArray) -> SortedPairs:
         starts = np.flatnonzero(np.r_[True, size[1:] != size[:-1]])
         return cls(groups, amounts, counts, size[starts], np.r_[starts, size.size])
 
-    def of_groups(self, chosen: IntArray, num_groups: int) -> SortedPairs:
-        """Return the entries of some groups alone, which are numbered anew."""
+    def select_groups(self, group_codes: IntArray, num_groups: int) -> SortedPairs:
+        """Return the entries of the given groups, with new codes from 0 on."""
         number = np.full(num_groups, -1, dtype=np.int64)
-        number[chosen] = np.arange(chosen.size)
+        number[group_codes] = np.arange(group_codes.size)
         groups = number[self.groups]
-        kept = groups >= 0
-        size = np.repeat(self.sizes, np.diff(self.starts))[kept]
-        return self._cut(size, groups[kept], self.amounts[kept], self.counts[kept])
+        is_selected = groups >= 0
+        size = np.repeat(self.sizes, np.diff(self.starts))[is_selected]
+        return self._cut(size, groups[is_selected], self.amounts[is_selected], self.counts[is_selected])
 
-    def narrowed(self, window: tuple[int, int], num_groups: int) -> SortedPairs:
-        """The same for L0 in a window alone: users above and below it are merged by group and amount, where whole."""
-        parts = (self, self.ahead, self.behind)
-        width = 1 + int(max(part.amounts.max(initial=0.0) for part in parts if part is not None))
+    def narrow(self, window: tuple[int, int], num_groups: int) -> SortedPairs:
+        """Return the entries for L0 in a window: users above and below it are merged by group and integer amount."""
+        tables = (self, self.ahead, self.behind)
+        width = 1 + int(max(table.amounts.max(initial=0.0) for table in tables if table is not None))
         if num_groups * width > 4 * self.amounts.size:
             return self
-        first, last = (int(np.sum(self.sizes > at)) for at in (window[1], window[0]))
+        first_size, last_size = (
+            int(np.sum(self.sizes > max_groups)) for max_groups in (window[1], window[0])
+        )
         inverse = 1.0 / self.sizes
 
-        def merged(begin: int, end: int, more: Merged | None) -> Merged:
-            here = slice(int(self.starts[begin]), int(self.starts[end]))
-            # Amounts first: most are small, so that most of the table's entries that are met lie close together.
-            key = self.amounts[here].astype(np.int64)
+        def merge(begin: int, end: int, earlier: MergedPairs | None) -> MergedPairs:
+            entries = slice(int(self.starts[begin]), int(self.starts[end]))
+            # Amounts first: most are small, so that the occupied cells of the table lie close together.
+            key = self.amounts[entries].astype(np.int64)
             key *= num_groups
-            key += self.groups[here]
-            counts = self.counts[here]
+            key += self.groups[entries]
+            counts = self.counts[entries]
             shares = np.repeat(inverse[begin:end], np.diff(self.starts[begin : end + 1]))
             once = counts * shares
             shares *= once
-            # Only the cells of the table that are met: three whole ones of 8 bytes each took twice as long.
-            met = np.zeros(num_groups * width, dtype=bool)
-            met[key] = True
-            if more is not None:
-                old = more.amounts.astype(np.int64) * num_groups + more.groups
-                met[old] = True
-            held = np.flatnonzero(met)
-            place = np.cumsum(met, dtype=np.int32)
-            at = place[key] - 1
+            # Sums only for the occupied cells: three full tables of 8 bytes per cell took twice as long.
+            is_present = np.zeros(num_groups * width, dtype=bool)
+            is_present[key] = True
+            if earlier is not None:
+                earlier_keys = earlier.amounts.astype(np.int64) * num_groups + earlier.groups
+                is_present[earlier_keys] = True
+            keys = np.flatnonzero(is_present)
+            key_index = np.cumsum(is_present, dtype=np.int32)
+            index = key_index[key] - 1
             sums = [
-                np.asarray(np.bincount(at, column, held.size), dtype=np.float64)
+                np.asarray(np.bincount(index, column, keys.size), dtype=np.float64)
                 for column in (counts, once, shares)
             ]
-            if more is not None:
-                for total, column in zip(sums, (more.counts, more.once, more.twice), strict=True):
-                    total[place[old] - 1] += column
-            return Merged(held % num_groups, (held // num_groups).astype(np.float64), *sums)
+            if earlier is not None:
+                for total, column in zip(
+                    sums, (earlier.counts, earlier.inverse, earlier.inverse_square), strict=True
+                ):
+                    total[key_index[earlier_keys] - 1] += column
+            return MergedPairs(keys % num_groups, (keys // num_groups).astype(np.float64), *sums)
 
-        here = slice(int(self.starts[first]), int(self.starts[last]))
+        entries = slice(int(self.starts[first_size]), int(self.starts[last_size]))
         return SortedPairs(
-            self.groups[here],
-            self.amounts[here],
-            self.counts[here],
-            self.sizes[first:last],
-            self.starts[first : last + 1] - self.starts[first],
-            merged(0, first, self.ahead),
-            merged(last, self.sizes.size, self.behind),
+            self.groups[entries],
+            self.amounts[entries],
+            self.counts[entries],
+            self.sizes[first_size:last_size],
+            self.starts[first_size : last_size + 1] - self.starts[first_size],
+            merge(0, first_size, self.ahead),
+            merge(last_size, self.sizes.size, self.behind),
         )

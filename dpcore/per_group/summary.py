@@ -1,13 +1,13 @@
-"""Bounds from how pairs are distributed alone, where the pairs themselves are not known (`dpcore.dataset.PairSizes`).
+"""Bounds from the distribution of pairs alone, if the pairs themselves are not known (`dpcore.dataset.PairSizes`).
 
-Known are the numbers of pairs of each size (rows of the pair, groups of its user), and the rows and users of every
-group; not known is which pairs lie in which group. Of the error this settles exactly: the sum of all groups' biases,
-the sum of their sampling variances, and the noise. Only how the bias is spread over groups is not: it is taken to be
-in proportion to their sizes, as if every group had the same mixture of pairs.
+The numbers of pairs of each size (rows of the pair, groups of its user) and the rows and users of every group are
+known, but not which pairs lie in which group. These determine the sum of all groups' biases, the sum of their sampling
+variances, and the noise. They do not determine how the bias is spread over groups: it is taken to be proportional to
+their sizes, as if every group had the same mixture of pairs.
 
-For the root mean square over groups the truth lies between two numbers, whatever the mixture: with B the sum of
-biases, the sum of their squares is least, B^2 / G, where all groups have the same bias, and largest where the largest
-groups lose everything, as no group's bias exceeds its size.
+The root mean square over groups has limits for any mixture. With B the sum of biases, the sum of their squares is
+smallest, B^2 / G, if all groups have the same bias, and largest if the largest groups lose everything, as no group's
+bias exceeds its size.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from dpcore.dataset import PairSizes
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 
 POINTS = 60
-"""Numbers of groups, and half as many amounts, that the search begins with."""
+"""Numbers of groups of the first grid of the search; it has half as many amounts."""
 
 
 @dataclass(frozen=True)
 class SummaryChoice:
-    """The best pair of bounds that was found from the distribution of pairs.
+    """The best pair of bounds found from the distribution of pairs.
 
     Attributes:
-        max_groups: L0; 0 where it is best to release nothing.
-        max_amount: L-infinity in rows; 0 with it.
-        error: The objective there, with every group of the same mixture.
-        error_of_nothing: The same for publishing 0 in every group, exactly.
-        lower: What the error there is at least, whatever the mixture; None for objectives but the root mean square.
-        upper: What it is at most, likewise.
-        looked_at: How many pairs of bounds were looked at.
+        max_groups: L0; 0 if it is best to release nothing.
+        max_amount: L-infinity in rows; 0 if ``max_groups`` is 0.
+        error: The objective there, if every group has the same mixture of pairs.
+        error_of_nothing: The objective for publishing 0 in every group, exactly.
+        lower: Lower bound on the error for any mixture; None unless the objective is the root mean square.
+        upper: Upper bound on the error, likewise.
+        evaluations: Number of evaluated pairs of bounds.
     """
 
     max_groups: int
@@ -47,13 +47,15 @@ class SummaryChoice:
     error_of_nothing: float
     lower: float | None
     upper: float | None
-    looked_at: int
+    evaluations: int
 
     @property
-    def ended(self) -> str:
-        """Return what is known and what is not, sentences."""
-        found = f"Best of {self.looked_at:,} pairs of bounds; nothing proves that there is no better one."
-        return f"{found} {APPROXIMATE}"
+    def stop_reason(self) -> str:
+        """Return the sentences on how the search ended and on the approximation."""
+        sentence = (
+            f"Best of {self.evaluations:,} pairs of bounds; nothing proves that there is no better one."
+        )
+        return f"{sentence} {APPROXIMATE}"
 
 
 APPROXIMATE = (
@@ -63,14 +65,14 @@ APPROXIMATE = (
 
 
 class SummaryProblem:
-    """The question on a distribution of pairs.
+    """The problem on a distribution of pairs.
 
     Args:
         sizes: The distribution.
-        parameters: The question: rows or distinct users, a public list of groups.
+        parameters: The parameters: rows or distinct users, a public list of groups.
 
     Raises:
-        InvalidInput: The question needs the pairs themselves.
+        InvalidInput: The parameters need the pairs themselves.
     """
 
     def __init__(self, sizes: PairSizes, parameters: PerGroupParameters) -> None:
@@ -79,35 +81,35 @@ class SummaryProblem:
                 problems.add("sums and means need the pairs of user and group", remedy="Choose rows or users")
             if parameters.selection.private:
                 problems.add("private groups need the pairs of user and group", remedy="Choose a public list")
-            held = sizes.task_rows.size
-            if parameters.num_groups is not None and parameters.num_groups < held:
+            num_occupied = sizes.task_rows.size
+            if parameters.num_groups is not None and parameters.num_groups < num_occupied:
                 problems.add(
-                    f"the data hold {held:,} groups, more than the {parameters.num_groups:,} entered"
+                    f"the data hold {num_occupied:,} groups, more than the {parameters.num_groups:,} entered"
                 )
         self.sizes, self.parameters = sizes, parameters
-        self.empty = 0 if parameters.num_groups is None else parameters.num_groups - held
+        self.empty = 0 if parameters.num_groups is None else parameters.num_groups - num_occupied
         parameters.check_sizes(self.totals)
 
     @cached_property
     def amounts(self) -> FloatArray:
-        """Return what a pair of each size adds, shape (num_sizes,)."""
+        """Return the amount of a pair of each size, shape (num_sizes,)."""
         rows = self.sizes.rows.astype(np.float64)
         return np.ones_like(rows) if self.parameters.statistic is Statistic.USERS else rows
 
     @cached_property
     def totals(self) -> FloatArray:
-        """True value of every group that has rows, shape (num_tasks,)."""
+        """Return the true value of every group with rows, shape (num_tasks,)."""
         users = self.parameters.statistic is Statistic.USERS
         return (self.sizes.task_users if users else self.sizes.task_rows).astype(np.float64)
 
     @property
     def num_groups(self) -> int:
-        """Return the groups of the public list."""
+        """Return the number of groups on the public list."""
         return self.totals.size + self.empty
 
     @cached_property
     def _merged(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Distinct totals with how many groups have each, empty groups as 0; and the weight of one such group."""
+        """Return the distinct totals (0 for empty groups), the number of groups with each, and the weight of one."""
         totals, times = np.unique(np.r_[self.totals, np.zeros(min(self.empty, 1))], return_counts=True)
         number = times.astype(np.float64)
         if self.empty:
@@ -115,15 +117,15 @@ class SummaryProblem:
         return totals, number, self.parameters.group_weights(totals, number)
 
     def _sums(self, max_groups: int, max_amount: float) -> tuple[float, float]:
-        """Return the bias of all groups together, and their sampling variance together; both exact."""
+        """Return the exact sums over all groups of bias and of sampling variance."""
         number = self.sizes.pairs.astype(np.float64)
-        kept = np.minimum(self.amounts, max_amount)
+        clipped = np.minimum(self.amounts, max_amount)
         share = np.minimum(1.0, max_groups / self.sizes.groups)
-        bias = float(number @ (self.amounts - share * kept))
-        return bias, float(number @ (share * (1.0 - share) * kept**2))
+        bias = float(number @ (self.amounts - share * clipped))
+        return bias, float(number @ (share * (1.0 - share) * clipped**2))
 
     def error(self, max_groups: int, max_amount: float) -> float:
-        """Return the objective under a pair of bounds, with every group of the same mixture.
+        """Return the objective under a pair of bounds, if every group has the same mixture of pairs.
 
         Args:
             max_groups: L0, whole, at least 1.
@@ -135,10 +137,10 @@ class SummaryProblem:
         with Problems() as problems:
             problems.whole(1, MAX_SIZE, max_groups=max_groups)
             problems.positive(max_amount=max_amount)
-        return self.parts(max_groups, max_amount)[0]
+        return self.error_parts(max_groups, max_amount)[0]
 
-    def parts(self, max_groups: int, max_amount: float) -> tuple[float, float, float]:
-        """Return the error, and what sampling and noise add to it, as in `moments.ErrorParts`; arguments as `error`."""
+    def error_parts(self, max_groups: int, max_amount: float) -> tuple[float, float, float]:
+        """Return the error and its sampling and noise parts, as in `moments.ErrorParts`; arguments as `error`."""
         bias, variance = self._sums(max_groups, max_amount)
         noise = float(self.parameters.pair_noise(max_groups, max_amount)) ** 2
         totals, number, weights = self._merged
@@ -146,72 +148,75 @@ class SummaryProblem:
         squares = (share * bias) ** 2 + share * variance + noise
         if self.parameters.objective.rooted:
             root = np.sqrt(squares)
-            whole = float(root @ weights)
+            error = float(root @ weights)
         else:
-            whole = math.sqrt(float(squares @ weights))
-            root = np.full(squares.shape, whole)
-        weighed = np.divide(weights, root, out=np.zeros_like(weights), where=root > 0.0)
-        return whole, float((share * variance) @ weighed), noise * float(weighed.sum())
+            error = math.sqrt(float(squares @ weights))
+            root = np.full(squares.shape, error)
+        root_weights = np.divide(weights, root, out=np.zeros_like(weights), where=root > 0.0)
+        return error, float((share * variance) @ root_weights), noise * float(root_weights.sum())
 
     @property
     def error_of_nothing(self) -> float:
-        """Return what it costs to publish 0 in every group."""
+        """Return the objective for publishing 0 in every group."""
         totals, number, weights = self._merged
         if self.parameters.objective.rooted:
             return float((totals * number) @ weights)
         return math.sqrt(float((totals**2 * number) @ weights))
 
     def limits(self, max_groups: int, max_amount: float) -> tuple[float, float] | None:
-        """Return what the root mean square over groups is at least and at most, whatever lies in which group."""
+        """Return lower and upper limits of the root mean square over groups for any mixture, or None."""
         if self.parameters.objective is not Objective.ROOT_MEAN_SQUARE:
             return None
         bias, variance = self._sums(max_groups, max_amount)
         noise = float(self.parameters.pair_noise(max_groups, max_amount)) ** 2
-        least = bias**2 / self.totals.size
+        min_bias_square = bias**2 / self.totals.size
         lost = np.sort(self.totals)[::-1]
         lost = np.diff(np.minimum(np.cumsum(lost), bias), prepend=0.0)
-        rest = variance / self.num_groups + noise
-        return tuple(math.sqrt(x / self.num_groups + rest) for x in (least, float(lost @ lost)))  # type: ignore[return-value]
+        other_variance = variance / self.num_groups + noise
+        return tuple(
+            math.sqrt(x / self.num_groups + other_variance) for x in (min_bias_square, float(lost @ lost))
+        )  # type: ignore[return-value]
 
 
 def best_summary_pair(problem: SummaryProblem) -> SummaryChoice:
-    """The best pair that a search over the distribution finds: a grid over both bounds, then ever smaller steps."""
+    """Search the best pair for a distribution: a grid over both bounds, then steps of decreasing size."""
     most_groups = int(problem.sizes.groups.max())
     most_amount = int(problem.amounts.max())
-    seen: dict[tuple[int, int], float] = {}
+    errors: dict[tuple[int, int], float] = {}
 
-    def look(groups: int, amount: int) -> float:
-        at = min(max(groups, 1), most_groups), min(max(amount, 1), most_amount)
-        if at not in seen:
-            seen[at] = problem.error(*at)
-        return seen[at]
+    def evaluate(groups: int, amount: int) -> float:
+        pair = min(max(groups, 1), most_groups), min(max(amount, 1), most_amount)
+        if pair not in errors:
+            errors[pair] = problem.error(*pair)
+        return errors[pair]
 
-    for groups in _spread(most_groups, POINTS):
-        for amount in _spread(most_amount, POINTS // 2):
-            look(int(groups), int(amount))
+    for groups in _log_spaced_integers(most_groups, POINTS):
+        for amount in _log_spaced_integers(most_amount, POINTS // 2):
+            evaluate(int(groups), int(amount))
     step = 1.3
     while True:
-        best = min(seen, key=lambda at: seen[at])
-        (g, c), before = best, seen[best]
+        best = min(errors, key=lambda at: errors[at])
+        (g, c), best_error = best, errors[best]
         moves = {
             (max(round(g * a), g + 1) if a > 1.0 else min(round(g * a), g - 1) if a < 1.0 else g,
              max(round(c * b), c + 1) if b > 1.0 else min(round(c * b), c - 1) if b < 1.0 else c)
             for a in (1.0 / step, 1.0, step)
             for b in (1.0 / step, 1.0, step)
         }  # fmt: skip
-        if min(look(*at) for at in moves) >= before:
+        if min(evaluate(*at) for at in moves) >= best_error:
             if step == 1.0 + 1e-9:
                 break
-            # At a step so near 1 all moves are to the next whole numbers; where none of these is better the search
-            # ends.
+            # At a step so near 1 all moves go to the next integers; if none of these is better, the search ends.
             step = math.sqrt(step) if step > 1.001 else 1.0 + 1e-9
-    nothing = problem.error_of_nothing
-    if nothing <= before:
-        return SummaryChoice(0, 0.0, nothing, nothing, nothing, nothing, len(seen))
+    error_of_nothing = problem.error_of_nothing
+    if error_of_nothing <= best_error:
+        return SummaryChoice(
+            0, 0.0, error_of_nothing, error_of_nothing, error_of_nothing, error_of_nothing, len(errors)
+        )
     limits = problem.limits(*best)
     low, high = limits if limits is not None else (None, None)
-    return SummaryChoice(best[0], float(best[1]), before, nothing, low, high, len(seen))
+    return SummaryChoice(best[0], float(best[1]), best_error, error_of_nothing, low, high, len(errors))
 
 
-def _spread(most: int, count: int) -> IntArray:
-    return np.unique(np.rint(np.geomspace(1, most, count))).astype(np.int64)
+def _log_spaced_integers(largest: int, count: int) -> IntArray:
+    return np.unique(np.rint(np.geomspace(1, largest, count))).astype(np.int64)

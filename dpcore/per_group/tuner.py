@@ -1,8 +1,8 @@
-"""The pair that the rule of PipelineDP's tuner picks, to compare with: its candidates and its objective.
+"""The pair that the rule of PipelineDP's tuner picks, for comparison: its candidates and its objective.
 
-PipelineDP (analysis/parameter_tuning.py, read 2026-11-22) takes at most so many candidates, each bound evenly spread
-over the list of numbers of three leading digits up to its largest value, and minimises the mean of the groups' root
-mean squared errors. Its wheel 0.2.1 lacks this part.
+PipelineDP (analysis/parameter_tuning.py, read 2026-11-22) takes a limited number of candidates. Each bound is evenly
+spread over the list of numbers of three leading digits up to its largest value. It minimises the mean of the groups'
+root mean squared errors. Its wheel 0.2.1 lacks this part.
 """
 
 from __future__ import annotations
@@ -16,45 +16,45 @@ from dpcore.per_group.parameters import PerGroupProblem, Statistic
 
 CANDIDATES = 50
 MAX_PAIRS = 1_000_000
-"""Pairs up to which the pick is computed: each candidate costs a look at all of them, together about 2 s there."""
+"""Number of pairs up to which the pick is computed: each candidate costs a pass over all pairs, in total about 2 s."""
 
 
-def spread(largest: int, most: int) -> list[int]:
-    """At most so many numbers of three leading digits, evenly spread over their list up to the largest, which is one.
+def spread(largest: int, max_count: int) -> list[int]:
+    """Return at most ``max_count`` numbers of three leading digits, evenly spread up to the largest, which is included.
 
     Raises:
-        InvalidInput: ``largest`` or ``most`` is no whole number of at least 1.
+        InvalidInput: ``largest`` or ``max_count`` is no whole number of at least 1.
     """
     with Problems() as problems:
         problems.whole(1, 10**15, largest=largest)
-        problems.whole(1, 10**6, most=most)
+        problems.whole(1, 10**6, most=max_count)
     numbers, step = [1], 1
     while numbers[-1] + step <= largest:
         numbers.append(numbers[-1] + step)
         if numbers[-1] == 1000 * step:
             step *= 10
-    if most == 1:
+    if max_count == 1:
         return [largest]
-    if len(numbers) > most - 1:
-        numbers = [numbers[int(i * len(numbers) / (most - 1))] for i in range(most - 1)]
+    if len(numbers) > max_count - 1:
+        numbers = [numbers[int(i * len(numbers) / (max_count - 1))] for i in range(max_count - 1)]
     return numbers if numbers[-1] == largest else [*numbers, largest]
 
 
 def candidates(problem: PerGroupProblem) -> list[tuple[int, int]]:
-    """Return the pairs that the tuner looks at."""
+    """Return the pairs of bounds that the tuner compares."""
     each = math.isqrt(CANDIDATES)
-    groups = int(problem.pairs.groups_per_user.max())
-    amount = max(1, math.ceil(float(problem.amounts.max())))
-    first, second = spread(groups, each), spread(amount, each)
-    if len(second) < each:
-        first = spread(groups, CANDIDATES // len(second))
-    elif len(first) < each:
-        second = spread(amount, CANDIDATES // len(first))
-    return [(l0, linf) for l0 in first for linf in second]
+    most_groups = int(problem.pairs.groups_per_user.max())
+    largest_amount = max(1, math.ceil(float(problem.amounts.max())))
+    group_bounds, amounts = spread(most_groups, each), spread(largest_amount, each)
+    if len(amounts) < each:
+        group_bounds = spread(most_groups, CANDIDATES // len(amounts))
+    elif len(group_bounds) < each:
+        amounts = spread(largest_amount, CANDIDATES // len(group_bounds))
+    return [(l0, linf) for l0 in group_bounds for linf in amounts]
 
 
 def tuner_pick(problem: PerGroupProblem) -> tuple[int, int]:
-    """Return the tuner's pair (L0, L-infinity), whatever objective the problem has.
+    """Return the tuner's pair (L0, L-infinity); the objective of the problem is not used.
 
     Raises:
         InvalidInput: The statistic is a mean or a sum of any sign, or there are more pairs than `MAX_PAIRS`.

@@ -1,4 +1,4 @@
-"""No sampling at all: bound each user's whole vector of amounts by its norm, without dropping a group.
+"""Bounds on the norm of each user's whole vector of amounts, without sampling of groups.
 
 The norm is L1 with Laplace and L2 with Gaussian noise, and T bounds it. Two rules, both a function of the user's own
 vector c_u >= 0 alone:
@@ -6,20 +6,20 @@ vector c_u >= 0 alone:
 - cap: y_ug = min(c_ug, lambda_u) with the largest lambda_u for which the norm of y_u is at most T;
 - radial: y_u = c_u min(1, T / |c_u|).
 
-**For every pair of bounds there is a cap that errs no more in any group**, for rows, distinct users and sums of amounts
-of at least 0 on a public list of groups. So the best cap errs no more over all groups than the best pair; in a single
-group it may. Take L0 = l, Linf = C, and T = l C (L1) or sqrt(l) C (L2), for which the noise is
-the same, with either relation. Write k for the user's number of groups and p = min(1, l/k); we show y_ug >=
-p min(c_ug, C), so that no group has more bias, and there is no sampling variance.
+**For every pair of bounds there is a cap with no larger error in any group**, for rows, distinct users and sums of
+amounts of at least 0 on a public list of groups. So over all groups the best cap errs no more than the best pair; in a
+single group it may err more. Take L0 = l, Linf = C, and T = l C (L1) or sqrt(l) C (L2), for which the noise is the
+same, under either relation. Write k for the user's number of groups and p = min(1, l/k). We show y_ug >=
+p min(c_ug, C), so that no group has more bias; and there is no sampling variance.
 
 - If the norm of min(c_u, C) is at most T, then lambda >= C and y_ug >= min(c_ug, C).
 - Else the norm of min(c_u, C) exceeds T, hence k > l, and lambda < max c_u, so that the norm of y_u is T. That norm is
   at most lambda k (L1) or lambda sqrt(k) (L2); so lambda >= (l/k) C = p C, or lambda >= sqrt(l/k) C >= p C. Then
   y_ug = min(c_ug, lambda) >= min(c_ug, p C) >= p min(c_ug, C).
 
-The proof needs amounts of at least 0 and groups that are released whatever happens: with negative amounts clipping
-within a group can cancel bias, and a private choice of groups also needs a bound on groups per user. The radial rule
-keeps no such promise group by group, but its error is convex in T.
+The proof needs amounts of at least 0 and groups that are always released: with negative amounts clipping within a
+group can cancel bias, and a private selection of groups also needs a bound on groups per user. The radial rule has no
+such guarantee group by group, but its error is convex in T.
 """
 
 from __future__ import annotations
@@ -43,24 +43,24 @@ from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Sta
 
 TOLERANCE = 1e-3
 """Relative gap at which the search for the best cap stops."""
-REMEMBERED = 1 << 23
-"""Entries of biases that the search for the best cap keeps, 64 MB."""
+MAX_CACHED_ENTRIES = 1 << 23
+"""Largest number of entries of cached biases in the search for the best cap, 64 MB."""
 
 
 def private_margin(parameters: PerGroupParameters, num_groups: int) -> float | None:
-    """How many users to aim above the bound of a sum of rows, so that it is a bound T for all groups together.
+    """Return the margin of users for a private bound on a sum of rows, so that it is a bound T for all groups together.
 
-    Both rules keep min(|c_u|, T) of a user's L1 norm. With Laplace noise the mean absolute errors of G groups add up to
-    at most sum_u max(|c_u| - T, 0) + G r T / epsilon, r the factor of the neighbours: least where G r / epsilon users
-    lie above T. So many users above a bound are counted with sensitivity 1, and the private choice of a sum's bound
+    Both rules keep min(|c_u|, T) of a user's L1 norm. With Laplace noise the mean absolute errors of G groups sum to at
+    most sum_u max(|c_u| - T, 0) + G r T / epsilon, with r the factor of the relation. This is smallest if G r / epsilon
+    users lie above T. The number of users above a bound has sensitivity 1, and the private selection of a sum's bound
     (`dpcore.private_choice.scores.RankedSum`) aims at 1 / epsilon of them plus a margin.
 
     Args:
         parameters: The question.
-        num_groups: Groups of the public list, G.
+        num_groups: Number of groups on the public list, G.
 
     Returns:
-        G r / epsilon - 1 / epsilon; None where the norm is none of whole rows, as for sums, or noise is Gaussian.
+        G r / epsilon - 1 / epsilon; None if amounts are not numbers of rows, as for sums, or if noise is Gaussian.
     """
     if parameters.statistic not in (Statistic.ROWS, Statistic.USERS) or parameters.selection.private:
         return None
@@ -70,7 +70,7 @@ def private_margin(parameters: PerGroupParameters, num_groups: int) -> float | N
 
 
 class VectorRule(enum.Enum):
-    """How a user's vector is brought to a norm of at most T."""
+    """A rule that bounds the norm of a user's vector by T."""
 
     CAP = "one level for all of a user's groups"
     RADIAL = "all of a user's groups scaled alike"
@@ -81,13 +81,13 @@ class VectorChoice:
     """The best bound on the norm of a user's vector.
 
     Attributes:
-        rule: How the bound is kept.
-        max_norm: T, in the statistic's unit; 0 where it is best to release nothing.
+        rule: The rule that bounds the norm.
+        max_norm: T, in the statistic's unit; 0 if it is best to release nothing.
         error: The problem's objective there.
-        error_of_nothing: The same for publishing 0 in every group.
-        certificate: The error beside a lower bound for every T >= 0 under the same rule.
-        evaluations: How often the error was computed.
-        ended: How the search ended, a sentence.
+        error_of_nothing: The objective for publishing 0 in every group.
+        certificate: The error and a lower bound for every T >= 0 under the same rule.
+        evaluations: Number of evaluations of the error.
+        stop_reason: Sentence on how the search ended.
     """
 
     rule: VectorRule
@@ -96,27 +96,27 @@ class VectorChoice:
     error_of_nothing: float
     certificate: Certificate
     evaluations: int
-    ended: str
+    stop_reason: str
 
 
-def kept(problem: PerGroupProblem, rule: VectorRule, max_norm: float) -> FloatArray:
-    """Return what is kept of every pair's amount, shape (num_pairs,), in the order of the problem's pairs.
+def keep_amounts(problem: PerGroupProblem, rule: VectorRule, max_norm: float) -> FloatArray:
+    """Return the kept part of every pair's amount, shape (num_pairs,), in the order of the problem's pairs.
 
     Args:
         problem: The question.
-        rule: How the norm is bounded.
+        rule: The rule that bounds the norm.
         max_norm: T >= 0, in the statistic's unit.
 
     Raises:
-        InvalidInput: T is out of its range, or the statistic is none of amounts of at least 0.
+        InvalidInput: T is out of its range, or the statistic allows negative amounts.
     """
     require.non_negative(max_norm=max_norm)
-    return _RULES[rule](problem).kept(max_norm)
+    return _RULES[rule](problem).keep(max_norm)
 
 
 def vector_error(problem: PerGroupProblem, rule: VectorRule, max_norm: float) -> float:
-    """The problem's objective under a rule; arguments as `kept`. There is bias and noise, and no other variance."""
-    missing = problem.per_group(problem.amounts - kept(problem, rule, max_norm))
+    """Return the problem's objective under a rule, from bias and noise; arguments as `keep_amounts`."""
+    missing = problem.per_group(problem.amounts - keep_amounts(problem, rule, max_norm))
     return problem.error(missing**2 + float(problem.parameters.norm_noise(max_norm)) ** 2)
 
 
@@ -136,8 +136,8 @@ class _Vectors(abc.ABC):
         self.noise = float(problem.parameters.norm_noise(1.0))
 
     @abc.abstractmethod
-    def kept(self, max_norm: float) -> FloatArray:
-        """Return what is kept of every pair's amount, in the order of the problem's pairs."""
+    def keep(self, max_norm: float) -> FloatArray:
+        """Return the kept part of every pair's amount, in the order of the problem's pairs."""
 
     def powers(self, values: FloatArray) -> FloatArray:
         return values**2 if self.squared else values
@@ -147,34 +147,34 @@ class _Vectors(abc.ABC):
 
     @cached_property
     def norms(self) -> FloatArray:
-        """Norm of each user's vector."""
+        """Return the norm of each user's vector."""
         return self.root(np.add.reduceat(self.powers(self.problem.amounts), self.starts))
 
     def error(self, missing: FloatArray, max_norm: float) -> float:
-        """Return the objective where these amounts are missing and the noise is that of T."""
+        """Return the objective for the missing amounts of every group and the noise of T."""
         return self.problem.error(missing**2 + (self.noise * max_norm) ** 2)
 
 
 class _Radial(_Vectors):
     """The radial rule: |bias| of a group is sum of c_ug (1 - T / |c_u|) over users of norm above T, convex in T."""
 
-    def kept(self, max_norm: float) -> FloatArray:
+    def keep(self, max_norm: float) -> FloatArray:
         factor = np.ones(self.norms.size)
-        above = self.norms > max_norm
-        factor[above] = max_norm / self.norms[above]
+        is_above = self.norms > max_norm
+        factor[is_above] = max_norm / self.norms[is_above]
         return self.problem.amounts * np.repeat(factor, self.per_user)
 
-    def line(self, max_norm: float, left: bool = False) -> tuple[FloatArray, FloatArray]:
-        """A and B of each group: |bias| is A - B T just right of T (or just left of it)."""
-        above = self.norms >= max_norm if left else self.norms > max_norm
+    def line(self, max_norm: float, is_left: bool = False) -> tuple[FloatArray, FloatArray]:
+        """Return A and B of each group: |bias| is A - B T just to the right of T, or just to the left of it."""
+        is_above = self.norms >= max_norm if is_left else self.norms > max_norm
         inverse = np.zeros(self.norms.size)
-        inverse[above] = 1.0 / self.norms[above]
+        inverse[is_above] = 1.0 / self.norms[is_above]
         amounts = self.problem.amounts
-        whole = self.problem.per_group(np.where(np.repeat(above, self.per_user), amounts, 0.0))
-        return whole, self.problem.per_group(amounts * np.repeat(inverse, self.per_user))
+        totals = self.problem.per_group(np.where(np.repeat(is_above, self.per_user), amounts, 0.0))
+        return totals, self.problem.per_group(amounts * np.repeat(inverse, self.per_user))
 
     def objective(self, a: FloatArray, b: FloatArray, t: float) -> tuple[float, float]:
-        """Value and slope, at T, of what is minimised: the mean square, or the weighted mean of roots."""
+        """Return value and slope at T of the minimised function: the mean square, or the weighted mean of roots."""
         w, noise = self.problem.weights, self.noise
         missing = np.maximum(a - b * t, 0.0)
         rise = noise * noise * t
@@ -187,8 +187,8 @@ class _Radial(_Vectors):
         np.divide(rise - missing * b, root, out=slope, where=root > 0.0)
         return float(root @ w), float(slope @ w)
 
-    def at(self, t: float, left: bool = False) -> tuple[float, float]:
-        return self.objective(*self.line(t, left), t)
+    def value_and_slope(self, t: float, is_left: bool = False) -> tuple[float, float]:
+        return self.objective(*self.line(t, is_left), t)
 
 
 class _Cap(_Vectors):
@@ -202,32 +202,32 @@ class _Cap(_Vectors):
         self.groups = problem.pairs.group_codes[self.order]
         self.power = self.powers(self.amounts)
         up_to = np.cumsum(self.power)
-        before = up_to - self.power  # Sum of the smaller amounts' powers, over all users before.
+        smaller_powers = up_to - self.power  # Sum of the smaller amounts' powers, over all users before.
         rank = np.arange(self.amounts.size) - np.repeat(self.starts, self.per_user)
-        left = np.repeat(self.per_user, self.per_user) - rank
-        start = np.repeat(before[self.starts], self.per_user)
-        # A difference of running sums over all users, which may round below 0.
-        self.reached = self.root(np.maximum(before - start, 0.0) + left * self.power)
+        num_larger = np.repeat(self.per_user, self.per_user) - rank
+        start = np.repeat(smaller_powers[self.starts], self.per_user)
+        # A difference of running sums over all users, which rounding can make negative.
+        self.norms_at_amounts = self.root(np.maximum(smaller_powers - start, 0.0) + num_larger * self.power)
 
-    def _sorted(self, max_norm: float) -> FloatArray:
-        whole = self.reached <= max_norm
-        # lambda solves P + (k - j) lambda^q = T^q with the j smallest amounts, of powers P, kept whole. P is added up
-        # per user: then the norm is at most T, whatever rounding did to `reached`.
-        power = np.add.reduceat(np.where(whole, self.power, 0.0), self.starts)
-        left = self.per_user - np.add.reduceat(whole.astype(np.int64), self.starts)
+    def _keep_sorted(self, max_norm: float) -> FloatArray:
+        is_uncut = self.norms_at_amounts <= max_norm
+        # lambda solves P + (k - j) lambda^q = T^q, with P the sum of powers of the j smallest amounts, which are not
+        # cut. P is summed per user, so that the norm is at most T despite rounding in `norms_at_amounts`.
+        power = np.add.reduceat(np.where(is_uncut, self.power, 0.0), self.starts)
+        num_cut = self.per_user - np.add.reduceat(is_uncut.astype(np.int64), self.starts)
         room = np.maximum((max_norm**2 if self.squared else max_norm) - power, 0.0)
-        level = self.root(room / np.maximum(left, 1))
-        return np.where(whole, self.amounts, np.minimum(self.amounts, np.repeat(level, self.per_user)))
+        level = self.root(room / np.maximum(num_cut, 1))
+        return np.where(is_uncut, self.amounts, np.minimum(self.amounts, np.repeat(level, self.per_user)))
 
-    def kept(self, max_norm: float) -> FloatArray:
+    def keep(self, max_norm: float) -> FloatArray:
         out = np.empty(self.amounts.size)
-        out[self.order] = self._sorted(max_norm)
+        out[self.order] = self._keep_sorted(max_norm)
         return out
 
     def missing(self, max_norm: float) -> FloatArray:
-        """|bias| of every group."""
+        """Return |bias| of every group."""
         number = self.problem.pairs.num_entries
-        lost = np.bincount(self.groups, self.amounts - self._sorted(max_norm), number)
+        lost = np.bincount(self.groups, self.amounts - self._keep_sorted(max_norm), number)
         return lost.astype(np.float64)
 
 
@@ -245,19 +245,21 @@ def best_radial(problem: PerGroupProblem) -> VectorChoice:
     edges = np.unique(np.r_[0.0, radial.norms])
     low, high, evaluations = 0, edges.size - 1, 0  # Beyond the largest norm there is only noise, which rises.
     while low < high:
-        middle = (low + high) // 2
+        midpoint = (low + high) // 2
         evaluations += 1
-        if radial.at(float(edges[middle]))[1] >= 0.0:
-            high = middle
+        if radial.value_and_slope(float(edges[midpoint]))[1] >= 0.0:
+            high = midpoint
         else:
-            low = middle + 1
-    chosen = 0.0
-    # Where the error rises from T = 0 on, noise outweighs all that could be kept, and nothing is released.
+            low = midpoint + 1
+    max_norm = 0.0
+    # If the error rises from T = 0 on, the noise outweighs every gain, and it is best to release nothing.
     if low > 0:
         begin, end = float(edges[low - 1]), float(edges[low])
         a, b = radial.line(begin)
-        chosen = end if radial.objective(a, b, end)[1] <= 0.0 else _turn(radial, a, b, begin, end)
-    value, lower = _tangents(radial, chosen)
+        max_norm = (
+            end if radial.objective(a, b, end)[1] <= 0.0 else _stationary_point(radial, a, b, begin, end)
+        )
+    value, lower = _tangent_bound(radial, max_norm)
     rooted = problem.parameters.objective.rooted
     error = value if rooted else math.sqrt(value)
     certificate = Certificate(
@@ -265,21 +267,21 @@ def best_radial(problem: PerGroupProblem) -> VectorChoice:
         min(error, lower if rooted else math.sqrt(max(lower, 0.0))),
         "the error is convex in the bound, with tangents on both sides",
     )
-    ended = (
+    stop_reason = (
         "Exact: bisection over the users' norms, then the minimum of one piece."
-        if chosen > 0.0
+        if max_norm > 0.0
         else "Nothing useful can be released: publishing 0 in every group errs least."
     )
     return VectorChoice(
-        VectorRule.RADIAL, chosen, error, problem.error_of_nothing, certificate, evaluations, ended
+        VectorRule.RADIAL, max_norm, error, problem.error_of_nothing, certificate, evaluations, stop_reason
     )
 
 
-def _turn(radial: _Radial, a: FloatArray, b: FloatArray, begin: float, end: float) -> float:
-    """Where the slope of one piece is 0."""
+def _stationary_point(radial: _Radial, a: FloatArray, b: FloatArray, begin: float, end: float) -> float:
+    """Return T at which the slope of one piece is 0."""
     if not radial.problem.parameters.objective.rooted:
         w = radial.problem.weights
-        # Where the derivative of sum w ((a - b T)^2 + noise^2 T^2) is 0.
+        # The zero of the derivative of sum w ((a - b T)^2 + noise^2 T^2).
         turn = float((w * a) @ b) / (float((w * b) @ b) + radial.noise**2 * float(w.sum()))
         return min(max(turn, begin), end)
     from scipy.optimize import brentq
@@ -289,19 +291,19 @@ def _turn(radial: _Radial, a: FloatArray, b: FloatArray, begin: float, end: floa
     return float(brentq(lambda t: radial.objective(a, b, t)[1], begin, end, xtol=1e-300, rtol=1e-14))
 
 
-def _tangents(radial: _Radial, chosen: float) -> tuple[float, float]:
-    """The value at T and a lower bound for all T >= 0: the crossing of tangents on both sides, where both rise away."""
-    value, slope = radial.at(chosen)
-    if chosen == 0.0:
+def _tangent_bound(radial: _Radial, max_norm: float) -> tuple[float, float]:
+    """Return the value at T and a lower bound for all T >= 0: the crossing of the tangents on both sides of T."""
+    value, slope = radial.value_and_slope(max_norm)
+    if max_norm == 0.0:
         return value, value if slope >= 0.0 else -math.inf
-    # The nearer the two tangents, the better the bound; too near, rounding decides the signs of their slopes.
+    # Closer tangents give a better bound; if they are too close, rounding decides the signs of their slopes.
     for width in (1e-9, 1e-7, 1e-5, 1e-3):
-        a, b = chosen * (1.0 - width), chosen * (1.0 + width)
-        (value_a, fall), (value_b, rise) = radial.at(a), radial.at(b, left=True)
+        a, b = max_norm * (1.0 - width), max_norm * (1.0 + width)
+        (value_a, fall), (value_b, rise) = radial.value_and_slope(a), radial.value_and_slope(b, is_left=True)
         if fall <= 0.0 <= rise:
             if rise == fall:
                 return value, min(value_a, value_b)
-            # Along the tangent at a by the share of the way at which both tangents cross.
+            # Follow the tangent at a to the point where both tangents cross.
             step = (value_b - value_a - rise * (b - a)) / (fall - rise)
             return value, value_a + fall * min(max(step, 0.0), b - a)
     return value, -math.inf
@@ -314,16 +316,16 @@ def best_cap(
     max_evaluations: int = 5_000,
     should_stop: ShouldStop = never,
 ) -> VectorChoice:
-    """Return the best T of the cap, by a search with a lower bound.
+    """Return the best T of the cap, by branch and bound.
 
-    |bias| falls and noise rises in T, so between a and b no T errs less than bias at b with noise at a. The error is
-    not convex, and the search ends at a gap of ``tolerance``, not at the minimum itself.
+    |bias| falls and noise rises in T, so bias at b with noise at a bounds the error on [a, b] from below. The error is
+    not convex, so the search ends at a gap of ``tolerance``, not at the exact minimum.
 
     Args:
         problem: The question.
         tolerance: Relative gap at which it stops.
-        max_evaluations: Evaluations after which it stops with the gap that it has.
-        should_stop: Asked after every evaluation; ends it likewise.
+        max_evaluations: Evaluations after which it stops with its present gap.
+        should_stop: Called after every evaluation; True ends the search.
 
     Raises:
         InvalidInput: An option is out of its range.
@@ -334,19 +336,19 @@ def best_cap(
     cap = _Cap(problem)
     largest = float(cap.norms.max())
     biases: dict[float, FloatArray] = {}
-    best, chosen, evaluations = problem.error_of_nothing, 0.0, 0
+    best, max_norm, evaluations = problem.error_of_nothing, 0.0, 0
 
     def missing(t: float) -> FloatArray:
-        nonlocal best, chosen, evaluations
+        nonlocal best, max_norm, evaluations
         if t not in biases:
-            # What is forgotten is computed again where it is needed.
-            while biases and (len(biases) + 1) * problem.pairs.num_entries > REMEMBERED:
+            # An entry that is dropped from the cache is recomputed when needed.
+            while biases and (len(biases) + 1) * problem.pairs.num_entries > MAX_CACHED_ENTRIES:
                 biases.pop(next(iter(biases)))
             biases[t] = cap.missing(t)
             evaluations += 1
             error = cap.error(biases[t], t)
             if error < best:
-                best, chosen = error, t
+                best, max_norm = error, t
         return biases[t]
 
     heap: list[tuple[float, float, float]] = []
@@ -364,14 +366,14 @@ def best_cap(
         if should_stop():
             break
         _, low, high = heapq.heappop(heap)
-        # Ratios of T matter while an interval is wide.
-        middle = high / 8.0 if low == 0.0 else math.sqrt(low * high)
-        if not low < middle < high:
+        # The geometric mean, as ratios of T matter in a wide interval.
+        midpoint = high / 8.0 if low == 0.0 else math.sqrt(low * high)
+        if not low < midpoint < high:
             closed.append(cap.error(missing(high), low))
             continue
-        add(low, middle)
-        add(middle, high)
-    # Intervals that were left alone count with their bounds, too: without them the proof would not cover their T.
+        add(low, midpoint)
+        add(midpoint, high)
+    # The bounds of closed intervals count, too: otherwise the proof would not cover their T.
     lower = min(best, *closed, *(bound for bound, _, _ in heap))
     certificate = Certificate(
         best,
@@ -379,11 +381,13 @@ def best_cap(
         "in every interval of bounds bias at its upper end and noise at its lower end bound the error",
     )
     if certificate.proves(tolerance * (1.0 + 1e-9)):
-        ended = f"The search ended within {tolerance:g} of the best bound, after {evaluations:,} evaluations."
+        stop_reason = (
+            f"The search ended within {tolerance:g} of the best bound, after {evaluations:,} evaluations."
+        )
     else:
-        ended = (
+        stop_reason = (
             f"Stopped after {evaluations:,} evaluations; the certificate says how far a better one can lie."
         )
     return VectorChoice(
-        VectorRule.CAP, chosen, best, problem.error_of_nothing, certificate, evaluations, ended
+        VectorRule.CAP, max_norm, best, problem.error_of_nothing, certificate, evaluations, stop_reason
     )

@@ -1,4 +1,4 @@
-"""Bounds and errors of a release per group in words, the same on the page and in the program that is taken away."""
+"""Bounds and errors of a release per group as text, the same on the page and in the generated program."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 DIGITS = 3
 
 
-def short(amount: float) -> float:
-    """Return an amount in few digits, rounded up: exactly, it may be one user's."""
+def round_up(amount: float) -> float:
+    """Round an amount up to few digits, as the exact amount may reveal that of one user."""
     if amount <= 0.0 or not math.isfinite(amount):
         return amount
     step = 10.0 ** (math.floor(math.log10(amount)) - DIGITS + 1)
@@ -19,14 +19,14 @@ def short(amount: float) -> float:
 
 
 def amount_words(parameters: PerGroupParameters, amount: float) -> str:
-    """Return a bound on an amount with its unit: rows, or a bare number."""
+    """Format a bound on an amount with its unit: rows, or a number without a unit."""
     if parameters.statistic in (Statistic.ROWS, Statistic.MEAN):
         return wording.counted(amount, "row")
     return wording.number(amount)
 
 
 def pair_words(parameters: PerGroupParameters, max_groups: int, max_amount: float) -> str:
-    """Return a pair of bounds: ``9 groups × 3 rows``; groups alone where users count once in each."""
+    """Format a pair of bounds, such as ``9 groups × 3 rows``; groups alone if users count once in each."""
     groups = wording.counted(max_groups, "group")
     if parameters.statistic is Statistic.USERS:
         return groups
@@ -34,12 +34,12 @@ def pair_words(parameters: PerGroupParameters, max_groups: int, max_amount: floa
 
 
 def pair_label(parameters: PerGroupParameters) -> str:
-    """Say what the pair is called."""
+    """Return the label of the pair."""
     return "Best bound" if parameters.statistic is Statistic.USERS else "Best pair of bounds"
 
 
 def error_words(parameters: PerGroupParameters, error: float) -> str:
-    """Return an error with its unit: a share in per cent, rows, users, or a bare number."""
+    """Format an error with its unit: per cent, rows, users, or a number without a unit."""
     if parameters.objective.relative:
         return wording.percent(error)
     name = {Statistic.ROWS: "row", Statistic.USERS: "user"}.get(parameters.statistic)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dpcore.code import Part, Several
+from dpcore.code import ReleaseShare, Several
 from dpcore.code.choice import Choice
-from dpcore.code.choice import Released as CodeStatistic
-from dpcore.code.forms import of_data
+from dpcore.code.choice import Quantity as CodeStatistic
+from dpcore.code.forms import fields_of_data
 from dpcore.dataset import Dataset
 from dpcore.plan.budget import Budget
 from dpcore.plan.drawn import AllocatedLine, compute_total_amount
@@ -36,7 +36,7 @@ def make_program(
     divided_budget = parameters.budget if budget is None else budget
     return Several(
         tuple(
-            Part(
+            ReleaseShare(
                 line.planned.line.label,
                 make_choice(dataset, parameters, line, divided_budget.epsilon),
                 line.num_parts,
@@ -62,7 +62,7 @@ def make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLin
         bounds["min_total"] = -bounds["max_total"]
     if statistic.needs_range:
         bounds |= {"lower": parameters.lower, "upper": parameters.upper}
-    return Choice(released_statistic, epsilon, **of_data(dataset), **bounds)
+    return Choice(released_statistic, epsilon, **fields_of_data(dataset), **bounds)
 
 
 def _convert_bounds(

@@ -19,7 +19,7 @@ from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution, Dataset
 from dpcore.mean import private_counts, public_counts
 from dpcore.mean.parameters import assumed_of_users
-from dpcore.mean.read_values import ReadValues
+from dpcore.mean.read_values import ValueSummary
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.passes import errors_by_groups
@@ -215,7 +215,7 @@ def build_mean_problem(
     It is the mean of the rows in use before clamping if the error is about these rows, else the mean after it.
     """
     mean_parameters = parameters.mean_parameters
-    read_values = ReadValues.of(dataset, mean_parameters.lower, mean_parameters.upper)
+    read_values = ValueSummary.from_dataset(dataset, mean_parameters.lower, mean_parameters.upper)
     assert read_values is not None
     problem = mean_parameters.problem(dataset.histogram, read=read_values)
     assert isinstance(problem, private_counts.PrivateCountsProblem)
@@ -246,7 +246,7 @@ def _make_group_curve(
         statistic = Statistic.SIGNED_SUM
     group_parameters = PerGroupParameters(_LARGE_EPSILON, statistic, parameters.noise, parameters.delta)
     problem = PerGroupProblem(UserGroupPairs.from_facet(dataset.pairs), group_parameters)
-    facet = SortedPairs.of(problem)
+    facet = SortedPairs.from_problem(problem)
     largest = float(np.abs(problem.amounts).max())
     if largest > 0.0:
         check_magnitude(line_statistic.value, largest)

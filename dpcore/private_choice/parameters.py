@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpcore.answer.setting import WORST_SHARE, ReleaseSetting
-from dpcore.code.choice import Released
+from dpcore.code.choice import Quantity
 from dpcore.common.alike import ASSUMED_SHARE
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.noise_error import DEFAULT_DELTA, Measure, NoiseKind, compute_unit_scale
@@ -247,10 +247,10 @@ class PrivateParameters(Parameters):
                 "is_table_mean": rho > 0.0,
                 "user_share": rho,
             }
-            return ReleaseSetting(Released.MEAN, self.epsilon, relation, **values)
+            return ReleaseSetting(Quantity.MEAN, self.epsilon, relation, **values)
         noise: dict[str, Any] = {"noise": self.release_noise, "delta": self.release_delta}
         return ReleaseSetting(
-            Released.COUNT, self.epsilon, relation, **noise, measure=Measure.BOUND, margin=self.margin
+            Quantity.COUNT, self.epsilon, relation, **noise, measure=Measure.BOUND, margin=self.margin
         )
 
     @classmethod
@@ -267,9 +267,9 @@ class PrivateParameters(Parameters):
         """
         if setting.neighbours is not Relation.ADD_OR_REMOVE.neighbours:
             return None
-        if setting.statistic is Released.COUNT:
+        if setting.statistic is Quantity.COUNT:
             return cls(setting.epsilon, Wanted.SUM, release_delta=setting.delta, **of_the_choice)
-        if setting.statistic is not Released.MEAN or setting.noise is not NoiseKind.LAPLACE:
+        if setting.statistic is not Quantity.MEAN or setting.noise is not NoiseKind.LAPLACE:
             return None
         share, user_share = setting.variance_share, setting.user_share
         if setting.uses_values or share is None:

@@ -19,7 +19,7 @@ import numpy as np
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data import samples
 from dpcore.dataset import Values
-from dpcore.mean.value_range import RangeChoice, ValueRangeProblem, Weighted, best_joint
+from dpcore.mean.value_range import RangeChoice, ValueRangeProblem, WeightedRows, best_joint
 from dpcore.private_choice import private_range
 from dpcore.private_choice.choice import softmax
 from dpcore.private_choice.private_range import RangeProblem
@@ -52,10 +52,10 @@ class Table:
         return self.scale * float(np.unique(self.values.user_codes).size)
 
     @cached_property
-    def at_best(self) -> Weighted:
+    def at_best(self) -> WeightedRows:
         """Return the rows at the best bound; noise of ``scale`` times the users is that at ``scale`` times epsilon."""
         problem = ValueRangeProblem(self.values, min(self.epsilon * self.scale, 1e3))
-        return Weighted(problem, self.best.threshold)
+        return WeightedRows(problem, self.best.threshold)
 
     @cached_property
     def best(self) -> RangeChoice:

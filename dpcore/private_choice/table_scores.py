@@ -41,7 +41,7 @@ import numpy as np
 
 from dpcore.common import weights
 from dpcore.common.checks import Problems
-from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, Reached
+from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, SizeIndex
 from dpcore.mean.counts_only import CountsOnly
 from dpcore.mean.curves import BoundCurve, Pieces
 from dpcore.private_choice.scores import RESOLUTION, CountCondition, OfMean, SumsOverUsers, in_steps
@@ -148,13 +148,13 @@ class TableSmooth(_OfTable):
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
         """Return the threshold of least error, chosen in the clear."""
-        return self._curve(histogram, scale).best(whole=False).bound
+        return self._curve(histogram, scale).minimise(is_integer=False).bound
 
     def _curve(self, histogram: ContributionHistogram, scale: float) -> BoundCurve:
         """Return the curve of caps with (1 - rho) sum_l k_l^2 / s_l for (1 - rho) sum_l k_l: no row is drawn."""
         model, weight = self._model(histogram, scale), self.trade_off * scale * (1.0 - self.user_share)
 
-        def error(h: FloatArray, sums: Reached) -> FloatArray:
+        def error(h: FloatArray, sums: SizeIndex) -> FloatArray:
             smooth = weights.smooth_losses(histogram, h).squared_weights
             noise_weight = 1.0 / histogram.kept_rows(h)
             return np.asarray(model.capped(h, sums).error(1.0) + weight * (smooth - noise_weight))

@@ -29,7 +29,7 @@ def solve(problem: RegressionProblem, solver: str = "CLARABEL", **solver_options
 
     Returns:
         The solver's C made feasible by C + (I - C X)(X^T X)^-1 X^T, and a bound from its own multipliers.
-        Where it gives no answer, ordinary least squares stands in and ``ended`` says so.
+        Where it gives no answer, ordinary least squares stands in and ``stop_reason`` says so.
 
     Source: Epasto et al. 2020, theorem 6 and appendix E.1.2.
     """
@@ -51,26 +51,26 @@ def solve(problem: RegressionProblem, solver: str = "CLARABEL", **solver_options
         try:
             question.solve(solver=solver, **solver_options)
         except cp.SolverError as error:
-            ended = f"{solver} failed ({error}); ordinary least squares stands in."
+            stop_reason = f"{solver} failed ({error}); ordinary least squares stands in."
         else:
-            ended = f"{solver} ended with “{question.status}”."
+            stop_reason = f"{solver} ended with “{question.status}”."
     weights = np.zeros((d, n)) if c.value is None else np.asarray(c.value)
     multipliers = np.zeros((d, d)) if unbiased.dual_value is None else np.asarray(unbiased.dual_value)
     w = whitened.repaired(whitened.sorted(weights))
     # CVXPY adds <Y, C X - I> to the loss where we subtract <M, X^T C^T - I>; X = A R takes M to R M.
     dual = -whitened.triangle @ multipliers.T
-    return evaluate(problem, whitened.original(w), dual, f"CVXPY with {solver}", ended)
+    return evaluate(problem, whitened.original(w), dual, f"CVXPY with {solver}", stop_reason)
 
 
-def beside(problem: RegressionProblem, should_stop: ShouldStop = never) -> tuple[Solved, ...]:
-    """Our answer and that of CVXPY with Clarabel, both timed; ours alone where it is stopped before."""
+def compare_solvers(problem: RegressionProblem, should_stop: ShouldStop = never) -> tuple[Solved, ...]:
+    """Solve with our search and with CVXPY and Clarabel, both timed; ours alone where it is stopped before."""
     importlib.import_module("cvxpy")  # Before its clock starts.
     _ = problem.whitened
 
-    def proof(found: LinearEstimate) -> tuple[Certificate, str]:
-        return found.certificate, found.ended
+    def proof(estimate: LinearEstimate) -> tuple[Certificate, str]:
+        return estimate.certificate, estimate.stop_reason
 
-    mine = solve_timed("Sweet Spot", lambda: proof(working_set.solve(problem, should_stop=should_stop)))
+    own_result = solve_timed("Sweet Spot", lambda: proof(working_set.solve(problem, should_stop=should_stop)))
     if should_stop():
-        return (mine,)
-    return mine, solve_timed("CVXPY with Clarabel", lambda: proof(solve(problem, time_limit=60.0)))
+        return (own_result,)
+    return own_result, solve_timed("CVXPY with Clarabel", lambda: proof(solve(problem, time_limit=60.0)))

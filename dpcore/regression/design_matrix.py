@@ -12,12 +12,12 @@ from dpcore.regression.problem import RegressionProblem
 
 
 def build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
-    """As `dpcore.data.design_matrix.build`; features and owners are public here, whatever is said of the labels.
+    """Build the dataset as `dpcore.data.design_matrix.build_dataset`; features and users are public here.
 
     Raises:
         InvalidInput: As there, and where features are linearly dependent, by name.
     """
-    return design_matrix.build(table, design, disclosure, _check_rank)
+    return design_matrix.build_dataset(table, design, disclosure, _check_rank)
 
 
 read_labelled_table = build
@@ -25,7 +25,7 @@ read_labelled_table = build
 
 
 def check(data: Dataset) -> None:
-    """Whether a regression can take a data set with the facet `table`.
+    """Check that a regression can take a data set with the facet `table`.
 
     Raises:
         InvalidInput: Features are linearly dependent, by name, or not fewer than the rows.

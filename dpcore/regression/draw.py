@@ -39,7 +39,7 @@ class Coefficients:
 
     @property
     def facts(self) -> ReleaseFacts:
-        """Return what is guaranteed and how: the label of the released coefficients."""
+        """Return the facts of the release, which are the label of the released coefficients."""
         return _facts(self.release.epsilon)
 
 
@@ -49,7 +49,7 @@ def _facts(epsilon: float) -> ReleaseFacts:
 
 
 def clip_labels(problem: RegressionProblem, labels: npt.ArrayLike, low: float = 0.0) -> FloatArray:
-    """Return the labels moved into [low, low + B]; one that is not a number counts as ``low``.
+    """Clip the labels to [low, low + B]; one that is not a number counts as ``low``.
 
     ``low`` must be chosen without a look at the labels.
 
@@ -57,9 +57,9 @@ def clip_labels(problem: RegressionProblem, labels: npt.ArrayLike, low: float = 
         InvalidInput: Not one number per row, or ``low`` not finite.
     """
     require.finite(low=low)
-    given = numeric_labels(problem, labels)
+    numeric = numeric_labels(problem, labels)
     # One label must not decide whether there is a release; infinite ones go to the nearer end.
-    return np.where(np.isnan(given), float(low), np.clip(given, *_interval(problem, low)))
+    return np.where(np.isnan(numeric), float(low), np.clip(numeric, *_interval(problem, low)))
 
 
 def _interval(problem: RegressionProblem, low: float) -> tuple[float, float]:
@@ -68,7 +68,7 @@ def _interval(problem: RegressionProblem, low: float) -> tuple[float, float]:
 
 
 def released_sensitivity(problem: RegressionProblem, estimate: LinearEstimate, low: float = 0.0) -> float:
-    """L1 sensitivity of C y as computed: B max_l sum |c|, plus what floating point may add, never less.
+    """Return the L1 sensitivity of C y as computed: B max_l sum |c|, plus what floating point may add, never less.
 
     Write u = 2^-53 and M = max |y|. A product c y is off by at most u |c| M, or by 2^-1075 where it is subnormal;
     `math.fsum` is off by u times the sum; sums of float64 are never subnormal and inexact. Let the labels y and
@@ -98,9 +98,9 @@ def released_sensitivity(problem: RegressionProblem, estimate: LinearEstimate, l
     of_user = Fraction(problem.whitened.largest_user_weight(problem.whitened.sorted(weights)))
     of_user *= 1 + 2 * u * terms
     length = max(Fraction(problem.value_bound), Fraction(high) - Fraction(low))
-    moved = of_user * (length + 2 * u * m) + terms * tiny
+    user_change = of_user * (length + 2 * u * m) + terms * tiny
     rounding = 2 * u * (1 + u) * m * Fraction(everybody) * (1 + 2 * u * weights.size) + tiny
-    return round_up_to_float(moved + rounding)
+    return round_up_to_float(user_change + rounding)
 
 
 def draw_coefficients(

@@ -1,4 +1,4 @@
-"""What no feasible C can go below: the dual of the problem, its multipliers found exactly.
+"""A lower bound for every feasible C: the dual of the problem, its multipliers found exactly.
 
 Divided by `unit_noise` the problem is, with W = C^T and a = sigma^2 / unit_noise (`trade_off`),
 
@@ -35,7 +35,7 @@ from dpcore.regression.whitening import Whitened
 
 
 @dataclass(frozen=True, eq=False)
-class Priced:
+class PricedEntries:
     """The prices that M puts on all entries, and the best multipliers of the users.
 
     Attributes:
@@ -43,7 +43,7 @@ class Priced:
         multipliers: lambda, shape (m,).
         excess: theta.
         entries: Flat positions i d + j of the entries with |G_ij| > lambda_l, grouped by user, shape (k,).
-        above: |G_ij| - lambda_l there, positive, shape (k,).
+        excesses: |G_ij| - lambda_l there, positive, shape (k,).
         reward: <M, E>.
         penalty: Q(M, lambda).
     """
@@ -52,13 +52,13 @@ class Priced:
     multipliers: FloatArray
     excess: float
     entries: IntArray
-    above: FloatArray
+    excesses: FloatArray
     reward: float
     penalty: float
 
     @property
     def lower_bound(self) -> float:
-        """Best D(s M) over s >= 0: no feasible objective (divided by unit noise) is below."""
+        """Return the best D(s M) over s >= 0: no feasible objective (divided by unit noise) is below."""
         # s <M, E> - s^2 Q is highest at s = <M, E> / (2 Q).
         return self.reward**2 / (4.0 * self.penalty) if self.reward > 0.0 and self.penalty > 0.0 else 0.0
 
@@ -80,13 +80,13 @@ class Priced:
         weights = self._weights(trade_off)
         total = np.empty((d, d))
         for j in range(d):
-            mine = np.flatnonzero(columns == j)
-            total[:, j] = whitened.rows[rows[mine]].T @ weights[mine]
+            in_column = np.flatnonzero(columns == j)
+            total[:, j] = whitened.rows[rows[in_column]].T @ weights[in_column]
         return total
 
     def _weights(self, trade_off: float) -> FloatArray:
         signs = np.sign(self.prices.ravel()[self.entries])
-        return np.asarray(signs * self.above / (2.0 * trade_off))
+        return np.asarray(signs * self.excesses / (2.0 * trade_off))
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,24 +139,24 @@ def _candidates(whitened: Whitened, sizes: FloatArray, trade_off: float) -> _Sor
 
 
 def _multipliers_at(entries: _Sorted, theta: float) -> tuple[FloatArray, FloatArray]:
-    """lambda(theta) of each user, and the derivative of each with respect to theta, from the right."""
+    """Return lambda(theta) of each user, and the derivative of each with respect to theta, from the right."""
     # Values descend within a user, so that breaks ascend, by r (v_r - v_(r+1)): the entries that count are the first
     # ones.
-    counted = np.add.reduceat((entries.breaks <= theta).astype(np.int64), entries.starts)
-    at = (entries.sums[entries.starts + counted - 1] - theta) / counted
-    return np.maximum(at, 0.0), np.where(at > 0.0, -1.0 / counted, 0.0)
+    num_entries = np.add.reduceat((entries.breaks <= theta).astype(np.int64), entries.starts)
+    multipliers = (entries.sums[entries.starts + num_entries - 1] - theta) / num_entries
+    return np.maximum(multipliers, 0.0), np.where(multipliers > 0.0, -1.0 / num_entries, 0.0)
 
 
-def root_from_left(at: Callable[[float], tuple[float, float]], trade_off: float) -> float:
-    """Return the theta >= 0 with theta = a f(theta), f convex, decreasing and piecewise linear.
+def root_from_left(evaluate: Callable[[float], tuple[float, float]], trade_off: float) -> float:
+    """Find the theta >= 0 with theta = a f(theta), f convex, decreasing and piecewise linear.
 
     Args:
-        at: f and its derivative from the right.
+        evaluate: f and its derivative from the right.
         trade_off: a >= 0.
     """
     theta = 0.0
     for _ in range(500):  # Finite by convexity; 5 to 15 in practice.
-        value, slope = at(theta)
+        value, slope = evaluate(theta)
         # A convex function lies above its tangents, so a step from the left never passes the root.
         following = trade_off * (value - slope * theta) / (1.0 - trade_off * slope)
         if not following > theta * (1.0 + 1e-15):
@@ -165,7 +165,7 @@ def root_from_left(at: Callable[[float], tuple[float, float]], trade_off: float)
     return theta
 
 
-def price(whitened: Whitened, trade_off: float, m: FloatArray) -> Priced:
+def price(whitened: Whitened, trade_off: float, m: FloatArray) -> PricedEntries:
     """Price all entries and find the best multipliers of the users for this M.
 
     Args:
@@ -182,19 +182,19 @@ def price(whitened: Whitened, trade_off: float, m: FloatArray) -> Priced:
 
     theta = root_from_left(total, trade_off)
     multipliers, _ = _multipliers_at(entries, theta)
-    above = entries.values - np.repeat(multipliers, entries.lengths)
-    used = above > 0.0 if trade_off > 0.0 else above >= 0.0
-    above = above[used]
+    excesses = entries.values - np.repeat(multipliers, entries.lengths)
+    is_used = excesses > 0.0 if trade_off > 0.0 else excesses >= 0.0
+    excesses = excesses[is_used]
     # Weak duality holds for any lambda of at least 0: what theta is off by makes the bound looser, never wrong.
     penalty = float(multipliers.sum()) ** 2 / 4.0
     if trade_off > 0.0:
-        penalty += float(above @ above) / (4.0 * trade_off)
-    return Priced(
+        penalty += float(excesses @ excesses) / (4.0 * trade_off)
+    return PricedEntries(
         prices=prices,
         multipliers=multipliers,
         excess=theta,
-        entries=entries.entries[used],
-        above=above,
+        entries=entries.entries[is_used],
+        excesses=excesses,
         reward=float(np.vdot(m, whitened.target)),
         penalty=penalty,
     )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.regression.dual import Priced, price
+from dpcore.regression.dual import PricedEntries, price
 from dpcore.regression.whitening import Whitened
 
 CHUNK = 2_000_000
@@ -24,7 +24,7 @@ CHUNK = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class DualPoint:
-    """Where the ascent stands.
+    """A point of the ascent.
 
     Attributes:
         m: M, scaled by its best factor.
@@ -34,7 +34,7 @@ class DualPoint:
     """
 
     m: FloatArray
-    priced: Priced
+    priced: PricedEntries
     gradient: FloatArray
     missing: float
 
@@ -50,41 +50,41 @@ def _user_part(rows: FloatArray, owners: IntArray, signs: FloatArray, weights: F
     """
     d = rows.shape[1]
     total = np.zeros((d * d, d * d))
-    counted = np.flatnonzero(weights[owners] > 0.0)
-    starts = counted[np.flatnonzero(np.diff(owners[counted], prepend=-1))]
+    weighted_rows = np.flatnonzero(weights[owners] > 0.0)
+    starts = weighted_rows[np.flatnonzero(np.diff(owners[weighted_rows], prepend=-1))]
     per_chunk = max(CHUNK // (d * d), 1)
     for first in range(0, starts.size, per_chunk):
         begins = starts[first : first + per_chunk]
         end = starts[first + per_chunk] if first + per_chunk < starts.size else owners.size
-        mine = np.arange(begins[0], end)
-        mine = mine[weights[owners[mine]] > 0.0]
-        at = np.flatnonzero(np.diff(owners[mine], prepend=-1))
-        u = np.empty((at.size, d, d))
+        chunk_rows = np.arange(begins[0], end)
+        chunk_rows = chunk_rows[weights[owners[chunk_rows]] > 0.0]
+        chunk_starts = np.flatnonzero(np.diff(owners[chunk_rows], prepend=-1))
+        u = np.empty((chunk_starts.size, d, d))
         for j in range(d):
-            u[:, j] = np.add.reduceat(rows[mine] * signs[mine, j, None], at, axis=0)
-        flat = u.reshape(at.size, d * d)
+            u[:, j] = np.add.reduceat(rows[chunk_rows] * signs[chunk_rows, j, None], chunk_starts, axis=0)
+        flat = u.reshape(chunk_starts.size, d * d)
         total += flat.T @ (flat * weights[owners[begins], None])
     return total
 
 
-def hessian(whitened: Whitened, trade_off: float, priced: Priced) -> FloatArray:
-    """Generalised Hessian of Q at M, times 2 a; M is read column after column, shape (d^2, d^2).
+def hessian(whitened: Whitened, trade_off: float, priced: PricedEntries) -> FloatArray:
+    """Return the generalised Hessian of Q at M, times 2 a; M is read column after column, shape (d^2, d^2).
 
     W(M) moves with M directly, through the multipliers (lambda_l has 1/p_l of a change in the sum of its
     p_l entries) and through theta, which all binding users share. A binding user with one entry cancels out.
     """
     d = priced.prices.shape[1]
-    used, row = np.unique(priced.entries // d, return_inverse=True)
-    rows, owners = whitened.rows[used], whitened.users[used]
-    counted = np.bincount(owners[row], minlength=whitened.starts.size)
-    binding = (priced.multipliers > 0.0) & (counted > 0)
-    share = np.where(binding, 1.0 / np.maximum(counted, 1), 0.0)
-    signs = np.zeros((used.size, d))
+    used_rows, row = np.unique(priced.entries // d, return_inverse=True)
+    rows, owners = whitened.rows[used_rows], whitened.users[used_rows]
+    num_entries = np.bincount(owners[row], minlength=whitened.starts.size)
+    binding = (priced.multipliers > 0.0) & (num_entries > 0)
+    share = np.where(binding, 1.0 / np.maximum(num_entries, 1), 0.0)
+    signs = np.zeros((used_rows.size, d))
     signs[row, priced.entries % d] = np.sign(priced.prices.ravel()[priced.entries])
     shared = (rows.T @ (signs * share[owners, None])).T.ravel()
     # A binding user with one entry: u u^T is taken off what A^T A has of it, whole. Only now, as through theta it
     # counts in `shared` still.
-    lone = binding & (counted == 1)
+    lone = binding & (num_entries == 1)
     signs[lone[owners]] = 0.0
     total = np.zeros((d * d, d * d))
     for j in range(d):
@@ -103,12 +103,12 @@ def _point(whitened: Whitened, trade_off: float, m: FloatArray) -> DualPoint:
     if scale > 0.0 and abs(scale - 1.0) > 1e-15:
         # Everything is homogeneous in M: no second pass over the data.
         m = m * scale
-        priced = Priced(
+        priced = PricedEntries(
             prices=priced.prices * scale,
             multipliers=priced.multipliers * scale,
             excess=priced.excess * scale,
             entries=priced.entries,
-            above=priced.above * scale,
+            excesses=priced.excesses * scale,
             reward=priced.reward * scale,
             penalty=priced.penalty * scale**2,
         )
@@ -117,27 +117,27 @@ def _point(whitened: Whitened, trade_off: float, m: FloatArray) -> DualPoint:
 
 
 def ascend(
-    whitened: Whitened, trade_off: float, m: FloatArray, steps: int, settled: Callable[[DualPoint], bool]
+    whitened: Whitened, trade_off: float, m: FloatArray, steps: int, is_settled: Callable[[DualPoint], bool]
 ) -> DualPoint:
-    """Newton steps with a damping that is raised until the dual rises, from M on.
+    """Take Newton steps from M on, with a damping that is raised until the dual rises.
 
     Args:
         whitened: The data.
         trade_off: a > 0.
         m: Where to start, shape (d, d); its scale does not matter.
         steps: At most so many steps.
-        settled: Called at every point; ends the ascent by returning True.
+        is_settled: Called at every point; ends the ascent by returning True.
 
     Returns:
         The last, hence highest, point.
     """
     d = whitened.rows.shape[1]
-    here = _point(whitened, trade_off, m)
+    point = _point(whitened, trade_off, m)
     damping = 1e-8
     for _ in range(steps):
-        if settled(here):
+        if is_settled(point):
             break
-        curvature = hessian(whitened, trade_off, here.priced) / (2.0 * trade_off)
+        curvature = hessian(whitened, trade_off, point.priced) / (2.0 * trade_off)
         size = float(np.diag(curvature).max())
         if not size > 0.0:  # One entry per user, all of them binding: nothing to learn from here.
             break
@@ -146,20 +146,20 @@ def ascend(
         for _ in range(12):
             damped = curvature + damping * size * np.eye(d * d)
             # Columns of M one after the other, as the Hessian has them.
-            step = np.linalg.solve(damped, here.gradient.T.ravel()).reshape(d, d).T
+            step = np.linalg.solve(damped, point.gradient.T.ravel()).reshape(d, d).T
             # The quadratic model gains half of gradient times step, and more where it is damped.
-            hoped = float(np.vdot(here.gradient, step)) / 2.0
-            there = _point(whitened, trade_off, here.m + step)
-            gain = there.priced.lower_bound - here.priced.lower_bound
+            hoped = float(np.vdot(point.gradient, step)) / 2.0
+            next_point = _point(whitened, trade_off, point.m + step)
+            gain = next_point.priced.lower_bound - point.priced.lower_bound
             # Where the dual no longer tells two points apart, its gradient still does.
-            rounded = abs(gain) <= 1e-12 * here.priced.lower_bound and there.missing < here.missing
+            rounded = abs(gain) <= 1e-12 * point.priced.lower_bound and next_point.missing < point.missing
             if gain > 1e-4 * hoped > 0.0 or rounded:
-                higher = there
+                higher = next_point
                 break
             damping *= 10.0
         if higher is None:
             break
         # As Levenberg and Marquardt: trust the quadratic model more where it kept its promise, less where not.
         damping = max(damping / 10.0, 1e-14) if gain > 0.5 * hoped else damping * 2.0
-        here = higher
-    return here
+        point = higher
+    return point

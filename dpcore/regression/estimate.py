@@ -57,7 +57,7 @@ class LinearEstimate:
         infeasibility: Largest entry of C X - I, features measured in their root mean squares.
         certificate: Total variance beside a lower bound for every C, both recomputed from the data.
         method: How C was found, a few words.
-        ended: How the search ended, a sentence.
+        stop_reason: How the search ended, a sentence.
         steps: The search in time; empty for closed forms.
     """
 
@@ -70,7 +70,7 @@ class LinearEstimate:
     infeasibility: float
     certificate: Certificate
     method: str
-    ended: str
+    stop_reason: str
     steps: tuple[Step, ...] = field(default=(), repr=False)
 
     @property
@@ -86,7 +86,7 @@ class LinearEstimate:
 
 @dataclass(frozen=True, eq=False)
 class UserWeights:
-    """What weight each user's labels get.
+    """The weight of each user's labels.
 
     Attributes:
         user_codes: The users, ascending, shape (num_users,).
@@ -100,12 +100,12 @@ class UserWeights:
 
     @property
     def total(self) -> FloatArray:
-        """Over all directions, shape (num_users,): at most the largest user weight."""
+        """Return each user's weight over all directions, shape (num_users,): at most the largest user weight."""
         return np.asarray(self.weights.sum(axis=1))
 
 
 def lower_bound(problem: RegressionProblem, dual: FloatArray) -> float:
-    """Return a total variance that no C with C X = I goes below, from the data and any multipliers.
+    """Compute a total variance below which no C with C X = I goes, from the data and any multipliers.
 
     Args:
         problem: The question.
@@ -119,17 +119,17 @@ def evaluate(
     matrix: FloatArray,
     dual: FloatArray | None,
     method: str,
-    ended: str,
+    stop_reason: str,
     steps: tuple[Step, ...] = (),
 ) -> LinearEstimate:
-    """Everything about a matrix C, recomputed from the data.
+    """Compute the variances, the noise and the certificate of a matrix C from the data.
 
     Args:
         problem: The question.
         matrix: C, shape (num_features, num_rows).
         dual: M as in `lower_bound`; None where the method claims no optimality.
         method: How C was found, a few words.
-        ended: How the search ended, a sentence.
+        stop_reason: How the search ended, a sentence.
         steps: The search in time.
 
     Returns:
@@ -170,7 +170,7 @@ def evaluate(
         infeasibility=infeasibility,
         certificate=Certificate(value, bound, argument),
         method=method,
-        ended=ended,
+        stop_reason=stop_reason,
         steps=steps,
     )
 
@@ -186,7 +186,7 @@ def coefficient_variances(problem: RegressionProblem, estimate: LinearEstimate) 
 
 
 def user_weights(problem: RegressionProblem, estimate: LinearEstimate) -> UserWeights:
-    """Return what weight each user's labels get, by direction."""
+    """Compute the weight of each user's labels, by direction."""
     whitened = problem.whitened
     return UserWeights(
         user_codes=problem.user_codes[whitened.order[whitened.starts]],

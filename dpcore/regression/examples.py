@@ -56,7 +56,7 @@ def example_1(g: int) -> RegressionProblem:
 
 
 def example_3(g: int) -> RegressionProblem:
-    """All features of length 1: the best estimator has variance at most 6/g, every cap about g/9 or more.
+    """Build features of length 1, where the best estimator has variance at most 6/g, every cap about g/9 or more.
 
     Args:
         g: Whole, 2 to 1,000 (the paper asks for 8 or more).
@@ -101,8 +101,8 @@ def zipf_sizes(num_rows: int, exponent: float) -> IntArray:
     users = np.diff(np.round(np.cumsum(law * (num_rows / float(law @ i)))), prepend=0.0).astype(np.int64)
     sizes = np.repeat(np.arange(1, num_rows + 1), users)
     sizes = sizes[np.cumsum(sizes) <= num_rows]
-    rest = num_rows - int(sizes.sum())
-    return np.append(sizes, rest) if rest else sizes
+    remaining = num_rows - int(sizes.sum())
+    return np.append(sizes, remaining) if remaining else sizes
 
 
 def synthetic(
@@ -113,7 +113,7 @@ def synthetic(
     exponent: float = 1.5,
     seed: int = 0,
 ) -> Synthetic:
-    """Data as the paper generates them: a linear model, users with a power law of rows, rows dealt at random.
+    """Generate data as the paper does: a linear model, users with a power law of rows, rows dealt at random.
 
     The model is that of scikit-learn's ``make_regression`` with no bias: standard normal features,
     coefficients of the informative ones uniform on [0, 100], normal noise.

@@ -10,7 +10,7 @@ import pandas as pd
 
 from dpcore.common.documents import MADE_WITH
 from dpcore.common.privacy import Provenance
-from dpcore.data.column_names import harmless
+from dpcore.data.column_names import escape_formula
 from dpcore.regression.draw import Draw
 from dpcore.regression.estimate import LinearEstimate, user_weights
 from dpcore.regression.problem import RegressionProblem
@@ -71,7 +71,7 @@ def released_csv(draws: Sequence[Draw]) -> str:
         pd.DataFrame(
             {
                 "draw": number,
-                "coefficient": [harmless(name) for name in draw.names],
+                "coefficient": [escape_formula(name) for name in draw.names],
                 "value": draw.coefficients.release.values,
                 "noise_scale": draw.coefficients.release.scale,
                 "half_width_95": draw.half_widths,

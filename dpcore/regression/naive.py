@@ -19,7 +19,7 @@ def all_rows(problem: RegressionProblem) -> LinearEstimate:
 
 
 def user_averages(problem: RegressionProblem) -> LinearEstimate:
-    """Ordinary least squares on one averaged row per user, all users weighing the same.
+    """Fit ordinary least squares to one averaged row per user, all users weighing the same.
 
     Averages of features and labels obey the same model, so the estimator is unbiased.
 
@@ -30,8 +30,10 @@ def user_averages(problem: RegressionProblem) -> LinearEstimate:
     averages = whitened.per_user(whitened.rows) / whitened.sizes[:, None]
     weights = sample_limiting.least_squares(averages, whitened.target)
     if weights is None:
-        what = f"the averaged features of {wording.counted(problem.num_users, 'user')} are linearly dependent"
-        raise refuse(what, remedy="Use rows instead of averages")
+        message = (
+            f"the averaged features of {wording.counted(problem.num_users, 'user')} are linearly dependent"
+        )
+        raise refuse(message, remedy="Use rows instead of averages")
     shared: FloatArray = np.repeat(weights / whitened.sizes[:, None], whitened.sizes, axis=0)
     c = whitened.original(whitened.repaired(shared))
     return evaluate(problem, c, None, "ordinary least squares on user averages", "A closed form.")

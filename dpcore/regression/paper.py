@@ -8,7 +8,7 @@ import numpy as np
 
 from dpcore.answer import Axis, Style, linear_axis
 from dpcore.answer.paper_figure import Line, PaperFigure
-from dpcore.data.stand_ins import RegressionRows, like_drugs, like_news
+from dpcore.data.stand_ins import RegressionRows, simulate_drugs, simulate_news
 from dpcore.regression import sample_limiting, study
 from dpcore.regression.parameters import RegressionGenerator
 from dpcore.regression.prediction import ordinary_residual_variance
@@ -54,7 +54,7 @@ def errors(rows: int, exponent: float, epsilon: float, seed: int) -> tuple[float
     """Return the expected squared error of the prediction, label unit squared: no bound, best bound, best weights."""
     generator = RegressionGenerator(num_rows=rows, exponent=exponent, seed=seed + 1)
     sweep = study.over_generated([generator], [0.0], epsilon, 1)
-    return float(sweep.no_cap[1][0]), float(sweep.cap[1][0]), float(sweep.ours[1][0])
+    return float(sweep.no_cap[1][0]), float(sweep.cap[1][0]), float(sweep.best_weights[1][0])
 
 
 def errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, float]:
@@ -70,10 +70,10 @@ def errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, float]:
     problem = RegressionProblem(rows.features, rows.users, epsilon, value_bound, variance)
     draws = sample_limiting.study(problem, sample_limiting.CapOptions(draws=DRAWS), rows.labels)
     sweep = study.over_epsilon(problem, draws, rows.labels, (epsilon,))
-    return _named((float(sweep.no_cap[1, 0]), float(sweep.cap[1, 0]), float(sweep.ours[1, 0])))
+    return _name_errors((float(sweep.no_cap[1, 0]), float(sweep.cap[1, 0]), float(sweep.best_weights[1, 0])))
 
 
-def _named(errors: tuple[float, float, float]) -> dict[str, float]:
+def _name_errors(errors: tuple[float, float, float]) -> dict[str, float]:
     return {key: error for (key, *_), error in zip(METHODS, errors, strict=True)}
 
 
@@ -81,7 +81,7 @@ def _by_epsilon(rows: float, seed: int) -> dict[str, float]:
     return {
         f"{key}_{epsilon:g}": error
         for epsilon in EPSILONS
-        for key, error in _named(errors(int(rows), EXPONENT, epsilon, seed)).items()
+        for key, error in _name_errors(errors(int(rows), EXPONENT, epsilon, seed)).items()
     }
 
 
@@ -107,7 +107,7 @@ FIGURES = (
         ERROR,
         tuple(map(float, study.ROWS)),
         LINES,
-        lambda rows, seed: _named(errors(int(rows), EXPONENT, EPSILON, seed)),
+        lambda rows, seed: _name_errors(errors(int(rows), EXPONENT, EPSILON, seed)),
         ROUNDS,
         OPEN,
     ),
@@ -123,7 +123,7 @@ FIGURES = (
         ERROR,
         study.EXPONENTS,
         LINES,
-        lambda exponent, seed: _named(errors(ROWS, exponent, EPSILON, seed)),
+        lambda exponent, seed: _name_errors(errors(ROWS, exponent, EPSILON, seed)),
         ROUNDS,
         f"{OPEN} Its caption names α = 1.5, which is what it varies.",
     ),
@@ -159,7 +159,7 @@ FIGURES = (
         ERROR,
         EPSILONS,
         tuple(Line(*method, paper_values=DRUGS[method[0]]) for method in METHODS),
-        lambda epsilon, seed: errors_on_rows(like_drugs(seed), epsilon),
+        lambda epsilon, seed: errors_on_rows(simulate_drugs(seed), epsilon),
         ROUNDS,
         "Other data, so that only directions can be compared: weights err least, and by far where no bound is set.",
     ),
@@ -175,7 +175,7 @@ FIGURES = (
         ERROR,
         EPSILONS,
         tuple(Line(*method, paper_values=NEWS[method[0]]) for method in METHODS),
-        lambda epsilon, seed: errors_on_rows(like_news(seed), epsilon),
+        lambda epsilon, seed: errors_on_rows(simulate_news(seed), epsilon),
         ROUNDS,
         "Other data, so that only directions can be compared: weights err least, by a factor of more than a thousand "
         "where no bound is set.",

@@ -118,7 +118,7 @@ class RegressionParameters(Parameters):
 
     def asked_of(self, rows: RegressionProblem, residual_variance: float) -> RegressionProblem:
         """Build the question on the features and owners of another question."""
-        return rows.asked(self.epsilon, self.value_bound, residual_variance)
+        return rows.with_settings(self.epsilon, self.value_bound, residual_variance)
 
 
 @dataclass(frozen=True)
@@ -185,5 +185,5 @@ class RegressionGenerator:
 
 
 def rows_of(table: LabelledRows) -> RegressionProblem:
-    """Check and sort features and owners, under a question that `RegressionProblem.asked` replaces."""
+    """Check and sort features and owners, under a question that `RegressionProblem.with_settings` replaces."""
     return RegressionProblem(table.features, table.user_codes, 1.0, 1.0, 1.0, table.feature_names)

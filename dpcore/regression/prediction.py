@@ -33,7 +33,7 @@ class PredictionError:
 
 
 def numeric_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatArray:
-    """Return the labels as float64, NaN and infinite ones among them.
+    """Convert the labels to float64; NaN and infinite ones stay.
 
     Raises:
         InvalidInput: Not one number per row.
@@ -48,7 +48,7 @@ def numeric_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatAr
 
 
 def checked_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatArray:
-    """Return the labels as float64.
+    """Convert the labels to float64, all of them finite.
 
     Raises:
         InvalidInput: Not one finite number per row (the first offender is named).
@@ -62,7 +62,7 @@ def checked_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatAr
 def prediction_error(
     problem: RegressionProblem, estimate: LinearEstimate, labels: npt.ArrayLike
 ) -> PredictionError:
-    """Return the mean squared error of the released model's predictions, exactly in expectation over the noise.
+    """Compute the mean squared error of the released model's predictions, exactly in expectation over the noise.
 
     Args:
         problem: The question.
@@ -79,7 +79,7 @@ def prediction_error(
 
 
 def ordinary_residual_variance(features: npt.ArrayLike, labels: npt.ArrayLike) -> float:
-    """sigma^2 by ordinary least squares, residual sum of squares over n - d. Computed from private labels.
+    """Estimate sigma^2 by ordinary least squares, residual sum of squares over n - d. Computed from private labels.
 
     Args:
         features: X, shape (num_rows, num_features), of full rank.

@@ -85,7 +85,9 @@ class RegressionProblem(ByDigest):
                 remedy="Express the labels in another unit",
             )
 
-    def asked(self, epsilon: float, value_bound: float, residual_variance: float) -> RegressionProblem:
+    def with_settings(
+        self, epsilon: float, value_bound: float, residual_variance: float
+    ) -> RegressionProblem:
         """Return another question about the same features and owners, which are neither checked nor sorted again.
 
         Args:
@@ -118,17 +120,17 @@ class RegressionProblem(ByDigest):
 
     @property
     def num_rows(self) -> int:
-        """Return the rows, n."""
+        """Return the number of rows, n."""
         return int(self.features.shape[0])
 
     @property
     def num_features(self) -> int:
-        """Return the columns, d."""
+        """Return the number of columns, d."""
         return int(self.features.shape[1])
 
     @property
     def num_users(self) -> int:
-        """Return the users, m, with at least one row."""
+        """Return the number of users with at least one row, m."""
         return int(self.whitened.starts.size)
 
     @property
@@ -138,7 +140,7 @@ class RegressionProblem(ByDigest):
 
     @property
     def trade_off(self) -> float:
-        """A = sigma^2 / unit_noise: variances divided by `unit_noise` are A sum c^2 + (max_l sum |c|)^2."""
+        """Return A = sigma^2 / unit_noise: variances divided by `unit_noise` are A sum c^2 + (max_l sum |c|)^2."""
         return self.residual_variance / self.unit_noise
 
     @cached_property
@@ -153,7 +155,7 @@ class RegressionProblem(ByDigest):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the content, hexadecimal."""
+        """Return the SHA-256 hash of the content, hexadecimal."""
         content = hashlib.sha256(b"regression/1")
         # The shape too: bytes alone do not tell rows from columns.
         parameters = (self.features.shape, self.epsilon, self.value_bound, self.residual_variance)

@@ -53,7 +53,7 @@ class CapOptions:
 
 @dataclass(frozen=True, eq=False)
 class CapDraws:
-    """What draws weigh, before sigma^2, B and epsilon come in; NaN where a draw's rows lost rank.
+    """The weights of draws, before sigma^2, B and epsilon come in; NaN where a draw's rows lost rank.
 
     Attributes:
         caps: Ascending, shape (k,).
@@ -61,51 +61,51 @@ class CapDraws:
         largest_squared: (max_l sum |c|)^2, shape (draws, k), same unit.
         fit: (1/n) |y - X C y|^2, shape (draws, k), label unit squared; NaN where no labels were given.
             Computed from private labels.
-        ended: How it ended, a sentence.
+        stop_reason: How it ended, a sentence.
     """
 
     caps: IntArray
     squares: FloatArray
     largest_squared: FloatArray
     fit: FloatArray
-    ended: str
+    stop_reason: str
 
     @property
     def num_draws(self) -> int:
-        """Draws that were finished for every cap; 0 where it was stopped before."""
+        """Return the number of draws that were finished for every cap; 0 where it was stopped before."""
         return int(self.squares.shape[0])
 
 
 def no_draws() -> CapDraws:
-    """As long as nothing has been drawn."""
-    nothing = np.empty((0, 0))
-    return CapDraws(np.empty(0, dtype=np.int64), nothing, nothing, nothing, "Nothing was drawn.")
+    """Return the draws of a study that has not begun: none."""
+    empty = np.empty((0, 0))
+    return CapDraws(np.empty(0, dtype=np.int64), empty, empty, empty, "Nothing was drawn.")
 
 
 @dataclass(frozen=True, eq=False)
 class CapCurve:
-    """What each cap costs, averaged over the draws whose rows have full rank.
+    """The variances of each cap, averaged over the draws whose rows have full rank.
 
     Attributes:
         caps: Ascending, shape (k,).
-        used: Draws that were averaged, shape (k,). None where every one was deficient: the means are NaN.
+        num_used: Draws that were averaged, shape (k,). None where every one was deficient: the means are NaN.
         rank_deficient: Draws whose rows are linearly dependent: no estimate exists there, shape (k,).
         sampling_variance: Mean over draws, summed over coefficients, (label unit / feature unit)^2.
         privacy_variance: Mean over draws, same unit.
         standard_error: Of the mean total variance over the draws, same unit; NaN for a single draw.
         prediction_error: Mean over draws of the expected squared error of the prediction, label unit squared;
             NaN where no labels were given. Computed from private labels.
-        ended: How it ended, a sentence.
+        stop_reason: How it ended, a sentence.
     """
 
     caps: IntArray
-    used: IntArray
+    num_used: IntArray
     rank_deficient: IntArray
     sampling_variance: FloatArray
     privacy_variance: FloatArray
     standard_error: FloatArray
     prediction_error: FloatArray
-    ended: str
+    stop_reason: str
 
     @property
     def variance(self) -> FloatArray:
@@ -113,7 +113,7 @@ class CapCurve:
         return np.asarray(self.sampling_variance + self.privacy_variance)
 
     def _lowest(self, costs: FloatArray) -> int:
-        allowed = np.where((self.rank_deficient == 0) & (self.used > 0), costs, np.inf)
+        allowed = np.where((self.rank_deficient == 0) & (self.num_used > 0), costs, np.inf)
         return int(np.argmin(np.where(np.isnan(allowed), np.inf, allowed)))
 
     @property
@@ -123,7 +123,7 @@ class CapCurve:
 
     @property
     def best_prediction(self) -> int:
-        """Position of the cap of least mean prediction error (the paper's choice; it looks at the labels)."""
+        """Return the position of the cap of least mean prediction error: the paper's choice, which looks at labels."""
         return self._lowest(self.prediction_error)
 
     @property
@@ -151,7 +151,7 @@ def random_ranks(whitened: Whitened, seed: int) -> IntArray:
     return ranks
 
 
-def _kept(whitened: Whitened, rows: IntArray) -> FloatArray | None:
+def _weights_on(whitened: Whitened, rows: IntArray) -> FloatArray | None:
     weights = least_squares(whitened.rows[rows], whitened.target)
     if weights is None:
         return None
@@ -161,7 +161,7 @@ def _kept(whitened: Whitened, rows: IntArray) -> FloatArray | None:
 
 
 def draw(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> LinearEstimate:
-    """Return one draw of sample limiting, as an estimator.
+    """Draw the rows that sample limiting keeps, once, and return the estimator on them.
 
     Args:
         problem: The question.
@@ -173,11 +173,11 @@ def draw(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> L
     """
     require.whole(1, 10**12, max_contributions=max_contributions)
     whitened = problem.whitened
-    w = _kept(whitened, np.flatnonzero(random_ranks(whitened, seed) < max_contributions))
+    w = _weights_on(whitened, np.flatnonzero(random_ranks(whitened, seed) < max_contributions))
     if w is None:
-        kept = wording.counted(max_contributions, "row")
-        what = f"with at most {kept} per user, this draw's rows are linearly dependent"
-        raise refuse(what, remedy="Raise the bound, or draw again")
+        rows_kept = wording.counted(max_contributions, "row")
+        message = f"with at most {rows_kept} per user, this draw's rows are linearly dependent"
+        raise refuse(message, remedy="Raise the bound, or draw again")
     c = whitened.original(whitened.repaired(w))
     return evaluate(problem, c, None, f"sample limiting, at most {max_contributions:,}", "A closed form.")
 
@@ -215,7 +215,7 @@ def study(
     caps = candidate_caps(problem, options)
     costs = np.full((options.draws, caps.size, 3), np.nan)
     done, whitened = 0, problem.whitened
-    everything = _costs(problem, np.arange(problem.num_rows), y)  # The largest cap keeps all rows.
+    all_rows_costs = _costs(problem, np.arange(problem.num_rows), y)  # The largest cap keeps all rows.
     for number in range(options.draws):
         ranks = random_ranks(whitened, options.seed + number)
         for k, cap in enumerate(caps[:-1]):
@@ -223,46 +223,46 @@ def study(
                 break
             costs[number, k] = _costs(problem, np.flatnonzero(ranks < cap), y)
         else:
-            costs[number, -1] = everything
+            costs[number, -1] = all_rows_costs
             done = number + 1
             progress(done / options.draws)
             continue
         break
-    ended = (
+    stop_reason = (
         f"All {options.draws:,} draws."
         if done == options.draws
         else f"Stopped after {wording.counted(done, 'draw')}."
     )
     squares, largest, fit = np.moveaxis(costs[:done], 2, 0)
-    return CapDraws(caps, squares, largest, fit, ended)
+    return CapDraws(caps, squares, largest, fit, stop_reason)
 
 
 def curve(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
-    """Return what the caps of a study cost under a question on the same features and owners.
+    """Compute the variances of the caps of a study, under a question on the same features and owners.
 
     Prediction errors are right for another epsilon or sigma^2, and for another B where no label is clipped
     otherwise than in the study.
     """
     sampling = problem.residual_variance * draws.squares
     privacy = problem.unit_noise * draws.largest_squared
-    fine = ~np.isnan(sampling)
-    used = fine.sum(axis=0)
+    has_rank = ~np.isnan(sampling)
+    num_used = has_rank.sum(axis=0)
     # Noise of variance v on each coefficient adds v tr(X^T X) / n to the squared error of predictions.
     noise = privacy / problem.num_features * float(np.sum(problem.whitened.units**2))
     costs = np.stack((sampling, privacy, draws.fit + noise), axis=2)
     with np.errstate(invalid="ignore", divide="ignore"):
-        means = np.where(fine[:, :, None], costs, 0.0).sum(axis=0) / used[:, None]
-        off = np.where(fine, sampling + privacy - (means[:, 0] + means[:, 1]), 0.0)
-        error = np.sqrt((off**2).sum(axis=0) / np.where(used > 1, used - 1, 0) / used)
+        means = np.where(has_rank[:, :, None], costs, 0.0).sum(axis=0) / num_used[:, None]
+        deviations = np.where(has_rank, sampling + privacy - (means[:, 0] + means[:, 1]), 0.0)
+        error = np.sqrt((deviations**2).sum(axis=0) / np.where(num_used > 1, num_used - 1, 0) / num_used)
     return CapCurve(
         caps=draws.caps,
-        used=used,
-        rank_deficient=draws.squares.shape[0] - used,
+        num_used=num_used,
+        rank_deficient=draws.squares.shape[0] - num_used,
         sampling_variance=means[:, 0],
         privacy_variance=means[:, 1],
         standard_error=error,
         prediction_error=means[:, 2],
-        ended=draws.ended,
+        stop_reason=draws.stop_reason,
     )
 
 
@@ -274,7 +274,7 @@ def solve(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> CapCurve:
-    """Return what every cap costs in expectation over draws; `CapCurve.best` is the best.
+    """Estimate the variance of every cap in expectation over draws; `CapCurve.best` is the best.
 
     Args:
         problem: The question.
@@ -290,15 +290,15 @@ def solve(
 
 
 def _costs(problem: RegressionProblem, rows: IntArray, y: FloatArray | None) -> tuple[float, float, float]:
-    """Sum c^2, (largest user weight)^2 and (1/n) |y - X C y|^2 of a draw; NaN where rank is lost."""
+    """Return sum c^2, (largest user weight)^2 and (1/n) |y - X C y|^2 of a draw; NaN where rank is lost."""
     whitened = problem.whitened
-    kept = least_squares(whitened.rows[rows], whitened.target)
-    if kept is None:
+    kept_weights = least_squares(whitened.rows[rows], whitened.target)
+    if kept_weights is None:
         return (np.nan, np.nan, np.nan)
-    per_user = np.bincount(whitened.users[rows], weights=np.abs(kept).sum(axis=1))
+    per_user = np.bincount(whitened.users[rows], weights=np.abs(kept_weights).sum(axis=1))
     error = np.nan
     if y is not None:
         # X = A R.
-        fitted = whitened.rows @ (whitened.triangle @ (kept.T @ y[rows]))
+        fitted = whitened.rows @ (whitened.triangle @ (kept_weights.T @ y[rows]))
         error = float(np.mean((y - fitted) ** 2))
-    return float(np.vdot(kept, kept)), float(per_user.max()) ** 2, error
+    return float(np.vdot(kept_weights, kept_weights)), float(per_user.max()) ** 2, error

@@ -35,22 +35,22 @@ class Sweep:
 
     Attributes:
         values: What was varied, those values that were finished, shape (k,).
-        ours: Total variance of the coefficients, (label unit / feature unit)^2, and expected squared error of the
-            prediction, label unit squared, computed from the labels; shape (2, k).
+        best_weights: Total variance of the coefficients, (label unit / feature unit)^2, and expected squared error of
+            the prediction, label unit squared, computed from the labels; shape (2, k).
         cap: The same of sample limiting, each error at the cap that is best for it, in expectation over draws.
         no_cap: The same of ordinary least squares on all rows.
         max_contributions: The cap of least variance; of the last repeat where there are several.
         worst_gap: Largest relative gap that was left to the lower bound.
-        ended: How it ended, a sentence.
+        stop_reason: How it ended, a sentence.
     """
 
     values: FloatArray
-    ours: FloatArray
+    best_weights: FloatArray
     cap: FloatArray
     no_cap: FloatArray
     max_contributions: IntArray
     worst_gap: float
-    ended: str
+    stop_reason: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,38 +59,38 @@ class ExampleSweep:
 
     Attributes:
         g: The sizes that were finished.
-        ours: The optimum found.
+        optimum: The optimum found.
         lower_bound: What no unbiased linear estimator goes below there.
-        known: Example 1: the optimum in closed form; example 3: the paper's upper bound on it, 6 / g.
+        reference: Example 1: the optimum in closed form; example 3: the paper's upper bound on it, 6 / g.
         cap: The best cap, in expectation over draws.
-        claimed: What the paper proves of every cap: 1 / (4 g^3), and g / 9.
+        claimed_cap: What the paper proves of every cap: 1 / (4 g^3), and g / 9.
         max_contributions: The best cap.
-        ended: How it ended, a sentence.
+        stop_reason: How it ended, a sentence.
     """
 
     g: IntArray
-    ours: FloatArray
+    optimum: FloatArray
     lower_bound: FloatArray
-    known: FloatArray
+    reference: FloatArray
     cap: FloatArray
-    claimed: FloatArray
+    claimed_cap: FloatArray
     max_contributions: IntArray
-    ended: str
+    stop_reason: str
 
 
 _Point = tuple[FloatArray, int, float]
 """Errors of ours, of the best cap and of no cap, shape (3, 2), as in `Sweep`; the cap of least variance; the gap."""
 
 
-def _point(
+def _solve_point(
     problem: RegressionProblem, draws: Callable[[], CapDraws], labels: FloatArray, should_stop: ShouldStop
 ) -> _Point | None:
-    """Return all three methods on one question, or None if it was stopped."""
+    """Solve one question by all three methods; None if that was stopped."""
     solution = working_set.solve(problem, working_set.SolverOptions(TOLERANCE), should_stop=should_stop)
-    drawn = draws()
+    cap_draws = draws()
     if should_stop():
         return None
-    curve = sample_limiting.curve(problem, drawn)
+    curve = sample_limiting.curve(problem, cap_draws)
     best, predicting = curve.best, curve.best_prediction
     errors = (
         (solution.variance, prediction_error(problem, solution, labels).total),
@@ -109,7 +109,7 @@ def over_epsilon(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> Sweep:
-    """Return the same question at several epsilons.
+    """Solve the same question at several epsilons.
 
     Args:
         problem: The question; its epsilon is not used.
@@ -126,11 +126,11 @@ def over_epsilon(
         for epsilon in epsilons:
             problems.between(*EPSILON_RANGE, epsilon=epsilon)
 
-    def at(epsilon: float) -> _Point | None:
-        asked = problem.asked(epsilon, problem.value_bound, problem.residual_variance)
-        return _point(asked, lambda: draws, labels, should_stop)
+    def solve_at(epsilon: float) -> _Point | None:
+        problem_there = problem.with_settings(epsilon, problem.value_bound, problem.residual_variance)
+        return _solve_point(problem_there, lambda: draws, labels, should_stop)
 
-    return _sweep(epsilons, at, progress)
+    return _sweep(epsilons, solve_at, progress)
 
 
 def over_generated(
@@ -142,7 +142,7 @@ def over_generated(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> Sweep:
-    """Generated data of several kinds, each averaged over a few seeds.
+    """Solve the question on generated data of several kinds, each averaged over a few seeds.
 
     sigma^2 is the generator's own and B the range of the generated labels.
 
@@ -165,32 +165,32 @@ def over_generated(
         problems.whole(1, 100, repeats=repeats)
     by_value = dict(zip(values, generators, strict=True))
 
-    def at(value: float) -> _Point | None:
-        found = []
+    def solve_at(value: float) -> _Point | None:
+        points = []
         for repeat in range(repeats):
             generator = replace(by_value[value], seed=by_value[value].seed + repeat)
-            made = generator.generate()
-            bound = float(np.ptp(made.labels))
-            asked = RegressionProblem(
-                made.features, made.user_codes, epsilon, bound, generator.label_noise**2
+            generated = generator.generate()
+            bound = float(np.ptp(generated.labels))
+            problem = RegressionProblem(
+                generated.features, generated.user_codes, epsilon, bound, generator.label_noise**2
             )
             draws = functools.partial(
-                sample_limiting.study, asked, labels=made.labels, should_stop=should_stop
+                sample_limiting.study, problem, labels=generated.labels, should_stop=should_stop
             )
-            one = _point(asked, draws, made.labels, should_stop)
-            if one is None:
+            point = _solve_point(problem, draws, generated.labels, should_stop)
+            if point is None:
                 return None
-            found.append(one)
-        errors, caps, gaps = zip(*found, strict=True)
+            points.append(point)
+        errors, caps, gaps = zip(*points, strict=True)
         return np.mean(errors, axis=0), caps[-1], max(gaps)
 
-    return _sweep(values, at, progress)
+    return _sweep(values, solve_at, progress)
 
 
 def over_examples(
     example: int, *, progress: Progress = silent, should_stop: ShouldStop = never
 ) -> ExampleSweep:
-    """Example 1 or 3 at the sizes of `EXAMPLE_G`.
+    """Solve example 1 or 3 at the sizes of `EXAMPLE_G`.
 
     Args:
         example: 1 or 3.
@@ -216,40 +216,40 @@ def over_examples(
         cost, cap = float(curve.variance[curve.best]), curve.max_contributions
         rows.append((g, best.variance, best.certificate.lower_bound, cost, cap))
         progress(len(rows) / len(sizes))
-    g_of, ours, bound, cost_of, cap_of = np.array(rows, dtype=np.float64).reshape(len(rows), 5).T
+    g_of, optimum, bound, cost_of, cap_of = np.array(rows, dtype=np.float64).reshape(len(rows), 5).T
     return ExampleSweep(
         g=g_of.astype(np.int64),
-        ours=ours,
+        optimum=optimum,
         lower_bound=bound,
-        known=1.0 / (g_of**2 + 1.0) ** 2 if example == 1 else 6.0 / g_of,
+        reference=1.0 / (g_of**2 + 1.0) ** 2 if example == 1 else 6.0 / g_of,
         cap=cost_of,
-        claimed=1.0 / (4.0 * g_of**3) if example == 1 else g_of / 9.0,
+        claimed_cap=1.0 / (4.0 * g_of**3) if example == 1 else g_of / 9.0,
         max_contributions=cap_of.astype(np.int64),
-        ended=_ended(len(rows), len(sizes), "sizes"),
+        stop_reason=_describe_stop(len(rows), len(sizes), "sizes"),
     )
 
 
-def _sweep(values: Sequence[float], at: Callable[[float], _Point | None], progress: Progress) -> Sweep:
+def _sweep(values: Sequence[float], solve_at: Callable[[float], _Point | None], progress: Progress) -> Sweep:
     done: list[_Point] = []
     for value in values:
-        found = at(value)
-        if found is None:
+        point = solve_at(value)
+        if point is None:
             break
-        done.append(found)
+        done.append(point)
         progress(len(done) / len(values))
-    ours, cap, no_cap = (
+    best_weights, cap, no_cap = (
         np.array([errors for errors, _, _ in done]).reshape(len(done), 3, 2).transpose(1, 2, 0)
     )
     return Sweep(
         values=np.array(values[: len(done)], dtype=np.float64),
-        ours=ours,
+        best_weights=best_weights,
         cap=cap,
         no_cap=no_cap,
         max_contributions=np.array([best for _, best, _ in done], dtype=np.int64),
         worst_gap=max((gap for _, _, gap in done), default=0.0),
-        ended=_ended(len(done), len(values), "points"),
+        stop_reason=_describe_stop(len(done), len(values), "points"),
     )
 
 
-def _ended(done: int, of: int, what: str) -> str:
-    return f"All {of} {what}." if done == of else f"Stopped after {done} of {of} {what}."
+def _describe_stop(done: int, total: int, noun: str) -> str:
+    return f"All {total} {noun}." if done == total else f"Stopped after {done} of {total} {noun}."

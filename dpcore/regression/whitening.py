@@ -137,7 +137,7 @@ def whiten(features: FloatArray, user_codes: IntArray) -> Whitened:
 
 
 def _root_mean_squares(features: FloatArray) -> FloatArray:
-    """Root of the mean square of each column, without overflow; 1 for a column of zeros."""
+    """Return the root of the mean square of each column, without overflow; 1 for a column of zeros."""
     largest = np.abs(features).max(axis=0)
     largest = np.where(largest > 0.0, largest, 1.0)
     mean_squares = np.mean((features / largest) ** 2, axis=0)

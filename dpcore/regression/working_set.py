@@ -23,7 +23,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop, measure_progress, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.regression import dual_newton
-from dpcore.regression.dual import Priced, price
+from dpcore.regression.dual import PricedEntries, price
 from dpcore.regression.estimate import LinearEstimate, Step, evaluate
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.quadratic_program import solve_restricted
@@ -45,7 +45,7 @@ ENTERING = 32
 
 @dataclass(frozen=True)
 class SolverOptions:
-    """What changes the time taken, never the right answer.
+    """Limits that change the time taken, never the right answer.
 
     Attributes:
         tolerance: Relative gap at which the search ends, at least 1e-12.
@@ -109,7 +109,7 @@ class _Search:
         if value < self.value:
             self.best_w, self.value = w, value
 
-    def try_dual(self, m: FloatArray, priced: Priced | None = None) -> Priced:
+    def try_dual(self, m: FloatArray, priced: PricedEntries | None = None) -> PricedEntries:
         """Price with M and keep it if its bound is the best."""
         priced = price(self.whitened, self.trade_off, m) if priced is None else priced
         if priced.lower_bound > self.bound:
@@ -117,7 +117,7 @@ class _Search:
         return priced
 
     def record(self, entries: int) -> None:
-        """Note where the search stands and tell whoever listens."""
+        """Add the present bounds to the steps, and call the listeners."""
         unit = self.problem.unit_noise
         seconds = time.perf_counter() - self.began
         self.entries = entries
@@ -126,13 +126,13 @@ class _Search:
             self.on_step(self.steps[-1])
         self.progress(measure_progress(self.gap, self.options.tolerance))
         if self.on_first is not None and self.gap <= FIRST_GAP and not self.proved:
-            tell, self.on_first = self.on_first, None
-            tell(self.answer("The search goes on: the best so far."))
+            on_first, self.on_first = self.on_first, None
+            on_first(self.answer("The search goes on: the best so far."))
 
-    def answer(self, ended: str) -> LinearEstimate:
+    def answer(self, stop_reason: str) -> LinearEstimate:
         """Return the best C so far, with what is proved of it."""
         c = self.whitened.original(self.best_w)
-        return evaluate(self.problem, c, self.best_dual, METHOD, ended, tuple(self.steps))
+        return evaluate(self.problem, c, self.best_dual, METHOD, stop_reason, tuple(self.steps))
 
 
 def solve(
@@ -144,7 +144,7 @@ def solve(
     on_step: Callable[[Step], None] | None = None,
     on_first: Callable[[LinearEstimate], None] | None = None,
 ) -> LinearEstimate:
-    """Return the linear unbiased estimator of least total variance under epsilon-DP, with a certificate.
+    """Find the linear unbiased estimator of least total variance under epsilon-DP, with a certificate.
 
     Args:
         problem: The question.
@@ -156,7 +156,7 @@ def solve(
             search ends at once.
 
     Returns:
-        `LinearEstimate`; `ended` says whether the gap closed, and the certificate how far.
+        `LinearEstimate`; `stop_reason` says whether the gap closed, and the certificate how far.
 
     Source: Epasto et al. 2020, theorem 6, for the objective.
     """
@@ -164,19 +164,19 @@ def solve(
     search.record(search.best_w.size)
     keys = _newton(search)
     if search.proved:
-        ended = "The gap closed on the dual alone."
+        stop_reason = "The gap closed on the dual alone."
     elif search.stopped:
-        ended = "Stopped: the best so far."
+        stop_reason = "Stopped: the best so far."
     else:
-        ended = _grow(search, keys)
-    return search.answer(ended)
+        stop_reason = _grow(search, keys)
+    return search.answer(stop_reason)
 
 
 def _newton(search: _Search) -> IntArray:
     """Ascend the dual, smoothed less and less; returns the signed entries that the last points use."""
     whitened, a = search.whitened, search.trade_off
     m = search.best_dual
-    used: list[IntArray] = []
+    signed_entries: list[IntArray] = []
     for level in _levels(a, whitened.starts.size):
         exact = level == a
         # Where privacy noise rules, Newton on the true dual only refines what the smoothed ones found.
@@ -194,33 +194,33 @@ def _newton(search: _Search) -> IntArray:
             search.record(point.priced.entries.size)
             return search.proved or search.stopped
 
-        here = dual_newton.ascend(whitened, level, m, steps, settled)
+        latest = dual_newton.ascend(whitened, level, m, steps, settled)
         if not exact:
-            search.try_dual(here.m)
-            search.try_primal(here.priced.candidate(level))
-            search.record(here.priced.entries.size)
+            search.try_dual(latest.m)
+            search.try_primal(latest.priced.candidate(level))
+            search.record(latest.priced.entries.size)
         if search.proved or search.stopped:
             break
-        used.append(_used(here.priced))
-        m = here.m
+        signed_entries.append(_signed_entries(latest.priced))
+        m = latest.m
     # Points smoothed more use more entries, most of them for nothing; a few of them save rounds later.
-    return np.unique(np.concatenate((*used[-3:], np.empty(0, dtype=np.int64))))
+    return np.unique(np.concatenate((*signed_entries[-3:], np.empty(0, dtype=np.int64))))
 
 
 def _levels(trade_off: float, num_users: int) -> list[float]:
-    """Degrees of smoothing to go through, ending at the true trade-off where Newton can work with it."""
+    """Return the degrees of smoothing to go through, ending at the true trade-off where Newton can work with it."""
     levels = [share / num_users for share in SMOOTHING if share / num_users > trade_off]
     if not levels or trade_off > levels[-1] / 10.0:
         levels.append(trade_off)
     return levels
 
 
-def _used(priced: Priced) -> IntArray:
+def _signed_entries(priced: PricedEntries) -> IntArray:
     return _keys(priced.entries, np.sign(priced.prices.ravel()[priced.entries]))
 
 
 def _feasible_basis(search: _Search) -> IntArray:
-    """Signed entries of d independent rows that alone satisfy A^T W = E."""
+    """Return the signed entries of d independent rows that alone satisfy A^T W = E."""
     from scipy.linalg import qr
 
     _, pivots = qr(search.whitened.rows.T, mode="r", pivoting=True)
@@ -241,9 +241,9 @@ def _grow(search: _Search, keys: IntArray) -> str:
         if keys.size > MAX_WORKING_SET:
             return f"The working set outgrew {MAX_WORKING_SET:,} entries: the best so far."
         scale = whitened.largest_user_weight(search.best_w)
-        chosen = keys // 2
+        entries = keys // 2
         restricted = solve_restricted(
-            whitened, a, chosen, np.where(keys % 2 == 1, 1.0, -1.0), scale, search.should_stop
+            whitened, a, entries, np.where(keys % 2 == 1, 1.0, -1.0), scale, search.should_stop
         )
         if restricted.sound:
             search.try_primal(restricted.w)
@@ -272,15 +272,15 @@ def _entering(search: _Search, prices: FloatArray, multipliers: FloatArray) -> I
     whitened = search.whitened
     d = whitened.rows.shape[1]
     sizes = np.abs(prices)
-    above = np.flatnonzero(sizes > np.repeat(multipliers, whitened.sizes * d))
-    users = whitened.users[above // d]
-    order = np.lexsort((-sizes[above], users))
+    paying = np.flatnonzero(sizes > np.repeat(multipliers, whitened.sizes * d))
+    users = whitened.users[paying // d]
+    order = np.lexsort((-sizes[paying], users))
     users = users[order]
     starts = np.flatnonzero(np.diff(users, prepend=-1))
     ranks = np.arange(users.size) - np.repeat(starts, np.diff(starts, append=users.size))
-    return above[order][ranks < ENTERING]
+    return paying[order][ranks < ENTERING]
 
 
 def _keys(entries: IntArray, signs: FloatArray) -> IntArray:
-    """Signed entries as distinct ascending whole numbers: twice the position, plus 1 for a positive sign."""
+    """Encode signed entries as distinct ascending whole numbers: twice the position, plus 1 for a positive sign."""
     return np.unique(2 * entries + (signs > 0.0))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dpcore.common.privacy import LABEL_COLUMN, Provenance
 from dpcore.common.version import VERSION
-from dpcore.data.column_names import harmless, harmless_line
+from dpcore.data.column_names import escape_formula, escape_formulas_in_line
 from dpcore.dataset import Dataset
 
 
@@ -34,7 +34,7 @@ def write_columns(
     import pandas as pd
 
     frame = pd.DataFrame(
-        {harmless(name): _make_harmless(np.asarray(values)) for name, values in columns.items()}
+        {escape_formula(name): _make_harmless(np.asarray(values)) for name, values in columns.items()}
     )
     frame[LABEL_COLUMN] = disclosure.label
     table = frame.to_csv(index=False, lineterminator="\n")
@@ -43,13 +43,13 @@ def write_columns(
     if "#" in table:  # In quotes it begins no comment.
         table = frame.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     lines = [f"these numbers: {disclosure.label}", *notes]
-    return "".join(f"# {harmless_line(' '.join(line.split()))}\n" for line in lines) + table
+    return "".join(f"# {escape_formulas_in_line(' '.join(line.split()))}\n" for line in lines) + table
 
 
 def _make_harmless(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if values.dtype.kind not in "OUT":
         return values
-    return np.array([harmless(v) if isinstance(v, str) else v for v in values.tolist()], dtype=object)
+    return np.array([escape_formula(v) if isinstance(v, str) else v for v in values.tolist()], dtype=object)
 
 
 def write_histogram(dataset: Dataset) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from dpcore.common.errors import refuse
 from dpcore.common.privacy import Disclosure
-from dpcore.data.column_names import shown
+from dpcore.data.column_names import shorten
 from dpcore.dataset import Dataset
 from dpcore.report.script import Call
 
@@ -85,7 +85,7 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises:
         InvalidInput: It cannot be read, or is no TOML.
     """
-    name = shown(Path(path).name)
+    name = shorten(Path(path).name)
     try:
         with Path(path).open("rb") as file:
             content = file.read(MAX_BYTES + 1)

@@ -43,7 +43,7 @@ class TotalProblem:
         mechanism: Laplace for epsilon-DP, Gaussian for (epsilon, delta)-DP.
         delta: Strictly between 0 and 1 with Gaussian noise; None with Laplace noise.
         measure: The error that the best bound minimises.
-        whole: Whether only whole bounds T may be chosen (a cap on rows), or any T >= 0. Totals are then at most
+        is_integer: Whether only whole bounds T may be chosen (a cap on rows), or any T >= 0. Totals are then at most
             `MAX_WHOLE`.
 
     Raises:
@@ -55,7 +55,7 @@ class TotalProblem:
     mechanism: NoiseKind = NoiseKind.LAPLACE
     delta: float | None = None
     measure: Measure = Measure.ABSOLUTE
-    whole: bool = False
+    is_integer: bool = False
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -63,7 +63,7 @@ class TotalProblem:
             problems.of_kind(Measure, measure=self.measure)
             noise_error.check_noise(problems, self.mechanism, self.epsilon, self.delta)
         with problems:
-            if self.whole and self.amounts.largest > MAX_WHOLE:
+            if self.is_integer and self.amounts.largest > MAX_WHOLE:
                 largest = wording.entered(self.amounts.largest)
                 problems.add(
                     f"whole bounds are told apart up to 2⁵³ only, and a total is {largest}",
@@ -107,7 +107,7 @@ class TotalErrors:
             return self.noise
         return np.asarray(np.sqrt(np.maximum(self.rmse - self.bias, 0.0)) * np.sqrt(self.rmse + self.bias))
 
-    def by(self, measure: Measure) -> FloatArray:
+    def error_by(self, measure: Measure) -> FloatArray:
         """Return the error by one measure."""
         if measure is Measure.BOUND:
             return self.bound
@@ -115,7 +115,7 @@ class TotalErrors:
 
 
 def errors(problem: TotalProblem, bounds: npt.ArrayLike) -> TotalErrors:
-    """Return every error curve at once.
+    """Compute the error of each bound by every measure.
 
     Args:
         problem: The question; its ``measure`` does not matter here.
@@ -137,7 +137,7 @@ def errors(problem: TotalProblem, bounds: npt.ArrayLike) -> TotalErrors:
 
 
 def measured(problem: TotalProblem, bounds: npt.ArrayLike) -> FloatArray:
-    """Return the error by the problem's own measure; shapes as `errors`."""
+    """Compute the error of each bound by the problem's own measure; shapes as `errors`."""
     t = np.asarray(bounds, dtype=np.float64)
     bias = problem.amounts.excess(t)
     return noise_error.measure_error(problem.measure, problem.mechanism, bias, problem.unit_noise * t)
@@ -157,7 +157,7 @@ class TotalChoice:
         error_of_nothing: The error of always publishing 0, which is the sum itself.
         certificate: The error by the problem's measure beside a lower bound for every T >= 0 (every whole
             T where the problem asks for one).
-        ended: How the search ended, a sentence.
+        stop_reason: How the search ended, a sentence.
     """
 
     max_total: float
@@ -168,7 +168,7 @@ class TotalChoice:
     users_affected: int
     error_of_nothing: float
     certificate: Certificate
-    ended: str
+    stop_reason: str
 
     @property
     def bound(self) -> float:
@@ -198,7 +198,7 @@ def critical_rank(problem: TotalProblem) -> int:
 
 
 def best_bound(problem: TotalProblem) -> TotalChoice:
-    """Return the best upper bound on one user's total, exactly, with a certificate.
+    """Find the best upper bound on one user's total, exactly, with a certificate.
 
     Bias is convex and noise linear in T, and every measure is a nondecreasing jointly convex function of
     both: the error is convex in T. Bisection over the distinct totals by the sign of the slope finds the
@@ -207,38 +207,38 @@ def best_bound(problem: TotalProblem) -> TotalChoice:
     Returns:
         `TotalChoice`. For the bound, T is the ceil(1 / epsilon)-th largest total (`critical_rank`), or 0.
     """
-    chosen = optimal_bound(problem)
-    at = errors(problem, chosen)
+    max_total = optimal_bound(problem)
+    errors_there = errors(problem, max_total)
     return TotalChoice(
-        max_total=chosen,
-        bias=float(at.bias),
-        noise=float(at.noise),
-        absolute_error=float(at.absolute_error),
-        rmse=float(at.rmse),
-        users_affected=int(problem.amounts.users_above(chosen)),
+        max_total=max_total,
+        bias=float(errors_there.bias),
+        noise=float(errors_there.noise),
+        absolute_error=float(errors_there.absolute_error),
+        rmse=float(errors_there.rmse),
+        users_affected=int(problem.amounts.users_above(max_total)),
         error_of_nothing=problem.amounts.total,
-        certificate=certify(problem, chosen),
-        ended=_ended(problem, chosen),
+        certificate=certify(problem, max_total),
+        stop_reason=_describe_stop(problem, max_total),
     )
 
 
 def optimal_bound(problem: TotalProblem) -> float:
-    """Return T of `best_bound` without its certificate: logarithmic in the number of distinct totals."""
+    """Find T of `best_bound` without its certificate: logarithmic in the number of distinct totals."""
     if problem.amounts.total == 0.0:
         return 0.0
     if problem.measure is Measure.BOUND:
         best = problem.amounts.largest_at_rank(critical_rank(problem))
     else:
-        best = _root(problem)
-    if not problem.whole:
+        best = _minimise_exact(problem)
+    if not problem.is_integer:
         return best
     # Convex: the best whole T is a neighbour of the best T.
     candidates = np.array([math.floor(best), math.ceil(best)], dtype=np.float64)
     return float(candidates[int(np.argmin(measured(problem, candidates)))])
 
 
-def _root(problem: TotalProblem) -> float:
-    """Return the minimiser of an exact measure: search for the piece, then a closed form within it.
+def _minimise_exact(problem: TotalProblem) -> float:
+    """Find the minimiser of an exact measure: search for the piece, then a closed form within it.
 
     Between two neighbouring totals nobody changes sides, so the bias is linear in T there, and the slope of the error
     depends on T only through the ratio of bias to noise. No tolerance is needed: the piece is found by a
@@ -250,26 +250,26 @@ def _root(problem: TotalProblem) -> float:
     low, high = 0, amounts.values.size - 1  # At the largest total nobody lies above: the error rises.
     while low < high:
         # Many at once: a call takes longer than so many totals in it.
-        at = np.unique(np.linspace(low, high - 1, PROBES).astype(np.int64))
-        totals = amounts.values[at]
+        probes = np.unique(np.linspace(low, high - 1, PROBES).astype(np.int64))
+        totals = amounts.values[probes]
         rising = np.flatnonzero(
             _slope(problem, totals, amounts.excess(totals), amounts.users_above(totals)) >= 0.0
         )
-        first = int(rising[0]) if rising.size else at.size
-        low = int(at[first - 1]) + 1 if first else low
-        high = int(at[first]) if rising.size else high
-    left = float(amounts.values[low - 1]) if low else 0.0
+        first = int(rising[0]) if rising.size else probes.size
+        low = int(probes[first - 1]) + 1 if first else low
+        high = int(probes[first]) if rising.size else high
+    left_total = float(amounts.values[low - 1]) if low else 0.0
     # On this piece the bias is S - q T: the ratio r to the noise unit * T fixes T = S / (q + r unit).
-    q, s = float(amounts.users_above(left)), float(amounts.sum_above(left))
+    q, s = float(amounts.users_above(left_total)), float(amounts.sum_above(left_total))
     r = noise_error.find_balance(shape, q / unit)
     # The root may round just outside the piece on which its formula holds.
-    return min(max(s / (q + r * unit), left), float(amounts.values[low]))
+    return min(max(s / (q + r * unit), left_total), float(amounts.values[low]))
 
 
 def _slope(
     problem: TotalProblem, bounds: npt.ArrayLike, bias: npt.ArrayLike, users: npt.ArrayLike
 ) -> FloatArray:
-    """Derivative of the measured error at T on the side where ``users`` users lie above, of one shape with all."""
+    """Return the derivative of the error at T on the side where ``users`` users lie above; all of one shape."""
     shape = noise_error.make_perspective(problem.mechanism, problem.measure)
     scale = problem.unit_noise * np.asarray(bounds, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -285,28 +285,28 @@ def certify(problem: TotalProblem, bound: float) -> Certificate:
     noise grows. Where the error falls toward one side, a second point on that side (the next whole number
     where only whole bounds are allowed) does the same for all that lies beyond it.
     """
-    value, slope_left, slope_right = _recomputed(problem, bound)
+    value, slope_left, slope_right = _recompute(problem, bound)
     # Beyond the largest total (rounded up where only whole bounds count) more noise is all there is.
     largest = problem.amounts.largest
-    largest = float(math.ceil(largest)) if problem.whole else largest
+    largest = float(math.ceil(largest)) if problem.is_integer else largest
     lower = min(
         _one_side(problem, bound, value, slope_left, 0.0),
         _one_side(problem, bound, value, slope_right, largest),
     )
-    kind = "whole bounds" if problem.whole else "bounds"
-    return Certificate(value, lower, f"the error is convex in the bound, with subgradients for all {kind}")
+    allowed = "whole bounds" if problem.is_integer else "bounds"
+    return Certificate(value, lower, f"the error is convex in the bound, with subgradients for all {allowed}")
 
 
-def _recomputed(problem: TotalProblem, bound: float) -> tuple[float, float, float]:
-    """Error at T and its slopes to the left and right: sums over the totals, not the search's prefix sums."""
+def _recompute(problem: TotalProblem, bound: float) -> tuple[float, float, float]:
+    """Return the error at T and its slopes to the left and right, by sums over the totals instead of prefix sums."""
     values, users = problem.amounts.values, problem.amounts.users
     bias = float(np.sum(np.maximum(values - bound, 0.0) * users))
     scale = problem.unit_noise * bound
     value = float(noise_error.measure_error(problem.measure, problem.mechanism, bias, scale))
-    above = float(np.sum(users, where=values > bound, dtype=np.float64))
-    at_or_above = float(np.sum(users, where=values >= bound, dtype=np.float64))
-    left, right = _slope(problem, bound, bias, [at_or_above, above])
-    return value, float(left), float(right)
+    users_above = float(np.sum(users, where=values > bound, dtype=np.float64))
+    users_at_or_above = float(np.sum(users, where=values >= bound, dtype=np.float64))
+    left_slope, right_slope = _slope(problem, bound, bias, [users_at_or_above, users_above])
+    return value, float(left_slope), float(right_slope)
 
 
 def _one_side(problem: TotalProblem, bound: float, value: float, slope: float, end: float) -> float:
@@ -317,13 +317,17 @@ def _one_side(problem: TotalProblem, bound: float, value: float, slope: float, e
     fall = -slope * away  # How fast the error falls when T moves toward the end.
     if fall <= 0.0 or end == bound:
         return value
-    second = _second_point(problem, bound, away, end)
-    second_value, *slopes = _recomputed(problem, second)
+    turning_point = _second_point(problem, bound, away, end)
+    turning_value, *slopes = _recompute(problem, turning_point)
     # Between the two points the first tangent holds; a whole step leaves nothing between them.
-    beyond = second_value - max(-slopes[away > 0.0] * away, 0.0) * abs(end - second)
-    between = value if problem.whole and abs(second - bound) <= 1.0 else value - fall * abs(second - bound)
+    bound_beyond = turning_value - max(-slopes[away > 0.0] * away, 0.0) * abs(end - turning_point)
+    bound_between = (
+        value
+        if problem.is_integer and abs(turning_point - bound) <= 1.0
+        else value - fall * abs(turning_point - bound)
+    )
     # Both are valid lower bounds on this side, so the larger one is, too.
-    return max(min(between, beyond), value - fall * abs(end - bound))
+    return max(min(bound_between, bound_beyond), value - fall * abs(end - bound))
 
 
 def _second_point(problem: TotalProblem, bound: float, away: float, end: float) -> float:
@@ -332,7 +336,7 @@ def _second_point(problem: TotalProblem, bound: float, away: float, end: float) 
     # near 2^53 are whole steps apart that float64 can hardly tell from each other, so that one step may be too few.
     for exponent in range(53):
         whole_steps, relative = away * 2.0**exponent, away * 2.0 ** (exponent - 52)
-        point = bound + whole_steps if problem.whole else bound * (1.0 + relative)
+        point = bound + whole_steps if problem.is_integer else bound * (1.0 + relative)
         if (end - point) * away <= 0.0:
             break
         slope = _slope(
@@ -343,7 +347,7 @@ def _second_point(problem: TotalProblem, bound: float, away: float, end: float) 
     return end
 
 
-def _ended(problem: TotalProblem, chosen: float) -> str:
+def _describe_stop(problem: TotalProblem, max_total: float) -> str:
     if problem.amounts.total == 0.0:
         return "All totals are 0: there is nothing to release."
     rank = critical_rank(problem)
@@ -355,10 +359,10 @@ def _ended(problem: TotalProblem, chosen: float) -> str:
                 "total, and there are fewer. Publishing 0 has a smaller bound than any noisy sum."
             )
         return f"Exact: the total of rank {rank:,}, counted from the largest."
-    if chosen == 0.0:
+    if max_total == 0.0:
         return "Nothing useful can be released: publishing 0 errs less than any noisy sum."
     if too_few:
-        saved = 1.0 - float(measured(problem, chosen)) / problem.amounts.total
+        saved = 1.0 - float(measured(problem, max_total)) / problem.amounts.total
         return (
             f"It is of little use: it takes about {wording.counted(rank, 'user')} with a positive total, and there are "
             f"fewer. The error is only {saved:.1%} below that of always publishing 0."
@@ -367,7 +371,7 @@ def _ended(problem: TotalProblem, chosen: float) -> str:
 
 
 def error_interval(problem: TotalProblem, bound: float, coverage: float = 0.95) -> tuple[float, float]:
-    """Interval that holds release - sum with probability ``coverage``, as far to either side of -bias.
+    """Return an interval that holds release - sum with probability ``coverage``, as far to either side of -bias.
 
     Returns:
         (low, high), in the totals' unit.
@@ -381,7 +385,7 @@ def error_interval(problem: TotalProblem, bound: float, coverage: float = 0.95) 
 
 
 def short_bound(problem: TotalProblem, best: float) -> float:
-    """The best bound in few digits. It is rounded because the exact value is often equal to one user's total.
+    """Round the best bound to few digits, because the exact value is often equal to one user's total.
 
     The shortest decimal just below or above the best bound whose error is at most `SHORT_COST` more than the
     least; of both, the one that errs less. Four digits always do: every measure J is nondecreasing and
@@ -392,7 +396,7 @@ def short_bound(problem: TotalProblem, best: float) -> float:
         problem: The question; where only whole bounds count, nothing is rounded.
         best: Its `optimal_bound`.
     """
-    return best if problem.whole else in_few_digits(best, lambda bounds: measured(problem, bounds))
+    return best if problem.is_integer else in_few_digits(best, lambda bounds: measured(problem, bounds))
 
 
 def in_few_digits(best: float, error: Callable[[FloatArray], FloatArray]) -> float:
@@ -410,9 +414,9 @@ def in_few_digits(best: float, error: Callable[[FloatArray], FloatArray]) -> flo
         step = Decimal(1).scaleb(exact.adjusted() + 1 - digits)
         down = exact.quantize(step, ROUND_FLOOR)
         near = np.array([float(down), float(down if down == exact else down + step)])
-        at = error(near)
-        if float(at.min()) <= limit:
-            return float(near[int(np.argmin(at))])
+        candidate_errors = error(near)
+        if float(candidate_errors.min()) <= limit:
+            return float(near[int(np.argmin(candidate_errors))])
     return best
 
 
@@ -428,7 +432,7 @@ def bounds_within(problem: TotalProblem, excess: float = 0.05) -> tuple[float, f
         lambda bounds: measured(problem, bounds),
         minimiser=best,
         low=0.0,
-        high=math.ceil(largest) if problem.whole else largest * (1.0 + excess),
+        high=math.ceil(largest) if problem.is_integer else largest * (1.0 + excess),
         limit=float(measured(problem, best)) * (1.0 + excess),
-        is_integer=problem.whole,
+        is_integer=problem.is_integer,
     )

@@ -29,12 +29,12 @@ STRATEGIES = {
 
 @functools.lru_cache(maxsize=8)
 def _ratings(seed: int) -> Amounts:
-    made = LogNormalSizes(math.log(MEDIAN_ROWS), SPREAD, USERS, seed).histogram()
-    return Amounts.from_histogram(made)
+    histogram = LogNormalSizes(math.log(MEDIAN_ROWS), SPREAD, USERS, seed).histogram()
+    return Amounts.from_histogram(histogram)
 
 
 def relative_errors(amounts: Amounts, epsilon: float) -> dict[str, float]:
-    """Return the expected relative error of the released number of ratings under each bound."""
+    """Compute the expected relative error of the released number of ratings under each bound."""
     curves = strategy_curves(
         TotalProblem(amounts, epsilon), [epsilon], [strategy for _, strategy, *_ in STRATEGIES.values()]
     )

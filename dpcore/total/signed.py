@@ -51,7 +51,7 @@ def clipped_sum(
     mechanism: NoiseKind = NoiseKind.LAPLACE,
     delta: float | None = None,
 ) -> ClippedSum:
-    """Return what clipping every total to [L, U] costs.
+    """Compute the error of clipping every total to [L, U].
 
     Args:
         totals: One total per user, of either sign, shape (num_users,).
@@ -94,7 +94,7 @@ def proposed_bound(
     mechanism: NoiseKind = NoiseKind.LAPLACE,
     delta: float | None = None,
 ) -> float:
-    """T for a range [-T, T] to start from: it minimises sum_i (|x_i| - T)_+ plus the mean noise.
+    """Propose T for a range [-T, T]: the one that minimises sum_i (|x_i| - T)_+ plus the mean noise.
 
     The rank rule of `dpcore.total` on |x_i|. What is cut at the two ends may cancel, so the error itself can
     be smaller; this bound does not count on it. It comes in few digits (`dpcore.total.short_bound`), because the
@@ -112,7 +112,7 @@ def symmetric_errors(
     mechanism: NoiseKind = NoiseKind.LAPLACE,
     delta: float | None = None,
 ) -> nonnegative.TotalErrors:
-    """Return what clipping to [-T, T] costs, for many T at once.
+    """Compute the errors of clipping to [-T, T], for many T at once.
 
     Args:
         totals: One total per user, of either sign, shape (num_users,).
@@ -140,16 +140,16 @@ def symmetric_errors(
 
 
 def lacking(totals: npt.ArrayLike, bounds: npt.ArrayLike) -> FloatArray:
-    """Return what the sum of totals clipped to [-T, T] lacks of the sum, for many T; below 0 where it is too large.
+    """Return the sum less the sum of totals clipped to [-T, T], for many T; below 0 where the clipped sum is larger.
 
     Args:
         totals: One total per user, of either sign, shape (num_users,).
         bounds: T >= 0 in the totals' unit, any shape.
     """
     x, t = _finite(totals), np.asarray(bounds, dtype=np.float64)
-    above, below = Amounts.from_totals(np.maximum(x, 0.0)), Amounts.from_totals(np.maximum(-x, 0.0))
+    positive, negative = Amounts.from_totals(np.maximum(x, 0.0)), Amounts.from_totals(np.maximum(-x, 0.0))
     # The sum lacks what is cut above T, and has too much by what is raised to -T.
-    return np.asarray(above.excess(t) - below.excess(t))
+    return np.asarray(positive.excess(t) - negative.excess(t))
 
 
 def _finite(totals: npt.ArrayLike) -> FloatArray:

@@ -37,7 +37,7 @@ class Strategy:
 
     @property
     def name(self) -> str:
-        """Return what a legend calls it."""
+        """Return the strategy's name in a legend."""
         if self.share is None:
             return "best bound"
         return "median" if self.share == 0.5 else f"{wording.entered(100.0 * self.share)} % quantile"
@@ -115,7 +115,7 @@ def strategy_curves(
     epsilons: npt.ArrayLike,
     strategies: Sequence[Strategy] = (BEST, MEDIAN, NINETY_FIVE),
 ) -> StrategyCurves:
-    """Return the exact relative error of each strategy against epsilon.
+    """Compute the exact relative error of each strategy against epsilon.
 
     Args:
         problem: The question; its epsilon is replaced by each of ``epsilons``.
@@ -172,8 +172,8 @@ def simulate_strategies(
         scale = each[k].unit_noise * bounds[s, k]
         draw = generator.laplace if problem.mechanism is NoiseKind.LAPLACE else generator.normal
         # Less the sum itself: noise, and what the bound cuts away.
-        released = draw(0.0, scale, size=runs) - problem.amounts.excess(bounds[s, k])
-        error = np.abs(released) / problem.amounts.total
+        deviations = draw(0.0, scale, size=runs) - problem.amounts.excess(bounds[s, k])
+        error = np.abs(deviations) / problem.amounts.total
         mean[s, k], spread[s, k] = error.mean(), error.std(ddof=1) / np.sqrt(runs)
         progress((done + 1) / bounds.size)
     return StrategyPoints(e, tuple(strategies), mean, spread, int(runs), cancelled)

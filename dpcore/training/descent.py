@@ -164,7 +164,7 @@ def make_bounded_gradient(
         return followed.make_clipped_sums(
             UserSums(rows, len(cells) * len(runs)),
             rows.signed,
-            lambda margins, part: clip_slopes(rows, mechanism, margins, part),
+            lambda margins, row_slice: clip_slopes(rows, mechanism, margins, row_slice),
         )
     if method is Method.CAP:
         row_ranks = draw_ranks(rows, seed, runs) if ranks is None else ranks

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpcore.common.privacy import Provenance
-from dpcore.data.column_names import harmless
+from dpcore.data.column_names import escape_formula
 from dpcore.training.experiment import Table
 from dpcore.training.release import Model
 from dpcore.training.rows import Scaling
@@ -78,12 +78,12 @@ def write_models(records: Sequence[ReleaseRecord]) -> str:
             pd.DataFrame(
                 {
                     "draw": number,
-                    "feature": [harmless(name) for name in record.names],
+                    "feature": [escape_formula(name) for name in record.names],
                     "lowest": [low for low, _ in ranges],
                     "highest": [high for _, high in ranges],
                     "norm": record.scaling.norm,
                     "theta": record.model.theta,
-                    "positive": harmless(record.positive_meaning),
+                    "positive": escape_formula(record.positive_meaning),
                     "method": record.model.cell.method.value,
                     "bound": record.model.cell.reach,
                     "last_bound": record.model.last_bound,

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpcore.answer import Axis, Style, linear_axis
 from dpcore.answer.paper_figure import Line, PaperFigure
-from dpcore.data.stand_ins import like_drugs
+from dpcore.data.stand_ins import simulate_drugs
 from dpcore.training import bassily
 from dpcore.training.bassily import Reading, StepSize
 from dpcore.training.losses import LossKind
@@ -56,7 +56,7 @@ def compute_losses(rows: ClassifierRows, reading: Reading, bound: float, seed: i
 @functools.lru_cache(maxsize=4)
 def _rows(seed: int) -> ClassifierRows:
     """Draw reviews; a rating above the median is 1."""
-    rows = like_drugs(seed, users=40, rows=240, largest=30)
+    rows = simulate_drugs(seed, users=40, rows=240, largest=30)
     signs = np.where(rows.labels > np.median(rows.labels), 1.0, -1.0)
     return ClassifierRows(rows.features, signs, rows.users)
 

@@ -96,7 +96,7 @@ def make_scaling(dataset: Dataset, design: Design, ranges: Mapping[str, tuple[fl
         InvalidInput: A range is missing, empty or not finite.
     """
     assert dataset.table is not None
-    numbers = [feature.column for feature in design.features if feature.kind is FeatureKind.NUMERIC]
+    numbers = [feature.column for feature in design.features if feature.encoding is FeatureKind.NUMERIC]
     missing = [column for column in numbers if column not in ranges]
     if missing:
         raise InvalidInput([f"the range of {column} is missing" for column in missing])

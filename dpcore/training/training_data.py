@@ -13,7 +13,7 @@ from dpcore.common.errors import InputProblem, refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data import design_matrix
-from dpcore.data.column_names import shown
+from dpcore.data.column_names import shorten
 from dpcore.data.design_matrix import Design, FeatureKind
 from dpcore.data.numbers import read_numbers
 from dpcore.data.tables import Table
@@ -58,7 +58,7 @@ class TrainingData:
     def numbers(self) -> tuple[str, ...]:
         """Return the columns that enter as numbers and need a range."""
         features = () if self.design is None else self.design.features
-        return tuple(feature.column for feature in features if feature.kind is FeatureKind.NUMERIC)
+        return tuple(feature.column for feature in features if feature.encoding is FeatureKind.NUMERIC)
 
     def find_extremes(self, column: str) -> tuple[float, float]:
         """Find the smallest and largest value of a column: as private as the data."""
@@ -94,16 +94,16 @@ def read_labelled_table(
         problems.extend(find_unnamed_class(table, design))
         if disclosure is Disclosure.PRIVATE:
             problems.extend(find_unlisted_levels(design))
-        numbers = [feature.column for feature in design.features if feature.kind is FeatureKind.NUMERIC]
+        numbers = [feature.column for feature in design.features if feature.encoding is FeatureKind.NUMERIC]
         for column in numbers:
             if column not in (ranges or {}):
                 problems.add(
-                    f"the range of {shown(column)} is missing: ranges={{{column[:40]!r}: (lowest, highest)}}"
+                    f"the range of {shorten(column)} is missing: ranges={{{column[:40]!r}: (lowest, highest)}}"
                 )
         for column in ranges or {}:
             if column not in numbers:
-                problems.add(f"ranges names {shown(column)}, which is no feature that enters as a number")
-    dataset = design_matrix.build(table, design, disclosure, check_rows)
+                problems.add(f"ranges names {shorten(column)}, which is no feature that enters as a number")
+    dataset = design_matrix.build_dataset(table, design, disclosure, check_rows)
     pairs = {column: (float(low), float(high)) for column, (low, high) in (ranges or {}).items()}
     return TrainingData(dataset, dataset.digest, design, make_scaling(dataset, design, pairs), pairs)
 
@@ -124,11 +124,11 @@ def find_unlisted_levels(design: Design) -> list[InputProblem]:
     """Find categories whose levels are not listed: taken from private rows they would stand in the release."""
     return [
         InputProblem(
-            f"the levels of column {shown(feature.column)} must be listed: a release of private rows names them",
+            f"the levels of column {shorten(feature.column)} must be listed: a release of private rows names them",
             remedy="Write the public list, the reference level first, or leave the column out",
         )
         for feature in design.features
-        if feature.kind is FeatureKind.CATEGORIES and not feature.levels
+        if feature.encoding is FeatureKind.CATEGORIES and not feature.levels
     ]
 
 
@@ -143,7 +143,7 @@ def find_unnamed_class(table: Table, design: Design) -> list[InputProblem]:
     more_text = f" and {text_rows.size - 3:,} more" if text_rows.size > 3 else ""
     return [
         InputProblem(
-            f"the label {shown(design.label)} holds words (line{'s' if text_rows.size > 1 else ''} "
+            f"the label {shorten(design.label)} holds words (line{'s' if text_rows.size > 1 else ''} "
             f"{line_numbers}{more_text}): which "
             "one is 1?",
             remedy="Name the class that counts as 1, positive; all others then count as −1. Or correct these cells",
@@ -154,9 +154,9 @@ def find_unnamed_class(table: Table, design: Design) -> list[InputProblem]:
 def describe_positive(data: TrainingData, positive_above: float) -> str:
     """Describe what a score above 0 means for a row, as ``kind = cat`` or ``rating above 3``."""
     assert data.dataset.table is not None
-    label = shown(data.dataset.table.label)
+    label = shorten(data.dataset.table.label)
     if data.design is not None and data.design.positive:
-        return f"{label} = {shown(data.design.positive)}"
+        return f"{label} = {shorten(data.design.positive)}"
     return f"{label} above {wording.entered(positive_above)}"
 
 
@@ -173,7 +173,7 @@ def describe_label_rule(data: TrainingData, positive_above: float) -> str:
     if data.dataset.table is None or num_labels <= 2:
         return ""
     return (
-        f"The label {shown(data.dataset.table.label)} has {num_labels:,} different values: those above "
+        f"The label {shorten(data.dataset.table.label)} has {num_labels:,} different values: those above "
         f"{wording.entered(positive_above)} count as 1, all others as −1"
     )
 

@@ -33,7 +33,7 @@ class OwnersTable:
 
 
 def _build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
-    dataset = design_matrix.build(table, design, disclosure)
+    dataset = design_matrix.build_dataset(table, design, disclosure)
     read_table(dataset)  # What cannot be trained on is said before it is used.
     return dataset
 

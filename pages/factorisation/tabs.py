@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.common import wording
-from dpcore.data.column_names import harmless
+from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
 from dpcore.factorisation import paper_recall
 from dpcore.factorisation.answer import FactorisationSolution, words
@@ -97,7 +97,7 @@ def likeness(found: FactorisationSolution, data: Dataset) -> None:
         model = result.models.get((kind, epsilon if kind.is_private else 0.0))
         if model is not None:
             columns[name] = [
-                f"{harmless(called[one])} ({wording.counted(int(counts[one]), 'rating')})"
+                f"{escape_formula(called[one])} ({wording.counted(int(counts[one]), 'rating')})"
                 for one in find_neighbours(model, item, NEIGHBOURS)
             ]
     st.markdown(

@@ -2,7 +2,7 @@
 
 from dpcore.answer import Answer
 from dpcore.common.parameters import Place
-from dpcore.learning.answer import build_answer, find, words
+from dpcore.learning.answer import build_answer, solve, words
 from pages.learning.question import QUESTION
 from pages.shared.render.question_page import Page
 
@@ -18,11 +18,11 @@ class LearningPage(Page):
 
     def describe_files(self, answer: Answer) -> str:
         """Say what curves and choice hold."""
-        return words.files(answer.disclosure.label)
+        return words.describe_files(answer.disclosure.label)
 
     def fields_in_report(self, answer: Answer) -> list[str]:
         """Leave out what tabs ask for."""
         return self.question.placed(*(place for place in Place if place is not Place.TAB))
 
 
-LearningPage(QUESTION, find, build_answer, GLOSSARY).show()
+LearningPage(QUESTION, solve, build_answer, GLOSSARY).show()

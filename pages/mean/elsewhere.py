@@ -60,10 +60,10 @@ def share_between_users(data: Dataset) -> float:
     if likeness is Likeness.ENTERED and not reads:
         return float(state[key("user_share")] if state[key("user_share")] is not None else ASSUMED_SHARE)
     there = None if data.is_private else build_answer(data)
-    read = None if there is None else there.solution.read
+    read = None if there is None else there.solution.values
     if read is None or math.isnan(read.share.estimate):
         return ASSUMED_SHARE
-    return float(round(read.share.used, 2))
+    return float(round(read.share.clipped_estimate, 2))
 
 
 def differing(data: Dataset, here: ReleaseSetting | None, number: float, smooth: bool = False) -> str:

@@ -48,7 +48,7 @@ def read(data: Dataset, places: layout.Places) -> mean.MeanParameters | None:
         ),
         ask_first=ask_range,
     )
-    if parameters is not None and data.values is None and words.looks(parameters):
+    if parameters is not None and data.values is None and words.reads_values(parameters):
         with places.notes:
             st.caption(
                 "These data have no values to read: the worst case stands in for σ², and the assumed share for ρ."

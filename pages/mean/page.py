@@ -31,7 +31,7 @@ class MeanPage(Page):
 
     def describe_files(self, answer: Answer) -> str:
         """Say what weights and choice hold."""
-        return f"{words.files(answer.solution)} Label in both: *{answer.disclosure.label}*."
+        return f"{words.describe_files(answer.solution)} Label in both: *{answer.disclosure.label}*."
 
     def reads_rows(self, answer: Answer) -> bool:
         """Return True if the variance is read off the values."""

@@ -9,7 +9,7 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.common import wording
 from dpcore.common.parameters import LINE, MORE, OWN
-from dpcore.data.column_names import harmless
+from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
 from dpcore.multitask import files
 from dpcore.multitask.answer import MultitaskSolution, tab_words, words
@@ -59,7 +59,9 @@ def _show_table(found: MultitaskSolution) -> None:
     names = item_list.list_task_names(data, "task") if own else ()
     # Tasks without users are left out of the graph, and would shift the others' numbers.
     called = (
-        {"name": [harmless(names[at]) for at in columns["task"]]} if names and _has_all(found, data) else {}
+        {"name": [escape_formula(names[at]) for at in columns["task"]]}
+        if names and _has_all(found, data)
+        else {}
     )
     st.dataframe(
         called | columns,

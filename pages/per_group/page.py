@@ -7,7 +7,7 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.data import pair_distribution
 from dpcore.dataset import Dataset
-from dpcore.per_group.answer import DistributionFound, build_answer, distribution, refused_answer
+from dpcore.per_group.answer import DistributionSolution, build_answer, distribution, refused_answer
 from dpcore.per_group.answer.sections import solve
 from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.report.script import Source
@@ -41,12 +41,12 @@ class PerGroupPage(Page):
 
     def show_files(self, answer: Answer, data: Dataset, label: str) -> None:
         """Offer the answer; of a distribution of pairs also the file that its script reads."""
-        if not isinstance(answer.solution, DistributionFound):
+        if not isinstance(answer.solution, DistributionSolution):
             super().show_files(answer, data, label)
             return
         assert answer.choice is not None
         sizes = answer.solution.problem.sizes
-        fits = pair_distribution.fits(sizes)
+        fits = pair_distribution.fits_in_file(sizes)
         if fits:
             source = Source(data, needs_rows=True, write_cell=distribution.write_data_cell)
             take_away.draw(

@@ -133,5 +133,5 @@ def write_settings(data: Dataset, answer: Answer) -> str:
     name, settings = call
     by_line = {"lines": [line.text for line in answer.parameters.parsed_lines]}
     return settings_file.write_settings(
-        (name, settings | by_line), questions.command_of(name), data, questions.ASKED[name].columns
+        (name, settings | by_line), questions.command_of(name), data, questions.QUESTIONS[name].columns
     )

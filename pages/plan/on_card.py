@@ -9,7 +9,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.code import Released as Written
+from dpcore.code import Quantity as Written
 from dpcore.common.checks import Problems
 from dpcore.common.text_fields import parse_numbers
 from dpcore.plan import lines

@@ -14,7 +14,7 @@ from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.private_choice.answer import build_answer
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.private_choice.scores import checked_users
-from dpcore.total.answer import find
+from dpcore.total.answer import solve
 from dpcore.total.parameters import TotalParameters
 from pages.mean import elsewhere
 from pages.private_choice import actions, tabs, work
@@ -141,7 +141,7 @@ def difference_from_total(parameters: PrivateParameters, number: float) -> str:
         total = TotalParameters(parameters.epsilon, mechanism=noise, delta=delta, measure=measure)
     except InvalidInput:
         return ""
-    bound = runner.compute(Cached(find, (data, total))).bound
+    bound = runner.compute(Cached(solve, (data, total))).bound
     same = measure is Measure.BOUND and not parameters.margin
     same &= (noise, delta) == (own_noise, parameters.release_delta)
     if same or bound == number:  # Of two bounds with the same error either is best.

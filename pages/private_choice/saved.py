@@ -17,7 +17,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import ReleaseFacts
 from dpcore.common.strict_json import JsonValue, Reader, read_enum, read_integer, read_optional, read_text
 from dpcore.contributions import MAX_SIZE
-from dpcore.data.saved_dataset import FACTS, NAME, facts_of, facts_to_json
+from dpcore.data.saved_dataset import FACTS, NAME, build_facts, facts_to_json
 from dpcore.per_group import private_pair
 from dpcore.per_group.pairs import MAX_GROUPS
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
@@ -157,7 +157,7 @@ def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
     readers = {name: reader for name, (reader, _) in _MEMBERS[selection_type].items()}
     of_choice, sometimes = (_OF_CHOICE, _SOMETIMES) if selection_type is PrivateChoice else ({}, {})
     members = node.read_members({"number": _read_number, **readers, **of_choice, **FACTS}, sometimes)
-    facts = facts_of(node, members)
+    facts = build_facts(node, members)
     if members is None or facts is None:
         return None
     num_problems = len(node.problems.entries)

@@ -6,7 +6,7 @@ import numpy as np
 
 from dpcore.answer.stage import Stage
 from dpcore.dataset import Dataset, LabelledRows
-from dpcore.regression.answer import RegressionFound, compute
+from dpcore.regression.answer import RegressionSolution, compute
 from dpcore.regression.estimate import LinearEstimate
 from dpcore.regression.parameters import RegressionGenerator, RegressionParameters, rows_of
 from dpcore.regression.prediction import ordinary_residual_variance
@@ -44,6 +44,6 @@ def regression_found(
     _problem: RegressionProblem,
     _ours: LinearEstimate,
     _draws: CapDraws,
-) -> RegressionFound:
+) -> RegressionSolution:
     """Return what the page shows; ``known`` names the data and what the searches have found."""
     return compute(_data, parameters, _problem, _ours, _draws, stage)

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.dataset import Dataset
-from dpcore.regression.answer import RegressionFound
+from dpcore.regression.answer import RegressionSolution
 from dpcore.regression.answer.found import ErrorOf, table_of
 from dpcore.regression.answer.words import FIT
 from dpcore.regression.parameters import RegressionParameters
@@ -117,7 +117,7 @@ def _warn(loaded: RegressionData, parameters: RegressionParameters) -> None:
             cards.label(loaded.dataset.provenance)
 
 
-def what_is_used(found: RegressionFound) -> str:
+def what_is_used(found: RegressionSolution) -> str:
     """Return the quantities that the answer is computed with, and where they come from."""
     data, problem = found.data, found.problem
     clipped = _clipped(data, found.parameters)

@@ -11,9 +11,9 @@ import streamlit as st
 from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.privacy import Charge, format_rounded_up
-from dpcore.data.column_names import harmless
+from dpcore.data.column_names import escape_formula
 from dpcore.regression import files
-from dpcore.regression.answer import RegressionFound
+from dpcore.regression.answer import RegressionSolution
 from dpcore.regression.answer.found import table_of
 from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths
 from dpcore.regression.estimate import coefficient_variances
@@ -25,15 +25,15 @@ from pages.shared.card.releases import Releases
 from pages.shared.fields import fields
 
 
-def show(loaded: RegressionData, found: RegressionFound) -> None:
+def show(loaded: RegressionData, found: RegressionSolution) -> None:
     """What a draw would be, the button, and the latest draw with its label."""
     of = releases(loaded)
     made = of.made
     epsilon = format_rounded_up(found.problem.epsilon)
     st.markdown(
-        f"A draw adds fresh Laplace noise of scale **{wording.number(found.ours.noise.scale)}** to each coefficient, "
-        f"by OpenDP, and spends **ε = {epsilon}**. The page keeps it and draws again only when you ask; every "
-        "further draw of the same labels spends more."
+        f"A draw adds fresh Laplace noise of scale **{wording.number(found.best_estimate.noise.scale)}** to each "
+        f"coefficient, by OpenDP, and spends **ε = {epsilon}**. The page keeps it and draws again only when you ask; "
+        "every further draw of the same labels spends more."
     )
     if found.variance_is_private:
         st.warning(
@@ -71,31 +71,33 @@ def releases(loaded: RegressionData) -> Releases:
     return Releases(QUESTION, loaded.account, "these labels")
 
 
-def _draw(loaded: RegressionData, found: RegressionFound) -> None:
+def _draw(loaded: RegressionData, found: RegressionSolution) -> None:
     labels = table_of(found.data).labels
     # From public figures: before anything is spent.
-    half_widths = interval_half_widths(found.problem, found.ours)
+    half_widths = interval_half_widths(found.problem, found.best_estimate)
 
     def draw(charge: Charge) -> Draw:
-        drawn = draw_coefficients(found.problem, found.ours, labels, found.parameters.lower, charge=charge)
+        drawn = draw_coefficients(
+            found.problem, found.best_estimate, labels, found.parameters.lower, charge=charge
+        )
         return Draw(found.problem.digest, found.problem.feature_names, drawn, half_widths)
 
     releases(loaded).draw(draw)
 
 
-def _show_table(loaded: RegressionData, found: RegressionFound, draw: Draw | None) -> None:
+def _show_table(loaded: RegressionData, found: RegressionSolution, draw: Draw | None) -> None:
     columns: dict[str, Any]
     if draw is None:
-        errors = np.sqrt(coefficient_variances(found.problem, found.ours))
+        errors = np.sqrt(coefficient_variances(found.problem, found.best_estimate))
         columns = {
-            "Coefficient": [harmless(name) for name in found.problem.feature_names],
-            "Noise scale b": np.full(errors.size, found.ours.noise.scale),
+            "Coefficient": [escape_formula(name) for name in found.problem.feature_names],
+            "Noise scale b": np.full(errors.size, found.best_estimate.noise.scale),
             "Standard error": errors,
         }
     else:
         values, half = draw.coefficients.release.values, draw.half_widths
         columns = {
-            "Coefficient": [harmless(name) for name in draw.names],
+            "Coefficient": [escape_formula(name) for name in draw.names],
             "Released": values,
             "95 % from": values - half,
             "95 % to": values + half,

@@ -12,7 +12,7 @@ from dpcore.answer import Axis
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.regression import study
-from dpcore.regression.answer import RegressionFound
+from dpcore.regression.answer import RegressionSolution
 from dpcore.regression.answer.found import ErrorOf
 from dpcore.regression.answer.plots import Varied, plot_example, plot_sweep
 from dpcore.regression.answer.words import FIT
@@ -38,7 +38,7 @@ def _result(key: str, question: Any, work: jobs.Work, doing: str, button: str) -
         jobs.start(key, question, work)
         asked = True
     done = jobs.result_of(key)
-    stopped = done is not None and done[1].ended.startswith("Stopped")
+    stopped = done is not None and done[1].stop_reason.startswith("Stopped")
     if (button and not asked) or (asked and stopped):
         st.button(
             "Start again" if asked else button,
@@ -56,7 +56,7 @@ def _start(key: str, question: Any, work: jobs.Work) -> None:
     jobs.start(key, question, work)
 
 
-def show_over_epsilon(found: RegressionFound, of: ErrorOf) -> None:
+def show_over_epsilon(found: RegressionSolution, of: ErrorOf) -> None:
     """Error against epsilon, on the data of the page."""
     data, problem, parameters = found.data, found.problem, found.parameters
     st.markdown(
@@ -157,11 +157,11 @@ def _show_generated(
 
 def _show_sweep(sweep: study.Sweep, varied: Varied, of: ErrorOf) -> None:
     if not sweep.values.size:
-        st.info(sweep.ended, icon=":material/info:")
+        st.info(sweep.stop_reason, icon=":material/info:")
         return
     plots.draw(plot_sweep(sweep, varied, of))
     st.caption(
-        f"{sweep.ended} Every point of the best weights is proved best to within a relative gap of "
+        f"{sweep.stop_reason} Every point of the best weights is proved best to within a relative gap of "
         f"{sweep.worst_gap:.0e}."
     )
 
@@ -198,14 +198,14 @@ def show_examples() -> None:
     if sweep is None:
         return
     if not sweep.g.size:
-        st.info(sweep.ended, icon=":material/info:")
+        st.info(sweep.stop_reason, icon=":material/info:")
         return
     plots.draw(plot_example(sweep, number))
     last = -1
     st.markdown(
-        f"At g = {sweep.g[last]}: optimum {wording.number(float(sweep.ours[last]), 5)} (proved from below at "
+        f"At g = {sweep.g[last]}: optimum {wording.number(float(sweep.optimum[last]), 5)} (proved from below at "
         f"{wording.number(float(sweep.lower_bound[last]), 5)}), best bound "
         f"{wording.number(float(sweep.cap[last]), 5)} at {wording.counted(int(sweep.max_contributions[last]), 'row')} "
-        f"per user: {wording.number(float(sweep.cap[last] / sweep.ours[last]))} times as much. {sweep.ended}"
+        f"per user: {wording.number(float(sweep.cap[last] / sweep.optimum[last]))} times as much. {sweep.stop_reason}"
     )
     cards.label(Disclosure.PUBLIC)

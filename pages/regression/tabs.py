@@ -12,7 +12,7 @@ from dpcore.answer import Answer
 from dpcore.common import wording
 from dpcore.common.ledger import Ledger
 from dpcore.regression import cvxpy_reference, files
-from dpcore.regression.answer import RegressionFound
+from dpcore.regression.answer import RegressionSolution
 from dpcore.regression.answer.plots import list_weights, plot_directions, plot_gap
 from dpcore.regression.draw import Draw
 from dpcore.regression.parameters import DataSource
@@ -39,7 +39,7 @@ def show_behind(answer: Answer) -> None:
     _show_methods(answer.solution)
 
 
-def _show_methods(found: RegressionFound) -> None:
+def _show_methods(found: RegressionSolution) -> None:
     unit = wording.plain(found.unit, 20)
     least = found.methods[0].coefficients
     table = pd.DataFrame(
@@ -96,7 +96,7 @@ def show_weights(answer: Answer) -> None:
     cards.label(answer.disclosure)
 
 
-def show_search(found: RegressionFound) -> None:
+def show_search(found: RegressionSolution) -> None:
     """The gap by iteration, live while the search goes on."""
     st.markdown(
         "After each iteration the best weights so far, and a bound that no weights go below, are computed from the "
@@ -105,9 +105,10 @@ def show_search(found: RegressionFound) -> None:
     if work.SOLVE.running:
         _show_live_gap(found)
         return
-    steps = found.ours.steps
+    steps = found.best_estimate.steps
     st.markdown(
-        f"{found.ours.ended} {wording.counted(len(steps), 'iteration')} in {steps[-1].seconds:.2f} seconds."
+        f"{found.best_estimate.stop_reason} {wording.counted(len(steps), 'iteration')} in {steps[-1].seconds:.2f} "
+        "seconds."
     )
     plots.draw(plot_gap(steps, found.data.provenance))
     problem, most = found.problem, cvxpy_reference.MOST_ENTRIES
@@ -115,7 +116,7 @@ def show_search(found: RegressionFound) -> None:
     solver_check.show(
         QUESTION.key("cvxpy"),
         problem.digest,
-        lambda stop: cvxpy_reference.beside(problem, stop),
+        lambda stop: cvxpy_reference.compare_solvers(problem, stop),
         "Total variance",
         f"A general solver takes too long for the {entries:,} entries of C; the comparison is offered up to {most:,}."
         if entries > most
@@ -125,7 +126,7 @@ def show_search(found: RegressionFound) -> None:
 
 
 @st.fragment(run_every=jobs.POLL_SECONDS)
-def _show_live_gap(found: RegressionFound) -> None:
+def _show_live_gap(found: RegressionSolution) -> None:
     if steps := list(st.session_state[work.STEPS]):
         plots.draw(plot_gap(steps, found.data.provenance))
 
@@ -176,7 +177,7 @@ def show_files(answer: Answer, loaded: RegressionData) -> None:
             (
                 "C (Parquet)",
                 "regression_matrix.parquet",
-                lambda: files.matrix_parquet(found.problem, found.ours, disclosure),
+                lambda: files.matrix_parquet(found.problem, found.best_estimate, disclosure),
             )
         ],
     )

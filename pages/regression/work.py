@@ -15,7 +15,7 @@ from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.progress import ShouldStop
 from dpcore.regression import sample_limiting, working_set
-from dpcore.regression.answer import RegressionFound
+from dpcore.regression.answer import RegressionSolution
 from dpcore.regression.answer.found import PROVED, options, table_of
 from dpcore.regression.estimate import LinearEstimate, Step
 from dpcore.regression.parameters import DataSource, RegressionParameters
@@ -38,7 +38,7 @@ SOLVE, CAPS = Search[LinearEstimate](QUESTION.key("solve")), Search[CapDraws](QU
 BOTH = (SOLVE.key, CAPS.key)
 STEPS, SHOWN = QUESTION.key("steps"), QUESTION.key("shown")
 
-Shown = tuple[RegressionData, RegressionFound]
+Shown = tuple[RegressionData, RegressionSolution]
 """Data, and what was found for them."""
 
 
@@ -103,7 +103,7 @@ def again() -> None:
     CAPS.forget()
 
 
-def show_state(found: RegressionFound | None) -> None:
+def show_state(found: RegressionSolution | None) -> None:
     """One line: how sure the answer is, or how far the search for it is, with Stop.
 
     A search that has ended since the answer was taken lets the page run again: else its first answer would stand as if
@@ -123,7 +123,7 @@ def show_state(found: RegressionFound | None) -> None:
     failed = any(jobs.failure_of(key) for key in BOTH)  # `find` says why.
     if failed or jobs.watch(BOTH, doing) or found is None:
         return
-    certificate = found.ours.certificate
+    certificate = found.best_estimate.certificate
     if not certificate.proves(PROVED):
         words = f"The search was stopped: {_to_save(certificate.relative_gap)}."
     elif not found.draws.num_draws:

@@ -8,7 +8,7 @@ from dpcore.answer import Answer, Plot
 from dpcore.answer.section import Cached
 from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
-from dpcore.total.answer import SignedFound, build_answer, refused, refused_answer, words
+from dpcore.total.answer import SignedSolution, build_answer, explain_refusal, refused_answer, words
 from dpcore.total.answer.sections import solve
 from dpcore.total.parameters import Summed, TotalParameters, UserTotals, user_totals
 from pages.shared.card import cards
@@ -29,7 +29,7 @@ def compute_totals(data: Dataset) -> UserTotals:
 
 def is_signed(answer: Answer) -> bool:
     """Return True if some user's total is negative."""
-    return isinstance(answer.solution, SignedFound)
+    return isinstance(answer.solution, SignedSolution)
 
 
 class TotalPage(Page):
@@ -46,7 +46,7 @@ class TotalPage(Page):
     def refuse(self, places: layout.Places, data: Dataset, parameters: TotalParameters) -> bool:
         """Say why there is nothing to add up; a bound can still be drawn privately."""
         totals = compute_totals(data)
-        if not (reason := refused(totals)):
+        if not (reason := explain_refusal(totals)):
             return False
         with places.notes:
             st.info(plain(reason, 400), icon=":material/info:")
@@ -70,7 +70,7 @@ class TotalPage(Page):
 
     def describe_files(self, answer: Answer) -> str:
         """Say what the choice holds."""
-        return words.files(answer.disclosure, is_signed(answer))
+        return words.describe_files(answer.disclosure, is_signed(answer))
 
     def fields_in_report(self, answer: Answer) -> tuple[str, ...]:
         """Leave out what only the simulation asks for."""

@@ -16,7 +16,7 @@ from dpcore.common import wording
 from dpcore.common.errors import InputProblem, InvalidInput, describe_error, refuse
 from dpcore.common.privacy import ReleaseFacts, format_rounded_up
 from dpcore.common.progress import ShouldStop
-from dpcore.data.column_names import harmless
+from dpcore.data.column_names import escape_formula
 from dpcore.training import files
 from dpcore.training.answer import TrainingSolution
 from dpcore.training.answer.words import describe_cell
@@ -177,7 +177,7 @@ def _say_stopped(found: TrainingSolution) -> None:
 
 def _show_model(draw: ReleaseRecord) -> None:
     columns: dict[str, Any] = {
-        "Feature": [harmless(name) for name in draw.names],
+        "Feature": [escape_formula(name) for name in draw.names],
         "Lowest": [np.nan if pair is None else pair[0] for pair in draw.scaling.ranges],
         "Highest": [np.nan if pair is None else pair[1] for pair in draw.scaling.ranges],
         "θ": draw.model.theta,

@@ -31,7 +31,7 @@ def _build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
     with Problems() as problems:
         problems.extend(find_unnamed_class(table, design))
         problems.extend(find_unlisted_levels(design) if disclosure is Disclosure.PRIVATE else [])
-    return design_matrix.build(table, design, disclosure, check_rows)
+    return design_matrix.build_dataset(table, design, disclosure, check_rows)
 
 
 def _build_entry(data: Dataset, account: str, design: Design | None) -> TrainingData:

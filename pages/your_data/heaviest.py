@@ -18,7 +18,7 @@ WORDS = {
 
 def show(data: Dataset) -> None:
     """Show the heaviest users as a small table, folded up."""
-    heavy = counting.heaviest(data.histogram)
+    heavy = counting.list_heaviest(data.histogram)
     with st.expander("The heaviest users", icon=":material/leaderboard:"):
         together = (
             f"The {wording.number(heavy.ranks.size)} heaviest users hold"

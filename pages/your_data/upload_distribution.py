@@ -19,12 +19,12 @@ from pages.your_data.question import QUESTION
 from pages.your_data.upload_roles import PUBLIC
 
 
-def has_distribution(files: Sequence[str | counting.Held]) -> bool:
+def has_distribution(files: Sequence[str | counting.MemoryFile]) -> bool:
     """Return True if one of these files, by path or in memory, is marked as such a distribution."""
-    return any(pair_distribution.is_one(_read_start(file, 2_000)) for file in files)
+    return any(pair_distribution.has_schema(_read_start(file, 2_000)) for file in files)
 
 
-def read_distribution(files: Sequence[str | counting.Held], names: Sequence[str]) -> Dataset:
+def read_distribution(files: Sequence[str | counting.MemoryFile], names: Sequence[str]) -> Dataset:
     """Return the data of the one file, labelled private until the person says otherwise.
 
     Raises:
@@ -32,13 +32,13 @@ def read_distribution(files: Sequence[str | counting.Held], names: Sequence[str]
     """
     if len(files) > 1:
         raise refuse("a distribution of pairs is one file, and is brought alone")
-    content = _read_start(files[0], pair_distribution.MOST_BYTES + 1)
+    content = _read_start(files[0], pair_distribution.MAX_BYTES + 1)
     return pair_distribution.read(content, names[0], Disclosure.PRIVATE)
 
 
-def _read_start(file: str | counting.Held, max_bytes: int) -> bytes:
+def _read_start(file: str | counting.MemoryFile, max_bytes: int) -> bytes:
     """Return the first bytes of a file; empty for anything but a regular file."""
-    if isinstance(file, counting.Held):
+    if isinstance(file, counting.MemoryFile):
         return file.content[:max_bytes]
     if not os.path.isfile(file):
         return b""

@@ -115,7 +115,7 @@ def _read_uploads(files: list[UploadedFile]) -> None:
     """Open uploaded files: small ones from memory, large ones from a temporary folder."""
     names = [file.name for file in files]
     if sum(file.size for file in files) <= counting.HELD_BYTES:  # these never touch a disk (server.py)
-        contents = [counting.Held(file.getvalue()) for file in files]
+        contents = [counting.MemoryFile(file.getvalue()) for file in files]
         ENTRY.drop(files)
         _open_files(contents, names, None)
         return
@@ -150,7 +150,7 @@ def _read_paths() -> None:
 
 
 def _open_files(
-    paths: Sequence[str | counting.Held], names: Sequence[str], workspace: counting.Workspace | None
+    paths: Sequence[str | counting.MemoryFile], names: Sequence[str], workspace: counting.Workspace | None
 ) -> None:
     """Open files as work beside the page, or read them as a distribution of pairs."""
     _discard()
@@ -252,10 +252,10 @@ def _use_finished_jobs() -> None:
             st.session_state[QUESTION.key("upload_stopped")] = _CUT_OFF
 
 
-def _use_counted(result: counting.Counted) -> None:
+def _use_counted(result: counting.CountResult) -> None:
     """Use the counted data; if counting was stopped, store why."""
     if result.dataset is None:
-        st.session_state[QUESTION.key("upload_stopped")] = result.ended
+        st.session_state[QUESTION.key("upload_stopped")] = result.summary
         return
     _use_dataset(result.dataset)
 

@@ -12,7 +12,7 @@ from dpcore import counting
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure, ReleaseFacts
-from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles, values_passed_over
+from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles, explain_unused_values
 from dpcore.dataset import Contribution
 from pages.shared.data import uploads
 from pages.shared.fields import fields
@@ -121,7 +121,7 @@ def choose_roles(source: counting.Source) -> Roles:
     if known_file and known_file.roles == roles:
         explanation += f" As in {known_file.name}, which has the same columns."
     st.caption(wording.plain(explanation, 400))
-    if passed_over := values_passed_over(head, roles):
+    if passed_over := explain_unused_values(head, roles):
         st.caption(f":material/info: {wording.plain(passed_over, 400)}")
     release = find_stated_release(source, roles)
     options = {

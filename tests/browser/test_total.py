@@ -77,7 +77,7 @@ def test_the_bound_of_the_sample_events_is_dragged_and_their_curve_pinned(page: 
     settle(page)
     data = samples.load("shop-events")
     rows = total.best_bound(
-        total.TotalProblem(Amounts.from_histogram(data.histogram), DEFAULT_EPSILON, whole=True)
+        total.TotalProblem(Amounts.from_histogram(data.histogram), DEFAULT_EPSILON, is_integer=True)
     )
     card = page.locator(".st-key-total_card")
     expect(card).to_contain_text(f"Keep at most {rows.max_total:g} rows of each user")

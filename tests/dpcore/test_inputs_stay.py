@@ -79,7 +79,7 @@ def refuse_difference(before, after):
 
 def settings_of(call, names):
     """Return valid settings for a table with these columns, or for counts without any."""
-    asked, settings = questions.ASKED[call], {"epsilon": 1, **FAST.get(call, {})}
+    asked, settings = questions.QUESTIONS[call], {"epsilon": 1, **FAST.get(call, {})}
     settings.pop("ranges", None)
     if names is not None:
         roles = dict(zip(CELLS, names, strict=True))
@@ -104,7 +104,7 @@ def call_and_compare(call, kind, settings):
     return True
 
 
-@pytest.mark.parametrize("call", questions.ASKED)
+@pytest.mark.parametrize("call", questions.QUESTIONS)
 def test_no_call_changes_its_input(call):
     for kind, (_, names) in INPUTS.items():
         settings = settings_of(call, names)

@@ -341,7 +341,7 @@ def test_a_table_with_labels_is_one_call_and_its_codes_are_those_of_pandas():
     listed = {"levels": {"channel": ["email", "phone"]}, "ranges": {"words": (0, 400)}, **SHORT}
     trained = [ss.training_bound(one, **LABELLED, **listed) for one in (frame, str(TICKETS))]
     assert {said(one) for one in trained} == {said(trained[0])}
-    held = trained[0].brought.dataset.table
+    held = trained[0].subject.dataset.table
     assert held.feature_names == ("intercept", "words", "channel: phone")
     np.testing.assert_array_equal(held.features[:, 1], frame["words"])
     np.testing.assert_array_equal(held.features[:, 2], frame["channel"] == "phone")
@@ -421,11 +421,11 @@ def test_problems_of_question_and_data_are_told_at_once():
             wrong()
 
 
-@pytest.mark.parametrize("name", questions.ASKED)
+@pytest.mark.parametrize("name", questions.QUESTIONS)
 def test_help_tells_every_setting_once(name):
-    asked, call = questions.ASKED[name], getattr(ss, name)
+    asked, call = questions.QUESTIONS[name], getattr(ss, name)
     fields = set(
-        inspect.signature(importlib.import_module(f"dpcore.{asked.of}.answer").build_answer).parameters
+        inspect.signature(importlib.import_module(f"dpcore.{asked.package}.answer").build_answer).parameters
     )
     assert "parameters" in fields
     assert fields & {"data", "dataset"}
@@ -518,7 +518,7 @@ def written_forms(answer: Reply, library: str) -> dict[str, str]:
     return programs
 
 
-@pytest.mark.parametrize("call", questions.ASKED)
+@pytest.mark.parametrize("call", questions.QUESTIONS)
 def test_a_request_for_code_gives_the_nearest_form_or_names_what_has_it(call: str) -> None:
     """Of every question and library: the first form that there is, with a comment where it is not the first of all."""
     make, names = INPUTS["text columns"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dpcore.code import Library, Released
+from dpcore.code import Library, Quantity
 from dpcore.common.noise_error import NoiseKind
 from tests.dpcore.code import audit, files, together
 from tests.libraries import audits, truth
@@ -46,8 +46,10 @@ def test_one_program_divides_one_budget(monkeypatch: pytest.MonkeyPatch) -> None
     given = [found.mechanism_spec.eps for found in names["accountant"]._mechanisms]
     expected: list[float] = []
     for part in asked.releases:
-        halves = 2 if part.choice.released is Released.MEAN else 1
-        expected += [part.parts * asked.total / asked.parts * (asked.parts / 2**20) / halves] * halves
+        halves = 2 if part.choice.quantity is Quantity.MEAN else 1
+        expected += [
+            part.num_parts * asked.total / asked.num_parts * (asked.num_parts / 2**20) / halves
+        ] * halves
     assert given == pytest.approx(expected, rel=1e-12)
     assert sum(map(Fraction, given)) <= Fraction(asked.total)
 

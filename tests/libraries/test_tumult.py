@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dpcore.code import Library, Released
+from dpcore.code import Library, Quantity
 from dpcore.common.noise_error import NoiseKind
 from tests.dpcore.code import audit, files, together
 from tests.libraries import audits, truth
@@ -73,8 +73,8 @@ def test_one_program_divides_one_budget(noise: NoiseKind, monkeypatch: pytest.Mo
     truth.check_together(asked, names["released"], monkeypatch)
     expected: list[float] = []
     for part in asked.releases:
-        amount = part.parts / 2**20 * asked.total
-        if part.choice.released is Released.MEAN:
+        amount = part.num_parts / 2**20 * asked.total
+        if part.choice.quantity is Quantity.MEAN:
             half_range = 0.5 * ((part.choice.upper or 0.0) - (part.choice.lower or 0.0))
             rows = float(part.choice.max_rows or 0)
             expected += [scale(rows * half_range, amount / 2.0, noise), scale(rows, amount / 2.0, noise)]

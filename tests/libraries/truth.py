@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcore.code import Choice, Library, Released, Several, write
+from dpcore.code import Choice, Library, Quantity, Several, write
 from dpcore.common.noise_error import NoiseKind
 from tests.dpcore.code import together
 from tests.dpcore.code.choices import EVERY
@@ -80,17 +80,17 @@ def run(chosen: Choice, library: Library) -> np.ndarray:
     """
     names: dict[str, Any] = {}
     exec(compile(write(chosen, library).text, "program", "exec"), names)
-    kind = chosen.released
-    if kind is Released.MODEL:
+    kind = chosen.quantity
+    if kind is Quantity.MODEL:
         return np.sort(names["kept"].groupby("user_id").size().to_numpy())
-    if kind is Released.QUANTILE:
+    if kind is Quantity.QUANTILE:
         found = names["quantiles"]
         return np.array(list(found.values() if isinstance(found, dict) else found))
     if chosen.max_groups is None:
-        return np.array([names[{Released.MEAN: "mean", Released.SUM: "total"}.get(kind, "count")]])
-    name = {Released.GROUP_COUNTS: "counts", Released.GROUP_MEANS: "means"}.get(kind, "totals")
+        return np.array([names[{Quantity.MEAN: "mean", Quantity.SUM: "total"}.get(kind, "count")]])
+    name = {Quantity.GROUP_COUNTS: "counts", Quantity.GROUP_MEANS: "means"}.get(kind, "totals")
     if library is Library.PYTHON:
-        values = names["means" if kind is Released.GROUP_MEANS else "noisy"]
+        values = names["means" if kind is Quantity.GROUP_MEANS else "noisy"]
         by_group = dict(zip(names["groups"], values, strict=True))
     elif library is Library.TUMULT:
         by_group = {row[0]: row[1] for row in names[name].collect()}
@@ -98,7 +98,7 @@ def run(chosen: Choice, library: Library) -> np.ndarray:
         by_group = names[name]
     assert sorted(by_group) == GROUPS
     values = [float(by_group[group]) for group in GROUPS]
-    return np.array(values if kind is Released.GROUP_MEANS else [*values, math.fsum(values)])
+    return np.array(values if kind is Quantity.GROUP_MEANS else [*values, math.fsum(values)])
 
 
 def check_together(asked: Several, released: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +107,7 @@ def check_together(asked: Several, released: dict[str, Any], monkeypatch: pytest
     for part in asked.releases:
         chosen = part.choice
         if (
-            chosen.released is not Released.MEAN
+            chosen.quantity is not Quantity.MEAN
         ):  # Laplace noise of that share is more than the Gaussian noise of it
             chosen = replace(chosen, noise=asked.noise, delta=asked.delta)
         found = released[part.name]
@@ -134,19 +134,19 @@ class Truth:
 
 def of(chosen: Choice) -> Truth:
     """The truth about the programs of a choice, whatever the library."""
-    kind = chosen.released
-    if kind is Released.MODEL:
+    kind = chosen.quantity
+    if kind is Quantity.MODEL:
         rows = np.sort([min(_size(user), chosen.max_rows or 0) for user in USERS] * COPIES).astype(float)
         return Truth(rows, np.zeros_like(rows))
-    if kind is Released.QUANTILE:
+    if kind is Quantity.QUANTILE:
         return _quantiles(chosen)
-    if kind is Released.MEAN:
+    if kind is Quantity.MEAN:
         return _mean(chosen)
-    if kind is Released.GROUP_MEANS:
+    if kind is Quantity.GROUP_MEANS:
         return _group_means(chosen)
     if chosen.max_groups is not None:
         return _group_totals(chosen)
-    if kind is Released.SUM:
+    if kind is Quantity.SUM:
         low, high = chosen.min_total, chosen.max_total or 0.0
         each = [min(max(float(_rows(user).sum()), low), high) for user in USERS]
         return Truth(np.array([COPIES * math.fsum(each)]), np.array([_noise(chosen, max(-low, high))]))
@@ -236,8 +236,8 @@ def _over_groups(chosen: Choice, each: float) -> float:
 
 def _group_totals(chosen: Choice) -> Truth:
     expected, off, groups = [], [], chosen.max_groups or 0
-    most = {Released.GROUP_COUNTS: 1.0, Released.GROUP_ROWS: float(chosen.max_rows or 0)}
-    each = most.get(chosen.released, max(-chosen.min_total, chosen.max_total or 0.0))
+    most = {Quantity.GROUP_COUNTS: 1.0, Quantity.GROUP_ROWS: float(chosen.max_rows or 0)}
+    each = most.get(chosen.quantity, max(-chosen.min_total, chosen.max_total or 0.0))
     noise = _noise(chosen, _over_groups(chosen, each))
     for group in GROUPS:
         total, variances = 0.0, []
@@ -262,9 +262,9 @@ def _group_totals(chosen: Choice) -> Truth:
 
 def _amount(chosen: Choice, rows: np.ndarray) -> float:
     """What a group of a user adds where it is drawn."""
-    if chosen.released is Released.GROUP_COUNTS:
+    if chosen.quantity is Quantity.GROUP_COUNTS:
         return 1.0
-    if chosen.released is Released.GROUP_ROWS:
+    if chosen.quantity is Quantity.GROUP_ROWS:
         return float(min(len(rows), chosen.max_rows or 0))
     return min(max(float(rows.sum()), chosen.min_total), chosen.max_total or 0.0)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dpcore.code import Choice, Code, Released, Several
-from dpcore.code.forms import CodeChoice, forms, of_data
+from dpcore.code import Choice, Code, Quantity, Several
+from dpcore.code.forms import CodeChoice, build_forms, fields_of_data
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours, write_file_name
 from dpcore.data_owners.answer.found import OwnersSolution
@@ -15,14 +15,14 @@ def choose_programs(solution: OwnersSolution, dataset: Dataset | None) -> CodeCh
     """Return the crossing as a program, and before it the cap where there is one."""
     programs: list[tuple[str, Choice | Several | Code]] = []
     if solution.cap is not None and dataset is not None:
-        base = of_data(dataset) | {"neighbours": Neighbours.REPLACE_USER}
-        cap = forms(
+        base = fields_of_data(dataset) | {"neighbours": Neighbours.REPLACE_USER}
+        cap = build_forms(
             solution.parameters.epsilon,
             base,
             [
                 (
                     f"Cap per owner, {wording.counted(solution.cap.cap, 'record')}",
-                    Released.MODEL,
+                    Quantity.MODEL,
                     {"max_rows": solution.cap.cap},
                 )
             ],

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dpcore.code import Released
-from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, forms, of_data
+from dpcore.code import Quantity
+from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, fields_of_data
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Dataset
@@ -21,7 +21,9 @@ def choose_programs(solution: FactorisationSolution, dataset: Dataset | None) ->
     if verdict is not None and verdict.is_worth_it:
         return None
     parameters, limits = solution.parameters, solution.parameters.limits
-    base = of_data(dataset) if dataset is not None else {"group_column": "item", "value_column": "rating"}
+    base = (
+        fields_of_data(dataset) if dataset is not None else {"group_column": "item", "value_column": "rating"}
+    )
     base |= {"disclosure": solution.table.disclosure, "delta": parameters.delta} | ROWS_OF_THE_FILE
     bounds = {
         "max_groups": parameters.max_items,
@@ -31,4 +33,4 @@ def choose_programs(solution: FactorisationSolution, dataset: Dataset | None) ->
         "upper": limits.highest,
     }
     name = f"Item means, at most {wording.counted(parameters.max_items, 'item')}"
-    return forms(parameters.epsilon, base, [(name, Released.GROUP_MEANS, bounds)])
+    return build_forms(parameters.epsilon, base, [(name, Quantity.GROUP_MEANS, bounds)])

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from dpcore import mean
 from dpcore.answer import Answer, ReleaseSetting
-from dpcore.code import Released
+from dpcore.code import Quantity
 from dpcore.code.forms import CodeChoice
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
@@ -67,8 +67,8 @@ def build_answer(
         disclosure=dataset.provenance,
         facts=words.build_facts(solution),
         proofs=(
-            ("Bounded rows", comparison.cap.certificate, comparison.cap.ended),
-            ("Smooth weights", comparison.smooth.certificate, comparison.smooth.ended),
+            ("Bounded rows", comparison.cap.certificate, comparison.cap.stop_reason),
+            ("Smooth weights", comparison.smooth.certificate, comparison.smooth.stop_reason),
         ),
         code=_build_code(solution, dataset, parameters.epsilon, value_range),
         near_optimal=words.describe_near_optimal(solution),
@@ -78,7 +78,7 @@ def build_answer(
         make_methods=lambda: write_methods(solution, dataset, parameters),
         choice=lambda: files.instance_json(comparison, dataset.provenance),
         setting=ReleaseSetting(
-            Released.MEAN,
+            Quantity.MEAN,
             parameters.epsilon,
             Neighbours.REPLACE_VALUES,
             lower=None if value_range is None else value_range[0],

@@ -7,66 +7,70 @@ from dataclasses import asdict
 from dpcore import learning
 from dpcore.answer import Answer, ReleaseSetting
 from dpcore.answer.choice import add_choice
-from dpcore.code import Released
-from dpcore.code.forms import cap_form, forms, of_data
+from dpcore.code import Quantity
+from dpcore.code.forms import build_forms, cap_form, fields_of_data
 from dpcore.common.documents import certificate_fields
 from dpcore.common.text_fields import to_fields
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
 from dpcore.learning.answer import plots, words
-from dpcore.learning.answer.found import LearningFound, find
-from dpcore.learning.answer.methods import methods
+from dpcore.learning.answer.found import LearningSolution, solve
+from dpcore.learning.answer.methods import write_methods
 from dpcore.learning.answer.sections import SECTIONS
 from dpcore.learning.error_bound import NEIGHBOURS
 from dpcore.report.csv_files import list_public_inputs, write_columns
 
 
-def build_answer(data: Dataset, parameters: LearningParameters, found: LearningFound | None = None) -> Answer:
+def build_answer(
+    data: Dataset, parameters: LearningParameters, solution: LearningSolution | None = None
+) -> Answer:
     """Find the best bound on rows per user for a private learner.
 
     Args:
         data: How many rows users have.
         parameters: The question.
-        found: What `find` found for both; computed here by default.
+        solution: What `solve` found for both; computed here by default.
 
     Returns:
-        The answer; its ``found`` is a `LearningFound`. Plots are computed when they are asked for.
+        The answer; its ``solution`` is a `LearningSolution`. Plots are computed when they are asked for.
 
     Source: Amin et al. 2019, theorem 1.
     """
-    of = find(data, parameters) if found is None else found
-    cap = of.choice.max_contributions
+    solved = solve(data, parameters) if solution is None else solution
+    cap = solved.choice.max_contributions
     answer = Answer(
-        headline=words.headline(of),
-        detail=words.detail(of, data),
-        numbers=words.numbers(of),
+        headline=words.write_headline(solved),
+        detail=words.write_detail(solved, data),
+        numbers=words.list_numbers(solved),
         assumptions=learning.ASSUMPTIONS,
         disclosure=data.provenance,
-        facts=words.facts(of, parameters.own_cap),
-        proofs=(("Bound", of.choice.certificate, of.choice.ended),),
-        code=forms(parameters.epsilon, of_data(data), [(cap_form(cap), Released.MODEL, {"max_rows": cap})]),
-        near_optimal=words.good_enough(of),
+        facts=words.list_facts(solved, parameters.own_cap),
+        proofs=(("Bound", solved.choice.certificate, solved.choice.stop_reason),),
+        code=build_forms(
+            parameters.epsilon, fields_of_data(data), [(cap_form(cap), Quantity.MODEL, {"max_rows": cap})]
+        ),
+        near_optimal=words.describe_near_optimal(solved),
         parameters=parameters,
-        solution=of,
+        solution=solved,
         plots={
-            "learning-bound": lambda: plots.plot_bound(of, data, parameters.own_cap),
-            "learning-terms": lambda: plots.plot_terms(of, data, parameters.own_cap),
+            "learning-bound": lambda: plots.plot_bound(solved, data, parameters.own_cap),
+            "learning-terms": lambda: plots.plot_terms(solved, data, parameters.own_cap),
         },
-        make_methods=lambda: methods(of, data, parameters),
+        make_methods=lambda: write_methods(solved, data, parameters),
         files={
             "learning_curves.csv": lambda: write_columns(
-                of.curves, data.provenance, list_public_inputs(to_fields(parameters))
+                solved.curves, data.provenance, list_public_inputs(to_fields(parameters))
             )
         },
-        setting=ReleaseSetting(Released.MODEL, parameters.epsilon, NEIGHBOURS),
-        error_parts=words.error_parts(of),
+        setting=ReleaseSetting(Quantity.MODEL, parameters.epsilon, NEIGHBOURS),
+        error_parts=words.list_error_parts(solved),
         sections=SECTIONS,
     )
     return add_choice(
         answer,
         data,
         "learning under a bound",
-        lambda: _choice_details(of),
+        lambda: _choice_details(solved),
         number_keys=("max_contributions", "tau_0", "bound", "bias_twice", "finite_sample", "privacy_noise"),
         question={
             "bias_bound": parameters.bias.title,
@@ -79,12 +83,12 @@ def build_answer(data: Dataset, parameters: LearningParameters, found: LearningF
     )
 
 
-def _choice_details(solution: LearningFound) -> dict[str, object]:
+def _choice_details(solution: LearningSolution) -> dict[str, object]:
     choice = solution.choice
     return {
         "promises_something": choice.total < 1.0,
         "kept_share": choice.kept_share,
         "users_capped": choice.users_capped,
-        "caps_within_5_percent": list(solution.within),
+        "caps_within_5_percent": list(solution.near_optimal),
         **certificate_fields(choice.certificate),
     }

@@ -1,4 +1,4 @@
-"""What the mathematics finds for a learner under a cap: the best cap, its curves, and where these are drawn."""
+"""The solution for a learner under a cap: the best cap, its curves, and the limits of their axes."""
 
 from __future__ import annotations
 
@@ -25,44 +25,44 @@ Limits = tuple[tuple[float, float], tuple[float, float]]
 
 
 @dataclass(frozen=True)
-class LearningFound:
+class LearningSolution:
     """All that depends on data and question, but not on a cap of the person's own.
 
     Attributes:
         problem: The question on these data.
         choice: The best whole cap.
-        within: Smallest and largest cap within 5 % of the best bound.
+        near_optimal: Smallest and largest cap within 5 % of the best bound.
         curves: What the figures draw at whole caps, ascending, as columns of shape (points,);
             see `compute_curves`.
     """
 
     problem: BiasProblem
     choice: LearningCap
-    within: tuple[int, int]
+    near_optimal: tuple[int, int]
     curves: Mapping[str, FloatArray]
 
     def fraction(self, cap: float) -> float:
         """Return tau_0 of a cap in rows per user; above all rows together it stays 1."""
         return min(cap / float(self.problem.histogram.num_rows), 1.0)
 
-    def parts_at(self, cap: float) -> ErrorParts:
+    def error_parts_at(self, cap: float) -> ErrorParts:
         """Return the bound in its parts at one cap, in rows per user."""
         return optimal_cap.error_parts(self.problem, self.fraction(cap))
 
     def bound_at(self, cap: float) -> float:
         """Return the bound at one cap, in rows per user."""
-        return float(self.parts_at(cap).total)
+        return float(self.error_parts_at(cap).total)
 
 
-def find(data: Dataset, parameters: LearningParameters) -> LearningFound:
-    """Solve and evaluate."""
+def solve(data: Dataset, parameters: LearningParameters) -> LearningSolution:
+    """Find the best cap for these data, and compute the curves around it."""
     problem = parameters.problem(data.histogram)
     choice = optimal_cap.best_cap(problem)
     tau_0 = np.union1d(optimal_cap.fractions_for_curves(problem.histogram, CURVE_POINTS), [choice.fraction])
-    return LearningFound(
+    return LearningSolution(
         problem=problem,
         choice=choice,
-        within=optimal_cap.caps_within(problem, choice),
+        near_optimal=optimal_cap.caps_within(problem, choice),
         curves=compute_curves(problem, tau_0),
     )
 
@@ -126,31 +126,36 @@ def against_epsilon(data: Dataset, parameters: LearningParameters) -> BoundCompa
     )
 
 
-def rivals(problem: BiasProblem) -> dict[BiasTerm, LearningCap]:
+def solve_rivals(problem: BiasProblem) -> dict[BiasTerm, LearningCap]:
     """Return the best cap under every bound on the bias."""
     return {term: optimal_cap.best_cap(replace(problem, bias=term)) for term in BiasTerm}
 
 
-def axis_limits(found: LearningFound) -> Limits:
-    """(from, to) of the cap's axis, in rows per user, and of the bound's; no number that is entered moves them.
+def axis_limits(solution: LearningSolution) -> Limits:
+    """Return (from, to) of the cap's axis, in rows per user, and of the bound's; no number that is entered moves them.
 
     The cap's axis ends where nobody has more rows, or at n where the bound on the bias goes on falling. The
     bound's axis starts below what sampling alone costs at d = 1, since a smaller bound would be of no interest,
     and ends at 10: above 1 a bound says nothing.
     """
-    n, heaviest = float(found.problem.histogram.num_rows), float(found.problem.histogram.max_size)
-    most = n if found.problem.bias.needs_only_the_fraction else min(n, 2.0 * heaviest)
-    least = math.sqrt(math.log(20.0 * n) / n)
-    return (1.0, max(most, 2.0)), (10.0 ** math.floor(math.log10(max(least, 1e-9) / 2.0)), 10.0)
+    n, heaviest = float(solution.problem.histogram.num_rows), float(solution.problem.histogram.max_size)
+    largest_cap = n if solution.problem.bias.needs_only_the_fraction else min(n, 2.0 * heaviest)
+    smallest_bound = math.sqrt(math.log(20.0 * n) / n)
+    return (1.0, max(largest_cap, 2.0)), (
+        10.0 ** math.floor(math.log10(max(smallest_bound, 1e-9) / 2.0)),
+        10.0,
+    )
 
 
-def capped_users(found: LearningFound, cap: int, limit: int = 50) -> tuple[dict[str, FloatArray], int]:
-    """Who loses rows under a cap, as columns, and how many further sizes are not listed."""
-    above = optimal_cap.capped_users(found.problem.histogram, found.fraction(cap), limit)
+def list_capped_users(
+    solution: LearningSolution, cap: int, limit: int = 50
+) -> tuple[dict[str, FloatArray], int]:
+    """Return who loses rows under a cap, as columns, and how many further sizes are not listed."""
+    capped = optimal_cap.capped_users(solution.problem.histogram, solution.fraction(cap), limit)
     return {
-        "size": above.sizes,
-        "users": above.users,
-        "rows_cut": above.rows_cut,
-        "share_before": above.share_before,
-        "share_after": np.full(above.sizes.shape, above.share_after),
-    }, above.sizes_left_out
+        "size": capped.sizes,
+        "users": capped.users,
+        "rows_cut": capped.rows_cut,
+        "share_before": capped.share_before,
+        "share_after": np.full(capped.sizes.shape, capped.share_after),
+    }, capped.sizes_left_out

@@ -1,4 +1,4 @@
-"""What a learner under a cap has to say in a methods section."""
+"""The sentences on a learner under a cap for a methods section."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
-from dpcore.learning.answer.found import LearningFound
+from dpcore.learning.answer.found import LearningSolution
 
 
-def methods(found: LearningFound, data: Dataset, parameters: learning.LearningParameters) -> Methods:
-    """The best cap by the upper bound on the excess risk; that bound promises no accuracy, and is not stated."""
-    cap = found.choice.max_contributions
+def write_methods(
+    solution: LearningSolution, data: Dataset, parameters: learning.LearningParameters
+) -> Methods:
+    """State the best cap; the bound on the excess risk that it minimises promises no accuracy, and is not stated."""
+    cap = solution.choice.max_contributions
     return Methods(
         guarantee=write_guarantee(
             "A model was trained by a private learner, and released,",
@@ -20,7 +22,7 @@ def methods(found: LearningFound, data: Dataset, parameters: learning.LearningPa
             Neighbours.ADD_OR_REMOVE_USER,
         ),
         sentences=f"The learner saw at most {wording.counted(cap, 'row')} of each user, which are "
-        f"{wording.percent(found.choice.fraction)} of all rows.",
+        f"{wording.percent(solution.choice.fraction)} of all rows.",
         public_sentences="The learner saw at most a fixed number of rows of each user.",
         disclosure=data.provenance,
         rule="The bound minimises an upper bound on the excess risk of the learner [@amin2019, theorem 1], "

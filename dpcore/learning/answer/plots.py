@@ -16,18 +16,18 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters, optimal_cap, population
-from dpcore.learning.answer.found import LearningFound, axis_limits
+from dpcore.learning.answer.found import LearningSolution, axis_limits
 from dpcore.learning.answer.population import (
     FAMILY,
     FRACTIONS,
-    PopulationFound,
+    PopulationSolution,
     Simulated,
-    cost_columns,
-    cost_over_rows_columns,
-    cost_over_rows_sentence,
+    describe_cost_over_rows,
     floor_vanishes,
-    mass_columns,
-    simulated_columns,
+    list_cost_columns,
+    list_cost_over_rows,
+    list_mass_columns,
+    list_simulated_columns,
 )
 from dpcore.learning.bias_bounds import BiasTerm
 
@@ -60,7 +60,7 @@ ERROR_LIMITS, USER_LIMITS, COST_LIMITS = (1e-2, 1e2), (1e-1, 1e4), (1e-5, 1e2)
 # --- on data ------------------------------------------------------------------------------------------------
 
 
-def plot_bound(solution: LearningFound, dataset: Dataset, own_cap: int | None) -> Plot:
+def plot_bound(solution: LearningSolution, dataset: Dataset, own_cap: int | None) -> Plot:
     """Plot the bound over the cap, in its parts, with the best cap and the person's own: the main figure."""
     best, curves, histogram = solution.choice, solution.curves, solution.problem.histogram
     caps, parts = curves["cap_rows"], {name: curves[column] for name, column in PART_COLUMNS.items()}
@@ -69,8 +69,8 @@ def plot_bound(solution: LearningFound, dataset: Dataset, own_cap: int | None) -
         *(Curve(name, caps, values, STYLES[name]) for name, values in parts.items()),
         TRIVIAL_BOUND,
     ]
-    if solution.within[0] < solution.within[1]:
-        items.append(Band(f"Within 5{wording.PERCENT}", *solution.within))
+    if solution.near_optimal[0] < solution.near_optimal[1]:
+        items.append(Band(f"Within 5{wording.PERCENT}", *solution.near_optimal))
     for (name, style, symbol), cap in zip(MARKED_CAPS, (best.max_contributions, own_cap), strict=True):
         # Under Corollary 1 a low cap has no bound; on a log axis 0 has no place.
         if cap is not None and 0.0 < (height := solution.bound_at(cap)) < math.inf:
@@ -103,7 +103,7 @@ def plot_bound(solution: LearningFound, dataset: Dataset, own_cap: int | None) -
     )
 
 
-def plot_terms(solution: LearningFound, dataset: Dataset, own_cap: int | None) -> Plot:
+def plot_terms(solution: LearningSolution, dataset: Dataset, own_cap: int | None) -> Plot:
     """Plot twice every bound on the bias over the cap."""
     curves, best_terms = solution.curves, optimal_cap.bias_terms(solution.problem, solution.choice.fraction)
     worst, cut, log = (
@@ -131,7 +131,7 @@ def plot_terms(solution: LearningFound, dataset: Dataset, own_cap: int | None) -
     )
 
 
-def _build_cap_axis(solution: LearningFound) -> Axis:
+def _build_cap_axis(solution: LearningSolution) -> Axis:
     (low, high), _ = axis_limits(solution)
     # A cap of the person's own may lie where nobody has as many rows.
     limits_range = (low, max(high, float(solution.problem.histogram.num_rows)))
@@ -146,7 +146,7 @@ def _build_cap_axis(solution: LearningFound) -> Axis:
 
 def plot_mass(alpha: float) -> Plot:
     """Plot figure 2: mass of uncapped users over tau_0."""
-    columns, chosen = mass_columns(alpha), f"α = {wording.entered(alpha)}"
+    columns, chosen = list_mass_columns(alpha), f"α = {wording.entered(alpha)}"
     fractions = columns["tau_0"]
     items: list[Item] = []
     for other, (style, dash) in zip(FAMILY, FAMILY_STYLES, strict=True):
@@ -174,9 +174,14 @@ def plot_mass(alpha: float) -> Plot:
     )
 
 
-def plot_cost(solution: PopulationFound, simulated: Simulated | None) -> Plot:
+def plot_cost(solution: PopulationSolution, simulated: Simulated | None) -> Plot:
     """Plot figure 3a: bias plus privacy noise over tau_0."""
-    parts, limit, best, fractions = solution.parts, solution.limit_parts, solution.best, solution.fractions
+    parts, limit, best, fractions = (
+        solution.error_parts,
+        solution.limit_error_parts,
+        solution.best,
+        solution.fractions,
+    )
     items: list[Item] = [
         Curve("Sum", fractions, parts.bias + parts.privacy, Style.TOTAL),
         Curve("Bias, twice", fractions, parts.bias, Style.BIAS),
@@ -184,7 +189,7 @@ def plot_cost(solution: PopulationFound, simulated: Simulated | None) -> Plot:
         Curve("Sum, n → ∞", fractions, limit.bias + limit.privacy, Style.ENTERED),
     ]
     if simulated is not None:
-        items.append(_build_simulated(simulated_columns(solution, simulated), "bias_plus_privacy"))
+        items.append(_build_simulated(list_simulated_columns(solution, simulated), "bias_plus_privacy"))
     return Plot(
         "learning-figure-3a",
         "Bias and privacy noise",
@@ -193,20 +198,20 @@ def plot_cost(solution: PopulationFound, simulated: Simulated | None) -> Plot:
         Axis("bias and privacy noise", "", ERROR_LIMITS),
         (*items, TRIVIAL_BOUND, Mark("Smallest", best.fraction, best.total, Style.CAP)),
         Disclosure.PUBLIC,
-        cost_columns(solution),
+        list_cost_columns(solution),
         height=440,
     )
 
 
-def plot_capped(solution: PopulationFound, simulated: Simulated | None) -> Plot:
+def plot_capped(solution: PopulationSolution, simulated: Simulated | None) -> Plot:
     """Plot figure 3b: users capped over tau_0; if samples were simulated, its file holds these."""
-    columns = cost_columns(solution)
+    columns = list_cost_columns(solution)
     items: list[Item] = [
         Curve("Users who lose rows", solution.fractions, columns["expected_users_capped"], Style.TOTAL),
         Curve("n → ∞", solution.fractions, columns["limit_users_capped"], Style.ENTERED),
     ]
     if simulated is not None:
-        columns = simulated_columns(solution, simulated)
+        columns = list_simulated_columns(solution, simulated)
         items.append(_build_simulated(columns, "users_capped"))
     if solution.capped_at_best > 0.0:
         items.append(Mark("At the smallest sum", solution.best.fraction, solution.capped_at_best, Style.CAP))
@@ -225,7 +230,7 @@ def plot_capped(solution: PopulationFound, simulated: Simulated | None) -> Plot:
 
 def plot_cost_over_rows(cost: population.CostOfPrivacy, parameters: LearningParameters) -> Plot:
     """Plot the smallest bias plus privacy noise over n, beside what falls to zero."""
-    columns = cost_over_rows_columns(cost, parameters)
+    columns = list_cost_over_rows(cost, parameters)
     rows = columns["num_rows"]
     finite_sample = columns["finite_sample_without_a_cap"]
     curves = (
@@ -241,7 +246,7 @@ def plot_cost_over_rows(cost: population.CostOfPrivacy, parameters: LearningPara
     return Plot(
         "learning-cost",
         "Cost of privacy",
-        cost_over_rows_sentence(cost, parameters).replace("**", ""),
+        describe_cost_over_rows(cost, parameters).replace("**", ""),
         Axis("rows n", "", row_limits, number_format=",.3~g"),
         Axis("bound", "", COST_LIMITS, title="Smallest bias + privacy noise over all τ₀"),
         items,

@@ -24,7 +24,7 @@ from dpcore.common.progress import Progress, ShouldStop
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
 from dpcore.learning.answer import plots, population, words
-from dpcore.learning.answer.found import capped_users, rivals
+from dpcore.learning.answer.found import list_capped_users, solve_rivals
 from dpcore.learning.paper import FIGURES
 from dpcore.learning.participation import PowerLaw
 from dpcore.learning.participation_sample import simulate
@@ -35,7 +35,7 @@ PUBLIC = Label(Disclosure.PUBLIC)
 
 def describe_inputs(answer: Answer, data: Dataset) -> Parts:
     """Say how bias and noise are bounded."""
-    yield Note(words.what_is_used(answer.parameters))
+    yield Note(words.describe_formulae(answer.parameters))
 
 
 def compare_bias_bounds(answer: Answer, data: Dataset) -> Parts:
@@ -50,21 +50,21 @@ def compare_bias_bounds(answer: Answer, data: Dataset) -> Parts:
         "A line ends where nobody loses rows: its bias is 0 there, which a log axis cannot show. The line of "
         "Corollary 1 also ends where less than a quarter of the rows is kept, since it does not apply there."
     )
-    others = yield Cached(rivals, (answer.solution.problem,))
+    others = yield Cached(solve_rivals, (answer.solution.problem,))
     yield Table(
-        words.rival_rows(answer.solution, others, answer.parameters.own_cap), "All bounds", plain=True
+        words.list_rival_rows(answer.solution, others, answer.parameters.own_cap), "All bounds", plain=True
     )
     yield Label()
 
 
-def list_capped_users(answer: Answer, data: Dataset) -> Parts:
+def show_capped_users(answer: Answer, data: Dataset) -> Parts:
     """Show who loses rows."""
     solution, own_cap = answer.solution, answer.parameters.own_cap
     cap = solution.choice.max_contributions
     if own_cap is not None:
         is_own = yield Choice("whose_cap", "Under which bound", {False: "Best bound", True: "Your own bound"})
         cap = own_cap if is_own else cap
-    columns, further = capped_users(solution, cap)
+    columns, further = list_capped_users(solution, cap)
     if not columns["size"].size:
         yield Note(
             f"Nobody has more than {wording.counted(cap, 'row')}, so this bound leaves nothing out.", "check"
@@ -144,9 +144,9 @@ def show_cost_over_caps(answer: Answer, data: Dataset) -> Parts:
         is_stopped = simulated.draws.cancelled
         yield Note(f"Stopped after {count}: what was drawn is shown." if is_stopped else f"{count}.")
         simulated = simulated if simulated.count else None
-    found = yield Cached(population.find, (parameters.about_population,))
+    found = yield Cached(population.solve, (parameters.about_population,))
     yield Figures((plots.plot_cost(found, simulated), plots.plot_capped(found, simulated)), "xy")
-    yield population.best_sentence(found)
+    yield population.describe_best(found)
     yield Note(
         "In a sample the largest share is taken to be $\\tau/n_\\tau$, as in the paper, though a bound above the "
         "heaviest user's share changes nothing. The line n → ∞ uses the heaviest user's share."
@@ -157,7 +157,7 @@ def show_cost_over_caps(answer: Answer, data: Dataset) -> Parts:
         "table says 3 to 8. The best τ₀ is often exactly the share of some user, who then loses nothing and is not "
         "counted."
     )
-    yield Table(population.family_rows(found), "Users who lose rows, by α", key="learning_family")
+    yield Table(population.list_family_rows(found), "Users who lose rows, by α", key="learning_family")
     yield PUBLIC
     yield PaperFigures(FIGURES)
 
@@ -180,7 +180,7 @@ def show_cost_over_rows(answer: Answer, data: Dataset) -> Parts:
     )
     if cost is None:
         return
-    yield population.cost_over_rows_sentence(cost, answer.parameters)
+    yield population.describe_cost_over_rows(cost, answer.parameters)
     if cost.best:
         yield Figures((plots.plot_cost_over_rows(cost, answer.parameters),), "y")
         yield PUBLIC
@@ -193,7 +193,7 @@ def _describe_stop(cost: CostOfPrivacy) -> str:
 
 SECTIONS: Sections = {
     BEHIND: describe_inputs,
-    "These data": {"All bounds on the bias": compare_bias_bounds, "Who loses rows": list_capped_users},
+    "These data": {"All bounds on the bias": compare_bias_bounds, "Who loses rows": show_capped_users},
     "The paper": {
         "Figure 2": show_mass,
         "Figure 3": show_cost_over_caps,

@@ -13,23 +13,23 @@ from dpcore.answer.parts import BIAS, NOISE, SAMPLING, ErrorPart, build_error_pa
 from dpcore.common import alike, wording
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters, optimal_cap
-from dpcore.learning.answer.found import LearningFound
+from dpcore.learning.answer.found import LearningSolution
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.error_bound import ErrorParts, LearningCap
 
 
-def headline(found: LearningFound) -> str:
-    """Say what to do."""
-    return f"Keep at most {wording.counted(found.choice.max_contributions, 'row')} of each user."
+def write_headline(solution: LearningSolution) -> str:
+    """Say how many rows of each user to keep."""
+    return f"Keep at most {wording.counted(solution.choice.max_contributions, 'row')} of each user."
 
 
-def numbers(found: LearningFound) -> tuple[Number, ...]:
-    """Return the best cap, the bound on the excess risk there, and what it is made of."""
-    choice = found.choice
+def list_numbers(solution: LearningSolution) -> tuple[Number, ...]:
+    """Return the best cap, the bound on the excess risk there, and the parts of that bound."""
+    choice = solution.choice
     cap, total, share = choice.max_contributions, choice.total, choice.fraction
     largest = f"({_largest_part(choice)})" if total > 0.0 else ""
 
-    def part(label: str, value: float, key: str, help: str) -> Number:
+    def build_part(label: str, value: float, key: str, help: str) -> Number:
         note = f"{wording.percent(value / total)} of it" if total > 0.0 else ""
         return Number(label, wording.number(value), note, help, value, key=key)
 
@@ -39,22 +39,22 @@ def numbers(found: LearningFound) -> tuple[Number, ...]:
         ),
         Number("Excess risk, at most", wording.number(total), largest, _BOUND, total, key="bound"),
         Number("As a share of all rows", wording.number(share), help=_FRACTION, value=share, key="tau_0"),
-        part(BIAS, choice.bias, "bias_twice", _BIAS),
-        part(SAMPLING, choice.finite_sample, "finite_sample", _FINITE),
-        part(NOISE, choice.privacy, "privacy_noise", _PRIVACY),
+        build_part(BIAS, choice.bias, "bias_twice", _BIAS),
+        build_part(SAMPLING, choice.finite_sample, "finite_sample", _FINITE),
+        build_part(NOISE, choice.privacy, "privacy_noise", _PRIVACY),
     )
 
 
-def facts(found: LearningFound, own_cap: int | None) -> dict[str, str]:
-    """Say what stands behind the choice, a sentence each."""
-    said = {
-        "Half or double": _half_or_double(found),
-        "Who is affected": _who(found),
-        alike.NAME: _alike(found),
+def list_facts(solution: LearningSolution, own_cap: int | None) -> dict[str, str]:
+    """Explain the choice in sentences, each under its heading."""
+    sentences = {
+        "Half or double": _half_or_double(solution),
+        "Who is affected": _describe_affected(solution),
+        alike.NAME: _describe_alike_rows(solution),
     }
     if own_cap is not None:
-        said[f"Your own bound, {wording.counted(own_cap, 'row')}"] = _own_cap(found, own_cap)
-    return said
+        sentences[f"Your own bound, {wording.counted(own_cap, 'row')}"] = _own_cap(solution, own_cap)
+    return sentences
 
 
 _CAP = "Upper bound on contributions per user."
@@ -76,20 +76,20 @@ _PRIVACY = (
 )
 
 
-def _parts(of: LearningCap | ErrorParts) -> dict[str, float]:
-    named = {BIAS: of.bias, SAMPLING: of.finite_sample, NOISE: of.privacy}
-    return {name: float(value) for name, value in named.items()}
+def _name_parts(bound: LearningCap | ErrorParts) -> dict[str, float]:
+    values = {BIAS: bound.bias, SAMPLING: bound.finite_sample, NOISE: bound.privacy}
+    return {name: float(value) for name, value in values.items()}
 
 
 def _largest_part(choice: LearningCap) -> str:
-    parts = _parts(choice)
-    name = max(parts, key=parts.__getitem__)
-    return f"{wording.percent(parts[name] / choice.total)} {name.lower()}"
+    shares = _name_parts(choice)
+    name = max(shares, key=shares.__getitem__)
+    return f"{wording.percent(shares[name] / choice.total)} {name.lower()}"
 
 
-def error_parts(found: LearningFound) -> tuple[ErrorPart, ...]:
-    """Say what the excess risk at the best bound consists of; the parts add up to it."""
-    return build_error_parts(_parts(found.choice), wording.number)
+def list_error_parts(solution: LearningSolution) -> tuple[ErrorPart, ...]:
+    """Return the parts of the excess risk at the best cap; they add up to it."""
+    return build_error_parts(_name_parts(solution.choice), wording.number)
 
 
 LEAKS = (
@@ -98,9 +98,9 @@ LEAKS = (
 )
 
 
-def detail(found: LearningFound, dataset: Dataset) -> str:
-    """Say what changes how the headline is to be read; empty where nothing does."""
-    choice, settings = found.choice, found.problem
+def write_detail(solution: LearningSolution, dataset: Dataset) -> str:
+    """Say how the headline must be qualified; empty where it need not be."""
+    choice, settings = solution.choice, solution.problem
     sentences = []
     if choice.total >= 1.0:
         sentences.append(
@@ -113,23 +113,23 @@ def detail(found: LearningFound, dataset: Dataset) -> str:
         )
     if settings.loss_variance == 0.0 and settings.bias.needs_variance:
         sentences.append("Users are taken to be alike (Var(H) = 0), so a bound biases nothing.")
-    if found.problem.histogram.num_users == 1:
+    if solution.problem.histogram.num_users == 1:
         sentences.append("There is only one user, so the model learns from that user alone.")
     if dataset.is_private:
         sentences.append(LEAKS)
     return " ".join(sentences)
 
 
-def good_enough(found: LearningFound) -> str:
-    """From which bound to which one the excess risk stays near the least."""
-    low, high = found.within
+def describe_near_optimal(solution: LearningSolution) -> str:
+    """Say from which cap to which one the excess risk stays near the least."""
+    low, high = solution.near_optimal
     if low == high:
-        if found.problem.histogram.max_size == 1:
+        if solution.problem.histogram.max_size == 1:
             return "nobody has more than one row, so there is nothing to choose."
         return f"only {wording.counted(low, 'row')}; its neighbours are more than 5{wording.PERCENT} worse."
     no_more = (
         " or more, as nobody has more rows"
-        if high == found.problem.histogram.max_size and not found.problem.bias.needs_only_the_fraction
+        if high == solution.problem.histogram.max_size and not solution.problem.bias.needs_only_the_fraction
         else ""
     )
     return (
@@ -138,42 +138,40 @@ def good_enough(found: LearningFound) -> str:
     )
 
 
-def _half_or_double(found: LearningFound) -> str:
-    cap, best = found.choice.max_contributions, found.choice.total
-    parts = []
-    for name, other in (("half", cap // 2), ("double", 2 * cap)):
-        if other < 1:
+def _half_or_double(solution: LearningSolution) -> str:
+    cap, best = solution.choice.max_contributions, solution.choice.total
+    phrases = []
+    for name, other_cap in (("half", cap // 2), ("double", 2 * cap)):
+        if other_cap < 1:
             continue
-        bound = found.bound_at(other)
+        bound = solution.bound_at(other_cap)
         costs = (
             f"costs {wording.change(bound, best)}"
             if math.isfinite(bound)
             else "is where this limit does not apply"
         )
-        parts.append(f"{name} ({wording.number(other)}) {costs}")
-    return ", ".join(parts) + "."
+        phrases.append(f"{name} ({wording.number(other_cap)}) {costs}")
+    return ", ".join(phrases) + "."
 
 
-def _who(found: LearningFound) -> str:
-    histogram, choice = found.problem.histogram, found.choice
-    before = histogram.max_size / histogram.num_rows
+def _describe_affected(solution: LearningSolution) -> str:
+    histogram, choice = solution.problem.histogram, solution.choice
+    share_before = histogram.max_size / histogram.num_rows
     if choice.users_capped == 0:
-        return (
-            f"nobody has more rows than that; the heaviest user holds {wording.percent(before)} of all rows."
-        )
-    at = optimal_cap.statistics(histogram, choice.fraction)
+        return f"nobody has more rows than that; the heaviest user holds {wording.percent(share_before)} of all rows."
+    statistics = optimal_cap.statistics(histogram, choice.fraction)
     return (
         f"{wording.counted(choice.users_capped, 'user')} of {wording.number(histogram.num_users)} "
         f"{wording.agreeing(choice.users_capped, 'has', 'have')} more rows than that, and "
-        f"{wording.percent(float(at.cut_share))} of all rows are left out. The heaviest user's share falls from "
-        f"{wording.percent(before)} to {wording.percent(float(at.max_share))}."
+        f"{wording.percent(float(statistics.cut_share))} of all rows are left out. The heaviest user's share falls "
+        f"from {wording.percent(share_before)} to {wording.percent(float(statistics.max_share))}."
     )
 
 
-def _alike(found: LearningFound) -> str:
-    histogram = found.problem.histogram
-    kept = np.minimum(histogram.sizes, max(found.choice.cap, 1.0))
-    times = math.sqrt(alike.design_effect(kept, histogram.users))
+def _describe_alike_rows(solution: LearningSolution) -> str:
+    histogram = solution.problem.histogram
+    kept_rows = np.minimum(histogram.sizes, max(solution.choice.cap, 1.0))
+    times = math.sqrt(alike.design_effect(kept_rows, histogram.users))
     return (
         "the limit lets users differ in what is learnt from them, but takes the rows of one user as independent draws. "
         f"If a share ρ = {alike.ASSUMED_SHARE} of the variance of a loss lies between users, the finite-sample part is "
@@ -181,19 +179,21 @@ def _alike(found: LearningFound) -> str:
     )
 
 
-def _own_cap(found: LearningFound, cap: int) -> str:
-    parts = found.parts_at(cap)
-    total = float(parts.total)
+def _own_cap(solution: LearningSolution, cap: int) -> str:
+    error_parts = solution.error_parts_at(cap)
+    total = float(error_parts.total)
     if not math.isfinite(total):
         return "this limit on the bias says nothing there: less than a quarter of the rows is kept."
-    split = ", ".join(f"{name.lower()} {wording.number(part)}" for name, part in _parts(parts).items())
+    split = ", ".join(
+        f"{name.lower()} {wording.number(value)}" for name, value in _name_parts(error_parts).items()
+    )
     return (
-        f"excess risk at most {wording.number(total)} ({split}), {wording.change(total, found.choice.total)}"
+        f"excess risk at most {wording.number(total)} ({split}), {wording.change(total, solution.choice.total)}"
         " compared with the best bound."
     )
 
 
-def what_is_used(parameters: LearningParameters) -> str:
+def describe_formulae(parameters: LearningParameters) -> str:
     """Say how the bias and the privacy noise are bounded, with the formulae."""
     term, privacy = parameters.bias, parameters.privacy
     factor = privacy.constant * math.log(3.0 / parameters.failure_probability) ** privacy.log_power
@@ -213,15 +213,17 @@ def _power(power: float) -> str:
     return r"$(\text{share}/\varepsilon)" + ("$" if power == 1.0 else f"^{{{wording.digits(power)}}}$")
 
 
-def rival_rows(
-    found: LearningFound, others: Mapping[BiasTerm, LearningCap], own_cap: int | None
+def list_rival_rows(
+    solution: LearningSolution, rivals: Mapping[BiasTerm, LearningCap], own_cap: int | None
 ) -> list[dict[str, str]]:
     """Return the table of all bounds on the bias, one entry per bound, each twice as in theorem 1."""
-    at_best = optimal_cap.bias_terms(found.problem, found.choice.fraction)
-    at_own = optimal_cap.bias_terms(found.problem, found.fraction(own_cap)) if own_cap is not None else {}
+    at_best = optimal_cap.bias_terms(solution.problem, solution.choice.fraction)
+    at_own = (
+        optimal_cap.bias_terms(solution.problem, solution.fraction(own_cap)) if own_cap is not None else {}
+    )
     rows = []
     for term in BiasTerm:
-        choice = others[term]
+        choice = rivals[term]
         row = {
             "Way": term.group,
             "Bound": term.title,
@@ -238,22 +240,22 @@ def rival_rows(
 
 
 def _needs(term: BiasTerm) -> str:
-    what = (
+    share_needed = (
         "the share of rows"
         if term.needs_only_the_fraction
         else "all shares"
         if term.needs_shares
         else "$n_\\tau/n$"
     )
-    return f"{what}, Var(H)" if term.needs_variance else what
+    return f"{share_needed}, Var(H)" if term.needs_variance else share_needed
 
 
 def _bound(value: float) -> str:
     return wording.number(value) if math.isfinite(value) else "does not apply"
 
 
-def files(label: str) -> str:
-    """Say what the files of the curves and of the choice hold."""
+def describe_files(label: str) -> str:
+    """Describe the contents of the files of the curves and of the choice."""
     return (
         "**Choice** holds the question, the best bound, what each part contributes, and the proof. **Curves** hold "
         "the excess risk in its parts and every limit on the bias, twice, one line per bound; what does not apply "

@@ -1,6 +1,6 @@
 """The answer for a mean: one object that page, report, files, script and notebook read.
 
-Beside the error it says the most that that can be whatever the values, and the mean over users.
+Besides the expected error it has the worst-case error over all values in [L, U], and the error of the mean over users.
 """
 
 from __future__ import annotations
@@ -13,66 +13,67 @@ from dataclasses import dataclass, replace
 from dpcore import mean
 from dpcore.answer import Answer, Number, Plot, ReleaseSetting
 from dpcore.answer.choice import add_choice
-from dpcore.code import Released
+from dpcore.code import Quantity
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
 from dpcore.mean import files, private_counts, worst_values
 from dpcore.mean.answer import code, methods, plots, ranges, words
-from dpcore.mean.answer.found import MeanFound, find, read_values
+from dpcore.mean.answer.found import MeanSolution, solve, summarise_values
 from dpcore.mean.answer.sections import SECTIONS
 from dpcore.mean.answer.words import MEAN_OVER_USERS, UNIT
 from dpcore.mean.parameters import MeanParameters, assumptions
 from dpcore.mean.user_effects import bounded_mean
 
 
-def build_answer(data: Dataset, parameters: MeanParameters, found: MeanFound | None = None) -> Answer:
-    """Find the best bound on rows per user for a mean, and the best smooth weights.
+def build_answer(data: Dataset, parameters: MeanParameters, solution: MeanSolution | None = None) -> Answer:
+    """Build the answer: the best bound on rows per user for a mean, and the best smooth weights.
 
     Args:
-        data: How many rows users have; values, where there are some, give the variance that is asked for from them.
+        data: The number of rows of each user; values, if there are any, give the variance where the parameters ask for
+            it.
         parameters: The question.
-        found: What `find` found for both; computed here by default.
+        solution: The solution of `solve` for both; computed here by default.
 
     Returns:
-        The answer; its ``found`` is a `MeanFound`. Plots are computed when they are asked for.
+        The answer; its ``solution`` is a `MeanSolution`. Plots are computed when they are asked for.
 
     Source: Epasto et al. 2020, section 3; where counts are private, `dpcore.mean.private_counts`; where users differ,
     `dpcore.mean.population`, `dpcore.mean.counts_only` and `dpcore.mean.this_table`.
     """
-    of = find(data, parameters, read_values(data, parameters)) if found is None else found
-    clamped, most = of.clamped, whatever(of)
+    solved = solve(data, parameters, summarise_values(data, parameters)) if solution is None else solution
+    clamped, worst_case = solved.clamped, compute_worst_case(solved)
     figures: dict[str, Callable[[], Plot]] = {
-        "mean-error": lambda: plots.plot_errors(of, data, parameters.own_cap),
-        "mean-weights": lambda: plots.plot_weights(of, data),
+        "mean-error": lambda: plots.plot_errors(solved, data, parameters.own_cap),
+        "mean-weights": lambda: plots.plot_weights(solved, data),
     }
     if clamped is not None:
-        figures["mean-shift"] = lambda: plots.plot_shift(of, data, clamped)
-    if data.values is not None and ranges.offered(data):
-        at = functools.cache(lambda: ranges.ranges(data, of, parameters))
-        figures["mean-range-upper"] = lambda: ranges.plot_upper(at(), data)
-        figures["mean-range-lower"] = lambda: ranges.plot_lower(at(), data)
+        figures["mean-shift"] = lambda: plots.plot_shift(solved, data, clamped)
+    if data.values is not None and ranges.has_range_choice(data):
+        choose_ranges = functools.cache(lambda: ranges.choose_ranges(data, solved, parameters))
+        figures["mean-range-upper"] = lambda: ranges.plot_upper(choose_ranges(), data)
+        figures["mean-range-lower"] = lambda: ranges.plot_lower(choose_ranges(), data)
     answer = Answer(
-        headline=words.headline(of),
-        detail=words.detail(of, data, parameters),
-        numbers=(*words.numbers(of), *_number_beside(of, most)),
-        assumptions=assumptions(of.problem),
+        headline=words.headline(solved),
+        detail=words.detail(solved, data, parameters),
+        numbers=(*words.numbers(solved), *_worst_case_number(solved, worst_case)),
+        assumptions=assumptions(solved.problem),
         disclosure=data.provenance,
-        facts=words.facts(of, data, parameters) | _facts_beside(of, most),
+        facts=words.facts(solved, data, parameters) | _further_facts(solved, worst_case),
         proofs=(
-            ("Bound", of.cap.certificate, of.cap.ended),
-            ("Smooth weights", of.smooth.certificate, of.smooth.ended),
+            ("Bound", solved.cap.certificate, solved.cap.stop_reason),
+            ("Smooth weights", solved.smooth.certificate, solved.smooth.stop_reason),
         ),
-        code=CodeChoice(lambda: code.of_mean(of, data, parameters)),
-        near_optimal=words.good_enough(of),
+        code=CodeChoice(lambda: code.write_mean_forms(solved, data, parameters)),
+        near_optimal=words.describe_near_optimal(solved),
         parameters=parameters,
-        solution=of,
+        solution=solved,
         plots=figures,
-        make_methods=lambda: methods.methods(of, data, parameters),
-        files={"mean_weights.csv": lambda: _weights_csv(of, data)},
-        setting=setting(of, data, parameters),
-        error_parts=words.error_parts(of),
+        make_methods=lambda: methods.write_methods(solved, data, parameters),
+        files={"mean_weights.csv": lambda: _weights_csv(solved, data)},
+        setting=setting(solved, data, parameters),
+        error_parts=words.error_parts(solved),
         sections=SECTIONS,
     )
     return add_choice(
@@ -80,13 +81,13 @@ def build_answer(data: Dataset, parameters: MeanParameters, found: MeanFound | N
         data,
         "mean",
         lambda: {
-            "rows_kept_at_cap": float(data.histogram.kept_rows(of.cap.max_contributions)),
-            "cap": files.error_parts(of.cap),
-            "smooth": files.error_parts(of.smooth),
+            "rows_kept_at_cap": float(data.histogram.kept_rows(solved.cap.max_contributions)),
+            "cap": files.error_parts(solved.cap),
+            "smooth": files.error_parts(solved.smooth),
         },
         number_keys=("max_contributions", "threshold"),
-        question=_PRIVATE_COUNTS if of.private_counts else _PUBLIC_COUNTS,
-        data=_describe_values(of, data, parameters),
+        question=_PRIVATE_COUNTS if solved.has_private_counts else _PUBLIC_COUNTS,
+        data=_describe_values(solved, data, parameters),
     )
 
 
@@ -104,7 +105,7 @@ _PRIVATE_COUNTS = {
 }
 
 
-def _describe_values(solution: MeanFound, data: Dataset, parameters: MeanParameters) -> dict[str, object]:
+def _describe_values(solution: MeanSolution, data: Dataset, parameters: MeanParameters) -> dict[str, object]:
     """Return the variance and the user share that the choice file states, each with its label."""
     problem, has_values = solution.problem, data.values is not None
     labels = {True: data.provenance.label, False: "public input"}
@@ -123,157 +124,164 @@ def _describe_values(solution: MeanFound, data: Dataset, parameters: MeanParamet
     return description
 
 
-def setting(found: MeanFound, data: Dataset, parameters: MeanParameters) -> ReleaseSetting:
-    """Return what the release is that the bound is for, with what is known of its values."""
-    problem, width = found.problem, parameters.value_bound
-    read = found.clamped is not None and words.looks(parameters)
+def setting(solution: MeanSolution, data: Dataset, parameters: MeanParameters) -> ReleaseSetting:
+    """Build the setting of the release that the bound is for, with the mean and variance of its values if known."""
+    problem, width = solution.problem, parameters.value_bound
+    uses_values = solution.clamped is not None and words.reads_values(parameters)
     around = problem.value_mean if isinstance(problem, private_counts.PrivateCountsProblem) else None
     return ReleaseSetting(
-        Released.MEAN,
+        Quantity.MEAN,
         parameters.epsilon,
-        Neighbours.ADD_OR_REMOVE_USER if found.private_counts else Neighbours.REPLACE_VALUES,
+        Neighbours.ADD_OR_REMOVE_USER if solution.has_private_counts else Neighbours.REPLACE_VALUES,
         column="" if data.values is None else data.values.column,
         lower=parameters.lower,
         upper=parameters.upper,
         variance_share=problem.value_variance / width**2,
         mean_share=None if around is None else around / width,
-        uses_values=read,
-        is_table_mean=found.of_table,
+        uses_values=uses_values,
+        is_table_mean=solution.is_about_table,
         is_exact_for_values=problem.table is not None,
         user_share=problem.user_share,
     )
 
 
-def _weights_csv(found: MeanFound, data: Dataset) -> str:
-    """Return the weights per size for both choices, in the form of the setting."""
-    arguments = (found.smooth.threshold, found.cap.max_contributions, data.provenance)
-    if isinstance(found.problem, private_counts.PrivateCountsProblem):
-        return files.pair_weights_csv(found.problem, *arguments)
-    return files.weights_csv(found.problem, *arguments)
+def _weights_csv(solution: MeanSolution, data: Dataset) -> str:
+    """Return the weights per size of both choices as CSV; with private counts they are not normalised."""
+    arguments = (solution.smooth.threshold, solution.cap.max_contributions, data.provenance)
+    if isinstance(solution.problem, private_counts.PrivateCountsProblem):
+        return files.pair_weights_csv(solution.problem, *arguments)
+    return files.weights_csv(solution.problem, *arguments)
 
 
-# --- What stands beside the error -------------------------------------------------------------------------------------
+# --- Further errors ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Whatever:
-    """The most that the error about the mean of this table can be, whatever the values in [L, U]; root mean square.
+class WorstCaseErrors:
+    """The worst-case error about the mean of this table over all values in [L, U]; root mean square.
 
     Attributes:
-        cap: Of the best bound, its rows drawn at random.
-        smooth: Of the best smooth weights.
-        least: What no weights of users go below, and smooth weights of their own reach.
+        cap: Error of the best bound, which keeps rows at random.
+        smooth: Error of the best smooth weights.
+        any_weights: Smallest worst-case error of any weights of users; some smooth weights have it.
     """
 
     cap: float
     smooth: float
-    least: float
+    any_weights: float
 
 
-def whatever(found: MeanFound) -> Whatever | None:
-    """The figures of `dpcore.mean.worst_values`; None where the error is not that about the mean of this table.
+def compute_worst_case(solution: MeanSolution) -> WorstCaseErrors | None:
+    """Compute the worst-case errors, or return None if the target is not the mean of this table.
 
-    With private counts the ratio is linearised, and these are as good as its error.
+    With private counts the ratio is linearised, so these errors are approximations like the expected error.
     """
-    if not found.of_table:
+    if not solution.is_about_table:
         return None
-    problem = found.problem
+    problem = solution.problem
     worst = worst_values.WorstProblem(problem.histogram, problem.epsilon, problem.value_bound)
     sizes = problem.histogram.sizes
-    of_users = mean.user_weight(problem, found.smooth.threshold, sizes) * sizes
-    return Whatever(
-        float(worst_values.of_caps(worst, float(found.cap.max_contributions))),
-        worst_values.of_weights(worst, of_users),
+    user_weights = mean.user_weight(problem, solution.smooth.threshold, sizes) * sizes
+    return WorstCaseErrors(
+        float(worst_values.caps_error_bound(worst, float(solution.cap.max_contributions))),
+        worst_values.any_weights_error(worst, user_weights),
         worst_values.best_weights(worst).error,
     )
 
 
-def _number_beside(found: MeanFound, most: Whatever | None) -> tuple[Number, ...]:
-    """Return the one number that stands beside the error."""
-    if most is None:
+def _worst_case_number(solution: MeanSolution, worst_case: WorstCaseErrors | None) -> tuple[Number, ...]:
+    """Return the worst-case error of the best bound as a number of the answer."""
+    if worst_case is None:
         return ()
-    about = "The root mean square error of the best bound is at most this, whatever the values in [L, U]. No forecast."
-    note = "at most, linearised" if found.private_counts else "at most"
+    help_text = (
+        "The root mean square error of the best bound is at most this, whatever the values in [L, U]. "
+        "No forecast."
+    )
+    note = "at most, linearised" if solution.has_private_counts else "at most"
     return (
         Number(
             "Error whatever the values",
-            wording.number(most.cap),
+            wording.number(worst_case.cap),
             note,
-            about,
-            most.cap,
+            help_text,
+            worst_case.cap,
             UNIT,
             "error_whatever_the_values",
         ),
     )
 
 
-def _facts_beside(found: MeanFound, most: Whatever | None) -> dict[str, str]:
-    """Return the same in words, and what the mean over users takes."""
-    said = {}
-    if most is not None:
-        cap, smooth, least = (wording.number(error) for error in (most.cap, most.smooth, most.least))
-        about = (
-            " between L and U" if found.clamped is None or not _clamped(found) else ", once they are clamped"
+def _further_facts(solution: MeanSolution, worst_case: WorstCaseErrors | None) -> dict[str, str]:
+    """Describe the worst-case errors, the mean at which the noise is computed, and the mean over users."""
+    facts = {}
+    if worst_case is not None:
+        cap, smooth, any_weights = (
+            wording.number(error) for error in (worst_case.cap, worst_case.smooth, worst_case.any_weights)
+        )
+        condition = (
+            " between L and U"
+            if solution.clamped is None or not _is_clamped(solution)
+            else ", once they are clamped"
         )
         sentence = (
             f"the error about the mean of this table is not more than {cap} under the best bound and {smooth} under "
-            f"its smooth weights, whatever the values{about}. Weights that are made for that reach {least}, and no "
-            "weights of users go below. It is a limit and no forecast: it is met where heavy users have all their "
-            "values at one end."
+            f"its smooth weights, whatever the values{condition}. Weights that are made for that reach {any_weights}, "
+            "and no weights of users go below. It is a limit and no forecast: it is met where heavy users have all "
+            "their values at one end."
         )
-        if isinstance(found.problem, private_counts.PrivateCountsProblem):
-            share = wording.percent(found.problem.noise_share(found.cap.max_contributions))
+        if isinstance(solution.problem, private_counts.PrivateCountsProblem):
+            share = wording.percent(solution.problem.noise_share(solution.cap.max_contributions))
             sentence += (
                 " Counts are private: the ratio is linearised here too, and the noise on the sum of weights, "
                 f"{share} of it, adds an error of its own."
             )
-        said["Whatever the values"] = sentence
-    said |= _at_which_mean(found)
-    said[MEAN_OVER_USERS] = over_users_words(found)
-    return said
+        facts["Whatever the values"] = sentence
+    facts |= _noise_mean_fact(solution)
+    facts[MEAN_OVER_USERS] = describe_mean_over_users(solution)
+    return facts
 
 
-def _at_which_mean(found: MeanFound) -> dict[str, str]:
-    """Where counts are private the noise depends on the mean; the answer goes by that of all rows, whatever the bound.
+def _noise_mean_fact(solution: MeanSolution) -> dict[str, str]:
+    """Describe at which mean the noise is computed; empty with public counts, whose noise does not depend on the mean.
 
-    One factor for all bounds keeps the error a quadratic on every piece, so that the best bound is exact for it.
+    The answer takes the mean of all rows for every bound. With one factor for all bounds the error is a quadratic on
+    every piece, so that the best bound is exact.
     """
-    problem, clamped = found.problem, found.clamped
+    problem, clamped = solution.problem, solution.clamped
     if not isinstance(problem, private_counts.PrivateCountsProblem):
         return {}
     if problem.value_mean is None or clamped is None:
         return {"At which mean": "the noise is computed for the mean at which it is largest, L or U."}
-    there = float(bounded_mean(clamped, float(found.cap.max_contributions)))
-    moved = replace(problem, value_mean=min(max(there - clamped.lower, 0.0), problem.value_bound))
-    change = wording.change(math.sqrt(moved.privacy_factor), math.sqrt(problem.privacy_factor))
+    kept_mean = float(bounded_mean(clamped, float(solution.cap.max_contributions)))
+    kept_problem = replace(problem, value_mean=min(max(kept_mean - clamped.lower, 0.0), problem.value_bound))
+    change = wording.change(math.sqrt(kept_problem.privacy_factor), math.sqrt(problem.privacy_factor))
     return {
         "At which mean": (
             f"the noise is computed at the mean of the rows, {wording.number(clamped.mean)}, for all bounds alike. At "
-            f"that of the bounded rows, {wording.number(there)}, it is {change}."
+            f"that of the bounded rows, {wording.number(kept_mean)}, it is {change}."
         )
     }
 
 
-def _clamped(found: MeanFound) -> bool:
-    return found.clamped is not None and found.clamped.num_below + found.clamped.num_above > 0
+def _is_clamped(solution: MeanSolution) -> bool:
+    return solution.clamped is not None and solution.clamped.num_below + solution.clamped.num_above > 0
 
 
-def over_users(found: MeanFound) -> float:
-    """The error of a release of the mean over users, in the values' unit: one value per user, their own mean.
+def error_over_users(solution: MeanSolution) -> float:
+    """Return the error of a release of the mean over users, in the values' unit; each user has one value, their mean.
 
-    Nobody has more than one then, so that nothing is left out, and all of the error is noise: sqrt(2) B / (epsilon m)
-    where counts are public. Clamping comes on top. With fewer rows of each user the noise is the same, as a user's mean
-    may lie anywhere from L to U, and a draw of rows would only add to it.
+    No rows are left out, so all of the error is noise: sqrt(2) B / (epsilon m) where counts are public. Clamping is not
+    included. Keeping fewer rows of each user would not reduce the noise, as a user's mean may lie anywhere from L to U.
     """
-    # Everybody weighs 1 / m, of which the noise is that of a user who holds all the weight.
-    return math.sqrt(found.problem._unit_noise) / found.problem.histogram.num_users
+    # Every user weighs 1 / m; the unit noise is that for a user who holds all the weight.
+    return math.sqrt(solution.problem._unit_noise) / solution.problem.histogram.num_users
 
 
-def over_users_words(found: MeanFound) -> str:
-    """Return what is released for the mean over users, and its error."""
-    error = wording.number(over_users(found))
+def describe_mean_over_users(solution: MeanSolution) -> str:
+    """Describe the release of the mean over users, with its error."""
+    error = wording.number(error_over_users(solution))
     return (
         f"one value per user, the mean of the user's rows: nothing is left out, and the error is {error}, all of it "
-        f"noise{', linearised' if found.private_counts else ''}; clamping comes on top. No bound on rows makes that "
-        f"smaller. *Code for your library* writes it under *{MEAN_OVER_USERS}*."
+        f"noise{', linearised' if solution.has_private_counts else ''}; clamping comes on top. No bound on rows makes "
+        f"that smaller. *Code for your library* writes it under *{MEAN_OVER_USERS}*."
     )

@@ -1,4 +1,4 @@
-"""What the mathematics finds for a mean on a data set: the choices, their curves, and where these are drawn."""
+"""Solve a mean on a data set: the best choices, their error curves, and the limits of the axes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from dpcore.common.checks import EPSILON_RANGE
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
-from dpcore.mean.curves import holding
-from dpcore.mean.read_values import ReadValues
+from dpcore.mean.curves import interval_around
+from dpcore.mean.read_values import ValueSummary
 from dpcore.mean.user_effects import Clamped
 
 Limits = tuple[tuple[float, float], tuple[float, float]]
@@ -25,13 +25,13 @@ Limits = tuple[tuple[float, float], tuple[float, float]]
 
 
 @dataclass(frozen=True)
-class UsualRoute:
-    """A private numerator and a private denominator, half of epsilon each, beside our pair of sums.
+class SplitRelease:
+    """The usual release of a private mean, to compare with ours: numerator and denominator, half of epsilon each.
 
     Attributes:
-        problem: The same question with the usual release.
-        cap: Its own best cap.
-        capped: Its error over the view's ``bounds``.
+        problem: The same problem with the usual release.
+        cap: The best cap of that release.
+        capped: The error of that release over the ``bounds`` of the solution.
         centred: The best cap of the release that centres the values first.
     """
 
@@ -42,20 +42,20 @@ class UsualRoute:
 
 
 @dataclass(frozen=True, eq=False)
-class MeanFound:
-    """All that depends on data and question, but not on a cap of the person's own.
+class MeanSolution:
+    """The best cap and the best smooth weights with their error curves; it does not depend on the user's own cap.
 
     Attributes:
-        problem: The question on these data.
+        problem: The problem on these data.
         cap: The best cap.
         smooth: The best smooth weights.
         stretches: Smallest and largest cap of each stretch within 5 % of the best error, from 1 to s_m, ascending.
         bounds: Bounds of the curves in rows per user, ascending, shape (points,).
         capped: Error over ``bounds`` when capping.
         smoothed: Error over ``bounds`` under smooth weights.
-        usual: Where counts are private too, what the usual route reaches, numerator and denominator released with
-            half of epsilon each; None where they are public.
-        read: What the values say, forced into [L, U]; None where the data have none.
+        split_release: The usual release of a numerator and a denominator, if counts are private; None if they are
+            public.
+        values: Summary of the values, clamped to [L, U]; None if the data have no values.
     """
 
     problem: mean.MeanProblem
@@ -65,49 +65,49 @@ class MeanFound:
     bounds: FloatArray
     capped: mean.MeanError
     smoothed: mean.MeanError
-    usual: UsualRoute | None = None
-    read: ReadValues | None = None
+    split_release: SplitRelease | None = None
+    values: ValueSummary | None = None
 
     @cached_property
     def clamped(self) -> Clamped | None:
-        """Return the values forced into [L, U], per user, or None if the data have none."""
-        return None if self.read is None else self.read.clamped
+        """Return the values clamped to [L, U], per user, or None if the data have no values."""
+        return None if self.values is None else self.values.clamped
 
     @cached_property
-    def within(self) -> tuple[int, int]:
-        """Return the stretch that holds the best cap."""
-        low, high = holding(self.stretches, self.cap.max_contributions)
+    def near_optimal(self) -> tuple[int, int]:
+        """Return the interval (smallest, largest) of caps around the best cap whose error is within 5 % of the best."""
+        low, high = interval_around(self.stretches, self.cap.max_contributions)
         return int(low), int(high)
 
     @cached_property
-    def of_table(self) -> bool:
-        """Return True if the error is that about the mean of this very table."""
+    def is_about_table(self) -> bool:
+        """Return True if the error is about the mean of this table, not about a population."""
         return self.problem.target is mean.Target.TABLE
 
     @cached_property
-    def private_counts(self) -> bool:
+    def has_private_counts(self) -> bool:
         """Return True if contribution counts are private too; all errors are then delta-method approximations."""
-        return self.usual is not None
+        return self.split_release is not None
 
     @cached_property
     def error_name(self) -> str:
-        """Return what the error is called within a sentence: a standard error covers no shift."""
-        return "error" if self.of_table else "standard error"
+        """Return the name of the error within a sentence; a *standard error* includes no bias."""
+        return "error" if self.is_about_table else "standard error"
 
     def standard_errors(self, caps: Sequence[float]) -> list[float]:
-        """Roots of the expected squared error at any caps, in the values' unit."""
-        return [math.sqrt(one) for one in mean.capped_variance(self.problem, caps).tolist()]
+        """Return the root mean square error at any caps, in the values' unit."""
+        return [math.sqrt(variance) for variance in mean.capped_variance(self.problem, caps).tolist()]
 
 
-def read_values(data: Dataset, parameters: mean.MeanParameters) -> ReadValues | None:
-    """Return what the values say, forced into [L, U], or None if the data have none."""
-    return ReadValues.of(data, parameters.lower, parameters.upper)
+def summarise_values(data: Dataset, parameters: mean.MeanParameters) -> ValueSummary | None:
+    """Summarise the values clamped to [L, U], or return None if the data have no values."""
+    return ValueSummary.from_dataset(data, parameters.lower, parameters.upper)
 
 
-def find(data: Dataset, parameters: mean.MeanParameters, read: ReadValues | None) -> MeanFound:
-    """Solve and evaluate; ``read`` is `read_values`, which does not depend on epsilon."""
+def solve(data: Dataset, parameters: mean.MeanParameters, values: ValueSummary | None) -> MeanSolution:
+    """Solve for the best choices and evaluate their curves; ``values`` is from `summarise_values`, without epsilon."""
     histogram = data.histogram
-    problem = parameters.problem(histogram, read=read)
+    problem = parameters.problem(histogram, read=values)
     if isinstance(problem, private_counts.PrivateCountsProblem):
         cap, smooth = private_counts.best_cap(problem), private_counts.best_smooth(problem)
     else:
@@ -115,7 +115,7 @@ def find(data: Dataset, parameters: mean.MeanParameters, read: ReadValues | None
     bounds = np.unique(
         np.concatenate((axes.choose_curve_bounds(histogram), [cap.max_contributions, smooth.threshold]))
     )
-    return MeanFound(
+    return MeanSolution(
         problem=problem,
         cap=cap,
         smooth=smooth,
@@ -123,17 +123,17 @@ def find(data: Dataset, parameters: mean.MeanParameters, read: ReadValues | None
         bounds=bounds,
         capped=mean.capped_error(problem, bounds),
         smoothed=mean.smooth_error(problem, bounds),
-        usual=_usual(problem, bounds),
-        read=read,
+        split_release=_solve_split_release(problem, bounds),
+        values=values,
     )
 
 
-def _usual(problem: mean.MeanProblem, bounds: FloatArray) -> UsualRoute | None:
+def _solve_split_release(problem: mean.MeanProblem, bounds: FloatArray) -> SplitRelease | None:
     if not isinstance(problem, private_counts.PrivateCountsProblem):
         return None
     split = replace(problem, release=private_counts.Release.SPLIT)
     centred = replace(problem, release=private_counts.Release.CENTRED_SPLIT)
-    return UsualRoute(
+    return SplitRelease(
         problem=split,
         cap=private_counts.best_cap(split),
         capped=mean.capped_error(split, bounds),
@@ -145,19 +145,19 @@ NOT_COMPARED = ("own_cap",)
 
 
 def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> BoundComparison:
-    """Return the best cap and its error at any epsilon."""
-    values = read_values(data, parameters)
+    """Compare the best cap and its error over epsilon."""
+    values = summarise_values(data, parameters)
     problem = parameters.problem(data.histogram, read=values)
 
     def choice(epsilon: float) -> mean.CapChoice:
-        at = replace(problem, epsilon=epsilon)
-        if isinstance(at, private_counts.PrivateCountsProblem):
-            return private_counts.best_cap(at)
-        return mean.best_cap(at)
+        rescaled = replace(problem, epsilon=epsilon)
+        if isinstance(rescaled, private_counts.PrivateCountsProblem):
+            return private_counts.best_cap(rescaled)
+        return mean.best_cap(rescaled)
 
     def best(epsilon: float) -> tuple[float, float]:
-        found = choice(epsilon)
-        return float(found.max_contributions), found.standard_error
+        cap = choice(epsilon)
+        return float(cap.max_contributions), cap.standard_error
 
     return BoundComparison(
         "Best bound (rows per user)",
@@ -170,15 +170,15 @@ def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> BoundComp
 
 
 def offered_errors(histogram: ContributionHistogram, value_bound: float) -> tuple[float, float]:
-    """Return (from, to) that the error's axis offers: no best point at any epsilon and sigma^2 lies outside."""
+    """Return (from, to) of the error's axis, which contains the best error at any epsilon and sigma^2."""
     least_epsilon, most_epsilon = EPSILON_RANGE
-    # Without sampling error every user weighs the same, and noise is all there is.
+    # Without sampling error every user weighs the same, and noise is the whole error.
     low = math.sqrt(2.0) * value_bound / (most_epsilon * histogram.num_users)
-    return low, _unbounded(histogram, value_bound, least_epsilon)
+    return low, _unbounded_error(histogram, value_bound, least_epsilon)
 
 
-def _unbounded(histogram: ContributionHistogram, value_bound: float, epsilon: float) -> float:
-    """Return the standard error where all rows are kept and values vary as much as they can: claim 2 of the paper."""
+def _unbounded_error(histogram: ContributionHistogram, value_bound: float, epsilon: float) -> float:
+    """Return the standard error if all rows are kept and values have the largest variance, B^2 / 4: claim 2."""
     weight = histogram.max_size / histogram.num_rows
     return math.hypot(
         value_bound / 2.0 / math.sqrt(histogram.num_rows), math.sqrt(2.0) * value_bound / epsilon * weight

@@ -24,18 +24,18 @@ from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
-from dpcore.mean.answer.found import MeanFound, offered_errors
-from dpcore.mean.answer.words import BOUNDED, MOST_STRETCHES, UNIT
+from dpcore.mean.answer.found import MeanSolution, offered_errors
+from dpcore.mean.answer.words import BOUNDED_ROWS, MAX_LISTED_INTERVALS, UNIT
 from dpcore.mean.user_effects import Clamped, bounded_mean
 
 
-def plot_errors(solution: MeanFound, dataset: Dataset, own_cap: int | None) -> Plot:
+def plot_errors(solution: MeanSolution, dataset: Dataset, own_cap: int | None) -> Plot:
     """Plot the error against the bound, of both methods, that of bounded rows with its parts: the main figure."""
     bounds, cap, smooth, problem = solution.bounds, solution.cap, solution.smooth, solution.problem
     error_name, is_of_table = solution.error_name, problem.table is not None
     columns: dict[str, FloatArray] = {}
-    if solution.usual is not None:
-        columns["usual_split_standard_error"] = np.sqrt(solution.usual.capped.variance)
+    if solution.split_release is not None:
+        columns["usual_split_standard_error"] = np.sqrt(solution.split_release.capped.variance)
     columns["bound"] = bounds
     for key, error in (("cap", solution.capped), ("smooth", solution.smoothed)):
         columns[f"{key}_standard_error"] = np.sqrt(error.variance)
@@ -48,12 +48,12 @@ def plot_errors(solution: MeanFound, dataset: Dataset, own_cap: int | None) -> P
     if is_of_table:
         parts = {BIAS: columns["cap_shift"], **parts}
     items: list[Item] = [
-        Curve(f"Total, {BOUNDED}", bounds, columns["cap_standard_error"], Style.CAP),
+        Curve(f"Total, {BOUNDED_ROWS}", bounds, columns["cap_standard_error"], Style.CAP),
         Curve("Total, smooth weights", bounds, columns["smooth_standard_error"], Style.SMOOTH),
         *(Curve(name, bounds, values, STYLES[name]) for name, values in parts.items()),
     ]
-    if solution.usual is not None:
-        name, usual = f"Total, {BOUNDED}, usual split of ε", columns["usual_split_standard_error"]
+    if solution.split_release is not None:
+        name, usual = f"Total, {BOUNDED_ROWS}, usual split of ε", columns["usual_split_standard_error"]
         items.append(Curve(name, bounds, usual, Style.CUSTOMARY))
     items += [Band(f"Within 5{wording.PERCENT}", low, high) for low, high in _list_bands(solution)]
     marks = [
@@ -66,8 +66,8 @@ def plot_errors(solution: MeanFound, dataset: Dataset, own_cap: int | None) -> P
     totals = np.concatenate([values for name, values in columns.items() if name.endswith("_standard_error")])
     all_errors = np.concatenate([values for name, values in columns.items() if name != "bound"])
     limits = fit_limits(np.append(totals, [mark.y for mark in marks]), all_errors)
-    rising_part = "what is left out or weighs less" if solution.of_table else "sampling error"
-    error_axis_name = "delta-method error" if solution.private_counts else error_name
+    rising_part = "what is left out or weighs less" if solution.is_about_table else "sampling error"
+    error_axis_name = "delta-method error" if solution.has_private_counts else error_name
     limits_range = offered_errors(problem.histogram, problem.value_bound)
     return Plot(
         "mean-error",
@@ -79,7 +79,7 @@ def plot_errors(solution: MeanFound, dataset: Dataset, own_cap: int | None) -> P
         Axis(error_axis_name, UNIT, limits, limits_range=limits_range),
         (*items, *marks),
         dataset.provenance,
-        add_setting(columns, solution.private_counts),
+        add_setting(columns, solution.has_private_counts),
         is_main=True,
         handle=_build_handle(solution, own_cap, columns["cap_standard_error"], parts),
     )
@@ -90,7 +90,7 @@ MAX_ERRORS = 5.0
 
 
 def _build_handle(
-    solution: MeanFound, own_cap: int | None, error: FloatArray, parts: dict[str, FloatArray]
+    solution: MeanSolution, own_cap: int | None, error: FloatArray, parts: dict[str, FloatArray]
 ) -> Handle:
     """Build the handle: whose rows the bound cuts, and what releases it gives, by the model of the error alone."""
     histogram, bounds = solution.problem.histogram, solution.bounds
@@ -118,7 +118,7 @@ def _build_handle(
     )
 
 
-def plot_weights(solution: MeanFound, dataset: Dataset) -> Plot:
+def plot_weights(solution: MeanSolution, dataset: Dataset) -> Plot:
     """Plot how much a row counts over the rows of its user, relative to an unbounded mean's 1 / n."""
     histogram, cap = solution.problem.histogram, solution.cap.max_contributions
     sizes, equal = choose_curve_bounds(histogram), 1.0 / histogram.num_rows
@@ -146,11 +146,11 @@ def plot_weights(solution: MeanFound, dataset: Dataset) -> Plot:
             Curve(on_average, sizes, capped, Style.CAP, dash="dot"),
         ),
         dataset.provenance,
-        add_setting(columns, solution.private_counts),
+        add_setting(columns, solution.has_private_counts),
     )
 
 
-def plot_shift(solution: MeanFound, dataset: Dataset, clamped: Clamped) -> Plot:
+def plot_shift(solution: MeanSolution, dataset: Dataset, clamped: Clamped) -> Plot:
     """Plot how far the bound moves the mean itself, because users differ, beside the standard error."""
     problem, bounds, smoothed = solution.problem, solution.bounds, solution.smoothed
     is_of_table = problem.table is not None
@@ -178,14 +178,14 @@ def plot_shift(solution: MeanFound, dataset: Dataset, clamped: Clamped) -> Plot:
             Curve(error_name, bounds, -error, Style.ENTERED, is_unnamed=True),
         ),
         dataset.provenance,
-        add_setting(columns, solution.private_counts),
+        add_setting(columns, solution.has_private_counts),
     )
 
 
-def _list_bands(solution: MeanFound) -> list[tuple[int, int]]:
+def _list_bands(solution: MeanSolution) -> list[tuple[int, int]]:
     """List the stretches to plot: those of more than one bound, the best one's first, and not too many."""
     wide = [stretch for stretch in solution.stretches if stretch[0] < stretch[1]]
-    return sorted(wide, key=lambda stretch: stretch != solution.within)[:MOST_STRETCHES]
+    return sorted(wide, key=lambda stretch: stretch != solution.near_optimal)[:MAX_LISTED_INTERVALS]
 
 
 def add_setting(columns: Mapping[str, npt.ArrayLike], private_counts: bool) -> dict[str, npt.ArrayLike]:

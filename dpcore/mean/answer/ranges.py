@@ -16,11 +16,11 @@ from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean import value_range
-from dpcore.mean.answer.found import MeanFound
+from dpcore.mean.answer.found import MeanSolution
 from dpcore.mean.answer.plots import add_setting
 from dpcore.mean.answer.words import UNIT
 from dpcore.mean.parameters import MeanParameters
-from dpcore.mean.value_range import RangeChoice, RangeParts, ValueRangeProblem, Weighted
+from dpcore.mean.value_range import RangeChoice, RangeParts, ValueRangeProblem, WeightedRows
 
 POINTS = 120
 """Ends of a curve."""
@@ -49,7 +49,7 @@ class Ranges:
             size of the noise counts in the place of its standard deviation.
     """
 
-    of: Weighted
+    of: WeightedRows
     lower: float
     upper: float
     both: RangeChoice
@@ -60,7 +60,7 @@ class Ranges:
     @property
     def now(self) -> RangeParts:
         """Return the error of the range in use, in its parts."""
-        return self.of.parts(self.lower, self.upper)
+        return self.of.error_parts(self.lower, self.upper)
 
     @property
     def users_beyond(self) -> float:
@@ -69,7 +69,7 @@ class Ranges:
         return self.of.weight_above(self.both.upper - self.of.problem.mean) / largest
 
 
-def offered(data: Dataset) -> bool:
+def has_range_choice(data: Dataset) -> bool:
     """Return True if there are values, not all the same, whose squares are numbers."""
     if data.values is None:
         return False
@@ -77,38 +77,38 @@ def offered(data: Dataset) -> bool:
     return low < high and max(-low, high) <= LARGEST
 
 
-def ranges(data: Dataset, found: MeanFound, parameters: MeanParameters) -> Ranges:
+def choose_ranges(data: Dataset, found: MeanSolution, parameters: MeanParameters) -> Ranges:
     """Return the best ranges at the bound of the best smooth weights, for data on which they are `offered`."""
     assert data.values is not None
     problem = ValueRangeProblem(data.values, parameters.epsilon)
-    of, known = Weighted(problem, max(found.smooth.threshold, 1.0)), None
+    of, known = WeightedRows(problem, max(found.smooth.threshold, 1.0)), None
     if float(data.values.values.max()) > parameters.lower:
         known = value_range.best_range(problem, of.threshold, parameters.lower)
     # The largest weight of a user is noise * epsilon / sqrt(2); 1 / epsilon users weigh that over epsilon.
-    low, high = of.at_quantile(min(of.noise / math.sqrt(2.0), 0.5), None)
+    low, high = of.range_at_quantile(min(of.noise / math.sqrt(2.0), 0.5), None)
     return Ranges(
         of,
         parameters.lower,
         parameters.upper,
         value_range.best_range(problem, of.threshold),
         known,
-        found.private_counts,
+        found.has_private_counts,
         (low + problem.mean, high + problem.mean),
     )
 
 
-def usable(problem: ValueRangeProblem, choice: RangeChoice) -> bool:
+def is_usable(problem: ValueRangeProblem, choice: RangeChoice) -> bool:
     """Return True if a release can use a range: it is wider than nothing, and half of the weight lies within it.
 
     Where noise is very large a single value would be best, which publishes the middle of the values as a bound.
     """
     if not choice.upper - choice.lower > 1e-9 * max(abs(choice.lower), abs(choice.upper)):
         return False
-    of = Weighted(problem, choice.threshold)
+    of = WeightedRows(problem, choice.threshold)
     return of.weight_above(choice.upper - problem.mean) + of.weight_below(choice.lower - problem.mean) <= 0.5
 
 
-def rounded(choice: RangeChoice) -> tuple[float, float]:
+def round_outward(choice: RangeChoice) -> tuple[float, float]:
     """Return the range with ends rounded outward, to a hundredth of its width or somewhat more."""
     step = 10.0 ** math.floor(math.log10(choice.upper - choice.lower) - 2.0)
     low, high = math.floor(choice.lower / step) * step, math.ceil(choice.upper / step) * step
@@ -124,9 +124,9 @@ def plot_upper(ranges: Ranges, dataset: Dataset) -> Plot:
     smallest = min(max(ranges.lower, float(np.median(values))), largest)
     ends = _choose_ends(ranges.lower, smallest, largest, ranges.upper, ranges.upper_only)
     best = ranges.upper_only
-    if best is not None and not usable(ranges.of.problem, best):
+    if best is not None and not is_usable(ranges.of.problem, best):
         best = None
-    return _plot("upper", ends, ranges.of.parts(ranges.lower, ends), ranges, dataset, best)
+    return _plot("upper", ends, ranges.of.error_parts(ranges.lower, ends), ranges, dataset, best)
 
 
 def plot_lower(ranges: Ranges, dataset: Dataset) -> Plot:
@@ -137,7 +137,7 @@ def plot_lower(ranges: Ranges, dataset: Dataset) -> Plot:
     smallest = min(max(upper - float(np.median(values)), _SPAN * largest), largest)
     ends = _choose_ends(-upper, -upper + smallest, -upper + largest, -ranges.lower, None)
     ends = 0.0 - ends[::-1]  # No −0.
-    return _plot("lower", ends, ranges.of.parts(ends, upper), ranges, dataset, None)
+    return _plot("lower", ends, ranges.of.error_parts(ends, upper), ranges, dataset, None)
 
 
 def _choose_ends(
@@ -195,7 +195,7 @@ def _plot(
     )
 
 
-def table(found: Ranges, joint: RangeChoice | None) -> dict[str, list[object]]:
+def build_table(found: Ranges, joint: RangeChoice | None) -> dict[str, list[object]]:
     """Return the range in use beside the best ones, a line each."""
     now = found.now
     entered = RangeChoice(
@@ -214,7 +214,7 @@ def table(found: Ranges, joint: RangeChoice | None) -> dict[str, list[object]]:
         ("Best range at this bound", found.both),
         ("Best range and bound", joint),
     ]
-    kept = [(name, one) for name, one in lines if one is not None and usable(found.of.problem, one)]
+    kept = [(name, one) for name, one in lines if one is not None and is_usable(found.of.problem, one)]
     written = wording.number
     return {
         "": [name for name, _ in kept],
@@ -228,7 +228,7 @@ def table(found: Ranges, joint: RangeChoice | None) -> dict[str, list[object]]:
     }
 
 
-def words(found: Ranges, joint: RangeChoice | None) -> list[str]:
+def describe_ranges(found: Ranges, joint: RangeChoice | None) -> list[str]:
     """Return what the range costs, the rule of equal tails, and what is proved; a sentence or two each."""
     of, number = found.of, wording.number
     now = found.now
@@ -246,7 +246,7 @@ def words(found: Ranges, joint: RangeChoice | None) -> list[str]:
         f"more than it saves. By the root mean square, as the errors here, the best range cuts off "
         f"{number(found.users_beyond)} such users at each end."
     )
-    if not usable(found.of.problem, found.both):
+    if not is_usable(found.of.problem, found.both):
         said.append(
             "At this ε no range of these values pays: the best would be next to a single value, which publishes the "
             "middle of the values as a bound. Take a range from knowledge, or more ε."

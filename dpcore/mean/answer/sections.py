@@ -26,18 +26,19 @@ from dpcore.common.privacy import ReleaseFacts
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, value_range
 from dpcore.mean.answer import ranges, words
-from dpcore.mean.answer.found import MeanFound, find
+from dpcore.mean.answer.found import MeanSolution
+from dpcore.mean.answer.found import solve as solve_at_once
 from dpcore.mean.parameters import VarianceSource
 from dpcore.mean.private_counts import PrivateCountsProblem
-from dpcore.mean.read_values import ReadValues
+from dpcore.mean.read_values import ValueSummary
 
 NO_VALUES = Missing("values, one per row", "Bring data with values")
 
 
 def solve(data: Dataset, parameters: MeanParameters) -> Solver:
     """Find the best bounds; what is read of the values does not depend on epsilon, and is computed once."""
-    read = yield Cached(ReadValues.of, (data, parameters.lower, parameters.upper), kept=8)
-    solution = yield Cached(find, (data, parameters.without("own_cap"), read))
+    read = yield Cached(ValueSummary.from_dataset, (data, parameters.lower, parameters.upper), kept=8)
+    solution = yield Cached(solve_at_once, (data, parameters.without("own_cap"), read))
     return Found(solution)
 
 
@@ -79,22 +80,22 @@ def show_hidden(answer: Answer, data: Dataset) -> Parts:
     if read is None:
         yield NO_VALUES
         return
-    yield "\n".join(f"- {sentence}" for sentence in words.hidden(answer.solution, read))
+    yield "\n".join(f"- {sentence}" for sentence in words.describe_shifts(answer.solution, read))
     yield Figures((answer.plots["mean-shift"](),), controls="y", main_axes="x")
     yield Label()
 
 
 def compute_ranges(
-    data: Dataset, parameters: MeanParameters, solution: MeanFound
+    data: Dataset, parameters: MeanParameters, solution: MeanSolution
 ) -> tuple[ranges.Ranges, Plot, Plot]:
     """Return the best ranges, and the error over either end."""
-    found = ranges.ranges(data, solution, parameters)
+    found = ranges.choose_ranges(data, solution, parameters)
     return found, ranges.plot_upper(found, data), ranges.plot_lower(found, data)
 
 
 def show_ranges(answer: Answer, data: Dataset) -> Parts:
     """Show which range the values ask for, beside a search over the bound on rows."""
-    if not ranges.offered(data):
+    if not ranges.has_range_choice(data):
         if data.values is None:
             yield NO_VALUES
         else:
@@ -119,21 +120,21 @@ def show_ranges(answer: Answer, data: Dataset) -> Parts:
         light=True,
     )
     alt = "The range in use beside the best ones, with the three parts of the error of each"
-    yield Table(ranges.table(found, joint), alt)
+    yield Table(ranges.build_table(found, joint), alt)
     if data.is_private:
         yield Note(
             "None of these is entered here: a range that was read off private values would leak into all that is "
             "released with it. It can be drawn privately, with an ε of its own."
         )
         yield PrivateRange()
-    elif joint is not None and ranges.usable(problem, joint):
-        low, high = ranges.rounded(joint)
+    elif joint is not None and ranges.is_usable(problem, joint):
+        low, high = ranges.round_outward(joint)
         if (low, high) == (found.lower, found.upper):
             yield Note("The range in use is the best one.")
         else:
             label = f"Use L = {wording.entered(low)}, U = {wording.entered(high)}"
             yield Proposal(label, "straighten", {"lower": low, "upper": high})
-    yield Label(after="\n".join(f"- {sentence}" for sentence in ranges.words(found, joint)))
+    yield Label(after="\n".join(f"- {sentence}" for sentence in ranges.describe_ranges(found, joint)))
     yield Figures((upper, lower), titled=True)
 
 

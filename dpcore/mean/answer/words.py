@@ -1,4 +1,4 @@
-"""The answer for a mean in words. Pure: what was found in, sentences and numbers out."""
+"""The sentences and numbers of the answer for a mean, built from its solution."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from dpcore.answer.value_range import RANGE_SOURCE, OutsideCounts
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
-from dpcore.mean.answer.found import MeanFound, UsualRoute
-from dpcore.mean.read_values import ReadValues
+from dpcore.mean.answer.found import MeanSolution, SplitRelease
+from dpcore.mean.read_values import ValueSummary
 from dpcore.mean.user_effects import bounded_mean
 
 
-def headline(found: MeanFound) -> str:
-    """Say what to do."""
-    return f"Keep at most {wording.counted(found.cap.max_contributions, 'row')} of each user."
+def headline(solution: MeanSolution) -> str:
+    """Return the recommendation: the best bound on rows per user."""
+    return f"Keep at most {wording.counted(solution.cap.max_contributions, 'row')} of each user."
 
 
 CLEAR_SLOPE = 3.0
-"""From how many standard errors on users with more rows are said to have other values."""
+"""Smallest slope, in standard errors, that is reported as a difference of users with more rows."""
 
 
-def numbers(found: MeanFound) -> tuple[Number, ...]:
-    """Return both choices, each with its error."""
-    cap, smooth, name = found.cap, found.smooth, found.error_name
-    about = _STANDARD_ERROR
-    if found.of_table:
-        about = _ERROR_READ if found.problem.table is not None else _ERROR_EXPECTED
+def numbers(solution: MeanSolution) -> tuple[Number, ...]:
+    """Return the numbers of the answer: the best bound and the best smooth weights, each with its error."""
+    cap, smooth, name = solution.cap, solution.smooth, solution.error_name
+    help_text = _STANDARD_ERROR
+    if solution.is_about_table:
+        help_text = _ERROR_READ if solution.problem.table is not None else _ERROR_EXPECTED
     errors = cap.standard_error, smooth.standard_error
     noise = cap.privacy_variance / cap.variance, smooth.privacy_variance / smooth.variance
     rows, threshold = wording.counted(cap.max_contributions, "row"), wording.number(smooth.threshold)
@@ -40,38 +40,38 @@ def numbers(found: MeanFound) -> tuple[Number, ...]:
     texts = [wording.number(error) for error in errors]
     notes = [f"({wording.percent(share)} noise)" for share in noise]
     label, key = wording.capital(name), name.replace(" ", "_")
-    weighed = f"{label}, smooth weights"
+    smooth_label = f"{label}, smooth weights"
     bound = "Upper bound on contributions per user."
     return (
         Number("Best bound", rows, "per user", bound, cap.max_contributions, ROWS_UNIT, "max_contributions"),
-        Number(label, texts[0], notes[0], about, errors[0], UNIT, key),
+        Number(label, texts[0], notes[0], help_text, errors[0], UNIT, key),
         Number(SMOOTH_BOUND, threshold, per_user, _THRESHOLD, smooth.threshold, ROWS_UNIT, "threshold"),
-        Number(weighed, texts[1], notes[1], about, errors[1], UNIT, f"smooth_{key}"),
+        Number(smooth_label, texts[1], notes[1], help_text, errors[1], UNIT, f"smooth_{key}"),
     )
 
 
 SMOOTH_BOUND = "Bound of the smooth weights"
 
 
-def error_parts(found: MeanFound) -> tuple[ErrorPart, ...]:
-    """Say what the error of the best bound consists of; the squares of the parts add up to its square."""
-    cap = found.cap
-    drawn, added = math.sqrt(cap.sampling_variance), math.sqrt(cap.privacy_variance)
-    shift = {BIAS: abs(cap.shift)} if found.problem.table is not None else {}
-    sizes = {**shift, SAMPLING: drawn, NOISE: added}
+def error_parts(solution: MeanSolution) -> tuple[ErrorPart, ...]:
+    """Return the parts of the error of the best bound; their squares add up to its square."""
+    cap = solution.cap
+    sampling, noise = math.sqrt(cap.sampling_variance), math.sqrt(cap.privacy_variance)
+    shift = {BIAS: abs(cap.shift)} if solution.problem.table is not None else {}
+    sizes = {**shift, SAMPLING: sampling, NOISE: noise}
     return tuple([ErrorPart(name, float(size), wording.number(size)) for name, size in sizes.items()])
 
 
-def facts(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) -> dict[str, str]:
-    """Say what stands behind the choice, a sentence each."""
-    cap, histogram = found.cap, found.problem.histogram
+def facts(solution: MeanSolution, dataset: Dataset, parameters: mean.MeanParameters) -> dict[str, str]:
+    """Build the facts behind the answer, one sentence each."""
+    cap, histogram = solution.cap, solution.problem.histogram
     h = cap.max_contributions
     affected = histogram.users_above(h)
     lost = histogram.num_rows - float(histogram.kept_rows(h))
     over_rows = histogram.num_rows - float(histogram.pieces(h).rows_at_or_below)
-    said = _about_users(found, parameters)
-    said |= {
-        "Half or double": _half_or_double(found),
+    sentences = _describe_users(solution, parameters)
+    sentences |= {
+        "Half or double": _half_or_double(solution),
         "Who is affected by the bound": (
             f"{wording.counted(affected, 'user')} ({wording.percent(affected / histogram.num_users)}) with "
             f"{wording.percent(over_rows / histogram.num_rows)} of all rows "
@@ -80,23 +80,23 @@ def facts(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) -
             "Smooth weights leave none out."
         ),
     }
-    if found.usual is not None:
-        said["Against the usual split"] = _against_usual(found, found.usual)
-    if dataset.is_private and not found.private_counts:
-        said["Where counts are private"] = COUNTS_TOO
+    if solution.split_release is not None:
+        sentences["Against the usual split"] = _compare_split_release(solution, solution.split_release)
+    if dataset.is_private and not solution.has_private_counts:
+        sentences["Where counts are private"] = COUNTS_TOO
     if parameters.own_cap is not None:
-        (own,) = found.standard_errors([parameters.own_cap])
-        said[f"Your own bound, {wording.counted(parameters.own_cap, 'row')}"] = (
-            f"{found.error_name} {wording.number(own)}, {wording.change(own, cap.standard_error)}"
+        (own_error,) = solution.standard_errors([parameters.own_cap])
+        sentences[f"Your own bound, {wording.counted(parameters.own_cap, 'row')}"] = (
+            f"{solution.error_name} {wording.number(own_error)}, {wording.change(own_error, cap.standard_error)}"
             " compared with the best bound."
         )
-    return said
+    return sentences
 
 
 UNIT = "unit of the values"
 MEAN_OVER_USERS = "Mean over users"
-BOUNDED = "bounded rows"
-"""What the one way is called in a legend, beside smooth weights."""
+BOUNDED_ROWS = "bounded rows"
+"""Name of capped rows in a legend, beside smooth weights."""
 _STANDARD_ERROR = (
     "Standard error: square root of the expected squared error of the released mean, in the values' unit. About two "
     "thirds of releases fall within one standard error of the truth. The note says how much of the squared error is "
@@ -133,237 +133,245 @@ LEAKS_COUNTS = "A bound read off private data is private too: draw it, or choose
 PRIVATE_COUNTS = "Counts are **private too**."
 
 
-def _noise_share(found: MeanFound) -> float:
-    """Return the larger noise on the sum of weights, of both choices; only where counts are private."""
-    assert isinstance(found.problem, private_counts.PrivateCountsProblem)
+def _noise_share(solution: MeanSolution) -> float:
+    """Return the noise on the sum of weights over that sum, the larger of both choices; requires private counts."""
+    assert isinstance(solution.problem, private_counts.PrivateCountsProblem)
     return max(
-        found.problem.noise_share(found.cap.max_contributions),
-        found.problem.noise_share(found.smooth.threshold, smooth=True),
+        solution.problem.noise_share(solution.cap.max_contributions),
+        solution.problem.noise_share(solution.smooth.threshold, smooth=True),
     )
 
 
-def _against_usual(found: MeanFound, usual: UsualRoute) -> str:
-    best = found.cap.standard_error
+def _compare_split_release(solution: MeanSolution, split_release: SplitRelease) -> str:
+    best = solution.cap.standard_error
     return (
-        f"numerator and denominator, released with ε/2 each, have {_an(found.error_name)} of "
-        f"{wording.number(usual.cap.standard_error)} at their own best bound of "
-        f"{wording.counted(usual.cap.max_contributions, 'row')}: {wording.change(usual.cap.standard_error, best)}. "
-        f"With values centred first it is {wording.number(usual.centred.standard_error)}: "
-        f"{wording.change(usual.centred.standard_error, best)}."
+        f"numerator and denominator, released with ε/2 each, have {_an(solution.error_name)} of "
+        f"{wording.number(split_release.cap.standard_error)} at their own best bound of "
+        f"{wording.counted(split_release.cap.max_contributions, 'row')}: "
+        f"{wording.change(split_release.cap.standard_error, best)}. With values centred first it is "
+        f"{wording.number(split_release.centred.standard_error)}: "
+        f"{wording.change(split_release.centred.standard_error, best)}."
     )
 
 
-def detail(found: MeanFound, dataset: Dataset, parameters: mean.MeanParameters) -> str:
-    """Say what changes how the headline is to be read, most important first; empty where nothing does."""
-    said, clamped = [], found.clamped
+def detail(solution: MeanSolution, dataset: Dataset, parameters: mean.MeanParameters) -> str:
+    """Build the sentences that qualify the headline, most important first."""
+    sentences, clamped = [], solution.clamped
     if clamped is not None:
-        values = OutsideCounts(clamped.num_below, clamped.num_above, found.problem.histogram.num_rows)
+        values = OutsideCounts(clamped.num_below, clamped.num_above, solution.problem.histogram.num_rows)
         if values.exceeds_warning:
-            counted = "" if found.problem.table is not None else ", and no number here counts that error"
-            said.append(
-                f"**{values.percent} of the values are clamped**{counted}: set L and U {RANGE_SOURCE}"
+            caveat = "" if solution.problem.table is not None else ", and no number here counts that error"
+            sentences.append(
+                f"**{values.percent} of the values are clamped**{caveat}: set L and U {RANGE_SOURCE}"
             )
-    said += _which_mean(found, parameters)
-    said.append(_smooth_weights(found))
-    if found.private_counts:
-        said.append(PRIVATE_COUNTS)
-        share = _noise_share(found)
+    sentences += _describe_target(solution, parameters)
+    sentences.append(_compare_smooth_weights(solution))
+    if solution.has_private_counts:
+        sentences.append(PRIVATE_COUNTS)
+        share = _noise_share(solution)
         if share > private_counts.ROUGH_NOISE:
-            said.append(
+            sentences.append(
                 f"**The noise is {wording.percent(share)} of the sum of weights**: the delta method is rough here. "
                 "Take a larger ε, or do not rely on this error."
             )
     if dataset.is_private:
-        said.append(LEAKS_COUNTS if found.private_counts else LEAKS)
-        if clamped is not None and looks(parameters):
-            said.append(VALUES_LEAK)
-        said += _without_the_look(found, parameters)
-    if found.problem.histogram.sizes.size == 1:
-        said.append("All users have equally many rows, so there is nothing to choose: keep everything.")
-    elif found.cap.max_contributions == found.problem.histogram.max_size:
-        said.append("Here the best bound keeps every row: privacy noise is small beside the sampling error.")
-    return " ".join(said)
+        sentences.append(LEAKS_COUNTS if solution.has_private_counts else LEAKS)
+        if clamped is not None and reads_values(parameters):
+            sentences.append(VALUES_LEAK)
+        sentences += _describe_private_bound(solution, parameters)
+    if solution.problem.histogram.sizes.size == 1:
+        sentences.append("All users have equally many rows, so there is nothing to choose: keep everything.")
+    elif solution.cap.max_contributions == solution.problem.histogram.max_size:
+        sentences.append(
+            "Here the best bound keeps every row: privacy noise is small beside the sampling error."
+        )
+    return " ".join(sentences)
 
 
-def looks(parameters: mean.MeanParameters) -> bool:
-    """Return True if anything is read off the values, where there are some."""
-    wanted = parameters.variance_source is mean.VarianceSource.FROM_VALUES
-    return wanted or parameters.likeness is mean.Likeness.FROM_VALUES
+def reads_values(parameters: mean.MeanParameters) -> bool:
+    """Return True if the variance or the user share is to be computed from the values."""
+    reads_variance = parameters.variance_source is mean.VarianceSource.FROM_VALUES
+    return reads_variance or parameters.likeness is mean.Likeness.FROM_VALUES
 
 
-def _without_the_look(found: MeanFound, parameters: mean.MeanParameters) -> list[str]:
-    """Return the best bound where counts are private and no values are looked at; nothing where it is so."""
-    read = looks(parameters) and found.clamped is not None
-    if found.private_counts and not read:
+def _describe_private_bound(solution: MeanSolution, parameters: mean.MeanParameters) -> list[str]:
+    """Describe the best bound with private counts and without the values; empty if the answer is already for these."""
+    uses_values = reads_values(parameters) and solution.clamped is not None
+    if solution.has_private_counts and not uses_values:
         return []
-    asked = replace(parameters, counts=mean.Counts.PRIVATE)
-    if asked.variance_source is mean.VarianceSource.FROM_VALUES:
-        asked = replace(asked, variance_source=mean.VarianceSource.WORST_CASE)
-    if asked.likeness is mean.Likeness.FROM_VALUES:
-        asked = replace(asked, likeness=mean.Likeness.ENTERED)
-    problem = asked.problem(found.problem.histogram)
+    private_parameters = replace(parameters, counts=mean.Counts.PRIVATE)
+    if private_parameters.variance_source is mean.VarianceSource.FROM_VALUES:
+        private_parameters = replace(private_parameters, variance_source=mean.VarianceSource.WORST_CASE)
+    if private_parameters.likeness is mean.Likeness.FROM_VALUES:
+        private_parameters = replace(private_parameters, likeness=mean.Likeness.ENTERED)
+    problem = private_parameters.problem(solution.problem.histogram)
     assert isinstance(problem, private_counts.PrivateCountsProblem)
     rows = wording.counted(private_counts.best_cap(problem).max_contributions, "row")
-    return [f"With {'σ² of the worst case and ' if read else ''}private counts the best bound is **{rows}**."]
+    return [
+        f"With {'σ² of the worst case and ' if uses_values else ''}private counts the best bound is **{rows}**."
+    ]
 
 
-def _which_mean(found: MeanFound, parameters: mean.MeanParameters) -> list[str]:
-    """Which mean the error is about, what it rests on, and that there are two of them where it matters."""
-    read, problem = found.read, found.problem
-    said = []
-    if read is not None and not read.tells_table and found.of_table:
-        said.append(
+def _describe_target(solution: MeanSolution, parameters: mean.MeanParameters) -> list[str]:
+    """Describe the target of the error, its assumptions, and if the means over rows and over users clearly differ."""
+    summary, problem = solution.values, solution.problem
+    sentences = []
+    if summary is not None and not summary.has_finite_error and solution.is_about_table:
+        sentences.append(
             "**Some values are beyond 1e100**: the error about their mean cannot be computed from them."
         )
     share = f"a share ρ of {wording.number(problem.user_share, 2)} of the variance lies between users"
-    if read is not None and problem.table is not None:
-        clamping = read.table.clamping
-        moved = f"leaving rows out shifts the mean by {wording.number(found.cap.shift - clamping)}"
+    if summary is not None and problem.table is not None:
+        clamping = summary.table.clamping
+        shift_text = f"leaving rows out shifts the mean by {wording.number(solution.cap.shift - clamping)}"
         if clamping:
-            moved += f", clamping by {wording.number(clamping)}"
-        said.append(f"Error about **the mean of these rows**: {moved}.")
-    elif found.of_table:
-        # What else it rests on stands in the tab: this is on the first screen.
-        between = f"{wording.percent(problem.user_share, 2)} of the variance lies between users"
-        rests = between if problem.user_share else "rows are independent"
-        said.append(f"Error about **this table's mean**. Assumed: {rests}.")
+            shift_text += f", clamping by {wording.number(clamping)}"
+        sentences.append(f"Error about **the mean of these rows**: {shift_text}.")
+    elif solution.is_about_table:
+        # This is on the first screen; the tab has the other assumptions.
+        share_text = f"{wording.percent(problem.user_share, 2)} of the variance lies between users"
+        assumption = share_text if problem.user_share else "rows are independent"
+        sentences.append(f"Error about **this table's mean**. Assumed: {assumption}.")
     elif problem.user_share:
-        said.append(f"Error as an estimate **for people like these**. Assumed: {share}.")
-    if read is not None and looks(parameters) and abs(read.slope) > CLEAR_SLOPE:
-        clamped = read.clamped
-        values = "higher" if read.slope > 0.0 else "lower"
-        said.append(
-            f"**Users with more rows have {values} values**: the mean over rows is {wording.number(clamped.mean)}, "
+        sentences.append(f"Error as an estimate **for people like these**. Assumed: {share}.")
+    if summary is not None and reads_values(parameters) and abs(summary.slope) > CLEAR_SLOPE:
+        clamped = summary.clamped
+        direction = "higher" if summary.slope > 0.0 else "lower"
+        sentences.append(
+            f"**Users with more rows have {direction} values**: the mean over rows is {wording.number(clamped.mean)}, "
             f"that over users {wording.number(float(clamped.user_means.mean()))}. Which do you want? This is for the "
             "first; *Behind the answer* has the second."
         )
-    return said
+    return sentences
 
 
-def _about_users(found: MeanFound, parameters: mean.MeanParameters) -> dict[str, str]:
-    """Say what is known or assumed of users, by name."""
-    said: dict[str, str] = {}
-    problem, read = found.problem, found.read
-    if read is not None and problem.table is not None:
-        cap, drawn = found.cap, math.sqrt(found.cap.sampling_variance)
-        said["What the error is made of"] = (
-            f"rows that are left out shift the mean by {wording.number(cap.shift - read.table.clamping)}, clamping by "
-            f"{wording.number(read.table.clamping)}; the draw of rows adds {wording.number(drawn)} and the noise "
-            f"{wording.number(math.sqrt(cap.privacy_variance))} (root mean square). Shifts can cancel by luck."
+def _describe_users(solution: MeanSolution, parameters: mean.MeanParameters) -> dict[str, str]:
+    """Build the facts about users: the parts of the error, the assumed share, and the estimated share."""
+    facts: dict[str, str] = {}
+    problem, values = solution.problem, solution.values
+    if values is not None and problem.table is not None:
+        cap, sampling_error = solution.cap, math.sqrt(solution.cap.sampling_variance)
+        facts["What the error is made of"] = (
+            f"rows that are left out shift the mean by {wording.number(cap.shift - values.table.clamping)}, clamping "
+            f"by {wording.number(values.table.clamping)}; the draw of rows adds {wording.number(sampling_error)} and "
+            f"the noise {wording.number(math.sqrt(cap.privacy_variance))} (root mean square). Shifts can cancel by "
+            "luck."
         )
     elif parameters.likeness is mean.Likeness.ENTERED:
-        safe = "" if found.of_table else " The error for a larger ρ is safe for every smaller one."
-        said["Assumed of users"] = (
+        safe = "" if solution.is_about_table else " The error for a larger ρ is safe for every smaller one."
+        facts["Assumed of users"] = (
             f"the share ρ = {wording.number(problem.user_share, 2)} is an assumption. Purchases had 0.3 to 0.5, "
             f"ratings and waiting times 0 to 0.2.{safe}"
         )
-    if len(found.stretches) > 1:
-        said["Several stretches are good"] = f"{_stretches(found)}; between them the error is larger."
-    if read is not None and looks(parameters):
-        said["How users differ"] = share_sentence(read)
-    return said
+    if len(solution.stretches) > 1:
+        facts["Several stretches are good"] = (
+            f"{_describe_intervals(solution)}; between them the error is larger."
+        )
+    if values is not None and reads_values(parameters):
+        facts["How users differ"] = describe_user_share(values)
+    return facts
 
 
-def share_sentence(read: ReadValues) -> str:
-    """Say how much of the variance lies between users, with its interval."""
-    share = read.share
+def describe_user_share(values: ValueSummary) -> str:
+    """Describe the share of the variance that lies between users, with its interval."""
+    share = values.share
     if math.isnan(share.estimate):
         return "How much users differ cannot be told: nobody has two rows, or there is only one user."
-    about = wording.percent(share.used)
-    between = f"{wording.percent(share.low)} to {wording.percent(share.high)}"
+    estimate = wording.percent(share.clipped_estimate)
+    interval = f"{wording.percent(share.low)} to {wording.percent(share.high)}"
     return (
-        f"About {about} ({between}, leaving out each user in turn) of the variance of a value lies between users, read "
-        "off these values and as private as they are. The larger this share, the less a further row of the same user "
-        "tells."
+        f"About {estimate} ({interval}, leaving out each user in turn) of the variance of a value lies between users, "
+        "read off these values and as private as they are. The larger this share, the less a further row of the same "
+        "user tells."
     )
 
 
-def _stretches(found: MeanFound) -> str:
-    """Return all stretches of good bounds, or how many there are beside the one of the best."""
-    if len(found.stretches) > MOST_STRETCHES:
-        several = wording.number(len(found.stretches))
-        return f"{several} stretches of bounds stay within 5{wording.PERCENT} of the best error"
-    named = [
+def _describe_intervals(solution: MeanSolution) -> str:
+    """List the intervals of near-optimal bounds, or only count them if there are many."""
+    if len(solution.stretches) > MAX_LISTED_INTERVALS:
+        count = wording.number(len(solution.stretches))
+        return f"{count} stretches of bounds stay within 5{wording.PERCENT} of the best error"
+    intervals = [
         wording.number(low) if low == high else f"{wording.number(low)} to {wording.number(high)}"
-        for low, high in found.stretches
+        for low, high in solution.stretches
     ]
-    listed = f"{', '.join(named[:-1])} and {named[-1]}"
-    return f"bounds of {listed} rows stay within 5{wording.PERCENT} of the best error"
+    interval_text = f"{', '.join(intervals[:-1])} and {intervals[-1]}"
+    return f"bounds of {interval_text} rows stay within 5{wording.PERCENT} of the best error"
 
 
-MOST_STRETCHES = 4
-"""That a sentence names."""
+MAX_LISTED_INTERVALS = 4
+"""Most intervals that a sentence lists."""
 
 
 def _an(words: str) -> str:
     return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
 
 
-def _smooth_weights(found: MeanFound) -> str:
-    smooth, best = found.smooth.standard_error, found.cap.standard_error
+def _compare_smooth_weights(solution: MeanSolution) -> str:
+    smooth, best = solution.smooth.standard_error, solution.cap.standard_error
     change = wording.change(smooth, best)
     if change == "the same":
         return "Smooth weights would gain nothing."
     return (
-        f"If your library can weight rows, smooth weights with a bound of {wording.number(found.smooth.threshold)} "
+        f"If your library can weight rows, smooth weights with a bound of {wording.number(solution.smooth.threshold)} "
         f"err by {wording.number(smooth)}: {change}."
     )
 
 
-def good_enough(found: MeanFound) -> str:
-    """From which bound to which one the error stays near the best."""
-    within, share = found.within, f"5{wording.PERCENT}"
-    if len(found.stretches) > 1:
-        return f"{_stretches(found)}."
-    if within[0] == within[1]:
-        only = wording.counted(within[0], "row")
-        if within[1] < found.problem.histogram.max_size:
-            return f"only {only}; every other bound is more than {share} worse in {found.error_name}."
+def describe_near_optimal(solution: MeanSolution) -> str:
+    """Describe the bounds whose error is within 5 % of the best."""
+    interval, share = solution.near_optimal, f"5{wording.PERCENT}"
+    if len(solution.stretches) > 1:
+        return f"{_describe_intervals(solution)}."
+    if interval[0] == interval[1]:
+        bound = wording.counted(interval[0], "row")
+        if interval[1] < solution.problem.histogram.max_size:
+            return f"only {bound}; every other bound is more than {share} worse in {solution.error_name}."
         smaller = (
-            f"every smaller bound is more than {share} worse in {found.error_name}, and "
-            if within[0] > 1
+            f"every smaller bound is more than {share} worse in {solution.error_name}, and "
+            if interval[0] > 1
             else ""
         )
-        return f"only {only}; {smaller}a larger one keeps no more rows."
-    return f"{wording.number(within[0])} to {wording.counted(within[1], 'row')}, within {share}."
+        return f"only {bound}; {smaller}a larger one keeps no more rows."
+    return f"{wording.number(interval[0])} to {wording.counted(interval[1], 'row')}, within {share}."
 
 
-def _half_or_double(found: MeanFound) -> str:
-    h, best = found.cap.max_contributions, found.cap.standard_error
+def _half_or_double(solution: MeanSolution) -> str:
+    h, best = solution.cap.max_contributions, solution.cap.standard_error
     caps = ([("half", max(h // 2, 1))] if h > 1 else []) + [("double", 2 * h)]
-    errors = found.standard_errors([cap for _, cap in caps])
-    parts = [
+    errors = solution.standard_errors([cap for _, cap in caps])
+    comparisons = [
         f"{name} ({wording.number(cap)}) costs {wording.change(error, best)}"
         for (name, cap), error in zip(caps, errors, strict=True)
     ]
-    return ", ".join(parts) + f" in {found.error_name}."
+    return ", ".join(comparisons) + f" in {solution.error_name}."
 
 
-def hidden(found: MeanFound, read: ReadValues) -> tuple[str, ...]:
-    """Say what the values say of users who differ, and how far the bounds move the mean, in words."""
-    plain, shifts = read.clamped.mean, []
+def describe_shifts(solution: MeanSolution, values: ValueSummary) -> tuple[str, ...]:
+    """Describe how far each choice shifts the mean of the values, and the share of variance between users."""
+    plain_mean, shifts = values.clamped.mean, []
     for name, bound, choice in (
-        ("bounded", float(found.cap.max_contributions), found.cap),
-        ("smoothly weighted", found.smooth.threshold, found.smooth),
+        ("bounded", float(solution.cap.max_contributions), solution.cap),
+        ("smoothly weighted", solution.smooth.threshold, solution.smooth),
     ):
-        weights = mean.growth(found.problem, bound) if choice is found.smooth else mean.Growth()
-        if weights.plain:
-            shift = float(bounded_mean(read.clamped, bound)) - plain
+        weights = mean.growth(solution.problem, bound) if choice is solution.smooth else mean.Growth()
+        if weights.is_plain:
+            shift = float(bounded_mean(values.clamped, bound)) - plain_mean
         else:
-            each = weights.in_rows(bound, read.clamped.sizes)
-            shift = float(each @ read.clamped.user_means / each.sum()) - plain
+            user_weights = weights.scaled_weights(bound, values.clamped.sizes)
+            shift = float(user_weights @ values.clamped.user_means / user_weights.sum()) - plain_mean
         sentence = f"The {name} mean differs from the plain mean by {wording.number(shift)}"
-        if found.problem.table is None:
+        if solution.problem.table is None:
             errors = wording.number(abs(shift) / choice.standard_error, 2)
-            sentence += f", {errors} times the {found.error_name} above, which does not contain this shift"
+            sentence += f", {errors} times the {solution.error_name} above, which does not contain this shift"
         shifts.append(f"{sentence}.")
-    return (*shifts, share_sentence(read))
+    return (*shifts, describe_user_share(values))
 
 
-def files(found: MeanFound) -> str:
-    """Say what the files of weights and of the choice hold."""
-    counts = "private too" if found.private_counts else "public"
-    if found.private_counts:
+def describe_files(solution: MeanSolution) -> str:
+    """Describe the contents of the files of weights and of the choice."""
+    counts = "private too" if solution.has_private_counts else "public"
+    if solution.has_private_counts:
         sums = (
             "Weights are not divided by their sum, which is private here: it comes out of the two noisy sums."
         )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpcore.code import Released
-from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, forms, of_data, one_group_column
+from dpcore.code import Quantity
+from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, fields_of_data, one_group_column
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
@@ -28,7 +28,7 @@ def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> Cod
     if dataset is None or parameters.source is not TaskSource.DATA:
         base: dict[str, Any] = {"group_column": "task"}
     else:
-        base = of_data(dataset) | one_group_column(dataset)
+        base = fields_of_data(dataset) | one_group_column(dataset)
     base |= {"disclosure": solution.tasks.disclosure, "delta": parameters.delta} | ROWS_OF_THE_FILE
     task_weights = {
         "exponent": comparison.rule.exponent,
@@ -40,16 +40,16 @@ def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> Cod
     }
     max_tasks = count_tasks_per_user(comparison.entered_sampling or comparison.sampling)
     groups = {"max_groups": max_tasks, "noise": NoiseKind.GAUSSIAN}
-    return forms(
+    return build_forms(
         parameters.epsilon,
         base,
         [
             (
                 f"Task weights, μ = {wording.entered(comparison.rule.exponent)}",
-                Released.TASK_WEIGHTS,
+                Quantity.TASK_WEIGHTS,
                 task_weights,
             ),
-            (f"At most {wording.counted(max_tasks, 'task')}", Released.GROUP_COUNTS, groups),
+            (f"At most {wording.counted(max_tasks, 'task')}", Quantity.GROUP_COUNTS, groups),
         ],
     )
 

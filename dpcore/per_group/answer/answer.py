@@ -11,8 +11,8 @@ from dpcore.common.documents import certificate_fields
 from dpcore.common.errors import refuse
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import code, distribution, methods, plots, words
-from dpcore.per_group.answer.distribution import DistributionFound
-from dpcore.per_group.answer.found import PerGroupFound, find
+from dpcore.per_group.answer.distribution import DistributionSolution
+from dpcore.per_group.answer.found import PerGroupSolution, solve
 from dpcore.per_group.answer.sections import build_sections, describe_inputs
 from dpcore.per_group.assumptions import list_assumptions, list_summary_assumptions
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
@@ -20,18 +20,20 @@ from dpcore.per_group.summary import APPROXIMATE
 
 
 def build_answer(
-    data: Dataset, parameters: PerGroupParameters, found: PerGroupFound | DistributionFound | None = None
+    data: Dataset,
+    parameters: PerGroupParameters,
+    found: PerGroupSolution | DistributionSolution | None = None,
 ) -> Answer:
     """Find the best pair of bounds for a release per group, and the best bound on a user's whole vector.
 
     Args:
         data: Pairs of users and groups, or how these are distributed.
         parameters: The question.
-        found: What `find`, or `distribution.find`, found for both; computed here by default.
+        found: What `solve`, or `distribution.find`, found for both; computed here by default.
 
     Returns:
-        The answer; its ``found`` is a `PerGroupFound`, or a `DistributionFound` where only the distribution of pairs is
-        known. Plots are computed when they are asked for.
+        The answer; its ``solution`` is a `PerGroupSolution`, or a `DistributionSolution` if only the distribution of
+        pairs is known. Plots are computed when they are asked for.
 
     Raises:
         InvalidInput: The data have no groups, or do not fit the question.
@@ -39,11 +41,11 @@ def build_answer(
     if found is None:
         if data.pairs is None and data.pair_sizes is None:
             raise refuse("this needs a group in each row, and these data have none")
-        found = distribution.find(data, parameters) if data.pairs is None else find(data, parameters)
-    return _about(data, found) if isinstance(found, DistributionFound) else _answered(data, found)
+        found = distribution.solve(data, parameters) if data.pairs is None else solve(data, parameters)
+    return _about(data, found) if isinstance(found, DistributionSolution) else _answered(data, found)
 
 
-def _answered(data: Dataset, of: PerGroupFound) -> Answer:
+def _answered(data: Dataset, of: PerGroupSolution) -> Answer:
     kind, selected = data.provenance, of.selected
     drawn: dict[str, Callable[[], Plot]] = {
         "per-group-error": lambda: plots.plot_pair_errors(of, kind),
@@ -64,12 +66,12 @@ def _answered(data: Dataset, of: PerGroupFound) -> Answer:
         disclosure=kind,
         facts=words.facts(of, data),
         proofs=words.proofs(of),
-        code=code.of_found(of, data),
-        near_optimal=words.good_enough(of),
+        code=code.write_forms(of, data),
+        near_optimal=words.describe_near_optimal(of),
         parameters=of.parameters,
         solution=of,
         plots=drawn,
-        make_methods=lambda: methods.methods(of, data),
+        make_methods=lambda: methods.write_methods(of, data),
         bound=of.pair,
         setting=_setting(of.parameters, of.value_column),
         error_parts=words.error_parts(of),
@@ -95,7 +97,7 @@ def _answered(data: Dataset, of: PerGroupFound) -> Answer:
 OWN_BOUNDS = ("own_groups", "own_amount")
 
 
-def _list_details(solution: PerGroupFound) -> dict[str, object]:
+def _list_details(solution: PerGroupSolution) -> dict[str, object]:
     parameters, choice, pair = solution.parameters, solution.choice, solution.pair
     amount, is_integer = "max_amount_per_group", parameters.statistic.whole
     details: dict[str, object] = {
@@ -105,7 +107,7 @@ def _list_details(solution: PerGroupFound) -> dict[str, object]:
         ),
         "error": choice.error,
         "error_of_publishing_nothing": choice.error_of_nothing,
-        "ended": choice.ended,
+        "ended": choice.stop_reason,
         **certificate_fields(choice.certificate),
     }
     if pair is not None and not is_integer:
@@ -117,7 +119,7 @@ def _list_details(solution: PerGroupFound) -> dict[str, object]:
                 "norm": norm,
                 "max_norm": vector.max_norm,
                 "error": vector.error,
-                "ended": vector.ended,
+                "ended": vector.stop_reason,
                 **certificate_fields(vector.certificate),
             }
     if (selected := solution.selected) is not None:
@@ -145,7 +147,7 @@ def refused_answer(data: Dataset, parameters: PerGroupParameters) -> Answer:
 def _setting(asked: PerGroupParameters, column: str) -> ReleaseSetting:
     summed = asked.statistic not in (Statistic.ROWS, Statistic.USERS)
     return ReleaseSetting(
-        code.RELEASED[asked.statistic],
+        code.QUANTITIES[asked.statistic],
         asked.epsilon,
         asked.neighbours,
         column if summed else "",
@@ -156,7 +158,7 @@ def _setting(asked: PerGroupParameters, column: str) -> ReleaseSetting:
     )
 
 
-def _about(data: Dataset, of: DistributionFound) -> Answer:
+def _about(data: Dataset, of: DistributionSolution) -> Answer:
     title = "Error over both bounds, about"
     answer = Answer(
         headline=distribution.headline(of),
@@ -168,7 +170,7 @@ def _about(data: Dataset, of: DistributionFound) -> Answer:
         parameters=of.parameters,
         solution=of,
         plots={"per-group-error": lambda: plots.plot_pair_errors(of, data.provenance, title)},
-        make_methods=lambda: methods.of_distribution(of.parameters, of.pair, data),
+        make_methods=lambda: methods.write_distribution_methods(of.parameters, of.pair, data),
         setting=_setting(of.parameters, ""),
         sections={BEHIND: describe_inputs},
     )
@@ -184,7 +186,7 @@ def _about(data: Dataset, of: DistributionFound) -> Answer:
             "error_at_least": choice.lower,
             "error_at_most": choice.upper,
             "error_of_publishing_nothing": choice.error_of_nothing,
-            "ended": choice.ended,
+            "ended": choice.stop_reason,
             "approximate": APPROXIMATE,
             **certificate_fields(None),
         },

@@ -1,81 +1,102 @@
-"""The chosen bounds with the names that the data have, for *Code for your library*."""
+"""Programs for the chosen bounds, with the column names of the data, for *Code for your library*."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from dpcore.code import Released
-from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, Form, forms, of_data, one_group_column
+from dpcore.code import Quantity
+from dpcore.code.forms import (
+    ROWS_OF_THE_FILE,
+    CodeChoice,
+    Form,
+    build_forms,
+    fields_of_data,
+    one_group_column,
+)
 from dpcore.common import wording
 from dpcore.dataset import Dataset
-from dpcore.per_group.answer.found import PerGroupFound
+from dpcore.per_group.answer.found import PerGroupSolution
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair
 from dpcore.per_group.whole_vector import VectorRule
-from dpcore.per_group.words import short
+from dpcore.per_group.words import round_up
 
-RELEASED = {
-    Statistic.ROWS: Released.GROUP_ROWS,
-    Statistic.USERS: Released.GROUP_COUNTS,
-    Statistic.SUM: Released.GROUP_SUMS,
-    Statistic.SIGNED_SUM: Released.GROUP_SUMS,
-    Statistic.MEAN: Released.GROUP_MEANS,
+QUANTITIES = {
+    Statistic.ROWS: Quantity.GROUP_ROWS,
+    Statistic.USERS: Quantity.GROUP_COUNTS,
+    Statistic.SUM: Quantity.GROUP_SUMS,
+    Statistic.SIGNED_SUM: Quantity.GROUP_SUMS,
+    Statistic.MEAN: Quantity.GROUP_MEANS,
 }
 
 
-def of_found(found: PerGroupFound, data: Dataset) -> CodeChoice | None:
-    """Return the best pair first, as the card says it; then the bounds on whole vectors."""
-    asked = found.parameters
-    if asked.selection.private:  # The programs release every group of a public list.
+def write_forms(solution: PerGroupSolution, data: Dataset) -> CodeChoice | None:
+    """Write programs for the best pair, then for the bounds on whole vectors; None for private groups."""
+    parameters = solution.parameters
+    if parameters.selection.private:  # The programs release every group of a public list.
         return None
-    pair = [] if found.pair is None else [_pair(asked, found.pair.max_groups, found.pair.max_amount)]
-    return forms(asked.epsilon, _base(asked, data, found.value_column), [*pair, *_vectors(found)])
+    pair = (
+        []
+        if solution.pair is None
+        else [_pair_form(parameters, solution.pair.max_groups, solution.pair.max_amount)]
+    )
+    return build_forms(
+        parameters.epsilon,
+        _base_options(parameters, data, solution.value_column),
+        [*pair, *_vector_forms(solution)],
+    )
 
 
-def of_private(drawn: PrivatePair, data: Dataset, epsilon: float | None = None) -> CodeChoice | None:
-    """A pair that was chosen privately; ``epsilon`` of the release where it is another than the choice was for."""
-    asked = drawn.problem.parameters
-    summed = asked.statistic is Statistic.SUM and data.pairs is not None
-    base = _base(asked, data, data.pairs.value_column if summed and data.pairs is not None else "")
-    form = _pair(asked, drawn.max_groups, drawn.max_amount)
-    return forms(asked.epsilon if epsilon is None else epsilon, base | {"disclosure": drawn.facts}, [form])
+def write_private_forms(
+    private_pair: PrivatePair, data: Dataset, epsilon: float | None = None
+) -> CodeChoice | None:
+    """Write programs for a pair that was chosen privately; ``epsilon`` replaces that of the release, if given."""
+    parameters = private_pair.problem.parameters
+    is_sum = parameters.statistic is Statistic.SUM and data.pairs is not None
+    base = _base_options(
+        parameters, data, data.pairs.value_column if is_sum and data.pairs is not None else ""
+    )
+    form = _pair_form(parameters, private_pair.max_groups, private_pair.max_amount)
+    return build_forms(
+        parameters.epsilon if epsilon is None else epsilon, base | {"disclosure": private_pair.facts}, [form]
+    )
 
 
-def _base(asked: PerGroupParameters, data: Dataset, value_column: str) -> dict[str, Any]:
-    base: dict[str, Any] = of_data(data) | {
-        "noise": asked.noise,
-        "delta": asked.delta,
-        "neighbours": asked.neighbours,
+def _base_options(parameters: PerGroupParameters, data: Dataset, value_column: str) -> dict[str, Any]:
+    base: dict[str, Any] = fields_of_data(data) | {
+        "noise": parameters.noise,
+        "delta": parameters.delta,
+        "neighbours": parameters.neighbours,
         **ROWS_OF_THE_FILE,
         **one_group_column(data),
     }
     if value_column:
         base["value_column"] = value_column
-    if asked.statistic is Statistic.MEAN:
-        base |= {"lower": asked.lower, "upper": asked.upper}
+    if parameters.statistic is Statistic.MEAN:
+        base |= {"lower": parameters.lower, "upper": parameters.upper}
     return base
 
 
-def _pair(asked: PerGroupParameters, max_groups: int, amount: float) -> Form:
-    statistic = asked.statistic
+def _pair_form(parameters: PerGroupParameters, max_groups: int, amount: float) -> Form:
+    statistic = parameters.statistic
     bounds: dict[str, Any] = {"max_groups": max_groups}
     if statistic in (Statistic.ROWS, Statistic.MEAN):
         bounds["max_rows"] = int(amount)
     elif statistic is not Statistic.USERS:
         bounds |= {"max_total": amount, "min_total": -amount if statistic is Statistic.SIGNED_SUM else 0.0}
     name = f"Pair, {wording.number(max_groups)} × {wording.number(amount)}"
-    return name, RELEASED[statistic], bounds
+    return name, QUANTITIES[statistic], bounds
 
 
-def _vectors(found: PerGroupFound) -> list[Form]:
-    """Return one level and scaling, the better first."""
-    chosen = sorted((x for x in (found.cap, found.radial) if x is not None), key=lambda x: x.error)
-    released = RELEASED[found.parameters.statistic]
+def _vector_forms(solution: PerGroupSolution) -> list[Form]:
+    """Return the forms of one level and of scaling, the better first."""
+    choices = sorted((x for x in (solution.cap, solution.radial) if x is not None), key=lambda x: x.error)
+    quantity = QUANTITIES[solution.parameters.statistic]
     return [
         (
-            f"{'One level' if x.rule is VectorRule.CAP else 'Scaling'}, bound {wording.number(short(x.max_norm))}",
-            released,
-            {"max_norm": short(x.max_norm), "scaled": x.rule is VectorRule.RADIAL},
+            f"{'One level' if x.rule is VectorRule.CAP else 'Scaling'}, bound {wording.number(round_up(x.max_norm))}",
+            quantity,
+            {"max_norm": round_up(x.max_norm), "scaled": x.rule is VectorRule.RADIAL},
         )
-        for x in chosen
+        for x in choices
     ]

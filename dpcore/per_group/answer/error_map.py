@@ -1,4 +1,4 @@
-"""The error over both bounds: where it is looked at, and what it is there."""
+"""The map of the error over both bounds: its axes and its values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpcore.per_group.means import mean_error
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 
 LARGE = 2_000_000
-"""Pairs above which map and curves have a third of the points, and the best cap is within 1 % and not 0.1 %."""
+"""Number of pairs above which map and curves have a third of the points and the tolerance of the best cap is 1 %."""
 MEAN_COLUMNS, MEAN_ROWS = 9, 9
 
 
@@ -41,9 +41,9 @@ class ErrorMap:
         groups: L0, ascending, shape (columns,).
         amounts: L-infinity, ascending, shape (rows,).
         errors: Shape (rows, columns).
-        sampling: What the random choice of groups adds to the error, as in `dpcore.per_group.ErrorParts`, of the same
-            shape; None where the error has no known parts.
-        noise: What the noise adds, likewise.
+        sampling: Part of the error from the random choice of groups, as in `dpcore.per_group.ErrorParts`, of the same
+            shape; None if the parts of the error are unknown.
+        noise: Part of the error from the noise, likewise.
     """
 
     groups: FloatArray
@@ -53,26 +53,26 @@ class ErrorMap:
     noise: FloatArray | None = None
 
     def squares(self) -> dict[str, FloatArray] | None:
-        """Bias, sampling and noise as mean squares, which add up to that of the error; None without known parts.
+        """Return bias, sampling and noise as mean squares, which add up to the squared error; None without known parts.
 
-        Where the error is a mean of the groups' roots, the parts share its square as they share the error itself.
+        If the error is a mean of the groups' roots, its square is divided in the proportions of the error itself.
         """
         if self.sampling is None or self.noise is None:
             return None
         bias = np.maximum(self.errors - self.sampling - self.noise, 0.0)
-        named = {"bias": bias, "sampling": self.sampling, "noise": self.noise}
-        return {name: self.errors * part for name, part in named.items()}
+        values_by_part = {"bias": bias, "sampling": self.sampling, "noise": self.noise}
+        return {name: self.errors * values for name, values in values_by_part.items()}
 
 
 @dataclass(frozen=True, eq=False)
-class Bounded:
-    """What both bounds cut, each distinct and ascending with how many there are of it.
+class BoundedSizes:
+    """The sizes that the two bounds cut: distinct, ascending, each with its count.
 
     Attributes:
         groups: Groups per user.
-        users: How many users are in so many, likewise.
-        amounts: What a user adds to a group, regardless of its sign.
-        pairs: How many pairs of a user and a group add that.
+        users: Number of users with so many groups, likewise.
+        amounts: Amount that a user adds to a group, without its sign.
+        pairs: Number of pairs of user and group with that amount.
     """
 
     groups: FloatArray
@@ -81,20 +81,20 @@ class Bounded:
     pairs: FloatArray
 
 
-def bounded(problem: PerGroupProblem) -> Bounded:
-    """Return what the bounds of a question on pairs cut."""
+def count_bounded_sizes(problem: PerGroupProblem) -> BoundedSizes:
+    """Count the groups per user and the amounts per pair, which the two bounds cut."""
     groups, users = np.unique(problem.pairs.groups_per_user, return_counts=True)
     sizes = problem.pairs.rows if problem.parameters.statistic is Statistic.MEAN else problem.amounts
     amounts, pairs = np.unique(np.abs(sizes), return_counts=True)
-    return Bounded(*(column.astype(np.float64) for column in (groups, users, amounts, pairs)))
+    return BoundedSizes(*(column.astype(np.float64) for column in (groups, users, amounts, pairs)))
 
 
-class Mapped(Protocol):
-    """What the figure of the error over both bounds reads."""
+class MappedSolution(Protocol):
+    """A solution with a map of the error, for the figure over both bounds."""
 
     @property
     def parameters(self) -> PerGroupParameters:
-        """Return what was asked."""
+        """Return the parameters of the problem."""
 
     @property
     def map(self) -> ErrorMap:
@@ -109,34 +109,36 @@ class Mapped(Protocol):
         """Return the pair of PipelineDP's rule."""
 
     @property
-    def own(self) -> Pair | None:
-        """Return the person's own pair."""
+    def own_pair(self) -> Pair | None:
+        """Return the user's own pair."""
 
     @property
     def pair_error(self) -> float:
         """Return the error of the best pair, or of releasing nothing."""
 
     @property
-    def bounded(self) -> Bounded:
-        """Return what the bounds cut."""
+    def bounded_sizes(self) -> BoundedSizes:
+        """Return the sizes that the bounds cut."""
 
 
-def _numbers(most: int, count: int, extra: list[int]) -> FloatArray:
-    """Whole numbers from 1 to the largest, evenly spread on a log axis."""
-    spread = np.rint(np.geomspace(1.0, max(most, 1), count))
-    return np.unique(np.r_[spread, [float(x) for x in extra if 1 <= x <= most]])
+def _log_spaced_integers(largest: int, count: int, extra: list[int]) -> FloatArray:
+    """Return integers from 1 to the largest, evenly spaced on a log axis, together with the extra ones."""
+    spread = np.rint(np.geomspace(1.0, max(largest, 1), count))
+    return np.unique(np.r_[spread, [float(x) for x in extra if 1 <= x <= largest]])
 
 
-def axes(
+def choose_axes(
     problem: PerGroupProblem, pair: Pair | None, columns: int, rows: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return both bounds over their ranges, those of the pair among them."""
-    most, largest = int(problem.pairs.groups_per_user.max()), float(np.abs(problem.amounts).max())
+    """Return the values of both bounds for the map, including those of the pair."""
+    most_groups, largest = int(problem.pairs.groups_per_user.max()), float(np.abs(problem.amounts).max())
     if problem.pairs.num_pairs > LARGE:
         rows //= 3
-    groups = _numbers(most, columns, [] if pair is None else [pair.max_groups])
+    groups = _log_spaced_integers(most_groups, columns, [] if pair is None else [pair.max_groups])
     if problem.whole:
-        return groups, _numbers(int(largest), rows, [] if pair is None else [int(pair.max_amount)])
+        return groups, _log_spaced_integers(
+            int(largest), rows, [] if pair is None else [int(pair.max_amount)]
+        )
     sizes = np.abs(problem.amounts)
     positive = sizes[sizes > 0.0]
     low = max(float(positive.min()), largest / 1e4) if positive.size else 1.0
@@ -144,34 +146,38 @@ def axes(
     return groups, np.unique(np.r_[amounts, [] if pair is None else [pair.max_amount]])
 
 
-def row_by_row(
+def map_by_rows(
     groups: FloatArray,
     amounts: FloatArray,
     row: Callable[[float], FloatArray],
     pair: Pair | None,
     should_stop: ShouldStop,
 ) -> ErrorMap:
-    """Return the map row by row, that of the pair first; where it is stopped, as many as there are.
+    """Build the map row by row, that of the pair first; if stopped, return the rows computed so far.
 
-    ``row`` gives the errors, shape (columns,), or these with what sampling and noise add, shape (3, columns).
+    ``row`` returns the errors, shape (columns,), or errors, sampling and noise parts, shape (3, columns).
     """
     first = pair.max_amount if pair is not None else float(amounts[-1])
-    kept: dict[float, FloatArray] = {}
+    rows: dict[float, FloatArray] = {}
     for amount in sorted(amounts.tolist(), key=lambda x: (x != first, x)):
-        if kept and should_stop():
+        if rows and should_stop():
             break
-        kept[amount] = row(amount)
-    done = np.array(sorted(kept))
-    found = np.array([kept[amount] for amount in done.tolist()])
-    return ErrorMap(groups, done, found) if found.ndim == 2 else ErrorMap(groups, done, *found.swapaxes(0, 1))
+        rows[amount] = row(amount)
+    computed = np.array(sorted(rows))
+    errors = np.array([rows[amount] for amount in computed.tolist()])
+    return (
+        ErrorMap(groups, computed, errors)
+        if errors.ndim == 2
+        else ErrorMap(groups, computed, *errors.swapaxes(0, 1))
+    )
 
 
-def of_means(problem: PerGroupProblem, should_stop: ShouldStop) -> ErrorMap:
-    """That of means, each place of which takes a look at all pairs."""
-    groups = _numbers(int(problem.pairs.groups_per_user.max()), MEAN_COLUMNS, [])
-    amounts = _numbers(int(problem.pairs.rows.max()), MEAN_ROWS, [])
+def map_means(problem: PerGroupProblem, should_stop: ShouldStop) -> ErrorMap:
+    """Build the map for means; each point costs a pass over all pairs."""
+    groups = _log_spaced_integers(int(problem.pairs.groups_per_user.max()), MEAN_COLUMNS, [])
+    amounts = _log_spaced_integers(int(problem.pairs.rows.max()), MEAN_ROWS, [])
 
     def row(amount: float) -> FloatArray:
         return np.array([mean_error(problem, int(l0), int(amount)) for l0 in groups])
 
-    return row_by_row(groups, amounts, row, None, should_stop)
+    return map_by_rows(groups, amounts, row, None, should_stop)

@@ -1,4 +1,4 @@
-"""What is found for a release per group on a data set: the bounds, the error around them, and that of each group."""
+"""Solve a release per group on a data set: the best bounds, the error around them, and the error of each group."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset, Pairs
 from dpcore.per_group.answer import error_map, selected
-from dpcore.per_group.answer.error_map import LARGE, Bounded, ErrorMap, Pair
+from dpcore.per_group.answer.error_map import LARGE, BoundedSizes, ErrorMap, Pair
 from dpcore.per_group.means import (
     MeanChoice,
     best_mean_pair,
@@ -34,78 +34,85 @@ from dpcore.per_group.selection import (
 )
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.per_group.tuner import MAX_PAIRS, tuner_pick
-from dpcore.per_group.whole_vector import VectorChoice, VectorRule, best_cap, best_radial, kept, vector_error
-from dpcore.per_group.words import short
+from dpcore.per_group.whole_vector import (
+    VectorChoice,
+    VectorRule,
+    best_cap,
+    best_radial,
+    keep_amounts,
+    vector_error,
+)
+from dpcore.per_group.words import round_up
 
 MAP_COLUMNS, MAP_ROWS = 48, 20
-"""Numbers of groups and amounts of the map; each amount costs one pass over the pairs."""
+"""Points of the map along groups and amounts; each amount costs one pass over the pairs."""
 SELECTED_COLUMNS, SELECTED_ROWS = 12, 8
-SEARCHED = 60_000_000
-"""Pairs that the search with private groups looks at in all, about a minute; at least 60 times all of them."""
+MAX_VISITED_PAIRS = 60_000_000
+"""Pairs that the search with private groups visits in total, about a minute; at least 60 passes over all pairs."""
 CURVE_POINTS = 36
-"""Norms at which the curves of the tab are computed; each costs a sort-free look at all pairs."""
-GOOD = 1.05
-"""What counts as nearly as good as the best."""
-WORTH = 0.01
-"""Share of the error from which on what scaling saves is said."""
-USEFUL = 0.1
+"""Norms of the curves; each costs a pass over all pairs without sorting."""
+NEAR_OPTIMAL = 1.05
+"""Largest error of a near-optimal bound, relative to the best."""
+MIN_SAVING = 0.01
+"""Smallest share of the error saved by scaling that the answer mentions."""
+USEFUL_ERROR = 0.1
 """Relative error below which a group's number is called useful."""
 
 
 @dataclass(frozen=True, eq=False)
-class PerGroupFound:
-    """All that depends on data and question.
+class PerGroupSolution:
+    """The best bounds for a release per group, with the map of the error and the error of each group.
 
     Attributes:
-        problem: The question on these data.
-        choice: The best pair, or the best that was found.
-        pair: The same with L-infinity in few digits where it is real: what card and code say; None where releasing
-            nothing is better.
-        parts: What the error of ``pair`` consists of; None for a mean.
+        problem: The problem on these data.
+        choice: The best pair, or the best found.
+        pair: The same with L-infinity rounded to few digits if it is real, for card and code; None if releasing nothing
+            is better.
+        error_parts: Parts of the error of ``pair``; None for a mean.
         cap: The best cap of whole vectors; None outside the theorem.
         radial: The best radial clip; likewise.
-        tuner: The pair that PipelineDP's rule picks; None where it is not carried over.
-        own: The person's own pair.
+        tuner: The pair that PipelineDP's rule picks; None if the rule does not cover the statistic.
+        own_pair: The user's own pair, or None.
         map: The error over both bounds.
-        good_groups: L0 from where to where the error stays within 5 % at the best L-infinity.
-        sizes: True value of every group, of a mean its rows; shape (num_entries,), the last of which may stand for all
+        good_groups: Interval of L0 around the best with an error within 5 %, at the best L-infinity.
+        sizes: True value of every group (its rows, for a mean), shape (num_entries,); the last entry may stand for all
             groups without rows.
-        errors: Root mean squared error of every group at ``pair`` (of publishing nothing without one).
+        errors: Root mean squared error of every group at ``pair``, or of publishing nothing if there is no pair.
         errors_scaled: The same at the better of cap and radial clip; None outside the theorem.
-        one_mean: Error of every group where one mean stands for all; only of a mean.
-        mean_size: Rows from which groups' own means are better than that; None where there is no such size.
+        one_mean: Error of every group if one mean is published for all; only for a mean.
+        mean_size: Rows of a group from which its own mean is better than that; None if there is no such size.
         column: Name of the group column.
         value_column: Name of the column that is added up; empty for rows and users.
-        selected: What there is to say of groups that are selected privately; None for a public list.
+        selected: The solution for privately selected groups; None for a public list.
     """
 
     problem: PerGroupProblem
     choice: PairChoice | MeanChoice
     pair: Pair | None
     tuner: Pair | None
-    own: Pair | None
+    own_pair: Pair | None
     map: ErrorMap
     sizes: FloatArray
     errors: FloatArray
     column: str
     value_column: str
-    parts: ErrorParts | None = None
+    error_parts: ErrorParts | None = None
     cap: VectorChoice | None = None
     radial: VectorChoice | None = None
     good_groups: tuple[int, int] | None = None
     errors_scaled: FloatArray | None = None
     one_mean: FloatArray | None = None
     mean_size: float | None = None
-    selected: selected.SelectedFound | None = None
+    selected: selected.SelectionSolution | None = None
 
     @property
     def parameters(self) -> PerGroupParameters:
-        """Return what was asked."""
+        """Return the parameters of the problem."""
         return self.problem.parameters
 
     @property
     def num_groups(self) -> int:
-        """Return the groups of the public list, those without rows included."""
+        """Return the number of groups on the public list, including groups without rows."""
         return self.problem.pairs.num_groups
 
     @property
@@ -115,29 +122,29 @@ class PerGroupFound:
 
     @property
     def scaled(self) -> VectorChoice | None:
-        """Return the better of cap and radial clip, where the theorem covers the statistic."""
+        """Return the better of cap and radial clip, or None if the theorem does not cover the statistic."""
         if self.cap is None or self.radial is None:
             return None
         return self.radial if self.radial.error < self.cap.error else self.cap
 
     @cached_property
-    def bounded(self) -> Bounded:
-        """Return what the bounds cut."""
-        return error_map.bounded(self.problem)
+    def bounded_sizes(self) -> BoundedSizes:
+        """Return the sizes that the bounds cut, with their counts."""
+        return error_map.count_bounded_sizes(self.problem)
 
     @cached_property
     def norm_curves(self) -> NormCurves:
-        """Return the error against the bound on whole vectors, where the theorem covers the statistic."""
-        return norm_curves(self)
+        """Return the error over the bound on whole vectors; the theorem must cover the statistic."""
+        return build_norm_curves(self)
 
     @property
     def pair_error(self) -> float:
-        """Return the error of the best pair, or of releasing nothing where that is better."""
+        """Return the error of the best pair, or of releasing nothing if that is better."""
         return self.choice.error_of_nothing if self.pair is None else self.pair.error
 
     @property
-    def saved(self) -> float:
-        """Return the share of the best pair's error that bounding whole vectors saves; 0 where it is not looked at."""
+    def saved_share(self) -> float:
+        """Return the share of the best pair's error that bounding whole vectors saves; 0 if that was not computed."""
         vector = self.scaled if self.selected is None else self.selected.vector
         return (
             0.0
@@ -145,29 +152,29 @@ class PerGroupFound:
             else max(0.0, 1.0 - vector.error / self.pair_error)
         )
 
-    def useful_from(self, errors: FloatArray) -> float | None:
-        """Return the least size from which every group's error is below 10 % of it, or None if the largest is not."""
+    def find_useful_size(self, errors: FloatArray) -> float | None:
+        """Return the smallest size such that every group from it on has an error below 10 % of its size, or None."""
         order = np.argsort(-np.abs(self.sizes), kind="stable")
         size = np.abs(self.sizes)[order]
-        good = (errors[order] < USEFUL * size) & (size > 0.0)
-        # A group of the same size that is not good ends it as well.
-        first = int(np.argmin(good)) if not good.all() else size.size
-        above = size[:first] if first == size.size else size[:first][size[:first] > size[first]]
-        return float(above[-1]) if above.size else None
+        is_useful = (errors[order] < USEFUL_ERROR * size) & (size > 0.0)
+        # A group of the same size with a larger error also ends the range.
+        first = int(np.argmin(is_useful)) if not is_useful.all() else size.size
+        sizes_above = size[:first] if first == size.size else size[:first][size[:first] > size[first]]
+        return float(sizes_above[-1]) if sizes_above.size else None
 
-    def useless(self, errors: FloatArray) -> int:
-        """Return the groups whose error is at least their size: publishing 0 would be as good."""
+    def count_useless(self, errors: FloatArray) -> int:
+        """Return the number of groups whose error is at least their size, so that publishing 0 would be as good."""
         return int(self.problem.pairs.times[errors >= np.abs(self.sizes)].sum())
 
 
-def pairs_for(data: Dataset, parameters: PerGroupParameters) -> UserGroupPairs:
-    """Return the pairs for a question: with the number of groups of a public list, and values clamped for a mean."""
+def build_pairs(data: Dataset, parameters: PerGroupParameters) -> UserGroupPairs:
+    """Build the pairs for a problem, with the groups of the public list and, for a mean, with clamped values."""
     pairs, values = data.pairs, data.values
     assert pairs is not None
     num_groups = None if parameters.num_groups is None else int(parameters.num_groups)
     if parameters.statistic is Statistic.MEAN and values is not None and pairs.value_range is not None:
-        (least, greatest), (lower, upper) = pairs.value_range, parameters.mean_range
-        if least < lower or greatest > upper:
+        (smallest, largest), (lower, upper) = pairs.value_range, parameters.mean_range
+        if smallest < lower or largest > upper:
             clamped = UserGroupPairs.from_clamped(pairs, values, lower, upper, num_groups)
             if clamped is not None:
                 return clamped
@@ -178,15 +185,15 @@ NOT_COMPARED = ("own_groups", "own_amount")
 
 
 def against_epsilon(data: Dataset, parameters: PerGroupParameters) -> BoundComparison | str:
-    """Return the groups per user of the best pair, and its error, at any epsilon.
+    """Compare the groups per user of the best pair and its error over epsilon, or return why that is not possible.
 
-    Where groups are selected privately the page has curves over epsilon of its own, which tell what selection costs.
+    For privately selected groups the page has its own curves over epsilon, which include the cost of selection.
     """
     if data.pairs is None:
         return "This needs a group in each row, and these data have none."
     if parameters.selection.private:
         return "Where groups are selected privately, the tab on that selection has the curves over ε."
-    pairs = pairs_for(data, parameters)
+    pairs = build_pairs(data, parameters)
     mean = parameters.statistic is Statistic.MEAN
 
     def best(epsilon: float) -> tuple[float, float]:
@@ -205,100 +212,105 @@ def against_epsilon(data: Dataset, parameters: PerGroupParameters) -> BoundCompa
 
 
 def check(data: Dataset, parameters: PerGroupParameters) -> None:
-    """Refuse what does not fit before any search begins.
+    """Check that the data fit the parameters, before any search begins.
 
     Raises:
         InvalidInput: The data do not fit the question.
     """
     assert data.pairs is not None
-    PerGroupProblem(pairs_for(data, parameters), parameters)
+    PerGroupProblem(build_pairs(data, parameters), parameters)
 
 
-def find(
+def solve(
     data: Dataset,
     parameters: PerGroupParameters,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
-) -> PerGroupFound:
-    """Solve and evaluate; the data must have pairs.
+) -> PerGroupSolution:
+    """Solve for the best bounds and evaluate them; the data must have pairs.
 
     Args:
         data: The data.
         parameters: The question.
-        progress: Told the share that is done.
-        should_stop: Asked all the time; what was found until then is shown, with the gap that it has.
+        progress: Called with the share that is done.
+        should_stop: Called often; True ends the searches with their present solution and gap.
 
     Raises:
         InvalidInput: The data do not fit the question.
     """
     assert data.pairs is not None
-    problem = PerGroupProblem(pairs_for(data, parameters), parameters)
+    problem = PerGroupProblem(build_pairs(data, parameters), parameters)
     if parameters.selection.private:
-        return _find_selected(data.pairs, problem, progress, should_stop)
-    mean = parameters.statistic is Statistic.MEAN
-    facet = None if mean else SortedPairs.of(problem)
+        return _solve_selected(data.pairs, problem, progress, should_stop)
+    is_mean = parameters.statistic is Statistic.MEAN
+    facet = None if is_mean else SortedPairs.from_problem(problem)
     progress(0.1)
     choice: PairChoice | MeanChoice = (
         best_mean_pair(problem, should_stop=should_stop)
-        if mean
+        if is_mean
         else best_pair(problem, facet, should_stop=should_stop)
     )
     progress(0.3)
 
-    def at(groups: int, amount: float) -> Pair:
-        error = mean_error(problem, groups, int(amount)) if mean else pair_error(problem, groups, amount)
+    def evaluate(groups: int, amount: float) -> Pair:
+        error = mean_error(problem, groups, int(amount)) if is_mean else pair_error(problem, groups, amount)
         return Pair(groups, amount, error)
 
     pair = None
     if not choice.releases_nothing:
-        pair = at(
-            choice.max_groups, choice.max_amount if parameters.statistic.whole else short(choice.max_amount)
+        pair = evaluate(
+            choice.max_groups,
+            choice.max_amount if parameters.statistic.whole else round_up(choice.max_amount),
         )
-    covered = parameters.statistic.non_negative
-    near = 1e-2 if problem.pairs.num_pairs > LARGE else 1e-3
+    is_non_negative = parameters.statistic.non_negative
+    tolerance = 1e-2 if problem.pairs.num_pairs > LARGE else 1e-3
     cap, radial = None, None
-    if covered:
-        cap, radial = best_cap(problem, tolerance=near, should_stop=should_stop), best_radial(problem)
+    if is_non_negative:
+        cap, radial = best_cap(problem, tolerance=tolerance, should_stop=should_stop), best_radial(problem)
     progress(0.6)
     tuner = None
-    if covered and problem.pairs.num_pairs <= MAX_PAIRS and not should_stop():
-        tuner = at(*tuner_pick(problem))
-    own = None
+    if is_non_negative and problem.pairs.num_pairs <= MAX_PAIRS and not should_stop():
+        tuner = evaluate(*tuner_pick(problem))
+    own_pair = None
     if parameters.own_groups is not None and parameters.own_amount is not None:
-        own = at(int(parameters.own_groups), float(parameters.own_amount))
+        own_pair = evaluate(int(parameters.own_groups), float(parameters.own_amount))
     progress(0.7)
-    if mean:
-        cells = error_map.of_means(problem, should_stop)
+    if is_mean:
+        cells = error_map.map_means(problem, should_stop)
     else:
         assert facet is not None
-        groups, amounts = error_map.axes(problem, pair, MAP_COLUMNS, MAP_ROWS)
+        groups, amounts = error_map.choose_axes(problem, pair, MAP_COLUMNS, MAP_ROWS)
 
         def row(amount: float) -> FloatArray:
-            at = parts_by_groups(problem, amount, facet)
-            return np.array([at.errors, at.sampling, at.noise])[:, groups.astype(np.int64) - 1]
+            group_errors = parts_by_groups(problem, amount, facet)
+            return np.array([group_errors.errors, group_errors.sampling, group_errors.noise])[
+                :, groups.astype(np.int64) - 1
+            ]
 
-        cells = error_map.row_by_row(groups, amounts, row, pair, should_stop)
+        cells = error_map.map_by_rows(groups, amounts, row, pair, should_stop)
     errors = _errors_of_groups(problem, pair)
     scaled = None
     if cap is not None and radial is not None:
         better = radial if radial.error < cap.error else cap
         scaled = _errors_scaled(problem, better)
-    return PerGroupFound(
+    return PerGroupSolution(
         problem=problem,
         choice=choice,
         pair=pair,
-        parts=None if mean or pair is None else error_parts(problem, pair.max_groups, pair.max_amount),
+        error_parts=None
+        if is_mean or pair is None
+        else error_parts(problem, pair.max_groups, pair.max_amount),
         cap=cap,
         radial=radial,
         tuner=tuner,
-        own=own,
+        own_pair=own_pair,
         map=cells,
-        good_groups=None if mean or pair is None else _good_groups(problem, pair, facet),
+        good_groups=None if is_mean or pair is None else _good_groups(problem, pair, facet),
         sizes=problem.totals,
         errors=errors,
         errors_scaled=scaled,
-        one_mean=error_of_one_mean(problem) if mean else None,
-        mean_size=useful_size(problem, errors) if mean and pair is not None else None,
+        one_mean=error_of_one_mean(problem) if is_mean else None,
+        mean_size=useful_size(problem, errors) if is_mean and pair is not None else None,
         column=data.pairs.label,
         value_column=data.pairs.value_column
         if parameters.statistic not in (Statistic.ROWS, Statistic.USERS)
@@ -316,35 +328,38 @@ def _errors_of_groups(problem: PerGroupProblem, pair: Pair | None) -> FloatArray
 
 
 def _errors_scaled(problem: PerGroupProblem, choice: VectorChoice) -> FloatArray:
-    missing = problem.per_group(problem.amounts - kept(problem, choice.rule, choice.max_norm))
+    missing = problem.per_group(problem.amounts - keep_amounts(problem, choice.rule, choice.max_norm))
     return np.hypot(missing, float(problem.parameters.norm_noise(choice.max_norm)))
 
 
-def _find_selected(
+def _solve_selected(
     facet: Pairs, problem: PerGroupProblem, progress: Progress, should_stop: ShouldStop
-) -> PerGroupFound:
-    """Return the same where groups are selected privately."""
-    selection, asked = Selection(problem), problem.parameters
+) -> PerGroupSolution:
+    """Solve a problem whose groups are selected privately."""
+    selection, parameters = Selection(problem), problem.parameters
     num_pairs = problem.pairs.num_pairs
-    most = int(min(max(SEARCHED // num_pairs, 60), 1_500))
+    max_evaluations = int(min(max(MAX_VISITED_PAIRS // num_pairs, 60), 1_500))
     choice = best_selected_pair(
-        selection, max_evaluations=most, progress=lambda share: progress(0.7 * share), should_stop=should_stop
+        selection,
+        max_evaluations=max_evaluations,
+        progress=lambda share: progress(0.7 * share),
+        should_stop=should_stop,
     )
     pair = None
     if not choice.releases_nothing:
-        amount = choice.max_amount if asked.statistic.whole else short(choice.max_amount)
+        amount = choice.max_amount if parameters.statistic.whole else round_up(choice.max_amount)
         pair = Pair(choice.max_groups, amount, selection.error(choice.max_groups, amount))
     progress(0.7)
-    tuner = own = None
+    tuner = own_pair = None
     if num_pairs <= MAX_PAIRS and not should_stop():
         l0, linf = selected_tuner_pick(selection)
         tuner = Pair(l0, linf, selection.error(l0, linf))
-    if asked.own_groups is not None and asked.own_amount is not None:
-        l0, x = int(asked.own_groups), float(asked.own_amount)
-        own = Pair(l0, x, selection.error(l0, x))
+    if parameters.own_groups is not None and parameters.own_amount is not None:
+        l0, x = int(parameters.own_groups), float(parameters.own_amount)
+        own_pair = Pair(l0, x, selection.error(l0, x))
     vector = best_selected_vector(selection, should_stop)
     progress(0.8)
-    view = selected.find(
+    selected_solution = selected.evaluate(
         selection,
         None if pair is None else (pair.max_groups, pair.max_amount),
         vector,
@@ -352,34 +367,36 @@ def _find_selected(
         should_stop,
     )
     progress(0.85)
-    groups, amounts = error_map.axes(problem, pair, SELECTED_COLUMNS, SELECTED_ROWS)
-    if should_stop():  # One point, as each takes a search's step.
+    groups, amounts = error_map.choose_axes(problem, pair, SELECTED_COLUMNS, SELECTED_ROWS)
+    if should_stop():  # One point only, as each costs as much as a step of the search.
         groups = groups[:1] if pair is None else np.array([float(pair.max_groups)])
 
     def row(amount: float) -> FloatArray:
         return np.array([selection.error(int(l0), amount) for l0 in groups])
 
-    cells = error_map.row_by_row(groups, amounts, row, pair, should_stop)
-    nothing = np.abs(problem.totals)
-    return PerGroupFound(
+    cells = error_map.map_by_rows(groups, amounts, row, pair, should_stop)
+    totals = np.abs(problem.totals)
+    return PerGroupSolution(
         problem=problem,
         choice=choice,
         pair=pair,
         tuner=tuner,
-        own=own,
+        own_pair=own_pair,
         map=cells,
         sizes=problem.totals,
-        errors=nothing if view.pair is None else np.sqrt(view.pair.mean_squares),
-        errors_scaled=None if view.of_vector is None else np.sqrt(view.of_vector.mean_squares),
+        errors=totals if selected_solution.pair is None else np.sqrt(selected_solution.pair.mean_squares),
+        errors_scaled=None
+        if selected_solution.vector_groups is None
+        else np.sqrt(selected_solution.vector_groups.mean_squares),
         column=facet.label,
-        value_column=facet.value_column if asked.statistic is Statistic.SUM else "",
-        selected=view,
+        value_column=facet.value_column if parameters.statistic is Statistic.SUM else "",
+        selected=selected_solution,
     )
 
 
 def _good_groups(problem: PerGroupProblem, pair: Pair, facet: SortedPairs | None) -> tuple[int, int]:
-    near = np.flatnonzero(errors_by_groups(problem, pair.max_amount, facet) <= GOOD * pair.error) + 1
-    # From the pair outwards, so that no further valley is joined to it.
+    near = np.flatnonzero(errors_by_groups(problem, pair.max_amount, facet) <= NEAR_OPTIMAL * pair.error) + 1
+    # Only the interval around the pair, without other near-optimal intervals.
     inside = np.searchsorted(near, pair.max_groups)
     gaps = np.flatnonzero(np.diff(near) > 1)
     low, high = gaps[gaps < inside], gaps[gaps >= inside]
@@ -388,24 +405,24 @@ def _good_groups(problem: PerGroupProblem, pair: Pair, facet: SortedPairs | None
 
 @dataclass(frozen=True, eq=False)
 class NormCurves:
-    """The error against T for both rules, shape of ``norms``."""
+    """The error over T for both rules, of the shape of ``norms``."""
 
     norms: FloatArray
     cap: FloatArray
     radial: FloatArray
 
 
-def norm_curves(view: PerGroupFound) -> NormCurves:
-    """Return the error against the bound on the norm, around the best ones."""
-    assert view.cap is not None
-    assert view.radial is not None
-    problem = view.problem
-    chosen = [x for x in (view.cap.max_norm, view.radial.max_norm) if x > 0.0]
+def build_norm_curves(solution: PerGroupSolution) -> NormCurves:
+    """Build the curves of the error over the bound on the norm, around the best bounds."""
+    assert solution.cap is not None
+    assert solution.radial is not None
+    problem = solution.problem
+    best_norms = [x for x in (solution.cap.max_norm, solution.radial.max_norm) if x > 0.0]
     norm = float(np.linalg.norm(problem.amounts[: problem.pairs.groups_per_user[0]]))
-    middle = chosen or [norm or 1.0]
-    low, high = min(middle) / 30.0, max(middle) * 30.0
+    centres = best_norms or [norm or 1.0]
+    low, high = min(centres) / 30.0, max(centres) * 30.0
     points = CURVE_POINTS // 3 if problem.pairs.num_pairs > LARGE else CURVE_POINTS
-    norms = np.unique(np.r_[np.geomspace(low, high, points), chosen])
+    norms = np.unique(np.r_[np.geomspace(low, high, points), best_norms])
     return NormCurves(
         norms,
         np.array([vector_error(problem, VectorRule.CAP, float(t)) for t in norms]),

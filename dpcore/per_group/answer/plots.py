@@ -14,8 +14,8 @@ from dpcore.answer.parts import BIAS, NOISE, SAMPLING, STYLES
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.per_group.answer.error_map import Mapped
-from dpcore.per_group.answer.found import GOOD, USEFUL, PerGroupFound
+from dpcore.per_group.answer.error_map import MappedSolution
+from dpcore.per_group.answer.found import NEAR_OPTIMAL, USEFUL_ERROR, PerGroupSolution
 from dpcore.per_group.answer.selected import OverEpsilon
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.words import OBJECTIVES, error_words, unit_of
@@ -29,7 +29,9 @@ MAX_ERRORS = 3.0
 """Ends of the axis of simulated releases, in best errors: at the best pair hardly one of them lies beyond."""
 
 
-def plot_pair_errors(solution: Mapped, provenance: Provenance, title: str = "Error over both bounds") -> Plot:
+def plot_pair_errors(
+    solution: MappedSolution, provenance: Provenance, title: str = "Error over both bounds"
+) -> Plot:
     """Plot the error over both bounds with the marked pairs, or over the only one that there is: the main figure."""
     error_map, errors = solution.map, solution.map.errors
     marked_pairs = [
@@ -37,7 +39,7 @@ def plot_pair_errors(solution: Mapped, provenance: Provenance, title: str = "Err
         for name, pair, style, symbol in (
             ("Best pair", solution.pair, Style.SMOOTH, "diamond"),
             ("PipelineDP's rule", solution.tuner, Style.SAMPLING, "circle"),
-            ("Your own pair", solution.own, Style.ENTERED, "square"),
+            ("Your own pair", solution.own_pair, Style.ENTERED, "square"),
         )
         if pair is not None
     ]
@@ -56,7 +58,7 @@ def plot_pair_errors(solution: Mapped, provenance: Provenance, title: str = "Err
     items: list[Item]
     if min(amounts.size, groups.size) > 1:
         best_error = min(solution.pair_error if solution.pair is not None else np.inf, float(errors.min()))
-        contour = f"5{wording.PERCENT} more than the best", GOOD
+        contour = f"5{wording.PERCENT} more than the best", NEAR_OPTIMAL
         items = [Cells("error", groups, amounts, errors, best_error, contour=contour)]
         for name, pair, style, symbol in marked_pairs:
             hover_text = f"error: {error_words(solution.parameters, pair.error)}"
@@ -102,7 +104,7 @@ def _build_axis(name: str, unit: str, values: FloatArray, *more: float) -> Axis:
     return Axis(name, unit, (low, max(high, low * 1.5)), number_format=number_format)
 
 
-def _describe(solution: Mapped) -> str:
+def _describe(solution: MappedSolution) -> str:
     objective = OBJECTIVES[solution.parameters.objective]
     if solution.pair is None:
         return f"Every pair of bounds has a larger {objective} than publishing 0 in every group."
@@ -113,7 +115,7 @@ def _describe(solution: Mapped) -> str:
     )
 
 
-def plot_norm_errors(solution: PerGroupFound, provenance: Provenance) -> Plot:
+def plot_norm_errors(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     """Plot the error against the bound on the norm, for one level and for scaling, with the best pair as a line."""
     curves, scaled, pair_error = solution.norm_curves, solution.scaled, solution.pair_error
     assert scaled is not None
@@ -156,7 +158,7 @@ def _choose_groups(sizes: FloatArray | IntArray) -> IntArray:
     return order
 
 
-def plot_groups(solution: PerGroupFound, provenance: Provenance) -> Plot:
+def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     """Plot every group's error against its size; below the line of 100 % a number says more than 0 does."""
     is_mean, all_sizes = solution.is_mean, np.abs(solution.sizes)
     indices = _choose_groups(all_sizes)
@@ -174,17 +176,19 @@ def plot_groups(solution: PerGroupFound, provenance: Provenance) -> Plot:
             items.append(Points(name, sizes, y, style, opacity=0.75, symbol=symbol, size=6))
     heights = np.concatenate([np.asarray(points.y) for points in items if isinstance(points, Points)])
     heights = heights[heights > 0.0]
-    levels = [] if is_mean else [USEFUL / 2.0, 1.5]
+    levels = [] if is_mean else [USEFUL_ERROR / 2.0, 1.5]
     if is_mean:
         alt = "The error of a group's own mean falls with its rows; that of one mean for all groups does not."
     else:
         alt = (
             "The error of a group, divided by its size, falls as groups grow: "
-            f"{wording.number(solution.useless(solution.errors))} of "
+            f"{wording.number(solution.count_useless(solution.errors))} of "
             f"{wording.counted(solution.num_groups, 'group')} are not better than publishing 0."
         )
         items += [Level("As large as the group", 1.0)]
-        items += [Level(f"{wording.percent(USEFUL)} of the group's size", USEFUL, dash="longdash")]
+        items += [
+            Level(f"{wording.percent(USEFUL_ERROR)} of the group's size", USEFUL_ERROR, dash="longdash")
+        ]
     size_name = "rows of the group" if is_mean else "size of the group, t"
     unit = "unit of the values" if is_mean else "1 = the group's size"
     is_empty = not (indices.size and heights.size)
@@ -200,7 +204,7 @@ def plot_groups(solution: PerGroupFound, provenance: Provenance) -> Plot:
     )
 
 
-def plot_survival(solution: PerGroupFound, provenance: Provenance) -> Plot:
+def plot_survival(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     """Plot the probability that a group is released, against its users."""
     selected = solution.selected
     assert selected is not None
@@ -208,11 +212,11 @@ def plot_survival(solution: PerGroupFound, provenance: Provenance) -> Plot:
     users = Column("users", selected.users[order].astype(np.float64))
     scaled_name = "Users scaled, bound on groups for the selection alone"
     items = [
-        Points(name, users, Column(column, groups.kept[order]), style, symbol=symbol, size=size)
+        Points(name, users, Column(column, groups.keep_probability[order]), style, symbol=symbol, size=size)
         for name, column, groups, style, symbol, size in (
             ("Best pair", "kept_at_pair", selected.pair, Style.CAP, "circle", 6),
-            (scaled_name, "kept_where_scaled", selected.of_vector, Style.SMOOTH, "diamond-open", 9),
-            ("PipelineDP's rule", "kept_at_tuner", selected.of_tuner, Style.SAMPLING, "square-open", 12),
+            (scaled_name, "kept_where_scaled", selected.vector_groups, Style.SMOOTH, "diamond-open", 9),
+            ("PipelineDP's rule", "kept_at_tuner", selected.tuner_groups, Style.SAMPLING, "square-open", 12),
         )
         if groups is not None
     ]
@@ -234,7 +238,7 @@ def plot_survival(solution: PerGroupFound, provenance: Provenance) -> Plot:
     )
 
 
-def plot_over_epsilon(solution: PerGroupFound, provenance: Provenance) -> tuple[Plot, Plot]:
+def plot_over_epsilon(solution: PerGroupSolution, provenance: Provenance) -> tuple[Plot, Plot]:
     """Plot the groups released and the parts of the error, against epsilon."""
     curves, columns = _list_curves(solution), dict[str, FloatArray]()
     group_items, error_items = list[Item](), list[Item]()
@@ -288,7 +292,7 @@ def plot_over_epsilon(solution: PerGroupFound, provenance: Provenance) -> tuple[
     )
 
 
-def _list_curves(solution: PerGroupFound) -> list[tuple[str, str, OverEpsilon, Style, str]]:
+def _list_curves(solution: PerGroupSolution) -> list[tuple[str, str, OverEpsilon, Style, str]]:
     """List name, key, curve, style and dash of what was computed over epsilon."""
     assert solution.selected is not None
     curves = (
@@ -301,10 +305,10 @@ def _list_curves(solution: PerGroupFound) -> list[tuple[str, str, OverEpsilon, S
 # --- both bounds by hand ------------------------------------------------------------------------------------
 
 
-def build_handle(solution: Mapped, columns: Mapping[str, FloatArray]) -> Handle:
+def build_handle(solution: MappedSolution, columns: Mapping[str, FloatArray]) -> Handle:
     """Build the handle of the error over both bounds; ``columns`` are those of the figure."""
     parameters, error_map = solution.parameters, solution.map
-    pair = solution.own or solution.pair
+    pair = solution.own_pair or solution.pair
     if pair is None:
         best = int(np.argmin(error_map.errors))
         groups, amount = (float(columns[name][best]) for name in ("max_groups", "max_amount"))
@@ -339,7 +343,7 @@ def build_handle(solution: Mapped, columns: Mapping[str, FloatArray]) -> Handle:
     )
 
 
-def _build_dots(solution: Mapped, errors: FloatArray, parts: Mapping[str, FloatArray]) -> Dots:
+def _build_dots(solution: MappedSolution, errors: FloatArray, parts: Mapping[str, FloatArray]) -> Dots:
     """Build dots: one is a group's number whose error has the size of the objective.
 
     Its bias, its sampling and its noise are the roots of their mean squares over the groups, so that the dots' mean
@@ -363,9 +367,9 @@ def _build_dots(solution: Mapped, errors: FloatArray, parts: Mapping[str, FloatA
     )
 
 
-def _sample_users(solution: Mapped, is_swapped: bool) -> tuple[UserBars, ...]:
+def _sample_users(solution: MappedSolution, is_swapped: bool) -> tuple[UserBars, ...]:
     """Sample users by their groups, and pairs of a user and a group by what they add, if these are of several sizes."""
-    bounded = solution.bounded
+    bounded = solution.bounded_sizes
     # What they are cut by, the line below them says.
     users = sample_users(bounded.groups, bounded.users, "rows", is_cut_by_second=is_swapped)
     has_amount = bounded.amounts > 0.0

@@ -7,8 +7,9 @@ from dpcore.answer.section import BEHIND, Cached, Columns, Found, Note, Parts, S
 from dpcore.answer.stage import Stage
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import distribution, selected_words, words
-from dpcore.per_group.answer.distribution import DistributionFound
-from dpcore.per_group.answer.found import PerGroupFound, check, find
+from dpcore.per_group.answer.distribution import DistributionSolution
+from dpcore.per_group.answer.found import PerGroupSolution, check
+from dpcore.per_group.answer.found import solve as solve_at_once
 from dpcore.per_group.answer.plots import MOST_POINTS
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 
@@ -26,9 +27,9 @@ def is_long(data: Dataset, parameters: PerGroupParameters) -> bool:
     return parameters.selection.private or data.pairs.user_codes.size > most
 
 
-def find_at_once(data: Dataset, parameters: PerGroupParameters) -> PerGroupFound | DistributionFound:
+def choose_pair(data: Dataset, parameters: PerGroupParameters) -> PerGroupSolution | DistributionSolution:
     """Find the best pair for pairs of users and groups, or for how these are distributed."""
-    return distribution.find(data, parameters) if data.pairs is None else find(data, parameters)
+    return distribution.solve(data, parameters) if data.pairs is None else solve_at_once(data, parameters)
 
 
 def is_checked(data: Dataset, parameters: PerGroupParameters) -> bool:
@@ -40,7 +41,7 @@ def is_checked(data: Dataset, parameters: PerGroupParameters) -> bool:
 def solve(data: Dataset, parameters: PerGroupParameters) -> Solver:
     """Find the best pair, at once if that is short; until then the answer before stands."""
     if not is_long(data, parameters):
-        solution = yield Cached(find_at_once, (data, parameters), kept=8)
+        solution = yield Cached(choose_pair, (data, parameters), kept=8)
         return Found(solution)
     assert data.pairs is not None
     yield Cached(is_checked, (data, parameters))
@@ -48,7 +49,7 @@ def solve(data: Dataset, parameters: PerGroupParameters) -> Solver:
     found: Found = yield Search(
         "job",
         parameters,
-        lambda tell, stop: find(data, parameters, tell, stop),
+        lambda tell, stop: solve_at_once(data, parameters, tell, stop),
         doing,
         heavy=data.pairs.user_codes.size >= HEAVY,
         doing_at={
@@ -61,8 +62,10 @@ def solve(data: Dataset, parameters: PerGroupParameters) -> Solver:
 def describe_inputs(answer: Answer, data: Dataset) -> Parts:
     """Say what the answer was computed from."""
     solution = answer.solution
-    is_distribution = isinstance(solution, DistributionFound)
-    yield Note(distribution.what_is_used(solution) if is_distribution else words.what_is_used(solution, data))
+    is_distribution = isinstance(solution, DistributionSolution)
+    yield Note(
+        distribution.describe_data(solution) if is_distribution else words.describe_data(solution, data)
+    )
 
 
 def show_scaling(answer: Answer, data: Dataset) -> Parts:
@@ -111,7 +114,7 @@ def _say_sampled(answer: Answer, over: str) -> Parts:
         yield Note(f"{MOST_POINTS:,} groups are drawn, evenly spread over their {over}.")
 
 
-def build_sections(solution: PerGroupFound) -> Sections:
+def build_sections(solution: PerGroupSolution) -> Sections:
     """Return the tabs, which depend on whether groups are selected."""
     is_selected = solution.selected is not None
     first: Sections = (

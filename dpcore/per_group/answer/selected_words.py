@@ -1,30 +1,30 @@
-"""What is said of groups that are selected privately. Pure: what was found in, sentences out."""
+"""Sentences about privately selected groups, built from the solution."""
 
 from __future__ import annotations
 
 from dpcore.common import wording
-from dpcore.per_group.answer.found import PerGroupFound
-from dpcore.per_group.answer.selected import SelectedFound, parts_of
+from dpcore.per_group.answer.found import PerGroupSolution
+from dpcore.per_group.answer.selected import SelectionSolution, split_error
 from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.per_group.whole_vector import VectorRule
 from dpcore.per_group.words import error_words
 
 
-def released(found: SelectedFound, groups: int) -> str:
-    """Return how many groups are released on average, a sentence; empty where none is."""
-    shown = [
-        (name, wording.number(of.expected_groups))
-        for name, of in (("the pair", found.pair), ("scaling", found.of_vector))
-        if of is not None
+def describe_released(selected: SelectionSolution, groups: int) -> str:
+    """Describe the expected number of released groups; empty if nothing is released."""
+    counts = [
+        (name, wording.number(outcome.expected_groups))
+        for name, outcome in (("the pair", selected.pair), ("scaling", selected.vector_groups))
+        if outcome is not None
     ]
-    if not shown:
+    if not counts:
         return ""
-    ways = ", ".join(f"{number} with {name}" for name, number in shown)
-    return f"Released on average, of {wording.counted(groups, 'group')}: {ways}."
+    text = ", ".join(f"{number} with {name}" for name, number in counts)
+    return f"Released on average, of {wording.counted(groups, 'group')}: {text}."
 
 
 def _budget(parameters: PerGroupParameters) -> str:
-    """Say how epsilon and delta are split, a sentence."""
+    """Describe how epsilon and delta are split between selection and noise."""
     noise = f"ε = {wording.entered(parameters.amount_epsilon)}"
     if parameters.delta is not None:
         noise += f" and δ = {wording.entered(parameters.delta)}"
@@ -35,57 +35,57 @@ def _budget(parameters: PerGroupParameters) -> str:
     )
 
 
-def facts(view: PerGroupFound, found: SelectedFound) -> dict[str, str]:
-    """Say how the budget is split, what the error consists of, and what other ways keep, by name."""
-    facts = {"Budget": _budget(view.parameters)}
-    if found.pair is not None:
-        kept, lost = parts_of(view.problem, found.pair)
+def facts(solution: PerGroupSolution, selected: SelectionSolution) -> dict[str, str]:
+    """Build the facts: the split of the budget, the parts of the error, and other bounds."""
+    facts = {"Budget": _budget(solution.parameters)}
+    if selected.pair is not None:
+        kept_part, lost_part = split_error(solution.problem, selected.pair)
         facts["What the error consists of"] = (
-            f"groups that are not released {wording.percent(lost / (kept + lost))}, released ones "
-            f"{wording.percent(kept / (kept + lost))}."
+            f"groups that are not released {wording.percent(lost_part / (kept_part + lost_part))}, released ones "
+            f"{wording.percent(kept_part / (kept_part + lost_part))}."
         )
-    if found.vector is not None:
-        rule = "one level for each user's vector" if found.vector.rule is VectorRule.CAP else "scaling"
+    if selected.vector is not None:
+        rule = "one level for each user's vector" if selected.vector.rule is VectorRule.CAP else "scaling"
         facts["Without sampling amounts"] = (
-            f"{rule} errs by {error_words(view.parameters, found.vector.error)}, "
-            f"the best pair by {error_words(view.parameters, view.pair_error)}. "
-            f"Only the selection keeps {wording.counted(found.vector.max_groups, 'group')} of each user. Best of "
-            f"{wording.number(found.vector.looked_at)} settings; nothing proves that there is no better one."
+            f"{rule} errs by {error_words(solution.parameters, selected.vector.error)}, "
+            f"the best pair by {error_words(solution.parameters, solution.pair_error)}. "
+            f"Only the selection keeps {wording.counted(selected.vector.max_groups, 'group')} of each user. Best of "
+            f"{wording.number(selected.vector.evaluations)} settings; nothing proves that there is no better one."
         )
-    if found.of_tuner is not None:
+    if selected.tuner_groups is not None:
         facts["What PipelineDP's rule keeps"] = (
-            f"it keeps {wording.number(found.of_tuner.expected_groups)} of "
-            f"{wording.counted(view.num_groups, 'group')} on average: groups that are not released cost it "
+            f"it keeps {wording.number(selected.tuner_groups.expected_groups)} of "
+            f"{wording.counted(solution.num_groups, 'group')} on average: groups that are not released cost it "
             "nothing."
         )
     facts["Programs"] = "are written for public lists of groups; there is none for private groups yet."
     return facts
 
 
-def survival_sentences(view: PerGroupFound) -> list[str]:
-    """Return how many groups are released, and which, in words."""
-    assert view.selected is not None
-    selected = view.selected
-    ways = (
+def survival_sentences(solution: PerGroupSolution) -> list[str]:
+    """Describe the expected number of released groups and their size, for each choice of bounds."""
+    assert solution.selected is not None
+    selected = solution.selected
+    choices = (
         ("With the best pair", selected.pair),
-        ("With users scaled", selected.of_vector),
-        ("With the pair of PipelineDP's rule", selected.of_tuner),
+        ("With users scaled", selected.vector_groups),
+        ("With the pair of PipelineDP's rule", selected.tuner_groups),
     )
     sentences = []
-    for name, groups_of in ways:
-        if groups_of is None:
+    for name, groups in choices:
+        if groups is None:
             continue
-        likely = selected.users[groups_of.kept >= 0.5]
-        which = (
+        likely = selected.users[groups.keep_probability >= 0.5]
+        size_text = (
             f"the smallest that is released more often than not has {wording.counted(int(likely.min()), 'user')}"
             if likely.size
             else "none is released more often than not"
         )
         sentences.append(
-            f"**{name}:** {wording.number(groups_of.expected_groups)} of "
-            f"{wording.counted(view.num_groups, 'group')} are released on average; {which}."
+            f"**{name}:** {wording.number(groups.expected_groups)} of "
+            f"{wording.counted(solution.num_groups, 'group')} are released on average; {size_text}."
         )
     if not sentences:
-        nothing = "No bounds that were looked at err less than releasing no group."
-        sentences.append("Releasing no group errs least." if view.choice.settled else nothing)
+        sentence = "No bounds that were looked at err less than releasing no group."
+        sentences.append("Releasing no group errs least." if solution.choice.settled else sentence)
     return sentences

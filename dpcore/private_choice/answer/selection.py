@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.answer import Answer, Number, ReleaseSetting, standard
-from dpcore.code import Choice, Released, forms
+from dpcore.code import Choice, Quantity, forms
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
@@ -154,8 +154,8 @@ def build_request(
     if release is None:
         return None
     # If the contributions are a column's total, a row is a unit of it, and its sum is a count of them.
-    if release.statistic is Released.SUM and data.contribution is Contribution.TOTAL:
-        release = replace(release, statistic=Released.COUNT)
+    if release.statistic is Quantity.SUM and data.contribution is Contribution.TOTAL:
+        release = replace(release, statistic=Quantity.COUNT)
     request: SelectionRequest | None
     if isinstance(question, QuantileParameters):
         request = release_bounds.of_quantile(question, release, epsilon, largest)
@@ -163,7 +163,7 @@ def build_request(
         if question.public_rows is None:
             return MissingInput(ROWS_MISSING, ("public_rows",))
         request = release_bounds.of_learner(question, release, question.public_rows, epsilon, largest)
-    elif isinstance(question, TotalParameters) and release.statistic is Released.SUM:
+    elif isinstance(question, TotalParameters) and release.statistic is Quantity.SUM:
         if not has_totals(data):
             return MissingInput(BINS.format(wording.plain(release.column)))
         if question.highest_total is None:
@@ -182,7 +182,7 @@ def _explain_refusal(release: ReleaseSetting) -> MissingInput | None:
 
     A mean and a quantile whose counts are taken as public have nothing to hide in a bound that is read off them.
     """
-    if release.uses_values and release.statistic is Released.QUANTILE:
+    if release.uses_values and release.statistic is Quantity.QUANTILE:
         return MissingInput(FROM_COUNTS)
     return MissingInput(NO_DRAW) if release.protects_counts else None
 
@@ -415,7 +415,7 @@ def build_code(
         The program; None for a range, for a mean without a range, and for a quantile of rows per user.
     """
     if isinstance(selection, PrivatePair):
-        return pair_code.of_private(selection, dataset, epsilon)
+        return pair_code.write_private_forms(selection, dataset, epsilon)
     unbounded = number is Wanted.QUANTILE or (number in OF_MEAN and None in ends)
     if not isinstance(selection, PrivateChoice) or unbounded:
         return None
@@ -429,18 +429,18 @@ def build_code(
         program = card_code.forms[0][1]
         assert isinstance(program, Choice)
         return CodeChoice(((name, replace(program, disclosure=facts, **bound)),))
-    base = forms.of_data(dataset) | {"disclosure": facts, "neighbours": facts.neighbours}
+    base = forms.fields_of_data(dataset) | {"disclosure": facts, "neighbours": facts.neighbours}
     if number in OF_MEAN:
         of_range = {"lower": ends[0], "upper": ends[1], "range_drawn": range_facts}
-        return forms.forms(epsilon, base, [(name, Released.MEAN, {**bound, **of_range})])
+        return forms.build_forms(epsilon, base, [(name, Quantity.MEAN, {**bound, **of_range})])
     if number is Bounded.MODEL:
-        return forms.forms(epsilon, base, [(name, Released.MODEL, bound)])
+        return forms.build_forms(epsilon, base, [(name, Quantity.MODEL, bound)])
     if delta is not None:
         base |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
     if column := selection.column or forms.summed_column(dataset):
         total = {"max_total": value, "value_column": column} | forms.ROWS_OF_THE_FILE
-        return forms.forms(epsilon, base, [("Clamp", Released.SUM, total)])
-    return forms.forms(epsilon, base, [(name, Released.COUNT, bound)])
+        return forms.build_forms(epsilon, base, [("Clamp", Quantity.SUM, total)])
+    return forms.build_forms(epsilon, base, [(name, Quantity.COUNT, bound)])
 
 
 def write_json(selection: Selection, number: NumberKind) -> str:

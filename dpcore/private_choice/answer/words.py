@@ -9,7 +9,7 @@ from dpcore.answer import Number
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, format_rounded_up
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
-from dpcore.per_group.private_pair import expected as expected_of_pair
+from dpcore.per_group.private_pair import expected_excess as expected_of_pair
 from dpcore.per_group.words import pair_words
 from dpcore.private_choice import choice
 from dpcore.private_choice.choice import Forecast, PrivateChoice

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.answer import Answer, ReleaseSetting
 from dpcore.answer.choice import add_choice
-from dpcore.code import Released
+from dpcore.code import Quantity
 from dpcore.common.documents import finite_or_none
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.dataset import Dataset
@@ -68,7 +68,7 @@ def build_answer(
             )
         },
         setting=ReleaseSetting(
-            Released.QUANTILE,
+            Quantity.QUANTILE,
             parameters.epsilon,
             parameters.neighbours,
             "" if data.values is None else data.values.column,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpcore.code import Released
-from dpcore.code.forms import CodeChoice, Form, cap_form, forms, of_data, smooth_form
+from dpcore.code import Quantity
+from dpcore.code.forms import CodeChoice, Form, build_forms, cap_form, fields_of_data, smooth_form
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
 from dpcore.quantile import WeightKind
@@ -17,7 +17,12 @@ def of_quantile(solution: QuantileFound, dataset: Dataset) -> CodeChoice | None:
     """List the bound in use, the best bound of the other kind, and the entered bound."""
     p = solution.parameters
     low, high = _ends(solution)
-    base = of_data(dataset) | {"lower": low, "upper": high, "quantiles": p.asked, "neighbours": p.neighbours}
+    base = fields_of_data(dataset) | {
+        "lower": low,
+        "upper": high,
+        "quantiles": p.asked,
+        "neighbours": p.neighbours,
+    }
     alternative = WeightKind.CAP if solution.kind is WeightKind.SMOOTH else WeightKind.SMOOTH
     none = p.weighting is Weighting.NONE
     bounds: list[tuple[WeightKind, float, dict[str, Any]]] = [
@@ -29,10 +34,10 @@ def of_quantile(solution: QuantileFound, dataset: Dataset) -> CodeChoice | None:
     programs: list[Form] = []
     for weighting, bound, whose in bounds:
         if weighting is WeightKind.CAP:
-            programs.append((cap_form(bound), Released.QUANTILE, {"max_rows": bound, **whose}))
+            programs.append((cap_form(bound), Quantity.QUANTILE, {"max_rows": bound, **whose}))
         else:
-            programs.append((smooth_form(bound), Released.QUANTILE, {"threshold": bound, **whose}))
-    return forms(p.epsilon, base, programs)
+            programs.append((smooth_form(bound), Quantity.QUANTILE, {"threshold": bound, **whose}))
+    return build_forms(p.epsilon, base, programs)
 
 
 def _ends(solution: QuantileFound) -> tuple[float, float]:

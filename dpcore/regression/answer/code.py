@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dpcore.code import Released
-from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, forms, of_data
+from dpcore.code import Quantity
+from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, fields_of_data
 from dpcore.common.privacy import Neighbours
-from dpcore.regression.answer.found import RegressionFound
+from dpcore.regression.answer.found import RegressionSolution
 
 
-def of_regression(found: RegressionFound) -> CodeChoice | None:
-    """Return the best weights; only plain Python has them."""
-    base = of_data(found.data) | {
+def write_forms(solution: RegressionSolution) -> CodeChoice | None:
+    """Describe the best weights for programs; only plain Python has them."""
+    base = fields_of_data(solution.data) | {
         **ROWS_OF_THE_FILE,
-        "lower": found.parameters.lower,
-        "upper": found.parameters.upper,
-        "value_column": found.unit,
+        "lower": solution.parameters.lower,
+        "upper": solution.parameters.upper,
+        "value_column": solution.unit,
         "neighbours": Neighbours.REPLACE_VALUES,
-        "largest_user_weight": found.ours.largest_user_weight,
-        "coefficients": found.problem.num_features,
+        "largest_user_weight": solution.best_estimate.largest_user_weight,
+        "coefficients": solution.problem.num_features,
     }
-    return forms(found.problem.epsilon, base, [("Weights", Released.COEFFICIENTS, {})])
+    return build_forms(solution.problem.epsilon, base, [("Weights", Quantity.COEFFICIENTS, {})])

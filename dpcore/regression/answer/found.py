@@ -1,4 +1,4 @@
-"""What the mathematics finds for a linear regression: put together once for a question and a data set."""
+"""The solution of a linear regression, built once for a question and a data set."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DRAWS, DRAWS_OF_MANY_ROWS, MANY_ROWS = 10, 3, 50_000
 
 
 class ErrorOf(enum.Enum):
-    """What errors are shown of."""
+    """The quantity whose errors are shown."""
 
     COEFFICIENTS = "coefficients"
     PREDICTIONS = "predictions"
@@ -53,7 +53,7 @@ class Method:
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionFound:
+class RegressionSolution:
     """Everything that words and plots are made of.
 
     Attributes:
@@ -62,8 +62,8 @@ class RegressionFound:
         problem: The question.
         labels: y, clipped.
         spread: Standard deviation of the clipped labels.
-        ours: The best C found.
-        predicted: Its prediction error.
+        best_estimate: The best C found.
+        prediction: Its prediction error.
         no_cap: Ordinary least squares on all rows.
         caps: What every cap costs; None where the trial was stopped before its first round.
         draws: The draws behind it.
@@ -77,8 +77,8 @@ class RegressionFound:
     problem: RegressionProblem
     labels: FloatArray
     spread: float
-    ours: LinearEstimate
-    predicted: PredictionError
+    best_estimate: LinearEstimate
+    prediction: PredictionError
     no_cap: LinearEstimate
     caps: CapCurve | None
     draws: CapDraws
@@ -88,31 +88,31 @@ class RegressionFound:
 
     @property
     def unit(self) -> str:
-        """Name of the label, which stands for its unit."""
+        """Return the name of the label, which stands for its unit."""
         return table_of(self.data).label
 
     @property
     def mean_square(self) -> float:
-        """tr(X^T X) / n: what noise of variance 1 on each coefficient adds to the prediction error."""
+        """Return tr(X^T X) / n, which noise of variance 1 on each coefficient adds to the prediction error."""
         return float(np.sum(self.problem.whitened.units**2))
 
     @property
     def has_caps(self) -> bool:
         """Return True if there is a cap at which every draw gave an estimate."""
         caps = self.caps
-        return caps is not None and bool(np.any((caps.rank_deficient == 0) & (caps.used > 0)))
+        return caps is not None and bool(np.any((caps.rank_deficient == 0) & (caps.num_used > 0)))
 
     @property
-    def good_caps(self) -> tuple[int, int] | None:
-        """Smallest and largest cap, of those that were tried, around the best within 5 % of its standard error."""
+    def near_optimal_caps(self) -> tuple[int, int] | None:
+        """Return the smallest and largest cap tried, around the best, within 5 % of its standard error."""
         if self.caps is None or not self.has_caps:
             return None
-        fine = (self.caps.rank_deficient == 0) & (self.caps.used > 0)
-        fine &= np.sqrt(self.caps.variance) <= 1.05 * math.sqrt(float(self.caps.variance[self.caps.best]))
+        is_near = (self.caps.rank_deficient == 0) & (self.caps.num_used > 0)
+        is_near &= np.sqrt(self.caps.variance) <= 1.05 * math.sqrt(float(self.caps.variance[self.caps.best]))
         low = high = self.caps.best
-        while low > 0 and fine[low - 1]:
+        while low > 0 and is_near[low - 1]:
             low -= 1
-        while high < fine.size - 1 and fine[high + 1]:
+        while high < is_near.size - 1 and is_near[high + 1]:
             high += 1
         return int(self.caps.caps[low]), int(self.caps.caps[high])
 
@@ -122,9 +122,9 @@ class RegressionFound:
         return self.parameters.variance_source is ResidualVarianceSource.ORDINARY and self.data.is_private
 
     def weights(self, method: str) -> UserWeights | None:
-        """Return what each user's labels weigh under ``ours``, ``no cap`` or one draw of the ``best cap``."""
+        """Return each user's weights under ``ours`` or ``no bound``, or else under one draw of the best cap."""
         if method == "ours":
-            return user_weights(self.problem, self.ours)
+            return user_weights(self.problem, self.best_estimate)
         if method == "no bound":
             return user_weights(self.problem, self.no_cap)
         if self.caps is None or not self.has_caps:
@@ -145,17 +145,17 @@ def table_of(data: Dataset) -> LabelledRows:
 
 
 def against_epsilon(data: Dataset, parameters: RegressionParameters) -> str:
-    """There are curves over epsilon of the question's own, which take searches."""
+    """Say where errors over epsilon are found: each takes a search, so that they have a tab of their own."""
     return "The tab *Against ε* has the best weights and bounds at other ε: each is a search of its own."
 
 
 def options(problem: RegressionProblem) -> CapOptions:
-    """Return how caps are tried."""
+    """Return the caps to try and the number of draws for each: fewer where there are many rows."""
     return CapOptions(draws=DRAWS if problem.num_rows <= MANY_ROWS else DRAWS_OF_MANY_ROWS)
 
 
-def find(data: Dataset | None, parameters: RegressionParameters) -> RegressionFound:
-    """Search for the best weights and for what every cap costs.
+def solve(data: Dataset | None, parameters: RegressionParameters) -> RegressionSolution:
+    """Search for the best weights, and for the error of every cap.
 
     Args:
         data: With the facet `table`; None where the parameters say how it is generated.
@@ -184,50 +184,56 @@ def compute(
     data: Dataset,
     parameters: RegressionParameters,
     problem: RegressionProblem,
-    ours: LinearEstimate,
+    best_estimate: LinearEstimate,
     draws: CapDraws,
     stage: Stage = Stage.FINAL,
-) -> RegressionFound:
-    """Put together what the searches found."""
+) -> RegressionSolution:
+    """Build the solution from the results of the searches."""
     labels = parameters.clipped(table_of(data))
     caps = sample_limiting.curve(problem, draws) if draws.num_draws else None
     no_cap = naive.all_rows(problem)
-    totals = user_weights(problem, ours).total
-    return RegressionFound(
+    totals = user_weights(problem, best_estimate).total
+    return RegressionSolution(
         data=data,
         parameters=parameters,
         problem=problem,
         labels=labels,
         spread=float(np.std(labels)),
-        ours=ours,
-        predicted=prediction_error(problem, ours, labels),
+        best_estimate=best_estimate,
+        prediction=prediction_error(problem, best_estimate, labels),
         no_cap=no_cap,
         caps=caps,
         draws=draws,
-        methods=_methods(problem, ours, no_cap, caps, labels),
-        at_limit=int(np.count_nonzero(totals >= ours.largest_user_weight * (1.0 - 1e-6))),
+        methods=_list_methods(problem, best_estimate, no_cap, caps, labels),
+        at_limit=int(np.count_nonzero(totals >= best_estimate.largest_user_weight * (1.0 - 1e-6))),
         stage=stage,
     )
 
 
-def _methods(
+def _list_methods(
     problem: RegressionProblem,
-    ours: LinearEstimate,
+    best_estimate: LinearEstimate,
     no_cap: LinearEstimate,
     caps: CapCurve | None,
     labels: FloatArray,
 ) -> tuple[Method, ...]:
-    methods = [_method("Best weights", problem, ours, labels, "the least variance that any unbiased one has")]
+    methods = [
+        _method(
+            "Best weights", problem, best_estimate, labels, "the least variance that any unbiased one has"
+        )
+    ]
     if caps is not None:
         best = caps.best
-        if caps.rank_deficient[best] == 0 and caps.used[best]:
+        if caps.rank_deficient[best] == 0 and caps.num_used[best]:
             note = f"at most {wording.counted(caps.max_contributions, 'row')} per user"
-            methods.append(_of_cap("Best bound", caps, best, note))
+            methods.append(_cap_method("Best bound", caps, best, note))
     methods.append(_method("No bound", problem, no_cap, labels, "ordinary least squares on all rows"))
     if caps is not None:
         lost = int(caps.rank_deficient[0])
-        note = f"{lost} of {lost + int(caps.used[0])} draws had dependent rows" if lost else "a bound of 1"
-        methods.append(_of_cap("One row per user", caps, 0, note))
+        note = (
+            f"{lost} of {lost + int(caps.num_used[0])} draws had dependent rows" if lost else "a bound of 1"
+        )
+        methods.append(_cap_method("One row per user", caps, 0, note))
     try:
         averages = naive.user_averages(problem)
         methods.append(_method("User averages", problem, averages, labels, "one averaged row per user"))
@@ -245,7 +251,7 @@ def _method(
     return Method(name, math.sqrt(estimate.variance), math.sqrt(error), share, note)
 
 
-def _of_cap(name: str, caps: CapCurve, at: int, note: str) -> Method:
-    variance = float(caps.variance[at])
-    share = float(caps.privacy_variance[at]) / variance if variance > 0.0 else math.nan
-    return Method(name, math.sqrt(variance), math.sqrt(float(caps.prediction_error[at])), share, note)
+def _cap_method(name: str, caps: CapCurve, index: int, note: str) -> Method:
+    variance = float(caps.variance[index])
+    share = float(caps.privacy_variance[index]) / variance if variance > 0.0 else math.nan
+    return Method(name, math.sqrt(variance), math.sqrt(float(caps.prediction_error[index])), share, note)

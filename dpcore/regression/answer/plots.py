@@ -31,7 +31,7 @@ from dpcore.answer.plot import FIT, Limits
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray, log_spaced
-from dpcore.regression.answer.found import ErrorOf, Method, RegressionFound
+from dpcore.regression.answer.found import ErrorOf, Method, RegressionSolution
 from dpcore.regression.estimate import Step, UserWeights
 from dpcore.regression.files import distinct_from
 from dpcore.regression.study import ExampleSweep, Sweep
@@ -57,7 +57,7 @@ def build_error_axis(unit: str, target: ErrorOf, limits: Limits = FIT) -> Axis:
 # --- against the cap ----------------------------------------------------------------------------------------
 
 
-def plot_errors(solution: RegressionFound, target: ErrorOf) -> Plot:
+def plot_errors(solution: RegressionSolution, target: ErrorOf) -> Plot:
     """Plot the error of every method, of coefficients with the parts that it is made of: the main figure."""
     is_coefficients = target is ErrorOf.COEFFICIENTS
     error = {
@@ -117,10 +117,10 @@ def _in_two_lines(method: Method) -> str:
     return f"{first}<br>{rest}"
 
 
-def plot_caps(solution: RegressionFound, target: ErrorOf) -> Plot:
+def plot_caps(solution: RegressionSolution, target: ErrorOf) -> Plot:
     """Plot the error against the cap, in its parts, with ours as a level and both ends marked."""
     is_coefficients, caps = target is ErrorOf.COEFFICIENTS, solution.caps
-    ours = math.sqrt(solution.ours.variance if is_coefficients else solution.predicted.total)
+    ours = math.sqrt(solution.best_estimate.variance if is_coefficients else solution.prediction.total)
     limits = 1.0, max(float(solution.problem.histogram.max_size), 2.0)
     columns: dict[str, npt.NDArray[Any]] = {
         "cap": np.empty(0),
@@ -210,12 +210,16 @@ def plot_sweep(sweep: Sweep, varied: Varied, target: ErrorOf) -> Plot:
     """Plot the error of ours, the best cap and no cap against what was varied; its file has the squares, too."""
     columns: dict[str, FloatArray] = {varied.name: sweep.values}
     for index, each_target in enumerate(ErrorOf):
-        for method, errors in (("ours", sweep.ours), ("best_cap", sweep.cap), ("no_cap", sweep.no_cap)):
+        for method, errors in (
+            ("ours", sweep.best_weights),
+            ("best_cap", sweep.cap),
+            ("no_cap", sweep.no_cap),
+        ):
             columns[f"{method}_{each_target.value}"] = np.sqrt(errors[index])
             columns[f"{method}_{each_target.value}_squared"] = errors[index]
     columns["best_cap"] = sweep.max_contributions.astype(np.float64)
     index = list(ErrorOf).index(target)
-    ratios = np.sqrt(sweep.cap[index] / sweep.ours[index])
+    ratios = np.sqrt(sweep.cap[index] / sweep.best_weights[index])
     ours, capped, uncapped = (
         columns[f"{method}_{target.value}"] for method in ("ours", "best_cap", "no_cap")
     )
@@ -278,7 +282,7 @@ METHODS = {
 }
 
 
-def list_weights(solution: RegressionFound) -> dict[str, UserWeights]:
+def list_weights(solution: RegressionSolution) -> dict[str, UserWeights]:
     """List what users weigh, by method; without the best cap where there is none."""
     return {name: weights for name in METHODS if (weights := solution.weights(name)) is not None}
 
@@ -312,7 +316,7 @@ def tabulate_weights(weights_by_method: dict[str, UserWeights]) -> dict[str, Flo
     }
 
 
-def plot_weights(solution: RegressionFound) -> Plot:
+def plot_weights(solution: RegressionSolution) -> Plot:
     """Plot how much a user's labels weigh, against the user's rows; the heaviest user sets the noise."""
     weights_by_method = list_weights(solution)
     columns = tabulate_weights(weights_by_method)
@@ -358,7 +362,7 @@ def tabulate_directions(weights: UserWeights, names: Sequence[str]) -> dict[str,
     }
 
 
-def plot_directions(solution: RegressionFound, method: str) -> Plot:
+def plot_directions(solution: RegressionSolution, method: str) -> Plot:
     """Plot whose labels each coefficient rests on, under a method: a row of cells for every feature."""
     weights = solution.weights(method)
     assert weights is not None
@@ -391,7 +395,7 @@ def plot_example(sweep: ExampleSweep, number: int) -> Plot:
     """Plot the total variance of ours and of the best cap against g, beside what is known of both."""
     g = sweep.g.astype(np.float64)
     known, claimed = EXAMPLES[number]
-    ratio = sweep.cap / sweep.ours
+    ratio = sweep.cap / sweep.optimum
     limits = float(g.min()), max(float(g.max()), float(g.min()) + 1.0)
     return Plot(
         f"regression-example-{number}",
@@ -402,19 +406,19 @@ def plot_example(sweep: ExampleSweep, number: int) -> Plot:
         Axis("total variance", number_format=".4g"),
         (
             Curve("Best bound", g, sweep.cap, Style.CAP, symbol="circle"),
-            Curve(claimed, g, sweep.claimed, Style.CAP, dash="dot", width=1.5),
-            Curve("Best weights, proved", g, sweep.ours, Style.SMOOTH, symbol="circle"),
-            Curve(known, g, sweep.known, Style.SMOOTH, dash="dot", width=1.5),
+            Curve(claimed, g, sweep.claimed_cap, Style.CAP, dash="dot", width=1.5),
+            Curve("Best weights, proved", g, sweep.optimum, Style.SMOOTH, symbol="circle"),
+            Curve(known, g, sweep.reference, Style.SMOOTH, dash="dot", width=1.5),
         ),
         Disclosure.PUBLIC,
         {
             "g": g,
-            "ours_variance": sweep.ours,
+            "ours_variance": sweep.optimum,
             "ours_lower_bound": sweep.lower_bound,
-            "known": sweep.known,
+            "known": sweep.reference,
             "best_cap_variance": sweep.cap,
             "best_cap": sweep.max_contributions.astype(np.float64),
-            "claimed_of_caps": sweep.claimed,
+            "claimed_of_caps": sweep.claimed_cap,
         },
         height=HEIGHT,
     )

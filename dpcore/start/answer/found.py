@@ -69,7 +69,7 @@ class Tradeoff:
 def build_problem(histogram: ContributionHistogram, epsilon: float) -> total.TotalProblem:
     """Build the problem at an epsilon: all cells of the table together are one sum at epsilon / `CELLS`."""
     return total.TotalProblem(
-        Amounts.from_histogram(histogram), epsilon / CELLS, measure=Measure.ABSOLUTE, whole=True
+        Amounts.from_histogram(histogram), epsilon / CELLS, measure=Measure.ABSOLUTE, is_integer=True
     )
 
 

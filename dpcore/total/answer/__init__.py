@@ -1,4 +1,11 @@
 """The answer for a sum or a count as data. It imports the mathematics of `dpcore.total`, which does not know it."""
 
 from dpcore.total.answer.answer import build_answer, refused_answer
-from dpcore.total.answer.found import NOT_COMPARED, SignedFound, TotalFound, against_epsilon, find, refused
+from dpcore.total.answer.found import (
+    NOT_COMPARED,
+    SignedSolution,
+    TotalSolution,
+    against_epsilon,
+    explain_refusal,
+    solve,
+)

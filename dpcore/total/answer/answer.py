@@ -5,52 +5,54 @@ from __future__ import annotations
 from dpcore.answer import Answer, ReleaseSetting, without_numbers
 from dpcore.answer.choice import add_choice
 from dpcore.answer.parts import BIAS, NOISE, build_error_parts
-from dpcore.code import Released
+from dpcore.code import Quantity
 from dpcore.code.forms import summed_column
 from dpcore.common import noise_error
 from dpcore.common.documents import certificate_fields
 from dpcore.dataset import Dataset
 from dpcore.total.answer import code, methods, plots, signed_words, strategies, words
-from dpcore.total.answer.found import SignedFound, TotalFound, find
+from dpcore.total.answer.found import SignedSolution, TotalSolution, solve
 from dpcore.total.answer.sections import SECTIONS, SIGNED_SECTIONS
 from dpcore.total.nonnegative import NEIGHBOURS
 from dpcore.total.parameters import ASSUMPTIONS, ASSUMPTIONS_ON_RELEASE, SIGNED_ASSUMPTIONS, TotalParameters
 
 
 def build_answer(
-    data: Dataset, parameters: TotalParameters, found: TotalFound | SignedFound | None = None
+    data: Dataset, parameters: TotalParameters, found: TotalSolution | SignedSolution | None = None
 ) -> Answer:
     """Find the best bound on what one user adds to a sum or a count; where totals have both signs, a range.
 
     Args:
         data: How many rows users have; where a column is added up, its total per user.
         parameters: The question.
-        found: What `find` found for both; computed here by default.
+        found: What `solve` found for both; computed here by default.
 
     Returns:
-        The answer; its ``found`` is a `TotalFound`, or a `SignedFound` where some total is negative. Plots are computed
-        when they are asked for.
+        The answer; its ``solution`` is a `TotalSolution`, or a `SignedSolution` if some total is negative. Plots are
+        computed when they are asked for.
 
     Raises:
         InvalidInput: There is nothing to add up, or all of it is 0.
 
     Source: Amin et al. 2019, section 3.
     """
-    of = find(data, parameters) if found is None else found
-    return _signed(data, parameters, of) if isinstance(of, SignedFound) else _answered(data, parameters, of)
+    of = solve(data, parameters) if found is None else found
+    return (
+        _signed(data, parameters, of) if isinstance(of, SignedSolution) else _answered(data, parameters, of)
+    )
 
 
-def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Answer:
+def _answered(data: Dataset, parameters: TotalParameters, of: TotalSolution) -> Answer:
     answer = Answer(
-        headline=words.headline(of),
-        detail=words.detail(of, data),
-        numbers=words.numbers(of),
+        headline=words.write_headline(of),
+        detail=words.write_detail(of, data),
+        numbers=words.list_numbers(of),
         assumptions=ASSUMPTIONS if data.release is None else ASSUMPTIONS_ON_RELEASE,
         disclosure=data.provenance,
-        facts=words.facts(of, parameters.own_bound),
-        proofs=(("Bound", of.choice.certificate, of.choice.ended),),
-        code=code.of_total(of, data),
-        near_optimal=words.good_enough(of),
+        facts=words.list_facts(of, parameters.own_bound),
+        proofs=(("Bound", of.choice.certificate, of.choice.stop_reason),),
+        code=code.write_total_forms(of, data),
+        near_optimal=words.describe_near_optimal(of),
         parameters=parameters,
         solution=of,
         plots={
@@ -60,7 +62,7 @@ def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Ans
                 strategies.compute_curves(of.problem, parameters.own_share), data, parameters.epsilon
             ),
         },
-        make_methods=lambda: methods.methods(of, data, parameters),
+        make_methods=lambda: methods.write_methods(of, data, parameters),
         setting=_setting(parameters, of.unit.column or summed_column(data)),
         error_parts=build_error_parts(
             {BIAS: float(of.at_bound.bias), NOISE: float(of.at_bound.noise_by(parameters.measure))},
@@ -73,7 +75,7 @@ def _answered(data: Dataset, parameters: TotalParameters, of: TotalFound) -> Ans
     return add_choice(
         answer,
         data,
-        "count of rows" if of.problem.whole else "sum",
+        "count of rows" if of.problem.is_integer else "sum",
         lambda: _choice_details(of),
         question=QUESTION_NOTES,
         data={"column": of.unit.column},
@@ -89,10 +91,10 @@ QUESTION_NOTES = {
 }
 
 
-def _choice_details(solution: TotalFound) -> dict[str, object]:
+def _choice_details(solution: TotalSolution) -> dict[str, object]:
     """Compute the numbers of the file, which are about the exact bound; card and code have the rounded one."""
     problem, choice = solution.problem, solution.choice
-    if problem.whole:
+    if problem.is_integer:
         bound: dict[str, object] = {"max_contributions": int(choice.max_total)}
     else:
         bound = {"max_total": choice.max_total, "max_total_rounded": solution.bound}
@@ -106,8 +108,8 @@ def _choice_details(solution: TotalFound) -> dict[str, object]:
         "bound_on_absolute_error": choice.bound,
         "error_of_publishing_zero": choice.error_of_nothing,
         "users_affected": choice.users_affected,
-        "within_5_percent": list(solution.within),
-        "ended": choice.ended,
+        "within_5_percent": list(solution.near_optimal),
+        "ended": choice.stop_reason,
         **certificate_fields(choice.certificate),
     }
 
@@ -119,7 +121,7 @@ def refused_answer(data: Dataset, parameters: TotalParameters, column: str) -> A
 
 def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:
     return ReleaseSetting(
-        Released.SUM if column else Released.COUNT,
+        Quantity.SUM if column else Quantity.COUNT,
         parameters.epsilon,
         NEIGHBOURS,
         column,
@@ -129,19 +131,19 @@ def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:
     )
 
 
-def _signed(data: Dataset, parameters: TotalParameters, of: SignedFound) -> Answer:
+def _signed(data: Dataset, parameters: TotalParameters, of: SignedSolution) -> Answer:
     answer = Answer(
-        headline=signed_words.headline(of),
-        detail=signed_words.detail(of, data),
-        numbers=signed_words.numbers(of),
+        headline=signed_words.write_headline(of),
+        detail=signed_words.write_detail(of, data),
+        numbers=signed_words.list_numbers(of),
         assumptions=SIGNED_ASSUMPTIONS,
         disclosure=data.provenance,
-        facts=signed_words.facts(of, parameters),
-        code=code.of_signed(of, data, parameters),
+        facts=signed_words.list_facts(of, parameters),
+        code=code.write_signed_forms(of, data, parameters),
         parameters=parameters,
         solution=of,
         plots={"total-signed": lambda: plots.plot_signed(of, data, parameters)},
-        make_methods=lambda: methods.signed_methods(of, data, parameters),
+        make_methods=lambda: methods.write_signed_methods(of, data, parameters),
         setting=_setting(parameters, of.unit.column),
         sections=SIGNED_SECTIONS,
     )
@@ -156,13 +158,13 @@ def _signed(data: Dataset, parameters: TotalParameters, of: SignedFound) -> Answ
     )
 
 
-def _range_details(solution: SignedFound, parameters: TotalParameters) -> dict[str, object]:
+def _range_details(solution: SignedSolution, parameters: TotalParameters) -> dict[str, object]:
     clipped = solution.clipped
     unit_scale = noise_error.compute_unit_scale(parameters.mechanism, parameters.epsilon, parameters.delta)
     return {
         "lower": clipped.low,
         "upper": clipped.high,
-        "range_comes_from": "entered" if solution.entered else "the data",
+        "range_comes_from": "entered" if solution.is_entered else "the data",
         "noise_scale": unit_scale * clipped.sensitivity,
         "bias": clipped.bias,
         "mean_noise": clipped.noise,

@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-from dpcore.code import Released
-from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, cap_form, forms, of_data, summed_column
+from dpcore.code import Quantity
+from dpcore.code.forms import (
+    ROWS_OF_THE_FILE,
+    CodeChoice,
+    build_forms,
+    cap_form,
+    fields_of_data,
+    summed_column,
+)
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
-from dpcore.total.answer.found import SignedFound, TotalFound
+from dpcore.total.answer.found import SignedSolution, TotalSolution
 from dpcore.total.parameters import TotalParameters
 
 
-def of_total(found: TotalFound, dataset: Dataset) -> CodeChoice | None:
-    """Return the best bound for a count of rows or a sum."""
-    problem, bound = found.problem, found.bound
-    base = of_data(dataset) | {"noise": problem.mechanism, "delta": problem.delta}
-    if column := found.unit.column or summed_column(dataset):
+def write_total_forms(solution: TotalSolution, dataset: Dataset) -> CodeChoice | None:
+    """Describe the best bound on a count of rows or a sum, for programs; None where no library has it."""
+    problem, bound = solution.problem, solution.bound
+    base = fields_of_data(dataset) | {"noise": problem.mechanism, "delta": problem.delta}
+    if column := solution.unit.column or summed_column(dataset):
         fields = {"max_total": bound, "value_column": column} | ROWS_OF_THE_FILE
-        return forms(problem.epsilon, base, [("Clamp", Released.SUM, fields)])
-    return forms(problem.epsilon, base, [(cap_form(bound), Released.COUNT, {"max_rows": bound})])
+        return build_forms(problem.epsilon, base, [("Clamp", Quantity.SUM, fields)])
+    return build_forms(problem.epsilon, base, [(cap_form(bound), Quantity.COUNT, {"max_rows": bound})])
 
 
-def of_signed(found: SignedFound, dataset: Dataset, parameters: TotalParameters) -> CodeChoice | None:
-    """Return the range for totals of both signs; one that the person entered is a public input."""
+def write_signed_forms(
+    solution: SignedSolution, dataset: Dataset, parameters: TotalParameters
+) -> CodeChoice | None:
+    """Describe the range for totals of both signs, for programs; one that the person entered is a public input."""
     fields = {
-        "max_total": found.clipped.high,
-        "min_total": found.clipped.low,
-        "value_column": found.unit.column,
+        "max_total": solution.clipped.high,
+        "min_total": solution.clipped.low,
+        "value_column": solution.unit.column,
     }
     fields |= ROWS_OF_THE_FILE
-    base = of_data(dataset) | {"noise": parameters.mechanism, "delta": parameters.delta}
-    if found.entered:
+    base = fields_of_data(dataset) | {"noise": parameters.mechanism, "delta": parameters.delta}
+    if solution.is_entered:
         base["disclosure"] = Disclosure.PUBLIC
-    return forms(parameters.epsilon, base, [("Clamp", Released.SUM, fields)])
+    return build_forms(parameters.epsilon, base, [("Clamp", Quantity.SUM, fields)])

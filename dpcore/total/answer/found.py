@@ -1,4 +1,4 @@
-"""What is found for a sum or a count on a data set: the choice, its curves, and where these are drawn."""
+"""The solution for a sum or a count on a data set: the choice, its curves, and the limits of their axes."""
 
 from __future__ import annotations
 
@@ -50,45 +50,45 @@ class Unit:
 
     @property
     def result(self) -> str:
-        """Return what is released."""
+        """Return the name of the quantity that is released."""
         return "sum" if self.column else "count"
 
     def amount(self, value: float, digits: int = 3) -> str:
-        """Return ``12 rows``; a bare number for totals of a column."""
+        """Format an amount as ``12 rows``; a bare number for totals of a column."""
         number = wording.number(value, digits)
         return number if self.column else f"{number} {'row' if value == 1 else 'rows'}"
 
 
 @dataclass(frozen=True)
-class TotalFound:
+class TotalSolution:
     """All that depends on data and question, but not on a bound or a quantile of the person's own.
 
     Attributes:
-        held: What every user adds.
+        user_totals: What every user adds.
         problem: The question on these data.
         choice: The best bound.
         bound: The best bound, in few digits where totals of a column are bounded: what the card says and code applies.
         at_bound: Errors at ``bound``.
-        within: Smallest and largest bound within 5 % of the best error.
+        near_optimal: Smallest and largest bound within 5 % of the best error.
         bounds: T of the curves, ascending, shape (points,).
         errors: Over ``bounds``.
         limits: (from, to) of the bound's axis and of the error's axis; they depend on the data alone.
     """
 
-    held: UserTotals
+    user_totals: UserTotals
     problem: TotalProblem
     choice: TotalChoice
     bound: float
     at_bound: TotalErrors
-    within: tuple[float, float]
+    near_optimal: tuple[float, float]
     bounds: FloatArray
     errors: TotalErrors
     limits: Limits
 
     @property
     def unit(self) -> Unit:
-        """Return how amounts are written."""
-        return Unit(self.held.column)
+        """Return the unit of the amounts."""
+        return Unit(self.user_totals.column)
 
     @property
     def rounded(self) -> bool:
@@ -100,7 +100,7 @@ class TotalFound:
         return float(total.measured(self.problem, bound))
 
     @cached_property
-    def others(self) -> dict[Measure, float]:
+    def bounds_by_measure(self) -> dict[Measure, float]:
         """Return the best bound by each measure, in few digits as ``bound`` is."""
         each = {measure: replace(self.problem, measure=measure) for measure in Measure}
         return {measure: total.short_bound(p, total.optimal_bound(p)) for measure, p in each.items()}
@@ -112,47 +112,47 @@ class TotalFound:
 
     @property
     def delta(self) -> float:
-        """That of Gaussian noise, as entered, or usual where the question has Laplace noise."""
+        """Return the delta of Gaussian noise: as entered, or the usual one where the question has Laplace noise."""
         return DEFAULT_DELTA if self.problem.delta is None else self.problem.delta
 
 
 @dataclass(frozen=True)
-class SignedFound:
+class SignedSolution:
     """Totals of both signs, clipped to [L, U].
 
     Attributes:
-        held: What every user adds.
+        user_totals: What every user adds.
         clipped: What the range costs.
-        entered: Whether the person entered the range; else it is [-T, T] read off the data.
+        is_entered: Whether the person entered the range; else it is [-T, T] read off the data.
         measure: By which the error is said: the expected one in place of a bound on it, since cuts may cancel.
         bounds: T of the curves for [-T, T].
         errors: Over ``bounds``.
     """
 
-    held: UserTotals
+    user_totals: UserTotals
     clipped: ClippedSum
-    entered: bool
+    is_entered: bool
     measure: Measure
     bounds: FloatArray
     errors: TotalErrors
 
     @property
     def unit(self) -> Unit:
-        """Return how amounts are written."""
-        return Unit(self.held.column)
+        """Return the unit of the amounts."""
+        return Unit(self.user_totals.column)
 
     @property
     def totals(self) -> FloatArray:
-        """Return one per user, shape (num_users,)."""
-        assert self.held.signed is not None
-        return self.held.signed
+        """Return every user's total, shape (num_users,)."""
+        assert self.user_totals.signed is not None
+        return self.user_totals.signed
 
     def own_error(self, parameters: TotalParameters) -> float | None:
         """Return the error at the person's own bound on either side, by ``measure``; None for none."""
         if not parameters.own_bound:
             return None
         how = (parameters.epsilon, parameters.mechanism, parameters.delta)
-        return float(symmetric_errors(self.totals, parameters.own_bound, *how).by(self.measure))
+        return float(symmetric_errors(self.totals, parameters.own_bound, *how).error_by(self.measure))
 
     @property
     def error(self) -> float:
@@ -163,102 +163,102 @@ class SignedFound:
     def limits(self) -> Limits:
         """Return (from, to) of the bound's axis and of the error's axis; they depend on the data alone."""
         sizes = np.abs(self.totals)
-        most = float(sizes.sum())
-        return (float(self.bounds[0]), float(sizes.max())), (most / 1e3, most * 1.5)
+        largest_error = float(sizes.sum())
+        return (float(self.bounds[0]), float(sizes.max())), (largest_error / 1e3, largest_error * 1.5)
 
 
-def refused(held: UserTotals) -> str:
-    """Why nothing can be answered about these totals, a sentence; empty where something can."""
-    if held.amounts is None and held.signed is None:
-        return held.refusal
-    zero = held.amounts is not None and held.amounts.total == 0.0
+def explain_refusal(totals: UserTotals) -> str:
+    """Say in a sentence why nothing can be answered about these totals; empty where something can."""
+    if totals.amounts is None and totals.signed is None:
+        return totals.refusal
+    zero = totals.amounts is not None and totals.amounts.total == 0.0
     return "All totals are 0: there is nothing to release." if zero else ""
 
 
-def find(
-    data: Dataset, parameters: TotalParameters, held: UserTotals | None = None
-) -> TotalFound | SignedFound:
-    """Solve and evaluate.
+def solve(
+    data: Dataset, parameters: TotalParameters, totals: UserTotals | None = None
+) -> TotalSolution | SignedSolution:
+    """Find the best bound, or a range for totals of both signs, and compute the curves around it.
 
     Args:
         data: The data.
         parameters: The question.
-        held: `user_totals` of both, which do not depend on epsilon.
+        totals: `user_totals` of both, which do not depend on epsilon.
 
     Raises:
         InvalidInput: There is nothing to add up, or all of it is 0.
     """
-    of = user_totals(data, parameters.summed) if held is None else held
-    if why := refused(of):
+    given_totals = user_totals(data, parameters.summed) if totals is None else totals
+    if why := explain_refusal(given_totals):
         raise refuse(why)
-    if of.amounts is None:
-        return _clipped(of, parameters)
-    problem = parameters.problem(of.amounts)
+    if given_totals.amounts is None:
+        return _clipped(given_totals, parameters)
+    problem = parameters.problem(given_totals.amounts)
     choice = total.best_bound(problem)
     bound = total.short_bound(problem, choice.max_total)
-    bounds = curve_bounds(of.amounts)
+    bounds = curve_bounds(given_totals.amounts)
     if choice.max_total:
         bounds = np.unique(np.append(bounds, choice.max_total))
-    return TotalFound(
-        held=of,
+    return TotalSolution(
+        user_totals=given_totals,
         problem=problem,
         choice=choice,
         bound=bound,
         at_bound=total.errors(problem, bound),
-        within=total.bounds_within(problem),
+        near_optimal=total.bounds_within(problem),
         bounds=bounds,
         errors=total.errors(problem, bounds),
-        limits=(bound_limits(of.amounts), error_limits(of.amounts)),
+        limits=(bound_limits(given_totals.amounts), error_limits(given_totals.amounts)),
     )
 
 
-def _clipped(held: UserTotals, parameters: TotalParameters) -> SignedFound:
-    """Return the range entered, or the proposal."""
-    assert held.signed is not None
+def _clipped(totals: UserTotals, parameters: TotalParameters) -> SignedSolution:
+    """Evaluate the range that was entered, or one proposed from the data."""
+    assert totals.signed is not None
     how = (parameters.epsilon, parameters.mechanism, parameters.delta)
     low, high = parameters.lower, parameters.upper
-    entered = low is not None and high is not None
+    is_entered = low is not None and high is not None
     if low is None or high is None:
-        high = proposed_bound(held.signed, *how)
+        high = proposed_bound(totals.signed, *how)
         low = -high
-    bounds = curve_bounds(Amounts.from_totals(np.abs(held.signed)))
-    return SignedFound(
-        held=held,
-        clipped=clipped_sum(held.signed, low, high, *how),
-        entered=entered,
+    bounds = curve_bounds(Amounts.from_totals(np.abs(totals.signed)))
+    return SignedSolution(
+        user_totals=totals,
+        clipped=clipped_sum(totals.signed, low, high, *how),
+        is_entered=is_entered,
         measure=Measure.RMSE if parameters.measure is Measure.RMSE else Measure.ABSOLUTE,
         bounds=bounds,
-        errors=symmetric_errors(held.signed, bounds, *how),
+        errors=symmetric_errors(totals.signed, bounds, *how),
     )
 
 
 NOT_COMPARED = fields_beside_data(TotalParameters)
-"""What nothing depends on that is found."""
+"""Settings on which no part of the solution depends."""
 
 
 def against_epsilon(data: Dataset, parameters: TotalParameters) -> BoundComparison | str:
     """Return the best bound and its error at any epsilon."""
-    held = user_totals(data, parameters.summed)
-    if held.amounts is None:
+    totals = user_totals(data, parameters.summed)
+    if totals.amounts is None:
         return "Over ε only sums of one non-negative total per user are compared. These data have none."
-    if held.amounts.total == 0.0:
+    if totals.amounts.total == 0.0:
         return "All totals are 0, so that no bound costs anything at any ε."
-    problem, unit = parameters.problem(held.amounts), Unit(held.column)
+    problem, unit = parameters.problem(totals.amounts), Unit(totals.column)
 
     def best(epsilon: float) -> tuple[float, float]:
-        at = replace(problem, epsilon=epsilon)
-        bound = total.short_bound(at, total.optimal_bound(at))
-        return bound, float(total.measured(at, bound))
+        problem_there = replace(problem, epsilon=epsilon)
+        bound = total.short_bound(problem_there, total.optimal_bound(problem_there))
+        return bound, float(total.measured(problem_there, bound))
 
     return BoundComparison(
         f"Best bound ({unit.per_user})",
         f"{_MEASURED[parameters.measure]} ({unit.axis})",
         best,
         lambda epsilon, bounds: total.measured(replace(problem, epsilon=epsilon), bounds),
-        held.amounts.values,
-        held.amounts.users,
-        loss_heading="Left out of the sum" if held.column else "Rows left out",
-        is_integer=problem.whole,
+        totals.amounts.values,
+        totals.amounts.users,
+        loss_heading="Left out of the sum" if totals.column else "Rows left out",
+        is_integer=problem.is_integer,
     )
 
 
@@ -276,12 +276,12 @@ def bound_limits(amounts: Amounts) -> tuple[float, float]:
     the best bound lies below them all.
     """
     high = amounts.largest
-    least = float(amounts.values[np.searchsorted(amounts.values, 0.0, side="right")])
-    return max(min(least, max(high / 100.0, 1.0)), high / WIDEST), max(high, 2.0 * least)
+    smallest = float(amounts.values[np.searchsorted(amounts.values, 0.0, side="right")])
+    return max(min(smallest, max(high / 100.0, 1.0)), high / WIDEST), max(high, 2.0 * smallest)
 
 
 def curve_bounds(amounts: Amounts) -> FloatArray:
-    """Bounds to draw: log-spaced to twice the largest total, and every distinct total where they are few."""
+    """Return the bounds to draw: log-spaced to twice the largest total, and every distinct total where they are few."""
     low, high = bound_limits(amounts)
     extra = [high, *(amounts.values if amounts.values.size <= 60 else ())]
     return log_spaced(low, 2.0 * high, CURVE_POINTS, extra=extra)

@@ -17,7 +17,7 @@ from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.total import TotalErrors
-from dpcore.total.answer.found import SignedFound, TotalFound
+from dpcore.total.answer.found import SignedSolution, TotalSolution
 from dpcore.total.answer.words import MEASURE_NAMES
 from dpcore.total.parameters import TotalParameters
 from dpcore.total.signed import lacking
@@ -35,14 +35,14 @@ MAX_ERRORS = 5.0
 """Ends of the axis of simulated releases, in best errors: at the best bound hardly one of them lies beyond."""
 
 
-def plot_errors(solution: TotalFound, dataset: Dataset, own_bound: float | None) -> Plot:
+def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | None) -> Plot:
     """Plot the error against T by the chosen measure, with its two parts: the main figure."""
     choice, problem, unit = solution.choice, solution.problem, solution.unit
     columns, measure = _list_columns(solution.errors), solution.problem.measure
     chosen = _build_curve(columns, measure, CHOSEN_WIDTH, is_first=True)
     items: list[Item] = [*_build_parts(columns, measure), chosen]
-    if 0.0 < solution.within[0] < solution.within[1]:
-        items.append(Band(f"Within 5{wording.PERCENT}", *solution.within))
+    if 0.0 < solution.near_optimal[0] < solution.near_optimal[1]:
+        items.append(Band(f"Within 5{wording.PERCENT}", *solution.near_optimal))
     if choice.max_total > 0.0:
         items.append(Mark("Best bound", choice.max_total, choice.certificate.value, chosen.style))
     if own_bound:
@@ -52,27 +52,30 @@ def plot_errors(solution: TotalFound, dataset: Dataset, own_bound: float | None)
         measure,
         problem.mechanism,
         columns["bias"],
-        float(solution.errors.by(measure).min()),
+        float(solution.errors.error_by(measure).min()),
         "" if unit.column else "rows",
         name="Bound",
         initial_value=own_bound or choice.max_total,
-        is_integer=problem.whole,
+        is_integer=problem.is_integer,
         users=(sample_users(problem.amounts.values, problem.amounts.users, unit.column or "rows"),),
     )
     title = "Error against the bound"
     return _plot("total-error", title, _describe(solution), solution, dataset, items, columns, handle=handle)
 
 
-def plot_measures(solution: TotalFound, dataset: Dataset) -> Plot:
+def plot_measures(solution: TotalSolution, dataset: Dataset) -> Plot:
     """Plot the error against T by each measure, each with its own best T, as far as the curves go."""
     items, columns = list[Item](), _list_columns(solution.errors)
     # The chosen one last, so that it lies on top.
     for measure in sorted(Measure, key=lambda measure: measure is solution.problem.measure):
-        width, best = CHOSEN_WIDTH if measure is solution.problem.measure else WIDTH, solution.others[measure]
+        width, best = (
+            CHOSEN_WIDTH if measure is solution.problem.measure else WIDTH,
+            solution.bounds_by_measure[measure],
+        )
         curve = _build_curve(columns, measure, width)
         items.append(curve)
         if best > 0.0:
-            error = float(total.errors(solution.problem, best).by(measure))
+            error = float(total.errors(solution.problem, best).error_by(measure))
             items.append(Mark(f"Best bound, {curve.name}", best, error, curve.style, is_unnamed=True))
     alt = f"{_describe(solution)} The other measures have curves of the same shape, and best bounds of their own."
     title = "Measures of the error"
@@ -81,7 +84,7 @@ def plot_measures(solution: TotalFound, dataset: Dataset) -> Plot:
     return plot.with_limits(x=(low, 2.0 * high))
 
 
-def plot_signed(solution: SignedFound, dataset: Dataset, parameters: TotalParameters) -> Plot:
+def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalParameters) -> Plot:
     """Plot the error against T when totals of both signs are clipped to [-T, T]: the main figure."""
     columns, clipped, own_bound = _list_columns(solution.errors), solution.clipped, parameters.own_bound
     chosen = _build_curve(columns, solution.measure, CHOSEN_WIDTH)
@@ -89,7 +92,7 @@ def plot_signed(solution: SignedFound, dataset: Dataset, parameters: TotalParame
     if clipped.sensitivity > 0.0:
         name, style, symbol = (
             ("Your [L, U], at max(|L|, |U|)", Style.ENTERED, "square")
-            if solution.entered
+            if solution.is_entered
             else ("Proposed range", chosen.style, "diamond")
         )
         items.append(Mark(name, clipped.sensitivity, solution.error, style, symbol))
@@ -174,14 +177,14 @@ def _plot(
     key: str,
     title: str,
     alt: str,
-    solution: TotalFound | SignedFound,
+    solution: TotalSolution | SignedSolution,
     dataset: Dataset,
     items: Sequence[Item],
     columns: dict[str, FloatArray],
     **options: Any,
 ) -> Plot:
     unit, (bound_limits, error_limits) = solution.unit, solution.limits
-    bound = "bound on either side" if isinstance(solution, SignedFound) else "bound"
+    bound = "bound on either side" if isinstance(solution, SignedSolution) else "bound"
     return Plot(
         key,
         title,
@@ -195,7 +198,7 @@ def _plot(
     )
 
 
-def _describe(solution: TotalFound) -> str:
+def _describe(solution: TotalSolution) -> str:
     amount, choice = solution.unit.amount, solution.choice
     return (
         f"The {MEASURE_NAMES[solution.problem.measure]} is smallest at a bound of {amount(choice.max_total, 4)}: "

@@ -22,7 +22,7 @@ from dpcore.answer.section import (
 )
 from dpcore.dataset import Dataset
 from dpcore.total.answer import strategies, words
-from dpcore.total.answer.found import find
+from dpcore.total.answer.found import solve as solve_at_once
 from dpcore.total.paper import FIGURES
 from dpcore.total.parameters import TotalParameters, user_totals
 from dpcore.total.strategies import simulate_strategies
@@ -31,22 +31,22 @@ from dpcore.total.strategies import simulate_strategies
 def solve(data: Dataset, parameters: TotalParameters) -> Solver:
     """Find the best bound; what every user adds does not depend on epsilon, and is computed once."""
     totals = yield Cached(user_totals, (data, parameters.summed))
-    solution = yield Cached(find, (data, parameters.about_data, totals))
+    solution = yield Cached(solve_at_once, (data, parameters.about_data, totals))
     return Found(solution)
 
 
 def describe_inputs(answer: Answer, data: Dataset) -> Parts:
     """Say what is added up."""
-    yield Note(words.summed(answer.solution.held, data))
+    yield Note(words.describe_totals(answer.solution.held, data))
 
 
 def show_measures(answer: Answer, data: Dataset) -> Parts:
     """Show the error by every measure, and which noise has the smaller one."""
     solution = answer.solution
     sentences = (
-        words.measures_table(solution),
-        words.bound_sentence(solution),
-        words.noises(solution, entered=answer.parameters.delta is not None),
+        words.write_measures_table(solution),
+        words.describe_bound(solution),
+        words.compare_noises(solution, has_delta=answer.parameters.delta is not None),
     )
     yield Columns((sentences, (answer.plots["total-measures"](),)))
     yield Label()

@@ -10,41 +10,47 @@ from dpcore.answer import Number
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.dataset import Dataset
-from dpcore.total.answer.found import SignedFound
+from dpcore.total.answer.found import SignedSolution
 from dpcore.total.answer.words import ERROR_LABELS, LEAKS, MEASURE_NAMES
 from dpcore.total.parameters import TotalParameters
 
 
-def headline(found: SignedFound) -> str:
-    """Say what to do."""
-    return f"Clip each user's total of {wording.plain(found.held.column)} to {_interval(found)}."
+def write_headline(solution: SignedSolution) -> str:
+    """Say to which range to clip each user's total."""
+    return f"Clip each user's total of {wording.plain(solution.user_totals.column)} to {_format_interval(solution)}."
 
 
-def _interval(found: SignedFound) -> str:
-    return f"[{wording.number(found.clipped.low, 4)}, {wording.number(found.clipped.high, 4)}]"
+def _format_interval(solution: SignedSolution) -> str:
+    return f"[{wording.number(solution.clipped.low, 4)}, {wording.number(solution.clipped.high, 4)}]"
 
 
-def numbers(found: SignedFound) -> tuple[Number, ...]:
-    """Return the range with its error, and the parts of that."""
-    c, unit, noise, size = found.clipped, found.unit.axis, found.clipped.noise, "mean size"
-    if found.measure is Measure.RMSE:
+def list_numbers(solution: SignedSolution) -> tuple[Number, ...]:
+    """Return the range, its error and the parts of the error."""
+    c, unit, noise, size = solution.clipped, solution.unit.axis, solution.clipped.noise, "mean size"
+    if solution.measure is Measure.RMSE:
         noise, size = (
             math.sqrt(max(c.rmse - abs(c.bias), 0.0)) * math.sqrt(c.rmse + abs(c.bias)),
             "root mean square",
         )
-    whole = abs(float(found.totals.sum()))
-    of_sum = f"({wording.percent(found.error / whole)} of the sum)" if whole else "(the sum is 0)"
+    absolute_sum = abs(float(solution.totals.sum()))
+    of_sum = (
+        f"({wording.percent(solution.error / absolute_sum)} of the sum)" if absolute_sum else "(the sum is 0)"
+    )
     direction = "too low" if c.bias < 0.0 else "too high" if c.bias else "none"
     copied = f"{wording.digits(c.low)}, {wording.digits(c.high)}"
     return (
         Number(
-            "Range", _interval(found), "", "A total outside counts as the nearer end.", clipboard_text=copied
+            "Range",
+            _format_interval(solution),
+            "",
+            "A total outside counts as the nearer end.",
+            clipboard_text=copied,
         ),
         Number(
-            ERROR_LABELS[found.measure],
-            wording.number(found.error),
+            ERROR_LABELS[solution.measure],
+            wording.number(solution.error),
             of_sum,
-            value=found.error,
+            value=solution.error,
             unit=unit,
             key="error",
         ),
@@ -60,18 +66,18 @@ def numbers(found: SignedFound) -> tuple[Number, ...]:
     )
 
 
-def facts(found: SignedFound, parameters: TotalParameters) -> dict[str, str]:
-    """Say what stands behind the range, a sentence each."""
-    c, users = found.clipped, found.totals.size
+def list_facts(solution: SignedSolution, parameters: TotalParameters) -> dict[str, str]:
+    """Explain the range in sentences, each under its heading."""
+    c, users = solution.clipped, solution.totals.size
     cut = c.users_below + c.users_above
-    own = {}
-    if parameters.own_bound and (error := found.own_error(parameters)) is not None:
+    own_fact = {}
+    if parameters.own_bound and (error := solution.own_error(parameters)) is not None:
         bound = wording.number(parameters.own_bound, 4)
-        own[f"Your own bound, [−{bound}, {bound}]"] = (
-            f"{MEASURE_NAMES[found.measure]} {wording.number(error)}, {wording.change(error, found.error)} compared "
-            f"with {_interval(found)}."
+        own_fact[f"Your own bound, [−{bound}, {bound}]"] = (
+            f"{MEASURE_NAMES[solution.measure]} {wording.number(error)}, {wording.change(error, solution.error)} "
+            f"compared with {_format_interval(solution)}."
         )
-    return own | {
+    return own_fact | {
         "Who is affected": (
             f"{wording.counted(cut, 'user')} ({wording.percent(cut / users)}): "
             f"{wording.number(c.users_below)} below L, {wording.number(c.users_above)} above U. "
@@ -79,20 +85,20 @@ def facts(found: SignedFound, parameters: TotalParameters) -> dict[str, str]:
         ),
         "Where the range comes from": (
             "you entered it."
-            if found.entered
+            if solution.is_entered
             else "both ends have the size at which noise plus the size of all cuts is least. It is rounded, "
             "because the exact value equals one user's total. Where the curve is lower, positive and negative cuts "
             "partly cancel."
         ),
-        "Why a range": wording.plain(found.held.refusal, 600),
+        "Why a range": wording.plain(solution.user_totals.refusal, 600),
     }
 
 
-def detail(found: SignedFound, dataset: Dataset) -> str:
-    """Why there are two ends, and what a range read off private data gives away."""
-    negative = int(np.sum(found.totals < 0.0))
-    said = (
-        f"{wording.number(negative)} of {wording.counted(found.totals.size, 'user')} "
+def write_detail(solution: SignedSolution, dataset: Dataset) -> str:
+    """Say why there are two ends, and what a range read off private data gives away."""
+    negative = int(np.sum(solution.totals < 0.0))
+    sentence = (
+        f"{wording.number(negative)} of {wording.counted(solution.totals.size, 'user')} "
         f"{wording.agreeing(negative, 'has', 'have')} a negative total: a bound is needed on either side."
     )
-    return f"{said} {LEAKS}" if dataset.is_private and not found.entered else said
+    return f"{sentence} {LEAKS}" if dataset.is_private and not solution.is_entered else sentence

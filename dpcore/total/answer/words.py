@@ -8,7 +8,7 @@ from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.common.privacy import Provenance
 from dpcore.dataset import Dataset
-from dpcore.total.answer.found import TotalFound, largest_ratio
+from dpcore.total.answer.found import TotalSolution, largest_ratio
 from dpcore.total.parameters import UserTotals
 
 MEASURE_NAMES = {
@@ -28,28 +28,30 @@ LEAKS = (
 )
 
 
-def numbers(found: TotalFound) -> tuple[Number, ...]:
-    """Return the bound with its error, and the two parts of that."""
-    unit, measure = found.unit, found.problem.measure
+def list_numbers(solution: TotalSolution) -> tuple[Number, ...]:
+    """Return the bound, its error and the two parts of the error."""
+    unit, measure = solution.unit, solution.problem.measure
 
-    def said(label: str, value: float, explained: str, key: str) -> Number:
-        share = f"({wording.percent(value / found.choice.error_of_nothing)} of the {unit.result})"
+    def build_number(label: str, value: float, explained: str, key: str) -> Number:
+        share = f"({wording.percent(value / solution.choice.error_of_nothing)} of the {unit.result})"
         return Number(label, unit.amount(value), share, explained, value, unit.axis, key)
 
     cut = f"What users hold beyond the bound: the released {unit.result} is always too low by this much."
     return (
         Number(
             "Best bound",
-            unit.amount(found.bound, 4),
+            unit.amount(solution.bound, 4),
             "per user",
             _CLAMPED if unit.column else "Upper bound on contributions per user.",
-            found.bound,
+            solution.bound,
             unit.per_user,
             "max_total" if unit.column else "max_contributions",
         ),
-        said(ERROR_LABELS[measure], found.error(found.bound), _ERROR_HELP[measure], "error"),
-        said("Cut away (bias)", float(found.at_bound.bias), cut, "bias"),
-        said(NOISE_LABELS[measure], float(found.at_bound.noise_by(measure)), _NOISE_HELP[measure], "noise"),
+        build_number(ERROR_LABELS[measure], solution.error(solution.bound), _ERROR_HELP[measure], "error"),
+        build_number("Cut away (bias)", float(solution.at_bound.bias), cut, "bias"),
+        build_number(
+            NOISE_LABELS[measure], float(solution.at_bound.noise_by(measure)), _NOISE_HELP[measure], "noise"
+        ),
     )
 
 
@@ -69,76 +71,76 @@ _ERROR_HELP = {
 }
 
 
-def headline(found: TotalFound) -> str:
-    """Say what to do."""
-    unit = found.unit
-    if found.choice.max_total == 0.0:
-        epsilon = wording.entered(found.problem.epsilon)
+def write_headline(solution: TotalSolution) -> str:
+    """Say at which bound to keep rows or clamp totals, or that nothing useful can be released."""
+    unit = solution.unit
+    if solution.choice.max_total == 0.0:
+        epsilon = wording.entered(solution.problem.epsilon)
         return f"Nothing useful can be released at ε = {epsilon}: publishing 0 is no worse."
-    at_most = unit.amount(found.bound, 4)
+    at_most = unit.amount(solution.bound, 4)
     if unit.column:
         return f"Clamp each user's total of {wording.plain(unit.column)} at {at_most}."
     return f"Keep at most {at_most} of each user."
 
 
-def good_enough(found: TotalFound) -> str:
-    """From which bound to which one the error stays near the best."""
-    low, high = (found.unit.amount(x) for x in found.within)
+def describe_near_optimal(solution: TotalSolution) -> str:
+    """Say from which bound to which one the error stays near the best."""
+    low, high = (solution.unit.amount(x) for x in solution.near_optimal)
     five = f"5{wording.PERCENT}"
     if low == high:
         return f"only {low}."
-    low = low if found.unit.column else wording.number(found.within[0])
+    low = low if solution.unit.column else wording.number(solution.near_optimal[0])
     return f"any bound from {low} to {high} stays within {five} of the best error."
 
 
-def detail(found: TotalFound, dataset: Dataset) -> str:
-    """Say what changes how the headline is to be read, most important first; empty where nothing does."""
-    choice, said = found.choice, []
+def write_detail(solution: TotalSolution, dataset: Dataset) -> str:
+    """Say how the headline must be qualified, most important first; empty where it need not be."""
+    choice, sentences = solution.choice, []
     if choice.gain < OF_LITTLE_USE and choice.max_total > 0.0:
-        said.append(
+        sentences.append(
             f"**Of little use**: always publishing 0 would have only {_times(1.0 / (1.0 - choice.gain))} the error. A "
             "useful answer needs more users or a larger ε."
         )
     if dataset.is_private:
-        said.append(LEAKS)
+        sentences.append(LEAKS)
     if dataset.release is not None:
-        said.append(ON_RELEASE)
-    if found.bound >= found.problem.amounts.largest:
-        said.append(
+        sentences.append(ON_RELEASE)
+    if solution.bound >= solution.problem.amounts.largest:
+        sentences.append(
             "Here the best bound keeps everything: the noise for the heaviest user is cheaper than any cut."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _times(ratio: float) -> str:
     return f"{wording.number(ratio)} times"
 
 
-def facts(found: TotalFound, own_bound: float | None) -> dict[str, str]:
-    """Say what stands behind the choice, a sentence each, beside a bound of the person's own."""
-    choice, unit, problem = found.choice, found.unit, found.problem
-    affected = int(problem.amounts.users_above(found.bound))
-    said = {"Rounded": _rounded(found)} if found.rounded else {}
-    said["Half or double"] = _half_or_double(found)
-    said["Who is affected"] = (
+def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, str]:
+    """Explain the choice in sentences, each under its heading; with a bound of the person's own, compare that."""
+    choice, unit, problem = solution.choice, solution.unit, solution.problem
+    affected = int(problem.amounts.users_above(solution.bound))
+    sentences = {"Rounded": _describe_rounding(solution)} if solution.rounded else {}
+    sentences["Half or double"] = _half_or_double(solution)
+    sentences["Who is affected"] = (
         f"{wording.counted(affected, 'user')} ({wording.percent(affected / problem.amounts.num_users)}) "
         f"{wording.agreeing(affected, 'holds', 'hold')} more than the bound; "
-        f"{wording.percent(float(found.at_bound.bias) / choice.error_of_nothing)} of the {unit.result} is cut away."
+        f"{wording.percent(float(solution.at_bound.bias) / choice.error_of_nothing)} of the {unit.result} is cut away."
     )
     if choice.max_total > 0.0:
-        said[f"95{wording.PERCENT} of releases"] = f"lie {_around(found)}."
+        sentences[f"95{wording.PERCENT} of releases"] = f"lie {_describe_interval(solution)}."
     if own_bound is not None:
-        own = found.error(own_bound)
-        said[f"Your own bound, {unit.amount(own_bound, 4)}"] = (
-            f"{MEASURE_NAMES[problem.measure]} {unit.amount(own)}, "
-            f"{wording.change(own, choice.certificate.value)} compared with the best bound."
+        own_error = solution.error(own_bound)
+        sentences[f"Your own bound, {unit.amount(own_bound, 4)}"] = (
+            f"{MEASURE_NAMES[problem.measure]} {unit.amount(own_error)}, "
+            f"{wording.change(own_error, choice.certificate.value)} compared with the best bound."
         )
-    return said
+    return sentences
 
 
-def _rounded(found: TotalFound) -> str:
+def _describe_rounding(solution: TotalSolution) -> str:
     """Say what rounding costs, why it is done, and which answers are about the exact bound."""
-    cost = wording.change(found.error(found.bound), found.choice.certificate.value)
+    cost = wording.change(solution.error(solution.bound), solution.choice.certificate.value)
     costs = "next to nothing" if cost == "the same" else f"{cost} in error"
     return (
         f"the bound is the best one rounded to few digits, which costs {costs}. It is rounded because the exact "
@@ -146,66 +148,70 @@ def _rounded(found: TotalFound) -> str:
     )
 
 
-def _around(found: TotalFound) -> str:
-    low, high = total.error_interval(found.problem, found.bound)
+def _describe_interval(solution: TotalSolution) -> str:
+    low, high = total.error_interval(solution.problem, solution.bound)
     if high > 0.0:
-        return f"between {found.unit.amount(-low)} too low and {found.unit.amount(high)} too high"
-    return f"between {found.unit.amount(-high)} and {found.unit.amount(-low)} too low"
+        return f"between {solution.unit.amount(-low)} too low and {solution.unit.amount(high)} too high"
+    return f"between {solution.unit.amount(-high)} and {solution.unit.amount(-low)} too low"
 
 
-def _half_or_double(found: TotalFound) -> str:
-    t, best = found.bound, found.error(found.bound)
+def _half_or_double(solution: TotalSolution) -> str:
+    t, best = solution.bound, solution.error(solution.bound)
     if t == 0.0:
         return "does not apply: the bound is 0."
-    parts = []
-    half = max(t // 2.0, 1.0) if found.problem.whole else t / 2.0
-    if half < t:
-        parts.append(f"half ({found.unit.amount(half)}) costs {wording.change(found.error(half), best)}")
-    parts.append(f"double ({found.unit.amount(2.0 * t)}) costs {wording.change(found.error(2.0 * t), best)}")
-    return ", ".join(parts) + " in error."
+    phrases = []
+    halved = max(t // 2.0, 1.0) if solution.problem.is_integer else t / 2.0
+    if halved < t:
+        phrases.append(
+            f"half ({solution.unit.amount(halved)}) costs {wording.change(solution.error(halved), best)}"
+        )
+    phrases.append(
+        f"double ({solution.unit.amount(2.0 * t)}) costs {wording.change(solution.error(2.0 * t), best)}"
+    )
+    return ", ".join(phrases) + " in error."
 
 
-def measures_table(found: TotalFound) -> str:
+def write_measures_table(solution: TotalSolution) -> str:
     """Return the three measures side by side, as a Markdown table."""
     rows = ["| measure of the error | at the best bound | its own best bound |", "|---|---|---|"]
-    for measure, said in MEASURE_NAMES.items():
-        name = said.capitalize()
-        shown = f"**{name}**" if measure is found.problem.measure else name
-        here = found.unit.amount(float(found.at_bound.by(measure)))
-        rows.append(f"| {shown} | {here} | {found.unit.amount(found.others[measure], 4)} |")
+    for measure, measure_name in MEASURE_NAMES.items():
+        name = measure_name.capitalize()
+        cell = f"**{name}**" if measure is solution.problem.measure else name
+        error = solution.unit.amount(float(solution.at_bound.error_by(measure)))
+        rows.append(f"| {cell} | {error} | {solution.unit.amount(solution.bounds_by_measure[measure], 4)} |")
     return "\n".join(rows)
 
 
-def bound_sentence(found: TotalFound) -> str:
+def describe_bound(solution: TotalSolution) -> str:
     """Say how far the paper's bound lies above the truth."""
-    ratio = float(found.at_bound.bound / found.at_bound.absolute_error)
-    kind = found.problem.mechanism
+    ratio = float(solution.at_bound.bound / solution.at_bound.absolute_error)
+    noise = solution.problem.mechanism
     return (
         f"At this bound the paper's limit on the error is {_times(ratio)} the exact expected error. The paper proves "
-        f"at most 2 times; with {kind.value} noise it is never more than {largest_ratio(kind):.3f} times."
+        f"at most 2 times; with {noise.value} noise it is never more than {largest_ratio(noise):.3f} times."
     )
 
 
-def noises(found: TotalFound, entered: bool) -> str:
-    """Which noise has the smaller error; ``entered``: whether δ was."""
-    compared = found.noises
-    if compared.laplace.max_total == compared.gaussian.max_total == 0.0:
+def compare_noises(solution: TotalSolution, has_delta: bool) -> str:
+    """Say which noise has the smaller error; ``has_delta`` is True where δ was entered."""
+    comparison = solution.noises
+    if comparison.laplace.max_total == comparison.gaussian.max_total == 0.0:
         return "**Which noise?** Neither: under both, publishing 0 is no worse."
-    how = "" if entered else "; choose Gaussian in *More settings* to change it"
-    delta = wording.entered(found.delta)
-    return f"**Which noise?** {compared.sentence} (Gaussian noise is taken at δ = {delta}{how}.)"
+    how = "" if has_delta else "; choose Gaussian in *More settings* to change it"
+    delta = wording.entered(solution.delta)
+    return f"**Which noise?** {comparison.sentence} (Gaussian noise is taken at δ = {delta}{how}.)"
 
 
-def summed(held: UserTotals, dataset: Dataset) -> str:
-    """Say what is added up, in figures."""
+def describe_totals(totals: UserTotals, dataset: Dataset) -> str:
+    """Say how many users there are, and to how much their rows or totals add up."""
     users = wording.counted(dataset.histogram.num_users, "user")
-    if held.amounts is None or not held.column:
+    if totals.amounts is None or not totals.column:
         return f"{users} with {wording.counted(dataset.histogram.num_rows, 'row')}."
-    return f"{users}; the totals of {wording.plain(held.column)} add up to {wording.number(held.amounts.total, 4)}."
+    return f"{users}; the totals of {wording.plain(totals.column)} add up to {wording.number(totals.amounts.total, 4)}."
 
 
-def files(disclosure: Provenance, signed: bool) -> str:
-    """Say what the file of the choice holds."""
+def describe_files(disclosure: Provenance, signed: bool) -> str:
+    """Describe the contents of the file of the choice."""
     if signed:
         return f"**Choice** holds the question, the range and what it costs. Label: *{disclosure.label}*."
     return (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from dpcore.code import Released, Training
+from dpcore.code import Quantity, Training
 from dpcore.code.choice import Rule
-from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, forms, of_data
+from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, fields_of_data
 from dpcore.common import wording
 from dpcore.data.design_matrix import FeatureKind
 from dpcore.training import account, descent, followed, pace
@@ -62,7 +62,9 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
         category_levels: tuple[tuple[str, tuple[str, ...]], ...] = ()
     else:
         numeric_ranges = tuple((column, data.ranges[column]) for column in data.numbers)
-        categories = [feature.column for feature in design.features if feature.kind is FeatureKind.CATEGORIES]
+        categories = [
+            feature.column for feature in design.features if feature.encoding is FeatureKind.CATEGORIES
+        ]
         category_levels = tuple(
             (
                 column,
@@ -90,7 +92,7 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
         weight_noise=0.0,
         sampled=mechanism.sampled,
     )
-    settings = of_data(data.dataset) | {
+    settings = fields_of_data(data.dataset) | {
         **ROWS_OF_THE_FILE,
         "value_column": table.label,
         "neighbours": mechanism.neighbours,
@@ -98,13 +100,13 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     }
     if solution.parameters.source is DataSource.SAMPLE:
         settings |= {"file": f"sample_data/{FILE}", "layout": None}  # which knows its name alone
-    return forms(
+    return build_forms(
         mechanism.epsilon,
         settings,
         [
             (
                 FORM_NAMES[cell.method].format(wording.number(cell.reach)),
-                Released.CLASSIFIER,
+                Quantity.CLASSIFIER,
                 {"threshold": cell.bound, "training": _set_noise(training_without_noise, mechanism, cell)},
             )
             for cell in cells
@@ -129,7 +131,7 @@ def _set_noise(training: Training, mechanism: Mechanism, cell: Cell) -> Training
             Method.SMOOTH: "weights",
         }[cell.method],
         clip=cell.clip,
-        one=rule_noise.unit_noise,
+        unit_noise=rule_noise.unit_noise,
         count_noise=rule_noise.count,
         number_noise=rule_noise.number,
         momentum=pace.MOMENTUM,

@@ -15,7 +15,7 @@ from dpcore.code.choice import PER_GROUP, Choice
 from dpcore.common import wording
 from dpcore.common.privacy import find_strictest
 from dpcore.common.text_fields import to_text
-from dpcore.data.column_names import harmless
+from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
 from dpcore.report import csv_files
 from pages.shared.base import page_run, tables
@@ -84,7 +84,7 @@ def _compute_lost_share(card: Answer, data: Dataset) -> float | None:
     """Return the share of rows that a cap on rows leaves out; None for other bounds."""
     forms = card.code.forms if card.code is not None else ()
     choice = forms[0][1] if forms else None
-    if not isinstance(choice, Choice) or choice.released in PER_GROUP or choice.max_rows is None:
+    if not isinstance(choice, Choice) or choice.quantity in PER_GROUP or choice.max_rows is None:
         return None
     return float(data.histogram.excess(choice.max_rows)) / data.histogram.num_rows
 
@@ -115,7 +115,7 @@ def show(question: Question) -> None:
         return
     import pandas as pd
 
-    frame = pd.DataFrame([pins.tabulate_pin(pin) for pin in listed_pins]).map(harmless)
+    frame = pd.DataFrame([pins.tabulate_pin(pin) for pin in listed_pins]).map(escape_formula)
     frame = frame.loc[:, (frame != "").any()]
     tables.show(frame, "The pinned answers, a line each", height="content")
     disclosure = find_strictest(pin.disclosure for pin in listed_pins)

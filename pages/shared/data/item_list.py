@@ -9,7 +9,7 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.errors import describe_error
-from dpcore.data.name_lists import named, read_names
+from dpcore.data.name_lists import choose_names, read_names
 from dpcore.dataset import Dataset
 from pages.shared.base import demo, keys
 from pages.shared.base.question import FieldOrigin, Question
@@ -28,7 +28,7 @@ def list_task_names(data: Dataset, noun: str = "item") -> tuple[str, ...]:
 
     A name that stands only in private rows is not shown: the task gets the noun and a number instead.
     """
-    return named(data.task_names, st.session_state.get(keys.ITEM_NAMES), data.is_private, noun)
+    return choose_names(data.task_names, st.session_state.get(keys.ITEM_NAMES), data.is_private, noun)
 
 
 def show_upload(question: Question, data: Dataset, items: str = "items") -> None:

@@ -162,7 +162,7 @@ class TableUpload:
             self.entry.refuse(describe_error(error), [file.name])
         else:
             state[self.question.key("table")] = _OpenFile(table, hashlib.sha256(content).hexdigest(), {}, {})
-            design = design_matrix.guess(table, self.allows_classes)
+            design = design_matrix.guess_design(table, self.allows_classes)
             state[self.positive_key] = ""
             state[self.label_key], state[self.user_key], state[self.intercept_key] = (
                 design.label,
@@ -171,7 +171,7 @@ class TableUpload:
             )
             state[self.features_key] = [feature.column for feature in design.features]
             state[self.categories_key] = [
-                f.column for f in design.features if f.kind is FeatureKind.CATEGORIES
+                f.column for f in design.features if f.encoding is FeatureKind.CATEGORIES
             ]
             state[self.question.key("public")] = Disclosure.PRIVATE
         self.entry.drop(files)
@@ -191,7 +191,7 @@ class TableUpload:
         design: Design | None = None
         try:
             design = self._build_design()
-            st.caption(wording.plain(design_matrix.explain(design), 600))
+            st.caption(wording.plain(design_matrix.explain_design(design), 600))
         except InvalidInput as refused:
             fields.say(refused.problems)
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -314,7 +314,11 @@ class TableUpload:
             return Feature(column, FeatureKind.CATEGORIES, state.get(self._reference_key(column), ""))
         text = str(state.get(self._levels_key(column)) or "")
         # Nothing written yet: `build` says that it must be.
-        return design_matrix.listed(column, text) if text.strip() else Feature(column, FeatureKind.CATEGORIES)
+        return (
+            design_matrix.read_levels(column, text)
+            if text.strip()
+            else Feature(column, FeatureKind.CATEGORIES)
+        )
 
     def _use_file(self, opened: _OpenFile, design: Design) -> None:
         """Put the file's data to use on the page, or store why they are refused."""

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.errors import InputProblem
-from dpcore.data.column_names import harmless
+from dpcore.data.column_names import escape_formula
 from dpcore.data.tables import Table
 from pages.shared.base.question import Question
 from pages.shared.fields import fields
@@ -121,4 +121,8 @@ PREVIEW_ROWS = 3
 
 def preview(head: Table) -> pd.DataFrame:
     """Return the first rows. The table can be downloaded from the page, so no cell may be a formula."""
-    return head.frame.head(PREVIEW_ROWS).map(harmless).rename(columns=lambda name: harmless(str(name)))
+    return (
+        head.frame.head(PREVIEW_ROWS)
+        .map(escape_formula)
+        .rename(columns=lambda name: escape_formula(str(name)))
+    )

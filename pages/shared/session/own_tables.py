@@ -17,7 +17,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.strict_json import JsonValue, read_enum, read_optional, read_text
 from dpcore.data import saved_dataset
 from dpcore.data.design_matrix import MAX_FEATURES, MAX_LEVELS, Design, Feature, FeatureKind
-from dpcore.data.saved_table import seal_of, table_to_json
+from dpcore.data.saved_table import compute_seal, table_to_json
 from dpcore.dataset import Dataset
 from pages.shared.base import catalogue
 from pages.shared.base.question import Question
@@ -150,12 +150,12 @@ def _read_table(node: JsonValue, question: Question, upload: TableUpload) -> Own
     if members is None:
         return None
     dataset, (description, design) = members["content"], members["design"] or (None, None)
-    if members["seal"] != seal_of(members["account"], dataset.digest, description):
+    if members["seal"] != compute_seal(members["account"], dataset.digest, description):
         node.refuse("this is not the account of these data: the file was changed or damaged")
     elif dataset.table is None or dataset.disclosure is Disclosure.DP_RELEASE:
         node.refuse("a table of a page's own holds features and labels, and is no release")
     elif design is not None and any(
-        feature.kind is FeatureKind.NUMERIC and feature.column not in dataset.table.feature_names
+        feature.encoding is FeatureKind.NUMERIC and feature.column not in dataset.table.feature_names
         for feature in design.features
     ):
         node.refuse("there is no such feature in the table")

@@ -205,7 +205,7 @@ def _check_link_choice(question: Question, name: str, value: Any) -> list[InputP
 
 def use_generator(generator: object) -> None:
     """Generate data and make them the session's data."""
-    origin = Origin(generator.kind, to_fields(generator))  # type: ignore[attr-defined]
+    origin = Origin(generator.key, to_fields(generator))  # type: ignore[attr-defined]
     use(generators.dataset(generator), origin)  # type: ignore[arg-type]
 
 

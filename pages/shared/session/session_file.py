@@ -26,7 +26,7 @@ from dpcore.common.strict_json import JsonValue, load_json, read_optional, read_
 from dpcore.common.strict_json import read_text as text_of
 from dpcore.common.text_fields import MAX_TEXT
 from dpcore.data import saved_dataset
-from dpcore.data.saved_dataset import FACTS, SavedDataset, facts_of, facts_to_json
+from dpcore.data.saved_dataset import FACTS, SavedDataset, build_facts, facts_to_json
 from pages.shared.base import catalogue, keys
 from pages.shared.fields import fields
 from pages.shared.figures import pins
@@ -398,7 +398,7 @@ def _read_ledger(node: JsonValue) -> Ledger | None:
     releases, marks = [], []
     for entry in node.get_entries(MOST_RELEASES) or ():
         members = entry.read_members({**FACTS, "mark": text_of(40)})
-        facts = facts_of(entry, members)
+        facts = build_facts(entry, members)
         if members is None or facts is None:
             return None
         releases.append(facts)

@@ -68,7 +68,7 @@ def test_the_spread_of_the_dots_is_the_error_on_the_card_within_its_interval(noi
     short, mean = (np.asarray(values)[at] for values in (found.dots.loss, found.dots.noise))
     dots = handle.place_dots(found.dots, float(short), float(mean)).ravel()
     each = np.abs(dots) if measure is Measure.ABSOLUTE else dots**2
-    error = float(total.errors(answer.solution.problem, bounds[at]).by(measure))
+    error = float(total.errors(answer.solution.problem, bounds[at]).error_by(measure))
     expected = error if measure is Measure.ABSOLUTE else error**2
     # Four standard errors of the mean of independent draws.
     assert abs(each.mean() - expected) <= 4.0 * each.std() / math.sqrt(each.size)

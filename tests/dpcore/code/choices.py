@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.code import Choice, Released, Training
+from dpcore.code import Choice, Quantity, Training
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours
 
@@ -10,7 +10,7 @@ REPLACE = Neighbours.REPLACE_VALUES
 GAUSSIAN = NoiseKind.GAUSSIAN
 
 
-def choice(released: Released, **fields: object) -> Choice:
+def choice(released: Quantity, **fields: object) -> Choice:
     """A choice on the sample events with these fields."""
     usual: dict[str, object] = {
         "epsilon": 1.0,
@@ -26,45 +26,45 @@ def choice(released: Released, **fields: object) -> Choice:
 # One of every kind that any library can write, by name.
 VALUES = {"lower": 5.0, "upper": 100.0}
 EVERY: dict[str, Choice] = {
-    "mean, cap": choice(Released.MEAN, max_rows=7, neighbours=REPLACE, **VALUES),
-    "mean, cap, private counts": choice(Released.MEAN, max_rows=7, **VALUES),
-    "mean, smooth": choice(Released.MEAN, threshold=7.3, neighbours=REPLACE, **VALUES),
-    "mean, smooth, private counts": choice(Released.MEAN, threshold=7.3, **VALUES),
-    "sum": choice(Released.SUM, max_total=150.25),
-    "sum, both signs": choice(Released.SUM, max_total=80.5, min_total=-20.0),
-    "sum, Gaussian": choice(Released.SUM, max_total=150.25, noise=GAUSSIAN, delta=1e-6),
-    "count": choice(Released.COUNT, max_rows=7),
-    "count, Gaussian": choice(Released.COUNT, max_rows=7, noise=GAUSSIAN, delta=1e-6),
-    "groups": choice(Released.GROUP_COUNTS, max_groups=3),
-    "groups, Gaussian": choice(Released.GROUP_COUNTS, max_groups=3, noise=GAUSSIAN, delta=1e-6),
-    "groups, scaled": choice(Released.GROUP_COUNTS, max_norm=5.5, scaled=True),
-    "rows per group": choice(Released.GROUP_ROWS, max_groups=9, max_rows=3),
-    "rows per group, capped": choice(Released.GROUP_ROWS, max_norm=24.5),
-    "sums per group": choice(Released.GROUP_SUMS, max_groups=9, max_total=133.5),
-    "sums per group, any sign": choice(Released.GROUP_SUMS, max_groups=9, max_total=133.5, min_total=-133.5),
+    "mean, cap": choice(Quantity.MEAN, max_rows=7, neighbours=REPLACE, **VALUES),
+    "mean, cap, private counts": choice(Quantity.MEAN, max_rows=7, **VALUES),
+    "mean, smooth": choice(Quantity.MEAN, threshold=7.3, neighbours=REPLACE, **VALUES),
+    "mean, smooth, private counts": choice(Quantity.MEAN, threshold=7.3, **VALUES),
+    "sum": choice(Quantity.SUM, max_total=150.25),
+    "sum, both signs": choice(Quantity.SUM, max_total=80.5, min_total=-20.0),
+    "sum, Gaussian": choice(Quantity.SUM, max_total=150.25, noise=GAUSSIAN, delta=1e-6),
+    "count": choice(Quantity.COUNT, max_rows=7),
+    "count, Gaussian": choice(Quantity.COUNT, max_rows=7, noise=GAUSSIAN, delta=1e-6),
+    "groups": choice(Quantity.GROUP_COUNTS, max_groups=3),
+    "groups, Gaussian": choice(Quantity.GROUP_COUNTS, max_groups=3, noise=GAUSSIAN, delta=1e-6),
+    "groups, scaled": choice(Quantity.GROUP_COUNTS, max_norm=5.5, scaled=True),
+    "rows per group": choice(Quantity.GROUP_ROWS, max_groups=9, max_rows=3),
+    "rows per group, capped": choice(Quantity.GROUP_ROWS, max_norm=24.5),
+    "sums per group": choice(Quantity.GROUP_SUMS, max_groups=9, max_total=133.5),
+    "sums per group, any sign": choice(Quantity.GROUP_SUMS, max_groups=9, max_total=133.5, min_total=-133.5),
     "sums per group, capped, Gaussian": choice(
-        Released.GROUP_SUMS, max_norm=210.5, noise=GAUSSIAN, delta=1e-6
+        Quantity.GROUP_SUMS, max_norm=210.5, noise=GAUSSIAN, delta=1e-6
     ),
     "sums per group, scaled, Gaussian": choice(
-        Released.GROUP_SUMS, max_norm=210.5, scaled=True, noise=GAUSSIAN, delta=1e-6
+        Quantity.GROUP_SUMS, max_norm=210.5, scaled=True, noise=GAUSSIAN, delta=1e-6
     ),
-    "means per group": choice(Released.GROUP_MEANS, max_groups=9, max_rows=3, **VALUES),
+    "means per group": choice(Quantity.GROUP_MEANS, max_groups=9, max_rows=3, **VALUES),
     "means per group, Gaussian": choice(
-        Released.GROUP_MEANS, max_groups=9, max_rows=3, noise=GAUSSIAN, delta=1e-6, **VALUES
+        Quantity.GROUP_MEANS, max_groups=9, max_rows=3, noise=GAUSSIAN, delta=1e-6, **VALUES
     ),
     "quantile, cap": choice(
-        Released.QUANTILE, max_rows=7, quantiles=(0.25, 0.5), neighbours=REPLACE, **VALUES
+        Quantity.QUANTILE, max_rows=7, quantiles=(0.25, 0.5), neighbours=REPLACE, **VALUES
     ),
     "quantile, smooth": choice(
-        Released.QUANTILE, threshold=7.3, quantiles=(0.5,), neighbours=REPLACE, **VALUES
+        Quantity.QUANTILE, threshold=7.3, quantiles=(0.5,), neighbours=REPLACE, **VALUES
     ),
-    "model": choice(Released.MODEL, max_rows=7),
-    "task weights": choice(Released.TASK_WEIGHTS, exponent=0.25, budget=0.01, delta=1e-6),
+    "model": choice(Quantity.MODEL, max_rows=7),
+    "task weights": choice(Quantity.TASK_WEIGHTS, exponent=0.25, budget=0.01, delta=1e-6),
     "coefficients": choice(
-        Released.COEFFICIENTS, largest_user_weight=0.125, coefficients=3, neighbours=REPLACE, **VALUES
+        Quantity.COEFFICIENTS, largest_user_weight=0.125, coefficients=3, neighbours=REPLACE, **VALUES
     ),
     "classifier": choice(
-        Released.CLASSIFIER,
+        Quantity.CLASSIFIER,
         threshold=2.5,
         delta=1e-5,
         training=Training(

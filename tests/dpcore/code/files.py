@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dpcore.code import Choice, Library, Released, write
+from dpcore.code import Choice, Library, Quantity, write
 from dpcore.common.privacy import Disclosure
 from dpcore.data.layout import FileKind, FileLayout, TableLayout
 
@@ -61,7 +61,7 @@ class Nasty:
     def name(self) -> str:
         return self.layout.files[0].name
 
-    def choice(self, released: Released, **bounds: Any) -> Choice:
+    def choice(self, released: Quantity, **bounds: Any) -> Choice:
         """A release with little noise."""
         return Choice(
             released, EPSILON, Disclosure.PUBLIC, file=self.name, layout=self.layout, known_columns=True,
@@ -235,7 +235,7 @@ FURTHER: dict[str, Nasty] = {
 }
 
 
-def run(nasty: Nasty, library: Library, which: Released, **bounds: Any) -> dict[str, Any]:
+def run(nasty: Nasty, library: Library, which: Quantity, **bounds: Any) -> dict[str, Any]:
     """What the program's names are bound to."""
     names: dict[str, Any] = {}
     exec(compile(write(nasty.choice(which, **bounds), library).text, "program", "exec"), names)
@@ -256,13 +256,13 @@ def check(nasty: Nasty, library: Library, folder: Path) -> None:
     (folder / nasty.name).write_bytes(nasty.content())
     assert len(nasty.sizes()) < nasty.capped_rows(2) < len(nasty.rows)
     for most in (2,) if library is Library.OPENDP and nasty not in NASTY.values() else (1, 2):
-        count = run(nasty, library, Released.COUNT, max_rows=most)["count"]
+        count = run(nasty, library, Quantity.COUNT, max_rows=most)["count"]
         # Noise of scale 0.002: it is off by half with probability e^-250.
         assert abs(count - nasty.capped_rows(most)) < 0.5, (library, most, count)
     noise = 1.05 * MAX_TOTAL / EPSILON * SURE
-    total = run(nasty, library, Released.SUM, max_total=MAX_TOTAL)["total"]
+    total = run(nasty, library, Quantity.SUM, max_total=MAX_TOTAL)["total"]
     assert abs(total - nasty.capped_sum()) <= noise, (library, total)
-    users = run(nasty, library, Released.GROUP_COUNTS, max_groups=4)
+    users = run(nasty, library, Quantity.GROUP_COUNTS, max_groups=4)
     by_group = users["noisy"] if library is Library.PYTHON else users["counts"]
     if library is Library.PIPELINEDP:
         by_group = by_group.values()

@@ -13,14 +13,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore.code import Choice, Library, Released, Training, write
+from dpcore.code import Choice, Library, Quantity, Training, write
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.strict_json import JsonValue
 from dpcore.counting import count, open_files, read_table
 from dpcore.data import layout, saved_dataset
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
-from dpcore.data.design_matrix import Design, Feature, FeatureKind, build
+from dpcore.data.design_matrix import Design, Feature, FeatureKind, build_dataset
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.report import script
 from dpcore.report.literals import Code
@@ -104,7 +104,7 @@ def test_a_cell_that_is_no_number_stops_a_program_before_it_spends(
     nasty = NASTY["German Excel"]
     (here / nasty.name).write_bytes(nasty.content() + f"u1;p1;{cell}\n".encode())
     with pytest.raises(SystemExit, match="Nothing was released, and no epsilon was spent"):
-        files.run(nasty, library, Released.SUM, max_total=1.0)
+        files.run(nasty, library, Quantity.SUM, max_total=1.0)
     assert [name for name, *_ in used.mock_calls if not name.endswith("enable_features")] == []
 
 
@@ -126,7 +126,7 @@ NUMBERS = {
 @pytest.mark.parametrize("decimal", NUMBERS)
 def test_marks_are_read_strictly(decimal: str, here: Path) -> None:
     text = write(
-        replace(NASTY["German Excel"], layout=marked(decimal)).choice(Released.SUM, max_total=1.0),
+        replace(NASTY["German Excel"], layout=marked(decimal)).choice(Quantity.SUM, max_total=1.0),
         Library.PYTHON,
     )
     names: dict[str, Any] = {"pd": pd}
@@ -158,7 +158,7 @@ def test_several_files_are_read_one_after_another(library: Library, here: Path) 
     assert data is not None
     assert data.layout == layout.TableLayout(tuple(both))
     for most, truth in ((1, data.histogram.num_users), (10**6, data.histogram.num_rows)):
-        chosen = replace(parts[0].choice(Released.COUNT, max_rows=most), layout=data.layout)
+        chosen = replace(parts[0].choice(Quantity.COUNT, max_rows=most), layout=data.layout)
         names: dict[str, Any] = {}
         exec(compile(write(chosen, library).text, "program", "exec"), names)
         assert len(names["events"] if library is Library.PYTHON else names["events"].collect()) == 2 * len(
@@ -186,7 +186,7 @@ c;8;blau;3
 def models_table() -> tuple[Dataset, LabelledRows]:
     features = (Feature("Menge"), Feature("Art", FeatureKind.CATEGORIES, "rot"))
     table = read_table(TABLE.encode("utf-16"), "tabelle.csv")
-    data = build(table, Design("Ziel", "Wer", features), Disclosure.PUBLIC)
+    data = build_dataset(table, Design("Ziel", "Wer", features), Disclosure.PUBLIC)
     assert data.table is not None
     assert data.table.labels.tolist() == [2.5, 1.5, 3.75, 6.5, 2.0, 3.0]  # rows in which nothing is missing
     return data, data.table
@@ -198,7 +198,7 @@ def test_the_labels_of_a_regression_are_those_of_the_page(here: Path) -> None:
     weights = pd.DataFrame({"row": range(6), "user_code": table.user_codes, "x": 1.0})
     weights.to_parquet("regression_matrix.parquet")
     chosen = Choice(
-        Released.COEFFICIENTS, 1.0, Disclosure.PUBLIC, Neighbours.REPLACE_VALUES, largest_user_weight=2.0,
+        Quantity.COEFFICIENTS, 1.0, Disclosure.PUBLIC, Neighbours.REPLACE_VALUES, largest_user_weight=2.0,
         lower=0.0, upper=5.0, file=data.name, layout=data.layout, known_columns=True, privacy_unit=("Wer",),
         value_column="Ziel",
     )  # fmt: skip
@@ -219,7 +219,7 @@ def test_the_rows_of_a_classifier_are_those_of_the_page(here: Path) -> None:
         weight_noise=1.0,
     )  # fmt: skip
     chosen = Choice(
-        Released.CLASSIFIER, 1.0, Disclosure.PUBLIC, threshold=2.0, delta=1e-6, training=training, file=data.name,
+        Quantity.CLASSIFIER, 1.0, Disclosure.PUBLIC, threshold=2.0, delta=1e-6, training=training, file=data.name,
         layout=data.layout, known_columns=True, privacy_unit=("Wer",), value_column="Ziel",
     )  # fmt: skip
     names: dict[str, Any] = {}

@@ -16,9 +16,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpcore.code import Choice, Library, Released, write
+from dpcore.code import Choice, Library, Quantity, write
 from dpcore.code.choice import Rule
-from dpcore.code.several import Part, Several
+from dpcore.code.several import ReleaseShare, Several
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.counting import count, open_files
 from dpcore.data.column_roles import Roles, TableKind
@@ -40,7 +40,7 @@ NEIGHBOURS = {
 PRIVATE = {
     name: replace(chosen, disclosure=Disclosure.PRIVATE)
     for name, chosen in EVERY.items()
-    if chosen.released not in (Released.MODEL, Released.TASK_WEIGHTS, Released.COEFFICIENTS)
+    if chosen.quantity not in (Quantity.MODEL, Quantity.TASK_WEIGHTS, Quantity.COEFFICIENTS)
 }
 OPENDP = (  # The plan below holds the others.
     "mean, smooth, private counts",
@@ -53,7 +53,9 @@ OPENDP = (  # The plan below holds the others.
 MEDIAN = replace(PRIVATE["quantile, cap"], quantiles=(0.5,), neighbours=PRIVATE["sum"].neighbours)
 PLANNED = {name: PRIVATE[name] for name in ("mean, cap, private counts", "groups", "sums per group")}
 PLAN = Several(
-    tuple(Part(name, chosen, 2**16) for name, chosen in {**PLANNED, "median": MEDIAN}.items()), 1.0, 1.0
+    tuple(ReleaseShare(name, chosen, 2**16) for name, chosen in {**PLANNED, "median": MEDIAN}.items()),
+    1.0,
+    1.0,
 )
 PROGRAMS: list[tuple[str, Choice | Several, Library]] = [
     *((name, chosen, Library.PYTHON) for name, chosen in PRIVATE.items()),
@@ -140,7 +142,9 @@ def test_groups_off_the_list_use_up_no_group_of_a_user(library: Library, here: P
     names = results(chosen, library)
     noisy = names["counts"]["len"].to_list() if library is Library.OPENDP else list(names["noisy"])
     assert noisy == pytest.approx([0, 50, 0], abs=1)
-    planned = results(Several((Part("users", chosen, 2**20),), 1000.0, 1000.0), library)["released"]["users"]
+    planned = results(Several((ReleaseShare("users", chosen, 2**20),), 1000.0, 1000.0), library)["released"][
+        "users"
+    ]
     assert planned == pytest.approx({"p0": 0, "p1": 50, "p2": 0}, abs=1)
 
 
@@ -187,7 +191,7 @@ def test_the_text_of_a_program_does_not_depend_on_one_user_s_marks(
         assert data is not None
         assert data.layout is not None
         chosen = replace(PRIVATE["sum"], disclosure=disclosure, layout=data.layout)
-        plan = Several((Part("sum", chosen, 2**20),), 1.0, 1.0)
+        plan = Several((ReleaseShare("sum", chosen, 2**20),), 1.0, 1.0)
         texts.append([write(one, library).text for one in (chosen, plan) for library in LIBRARIES])
     assert (texts[0] == texts[1]) is (disclosure is not Disclosure.PUBLIC)
 
@@ -312,7 +316,7 @@ def test_labels_far_from_zero_need_no_more_noise(here: Path) -> None:
 def rule_of(bounds_by: str) -> Rule:
     """Return a rule for which the number of users is public."""
     return Rule(
-        bounds_by=bounds_by, clip=1.0, one=2.0, count_noise=1.0, number_noise=0.0, momentum=0.5, travel=1.0,
+        bounds_by=bounds_by, clip=1.0, unit_noise=2.0, count_noise=1.0, number_noise=0.0, momentum=0.5, travel=1.0,
         longest=1.0, settled=3, fade=0.9, agreeing=2.0, moving=2.0, growth=1.1, most_growth=4.0, start=2.0,
         clipped=1.0, turn=1.0, largest=1.0, ends=(1.0, 8.0),
     )  # fmt: skip

@@ -18,13 +18,13 @@ import numpy as np
 import pytest
 import sqlglot
 
-from dpcore.code import Choice, Library, Released, write
+from dpcore.code import Choice, Library, Quantity, write
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.data import samples
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.whole_vector import VectorRule, kept
+from dpcore.per_group.whole_vector import VectorRule, keep_amounts
 from tests.dpcore.code.choices import EVERY, GAUSSIAN, choice
 
 EVENTS = Path(__file__).resolve().parents[3] / "sample_data" / "shop_events.csv"
@@ -35,9 +35,9 @@ EPSILON = 1000.0
 SURE = math.log(1e9)
 BOTH = pytest.mark.parametrize("library", [Library.OPENDP, Library.PYTHON])
 STATISTICS = {
-    Released.GROUP_ROWS: Statistic.ROWS,
-    Released.GROUP_COUNTS: Statistic.USERS,
-    Released.GROUP_SUMS: Statistic.SUM,
+    Quantity.GROUP_ROWS: Statistic.ROWS,
+    Quantity.GROUP_COUNTS: Statistic.USERS,
+    Quantity.GROUP_SUMS: Statistic.SUM,
 }
 
 
@@ -67,22 +67,22 @@ def codes_by_name() -> np.ndarray:
 def vectors(chosen: Choice) -> np.ndarray:
     """The totals of all groups where every user's vector is bounded, by the core."""
     laplace = chosen.noise is NoiseKind.LAPLACE
-    asked = PerGroupParameters(1.0, STATISTICS[chosen.released], chosen.noise, None if laplace else 1e-6)
+    asked = PerGroupParameters(1.0, STATISTICS[chosen.quantity], chosen.noise, None if laplace else 1e-6)
     problem = PerGroupProblem(PAIRS, asked)
     assert chosen.max_norm is not None
     rule = VectorRule.RADIAL if chosen.scaled else VectorRule.CAP
-    return problem.per_group(kept(problem, rule, chosen.max_norm))[codes_by_name()]
+    return problem.per_group(keep_amounts(problem, rule, chosen.max_norm))[codes_by_name()]
 
 
 VECTORS = {
-    "rows, capped": choice(Released.GROUP_ROWS, max_norm=24.5, epsilon=EPSILON),
-    "users, scaled": choice(Released.GROUP_COUNTS, max_norm=5.5, scaled=True, epsilon=EPSILON),
-    "users, capped": choice(Released.GROUP_COUNTS, max_norm=5.5, epsilon=EPSILON),
+    "rows, capped": choice(Quantity.GROUP_ROWS, max_norm=24.5, epsilon=EPSILON),
+    "users, scaled": choice(Quantity.GROUP_COUNTS, max_norm=5.5, scaled=True, epsilon=EPSILON),
+    "users, capped": choice(Quantity.GROUP_COUNTS, max_norm=5.5, epsilon=EPSILON),
     "sums, capped, Gaussian": choice(
-        Released.GROUP_SUMS, max_norm=210.5, noise=GAUSSIAN, delta=1e-6, epsilon=EPSILON
+        Quantity.GROUP_SUMS, max_norm=210.5, noise=GAUSSIAN, delta=1e-6, epsilon=EPSILON
     ),
     "sums, scaled, Gaussian": choice(
-        Released.GROUP_SUMS, max_norm=210.5, scaled=True, noise=GAUSSIAN, delta=1e-6, epsilon=EPSILON
+        Quantity.GROUP_SUMS, max_norm=210.5, scaled=True, noise=GAUSSIAN, delta=1e-6, epsilon=EPSILON
     ),
 }
 
@@ -97,7 +97,7 @@ def test_bounded_vectors_are_those_of_the_core(folder: Path, name: str, library:
     noise = chosen.max_norm * (SURE / EPSILON if chosen.noise is NoiseKind.LAPLACE else 6.5 / 30.0)
     assert found == pytest.approx(truth, abs=noise)
     assert np.abs(truth - PAIRS.rows.sum()).min() > 2.0 * noise
-    problem = PerGroupProblem(PAIRS, PerGroupParameters(1.0, STATISTICS[chosen.released]))
+    problem = PerGroupProblem(PAIRS, PerGroupParameters(1.0, STATISTICS[chosen.quantity]))
     assert problem.totals.sum() - truth.sum() > 40 * noise  # so much was cut away
 
 
@@ -116,8 +116,8 @@ def test_the_sql_of_bounded_vectors_gives_the_totals_of_the_core(name: str) -> N
     assert [value for _, value in sorted(rows)] == pytest.approx(vectors(chosen).tolist(), rel=1e-9)
 
 
-PAIR_OF_ROWS = choice(Released.GROUP_ROWS, max_groups=2, max_rows=3, epsilon=EPSILON)
-PAIR_OF_SUMS = choice(Released.GROUP_SUMS, max_groups=2, max_total=60.0, epsilon=EPSILON)
+PAIR_OF_ROWS = choice(Quantity.GROUP_ROWS, max_groups=2, max_rows=3, epsilon=EPSILON)
+PAIR_OF_SUMS = choice(Quantity.GROUP_SUMS, max_groups=2, max_total=60.0, epsilon=EPSILON)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_rows_and_sums_under_a_pair_keep_what_the_pair_allows(
 ) -> None:
     by_user = [np.flatnonzero(PAIRS.user_codes == u) for u in np.unique(PAIRS.user_codes)]
     assert PAIRS.sums is not None
-    rows = chosen.released is Released.GROUP_ROWS
+    rows = chosen.quantity is Quantity.GROUP_ROWS
     amounts = np.minimum(PAIRS.rows, 3.0) if rows else np.minimum(PAIRS.sums, 60.0)
     found = in_order(run(chosen, library))
     low = sum(float(np.sort(amounts[own])[:2].sum()) for own in by_user)
@@ -155,7 +155,7 @@ def test_means_per_group_are_near_the_means(folder: Path, library: Library) -> N
         for _ in range(10)
     ]
     (folder / "shop_events.csv").write_text("\n".join(["user_id,product,amount", *rows]), encoding="utf-8")
-    chosen = choice(Released.GROUP_MEANS, max_groups=2, max_rows=10, epsilon=1e3, lower=0.0, upper=100.0)
+    chosen = choice(Quantity.GROUP_MEANS, max_groups=2, max_rows=10, epsilon=1e3, lower=0.0, upper=100.0)
     names = run(chosen, library)
     opendp = library is Library.OPENDP
     found = names["means"] if opendp else dict(zip(names["groups"], names["means"], strict=True))
@@ -177,7 +177,7 @@ def test_libraries_without_a_norm_say_what_comes_nearest() -> None:
 
 
 def test_a_pair_for_replacing_a_user_says_what_the_library_protects() -> None:
-    chosen = choice(Released.GROUP_ROWS, max_groups=2, max_rows=3, neighbours=Neighbours.REPLACE_USER)
+    chosen = choice(Quantity.GROUP_ROWS, max_groups=2, max_rows=3, neighbours=Neighbours.REPLACE_USER)
     for library in Library:
         assert any("replaced by another" in sentence for sentence in write(chosen, library).differences)
         assert not any(

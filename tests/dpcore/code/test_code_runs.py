@@ -24,7 +24,7 @@ from scipy.stats import norm
 
 import dpcore as ss
 from dpcore import mean
-from dpcore.code import Choice, Library, Released, write
+from dpcore.code import Choice, Library, Quantity, write
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import LabelledRows, Pairs
@@ -96,7 +96,7 @@ BOTH = pytest.mark.parametrize("library", [Library.OPENDP, Library.PYTHON])
 
 @BOTH
 def test_a_count_is_near_the_capped_count(folder: Path, library: Library) -> None:
-    got = run(choice(Released.COUNT, max_rows=7, epsilon=EPSILON), library)["count"]
+    got = run(choice(Quantity.COUNT, max_rows=7, epsilon=EPSILON), library)["count"]
     truth = sum(min(7, size) for size in sizes())
     assert abs(got - truth) <= 7 / EPSILON * SURE + 1
     assert sum(sizes()) - truth > 20 * (7 / EPSILON * SURE + 1)  # so rows were left out
@@ -104,7 +104,7 @@ def test_a_count_is_near_the_capped_count(folder: Path, library: Library) -> Non
 
 @BOTH
 def test_counts_per_group_bound_the_groups_of_a_user(folder: Path, library: Library) -> None:
-    k, names = 3, run(choice(Released.GROUP_COUNTS, max_groups=3, epsilon=1000.0), library)
+    k, names = 3, run(choice(Quantity.GROUP_COUNTS, max_groups=3, epsilon=1000.0), library)
     noisy = names["counts"]["len"].to_list() if library is Library.OPENDP else names["noisy"]
     distinct = [len({product for _, product in rows}) for rows in rows_of_users().values()]
     # Noise of scale 0.003 (integers in OpenDP): the sum over 40 groups is exact to within 2.
@@ -165,7 +165,7 @@ def test_a_sum_is_near_the_sum_of_clamped_totals(
     if low < 0.0:  # Some users lose money.
         table["amount"] = np.where(table["user_id"].str[-1] < "5", -table["amount"], table["amount"])
         table.to_csv("shop_events.csv", index=False)
-    got = run(choice(Released.SUM, max_total=high, min_total=low, epsilon=EPSILON), library)["total"]
+    got = run(choice(Quantity.SUM, max_total=high, min_total=low, epsilon=EPSILON), library)["total"]
     totals = table.groupby("user_id")["amount"].sum()
     truth = float(totals.clip(low, high).sum())
     assert abs(got - truth) <= 1.001 * high / EPSILON * SURE
@@ -174,7 +174,7 @@ def test_a_sum_is_near_the_sum_of_clamped_totals(
 
 @BOTH
 def test_a_mean_with_public_counts_is_a_mean_of_capped_rows(folder: Path, library: Library) -> None:
-    chosen = choice(Released.MEAN, max_rows=2, neighbours=REPLACE, epsilon=EPSILON, **VALUES)
+    chosen = choice(Quantity.MEAN, max_rows=2, neighbours=REPLACE, epsilon=EPSILON, **VALUES)
     names = run(chosen, library)
     kept = sum(min(2, size) for size in sizes())
     assert names["kept" if library is Library.OPENDP else "rows"] == kept
@@ -186,7 +186,7 @@ def test_a_mean_with_public_counts_is_a_mean_of_capped_rows(folder: Path, librar
 
 @BOTH
 def test_smooth_weights_with_public_counts(folder: Path, library: Library) -> None:
-    chosen = choice(Released.MEAN, threshold=7.3, neighbours=REPLACE, epsilon=EPSILON, **VALUES)
+    chosen = choice(Quantity.MEAN, threshold=7.3, neighbours=REPLACE, epsilon=EPSILON, **VALUES)
     got = run(chosen, library)["mean"]
     total, weight = smooth_sums(7.3)
     assert abs((got - LOWER) * weight - total) <= 1.02 * 7.3 * (UPPER - LOWER) / EPSILON * SURE
@@ -215,7 +215,7 @@ def test_weights_that_follow_rho_and_a_mean_over_users(
     means = {}
     for name, fields in (("rho", follows), ("users", {"threshold": 1.0})):
         epsilon = 1000.0
-        made = choice(Released.MEAN, neighbours=relation, epsilon=epsilon, **fields, **VALUES)
+        made = choice(Quantity.MEAN, neighbours=relation, epsilon=epsilon, **fields, **VALUES)
         means[name] = run(made, library)["mean"]
         truth, together = expected[name]
         # Twice the scale, as OpenDP splits epsilon, on both sums; weights in steps of 2^-30 of the bound.
@@ -228,7 +228,7 @@ def test_weights_that_follow_rho_and_a_mean_over_users(
 @BOTH
 @pytest.mark.parametrize("bound", [{"max_rows": 7}, {"threshold": 7.3}])
 def test_a_mean_with_private_counts(folder: Path, library: Library, bound: dict[str, float]) -> None:
-    got = run(choice(Released.MEAN, epsilon=400.0, **bound, **VALUES), library)["mean"]
+    got = run(choice(Quantity.MEAN, epsilon=400.0, **bound, **VALUES), library)["mean"]
     h = next(iter(bound.values()))
     if "threshold" in bound:
         low = high = smooth_sums(h)[0]
@@ -303,7 +303,7 @@ def test_a_capped_median_is_not_the_heavy_users_median(folder: Path, library: Li
     table.loc[4000:, "amount"] = np.linspace(10.0, 30.0, 400)
     table.to_csv("shop_events.csv", index=False)
     chosen = choice(
-        Released.QUANTILE, max_rows=2, quantiles=(0.5,), neighbours=REPLACE, epsilon=EPSILON, **VALUES
+        Quantity.QUANTILE, max_rows=2, quantiles=(0.5,), neighbours=REPLACE, epsilon=EPSILON, **VALUES
     )
     names = run(chosen, library)
     got = names["quantiles"].item() if library is Library.OPENDP else names["quantiles"][0.5]
@@ -314,7 +314,7 @@ def test_a_capped_median_is_not_the_heavy_users_median(folder: Path, library: Li
 
 def test_smooth_quantile_weighs_like_dpcore(folder: Path) -> None:
     names = run(
-        choice(Released.QUANTILE, threshold=2.5, quantiles=(0.5,), neighbours=REPLACE, **VALUES),
+        choice(Quantity.QUANTILE, threshold=2.5, quantiles=(0.5,), neighbours=REPLACE, **VALUES),
         Library.PYTHON,
     )
     rows = [(amount, min(1.0, 2.5 / len(rows))) for rows in rows_of_users().values() for amount, _ in rows]
@@ -326,7 +326,7 @@ def test_smooth_quantile_weighs_like_dpcore(folder: Path) -> None:
 def test_a_quantile_that_protects_users_is_picked_with_max_q_and_1_minus_q_of_the_bound(folder: Path) -> None:
     seen = []
     for relation in ({"neighbours": REPLACE}, {}):
-        chosen = choice(Released.QUANTILE, threshold=2.5, quantiles=(0.2, 0.5), **relation, **VALUES)
+        chosen = choice(Quantity.QUANTILE, threshold=2.5, quantiles=(0.2, 0.5), **relation, **VALUES)
         names = run(chosen, Library.PYTHON)
         text = write(chosen, Library.PYTHON).text
         call = next(line for line in text.splitlines() if "chosen = pick(" in line)
@@ -342,7 +342,7 @@ def test_a_quantile_that_protects_users_is_picked_with_max_q_and_1_minus_q_of_th
 def test_plain_python_has_the_weights_and_the_variance_of_dpcore(folder: Path, private: bool) -> None:
     h = 7.3
     bounds = {} if private else {"neighbours": REPLACE}
-    names = run(choice(Released.MEAN, threshold=h, **bounds, **VALUES), Library.PYTHON)
+    names = run(choice(Quantity.MEAN, threshold=h, **bounds, **VALUES), Library.PYTHON)
     histogram = ContributionHistogram.from_counts(sizes())
     make = private_counts.PrivateCountsProblem if private else mean.MeanProblem
     problem = make(histogram, epsilon=1.0, value_bound=UPPER - LOWER, value_variance=0.25)
@@ -352,7 +352,7 @@ def test_plain_python_has_the_weights_and_the_variance_of_dpcore(folder: Path, p
     np.testing.assert_allclose(users["weight"] / scale, expected, rtol=1e-12)
     privacy = 2.0 * (names["SENSITIVITY"] / names["EPSILON"] / names["rows"]) ** 2
     assert privacy == pytest.approx(float(mean.smooth_error(problem, h).privacy_variance), rel=1e-12)
-    names = run(choice(Released.MEAN, max_rows=7, **bounds, **VALUES), Library.PYTHON)
+    names = run(choice(Quantity.MEAN, max_rows=7, **bounds, **VALUES), Library.PYTHON)
     privacy = 2.0 * (names["SENSITIVITY"] / names["EPSILON"] / names["rows"]) ** 2
     assert privacy == pytest.approx(float(mean.capped_error(problem, 7.0).privacy_variance), rel=1e-12)
 
@@ -365,7 +365,7 @@ def test_task_weights_are_those_of_dpcore(folder: Path, fit: BudgetFit) -> None:
     )
     names = run(
         choice(
-            Released.TASK_WEIGHTS,
+            Quantity.TASK_WEIGHTS,
             exponent=0.25,
             budget=budget,
             delta=1e-6,
@@ -398,7 +398,7 @@ def test_task_weights_are_those_of_dpcore(folder: Path, fit: BudgetFit) -> None:
 def test_one_user_moves_weighted_sums_by_at_most_the_root_of_the_budget(folder: Path, full: bool) -> None:
     """Neighbouring tables: a user with a task of their own, one with every task, one without a task; and nobody."""
     chosen = choice(
-        Released.TASK_WEIGHTS,
+        Quantity.TASK_WEIGHTS,
         exponent=0.5,
         budget=0.25,
         delta=1e-6,
@@ -466,7 +466,7 @@ def test_coefficients_are_the_weighted_labels(folder: Path) -> None:
         "shop_events.csv", index=False
     )
     chosen = choice(
-        Released.COEFFICIENTS,
+        Quantity.COEFFICIENTS,
         largest_user_weight=estimate.largest_user_weight,
         coefficients=2,
         neighbours=REPLACE,
@@ -561,7 +561,7 @@ def test_two_columns_can_name_a_user(folder: Path, library: Library) -> None:
     table = pd.read_csv("shop_events.csv")
     table = table.assign(shop=table["user_id"].str[:2], client=table["user_id"].str[2:])
     table.drop(columns="user_id").to_csv("shop_events.csv", index=False)
-    chosen = choice(Released.COUNT, max_rows=7, epsilon=1000.0, privacy_unit=("shop", "client"))
+    chosen = choice(Quantity.COUNT, max_rows=7, epsilon=1000.0, privacy_unit=("shop", "client"))
     assert run(chosen, library)["count"] == pytest.approx(sum(min(7, size) for size in sizes()), abs=2)
 
 
@@ -572,7 +572,7 @@ def test_rows_that_lack_a_part_of_their_users_name_are_left_out_as_on_the_page(
     # 30 named users of one row each, and 20 rows that name a shop but no client.
     rows = [f"north,{i}" for i in range(30)] + ["south,"] * 20
     (folder / "shop_events.csv").write_text("shop,client\n" + "\n".join(rows) + "\n")
-    chosen = choice(Released.COUNT, max_rows=7, epsilon=1000.0, privacy_unit=("shop", "client"))
+    chosen = choice(Quantity.COUNT, max_rows=7, epsilon=1000.0, privacy_unit=("shop", "client"))
     # Noise of scale 7 / 1000; were they one user, 37 would come out.
     assert run(chosen, library)["count"] == pytest.approx(30, abs=1)
 
@@ -583,7 +583,7 @@ def test_hostile_columns_are_read_as_they_are_called(folder: Path, library: Libr
     table = pd.read_csv("shop_events.csv").rename(columns={"user_id": name, "amount": name + "?"})
     table.to_csv("shop_events.csv", index=False)
     chosen = choice(
-        Released.SUM, max_total=150.25, epsilon=1000.0, privacy_unit=(name,), value_column=name + "?"
+        Quantity.SUM, max_total=150.25, epsilon=1000.0, privacy_unit=(name,), value_column=name + "?"
     )
     truth = float(table.groupby(name)[name + "?"].sum().clip(0.0, 150.25).sum())
     assert run(chosen, library)["total"] == pytest.approx(truth, abs=1.1 * 150.25 / 1000.0 * SURE)
@@ -595,5 +595,5 @@ def test_parquet_and_tsv_are_read(folder: Path, library: Library) -> None:
     table.to_csv("events.tsv", sep="\t", index=False)
     table.to_parquet("events.parquet", index=False)
     for file in ("events.tsv", "events.parquet"):
-        got = run(choice(Released.COUNT, max_rows=7, epsilon=1000.0, file=file), library)["count"]
+        got = run(choice(Quantity.COUNT, max_rows=7, epsilon=1000.0, file=file), library)["count"]
         assert got == pytest.approx(sum(min(7, size) for size in sizes()), abs=2)

@@ -13,7 +13,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from dpcore.code import Library, Part, Released, Several, write
+from dpcore.code import Library, Quantity, ReleaseShare, Several, write
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
@@ -53,7 +53,7 @@ def events() -> dict[str, list[tuple[str, float]]]:
 def near(asked: Several, name: str, found: float, expected: float, spread: float = 0.0) -> None:
     """Within noise that is drawn with probability 1 - 1e-9, and a spread of the draw of rows."""
     part = next(one for one in asked.releases if one.name == name)
-    amount = Fraction(part.parts) * Fraction(asked.total) / 2**20
+    amount = Fraction(part.num_parts) * Fraction(asked.total) / 2**20
     sensitivity = together.moves(part, asked.noise)
     # A library halves the share of a mean.
     noise = 2.0 * sensitivity / float(amount) * SURE
@@ -87,10 +87,10 @@ def test_plain_python_draws_for_its_share_and_no_more(folder: Path, noise: Noise
     spent = Fraction(0)
     for part in asked.releases:
         draw, _, loss = names["prepared"][part.name]
-        amount = Fraction(part.parts) * Fraction(asked.total) / 2**20
+        amount = Fraction(part.num_parts) * Fraction(asked.total) / 2**20
         # OpenDP's own map, at a sensitivity that is counted by hand.
         at_sensitivity = draw.map(together.moves(part, noise))
-        if part.choice.released is Released.QUANTILE and noise is LAPLACE:
+        if part.choice.quantity is Quantity.QUANTILE and noise is LAPLACE:
             at_sensitivity = math.sqrt(8.0 * at_sensitivity)  # of Gumbel noise it proves rho = epsilon^2 / 8
         assert at_sensitivity == pytest.approx(float(amount), rel=1e-5), part.name
         assert loss <= amount
@@ -118,18 +118,18 @@ def test_opendp_gives_each_query_its_own_share(
     check_totals(asked, released)
     assert VALUES["lower"] <= released["quantile 0.75"] <= VALUES["upper"]
     for part, of_query in zip(asked.releases, tables, strict=True):
-        amount = part.parts * asked.total / 2**20
-        halves = 2.0 if part.choice.released is Released.MEAN else 1.0
+        amount = part.num_parts * asked.total / 2**20
+        halves = 2.0 if part.choice.quantity is Quantity.MEAN else 1.0
         unit = halves / amount if noise is LAPLACE else math.sqrt(halves * 0.5 / amount)
         # In whole steps a sum's bound is 2^30; of a mean around the middle of the range likewise, and of its rows 7.
-        steps = {Released.SUM: 2**30 / 150.25, Released.GROUP_SUMS: 2**30 / 133.5}
-        expected = together.moves(part, noise) * steps.get(part.choice.released, 1.0)
-        if part.choice.released is Released.QUANTILE:
+        steps = {Quantity.SUM: 2**30 / 150.25, Quantity.GROUP_SUMS: 2**30 / 133.5}
+        expected = together.moves(part, noise) * steps.get(part.choice.quantity, 1.0)
+        if part.choice.quantity is Quantity.QUANTILE:
             # Scores are whole: 4 times those of q = 3 / 4, and a pick of two scores that move apart takes twice. As for
             # its noise, so for its epsilon: exponential noise at epsilon, or Gumbel noise at epsilon^2 / 8 of rho.
             epsilon = amount if noise is LAPLACE else math.sqrt(8.0 * amount)
             assert of_query["scale"].to_list() == pytest.approx([2.0 * 4.0 * expected / epsilon], rel=1e-4)
-        elif part.choice.released is Released.MEAN:
+        elif part.choice.quantity is Quantity.MEAN:
             assert of_query["scale"].to_list() == pytest.approx([7 * 2**30 * unit, 7 * unit], rel=1e-4)
         else:
             assert of_query["scale"].to_list() == pytest.approx([expected * unit], rel=1e-4)
@@ -154,7 +154,7 @@ def test_a_plan_is_written_with_its_parts_and_bounds_and_charged_at_most_epsilon
     asked = make_program(data, parameters, lines)
     assert asked is not None
     (folder / "sample_data").symlink_to(folder)
-    assert [part.parts for part in asked.releases] == [line.num_parts for line in lines]
+    assert [part.num_parts for part in asked.releases] == [line.num_parts for line in lines]
     assert [line.share for line in lines] == pytest.approx([0.1, 0.2, 0.7], abs=2.0**-20)
     for library in (Library.PYTHON, Library.OPENDP):
         names = together.run(asked, library)
@@ -189,7 +189,7 @@ def test_nothing_is_released_before_the_groups_of_private_data_are_written(
 
 def test_each_library_says_in_one_sentence_what_it_cannot_do() -> None:
     ranked = together.several(quantile=True)
-    by_user = Part("median", choice(Released.QUANTILE, threshold=7.3, quantiles=(0.5,), **VALUES), 1)
+    by_user = ReleaseShare("median", choice(Quantity.QUANTILE, threshold=7.3, quantiles=(0.5,), **VALUES), 1)
     weighed = replace(together.several(), releases=(*together.several().releases, by_user))
     for library, asked, text in (
         (Library.PIPELINEDP, ranked, "PipelineDP finds quantiles"),
@@ -208,7 +208,7 @@ def test_each_library_says_in_one_sentence_what_it_cannot_do() -> None:
 
 
 def test_opendp_bounds_rows_where_a_plan_weighs_them_by_user_and_says_so(folder: Path) -> None:
-    by_user = Part("median", choice(Released.QUANTILE, threshold=7.3, quantiles=(0.5,), **VALUES), 1)
+    by_user = ReleaseShare("median", choice(Quantity.QUANTILE, threshold=7.3, quantiles=(0.5,), **VALUES), 1)
     weighed = replace(together.several(), releases=(*together.several().releases, by_user))
     written = write(weighed, Library.OPENDP)
     (sentence,) = (told for told in written.differences if "weighs those of median by user" in told)
@@ -221,7 +221,7 @@ def test_opendp_bounds_rows_where_a_plan_weighs_them_by_user_and_says_so(folder:
 
 def test_shares_beyond_the_budget_are_refused() -> None:
     asked = together.several()
-    more = (*asked.releases, Part("again", asked.releases[0].choice, 2**17))
+    more = (*asked.releases, ReleaseShare("again", asked.releases[0].choice, 2**17))
     for fields in ({"releases": more}, {"releases": ()}, {"total": 1000.5}, {"total": 0.1}, {"delta": 1e-6}):
         with pytest.raises(InvalidInput):
             replace(asked, **fields)
@@ -389,9 +389,9 @@ def test_a_mean_divides_by_at_least_one_row_and_stays_in_its_range(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "few.csv").write_text("who,what\na,30\na,40\nb,50\n")
     names: dict[str, Any] = {"file": "few.csv", "privacy_unit": ("who",), "value_column": "what", **VALUES}
-    capped = choice(Released.MEAN, max_rows=2, epsilon=2.0**-10, **names)
-    weighed = choice(Released.MEAN, threshold=2.5, epsilon=2.0**-10, **names)
-    together_of = Several((Part("mean", capped, 2**20),), 2.0**-10, 2.0**-10)
+    capped = choice(Quantity.MEAN, max_rows=2, epsilon=2.0**-10, **names)
+    weighed = choice(Quantity.MEAN, threshold=2.5, epsilon=2.0**-10, **names)
+    together_of = Several((ReleaseShare("mean", capped, 2**20),), 2.0**-10, 2.0**-10)
     found = []
     for _ in range(3):
         found.append(together.run(together_of, library)["released"]["mean"])

@@ -13,8 +13,8 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from dpcore.code import Choice, Library, Released, markdown_table, write
-from dpcore.code.common import bound_label
+from dpcore.code import Choice, Library, Quantity, markdown_table, write
+from dpcore.code.common import describe_bound_source
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from tests.dpcore.code import together
@@ -298,7 +298,7 @@ def test_a_bound_from_private_data_says_so_before_any_code(library: Library) -> 
 
 def test_the_label_names_all_that_was_spent_and_the_total() -> None:
     def label(**of: object) -> str:
-        return bound_label(replace(EVERY["mean, cap"], epsilon=1.0, **of))
+        return describe_bound_source(replace(EVERY["mean, cap"], epsilon=1.0, **of))
 
     add, exchange = (
         ReleaseFacts(0.2, 0.0, relation, "exponential mechanism")
@@ -420,32 +420,32 @@ def test_the_shape_would_see_an_injection() -> None:
 @pytest.mark.parametrize(
     ("released", "fields", "word"),
     [
-        (Released.COUNT, {"max_rows": 2.5}, "whole"),
-        (Released.COUNT, {"max_rows": 0}, "whole"),
-        (Released.COUNT, {"max_groups": 3}, "max_rows"),
-        (Released.COUNT, {"max_rows": 3, "max_groups": 3}, "nothing else"),
-        (Released.COUNT, {}, "max_rows"),
-        (Released.MEAN, {"max_rows": 3, "threshold": 2.0, **VALUES}, "nothing else"),
-        (Released.MEAN, {"max_rows": 3}, "lower"),
-        (Released.MEAN, {"max_rows": 3, "lower": 1.0, "upper": 1.0}, "below"),
-        (Released.SUM, {"max_total": float("nan")}, "finite"),
-        (Released.SUM, {"max_total": 5.0, "min_total": 5.0}, "empty"),
-        (Released.QUANTILE, {"max_rows": 3, **VALUES}, "quantiles"),
-        (Released.QUANTILE, {"max_rows": 3, "quantiles": (1.0,), **VALUES}, "strictly"),
-        (Released.COUNT, {"max_rows": 3, "epsilon": 0.0}, "epsilon"),
-        (Released.COUNT, {"max_rows": 3, "delta": 1.0}, "delta"),
-        (Released.MEAN, {"max_rows": 3, "noise": GAUSSIAN, "delta": 1e-6, **VALUES}, "Laplace"),
-        (Released.COUNT, {"max_rows": 3, "privacy_unit": ()}, "names"),
+        (Quantity.COUNT, {"max_rows": 2.5}, "whole"),
+        (Quantity.COUNT, {"max_rows": 0}, "whole"),
+        (Quantity.COUNT, {"max_groups": 3}, "max_rows"),
+        (Quantity.COUNT, {"max_rows": 3, "max_groups": 3}, "nothing else"),
+        (Quantity.COUNT, {}, "max_rows"),
+        (Quantity.MEAN, {"max_rows": 3, "threshold": 2.0, **VALUES}, "nothing else"),
+        (Quantity.MEAN, {"max_rows": 3}, "lower"),
+        (Quantity.MEAN, {"max_rows": 3, "lower": 1.0, "upper": 1.0}, "below"),
+        (Quantity.SUM, {"max_total": float("nan")}, "finite"),
+        (Quantity.SUM, {"max_total": 5.0, "min_total": 5.0}, "empty"),
+        (Quantity.QUANTILE, {"max_rows": 3, **VALUES}, "quantiles"),
+        (Quantity.QUANTILE, {"max_rows": 3, "quantiles": (1.0,), **VALUES}, "strictly"),
+        (Quantity.COUNT, {"max_rows": 3, "epsilon": 0.0}, "epsilon"),
+        (Quantity.COUNT, {"max_rows": 3, "delta": 1.0}, "delta"),
+        (Quantity.MEAN, {"max_rows": 3, "noise": GAUSSIAN, "delta": 1e-6, **VALUES}, "Laplace"),
+        (Quantity.COUNT, {"max_rows": 3, "privacy_unit": ()}, "names"),
     ],
 )
-def test_bad_choices_are_refused(released: Released, fields: dict[str, object], word: str) -> None:
+def test_bad_choices_are_refused(released: Quantity, fields: dict[str, object], word: str) -> None:
     with pytest.raises(InvalidInput, match=f"(?i){word}"):
         choice(released, **fields)
 
 
 def test_all_problems_are_said_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
-        choice(Released.MEAN, max_rows=0, epsilon=-1.0, lower=2.0, upper=1.0, neighbours=REPLACE)
+        choice(Quantity.MEAN, max_rows=0, epsilon=-1.0, lower=2.0, upper=1.0, neighbours=REPLACE)
     assert len(refused.value.problems) == 3
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import sqlglot
 
-from dpcore.code import Choice, Library, Released, Several, write
+from dpcore.code import Choice, Library, Quantity, Several, write
 from dpcore.code.choice import OF_VALUES
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
@@ -43,7 +43,7 @@ def _tables(
     asked: Choice | Several, library: Library, name: str = ""
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the neighbours to run a program on, and the tables of at most one user."""
-    chosen = asked if isinstance(asked, Choice) else asked.read
+    chosen = asked if isinstance(asked, Choice) else asked.reading_choice
     quick = library is Library.PYTHON and isinstance(asked, Choice)
     few = (*audit.FEW, *audit.EMPTY) if quick else audit.FEWEST
     if name in ALL_NEIGHBOURS and library is Library.PYTHON:
@@ -171,7 +171,7 @@ def _keys(sql: str, content: str, folder: Path) -> list[str]:
 def test_bigquery_drops_or_replaces_what_is_no_number(name: str, folder: Path) -> None:
     chosen = replace(EVERY[name], **PRIVATE)
     sql = write(chosen, Library.BIGQUERY).text
-    if not sql or chosen.released not in OF_VALUES:
+    if not sql or chosen.quantity not in OF_VALUES:
         return
     (inner, *_) = re.findall(r"SELECT \* REPLACE \(.*?FROM `[^`]+`", sql, flags=re.S)
     cells = ("7.5", "secret", "", "inf", "nan", "1,234", "1e301")
@@ -201,7 +201,7 @@ def test_the_audit_finds_what_no_noise_covers(folder: Path) -> None:
 
 
 def _check_something_was_drawn(chosen: Choice, seen: audit.Run) -> None:
-    if chosen.released not in (Released.MODEL, Released.CLASSIFIER):
+    if chosen.quantity not in (Quantity.MODEL, Quantity.CLASSIFIER):
         assert seen.inputs or seen.frames
         assert seen.printed
 
@@ -221,11 +221,11 @@ def _beyond_the_budget(chosen: Choice, library: Library, base: audit.Run, seen: 
 
 def _beyond_the_bounds(chosen: Choice, base: audit.Run, seen: audit.Run) -> str:
     """How OpenDP's context moved, with noise that a tenth of the bound covers at epsilon = 1000."""
-    if chosen.noise is NoiseKind.GAUSSIAN or chosen.released is Released.QUANTILE:
+    if chosen.noise is NoiseKind.GAUSSIAN or chosen.quantity is Quantity.QUANTILE:
         return ""  # Noise of a small epsilon, or values that no bound holds for.
     steps = float(seen.names.get("STEPS", 1))
     most = (chosen.max_rows or 1) * (chosen.max_groups or 1)
-    if chosen.released is Released.GROUP_COUNTS:
+    if chosen.quantity is Quantity.GROUP_COUNTS:
         most = chosen.max_groups or 1
     problems = []
     for one, other in zip(base.frames, seen.frames, strict=True):

@@ -18,7 +18,7 @@ import opendp.mod
 import pytest
 from scipy.stats import binomtest
 
-from dpcore.code import Choice, Library, Part, Released, Several, with_python, write
+from dpcore.code import Choice, Library, Quantity, ReleaseShare, Several, with_python, write
 from dpcore.common import mechanisms
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
@@ -85,7 +85,7 @@ def run(written: Choice | Several, library: Library) -> dict[str, Any]:
 def test_plain_python_draws_by_the_law_of_the_card(
     folder: Path, bounds: dict[str, float], kind: Weights, neighbours: Neighbours
 ) -> None:
-    chosen = choice(Released.QUANTILE, quantiles=(Q,), neighbours=neighbours, **bounds, **FIELDS)
+    chosen = choice(Quantity.QUANTILE, quantiles=(Q,), neighbours=neighbours, **bounds, **FIELDS)
     picks, invoke = [], opendp.mod.Measurement.__call__
 
     def recorded(measurement: Any, scores: Any) -> Any:
@@ -104,11 +104,11 @@ def test_plain_python_draws_by_the_law_of_the_card(
 
 @pytest.mark.parametrize("noise", list(NoiseKind))
 def test_several_releases_draw_a_quantile_by_the_law_of_the_card(folder: Path, noise: NoiseKind) -> None:
-    median = choice(Released.QUANTILE, quantiles=(Q,), threshold=1.0, neighbours=ADD_OR_REMOVE, **FIELDS)
+    median = choice(Quantity.QUANTILE, quantiles=(Q,), threshold=1.0, neighbours=ADD_OR_REMOVE, **FIELDS)
     # Beside Gaussian noise the exponential mechanism counts as epsilon^2 / 8 of rho (Cesar and Rogers 2021).
-    asked = Several((Part("quantile", median, 2**20),), EPSILON, EPSILON)
+    asked = Several((ReleaseShare("quantile", median, 2**20),), EPSILON, EPSILON)
     if noise is NoiseKind.GAUSSIAN:
-        asked = Several((Part("quantile", median, 2**20),), 9.0, EPSILON**2 / 8.0, noise, 1e-6)
+        asked = Several((ReleaseShare("quantile", median, 2**20),), 9.0, EPSILON**2 / 8.0, noise, 1e-6)
     draw, scores, loss = run(asked, Library.PYTHON)["prepared"]["quantile"]
     assert loss <= asked.total
     check_law(functools.partial(draw, scores), on_card(1.0, Weights.SMOOTH, ADD_OR_REMOVE))
@@ -121,7 +121,7 @@ def test_private_selections_draw_by_the_exponential_mechanism() -> None:
 
 def test_opendp_draws_by_permute_and_flip_under_pure_epsilon_and_the_program_says_so(folder: Path) -> None:
     """Its exponential noise is permute-and-flip: of scores 0 and 1 the first has half of exp(-1), not 0.269."""
-    chosen = choice(Released.QUANTILE, quantiles=(Q,), max_rows=2, neighbours=ADD_OR_REMOVE, **FIELDS)
+    chosen = choice(Quantity.QUANTILE, quantiles=(Q,), max_rows=2, neighbours=ADD_OR_REMOVE, **FIELDS)
     code = write(chosen, Library.OPENDP)
     assert any("permute-and-flip" in sentence for sentence in code.differences)
     summary = run(chosen, Library.OPENDP)["query"].summarize()
@@ -137,8 +137,8 @@ def test_opendp_draws_by_permute_and_flip_under_pure_epsilon_and_the_program_say
 
 def test_opendp_s_several_releases_say_by_which_law_a_quantile_is_drawn() -> None:
     """With Gaussian noise OpenDP's quantiles have Gumbel noise: the law of the page."""
-    ranked = choice(Released.QUANTILE, quantiles=(Q,), max_rows=2, neighbours=ADD_OR_REMOVE, **FIELDS)
-    parts = (Part("quantile", ranked, 2**20),)
+    ranked = choice(Quantity.QUANTILE, quantiles=(Q,), max_rows=2, neighbours=ADD_OR_REMOVE, **FIELDS)
+    parts = (ReleaseShare("quantile", ranked, 2**20),)
     told = {
         noise: " ".join(write(asked, Library.OPENDP).differences)
         for noise, asked in (
@@ -154,7 +154,7 @@ def test_weights_by_user_add_up_without_rounding(folder: Path) -> None:
     """Weights are whole steps: sums of 30,000 of them are exact, where floats drift by more than their last digit."""
     lines = [f"u{i % 7},{(i % 3999) / 1000}" for i in range(30_000)]
     (folder / "rows.csv").write_text("\n".join(["user_id,amount", *lines, ""]))
-    chosen = choice(Released.QUANTILE, quantiles=(Q,), threshold=0.7, neighbours=ADD_OR_REMOVE, **FIELDS)
+    chosen = choice(Quantity.QUANTILE, quantiles=(Q,), threshold=0.7, neighbours=ADD_OR_REMOVE, **FIELDS)
     names = run(chosen, Library.PYTHON)
     weights = names["events"]["weight"].tolist()
     assert all(isinstance(weight, int) for weight in weights)

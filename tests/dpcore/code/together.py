@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dpcore.code import Choice, Library, Part, Released, Several, write
+from dpcore.code import Choice, Library, Quantity, ReleaseShare, Several, write
 from dpcore.common.noise_error import NoiseKind
 from tests.dpcore.code import files
 from tests.dpcore.code.choices import EVERY, VALUES, choice
@@ -16,14 +16,14 @@ EPSILON = 1000.0
 DELTA = 1e-6
 LEAST = 1.0 / 32.0
 PARTS: dict[str, tuple[Choice, int]] = {
-    "users": (choice(Released.COUNT, max_rows=1), 2**15 + 1),
+    "users": (choice(Quantity.COUNT, max_rows=1), 2**15 + 1),
     "rows": (EVERY["count"], 2**16),
     "sum": (EVERY["sum"], 2**17 + 3),
     "mean": (EVERY["mean, cap, private counts"], 2**18),
     "users per group": (EVERY["groups"], 2**16 + 12_345),
     "rows per group": (EVERY["rows per group"], 2**17 + 54_321),
     "sums per group": (EVERY["sums per group"], 2**17),
-    "quantile 0.75": (choice(Released.QUANTILE, max_rows=7, quantiles=(0.75,), **VALUES), 2**16),
+    "quantile 0.75": (choice(Quantity.QUANTILE, max_rows=7, quantiles=(0.75,), **VALUES), 2**16),
 }
 """Releases by name, each with its parts of 2^20, at least LEAST of them."""
 assert all(parts >= LEAST * 2**20 for _, parts in PARTS.values())
@@ -33,7 +33,7 @@ def several(noise: NoiseKind = NoiseKind.LAPLACE, quantile: bool = False, **fiel
     """All of them, with little noise; with other fields of a choice, all of them."""
     left = 2**20 - sum(parts for _, parts in PARTS.values())
     asked = tuple(
-        Part(name, replace(chosen, **fields), parts + (left if name == "mean" else 0))
+        ReleaseShare(name, replace(chosen, **fields), parts + (left if name == "mean" else 0))
         for name, (chosen, parts) in PARTS.items()
         if quantile or name != "quantile 0.75"
     )
@@ -45,22 +45,22 @@ def several(noise: NoiseKind = NoiseKind.LAPLACE, quantile: bool = False, **fiel
     return Several(asked, EPSILON, float(rho), noise, DELTA)
 
 
-def moves(part: Part, noise: NoiseKind) -> float:
+def moves(part: ReleaseShare, noise: NoiseKind) -> float:
     """How far a user moves a release under its bound, in L1 or, with Gaussian noise, in L2; counted by hand."""
     chosen = part.choice
     most = max(-chosen.min_total, chosen.max_total or 0.0)
     groups = float(chosen.max_groups or 1)
     each = {
-        Released.COUNT: float(chosen.max_rows or 0),
-        Released.SUM: most,
+        Quantity.COUNT: float(chosen.max_rows or 0),
+        Quantity.SUM: most,
         # Sums above the lower and below the upper end: a row adds the length of the range to both together.
-        Released.MEAN: (chosen.max_rows or 0) * ((chosen.upper or 0.0) - (chosen.lower or 0.0)),
-        Released.GROUP_COUNTS: 1.0,
-        Released.GROUP_ROWS: float(chosen.max_rows or 0),
-        Released.GROUP_SUMS: most,
+        Quantity.MEAN: (chosen.max_rows or 0) * ((chosen.upper or 0.0) - (chosen.lower or 0.0)),
+        Quantity.GROUP_COUNTS: 1.0,
+        Quantity.GROUP_ROWS: float(chosen.max_rows or 0),
+        Quantity.GROUP_SUMS: most,
         # What a user's rows add to |rows up to a candidate - q times all rows|: between -q and 1 - q each.
-        Released.QUANTILE: 0.75 * float(chosen.max_rows or chosen.threshold or 0.0),
-    }[chosen.released]
+        Quantity.QUANTILE: 0.75 * float(chosen.max_rows or chosen.threshold or 0.0),
+    }[chosen.quantity]
     return each * (groups if noise is NoiseKind.LAPLACE else math.sqrt(groups))
 
 
@@ -74,12 +74,14 @@ def run(asked: Several, library: Library) -> dict[str, Any]:
 def plan_of(nasty: files.Nasty) -> Several:
     """What `files.check` counts, in one program."""
     chosen = {
-        "users": (Released.COUNT, {"max_rows": 1}),
-        "rows": (Released.COUNT, {"max_rows": 2}),
-        "sum": (Released.SUM, {"max_total": files.MAX_TOTAL}),
-        "users per group": (Released.GROUP_COUNTS, {"max_groups": 4}),
+        "users": (Quantity.COUNT, {"max_rows": 1}),
+        "rows": (Quantity.COUNT, {"max_rows": 2}),
+        "sum": (Quantity.SUM, {"max_total": files.MAX_TOTAL}),
+        "users per group": (Quantity.GROUP_COUNTS, {"max_groups": 4}),
     }
-    parts = [Part(name, nasty.choice(kind, **bounds), 2**18) for name, (kind, bounds) in chosen.items()]
+    parts = [
+        ReleaseShare(name, nasty.choice(kind, **bounds), 2**18) for name, (kind, bounds) in chosen.items()
+    ]
     return Several(tuple(parts), files.EPSILON, files.EPSILON)
 
 
@@ -106,10 +108,10 @@ def check_scale(library: Library, noise: NoiseKind, folder: Path) -> None:
     names: dict[str, Any] = {
         "epsilon": 2.0, "file": "quiet.csv", "privacy_unit": ("who",), "value_column": "what", "group_column": "where",
     }  # fmt: skip
-    rows = choice(Released.GROUP_ROWS, max_groups=9, max_rows=3, **names)
-    sums = choice(Released.GROUP_SUMS, max_groups=4, max_total=7.5, **names)
+    rows = choice(Quantity.GROUP_ROWS, max_groups=9, max_rows=3, **names)
+    sums = choice(Quantity.GROUP_SUMS, max_groups=4, max_total=7.5, **names)
     asked = Several(
-        (Part("rows", rows, 3 * 2**18), Part("sums", sums, 2**18)),
+        (ReleaseShare("rows", rows, 3 * 2**18), ReleaseShare("sums", sums, 2**18)),
         2.0,
         2.0 if noise is NoiseKind.LAPLACE else 0.0625,
         noise,
@@ -117,7 +119,7 @@ def check_scale(library: Library, noise: NoiseKind, folder: Path) -> None:
     )
     released = run(asked, library)["released"]
     for part in asked.releases:
-        amount = part.parts / 2**20 * asked.total
+        amount = part.num_parts / 2**20 * asked.total
         scale = moves(part, noise) / (amount if noise is NoiseKind.LAPLACE else math.sqrt(2.0 * amount))
         # The mean of |noise| is b, or sigma sqrt(2 / pi); of 400 draws its deviation is at most 5 % of that.
         expected = scale if noise is NoiseKind.LAPLACE else scale * math.sqrt(2.0 / math.pi)

@@ -14,7 +14,7 @@ from dpcore.common import alike
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
-from dpcore.data.group_pairs import pairs_of_rows
+from dpcore.data.group_pairs import build_pairs
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
 from dpcore.learning.answer import build_answer as of_learning
@@ -62,9 +62,7 @@ def test_pages_say_the_figure_of_their_rows():
 def test_nothing_is_assumed_of_users_per_group_but_for_what_a_mean_estimates():
     generator = np.random.default_rng(8)
     codes = np.sort(generator.integers(0, 30, 120))
-    held = pairs_of_rows(
-        codes, generator.integers(0, 3, 120), 3, "group", generator.uniform(size=120), "value"
-    )
+    held = build_pairs(codes, generator.integers(0, 3, 120), 3, "group", generator.uniform(size=120), "value")
     histogram = ContributionHistogram.from_counts(np.unique(codes, return_counts=True)[1])
     made = Dataset("made", "a generator", Disclosure.PUBLIC, histogram, pairs=held)
     mean = of_groups(made, PerGroupParameters(1.0, statistic=Statistic.MEAN, lower=0.0, upper=1.0))

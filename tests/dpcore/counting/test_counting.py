@@ -316,7 +316,7 @@ def test_a_full_temporary_folder_is_called_so(put, monkeypatch):
     full = "The temporary folder is full. Free space there"
 
     def to_full_disk(self, at, encoding):
-        return reading.recoded(self._readings[at], encoding, Path("/dev/full"), self._stop, self._steps)
+        return reading.recode_file(self._readings[at], encoding, Path("/dev/full"), self._stop, self._steps)
 
     monkeypatch.setattr(reduce_files.Files, "_recode", to_full_disk)
     assert full in sentences(put(LONG.encode("utf-16")))[0]
@@ -498,7 +498,7 @@ def test_progress_rises_to_one_and_stop_is_a_result(parquet):
     before = set(threading.enumerate())
     stopped = counting.count(source, WHO, Disclosure.PRIVATE, should_stop=lambda: True)
     assert stopped.dataset is None
-    assert "Stopped" in stopped.ended
+    assert "Stopped" in stopped.summary
     # No query runs on, and the same source counts again.
     assert not [one for one in set(threading.enumerate()) - before if "(work)" in one.name]
     assert counting.count(source, WHO, Disclosure.PRIVATE).dataset.histogram == data.histogram
@@ -526,7 +526,7 @@ def test_memory_limits_too_small_get_a_sentence(parquet):
 
 @pytest.mark.parametrize("in_memory", [False, True])
 def test_duckdb_reads_only_its_files_and_fetches_nothing(put, tmp_path, in_memory):
-    allowed = counting.Held(b"a\n1\n") if in_memory else put("a\n1\n", "a.csv")
+    allowed = counting.MemoryFile(b"a\n1\n") if in_memory else put("a\n1\n", "a.csv")
     workspace = None if in_memory else counting.Workspace()
     with closing(duck.Duck() if workspace is None else duck.Duck([allowed], workspace.folder)) as session:
         assert session.rows(f"SELECT a FROM read_csv('{allowed}')") == [(1,)]
@@ -642,11 +642,11 @@ def test_codes_of_users_are_the_same_in_every_facet(put):
 
 
 def test_the_heaviest_are_ranks_and_sizes():
-    heavy = counting.heaviest(ContributionHistogram(sizes=[1, 4, 9], users=[5, 2, 1]), 2)
+    heavy = counting.list_heaviest(ContributionHistogram(sizes=[1, 4, 9], users=[5, 2, 1]), 2)
     assert heavy.ranks.tolist() == [1, 2]
     assert heavy.sizes.tolist() == [9, 4]
     assert heavy.share == pytest.approx(13 / 22)
-    assert counting.heaviest(ContributionHistogram([3], [2])).sizes.tolist() == [3, 3]
+    assert counting.list_heaviest(ContributionHistogram([3], [2])).sizes.tolist() == [3, 3]
 
 
 def test_no_name_of_a_column_outlives_what_was_counted(put):

@@ -139,7 +139,7 @@ def test_an_open_quotation_mark_is_refused_with_its_line(put):
     opened = "Line 40,003 of file.csv: a quotation mark is opened and"
     assert sentences(short)[0].startswith(f"{opened} not closed")
     with pytest.raises(InvalidInput, match=f"{opened} never closed"):
-        diagnose.refuse_open_quotes(counting.open_files([short], small_bytes=0).parts, None)
+        diagnose.refuse_open_quotes(counting.open_files([short], small_bytes=0).input_files, None)
     fine = put(f'user_id,product,amount\n{ROWS}u1,p\n"u""2,p",1\n{ROWS}', "fine.csv")
     assert counted(fine).histogram.num_rows == 80_002
 

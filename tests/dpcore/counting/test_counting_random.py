@@ -160,7 +160,7 @@ def check(seed: int, form: str, folder: Path) -> None:
     )  # fmt: skip
     counts, values, pairs = expected(rows, roles)
     totals = {who: sum(its) for who, its in values.items()}
-    path: Path | counting.Held = counting.Held(content)
+    path: Path | counting.MemoryFile = counting.MemoryFile(content)
     if draw.random() < 0.5:
         path = folder / "file"
         path.write_bytes(content)

@@ -88,7 +88,7 @@ def test_the_shell_writes_how_pairs_are_distributed(events, tmp_path, capsys):
     roles = Roles(TableKind.EVENTS, user="user id", task="product")
     counted = counting.count(source, roles, Disclosure.PRIVATE).dataset
     assert back.histogram == counted.histogram
-    assert back.pair_sizes == pair_distribution.sizes_of(counted.pairs)
+    assert back.pair_sizes == pair_distribution.summarise_pairs(counted.pairs)
     assert main(["--from", str(target), *arguments]) == 1  # It would write over what it reads.
     assert "--distribution-to names" in capsys.readouterr().err
 

@@ -17,7 +17,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import build_dataset, read_table
 from dpcore.data import encoding as text_bytes
-from dpcore.data.column_roles import Roles, TableKind, explain_roles, guess_roles, values_passed_over
+from dpcore.data.column_roles import Roles, TableKind, explain_roles, explain_unused_values, guess_roles
 from dpcore.data.numbers import read_numbers
 from dpcore.dataset import Contribution
 from tests.dpcore.counting.counts import histogram_of
@@ -233,7 +233,7 @@ def test_headers_are_not_taken_for_data(header):
 
 def numbers_of(cells, delimiter=";", whole=False):
     table = table_of(f"sep={delimiter}\nuser{delimiter}x\n" + "".join(f'u{delimiter}"{c}"\n' for c in cells))
-    return read_numbers(table, "x", whole=whole)
+    return read_numbers(table, "x", is_integer=whole)
 
 
 @pytest.mark.parametrize(
@@ -360,10 +360,10 @@ def test_a_column_that_is_called_a_value_and_not_taken_for_one_is_said(cells, sa
     table = table_of(
         "user;amount\n" + "".join(f"{user};{cell}\n" for user, cell in zip("abab", cells, strict=True))
     )
-    found = values_passed_over(table, guess_roles(table))
+    found = explain_unused_values(table, guess_roles(table))
     assert said in found
     assert bool(found) == bool(said)
-    assert values_passed_over(table, replace(guess_roles(table), value="amount")) == ""
+    assert explain_unused_values(table, replace(guess_roles(table), value="amount")) == ""
 
 
 # --- reduction ----------------------------------------------------------------------------------------------

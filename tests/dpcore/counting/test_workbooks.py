@@ -14,7 +14,7 @@ from openpyxl.cell.text import InlineFont
 from dpcore import counting
 from dpcore.common.errors import InvalidInput
 from dpcore.counting import sheet_xml, small
-from dpcore.data.column_names import check_header_row, titles_above
+from dpcore.data.column_names import check_header_row, count_titles
 
 CELLS = [["user_id", "v"], ["a", 1]]
 LONG_TEXT = "x" * 30_000
@@ -68,7 +68,7 @@ def test_a_long_cell_gives_no_other_cell_its_room():
     names = ["user_id"] + [f"column {k}" for k in range(2, 20)]
     narrow = rows.iloc[:, :19]
     # NumPy's own texts take 4 * 30,000 bytes in each of 200 cells.
-    assert peak_bytes(lambda: titles_above(rows)) < 2_000_000
+    assert peak_bytes(lambda: count_titles(rows)) < 2_000_000
     assert peak_bytes(lambda: check_header_row(names, narrow, range(2), 1, None, [])) < 2_000_000
 
 
@@ -133,7 +133,7 @@ def test_long_cells_are_packed_as_they_are_read(monkeypatch):
     rows = small._SheetRows()
     for number in range(1, 6):
         rows.add(number, ["x" * 400, number])
-        assert rows._held_characters <= 1_000
+        assert rows._unpacked_characters <= 1_000
     assert rows.cells().iloc[:, 1].tolist() == ["1", "2", "3", "4", "5"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpcore.common.errors import InvalidInput
-from dpcore.data.name_lists import named, read_names
+from dpcore.data.name_lists import choose_names, read_names
 
 LISTS = {
     "movies.dat": "1::Sad Robots (1999)::Animation|Children's\n7::Two: a Story, Told (2001)::Drama\n".encode(
@@ -37,7 +37,7 @@ def test_what_is_no_list_is_refused(content: bytes) -> None:
 
 def test_a_name_that_stands_in_private_rows_alone_is_not_shown() -> None:
     ids, public = ("1", "my diary", "7"), {"1": "Sad Robots (1999)", "7": "Two"}
-    assert named(ids, None, is_private=False) == ids
-    assert named(ids, public, is_private=False) == ("Sad Robots (1999)", "my diary", "Two")
-    assert named(ids, public, is_private=True) == ("Sad Robots (1999)", "item 1", "Two")
-    assert named(ids, None, is_private=True) == ("item 0", "item 1", "item 2")
+    assert choose_names(ids, None, is_private=False) == ids
+    assert choose_names(ids, public, is_private=False) == ("Sad Robots (1999)", "my diary", "Two")
+    assert choose_names(ids, public, is_private=True) == ("Sad Robots (1999)", "item 1", "Two")
+    assert choose_names(ids, None, is_private=True) == ("item 0", "item 1", "item 2")

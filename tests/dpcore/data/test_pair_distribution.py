@@ -16,7 +16,7 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import pair_distribution, samples
-from dpcore.data.group_pairs import pairs_of_rows
+from dpcore.data.group_pairs import build_pairs
 from dpcore.dataset import Contribution, Dataset
 
 # Three users: one with 3 rows in each of two groups, one with 1 row in one group and 2 without any, one without any.
@@ -58,7 +58,7 @@ def test_what_is_written_by_hand_is_read() -> None:
 def test_a_distribution_is_what_counting_by_hand_gives_and_comes_back(rows, distinct) -> None:
     number = {group: at for at, group in enumerate(sorted({g for _, g in rows if g >= 0}))}
     users, groups = np.array([u for u, _ in rows]), np.array([number.get(g, -1) for _, g in rows])
-    pairs = pairs_of_rows(users, groups, len(number), "shop")
+    pairs = build_pairs(users, groups, len(number), "shop")
     assert pairs is not None
     of_pairs = Counter((u, g) for u, g in rows if g >= 0)
     width = Counter(u for u, _ in of_pairs)
@@ -143,10 +143,10 @@ def test_several_problems_are_said_at_once_and_other_files_are_not_meant() -> No
         with pytest.raises(InvalidInput):
             pair_distribution.read(content, "x", Disclosure.PRIVATE)
     text = json.dumps(GOOD).encode()
-    assert pair_distribution.is_one(text)
-    assert pair_distribution.is_one(b"\xef\xbb\xbf\n  " + text)
-    assert not pair_distribution.is_one(b'{"user": "a", "count": 3}\n')
-    assert not pair_distribution.is_one(b"user,count\nsweetspot/pair-distribution/1,3\n")
+    assert pair_distribution.has_schema(text)
+    assert pair_distribution.has_schema(b"\xef\xbb\xbf\n  " + text)
+    assert not pair_distribution.has_schema(b'{"user": "a", "count": 3}\n')
+    assert not pair_distribution.has_schema(b"user,count\nsweetspot/pair-distribution/1,3\n")
 
 
 def test_what_has_no_room_or_no_groups_is_not_written(monkeypatch) -> None:
@@ -154,6 +154,6 @@ def test_what_has_no_room_or_no_groups_is_not_written(monkeypatch) -> None:
     assert shop.pairs is not None
     with pytest.raises(InvalidInput, match="needs a column of groups"):
         pair_distribution.to_text(replace(shop, pairs=None))
-    monkeypatch.setattr(pair_distribution, "MOST_GROUPS", 3)
+    monkeypatch.setattr(pair_distribution, "MAX_GROUPS", 3)
     with pytest.raises(InvalidInput, match="a file holds at most"):
         pair_distribution.to_text(shop)

@@ -188,7 +188,7 @@ def test_two_groups() -> None:
     assert "1 user with 2 rows each and 3 users with 1,000 rows" in TwoGroups(1, 2, 3, 1000).sentence
 
 
-@pytest.mark.parametrize("generator", EXAMPLES, ids=lambda g: g.kind)
+@pytest.mark.parametrize("generator", EXAMPLES, ids=lambda g: g.key)
 def test_equal_parameters_give_equal_digests(generator: Generator) -> None:
     again = dataclasses.replace(generator)  # type: ignore[type-var]
     assert again == generator
@@ -198,7 +198,7 @@ def test_equal_parameters_give_equal_digests(generator: Generator) -> None:
         assert other.histogram().digest != generator.histogram().digest
 
 
-@pytest.mark.parametrize("generator", EXAMPLES, ids=lambda g: g.kind)
+@pytest.mark.parametrize("generator", EXAMPLES, ids=lambda g: g.key)
 def test_dataset_is_public_and_says_its_parameters(generator: Generator) -> None:
     data = dataset(generator)
     assert data.disclosure is Disclosure.PUBLIC
@@ -207,13 +207,13 @@ def test_dataset_is_public_and_says_its_parameters(generator: Generator) -> None
     assert data.source.endswith(".")
     for field in dataclasses.fields(generator):  # type: ignore[arg-type]
         value = getattr(generator, field.name)
-        shown = 1 + value if generator.kind == "participation" and field.name == "alpha" else value
+        shown = 1 + value if generator.key == "participation" and field.name == "alpha" else value
         assert f"{shown:,}" in data.source or f"{shown:g}" in data.source, field.name
 
 
 def test_kinds() -> None:
     assert list(GENERATORS) == ["zipf", "participation", "lognormal", "two-groups"]
-    assert [GENERATORS[g.kind] for g in EXAMPLES] == [type(g) for g in EXAMPLES]
+    assert [GENERATORS[g.key] for g in EXAMPLES] == [type(g) for g in EXAMPLES]
 
 
 @pytest.mark.parametrize(

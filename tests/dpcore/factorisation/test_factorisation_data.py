@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpcore.common.errors import InvalidInput
-from dpcore.data.group_pairs import pairs_of_rows
+from dpcore.data.group_pairs import build_pairs
 from dpcore.dataset import Pairs
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.ratings import Ratings
@@ -25,7 +25,7 @@ def test_columns_in_any_order_make_the_same_table() -> None:
 
 
 def test_pairs_of_several_rows_have_their_mean_rating() -> None:
-    pairs = pairs_of_rows([0, 0, 1], [1, 1, 0], 2, "movie", np.array([4.0, 5.0, 2.0]), "stars")
+    pairs = build_pairs([0, 0, 1], [1, 1, 0], 2, "movie", np.array([4.0, 5.0, 2.0]), "stars")
     assert pairs is not None
     ratings = Ratings.from_pairs(pairs)
     assert ratings is not None

@@ -52,7 +52,7 @@ def test_best_cap_beats_every_whole_cap(
     assert best.certificate.proves(1.0001e-6)
     assert best.total == pytest.approx(smallest, rel=1.0001e-6, abs=1e-15)
     assert best.certificate.lower_bound <= smallest * (1 + 1e-9)
-    real = optimal_cap.best_cap(problem, whole=False)
+    real = optimal_cap.best_cap(problem, is_integer=False)
     assert real.total <= best.total * (1 + 1.1e-6)
     assert real.certificate.lower_bound <= smallest * (1 + 1e-9)
 
@@ -76,7 +76,7 @@ def test_linear_noise_caps_the_top_few(constant: float) -> None:
     problem = BiasProblem(
         histogram=ContributionHistogram.from_counts(counts), epsilon=1.0, privacy=PrivacyTerm.linear(constant)
     )
-    best = optimal_cap.best_cap(problem, whole=False)
+    best = optimal_cap.best_cap(problem, is_integer=False)
     p = np.sort(counts / counts.sum())[::-1]
     u = p[math.floor(constant / 2.0)]
     expected = 2.0 * np.maximum(p - u, 0.0).sum() + constant * u
@@ -138,7 +138,7 @@ def test_alike_users_keep_one_row() -> None:
     assert (best.cap, best.bias) == (1.0, 0.0)
     # 1 / m for every user.
     assert best.privacy == pytest.approx((math.log(60.0) / HISTOGRAM.num_users) ** 2, rel=1e-12)
-    assert "One row per user" in best.ended
+    assert "One row per user" in best.stop_reason
 
 
 def test_equal_users_lose_nothing_by_any_cap() -> None:
@@ -148,7 +148,7 @@ def test_equal_users_lose_nothing_by_any_cap() -> None:
     best = optimal_cap.best_cap(problem)
     assert best.cap == 50
     assert best.bias == 0.0
-    assert "Nobody loses rows" in best.ended
+    assert "Nobody loses rows" in best.stop_reason
 
 
 def test_privacy_terms() -> None:
@@ -189,7 +189,7 @@ def test_stopping_is_a_result() -> None:
     problem = BiasProblem(histogram=HISTOGRAM, epsilon=1.0, bias=BiasTerm.CHI_SQUARED, loss_variance=0.05)
     best = optimal_cap.best_cap(problem, should_stop=lambda: True)
     assert not best.complete
-    assert "request" in best.ended
+    assert "request" in best.stop_reason
     assert best.certificate.relative_gap > 1e-6
 
 

@@ -327,7 +327,7 @@ def test_alike_users_escape_the_cost() -> None:
     assert best.bias == 0.0
     assert best.total < 1e-5
     assert best.certificate.lower_bound == 0.0
-    assert "no best" in best.ended
+    assert "no best" in best.stop_reason
 
 
 def test_cost_can_be_stopped() -> None:

@@ -110,7 +110,7 @@ def share_by_hand(per_user):
 
 @given(per_user_values)
 def test_the_share_agrees_with_a_loop(per_user):
-    got = user_share(clamp(facet(per_user), -100.0, 100.0)).used
+    got = user_share(clamp(facet(per_user), -100.0, 100.0)).clipped_estimate
     if len(per_user) < 2 or all(len(user) == 1 for user in per_user):
         assert math.isnan(got)
     else:
@@ -123,7 +123,9 @@ def test_the_share_agrees_with_a_loop(per_user):
 def test_equal_groups_give_the_textbook_figure():
     # Means 1 and 5, each with spread ±1: MSB = 2·(2² + 2²)/1 = 16, MSW = (1+1+1+1)/2 = 2,
     # so (16 − 2)/(16 + (2 − 1)·2) = 14/18.
-    assert user_share(clamp(facet([[0.0, 2.0], [4.0, 6.0]]), 0.0, 10.0)).used == pytest.approx(14 / 18)
+    assert user_share(clamp(facet([[0.0, 2.0], [4.0, 6.0]]), 0.0, 10.0)).clipped_estimate == pytest.approx(
+        14 / 18
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,7 +133,7 @@ def test_equal_groups_give_the_textbook_figure():
     [([[1.0, 1.0], [2.0, 2.0]], 1.0), ([[1.0, 3.0], [1.0, 3.0]], 0.0), ([[2.0, 2.0], [2.0]], 0.0)],
 )
 def test_extremes(per_user, share):
-    assert user_share(clamp(facet(per_user), 0.0, 10.0)).used == share
+    assert user_share(clamp(facet(per_user), 0.0, 10.0)).clipped_estimate == share
 
 
 @pytest.mark.parametrize("truth", [0.0, 0.2, 0.7])
@@ -142,4 +144,4 @@ def test_the_share_of_a_random_effects_model_is_found(truth):
     values = np.repeat(levels, sizes) + rng.normal(0.0, math.sqrt(1.0 - truth), int(sizes.sum()))
     clamped = clamp(Values(np.repeat(np.arange(sizes.size), sizes), values), -50.0, 50.0)
     # 4,000 users: the estimator's standard deviation is about 0.01 (Fisher: (1-ρ)(1+(n-1)ρ)√(2/(n(n-1)m))).
-    assert user_share(clamped).used == pytest.approx(truth, abs=0.05)
+    assert user_share(clamped).clipped_estimate == pytest.approx(truth, abs=0.05)

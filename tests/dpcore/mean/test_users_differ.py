@@ -13,9 +13,9 @@ from dpcore.common.certificate import Certificate
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Values
 from dpcore.mean.counts_only import CountsOnly
-from dpcore.mean.curves import holding
+from dpcore.mean.curves import interval_around
 from dpcore.mean.population import Population
-from dpcore.mean.this_table import AtHand, TableValues
+from dpcore.mean.this_table import KnownValues, TableValues
 from dpcore.mean.user_effects import clamp, user_share
 
 LIMITS = (-4.0, 6.0)
@@ -29,7 +29,7 @@ def at_hand(per_user, unit_noise):
     codes = [code for code, rows in enumerate(per_user) for _ in rows]
     clamped = clamp(Values(codes, [value for rows in per_user for value in rows]), *LIMITS)
     histogram = ContributionHistogram.from_counts([len(rows) for rows in per_user])
-    return AtHand(TableValues.of(histogram, clamped), unit_noise)
+    return KnownValues(TableValues.from_clamped(histogram, clamped), unit_noise)
 
 
 def selections(sizes, cap):
@@ -83,10 +83,10 @@ def test_no_bound_on_this_table_is_better_and_all_good_stretches_are_named(per_u
     assert best.certificate.proves(1e-9)
     limit = best.certificate.value * 1.05**2
     want = set(caps[errors <= limit * (1 - 1e-12)])
-    stretches = model.cap_curve().stretches(limit, whole=True)
+    stretches = model.cap_curve().intervals_within(limit, is_integer=True)
     named = {cap for low, high in stretches for cap in np.arange(low, high + 1.0)}
     assert want <= named <= set(caps[errors <= limit * (1 + 1e-12)])
-    low, high = holding(stretches, best.bound)
+    low, high = interval_around(stretches, best.bound)
     assert low <= best.bound <= high
 
     smooth = model.best_smooth()
@@ -110,7 +110,7 @@ def test_several_valleys_occur_and_the_certificate_fails_on_the_wrong_one():
         inner = errors[1:-1]
         valleys = np.flatnonzero((inner < errors[:-2]) & (inner < errors[2:])) + 1
         several += valleys.size > 1
-        best = curve.best(whole=True)
+        best = curve.minimise(is_integer=True)
         for valley in valleys[errors[valleys] > errors.min() * 1.001]:
             assert not Certificate(errors[valley], best.certificate.lower_bound, "").proves(1e-4)
     assert several > 5
@@ -124,7 +124,7 @@ def test_counts_only_weights_are_the_best_of_all_and_caps_are_enumerated(sizes, 
     p, x = s / n, s / (1.0 + (s - 1.0) * rho)
     best = model.best_smooth()
     assert best.certificate.proves(1e-7)
-    weights = np.minimum(best.bound, s) * 0 + model.growth(best.bound).of(np.minimum(best.bound, s))
+    weights = np.minimum(best.bound, s) * 0 + model.growth(best.bound).user_weights(np.minimum(best.bound, s))
     weights /= weights.sum()
     direct = 1.7 * np.sum((weights - p) ** 2 / x) + unit_noise * weights.max() ** 2
     assert direct == pytest.approx(best.certificate.value, rel=1e-8)
@@ -205,7 +205,7 @@ def test_the_best_cap_for_a_population_is_that_of_the_enumeration(sizes, rho, un
     assert not rises.size or np.all(np.diff(want[rises[0] :]) > -1e-9 * want[rises[0]])
     smooth = model.best_smooth()
     assert smooth.certificate.proves(1e-9)
-    weights = model.growth(smooth.bound).of(np.minimum(smooth.bound, s))
+    weights = model.growth(smooth.bound).user_weights(np.minimum(smooth.bound, s))
     weights /= weights.sum()
     x = s / (1.0 + (s - 1.0) * rho)
     direct = np.sum(weights**2 / x) + unit_noise * weights.max() ** 2

@@ -12,7 +12,7 @@ from dpcore.common.errors import CertificateError, InvalidInput
 from dpcore.data import samples
 from dpcore.dataset import Values
 from dpcore.mean import value_range
-from dpcore.mean.value_range import ValueRangeProblem, Weighted
+from dpcore.mean.value_range import ValueRangeProblem, WeightedRows
 
 Table = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -76,7 +76,7 @@ def test_parts_are_those_of_the_definition() -> None:
         sizes, users, values = table(seed)
         weights, shift, noise = by_hand((sizes, users, values), 0.7, 2.0)
         lows, highs = np.quantile(values, [0.0, 0.2, 0.5]), np.quantile(values, [0.5, 0.9, 1.0])
-        found = Weighted(ValueRangeProblem(Values(users, values), 0.7), 2.0).parts(lows, highs)
+        found = WeightedRows(ValueRangeProblem(Values(users, values), 0.7), 2.0).error_parts(lows, highs)
         cut = [
             weights @ (np.maximum(low - values, 0.0) + np.maximum(values - high, 0.0))
             for low, high in zip(lows, highs, strict=True)
@@ -97,11 +97,11 @@ def test_the_error_is_never_below_the_exact_one() -> None:
             exact = math.hypot(
                 float(weights @ np.clip(values, low, high) - values.mean()), noise * (high - low)
             )
-            assert float(Weighted(problem, 2.0).parts(low, high).error) >= exact - 1e-9
+            assert float(WeightedRows(problem, 2.0).error_parts(low, high).error) >= exact - 1e-9
         mean = float(values.mean())
         found = value_range.best_range(problem, 2.0)
         assert not found.lower == found.upper == mean
-        assert float(Weighted(problem, 2.0).parts(mean, mean).error) >= found.error * (1.0 - 1e-9)
+        assert float(WeightedRows(problem, 2.0).error_parts(mean, mean).error) >= found.error * (1.0 - 1e-9)
         assert abs(float(weights @ np.clip(values, mean, mean)) - mean) < 1e-9
 
 
@@ -109,7 +109,7 @@ def test_half_an_answer_has_no_proof() -> None:
     sizes, users, values = table(4)
     problem = ValueRangeProblem(Values(users, values), 3.0)
     found = value_range.best_range(problem, 2.0)
-    wider = Weighted(problem, 2.0).parts(found.lower - 5.0, found.upper + 5.0)
+    wider = WeightedRows(problem, 2.0).error_parts(found.lower - 5.0, found.upper + 5.0)
     half = Certificate(float(wider.error), found.certificate.lower_bound, "half")
     assert not half.proves(0.01)
     with pytest.raises(CertificateError):
@@ -151,11 +151,11 @@ def test_on_the_shop_it_beats_the_range_of_the_values() -> None:
     problem = ValueRangeProblem(values, 0.1)
     found = value_range.best_joint(problem)
     uppers = np.linspace(found.lower + 1.0, 200.0, 100)
-    over_upper = Weighted(problem, found.threshold).parts(found.lower, uppers).error
+    over_upper = WeightedRows(problem, found.threshold).error_parts(found.lower, uppers).error
     assert found.error <= over_upper.min() * (1 + 1e-9)
     assert found.upper < float(values.values.max())
     # As many users weigh as much above U as beside it: with both parts, lambda (|D| + a) = kappa (U - L).
-    at = Weighted(problem, found.threshold)
+    at = WeightedRows(problem, found.threshold)
     weight = at.weight_above(found.upper - problem.mean)
     assert weight * (found.clamping + found.bounding) <= found.noise**2 / (found.upper - found.lower) * (
         1 + 1e-9

@@ -19,7 +19,7 @@ from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, choose_defaults, worst_values
 from dpcore.mean.answer import build_answer
-from dpcore.mean.answer.answer import over_users, whatever
+from dpcore.mean.answer.answer import compute_worst_case, error_over_users
 from dpcore.mean.worst_values import WorstProblem
 from dpcore.total import TotalProblem
 
@@ -56,7 +56,7 @@ def test_weights_are_as_bad_as_the_worst_of_all_vertices() -> None:
             worst = max(abs(of_table(counts, at, h, capped=False)[0]) for at in vertices(counts))
             weight = min(h, max(counts)) / np.minimum(h, counts).sum()
             for epsilon, bound in ((1.0, 1.0), (0.2, 7.0)):
-                found = worst_values.of_smooth(problem(counts, epsilon, bound=bound), h)
+                found = worst_values.smooth_weights_error(problem(counts, epsilon, bound=bound), h)
                 assert float(found) == pytest.approx(
                     bound * math.hypot(worst, math.sqrt(2.0) * weight / epsilon), rel=1e-9
                 )
@@ -71,7 +71,7 @@ def test_any_weights_are_as_bad_as_the_worst_of_all_vertices() -> None:
         weights /= weights[place].sum()
         away = weights[place] - np.array(counts) / sum(counts)
         worst = max(abs(away @ (np.array(at) / counts)) for at in vertices(counts))
-        found = worst_values.of_weights(problem(counts, 0.7, bound=3.0), weights)
+        found = worst_values.any_weights_error(problem(counts, 0.7, bound=3.0), weights)
         assert found == pytest.approx(3.0 * math.hypot(worst, math.sqrt(2.0) * weights.max() / 0.7), rel=1e-9)
 
 
@@ -83,9 +83,9 @@ def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
     bare = Dataset("made", "a generator", Disclosure.PUBLIC, ContributionHistogram.from_counts(counts))
     for made in (bare, replace(bare, disclosure=Disclosure.PRIVATE)):
         answer = build_answer(made, MeanParameters(5.0, 0.0, 1.0, **choose_defaults(made)))
-        most, problem = whatever(answer.solution), answer.solution.problem
+        most, problem = compute_worst_case(answer.solution), answer.solution.problem
         assert most is not None
-        assert most.least <= min(most.cap, most.smooth)
+        assert most.any_weights <= min(most.cap, most.smooth)
         of_users = mean.user_weight(problem, answer.solution.smooth.threshold, counts) * counts
         shift = float((of_users - counts / counts.sum()) @ (np.bincount(users, weights=values) / counts))
         noise = math.sqrt(2.0) * float(of_users.max()) / 5.0
@@ -95,10 +95,10 @@ def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
     ours = build_answer(
         bare, MeanParameters(5.0, 0.0, 1.0)
     )  # A population: no values of this table limit that error.
-    assert whatever(ours.solution) is None
+    assert compute_worst_case(ours.solution) is None
     assert "Whatever the values" not in ours.facts
     # One value of each of 60 users: Laplace noise of scale B / (epsilon m).
-    assert over_users(ours.solution) == pytest.approx(math.sqrt(2.0) / (5.0 * 60))
+    assert error_over_users(ours.solution) == pytest.approx(math.sqrt(2.0) / (5.0 * 60))
 
 
 def test_caps_are_never_worse_than_said_and_reach_it_with_even_numbers_of_rows() -> None:
@@ -111,7 +111,7 @@ def test_caps_are_never_worse_than_said_and_reach_it_with_even_numbers_of_rows()
                     for shift, variance in (of_table(of, at, h, capped=True) for at in vertices(of))
                 )
                 noise = 2.0 * (min(h, max(of)) / np.minimum(h, of).sum()) ** 2
-                found = float(worst_values.of_caps(problem(of), h)) ** 2 - noise
+                found = float(worst_values.caps_error_bound(problem(of), h)) ** 2 - noise
                 assert found >= worst * (1 - 1e-9) - 1e-15
                 if of is even and sum(even) <= 16 and max(even) <= 4:
                     assert found <= 1.1 * worst + 1e-12
@@ -124,10 +124,12 @@ def test_figures_by_hand() -> None:
     Noise 2 (1 / 100)^2 = 0.0002. The root of 0.0027 is 0.05196; of the noise alone, as weights have it, 0.01414.
     """
     asked = WorstProblem(ContributionHistogram([10], [100]), 1.0, 1.0)
-    assert float(worst_values.of_caps(asked, 1)) == pytest.approx(math.sqrt(0.0027), rel=1e-12)
-    assert float(worst_values.of_smooth(asked, 1.0)) == pytest.approx(math.sqrt(0.0002), rel=1e-12)
+    assert float(worst_values.caps_error_bound(asked, 1)) == pytest.approx(math.sqrt(0.0027), rel=1e-12)
+    assert float(worst_values.smooth_weights_error(asked, 1.0)) == pytest.approx(math.sqrt(0.0002), rel=1e-12)
     # A cap that keeps all rows draws nothing.
-    assert float(worst_values.of_caps(asked, 10)) == pytest.approx(float(worst_values.of_smooth(asked, 10.0)))
+    assert float(worst_values.caps_error_bound(asked, 10)) == pytest.approx(
+        float(worst_values.smooth_weights_error(asked, 10.0))
+    )
     # One user of 90 rows of 149 above a bound T of 40 to 90: 90 - T = 2 T / epsilon^2 at epsilon = 2, T = 60.
     best = worst_values.best_weights(problem([1, 2, 3, 5, 8, 40, 90], 2.0))
     assert best.largest_weight * 149 == pytest.approx(60.0)
@@ -143,7 +145,9 @@ def test_the_best_weights_are_best_of_all_weights() -> None:
             asked = problem(counts, epsilon)
             found = worst_values.best_weights(asked)
             assert found.certificate.proves(1e-9)
-            assert found.error == pytest.approx(float(worst_values.of_smooth(asked, found.threshold)))
+            assert found.error == pytest.approx(
+                float(worst_values.smooth_weights_error(asked, found.threshold))
+            )
             weights, t = cp.Variable(share.size), cp.Parameter(nonneg=True)
             lost = cp.Problem(
                 cp.Minimize(cp.sum(cp.pos(share - weights))),
@@ -168,10 +172,12 @@ def test_a_million_sizes_are_no_matter() -> None:
     sizes = np.arange(1, 1_000_001)
     asked = WorstProblem(ContributionHistogram(sizes, np.ones(sizes.size, dtype=np.int64)), 1.0, 1.0)
     best = worst_values.best_weights(asked)
-    around = worst_values.of_smooth(asked, np.geomspace(best.threshold / 3, best.threshold * 3, 31))
+    around = worst_values.smooth_weights_error(
+        asked, np.geomspace(best.threshold / 3, best.threshold * 3, 31)
+    )
     assert around.min() >= best.error * (1 - 1e-12)
-    smooth = float(worst_values.of_smooth(asked, 1000.0))
-    assert float(worst_values.of_caps(asked, 1000)) >= smooth * (1 - 1e-12)
+    smooth = float(worst_values.smooth_weights_error(asked, 1000.0))
+    assert float(worst_values.caps_error_bound(asked, 1000)) >= smooth * (1 - 1e-12)
 
 
 def test_what_cannot_be_is_refused_with_all_reasons() -> None:

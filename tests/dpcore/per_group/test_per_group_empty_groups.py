@@ -83,7 +83,7 @@ def test_means_and_selected_groups_do_not_see_empty_groups_either() -> None:
         found, same = best_selected_pair(Selection(one)), best_selected_pair(Selection(other))
         assert found.error == pytest.approx(same.error, rel=2e-3)
         at = Selection(one).groups(2, 3.0), Selection(other).groups(2, 3.0)
-        assert at[0].kept[-1] == 0.0  # A group without users is never released.
+        assert at[0].keep_probability[-1] == 0.0  # A group without users is never released.
         assert at[0].expected_groups == pytest.approx(at[1].expected_groups, rel=1e-12)
         assert one.error(at[0].mean_squares) == pytest.approx(other.error(at[1].mean_squares), rel=1e-12)
 

@@ -212,7 +212,7 @@ def test_whatever_the_mixture_the_error_lies_within_the_limits() -> None:
     assert best.lower is not None
     assert best.upper is not None
     assert best.lower <= best.error <= best.upper
-    assert "in proportion" in best.ended
+    assert "in proportion" in best.stop_reason
 
 
 def test_the_limits_are_those_of_the_extreme_mixtures() -> None:

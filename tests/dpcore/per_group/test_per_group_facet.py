@@ -13,7 +13,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.counting import build_dataset, read_table
 from dpcore.data import samples
 from dpcore.data.column_roles import Roles, TableKind
-from dpcore.data.group_pairs import NO_GROUP, pairs_of_rows
+from dpcore.data.group_pairs import NO_GROUP, build_pairs
 from dpcore.dataset import Pairs
 
 
@@ -25,7 +25,7 @@ def test_rows_become_pairs_with_rows_sums_and_squares() -> None:
     for u, g, v in zip(users.tolist(), groups.tolist(), values.tolist(), strict=True):
         if g != NO_GROUP:
             expected[u, g].append(v)
-    pairs = pairs_of_rows(users, groups, 7, "city", values, "amount")
+    pairs = build_pairs(users, groups, 7, "city", values, "amount")
     assert pairs is not None
     assert list(zip(pairs.user_codes.tolist(), pairs.task_codes.tolist(), strict=True)) == sorted(expected)
     assert pairs.rows is not None
@@ -36,8 +36,8 @@ def test_rows_become_pairs_with_rows_sums_and_squares() -> None:
     assert pairs.value_range == (values[groups >= 0].min(), values[groups >= 0].max())
     assert (pairs.num_tasks, pairs.column, pairs.value_column) == (7, "city", "amount")
     assert pairs.rows_without_group == int(np.sum(groups == NO_GROUP))
-    assert pairs_of_rows(users, np.full(500, NO_GROUP), 0, "city") is None
-    plain = pairs_of_rows(users, groups, 7, "city")
+    assert build_pairs(users, np.full(500, NO_GROUP), 0, "city") is None
+    plain = build_pairs(users, groups, 7, "city")
     assert plain is not None
     assert (plain.sums, plain.sums_of_squares, plain.value_range, plain.value_column) == (
         None,
@@ -45,7 +45,7 @@ def test_rows_become_pairs_with_rows_sums_and_squares() -> None:
         None,
         "",
     )
-    huge = pairs_of_rows(users, groups, 7, "city", values * 1e200, "amount")
+    huge = build_pairs(users, groups, 7, "city", values * 1e200, "amount")
     assert huge is not None
     assert huge.sums is None  # Their squares are beyond float64.
 

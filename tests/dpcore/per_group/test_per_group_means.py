@@ -14,7 +14,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, GaussianNoise, LaplaceNoise, Neighbours
 from dpcore.counting import count, open_files
 from dpcore.data.column_roles import Roles, TableKind
-from dpcore.data.group_pairs import pairs_of_rows
+from dpcore.data.group_pairs import build_pairs
 from dpcore.dataset import Values
 from dpcore.per_group.answer import build_answer
 from dpcore.per_group.means import (
@@ -225,7 +225,7 @@ def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
     )
     found = best_mean_pair(wide)
     assert found.certificate is None
-    assert "nothing proves" in found.ended
+    assert "nothing proves" in found.stop_reason
     grid = [
         mean_error(wide, g, r)
         for g in range(1, int(wide.pairs.groups_per_user.max()) + 1)
@@ -289,9 +289,7 @@ def test_values_outside_the_range_are_clamped_row_by_row(tmp_path, small_bytes) 
 
 
 def test_values_in_another_order_than_the_pairs_are_not_clamped() -> None:
-    pairs = pairs_of_rows(
-        np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), 2, "g", np.array([1.0, 2, 3, 4]), "v"
-    )
+    pairs = build_pairs(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), 2, "g", np.array([1.0, 2, 3, 4]), "v")
     sorted_values = Values([0, 0, 1, 1], [1.0, 2.0, 3.0, 4.0])
     clamped = UserGroupPairs.from_clamped(pairs, sorted_values, 1.5, 3.5)
     assert clamped.sums.tolist() == [1.5, 2.0, 3.0, 3.5]

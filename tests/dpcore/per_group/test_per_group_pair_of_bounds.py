@@ -61,12 +61,12 @@ def test_a_pass_gives_the_error_at_every_number_of_groups(
     monkeypatch.setattr(passes_module, "BLOCK", 14)
     pairs = random_pairs(3, users=30, groups=7, rows=200)
     problem = PerGroupProblem(pairs, asked(2.0, objective, NoiseKind.GAUSSIAN))
-    passes = Passes(problem.parameters, problem.weights, SortedPairs.of(problem))
+    passes = Passes(problem.parameters, problem.weights, SortedPairs.from_problem(problem))
     most = int(pairs.groups_per_user.max())
     for amount in (1.0, 3.0, 50.0):
         errors = np.array([pair_error(problem, cap, amount) for cap in range(1, most + 1)])
         for limit in [*np.linspace(errors.min() * 0.9, errors.max() * 3, 12), 1e300]:
-            found = passes.lowest(amount, amount, float(limit))
+            found = passes.find_minimum(amount, amount, float(limit))
             assert found.value == pytest.approx(min(errors.min(), limit), rel=1e-12)
             if errors.min() < limit:
                 assert found.max_groups == 1 + int(np.argmin(errors))
@@ -75,9 +75,9 @@ def test_a_pass_gives_the_error_at_every_number_of_groups(
 def test_the_bound_of_an_interval_lies_below_every_pair_in_it() -> None:
     for objective, noise in product(Objective, NoiseKind):
         problem = PerGroupProblem(random_pairs(1, rows=150), asked(1.5, objective, noise))
-        passes = Passes(problem.parameters, problem.weights, SortedPairs.of(problem))
+        passes = Passes(problem.parameters, problem.weights, SortedPairs.from_problem(problem))
         for low, high in ((1, 3), (2, 9), (4, 4), (5, 30)):
-            bound = passes.lowest(low, high, 1e300).value
+            bound = passes.find_minimum(low, high, 1e300).value
             inside = [pair_error(problem, l0, c) for l0, c in product(range(1, 5), range(low, high + 1))]
             assert bound <= min(inside) * (1 + 1e-12)
 
@@ -154,11 +154,11 @@ def test_bounds_of_intervals_of_real_amounts_lie_below_every_pair_and_are_exact_
         statistic = Statistic.SIGNED_SUM if signed else Statistic.SUM
         pairs = random_pairs(4, users=12, rows=60, shift=1.5 if signed else 0.0)
         problem = PerGroupProblem(pairs, asked(1.0, objective, noise, statistic=statistic))
-        passes = Passes(problem.parameters, problem.weights, SortedPairs.of(problem))
+        passes = Passes(problem.parameters, problem.weights, SortedPairs.from_problem(problem))
         occurring = np.unique(np.abs(problem.amounts))
         between = float(occurring[len(occurring) // 2]), float(occurring[len(occurring) // 2 + 1])
         for low, high in ((0.0, 3.0), (1.0, 2.5), (0.2, 50.0), between):
-            bound = passes.lowest(low, high, 1e300).value
+            bound = passes.find_minimum(low, high, 1e300).value
             inside = [
                 pair_error(problem, l0, c)
                 for l0, c in product(range(1, 5), np.linspace(low, high, 60))
@@ -177,20 +177,20 @@ def test_a_sample_and_merged_sizes_change_nothing(monkeypatch: pytest.MonkeyPatc
         problem = PerGroupProblem(pairs, asked(1.0, objective, noise))
         monkeypatch.undo()
         whole = best_pair(problem)
-        monkeypatch.setattr(module, "SAMPLED", 400)
-        monkeypatch.setattr(module, "NARROWED", 10)
+        monkeypatch.setattr(module, "MIN_SAMPLED_ENTRIES", 400)
+        monkeypatch.setattr(module, "MIN_NARROWED_ENTRIES", 10)
         merged = best_pair(problem)
         assert (merged.max_groups, merged.max_amount) == (whole.max_groups, whole.max_amount)
         assert whole.max_groups > 2
         assert merged.certificate.relative_gap <= 1e-11
-    facet = SortedPairs.of(problem)
-    narrow = facet.narrowed((3, 5), 60)
+    facet = SortedPairs.from_problem(problem)
+    narrow = facet.narrow((3, 5), 60)
     assert narrow.ahead is not None
     assert narrow.behind is not None
     plain = Passes(problem.parameters, problem.weights, facet)
     short = Passes(problem.parameters, problem.weights, narrow)
     for interval in ((1.0, 1.0), (2.0, 9.0), (5.0, 5.0)):
-        a, b = (x.lowest(*interval, 1e300, (3, 5)) for x in (plain, short))
+        a, b = (x.find_minimum(*interval, 1e300, (3, 5)) for x in (plain, short))
         assert a.value == pytest.approx(b.value, rel=1e-12)
 
 
@@ -205,9 +205,9 @@ def test_a_stopped_search_says_so_and_proves_less() -> None:
     problem = PerGroupProblem(random_pairs(2, users=30, groups=3, rows=4_000), PerGroupParameters(4.0))
     whole = best_pair(problem)
     short = best_pair(problem, max_passes=2)
-    assert short.ended.startswith("Stopped")
+    assert short.stop_reason.startswith("Stopped")
     assert not short.certificate.proves(1e-9)
     assert short.certificate.lower_bound <= whole.error <= short.error
-    assert best_pair(problem, should_stop=lambda: True).ended.startswith("Stopped")
+    assert best_pair(problem, should_stop=lambda: True).stop_reason.startswith("Stopped")
     with pytest.raises(InvalidInput, match=r"(?is)tolerance.*max_passes"):
         best_pair(problem, tolerance=0.0, max_passes=0)

@@ -133,11 +133,11 @@ def laws_of_pool(asked: PrivatePairProblem) -> Callable[[np.ndarray], np.ndarray
     for kind, user in enumerate(POOL):
         alone = pairs_of([user])
         assert alone is not None
-        (size,), (sums,) = asked.together(alone)
+        (size,), (sums,) = asked.kept_by_groups(alone)
         added[kind, np.searchsorted(k, size)] = sums
 
     def laws(tables: np.ndarray) -> np.ndarray:
-        far = asked.far(asked.of_shares(k, np.einsum("tu,ukc->tkc", tables, added)))
+        far = asked.score_distances(asked.combine_shares(k, np.einsum("tu,ukc->tkc", tables, added)))
         return log_softmax(asked.log_prior - asked.epsilon / (2.0 * asked.sensitivity) * far)
 
     return laws

@@ -25,7 +25,7 @@ from dpcore.per_group.selection import (
 from dpcore.per_group.selection_rules import SelectionRule, delta_per_group, keep_probabilities
 from dpcore.per_group.tuner import candidates
 from dpcore.per_group.users_kept import PairsByGroup, kept_moments
-from dpcore.per_group.whole_vector import kept
+from dpcore.per_group.whole_vector import keep_amounts
 from tests.dpcore.per_group.conftest import random_pairs
 
 PRIVATE_RULES = GEOMETRIC, LAPLACE, GAUSSIAN = tuple(rule for rule in SelectionRule if rule.private)
@@ -186,7 +186,7 @@ def test_moments_agree_with_the_recursion_over_users() -> None:
         (random_pairs(1), many_users()), (Statistic.ROWS, Statistic.USERS, Statistic.SUM)
     ):
         problem = PerGroupProblem(pairs, asked(statistic=statistic))
-        grouped = PairsByGroup.of(problem)
+        grouped = PairsByGroup.from_problem(problem)
         for l0, linf in product((1, 2, 4), (1.0, 2.5, 1e9)):
             tables = [keep_probabilities(rule, 1.0, 0.05, l0, grouped.most_users) for rule in PRIVATE_RULES]
             found = kept_moments(grouped, l0, tables, linf, problem.totals)
@@ -200,8 +200,8 @@ def test_moments_agree_with_the_recursion_over_users() -> None:
                     tables[rule],
                     problem.totals[group],
                 )
-                assert found[rule].kept[group] == pytest.approx(chance, abs=1e-13)
-                assert alone[rule].kept[group] == pytest.approx(chance, abs=1e-13)
+                assert found[rule].keep_probability[group] == pytest.approx(chance, abs=1e-13)
+                assert alone[rule].keep_probability[group] == pytest.approx(chance, abs=1e-13)
                 near = 1e-12 * (1.0 + problem.totals[group] ** 2)
                 assert found[rule].square[group] == pytest.approx(square, abs=near)
 
@@ -250,7 +250,8 @@ def test_errors_agree_with_runs_of_the_mechanism(rule: SelectionRule) -> None:
         assert np.all(np.abs(squares.mean(axis=0) - found.mean_squares) <= near + 1e-9)
         share = chosen.mean(axis=0)
         assert np.all(
-            np.abs(share - found.kept) <= 5.0 * np.sqrt(found.kept * (1.0 - found.kept) / runs) + 1e-9
+            np.abs(share - found.keep_probability)
+            <= 5.0 * np.sqrt(found.keep_probability * (1.0 - found.keep_probability) / runs) + 1e-9
         )
 
 
@@ -298,7 +299,7 @@ def test_keeping_a_group_is_not_monotone_in_the_number_of_groups() -> None:
     # What the search's bound must hold up against: more users are kept, and each counts for less.
     pairs = many_users()
     selection = Selection(PerGroupProblem(pairs, asked(GAUSSIAN)))
-    steps = np.diff([selection.keep(l0) for l0 in range(1, selection.most_groups + 1)], axis=0)
+    steps = np.diff([selection.keep_probability(l0) for l0 in range(1, selection.most_groups + 1)], axis=0)
     assert np.any((steps.min(axis=0) < -1e-6) & (steps.max(axis=0) > 1e-6))
 
 
@@ -307,19 +308,19 @@ def test_a_search_that_is_stopped_says_how_far_it_may_be_off() -> None:
     told: list[float] = []
     found = best_selected_pair(selection, max_evaluations=60, progress=told.append)
     assert found.certificate.relative_gap > 1e-3
-    assert found.ended.startswith("Stopped")
+    assert found.stop_reason.startswith("Stopped")
     assert told[-1] == 1.0
     # Nothing was looked at: that there is nothing useful is not known.
     at_once = best_selected_pair(selection, should_stop=lambda: True)
     assert at_once.releases_nothing
     assert at_once.certificate.relative_gap > 1e-3
-    assert at_once.ended.startswith("Stopped after 1 evaluation, before a pair was found")
+    assert at_once.stop_reason.startswith("Stopped after 1 evaluation, before a pair was found")
     assert (at_once.settled, found.settled) == (False, False)
     hopeless = Selection(PerGroupProblem(many_users(), asked(statistic=Statistic.SUM, epsilon=1e-4)))
     for most in (5, 20):
         short = best_selected_pair(hopeless, max_evaluations=most)
         assert short.releases_nothing
-        assert short.settled == short.certificate.proves(1e-3) == ("Nothing useful" in short.ended)
+        assert short.settled == short.certificate.proves(1e-3) == ("Nothing useful" in short.stop_reason)
     better = best_selected_pair(selection)
     assert better.error <= found.error
     assert found.certificate.lower_bound <= better.error
@@ -327,14 +328,14 @@ def test_a_search_that_is_stopped_says_how_far_it_may_be_off() -> None:
     assert better.settled
     nothing = best_selected_pair(hopeless)
     assert nothing.settled
-    assert nothing.ended.startswith("Nothing useful can be released")
+    assert nothing.stop_reason.startswith("Nothing useful can be released")
 
 
 def test_the_tuners_rule_lets_dropped_groups_cost_nothing() -> None:
     selection = Selection(PerGroupProblem(many_users(), asked(epsilon=0.3)))
 
     def value(pair: tuple[int, int]) -> float:
-        share = selection.keep(pair[0])
+        share = selection.keep_probability(pair[0])
         return float(share @ np.sqrt(moments(selection.problem, *pair).mean_squares) / share.sum())
 
     pick = selected_tuner_pick(selection)
@@ -348,8 +349,8 @@ def test_bounding_whole_vectors_keeps_every_amount() -> None:
         selection = Selection(problem)
         best = best_selected_vector(selection)
         assert best is not None
-        share = selection.keep(best.max_groups)
-        missing = problem.per_group(problem.amounts - kept(problem, best.rule, best.max_norm))
+        share = selection.keep_probability(best.max_groups)
+        missing = problem.per_group(problem.amounts - keep_amounts(problem, best.rule, best.max_norm))
         scale = (
             best.max_norm / (0.6 * 4.0) * math.sqrt(2.0)
             if noise is NoiseKind.LAPLACE
@@ -373,7 +374,7 @@ def test_scaling_with_a_selection_of_its_own_agrees_with_runs_of_it() -> None:
         order = np.lexsort((rng.random(pairs.num_pairs), pairs.user_codes))
         sample = pairs.group_codes[order[rank < best.max_groups]]
         n[run] = np.bincount(sample, minlength=pairs.num_groups)
-    total = problem.per_group(kept(problem, best.rule, best.max_norm))
+    total = problem.per_group(keep_amounts(problem, best.rule, best.max_norm))
     noisy = total + rng.laplace(0.0, best.max_norm / (3.0 * 0.6), n.shape)
     released = rng.random(n.shape) < table[n]
     squares = (np.where(released, noisy, 0.0) - problem.totals) ** 2
@@ -390,7 +391,7 @@ def test_what_an_epsilon_buys_is_what_a_question_with_it_says() -> None:
         alone = Selection(PerGroupProblem(many_users(), replace(asked(), epsilon=float(epsilon)))).groups(
             2, 3.0
         )
-        assert groups.kept == pytest.approx(alone.kept, rel=1e-12)
+        assert groups.keep_probability == pytest.approx(alone.keep_probability, rel=1e-12)
         assert groups.mean_squares == pytest.approx(alone.mean_squares, rel=1e-12)
     assert found[0].expected_groups < found[1].expected_groups < found[2].expected_groups
 

@@ -23,7 +23,7 @@ from dpcore.per_group.whole_vector import (
     VectorRule,
     best_cap,
     best_radial,
-    kept,
+    keep_amounts,
     private_margin,
     vector_error,
 )
@@ -65,7 +65,7 @@ def test_the_cap_is_never_worse_than_a_pair_group_by_group(
     )
     sizes = np.repeat(problem.pairs.groups_per_user, problem.pairs.groups_per_user)
     expected = np.minimum(1.0, max_groups / sizes) * np.minimum(problem.amounts, max_amount)
-    y = kept(problem, VectorRule.CAP, norm)
+    y = keep_amounts(problem, VectorRule.CAP, norm)
     assert np.all(y >= expected * (1 - 1e-9) - 1e-9)
     with_pair = moments(problem, max_groups, max_amount).mean_squares
     with_cap = problem.per_group(problem.amounts - y) ** 2 + float(asked.norm_noise(norm)) ** 2
@@ -81,8 +81,8 @@ def test_one_user_moves_the_release_by_no_more_than_declared(
         one, other = (np.zeros(8) for _ in range(2))
         # Each user alone: nothing that is kept of one may depend on another.
         for vector, into in ((left, one), (right, other)):
-            into[: len(vector)] = kept(summed([vector], noise), rule, max_norm)
-        together = kept(summed([left, right], noise), rule, max_norm)
+            into[: len(vector)] = keep_amounts(summed([vector], noise), rule, max_norm)
+        together = keep_amounts(summed([left, right], noise), rule, max_norm)
         # To rounding: with other users the cap's steps are added up from other prefixes.
         alone = np.r_[one[: len(left)], other[: len(right)]]
         assert np.allclose(together, alone, rtol=1e-7, atol=1e-7)
@@ -100,17 +100,19 @@ def test_the_cap_is_the_largest_level_of_the_norm() -> None:
                 level = brentq(
                     lambda x, v=vector, t=norm, o=order: np.linalg.norm(np.minimum(v, x), o) - t, 0.0, whole
                 )
-                found = kept(summed([vector.tolist()], noise), VectorRule.CAP, norm)
+                found = keep_amounts(summed([vector.tolist()], noise), VectorRule.CAP, norm)
                 assert found == pytest.approx(np.minimum(vector, level), rel=1e-9)
-            assert kept(summed([vector.tolist()], noise), VectorRule.CAP, 1.001 * whole) == pytest.approx(
-                vector
-            )
+            assert keep_amounts(
+                summed([vector.tolist()], noise), VectorRule.CAP, 1.001 * whole
+            ) == pytest.approx(vector)
 
 
 def test_distinct_users_are_capped_and_scaled_alike(small: UserGroupPairs) -> None:
     for noise, norm in product(NoiseKind, (0.4, 1.0, 1.7, 9.0)):
         problem = PerGroupProblem(small, asked(noise, statistic=Statistic.USERS))
-        assert kept(problem, VectorRule.CAP, norm) == pytest.approx(kept(problem, VectorRule.RADIAL, norm))
+        assert keep_amounts(problem, VectorRule.CAP, norm) == pytest.approx(
+            keep_amounts(problem, VectorRule.RADIAL, norm)
+        )
 
 
 @pytest.mark.parametrize("objective", Objective)
@@ -137,13 +139,13 @@ def test_no_bound_of_a_fine_grid_is_better(objective: Objective) -> None:
 def test_a_short_search_says_so_and_bad_options_are_refused(small: UserGroupPairs) -> None:
     problem = PerGroupProblem(small, asked(NoiseKind.LAPLACE))
     short = best_cap(problem, max_evaluations=3)
-    assert short.ended.startswith("Stopped")
+    assert short.stop_reason.startswith("Stopped")
     assert not short.certificate.proves(1e-3)
     assert short.certificate.lower_bound <= best_cap(problem).error
     with pytest.raises(InvalidInput, match=r"(?is)tolerance.*max_evaluations"):
         best_cap(problem, tolerance=0.0, max_evaluations=0)
     with pytest.raises(InvalidInput, match=r"(?i)max_norm"):
-        kept(problem, VectorRule.CAP, -1.0)
+        keep_amounts(problem, VectorRule.CAP, -1.0)
 
 
 def test_one_value_of_the_error_by_hand() -> None:

@@ -61,7 +61,7 @@ def test_every_draw_is_charged_before_it_and_holds_nothing_else_of_the_data(repl
             {},
             {},
         )
-        assert (drawn.data, drawn.brought, answer.near_optimal) == (None, None, "")
+        assert (drawn.data, drawn.subject, answer.near_optimal) == (None, None, "")
         assert drawn.setting is None  # Of a look it has variance and mean of the values.
         bound = drawn.bound
         digits = f"{getattr(bound, 'max_groups', bound):.12g}"

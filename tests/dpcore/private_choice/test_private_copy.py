@@ -390,7 +390,9 @@ def test_a_sums_error_on_a_copy_is_not_that_of_the_data_but_a_means_is():
     for _ in range(15):
         copy = release_histogram(histogram, PrivateCopyParameters(0.1)).histogram
         assert copy is not None
-        bound = total.best_bound(total.TotalProblem(Amounts.from_histogram(copy), 1.0, whole=True)).max_total
+        bound = total.best_bound(
+            total.TotalProblem(Amounts.from_histogram(copy), 1.0, is_integer=True)
+        ).max_total
         sums.append(share(histogram, bound) / share(copy, bound))
         chosen = mean.best_cap(mean.MeanProblem(copy, 1.0, 1.0, 0.25))
         means.append(deviation(histogram, chosen.max_contributions) / chosen.standard_error)

@@ -10,7 +10,7 @@ import pytest
 
 from dpcore import total
 from dpcore.answer.setting import ReleaseSetting
-from dpcore.code.choice import Released
+from dpcore.code.choice import Quantity
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import Measure, NoiseKind, compute_unit_scale
 from dpcore.common.privacy import Disclosure, Neighbours
@@ -30,8 +30,8 @@ from dpcore.quantile.parameters import PUBLIC_ROWS, QuantileParameters, Weightin
 
 USERS = Neighbours.ADD_OR_REMOVE_USER
 BOTH = (USERS, Neighbours.REPLACE_USER)
-SETTING = ReleaseSetting(Released.QUANTILE, 1.0, USERS)
-GAUSSIAN = dataclasses.replace(SETTING, statistic=Released.SUM, noise=NoiseKind.GAUSSIAN, delta=1e-6)
+SETTING = ReleaseSetting(Quantity.QUANTILE, 1.0, USERS)
+GAUSSIAN = dataclasses.replace(SETTING, statistic=Quantity.SUM, noise=NoiseKind.GAUSSIAN, delta=1e-6)
 EXTREME = (1, 2, 3, 7, 40, 41, 10**6)
 
 
@@ -200,7 +200,12 @@ def test_sums_and_counts_with_gaussian_noise_aim_at_the_least_bias_plus_mean_noi
     for delta in (1e-9, 1e-3):
         asked = PrivateParameters(0.7, Wanted.SUM, release_delta=delta)
         problem = total.TotalProblem(
-            Amounts.from_histogram(shop.histogram), 0.7, NoiseKind.GAUSSIAN, delta, Measure.BOUND, whole=True
+            Amounts.from_histogram(shop.histogram),
+            0.7,
+            NoiseKind.GAUSSIAN,
+            delta,
+            Measure.BOUND,
+            is_integer=True,
         )
         assert asked.condition.best_bound(shop.histogram) == total.best_bound(problem).max_total
     # A sum of amounts, brought row by row: by brute force over the grid, in the column's unit.

@@ -13,7 +13,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import read_table
 from dpcore.data import design_matrix as data_matrix
-from dpcore.data.design_matrix import Design, Feature, FeatureKind, guess, levels, listed
+from dpcore.data.design_matrix import Design, Feature, FeatureKind, guess_design, levels, read_levels
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.regression import design_matrix as dm
 
@@ -127,15 +127,15 @@ def test_a_level_that_only_incomplete_rows_have_makes_no_feature():
 def test_listed_levels_make_features_that_no_user_s_rows_change(cells):
     """Whatever one user's rows hold, a release has the same features, in the same order, and others' rows stay."""
     frame = ratings(40).astype(object)
-    colour = listed("colour", "green\n red \n\nviolet")
+    colour = read_levels("colour", "green\n red \n\nviolet")
     assert (colour.reference, colour.levels) == ("green", ("red", "violet"))
     design = Design("rating", "user", (colour, Feature("size")))
-    before = data_matrix.build(of_frame(frame), design, Disclosure.PRIVATE).table
+    before = data_matrix.build_dataset(of_frame(frame), design, Disclosure.PRIVATE).table
     assert before.feature_names == ("intercept", "colour: red", "colour: violet", "size")
     changed = frame.copy()
     theirs = (frame["user"] == frame["user"].iloc[0]).to_numpy()
     changed.loc[theirs, "colour"] = np.array(cells, dtype=object)[theirs]
-    after = data_matrix.build(of_frame(changed), design, Disclosure.PRIVATE).table
+    after = data_matrix.build_dataset(of_frame(changed), design, Disclosure.PRIVATE).table
     assert after.feature_names == before.feature_names
     np.testing.assert_array_equal(after.features[~theirs], before.features[~theirs])
     # A level that is not listed counts as the reference.
@@ -154,9 +154,9 @@ def test_listed_levels_make_features_that_no_user_s_rows_change(cells):
 )
 def test_a_list_of_levels_that_does_not_do_gets_a_sentence(text, said):
     with pytest.raises(InvalidInput, match=said):
-        listed("colour", text)
+        read_levels("colour", text)
     with pytest.raises(InvalidInput, match="at most 50"):
-        listed("colour", "\n".join(map(str, range(51))))
+        read_levels("colour", "\n".join(map(str, range(51))))
 
 
 def test_cells_that_are_no_numbers_are_said_with_their_lines_for_all_columns_at_once():
@@ -224,9 +224,9 @@ def test_names_stay_different():
 def test_the_guess_takes_user_and_label_by_name_and_leaves_ids_out():
     frame = ratings(100)
     frame["comment"] = [f"text number {k}" for k in range(100)]
-    design = guess(of_frame(frame))
+    design = guess_design(of_frame(frame))
     assert (design.user, design.label) == ("user", "rating")
-    assert [(f.column, f.kind) for f in design.features] == [
+    assert [(f.column, f.encoding) for f in design.features] == [
         ("colour", CATEGORIES),
         ("size", FeatureKind.NUMERIC),
     ]
@@ -235,17 +235,17 @@ def test_the_guess_takes_user_and_label_by_name_and_leaves_ids_out():
 
 def test_the_guess_takes_a_column_that_is_called_label():
     named = table("user,Label,x,z\n" + "".join(f"u{k % 9},{k % 2},{k % 7},{k % 5}\n" for k in range(40)))
-    design = guess(named)
+    design = guess_design(named)
     assert design.label == "Label"  # not the last column of numbers
     assert [f.column for f in design.features] == ["x", "z"]
     words = table("user,label,x\n" + "".join(f"u{k % 9},yes,{k}\n" for k in range(40)))
-    assert guess(words).label == "x"  # no number can be read there
+    assert guess_design(words).label == "x"  # no number can be read there
 
 
 @pytest.mark.parametrize("text", ["a,b\n1,2\n3,4\n", "x\n1\n2\n", "user,when\nann,\nbob,\n"])
 def test_the_guess_never_fails_on_a_table(text):
     read = table(text)
-    design = guess(read)
+    design = guess_design(read)
     assert {design.user, design.label} <= set(read.columns)
 
 

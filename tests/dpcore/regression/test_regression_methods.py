@@ -85,7 +85,7 @@ def test_draws_without_full_rank_are_counted_not_averaged():
         for seed in range(200)
     )
     assert 0 < drawn < 200
-    assert curve.used[0] == drawn
+    assert curve.num_used[0] == drawn
     assert curve.rank_deficient[0] == 200 - drawn
     assert np.isfinite(curve.variance[0])
     assert curve.best == 1  # The cap that may fail is not offered.
@@ -103,7 +103,7 @@ def test_a_cap_that_always_fails_is_named():
     # Two coefficients, one user: one row can never do.
     problem = RegressionProblem(np.array([[1.0, 0], [1, 1], [1, 2]]), np.zeros(3, int), 1.0, 1.0, 1.0)
     curve = sample_limiting.solve(problem, sample_limiting.CapOptions(caps=(1, 2), draws=5))
-    assert curve.used[0] == 0
+    assert curve.num_used[0] == 0
     assert np.isnan(curve.variance[0])
     assert curve.rank_deficient[0] == 5
     assert curve.max_contributions > 1
@@ -134,8 +134,8 @@ def test_stopping_the_draws_averages_what_is_done():
     shares: list[float] = []
     options = sample_limiting.CapOptions(caps=(1, 2), draws=50)
     curve = sample_limiting.solve(problem, options, should_stop=stop, progress=shares.append)
-    assert curve.ended == "Stopped after 2 draws."
-    assert curve.used[0] + curve.rank_deficient[0] == 2
+    assert curve.stop_reason == "Stopped after 2 draws."
+    assert curve.num_used[0] + curve.rank_deficient[0] == 2
     assert shares == [0.02, 0.04]
 
 
@@ -176,7 +176,7 @@ def test_labels_that_do_not_fit_are_named():
 def test_a_general_solver_that_fails_says_so():
     problem = random_problem(0)
     hasty = cvxpy_reference.solve(problem, solver="SCS", max_iters=1)
-    assert "SCS" in hasty.ended
+    assert "SCS" in hasty.stop_reason
     assert hasty.infeasibility < 1e-9
     assert not hasty.certificate.proves(1e-3)
 

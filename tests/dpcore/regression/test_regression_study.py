@@ -32,7 +32,7 @@ def test_draws_of_one_question_give_the_costs_of_another(changes):
     )
     for name in (
         "caps",
-        "used",
+        "num_used",
         "sampling_variance",
         "privacy_variance",
         "standard_error",
@@ -54,7 +54,7 @@ def test_the_cost_of_a_draw_is_that_of_the_estimator_it_stands_for():
 def test_stopped_before_the_first_draw_there_are_none():
     draws = sample_limiting.study(PROBLEM, OPTIONS, should_stop=lambda: True)
     assert draws.num_draws == 0
-    assert "Stopped" in draws.ended
+    assert "Stopped" in draws.stop_reason
 
 
 def test_over_epsilon_is_the_single_answers_side_by_side():
@@ -67,11 +67,11 @@ def test_over_epsilon_is_the_single_answers_side_by_side():
         best = working_set.solve(asked)
         curve = sample_limiting.solve(asked, OPTIONS, DATA.labels)
         error = prediction_error(asked, best, DATA.labels).total
-        assert sweep.ours[0, at] == pytest.approx(best.variance, rel=2 * study.TOLERANCE)
-        assert sweep.ours[1, at] == pytest.approx(error, rel=1e-2)
+        assert sweep.best_weights[0, at] == pytest.approx(best.variance, rel=2 * study.TOLERANCE)
+        assert sweep.best_weights[1, at] == pytest.approx(error, rel=1e-2)
         assert sweep.cap[:, at] == pytest.approx([curve.variance.min(), curve.prediction_error.min()])
         assert sweep.no_cap[:, at] == pytest.approx([curve.variance[-1], curve.prediction_error[-1]])
-    assert np.all(sweep.ours[0] < sweep.cap[0])
+    assert np.all(sweep.best_weights[0] < sweep.cap[0])
     assert np.all(sweep.cap[0] < sweep.no_cap[0])
     assert sweep.worst_gap <= study.TOLERANCE
 
@@ -83,20 +83,20 @@ def test_a_stopped_sweep_keeps_what_is_done():
         PROBLEM, draws, DATA.labels, (0.5, 1.0, 2.0), progress=done.append, should_stop=lambda: bool(done)
     )
     assert sweep.values.tolist() == [0.5]
-    assert sweep.ours.shape == sweep.cap.shape == sweep.no_cap.shape == (2, 1)
-    assert "1 of 3" in sweep.ended
+    assert sweep.best_weights.shape == sweep.cap.shape == sweep.no_cap.shape == (2, 1)
+    assert "1 of 3" in sweep.stop_reason
     none = study.over_epsilon(PROBLEM, draws, DATA.labels, (0.5,), should_stop=lambda: True)
-    assert none.ours.shape == (2, 0)
+    assert none.best_weights.shape == (2, 0)
 
 
 def test_generated_data_are_averaged_over_seeds():
     generator = RegressionGenerator(120, 2, 1, exponent=1.8, seed=5)
     both = study.over_generated([generator], [120], 1.0, repeats=2)
     alone = [study.over_generated([replace(generator, seed=s)], [120], 1.0, repeats=1) for s in (5, 6)]
-    for name in ("ours", "cap", "no_cap"):
+    for name in ("best_weights", "cap", "no_cap"):
         mean = np.mean([getattr(one, name) for one in alone], axis=0)
         np.testing.assert_allclose(getattr(both, name), mean, rtol=1e-12)
-    assert np.all(both.ours[0] < both.cap[0])
+    assert np.all(both.best_weights[0] < both.cap[0])
 
 
 def test_example_1_is_solved_to_its_closed_form_and_caps_keep_their_bound():
@@ -104,7 +104,7 @@ def test_example_1_is_solved_to_its_closed_form_and_caps_keep_their_bound():
     sweep = study.over_examples(1, progress=done.append, should_stop=lambda: len(done) >= 5)
     g = sweep.g.astype(float)
     assert g.tolist() == [2, 3, 4, 6, 8]
-    assert sweep.ours == pytest.approx(1.0 / (g**2 + 1.0) ** 2, rel=1e-7)
+    assert sweep.optimum == pytest.approx(1.0 / (g**2 + 1.0) ** 2, rel=1e-7)
     assert np.all(sweep.cap >= 1.0 / (4.0 * g**3))  # claim 3
     # All rows of a user are alike, so a cap's cost is exact: max(g/(g^2 + h g^2), h/(h + g^2))^2 and what the
     # other users hold, least over h (claim 3's proof, for every user).
@@ -117,10 +117,10 @@ def test_example_1_is_solved_to_its_closed_form_and_caps_keep_their_bound():
 
 def test_example_3_keeps_both_claims():
     sweep = study.over_examples(3)
-    assert np.all(sweep.ours <= 6.0 / sweep.g)
+    assert np.all(sweep.optimum <= 6.0 / sweep.g)
     # Claim 9 holds in at least half of the draws, so the mean is at least half of g / 9.
     assert np.all(sweep.cap >= sweep.g / 18.0)
-    assert np.all(sweep.lower_bound <= sweep.ours)
+    assert np.all(sweep.lower_bound <= sweep.optimum)
 
 
 def test_refusals():

@@ -173,14 +173,14 @@ def test_stopping_returns_the_best_so_far():
     found = working_set.solve(
         problem, should_stop=stop_at_tenth, progress=shares.append, on_step=steps.append
     )
-    assert found.ended == "Stopped: the best so far."
+    assert found.stop_reason == "Stopped: the best so far."
     assert found.certificate.lower_bound <= final.variance <= found.variance
     assert 0.0 < found.certificate.relative_gap < 1.0
     assert found.infeasibility < 1e-12
     assert tuple(steps) == found.steps
     assert all(0.0 <= share <= 1.0 for share in shares)
     at_once = working_set.solve(problem, should_stop=lambda: True)
-    assert at_once.ended == "Stopped: the best so far."
+    assert at_once.stop_reason == "Stopped: the best so far."
     assert math.isfinite(at_once.certificate.relative_gap)
 
 

@@ -112,17 +112,17 @@ def test_too_few_users_release_nothing():
     assert choice.max_total == 0.0
     assert choice.gain == 0.0
     assert choice.bound == choice.error_of_nothing == 8.0
-    assert "Nothing useful" in choice.ended
+    assert "Nothing useful" in choice.stop_reason
     exact = total.best_bound(problem_of([5.0, 3.0, 0.0, 0.0], 0.3))
     # With q epsilon < 1 the saving is largest at q epsilon = 1, where it is 1 - 1.464 / 2.146 = 0.318.
     assert 0.0 < exact.gain < 0.32
-    assert "of little use" in exact.ended
+    assert "of little use" in exact.stop_reason
 
 
 def test_all_zero():
     choice = total.best_bound(problem_of([0.0, 0.0]))
     assert (choice.max_total, choice.absolute_error) == (0.0, 0.0)
-    assert "All totals are 0" in choice.ended
+    assert "All totals are 0" in choice.stop_reason
 
 
 def test_one_user_by_hand():
@@ -178,7 +178,7 @@ def test_crowds_and_extreme_budgets_are_proved_too(measure, whole, epsilon):
         Amounts([1e-3, 1.0, 1e12], [10**12, 10**12, 10**12]),
         Amounts(np.arange(1.0, 1001.0), np.ones(1000)),
     ):
-        best = total.best_bound(TotalProblem(amounts, epsilon, measure=measure, whole=whole))
+        best = total.best_bound(TotalProblem(amounts, epsilon, measure=measure, is_integer=whole))
         assert best.certificate.proves(1e-9)
 
 
@@ -289,7 +289,7 @@ def test_whole_bounds_are_proved_up_to_where_float64_counts(largest, below, user
     # Totals close together at 2^53 lose all digits in sum - T * users; the truth is computed in fractions.
     totals = sorted({largest - b for b in below})
     amounts = Amounts(totals, users[: len(totals)])
-    problem = TotalProblem(amounts, epsilon, measure=measure, whole=True)
+    problem = TotalProblem(amounts, epsilon, measure=measure, is_integer=True)
 
     def squared(bound):
         a = sum((max(x - bound, 0) * u for x, u in zip(totals, users, strict=False)), Fraction(0))
@@ -309,5 +309,5 @@ def test_whole_bounds_are_proved_up_to_where_float64_counts(largest, below, user
 def test_whole_bounds_above_float64s_whole_numbers_are_refused():
     amounts = Amounts([2.0**53, 2.0**54], [3, 4])
     with pytest.raises(InvalidInput, match="2⁵³"):
-        TotalProblem(amounts, 1.0, whole=True)
+        TotalProblem(amounts, 1.0, is_integer=True)
     assert total.best_bound(TotalProblem(amounts, 1.0)).certificate.proves(1e-9)

@@ -82,7 +82,7 @@ def test_what_cannot_be_added_up_is_said():
 def test_a_bound_on_rows_is_whole_and_one_on_totals_is_not():
     rows = TotalParameters(0.3).problem(user_totals(SHOP, Summed.ROWS).amounts)
     values = TotalParameters(0.3, Summed.VALUES).problem(user_totals(SHOP, Summed.VALUES).amounts)
-    assert (rows.whole, values.whole) == (True, False)
+    assert (rows.is_integer, values.is_integer) == (True, False)
 
 
 @pytest.mark.parametrize(

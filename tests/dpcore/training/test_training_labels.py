@@ -12,7 +12,7 @@ import dpcore as ss
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.counting import read_table
-from dpcore.data.design_matrix import Design, Feature, guess
+from dpcore.data.design_matrix import Design, Feature, guess_design
 from dpcore.training.answer import build_answer
 from dpcore.training.answer.found import scale_rows
 from dpcore.training.parameters import TrainingParameters
@@ -37,7 +37,7 @@ def table() -> pd.DataFrame:
 def test_one_class_stands_against_the_rest_in_rows_answer_and_program(tmp_path, monkeypatch, capsys):
     frame = table()
     answer = ss.training_bound(frame, **ASKED, positive=NASTY)
-    held = answer.brought.dataset.table
+    held = answer.subject.dataset.table
     is_one = frame["label"][1:].str.strip() == NASTY
     assert held.labels.tolist() == is_one.tolist()
     assert any("A row counts as 1 where label = it's a" in one for one in answer.answer.assumptions)
@@ -83,5 +83,5 @@ def test_numbers_may_be_classes_and_stars_say_where_they_are_cut():
 
 def test_a_column_called_label_is_proposed():
     read = read_table(table().to_csv(index=False).encode(), "data.csv")
-    assert guess(read, classes=True).label == "label"
-    assert guess(read).label != "label"  # where numbers are predicted
+    assert guess_design(read, classes=True).label == "label"
+    assert guess_design(read).label != "label"  # where numbers are predicted

@@ -16,7 +16,7 @@ from dpcore.answer import Answer
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
-from dpcore.data.group_pairs import pairs_of_rows
+from dpcore.data.group_pairs import build_pairs
 from dpcore.dataset import Dataset
 from dpcore.factorisation import answer, files, implicit_study
 from dpcore.factorisation.allocation import Scheme
@@ -74,7 +74,7 @@ def rated(disclosure: Disclosure) -> Dataset:
     per_user = np.bincount(users)
     return Dataset(
         "ratings.csv", "A file.", disclosure, ContributionHistogram.from_counts(per_user[per_user > 0]),
-        privacy_unit=("user",), pairs=pairs_of_rows(users, ratings.items, 40, "movie", stars, "stars"),
+        privacy_unit=("user",), pairs=build_pairs(users, ratings.items, 40, "movie", stars, "stars"),
     )  # fmt: skip
 
 

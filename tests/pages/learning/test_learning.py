@@ -19,7 +19,7 @@ from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap, popula
 from dpcore.learning import answer as learning_answer
 from dpcore.learning.answer import plots, words
 from dpcore.learning.answer import population as learning_population
-from dpcore.learning.answer.found import LearningFound, axis_limits, capped_users
+from dpcore.learning.answer.found import LearningSolution, axis_limits, list_capped_users
 from dpcore.learning.answer.plots import TERMS
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.participation import PowerLaw
@@ -96,7 +96,7 @@ def same(drawn: object, computed: np.ndarray) -> bool:
     return bool(np.all(np.isnan(drawn[~there])) and np.allclose(drawn[there], computed[there], rtol=1e-12))
 
 
-def answered(parameters: LearningParameters, dataset=SAMPLE) -> tuple[LearningFound, Answer]:
+def answered(parameters: LearningParameters, dataset=SAMPLE) -> tuple[LearningSolution, Answer]:
     one = learning_answer.build_answer(dataset, parameters)
     return one.solution, one
 
@@ -206,15 +206,15 @@ def test_every_bound_on_the_bias_is_answered_and_says_what_it_needs(term):
     assert_drawn(traced, parameters.problem(COMMITS.histogram))
     limits = axis_limits(view)
     assert limits[0][0] <= view.choice.max_contributions <= limits[0][1]
-    used = words.what_is_used(parameters)
+    used = words.describe_formulae(parameters)
     assert f"It needs: {term.needs[:1].lower()}{term.needs[1:]}." in used
     assert ("Var(H) is not used" in used) is not term.needs_variance
 
 
 def test_the_privacy_term_is_written_out():
     linear = LearningParameters(1.0, privacy_form=PrivacyForm.LINEAR, privacy_constant=40.0)
-    assert r"F = 40 $(\text{share}/\varepsilon)$" in words.what_is_used(linear)
-    quadratic = words.what_is_used(LearningParameters(1.0, privacy_constant=40.0))
+    assert r"F = 40 $(\text{share}/\varepsilon)$" in words.describe_formulae(linear)
+    quadratic = words.describe_formulae(LearningParameters(1.0, privacy_constant=40.0))
     assert r"$C \ln^2(3/\delta)$ $(\text{share}/\varepsilon)^{2}$ with C = 40" in quadratic
 
 
@@ -238,7 +238,7 @@ def test_the_card_has_one_number_to_copy_and_its_parts():
     assert one.numbers[0].text_to_copy == str(best.max_contributions)
     assert one.numbers[1].text == wording.number(best.total)
     assert f"({wording.percent(best.bias / best.total)} bias)" == one.numbers[1].note
-    low, high = view.within
+    low, high = view.near_optimal
     assert f"any bound from {wording.number(low)} to {wording.counted(high, 'row')}" in one.near_optimal
 
 
@@ -296,7 +296,7 @@ def test_all_bounds_are_drawn_and_listed():
     assert both.any()
     assert np.all(cut.y[both] <= corollary[both])
     assert np.isnan(corollary).sum() > np.isnan(cut.y).sum()  # it does not apply to the lowest caps
-    rows = words.rival_rows(view, learning_answer.rivals(problem), 2)
+    rows = words.list_rival_rows(view, learning_answer.solve_rivals(problem), 2)
     for term, row in zip(BiasTerm, rows, strict=True):
         best = optimal_cap.best_cap(replace(problem, bias=term))
         assert row["Bound"] == term.title
@@ -313,7 +313,7 @@ def test_who_is_capped_is_listed_from_the_users_themselves(at):
     counts = np.repeat(histogram.sizes, histogram.users)
     view, _ = answered(LearningParameters(DEFAULT_EPSILON))
     for cap in (view.choice.max_contributions, 2000):
-        columns, further = capped_users(view, cap)
+        columns, further = list_capped_users(view, cap)
         assert further == 0
         assert columns["users"].sum() == (counts > cap).sum()
         assert columns["rows_cut"].sum() == np.maximum(counts - cap, 0).sum()
@@ -329,7 +329,7 @@ def test_who_is_capped_is_listed_from_the_users_themselves(at):
 
 
 def test_figure_2_is_the_mass_of_uncapped_users():
-    columns = learning_population.mass_columns(1.5)
+    columns = learning_population.list_mass_columns(1.5)
     drawn = {one.name: one for one in drawn_as(plots.plot_mass(1.5)).data}
     tau_0, mass = drawn["α = 1.5, users who lose none"].x, drawn["α = 1.5, users who lose none"].y
     # By a direct sum: what is not with the users above tau_0.
@@ -389,8 +389,8 @@ def test_figure_3_is_exact_and_the_simulation_lies_over_it(at):
 
 
 def test_figure_3b_finds_few_users_capped_at_the_papers_epsilon():
-    view = learning_population.find(LearningParameters(0.3, privacy_constant=1.0))
-    rows = learning_population.family_rows(view)
+    view = learning_population.solve(LearningParameters(0.3, privacy_constant=1.0))
+    rows = learning_population.list_family_rows(view)
     assert [float(row["α"]) for row in rows] == list(learning_population.FAMILY)
     # To 30 digits (tests/dpcore/learning/test_population.py); the paper: "very small (2 to 8 users)".
     assert [int(row["Users who lose rows, ε = 1"]) for row in rows] == [1, 2, 3, 4, 4]
@@ -555,7 +555,7 @@ def test_figures_are_small_named_and_fixed(name, term):
 
 @pytest.mark.parametrize("alpha", [0.05, 0.5, 10.0])
 def test_figures_of_the_population_are_small(alpha):
-    view = learning_population.find(LearningParameters(1.0, alpha=alpha, population_rows=10))
+    view = learning_population.solve(LearningParameters(1.0, alpha=alpha, population_rows=10))
     for plot in (
         plots.plot_mass(alpha),
         plots.plot_cost(view, None),
@@ -564,4 +564,4 @@ def test_figures_of_the_population_are_small(alpha):
         assert plot.alt
         for one in drawn_as(plot).data:
             assert 1 <= len(one.x) == len(one.y) <= 500
-    assert learning_population.best_sentence(view)
+    assert learning_population.describe_best(view)

@@ -13,7 +13,7 @@ from dpcore.data import samples
 from dpcore.dataset import Dataset, Values
 from dpcore.mean import MeanParameters, choose_defaults, value_range
 from dpcore.mean.answer import build_answer, ranges
-from dpcore.mean.value_range import ValueRangeProblem, Weighted
+from dpcore.mean.value_range import ValueRangeProblem, WeightedRows
 from tests.pages.driving import (
     fine,
     finished,
@@ -32,7 +32,7 @@ FIGURES = ("mean-range-upper", "mean-range-lower")
 def found_on(brought: Dataset, epsilon: float, lower: float, upper: float, **more):
     asked = MeanParameters(epsilon, lower, upper, **choose_defaults(brought) | more)
     answer = build_answer(brought, asked)
-    return answer, ranges.ranges(brought, answer.solution, asked)
+    return answer, ranges.choose_ranges(brought, answer.solution, asked)
 
 
 def by_hand(
@@ -52,7 +52,7 @@ def by_hand(
 
 def test_curves_are_the_three_parts_row_by_row():
     answer, found = found_on(SHOP, 0.5, 2.0, 80.0)
-    h = found.of.threshold
+    h = found.rows.threshold
     upper, lower = (answer.plots[name]() for name in FIGURES)
     for plot, ends in ((upper, lambda x: (2.0, x)), (lower, lambda x: (x, 80.0))):
         column = "upper" if plot is upper else "lower"
@@ -64,15 +64,15 @@ def test_curves_are_the_three_parts_row_by_row():
     # No end of a range ever meets the other, and no drawn range errs less than the best.
     assert min(upper.columns["upper"]) > 2.0
     assert max(lower.columns["lower"]) < 80.0
-    assert min(upper.columns["error"]) >= found.upper_only.error * (1 - 1e-12)
-    assert found.upper_only.error in upper.columns["error"]
+    assert min(upper.columns["error"]) >= found.best_upper.error * (1 - 1e-12)
+    assert found.best_upper.error in upper.columns["error"]
 
 
 def test_the_rule_of_equal_tails_cuts_off_one_over_epsilon_users():
     """Between the row at the end and the one beyond it lies the weight of 1 / epsilon users at the bound."""
     for epsilon in (0.05, 0.3, 1.0):
         _, found = found_on(SHOP, epsilon, 0.0, 100.0)
-        h, (low, high) = found.of.threshold, found.rule
+        h, (low, high) = found.rows.threshold, found.equal_tails
         _, of, counts = np.unique(SHOP.values.user_codes, return_inverse=True, return_counts=True)
         kept = np.minimum(h, counts)
         users = (kept / counts / kept.max())[of]  # 1 for all rows of a user at the bound
@@ -85,17 +85,19 @@ def test_the_rule_of_equal_tails_cuts_off_one_over_epsilon_users():
 def test_no_range_is_offered_that_is_next_to_a_single_value():
     """At a tiny epsilon the least error is that of a range about the median, which publishes it."""
     answer, found = found_on(SHOP, 1e-3, 0.0, 100.0)
-    assert not ranges.usable(found.of.problem, found.both)
-    assert found.both.error < float(found.now.error)
-    assert ranges.table(found, found.both)[""] == ["In use"]
-    assert "no range of these values pays" in " ".join(ranges.words(found, found.both))
+    assert not ranges.is_usable(found.rows.problem, found.best_range)
+    assert found.best_range.error < float(found.error_parts.error)
+    assert ranges.build_table(found, found.best_range)[""] == ["In use"]
+    assert "no range of these values pays" in " ".join(ranges.describe_ranges(found, found.best_range))
     assert "Best U" not in answer.plots["mean-range-upper"]().alt
     _, fine_one = found_on(SHOP, 1.0, 0.0, 100.0)
-    low, high = ranges.rounded(fine_one.both)
-    assert low <= fine_one.both.lower < fine_one.both.upper <= high
+    low, high = ranges.round_outward(fine_one.best_range)
+    assert low <= fine_one.best_range.lower < fine_one.best_range.upper <= high
     # Rounding costs next to nothing.
-    rounded = Weighted(ValueRangeProblem(SHOP.values, 1.0), fine_one.of.threshold).parts(low, high)
-    assert float(rounded.error) <= 1.02 * fine_one.both.error
+    rounded = WeightedRows(ValueRangeProblem(SHOP.values, 1.0), fine_one.rows.threshold).error_parts(
+        low, high
+    )
+    assert float(rounded.error) <= 1.02 * fine_one.best_range.error
 
 
 def test_hostile_values_are_drawn_or_refused_in_words():
@@ -112,7 +114,7 @@ def test_hostile_values_are_drawn_or_refused_in_words():
         made = Dataset(
             "made", "by hand", Disclosure.PUBLIC, histogram, values=Values(users, np.array(values))
         )
-        assert ranges.offered(made) is offered
+        assert ranges.has_range_choice(made) is offered
         for lower, upper in ((0.0, 1.0), (-1e6, -5e5), (1e9 + 1.0, 2e9)):
             answer = build_answer(made, MeanParameters(2.0, lower, upper, **choose_defaults(made)))
             assert (FIGURES[0] in answer.plots) is offered
@@ -133,7 +135,7 @@ def test_the_tab_takes_a_range_into_the_setting_and_private_values_give_none():
     assert "Proved: no choice of this kind is better by more than" in texts
     assert "a private look" not in texts
     joint = value_range.best_joint(ValueRangeProblem(SHOP.values, 1.0))
-    low, high = ranges.rounded(joint)
+    low, high = ranges.round_outward(joint)
     fine(at.button(key="mean_lower_upper_use").click().run())
     assert (at.session_state["mean.lower"], at.session_state["mean.upper"]) == (low, high)
     go(at, "Quantile")

@@ -19,11 +19,11 @@ from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, Target, VarianceSource
 from dpcore.mean import files as mean_files
-from dpcore.mean.answer import MeanFound
+from dpcore.mean.answer import MeanSolution
 from dpcore.mean.answer import build_answer as mean_answered
 from dpcore.mean.answer import words as card
 from dpcore.mean.private_counts import PrivateCountsProblem
-from dpcore.mean.read_values import ReadValues
+from dpcore.mean.read_values import ValueSummary
 from dpcore.report import csv_files, plotly_figures
 from pages.shared.base import keys
 from pages.shared.fields import setting
@@ -65,14 +65,14 @@ def from_counts(histogram, epsilon, value_bound, variance, kind=mean.MeanProblem
 
 def from_values(brought, epsilon, lower, upper) -> mean.MeanProblem:
     """What it asks of public values: the mean of this table on the values themselves."""
-    table = ReadValues.of(brought, lower, upper).table
+    table = ValueSummary.from_dataset(brought, lower, upper).table
     return mean.MeanProblem(brought.histogram, epsilon, upper - lower, 1.0, target=Target.TABLE, table=table)
 
 
 def replace_share(problem: mean.MeanProblem, brought: Dataset) -> mean.MeanProblem:
     """The same with the share that is read off public values."""
-    read = ReadValues.of(brought, 0.0, problem.value_bound)
-    return dataclasses.replace(problem, user_share=read.share.used)
+    read = ValueSummary.from_dataset(brought, 0.0, problem.value_bound)
+    return dataclasses.replace(problem, user_share=read.share.clipped_estimate)
 
 
 def assert_answer(at, problem: mean.MeanProblem) -> None:
@@ -116,7 +116,7 @@ def on(brought: Dataset, **fields):
     return enter(at, **fields) if fields else at
 
 
-def answered(brought: Dataset, parameters: MeanParameters) -> tuple[MeanFound, Answer]:
+def answered(brought: Dataset, parameters: MeanParameters) -> tuple[MeanSolution, Answer]:
     """What the page computes and says, without the page."""
     made = mean_answered(brought, parameters)
     return made.solution, made
@@ -180,7 +180,7 @@ def test_the_error_is_that_on_the_clamped_values_of_this_table():
     assert_answer(at, mean.MeanProblem(SHOP.histogram, EPSILON, 40.0, variance))
     # Users who differ: the share between them is read off the values, or said.
     choose(at, likeness="From values")
-    share = ReadValues.of(SHOP, 0.0, 40.0).share.used
+    share = ValueSummary.from_dataset(SHOP, 0.0, 40.0).share.clipped_estimate
     assert_answer(at, mean.MeanProblem(SHOP.histogram, EPSILON, 40.0, variance, user_share=share))
     choose(at, likeness="Assumed")
     fine(at.slider(key="mean.user_share").set_value(0.5).run())
@@ -208,7 +208,7 @@ def test_what_independence_hides_is_said_and_drawn():
     kept = [min(cap, rows.size) for rows in per_user]
     capped = np.average([rows.mean() for rows in per_user], weights=kept)
     shift = capped - values.values.mean()
-    sentences = card.hidden(view, view.read)
+    sentences = card.describe_shifts(view, view.values)
     assert f"The bounded mean differs from the plain mean by {wording.number(shift)}" in sentences[0]
     (drawn,) = [
         t

@@ -20,24 +20,24 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.counting import build_dataset, read_table, reduce
 from dpcore.data import pair_distribution, samples
 from dpcore.data.column_roles import Roles, TableKind
-from dpcore.data.group_pairs import pairs_of_rows
+from dpcore.data.group_pairs import build_pairs
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import (
-    PerGroupFound,
+    PerGroupSolution,
     build_answer,
     distribution,
-    find,
     methods,
     sections,
+    solve,
     words,
 )
-from dpcore.per_group.answer.found import WORTH
+from dpcore.per_group.answer.found import MIN_SAVING
 from dpcore.per_group.moments import moments, pair_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.selection_rules import SelectionRule
-from dpcore.per_group.whole_vector import VectorRule, kept
-from dpcore.per_group.words import OBJECTIVES, short
+from dpcore.per_group.whole_vector import VectorRule, keep_amounts
+from dpcore.per_group.words import OBJECTIVES, round_up
 from dpcore.report.script import Source
 from pages.per_group import inputs, question
 from pages.per_group.question import QUESTION
@@ -80,11 +80,11 @@ def brute(parameters: PerGroupParameters) -> tuple[float, int, int]:
 
 
 @pytest.fixture(scope="module")
-def rows() -> PerGroupFound:
-    return find(SHOP, asked())
+def rows() -> PerGroupSolution:
+    return solve(SHOP, asked())
 
 
-def test_the_answer_is_the_best_of_all_pairs_and_its_map_holds_it(rows: PerGroupFound) -> None:
+def test_the_answer_is_the_best_of_all_pairs_and_its_map_holds_it(rows: PerGroupSolution) -> None:
     error, l0, linf = brute(rows.parameters)
     assert rows.pair is not None
     assert (rows.pair.max_groups, rows.pair.max_amount) == (l0, linf)
@@ -94,8 +94,8 @@ def test_the_answer_is_the_best_of_all_pairs_and_its_map_holds_it(rows: PerGroup
     assert rows.map.errors.min() == pytest.approx(error, rel=1e-9)
     assert rows.tuner is not None
     assert rows.tuner.error >= error
-    assert rows.parts is not None
-    assert rows.parts.total == pytest.approx(error, rel=1e-9)
+    assert rows.error_parts is not None
+    assert rows.error_parts.total == pytest.approx(error, rel=1e-9)
     problem = rows.problem
     assert rows.good_groups is not None
     low, high = rows.good_groups
@@ -108,15 +108,15 @@ def test_the_answer_is_the_best_of_all_pairs_and_its_map_holds_it(rows: PerGroup
 
 def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there() -> None:
     for statistic in Statistic:
-        view = find(SHOP, asked(statistic))
+        view = solve(SHOP, asked(statistic))
         if statistic.non_negative:
             assert view.scaled is not None
             assert view.cap is not None
             assert view.scaled.error <= view.cap.error <= view.pair_error * (1 + 1e-3)
             told = card(view, SHOP).detail
-            assert ("instead errs" in told) == (view.saved >= WORTH)
+            assert ("instead errs" in told) == (view.saved_share >= MIN_SAVING)
         else:
-            assert (view.scaled, view.errors_scaled, view.saved) == (None, None, 0.0)
+            assert (view.scaled, view.errors_scaled, view.saved_share) == (None, None, 0.0)
             assert "instead errs" not in card(view, SHOP).detail
         if view.pair is not None:  # the bound that libraries ask for comes first
             assert wording.counted(view.pair.max_groups, "group") in words.headline(view)
@@ -129,13 +129,13 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
                 statistic.non_negative
             ]
         )
-    assert "instead errs" in card(find(SHOP, asked()), SHOP).detail
+    assert "instead errs" in card(solve(SHOP, asked()), SHOP).detail
 
 
-def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: PerGroupFound) -> None:
+def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: PerGroupSolution) -> None:
     problem = rows.problem
     assert rows.cap is not None
-    stand_ins = problem.per_group(problem.amounts - kept(problem, VectorRule.CAP, rows.cap.max_norm))
+    stand_ins = problem.per_group(problem.amounts - keep_amounts(problem, VectorRule.CAP, rows.cap.max_norm))
     of_cap = stand_ins**2 + float(problem.parameters.norm_noise(rows.cap.max_norm)) ** 2
     of_pair = moments(problem, 1, 1).mean_squares
     assert np.any(of_pair < of_cap)
@@ -149,7 +149,7 @@ def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: PerGroup
 
 def test_where_nothing_is_worth_releasing_the_page_says_so() -> None:
     for statistic, instead in ((Statistic.ROWS, "publishing 0"), (Statistic.MEAN, "the middle of the range")):
-        view = find(SHOP, asked(statistic, 1e-5))
+        view = solve(SHOP, asked(statistic, 1e-5))
         assert view.pair is None
         told = card(view, SHOP)
         assert told.headline.startswith("Release nothing at ε = 0.00001")
@@ -162,7 +162,7 @@ def test_where_nothing_is_worth_releasing_the_page_says_so() -> None:
 @pytest.mark.parametrize("objective", Objective)
 def test_every_objective_has_its_words_and_figures(objective: Objective) -> None:
     floor = 60.0 if objective.floored else None
-    view = find(SHOP, asked(objective=objective, floor=floor, noise=NoiseKind.GAUSSIAN, delta=1e-6))
+    view = solve(SHOP, asked(objective=objective, floor=floor, noise=NoiseKind.GAUSSIAN, delta=1e-6))
     assert view.pair is not None
     found = card(view, SHOP)
     assert "%" in found.numbers[1].text if objective.relative else "row" in found.numbers[1].text
@@ -176,9 +176,9 @@ def test_every_objective_has_its_words_and_figures(objective: Objective) -> None
 
 
 def test_the_persons_own_pair_is_compared_and_marked() -> None:
-    view = find(SHOP, asked(own_groups=2, own_amount=5.0))
-    assert view.own is not None
-    assert view.own.error == pytest.approx(pair_error(view.problem, 2, 5.0))
+    view = solve(SHOP, asked(own_groups=2, own_amount=5.0))
+    assert view.own_pair is not None
+    assert view.own_pair.error == pytest.approx(pair_error(view.problem, 2, 5.0))
     assert any("Your own pair, 2 × 5" in name for name in card(view, SHOP).facts)
     names = [t.name for t in drawn(view).data]
     assert {"Best pair", "PipelineDP's rule", "Your own pair"} <= set(names)
@@ -201,7 +201,7 @@ def test_sums_in_a_large_unit_have_the_same_answer() -> None:
     small, large = (replace(SHOP, pairs=facet) for facet in facets)
     nothing: dict[str, object] = {"objective": Objective.MEAN_RMSE, "num_groups": 400}  # No T is of use.
     for epsilon, more in ((2.0, {}), (20.0, {}), (1e-3, nothing)):
-        plain, scaled = (find(d, asked(Statistic.SUM, epsilon, **more)) for d in (small, large))
+        plain, scaled = (solve(d, asked(Statistic.SUM, epsilon, **more)) for d in (small, large))
         assert scaled.pair_error == pytest.approx(plain.pair_error / unit, rel=1e-3)
         assert scaled.good_groups == plain.good_groups
         assert (scaled.pair is None) == (plain.pair is None)
@@ -210,7 +210,7 @@ def test_sums_in_a_large_unit_have_the_same_answer() -> None:
 
 
 def test_distinct_users_have_one_bound_and_a_line() -> None:
-    view = find(SHOP, asked(Statistic.USERS))
+    view = solve(SHOP, asked(Statistic.USERS))
     assert view.pair is not None
     assert words.pair_words(view) == f"Count each user in at most {view.pair.max_groups} groups"
     line = next(t for t in drawn(view).data if t.name == "Error of the pair")
@@ -219,21 +219,21 @@ def test_distinct_users_have_one_bound_and_a_line() -> None:
 
 
 def test_groups_of_use_are_counted() -> None:
-    view = find(SHOP, asked(epsilon=300.0))
+    view = solve(SHOP, asked(epsilon=300.0))
     size, error = np.abs(view.sizes), view.errors
-    assert view.useless(error) == sum(e >= s for e, s in zip(error, size, strict=True))
-    found = view.useful_from(error)
+    assert view.count_useless(error) == sum(e >= s for e, s in zip(error, size, strict=True))
+    found = view.find_useful_size(error)
     assert found is not None
     assert all(e < 0.1 * s for e, s in zip(error, size, strict=True) if s >= found)
     below = [e >= 0.1 * s for e, s in zip(error, size, strict=True) if s < found]
     assert any(below)
-    assert view.useful_from(np.full(size.shape, 1e9)) is None
-    assert view.useful_from(np.zeros(size.shape)) == size[size > 0].min()
+    assert view.find_useful_size(np.full(size.shape, 1e9)) is None
+    assert view.find_useful_size(np.zeros(size.shape)) == size[size > 0].min()
     assert any("every group's error is below 10" in s for s in words.group_sentences(view))
 
 
 def test_amounts_are_rounded_up_to_few_digits() -> None:
-    assert [short(x) for x in (0.0, 1234.1, 0.98761, 3.0, 133.4000001)] == [
+    assert [round_up(x) for x in (0.0, 1234.1, 0.98761, 3.0, 133.4000001)] == [
         0.0,
         1240.0,
         0.988,
@@ -242,28 +242,28 @@ def test_amounts_are_rounded_up_to_few_digits() -> None:
     ]
 
 
-def test_the_public_list_adds_empty_groups_and_may_not_be_too_short(rows: PerGroupFound) -> None:
-    longer = find(SHOP, asked(num_groups=80))
+def test_the_public_list_adds_empty_groups_and_may_not_be_too_short(rows: PerGroupSolution) -> None:
+    longer = solve(SHOP, asked(num_groups=80))
     assert longer.num_groups == 80
     # As many groups more, all of them noise: another pair is best.
     assert longer.pair_error < rows.pair_error
-    longest = find(SHOP, asked(num_groups=100_000_000))  # costs no more than 41 groups do
+    longest = solve(SHOP, asked(num_groups=100_000_000))  # costs no more than 41 groups do
     assert longest.sizes.size == longer.sizes.size == 41
     with pytest.raises(Exception, match="hold 40 groups"):
-        find(SHOP, asked(num_groups=39))
+        solve(SHOP, asked(num_groups=39))
 
 
 def test_private_data_are_labelled_and_their_groups_as_well() -> None:
     private = replace(SHOP, disclosure=Disclosure.PRIVATE)
-    told = card(find(private, asked()), private)
+    told = card(solve(private, asked()), private)
     assert "read off private data" in told.detail
     assert told.disclosure is Disclosure.PRIVATE
     assert "(number of groups − 1) / 1 users" in dict(told.facts)["Choose privately offers"]
-    with_list = card(find(private, asked(num_groups=40)), private)
+    with_list = card(solve(private, asked(num_groups=40)), private)
     assert "margin of 39 users" in dict(with_list.facts)["Choose privately offers"]
-    gaussian = card(find(private, asked(noise=NoiseKind.GAUSSIAN, delta=1e-6)), private)
+    gaussian = card(solve(private, asked(noise=NoiseKind.GAUSSIAN, delta=1e-6)), private)
     assert dict(gaussian.facts)["Choose privately offers"].startswith("the pair, with one ε for both numbers")
-    signed = card(find(private, asked(Statistic.SIGNED_SUM)), private)
+    signed = card(solve(private, asked(Statistic.SIGNED_SUM)), private)
     assert dict(signed.facts)["Choose privately offers"].startswith("no pair")
     assert "Groups and pair were read off" not in with_list.detail
     assert "A pair read off private data is private too: draw it" in with_list.detail
@@ -274,7 +274,7 @@ def test_private_data_are_labelled_and_their_groups_as_well() -> None:
 
 def test_code_carries_the_numbers_of_the_card() -> None:
     for statistic in Statistic:
-        view = find(SHOP, asked(statistic, 30.0 if statistic is Statistic.MEAN else 1.0))
+        view = solve(SHOP, asked(statistic, 30.0 if statistic is Statistic.MEAN else 1.0))
         found = card(view, SHOP).code
         assert found is not None
         texts = {name: write(choice, Library.PYTHON).text for name, choice in found.forms}
@@ -290,11 +290,11 @@ def test_code_carries_the_numbers_of_the_card() -> None:
         if view.scaled is not None:
             first, best_norm, _ = texts.values()
             assert first is pair
-            assert f"MAX_NORM = {short(view.scaled.max_norm)!r}" in best_norm
+            assert f"MAX_NORM = {round_up(view.scaled.max_norm)!r}" in best_norm
 
 
 def test_the_file_holds_question_answer_and_proofs() -> None:
-    view = find(SHOP, asked(Statistic.SUM, noise=NoiseKind.GAUSSIAN, delta=1e-6))
+    view = solve(SHOP, asked(Statistic.SUM, noise=NoiseKind.GAUSSIAN, delta=1e-6))
     found = choice_of(view, SHOP)
     assert view.pair is not None
     assert view.cap is not None
@@ -305,14 +305,14 @@ def test_the_file_holds_question_answer_and_proofs() -> None:
     assert found["answer"]["proved_relative_gap"] <= 1e-6
     assert found["data"]["num_groups"] == 40
     assert found["data"]["value_column"] == "amount"
-    mean = choice_of(find(SHOP, asked(Statistic.MEAN)), SHOP)
+    mean = choice_of(solve(SHOP, asked(Statistic.MEAN)), SHOP)
     assert mean["answer"]["proved_relative_gap"] is None
     assert "cap" not in mean["answer"]
 
 
 def test_only_what_the_data_hold_is_offered() -> None:
-    signed = pairs_of_rows([0, 0, 1], [0, 1, 1], 2, "city", np.array([1.0, -2.0, 3.0]), "v")
-    plain = pairs_of_rows([0, 0, 1], [0, 1, 1], 2, "city")
+    signed = build_pairs([0, 0, 1], [0, 1, 1], 2, "city", np.array([1.0, -2.0, 3.0]), "v")
+    plain = build_pairs([0, 0, 1], [0, 1, 1], 2, "city")
     assert signed is not None
     assert plain is not None
 
@@ -376,7 +376,7 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     roles = Roles(TableKind.EVENTS, user="user_id", task="product", value="amount")
     found = build_dataset(read_table(SHOP_EVENTS, "events.csv"), roles, Disclosure.PUBLIC)
     assert found.pairs is None
-    view = distribution.find(found, asked())
+    view = distribution.solve(found, asked())
     assert view.pair is not None
     exact = PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), asked())
     true = pair_error(exact, view.pair.max_groups, view.pair.max_amount)
@@ -387,16 +387,16 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     told = card(view, found)
     assert "Only how pairs are distributed is known" in told.detail
     assert not told.proofs
-    nothing = distribution.find(found, asked(epsilon=1e-5))
+    nothing = distribution.solve(found, asked(epsilon=1e-5))
     assert card(nothing, found).headline.startswith("Release nothing at ε = 0.00001")
 
-    said = methods.of_distribution(view.parameters, view.pair, found)
+    said = methods.write_distribution_methods(view.parameters, view.pair, found)
     assert f"at most {view.choice.max_groups} groups" in said.sentences
     assert f"is about {told.numbers[1].text}" in said.sentences
     assert "the same mixture of pairs" in said.rule
-    assert methods.of_distribution(nothing.parameters, nothing.pair, found).empty_sentence.endswith(
-        "nothing was released."
-    )
+    assert methods.write_distribution_methods(
+        nothing.parameters, nothing.pair, found
+    ).empty_sentence.endswith("nothing was released.")
     choice = choice_of(view, found)
     assert choice["answer"]["max_groups_contributed"] == view.pair.max_groups
     assert choice["answer"]["error_at_least"] <= true <= choice["answer"]["error_at_most"]
@@ -418,12 +418,12 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
 
 def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Path) -> None:
     assert SHOP.pairs is not None
-    sizes = pair_distribution.sizes_of(SHOP.pairs)
+    sizes = pair_distribution.summarise_pairs(SHOP.pairs)
     counted = replace(SHOP, pairs=None, pair_sizes=sizes, disclosure=Disclosure.PRIVATE)
     name = "pair-distribution-PRIVATE-do-not-publish.json"  # As the button names it.
     (tmp_path / name).write_text(pair_distribution.to_text(counted), encoding="utf-8")
     private = pair_distribution.read((tmp_path / name).read_bytes(), name, Disclosure.PRIVATE)
-    view = distribution.find(private, asked())
+    view = distribution.solve(private, asked())
     of = report_content.of_answer(
         QUESTION,
         card(view, private),

@@ -98,7 +98,7 @@ def test_choose_privately_has_a_tab_that_draws_it() -> None:
 @pytest.mark.parametrize("statistic", [Statistic.ROWS, Statistic.USERS, Statistic.SUM])
 def test_programs_hold_the_drawn_pair_and_its_label(statistic: Statistic) -> None:
     drawn = drawn_pair(statistic)
-    found = code.of_private(drawn, SHOP)
+    found = code.write_private_forms(drawn, SHOP)
     assert found is not None
     ((_, choice),) = found.forms
     for library in (Library.PYTHON, Library.OPENDP):

@@ -12,9 +12,9 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Pairs
-from dpcore.per_group.answer import PerGroupFound, find, methods, selected_words, words
+from dpcore.per_group.answer import PerGroupSolution, methods, selected_words, solve, words
 from dpcore.per_group.answer.found import SELECTED_ROWS
-from dpcore.per_group.answer.selected import parts_of
+from dpcore.per_group.answer.selected import split_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.selection import Selection
@@ -33,8 +33,8 @@ def asked(epsilon: float = 3.0, **more: object) -> PerGroupParameters:
 
 
 @pytest.fixture(scope="module")
-def rows() -> PerGroupFound:
-    return find(SHOP, asked())
+def rows() -> PerGroupSolution:
+    return solve(SHOP, asked())
 
 
 @pytest.mark.parametrize("private", [True, False])
@@ -59,15 +59,15 @@ def test_a_column_of_zeros_is_answered_by_publishing_nothing(private: bool) -> N
         task_names=(),
     )
     question = asked(statistic=Statistic.SUM) if private else PerGroupParameters(1.0, Statistic.SUM)
-    view = find(data, question)
-    assert (view.pair, view.pair_error, view.saved) == (None, 0.0, 0.0)
+    view = solve(data, question)
+    assert (view.pair, view.pair_error, view.saved_share) == (None, 0.0, 0.0)
     assert view.choice.certificate is not None
     assert view.choice.certificate.lower_bound == 0.0
     assert card(view, data).headline.startswith("Release nothing at")
     assert drawn(view).data
 
 
-def test_the_answer_is_the_best_of_all_pairs(rows: PerGroupFound) -> None:
+def test_the_answer_is_the_best_of_all_pairs(rows: PerGroupSolution) -> None:
     assert SHOP.pairs is not None
     selection = Selection(PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), asked()))
     least, l0, linf = min((selection.error(l0, c), l0, c) for l0, c in product(range(1, 17), range(1, 26)))
@@ -79,17 +79,17 @@ def test_the_answer_is_the_best_of_all_pairs(rows: PerGroupFound) -> None:
     assert rows.map.errors.min() >= least
     assert rows.selected is not None
     assert rows.selected.pair is not None
-    kept, lost = parts_of(rows.problem, rows.selected.pair)
+    kept, lost = split_error(rows.problem, rows.selected.pair)
     assert kept + lost == pytest.approx(rows.pair.error, rel=1e-12)
-    assert (rows.cap, rows.radial, rows.parts) == (None, None, None)
+    assert (rows.cap, rows.radial, rows.error_parts) == (None, None, None)
     assert l0 > 1
     assert linf > 1
 
 
-def test_curves_go_through_what_is_asked(rows: PerGroupFound) -> None:
+def test_curves_go_through_what_is_asked(rows: PerGroupSolution) -> None:
     found = rows.selected
     assert found is not None
-    for curve, groups in ((found.over_epsilon, found.pair), (found.vector_over_epsilon, found.of_vector)):
+    for curve, groups in ((found.over_epsilon, found.pair), (found.vector_over_epsilon, found.vector_groups)):
         assert curve is not None
         assert groups is not None
         at = int(np.argmin(np.abs(curve.epsilons - 3.0)))
@@ -105,7 +105,7 @@ def test_curves_go_through_what_is_asked(rows: PerGroupFound) -> None:
     assert {"groups_pair", "error_of_lost_scaled"} <= set(columns)
 
 
-def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: PerGroupFound) -> None:
+def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: PerGroupSolution) -> None:
     told = card(rows, SHOP)
     assert told.headline.startswith("Keep at most")
     assert ", of at most " in told.detail
@@ -115,24 +115,24 @@ def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: PerGroupFo
     )
     assert "nothing proves" in facts["Without sampling amounts"]
     assert rows.selected is not None
-    assert rows.selected.of_tuner is not None
+    assert rows.selected.tuner_groups is not None
     assert "cost it nothing" in facts["What PipelineDP's rule keeps"]
     assert "Released on average, of 40 groups" in told.detail
     assert any("counts as 0" in text for text in told.assumptions)
     assert told.code is None
-    gaussian = find(SHOP, asked(noise=NoiseKind.GAUSSIAN, delta=1e-5))
+    gaussian = solve(SHOP, asked(noise=NoiseKind.GAUSSIAN, delta=1e-5))
     assert "δ = 0.00001 are for the noise" in dict(card(gaussian, SHOP).facts)["Budget"]
     private = replace(SHOP, disclosure=Disclosure.PRIVATE)
-    assert "Groups and pair were read off" not in card(find(private, asked()), private).detail
+    assert "Groups and pair were read off" not in card(solve(private, asked()), private).detail
 
 
-def test_what_survives_is_said_and_drawn(rows: PerGroupFound) -> None:
+def test_what_survives_is_said_and_drawn(rows: PerGroupSolution) -> None:
     found = rows.selected
     assert found is not None
     assert found.pair is not None
     columns = card(rows).plots["per-group-survival"]().columns
     assert columns["kept_at_pair"].sum() == pytest.approx(found.pair.expected_groups)
-    likely = found.users[found.pair.kept >= 0.5].min()
+    likely = found.users[found.pair.keep_probability >= 0.5].min()
     assert f"has {likely} users" in selected_words.survival_sentences(rows)[0]
     assert next(t.name for t in drawn(rows, "per-group-survival").data) == "Best pair"
     assert "counts as 0" in " ".join(words.group_sentences(rows))
@@ -142,7 +142,7 @@ def test_what_survives_is_said_and_drawn(rows: PerGroupFound) -> None:
 
 
 def test_where_nothing_survives_the_page_says_so() -> None:
-    view = find(SHOP, asked(1e-4, statistic=Statistic.USERS))
+    view = solve(SHOP, asked(1e-4, statistic=Statistic.USERS))
     assert view.selected is not None
     assert view.pair is None
     assert words.headline(view).startswith("Release nothing at ε = 0.0001")
@@ -152,9 +152,9 @@ def test_where_nothing_survives_the_page_says_so() -> None:
 
 def test_stop_gives_what_was_found_until_then() -> None:
     asks = iter(range(10**6))
-    view = find(SHOP, asked(), should_stop=lambda: next(asks) > 60)
+    view = solve(SHOP, asked(), should_stop=lambda: next(asks) > 60)
     assert view.pair is not None
-    assert view.choice.ended.startswith("Stopped")
+    assert view.choice.stop_reason.startswith("Stopped")
     assert view.map.amounts.size < SELECTED_ROWS
     assert drawn(view).data
     # Stopped before anything was looked at: nothing says that nothing is best.
@@ -164,24 +164,27 @@ def test_stop_gives_what_was_found_until_then() -> None:
         PerGroupParameters(1e-3, Statistic.MEAN, lower=0.0, upper=100.0),
     )
     for question in questions:
-        early = find(SHOP, question, should_stop=lambda: True)
+        early = solve(SHOP, question, should_stop=lambda: True)
         if early.pair is None:
             told = card(early, SHOP)
             assert not early.choice.settled
-            assert "Nothing useful" not in early.choice.ended
-            assert "errs least" not in early.choice.ended
+            assert "Nothing useful" not in early.choice.stop_reason
+            assert "errs least" not in early.choice.stop_reason
             assert told.numbers[0].text == "none found"
             if "scale" not in told.headline:
                 assert told.headline.startswith("No pair was found at ε")
-                assert "no bound on what a user adds was found" in methods.methods(early, SHOP).empty_sentence
+                assert (
+                    "no bound on what a user adds was found"
+                    in methods.write_methods(early, SHOP).empty_sentence
+                )
             if early.selected is not None:
                 assert selected_words.survival_sentences(early)[-1].startswith(
                     "No bounds that were looked at"
                 )
     assert early.pair is None
-    public = find(SHOP, PerGroupParameters(1.0), should_stop=lambda: True)
+    public = solve(SHOP, PerGroupParameters(1.0), should_stop=lambda: True)
     assert public.cap is not None
-    assert public.cap.ended.startswith("Stopped")
+    assert public.cap.stop_reason.startswith("Stopped")
 
 
 def test_the_page_selects_groups_privately_in_a_job() -> None:

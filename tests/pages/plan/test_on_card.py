@@ -8,7 +8,7 @@ import pytest
 
 from dpcore.answer import Answer
 from dpcore.answer.setting import ReleaseSetting
-from dpcore.code import Released as Written
+from dpcore.code import Quantity as Written
 from dpcore.common.privacy import Disclosure, Neighbours
 from pages.plan import on_card
 

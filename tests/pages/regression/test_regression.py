@@ -515,7 +515,7 @@ def test_the_curve_against_epsilon_is_that_of_the_core(answered):
     sweep = study.over_epsilon(problem, draws, labels)
     figure = chart(at, "regression_epsilon")
     for name, expected in (
-        ("Best weights", sweep.ours),
+        ("Best weights", sweep.best_weights),
         ("Best bound", sweep.cap),
         ("No bound", sweep.no_cap),
     ):
@@ -531,7 +531,7 @@ def test_the_papers_figure_starts_by_button_and_ages():
     figure = chart(at, "regression_rows")
     generators = [replace(GENERATOR, num_rows=n) for n in study.ROWS]
     sweep = study.over_generated(generators[:1], study.ROWS[:1], 1.0)
-    assert trace(figure, "Best weights")[1][0] == pytest.approx(math.sqrt(sweep.ours[0, 0]), rel=1e-5)
+    assert trace(figure, "Best weights")[1][0] == pytest.approx(math.sqrt(sweep.best_weights[0, 0]), rel=1e-5)
     assert "earlier settings" not in shown_texts(at)
     settled(fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run()))
     assert "earlier settings" in shown_texts(at)

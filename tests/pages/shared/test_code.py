@@ -179,7 +179,7 @@ def test_the_dialog_writes_the_program_for_the_library_that_was_chosen() -> None
 
 def panel() -> None:
     """The panel by itself, as a dialog draws it."""
-    from dpcore.code import Choice, Released
+    from dpcore.code import Choice, Quantity
     from dpcore.common.privacy import Disclosure, Neighbours
     from pages.shared.card import code_panel
 
@@ -189,8 +189,8 @@ def panel() -> None:
         "upper": 1.0,
         "neighbours": Neighbours.REPLACE_VALUES,
     }
-    cap = Choice(Released.MEAN, 1.0, max_rows=3, **common)
-    weights = Choice(Released.MEAN, 1.0, threshold=2.5, **common)
+    cap = Choice(Quantity.MEAN, 1.0, max_rows=3, **common)
+    weights = Choice(Quantity.MEAN, 1.0, threshold=2.5, **common)
     code_panel.show(code_panel.CodeChoice((("Cap", cap), ("Weights", weights))), "card")
 
 
@@ -212,13 +212,13 @@ def test_the_panel_changes_library_and_form_and_has_the_table_of_names() -> None
 
 def panel_of_a_quantile() -> None:
     """The panel of a quantile with weights, which OpenDP lacks, and with a bound on rows, which it has."""
-    from dpcore.code import Choice, Released
+    from dpcore.code import Choice, Quantity
     from dpcore.common.privacy import Disclosure
     from pages.shared.card import code_panel
 
     common = {"disclosure": Disclosure.PUBLIC, "lower": 0.0, "upper": 1.0, "quantiles": (0.5,)}
-    weights = Choice(Released.QUANTILE, 1.0, threshold=2.5, **common)
-    cap = Choice(Released.QUANTILE, 1.0, max_rows=3, **common)
+    weights = Choice(Quantity.QUANTILE, 1.0, threshold=2.5, **common)
+    cap = Choice(Quantity.QUANTILE, 1.0, max_rows=3, **common)
     code_panel.show(code_panel.CodeChoice((("Weights", weights), ("Bound, 3 rows", cap))), "card")
 
 
@@ -265,7 +265,7 @@ def test_distinct_tasks_are_not_called_rows_of_the_file(monkeypatch: pytest.Monk
     from dataclasses import replace
 
     data: Any = session.Origin("shop-events").load()
-    fields = code_choices.of_data(replace(data, contribution=Contribution.DISTINCT_TASKS, values=None))
+    fields = code_choices.fields_of_data(replace(data, contribution=Contribution.DISTINCT_TASKS, values=None))
     assert "distinct task" in fields["row_is"]
 
 

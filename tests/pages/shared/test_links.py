@@ -427,7 +427,7 @@ ORIGINS = st.one_of(
         num_users=st.integers(1, 10**12),
         max_contributions=st.integers(1, 10**6),
         seed=st.integers(0, 2**32 - 1),
-    ).map(lambda generator: session.Origin(generator.kind, to_fields(generator))),
+    ).map(lambda generator: session.Origin(generator.key, to_fields(generator))),
 )
 
 

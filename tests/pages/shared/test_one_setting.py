@@ -27,7 +27,7 @@ from dpcore.learning.answer import against_epsilon as learning_against
 from dpcore.learning.answer import build_answer as learning_answered
 from dpcore.mean.answer import against_epsilon as mean_against
 from dpcore.mean.answer import build_answer as mean_answered
-from dpcore.mean.read_values import ReadValues
+from dpcore.mean.read_values import ValueSummary
 from dpcore.plan import PlanParameters
 from dpcore.plan.answer import build_answer as plan_answered
 from dpcore.private_choice import release_bounds
@@ -231,7 +231,7 @@ def test_private_choice_aims_at_the_best_bounds(histogram):
             )
     for epsilon in (0.05, 0.3, 1.0, 3.0):
         amounts = Amounts.from_histogram(histogram)
-        bound = total.TotalProblem(amounts, epsilon, measure=Measure.BOUND, whole=True)
+        bound = total.TotalProblem(amounts, epsilon, measure=Measure.BOUND, is_integer=True)
         there = PrivateParameters(epsilon, Wanted.SUM).condition.best_bound(histogram)
         best = total.best_bound(bound)
         at_both = total.errors(bound, [there, best.max_total])
@@ -272,7 +272,7 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     at.session_state["mean.variance_source"] = mean.VarianceSource.FROM_VALUES
     at.session_state["mean.counts"] = mean.Counts.PUBLIC
     go(at, "Mean")
-    table = ReadValues.of(SECRET, 0.0, 100.0).table
+    table = ValueSummary.from_dataset(SECRET, 0.0, 100.0).table
     problem = mean.MeanProblem(SECRET.histogram, 1.0, 100.0, 1.0, target=mean.Target.TABLE, table=table)
     looked = mean.best_cap(problem).max_contributions
     assert looked != cap
@@ -298,7 +298,9 @@ def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
     at.session_state["private_choice.wanted"] = Wanted.SUM
     amounts = Amounts.from_histogram(SHOP.histogram)
     by = {
-        measure: total.best_bound(total.TotalProblem(amounts, 1.0, measure=measure, whole=True)).max_total
+        measure: total.best_bound(
+            total.TotalProblem(amounts, 1.0, measure=measure, is_integer=True)
+        ).max_total
         for measure in Measure
     }
     here = PrivateParameters(1.0, Wanted.SUM).condition.best_bound(SHOP.histogram)
@@ -511,7 +513,7 @@ def test_a_bound_of_ones_own_is_compared_under_the_card():
     at = fine(with_data(open_app("Mean"), SHOP).run())
     fine(at.number_input(key="mean.own_cap").set_value(50.0).run())
     (said,) = {text for text in shown_texts(at).splitlines() if text.startswith("Your own bound, 50 rows")}
-    table = ReadValues.of(SHOP, 0.0, 100.0).table
+    table = ValueSummary.from_dataset(SHOP, 0.0, 100.0).table
     problem = mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 1.0, target=mean.Target.TABLE, table=table)
     ratio = math.sqrt(
         mean.capped_variance(problem, 50)

@@ -118,8 +118,8 @@ def test_who_has_the_largest_weight_in_a_regression(at_limit, said, monkeypatch)
 
 
 def test_the_only_user_is_not_all_1_user():
-    assert regression_words._who(1, 1) == "the only user"
-    assert regression_words._who(3, 3) == "all 3 users"
+    assert regression_words._count_share(1, 1) == "the only user"
+    assert regression_words._count_share(3, 3) == "all 3 users"
 
 
 def test_tasks_of_one_user():

@@ -110,7 +110,7 @@ def assert_answer(at, problem: total.TotalProblem) -> None:
     # No drawn point lies below the marked one.
     assert drawn.min() >= y * (1.0 - 1e-12)
     shown = float(metrics_of(at)[0].value.removesuffix(" rows").replace(",", ""))
-    if problem.whole:
+    if problem.is_integer:
         assert shown == best.max_total
     else:  # Few digits, near enough.
         assert float(f"{shown:.4g}") == shown
@@ -131,7 +131,7 @@ def test_the_axis_holds_a_best_bound_below_all_totals(epsilon: float) -> None:
 
 
 def test_the_default_sample_is_answered_by_the_core():
-    assert_answer(open_app(TITLE), total.TotalProblem(ROWS, EPSILON, whole=True))
+    assert_answer(open_app(TITLE), total.TotalProblem(ROWS, EPSILON, is_integer=True))
 
 
 def test_every_mechanism_and_measure():
@@ -146,7 +146,7 @@ def test_every_mechanism_and_measure():
             choose(at, "total.measure", measure)
             assert not errors(at)
             delta = 1e-5 if gaussian else None
-            assert_answer(at, total.TotalProblem(ROWS, 0.1, mechanism, delta, measure, whole=True))
+            assert_answer(at, total.TotalProblem(ROWS, 0.1, mechanism, delta, measure, is_integer=True))
             # One measure is drawn; the others are in a tab of their own.
             drawn = {t["name"] for t in chart(at, "total_error")["data"]}
             assert drawn & set(CURVES.values()) == {CURVES[measure]}
@@ -158,7 +158,7 @@ def test_all_measures_are_drawn_on_request_in_colours_of_their_own():
     lines = [t for t in figure["data"] if t["name"] in CURVES.values()]
     assert len({t["line"]["color"] for t in lines}) == len(lines) == 3
     for measure, name in CURVES.items():
-        problem = total.TotalProblem(ROWS, EPSILON, measure=measure, whole=True)
+        problem = total.TotalProblem(ROWS, EPSILON, measure=measure, is_integer=True)
         bounds, drawn = trace(figure, name)
         assert drawn[100] == pytest.approx(error_of(problem, bounds[100]), rel=2e-3)
         best = total.best_bound(problem)
@@ -222,7 +222,7 @@ def test_choices_are_kept_over_pages_and_delta_over_noises():
 
 def test_an_own_bound_is_compared():
     at = enter(open_app(TITLE), "total.own_bound", 200.0)
-    problem = total.TotalProblem(ROWS, EPSILON, whole=True)
+    problem = total.TotalProblem(ROWS, EPSILON, is_integer=True)
     ((x,), (y,)) = trace(chart(at, "total_error"), "Your own bound")
     assert (x, y) == (200.0, pytest.approx(error_of(problem, 200.0), rel=2e-3))
     assert "Your own bound, 200 rows" in shown_texts(at)
@@ -256,7 +256,7 @@ def test_what_cannot_be_released_is_said():
 def test_the_better_noise_is_said():
     texts = shown_texts(open_tab(open_app(TITLE), "Measures and noise"))
     laplace, gaussian = (
-        total.best_bound(total.TotalProblem(ROWS, EPSILON, noise, delta, whole=True)).absolute_error
+        total.best_bound(total.TotalProblem(ROWS, EPSILON, noise, delta, is_integer=True)).absolute_error
         for noise, delta in ((NoiseKind.LAPLACE, None), (NoiseKind.GAUSSIAN, 1e-6))
     )
     assert "Laplace noise is better, with the stronger guarantee" in texts
@@ -268,7 +268,7 @@ def test_data_without_values_say_so():
     at = choose(open_app(TITLE), "total.summed", "Values")
     assert "no column of values" in shown_texts(at)
     assert not metrics_of(at)
-    assert_answer(choose(at, "total.summed", "Rows"), total.TotalProblem(ROWS, EPSILON, whole=True))
+    assert_answer(choose(at, "total.summed", "Rows"), total.TotalProblem(ROWS, EPSILON, is_integer=True))
 
 
 def test_a_sum_of_zeros_says_so():
@@ -354,12 +354,12 @@ def test_four_strategies_are_drawn_and_simulated():
     at = open_tab(open_app(TITLE), "Four ways to choose a bound")
     enter(at, "total.runs", 400)
     enter(at, "total.own_share", 0.9)
-    problem = total.TotalProblem(ROWS, EPSILON, whole=True)
+    problem = total.TotalProblem(ROWS, EPSILON, is_integer=True)
     figure = chart(at, "total_strategies")
     t = ROWS.quantile(0.9)
     epsilons, drawn = trace(figure, f"90 % quantile (bound {wording.number(t)})")
     for i in range(0, epsilons.size, 10):
-        one = total.TotalProblem(ROWS, float(epsilons[i]), whole=True)
+        one = total.TotalProblem(ROWS, float(epsilons[i]), is_integer=True)
         assert drawn[i] == pytest.approx(error_of(one, t) / ROWS.total, rel=2e-3)
     assert not [x for x in figure["data"] if "simulated" in x["name"]]
     fine(at.button(key="total_job_start").click().run())
@@ -399,7 +399,7 @@ def test_a_stopped_simulation_is_shown_as_far_as_it_went():
 def test_each_quantile_is_near_the_best_around_an_epsilon_of_its_own():
     # The shape of the paper's figure 1, on its own power law: intervals in order, without overlap, not wide.
     histogram = generators.PowerLawParticipation(1.0, 100_000, 1).histogram()
-    problem = total.TotalProblem(Amounts.from_histogram(histogram), 1.0, whole=True)
+    problem = total.TotalProblem(Amounts.from_histogram(histogram), 1.0, is_integer=True)
     curves = compared.compute_curves(problem, 0.995)
     near = [compared.find_near_best(curves, row) for row in (2, 3)]
     assert all(found is not None for found in near)

@@ -227,7 +227,7 @@ def test_stop_leaves_the_data_and_the_file(everything_is_large, monkeypatch):
         while not should_stop():
             progress(0.25)
             time.sleep(0.02)
-        return counting.Counted(None, 1.0, "Stopped; the data in use stay as they were.")
+        return counting.CountResult(None, 1.0, "Stopped; the data in use stay as they were.")
 
     at = upload(open_app("Your data"), GZIPPED)
     in_use = data(at)
@@ -435,7 +435,7 @@ def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group(
     used = data(at)
     assert used.is_private
     assert used.histogram == shop.histogram
-    assert used.pair_sizes == pair_distribution.sizes_of(shop.pairs)
+    assert used.pair_sizes == pair_distribution.summarise_pairs(shop.pairs)
     go(at, "Per group")
     assert "Only how pairs are distributed is known" in shown_texts(at)
     assert "do not publish" in shown_texts(at)

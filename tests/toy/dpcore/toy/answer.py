@@ -6,8 +6,8 @@ import numpy as np
 
 from dpcore.answer import Answer, Column, Curve, Number, Plot, Style, linear_axis
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
-from dpcore.code import Released
-from dpcore.code.forms import cap_form, forms, of_data
+from dpcore.code import Quantity
+from dpcore.code.forms import build_forms, cap_form, fields_of_data
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
@@ -26,7 +26,9 @@ def build_answer(data: Dataset, parameters: ToyParameters) -> Answer:
         numbers=(Number("Heavy users", wording.number(heavy), value=heavy),),
         assumptions=("one user more or less is protected",),
         disclosure=data.provenance,
-        code=forms(parameters.epsilon, of_data(data), [(cap_form(rows), Released.COUNT, {"max_rows": rows})]),
+        code=build_forms(
+            parameters.epsilon, fields_of_data(data), [(cap_form(rows), Quantity.COUNT, {"max_rows": rows})]
+        ),
         parameters=parameters,
         solution=heavy,
         plots={"toy-users": lambda: plot(data, "Users", 1.0), "toy-share": lambda: plot(data, "Share", 0.0)},
