@@ -32,7 +32,7 @@ from dpcore.private_choice.parameters import OF_QUANTILE, Bounded
 from dpcore.private_choice.release_bounds import SelectionRequest
 
 if TYPE_CHECKING:
-    from dpcore.reply import Drawn, Reply
+    from dpcore.reply import DrawnReply, Reply
 
 
 SELECTABLE = (*questions.SELECTABLE, "private_bound")
@@ -50,7 +50,7 @@ def select_privately(
     unit: float | None = None,
     highest_amount: float | None = None,
     charge: Charge | None = None,
-) -> Drawn:
+) -> DrawnReply:
     """Select the bound of a question privately: a DP release, fresh at every call.
 
     The answer on the private data is not computed, so no user decides whether there is one. Rows that name no user
@@ -75,8 +75,8 @@ def select_privately(
         InvalidInput: A setting or a column is missing or wrong, or the data are no table. No sentence depends on the
             rows of one user.
     """
-    beside = {"largest": largest, "margin": margin, "unit": unit, "highest_amount": highest_amount}
-    reply, request, amounts, table = _ask(question, data, settings, epsilon, beside)
+    public = {"largest": largest, "margin": margin, "unit": unit, "highest_amount": highest_amount}
+    reply, request, amounts, table = _pose_question(question, data, settings, epsilon, public)
     return reply.reply_with_release(selection.select(request, table, charge, amounts), request, table)
 
 
@@ -97,11 +97,11 @@ def dropped_cells(
     Raises:
         InvalidInput: As `select_privately`.
     """
-    _, request, amounts, _ = _ask(question, data, settings, None, public)
+    _, request, amounts, _ = _pose_question(question, data, settings, None, public)
     return selection.dropped_cells(request, amounts.dropped)
 
 
-def _ask(
+def _pose_question(
     question: str, data: Any, settings: Mapping[str, Any], epsilon: float | None, public: Mapping[str, Any]
 ) -> tuple[Reply, SelectionRequest, UserAmounts, Dataset]:
     """Return the answer on a made-up table, the question of the selection, its data, and the table."""
@@ -121,12 +121,12 @@ def _ask(
     # A pair is not selected by objective and floor, and no group of a made-up table is large.
     unused = ("objective", "floor") if question == "group_bounds" else ()
     asked_of = {name: settings[name] for name in settings if name not in (*columns, *unused)}
-    asked_of |= _named(question, columns)
+    asked_of |= _columns_taken(question, columns)
     # The settings are checked before any row is read.
     table = build_dummy_dataset(columns, provenance, contribution)
     reply = questions.reply_of(question, table, asked_of)
     request = reply.private_question(epsilon, **public)
-    amounts = _read(data, columns, request)
+    amounts = _read_amounts(data, columns, request)
     table = build_dummy_dataset(columns, provenance, contribution, amounts)
     if request.number in OF_QUANTILE:
         # Its program is that of the answer, which names the file.
@@ -134,13 +134,13 @@ def _ask(
     return reply, request, amounts, table
 
 
-def _named(question: str, columns: dict[str, Any]) -> dict[str, Any]:
+def _columns_taken(question: str, columns: dict[str, Any]) -> dict[str, Any]:
     """Return the columns that the call takes."""
     asked = questions.QUESTIONS[question]
     return {name: column for name, column in columns.items() if name in asked.columns and column}
 
 
-def _read(data: Any, columns: dict[str, Any], request: SelectionRequest) -> UserAmounts:
+def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest) -> UserAmounts:
     """Return what the selection is drawn from."""
     problem, of_groups, of_values = request.problem, False, request.number is Bounded.TOTAL
     if isinstance(problem, PrivatePairProblem):
@@ -155,12 +155,16 @@ def _read(data: Any, columns: dict[str, Any], request: SelectionRequest) -> User
         data = [data]
     paths: Sequence[File] | None = None
     names: list[str] | None = None
-    if isinstance(data, list | tuple) and data and all(isinstance(one, str | os.PathLike) for one in data):
+    if (
+        isinstance(data, list | tuple)
+        and data
+        and all(isinstance(entry, str | os.PathLike) for entry in data)
+    ):
         paths = [Path(path) for path in expand_patterns(data)]
     elif is_table(data):
         paths, names = [MemoryFile(frames.as_parquet(data, named))], [frames.FRAME]
     if paths is None:
-        return UserAmounts(_counts(data))
+        return UserAmounts(_build_from_counts(data))
     if not user:
         try:
             return amounts_of(frames.to_dataset(data, value=value, group=group or None))
@@ -172,7 +176,7 @@ def _read(data: Any, columns: dict[str, Any], request: SelectionRequest) -> User
     return amounts_of(read) if isinstance(read, Dataset) else read
 
 
-def _counts(data: Any) -> ContributionHistogram:
+def _build_from_counts(data: Any) -> ContributionHistogram:
     """Return the histogram of rows per user; what is no whole number of at least 1 is left out."""
     try:
         counts = np.asarray(data, dtype=np.float64)

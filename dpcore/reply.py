@@ -72,9 +72,9 @@ class Reply:
     answer: Answer
     call: script.Call
     package: str
-    asks: str
+    purpose: str
     data: Dataset | None = None
-    brought: Any = None
+    subject: Any = None
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "answer":
@@ -110,8 +110,8 @@ class Reply:
         """The error at that number, in the unit that ``numbers`` states; None where there is none."""
         if self.answer.error is not None:
             return self.answer.error
-        second = self.answer.numbers[1:2] if self.bound is not None else ()
-        return None if not second or second[0].value is None else float(second[0].value)
+        number = self.answer.numbers[1:2] if self.bound is not None else ()
+        return None if not number or number[0].value is None else float(number[0].value)
 
     @property
     def numbers(self) -> pd.DataFrame:
@@ -196,7 +196,7 @@ class Reply:
         unit: float | None = None,
         highest_amount: float | None = None,
         charge: Charge | None = None,
-    ) -> Drawn:
+    ) -> DrawnReply:
         """Draw the bound from these data with an epsilon of its own: a DP release, fresh at every call.
 
         The bound of this reply is read off the data; one that was drawn may be published, and a release that uses it
@@ -257,8 +257,10 @@ class Reply:
         data = self.data
         if data is None or self.answer.setting is None:
             raise refuse("there is no private draw for this answer")
-        own = epsilon if epsilon is not None else getattr(self.parameters, "epsilon_choice", None)
-        settings = selection.SelectionSettings(**public if own is None else {"epsilon": own, **public})
+        own_epsilon = epsilon if epsilon is not None else getattr(self.parameters, "epsilon_choice", None)
+        settings = selection.SelectionSettings(
+            **public if own_epsilon is None else {"epsilon": own_epsilon, **public}
+        )
         request = selection.build_request(self.answer, data, settings)
         if request is None:
             raise refuse(
@@ -266,16 +268,16 @@ class Reply:
                 remedy="A bound that is read off these numbers alone needs no draw",
             )
         if isinstance(request, selection.MissingInput):
-            named = " ".join(f"{name}=…" for name in request.settings)
-            raise refuse(to_plain_text(request.sentence).rstrip("."), remedy=named)
+            missing = " ".join(f"{name}=…" for name in request.settings)
+            raise refuse(to_plain_text(request.sentence).rstrip("."), remedy=missing)
         return request
 
-    def reply_with_release(self, release: Selection, request: SelectionRequest, data: Dataset) -> Drawn:
+    def reply_with_release(self, release: Selection, request: SelectionRequest, data: Dataset) -> DrawnReply:
         """Return a released bound as a reply; ``data`` give the names of file and columns."""
         from dpcore.private_choice.answer import selection
 
-        return Drawn(
-            selection.build_answer(self.answer, release, request, data), self.call, self.package, self.asks
+        return DrawnReply(
+            selection.build_answer(self.answer, release, request, data), self.call, self.package, self.purpose
         )
 
     def report(self, path: str | Path) -> Path:
@@ -337,9 +339,9 @@ class Reply:
         if self.data is None:
             raise refuse("a script is written of a data set; these data are of another kind")
         source = script.Source(self.data, needs_rows=True, disclosure=self.answer.disclosure)
-        made = datetime.now(UTC)
+        made_at = datetime.now(UTC)
         return script.write_script(
-            self._title, self.answer.parameters, source, self.package, made, False, self.call
+            self._title, self.answer.parameters, source, self.package, made_at, False, self.call
         )
 
     @property
@@ -347,26 +349,26 @@ class Reply:
         return self.call[0].replace("_", " ").capitalize()
 
     def _report(self) -> content.Report:
-        return content.build_report(self.answer, self._title, self.asks, self.data)
+        return content.build_report(self.answer, self._title, self.purpose, self.data)
 
     def _repr_html_(self) -> str:
         """Headline, numbers, what is assumed (folded) and the label; every text of a person is escaped."""
 
-        def said(text: str) -> str:
+        def escape(text: str) -> str:
             return html.escape(to_plain_text(text))
 
         answer = self.answer
         rows = "".join(
-            f"<tr><td>{said(n.label)}</td><td><b>{said(n.text)}</b></td><td>{said(n.note)}</td></tr>"
+            f"<tr><td>{escape(n.label)}</td><td><b>{escape(n.text)}</b></td><td>{escape(n.note)}</td></tr>"
             for n in answer.numbers
         )
-        good = f"<p>Good enough: {said(answer.near_optimal)}</p>" if answer.near_optimal else ""
+        good = f"<p>Good enough: {escape(answer.near_optimal)}</p>" if answer.near_optimal else ""
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
-        assumed = "".join(f"<li>{said(sentence)}.</li>" for sentence in answer.all_assumptions)
+        assumed = "".join(f"<li>{escape(sentence)}.</li>" for sentence in answer.all_assumptions)
         return (
-            f"<div><h3>{said(answer.headline)}</h3><p>{said(answer.detail)}</p><table>{rows}</table>{good}{notes}"
+            f"<div><h3>{escape(answer.headline)}</h3><p>{escape(answer.detail)}</p><table>{rows}</table>{good}{notes}"
             f"<details><summary>What is assumed</summary><ul>{assumed}</ul></details>"
-            f"<p><i>{said(answer.disclosure.label)}</i></p></div>"
+            f"<p><i>{escape(answer.disclosure.label)}</i></p></div>"
         )
 
     def _ipython_display_(self) -> None:
@@ -377,7 +379,7 @@ class Reply:
             notebook.display(self.figure())
 
 
-class Drawn(Reply):
+class DrawnReply(Reply):
     """A bound that was drawn privately: a release, which may be published under its label.
 
     Of the data it was drawn from it holds nothing, so that it has no figures and cannot be computed again.
@@ -396,7 +398,7 @@ class Drawn(Reply):
         """
         raise refuse("a report is of the data, which a drawn bound does not hold; print it, or take its JSON")
 
-    def draw(self, *given: Any, **named: Any) -> Drawn:
+    def draw(self, *given: Any, **named: Any) -> DrawnReply:
         """Another draw is one of the reply that this one was drawn from.
 
         Raises:

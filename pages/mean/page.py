@@ -25,9 +25,9 @@ class MeanPage(Page):
         solution = answer.solution
         if solution.problem.table is not None:
             return "formula_table"
-        if solution.of_table or solution.problem.user_share:
+        if solution.is_about_table or solution.problem.user_share:
             return "formula_users"
-        return "formula_private" if solution.private_counts else "formula"
+        return "formula_private" if solution.has_private_counts else "formula"
 
     def describe_files(self, answer: Answer) -> str:
         """Say what weights and choice hold."""

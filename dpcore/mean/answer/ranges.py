@@ -24,7 +24,7 @@ from dpcore.mean.value_range import RangeChoice, RangeParts, ValueRangeProblem, 
 
 POINTS = 120
 """Ends of a curve."""
-LARGEST = 1e100
+MAX_VALUE = 1e100
 """Size of values up to which a range is looked for."""
 _SPAN = 1e-4
 """Narrowest range that is drawn, over the widest."""
@@ -49,24 +49,24 @@ class Ranges:
             size of the noise counts in the place of its standard deviation.
     """
 
-    of: WeightedRows
+    rows: WeightedRows
     lower: float
     upper: float
-    both: RangeChoice
-    upper_only: RangeChoice | None
-    private_counts: bool
-    rule: tuple[float, float]
+    best_range: RangeChoice
+    best_upper: RangeChoice | None
+    has_private_counts: bool
+    equal_tails: tuple[float, float]
 
     @property
-    def now(self) -> RangeParts:
+    def error_parts(self) -> RangeParts:
         """Return the error of the range in use, in its parts."""
-        return self.of.error_parts(self.lower, self.upper)
+        return self.rows.error_parts(self.lower, self.upper)
 
     @property
     def users_beyond(self) -> float:
         """Return how many users at the bound weigh as much as the rows above the U of the best range."""
-        largest = self.of.noise * self.of.problem.epsilon / math.sqrt(2.0)
-        return self.of.weight_above(self.both.upper - self.of.problem.mean) / largest
+        largest = self.rows.noise * self.rows.problem.epsilon / math.sqrt(2.0)
+        return self.rows.weight_above(self.best_range.upper - self.rows.problem.mean) / largest
 
 
 def has_range_choice(data: Dataset) -> bool:
@@ -74,25 +74,25 @@ def has_range_choice(data: Dataset) -> bool:
     if data.values is None:
         return False
     low, high = float(data.values.values.min()), float(data.values.values.max())
-    return low < high and max(-low, high) <= LARGEST
+    return low < high and max(-low, high) <= MAX_VALUE
 
 
-def choose_ranges(data: Dataset, found: MeanSolution, parameters: MeanParameters) -> Ranges:
+def choose_ranges(data: Dataset, solution: MeanSolution, parameters: MeanParameters) -> Ranges:
     """Return the best ranges at the bound of the best smooth weights, for data on which they are `offered`."""
     assert data.values is not None
     problem = ValueRangeProblem(data.values, parameters.epsilon)
-    of, known = WeightedRows(problem, max(found.smooth.threshold, 1.0)), None
+    rows, best_upper = WeightedRows(problem, max(solution.smooth.threshold, 1.0)), None
     if float(data.values.values.max()) > parameters.lower:
-        known = value_range.best_range(problem, of.threshold, parameters.lower)
+        best_upper = value_range.best_range(problem, rows.threshold, parameters.lower)
     # The largest weight of a user is noise * epsilon / sqrt(2); 1 / epsilon users weigh that over epsilon.
-    low, high = of.range_at_quantile(min(of.noise / math.sqrt(2.0), 0.5), None)
+    low, high = rows.range_at_quantile(min(rows.noise / math.sqrt(2.0), 0.5), None)
     return Ranges(
-        of,
+        rows,
         parameters.lower,
         parameters.upper,
-        value_range.best_range(problem, of.threshold),
-        known,
-        found.has_private_counts,
+        value_range.best_range(problem, rows.threshold),
+        best_upper,
+        solution.has_private_counts,
         (low + problem.mean, high + problem.mean),
     )
 
@@ -104,8 +104,10 @@ def is_usable(problem: ValueRangeProblem, choice: RangeChoice) -> bool:
     """
     if not choice.upper - choice.lower > 1e-9 * max(abs(choice.lower), abs(choice.upper)):
         return False
-    of = WeightedRows(problem, choice.threshold)
-    return of.weight_above(choice.upper - problem.mean) + of.weight_below(choice.lower - problem.mean) <= 0.5
+    rows = WeightedRows(problem, choice.threshold)
+    return (
+        rows.weight_above(choice.upper - problem.mean) + rows.weight_below(choice.lower - problem.mean) <= 0.5
+    )
 
 
 def round_outward(choice: RangeChoice) -> tuple[float, float]:
@@ -119,25 +121,25 @@ def round_outward(choice: RangeChoice) -> tuple[float, float]:
 
 def plot_upper(ranges: Ranges, dataset: Dataset) -> Plot:
     """Plot the error over U at the L in use."""
-    values = ranges.of.problem.values.values
+    values = ranges.rows.problem.values.values
     largest = max(float(values.max()), ranges.upper, ranges.lower + 1e-9 * max(abs(ranges.lower), 1.0))
     smallest = min(max(ranges.lower, float(np.median(values))), largest)
-    ends = _choose_ends(ranges.lower, smallest, largest, ranges.upper, ranges.upper_only)
-    best = ranges.upper_only
-    if best is not None and not is_usable(ranges.of.problem, best):
+    ends = _choose_ends(ranges.lower, smallest, largest, ranges.upper, ranges.best_upper)
+    best = ranges.best_upper
+    if best is not None and not is_usable(ranges.rows.problem, best):
         best = None
-    return _plot("upper", ends, ranges.of.error_parts(ranges.lower, ends), ranges, dataset, best)
+    return _plot("upper", ends, ranges.rows.error_parts(ranges.lower, ends), ranges, dataset, best)
 
 
 def plot_lower(ranges: Ranges, dataset: Dataset) -> Plot:
     """Plot the error over L at the U in use."""
-    values, upper = ranges.of.problem.values.values, ranges.upper
+    values, upper = ranges.rows.problem.values.values, ranges.upper
     # The same seen from above: distances from U.
     largest = max(upper - min(float(values.min()), ranges.lower), 1e-9 * max(abs(upper), 1.0))
     smallest = min(max(upper - float(np.median(values)), _SPAN * largest), largest)
     ends = _choose_ends(-upper, -upper + smallest, -upper + largest, -ranges.lower, None)
     ends = 0.0 - ends[::-1]  # No −0.
-    return _plot("lower", ends, ranges.of.error_parts(ends, upper), ranges, dataset, None)
+    return _plot("lower", ends, ranges.rows.error_parts(ends, upper), ranges, dataset, None)
 
 
 def _choose_ends(
@@ -153,23 +155,28 @@ def _choose_ends(
 
 
 def _plot(
-    side: str, ends: FloatArray, parts: RangeParts, ranges: Ranges, dataset: Dataset, best: RangeChoice | None
+    side: str,
+    ends: FloatArray,
+    error_parts: RangeParts,
+    ranges: Ranges,
+    dataset: Dataset,
+    best: RangeChoice | None,
 ) -> Plot:
     """Plot the error over one end of the range; ``side`` is upper or lower."""
     end, other_end, current = ("U", "L", ranges.upper) if side == "upper" else ("L", "U", ranges.lower)
     columns = {
         side: ends,
-        "error": parts.error,
-        "clamping": parts.clamping,
-        "bounding": parts.bounding,
-        "noise": parts.noise,
+        "error": error_parts.error,
+        "clamping": error_parts.clamping,
+        "bounding": error_parts.bounding,
+        "noise": error_parts.noise,
     }
-    error = float(ranges.now.error)
+    error = float(ranges.error_parts.error)
     items: list[Item] = [
-        Curve("Together", ends, parts.error, Style.TOTAL),
-        Curve("Clamping", ends, parts.clamping, Style.BIAS),
-        Curve("Bounding", ends, parts.bounding, Style.SAMPLING),
-        Curve("Noise", ends, parts.noise, Style.PRIVACY),
+        Curve("Together", ends, error_parts.error, Style.TOTAL),
+        Curve("Clamping", ends, error_parts.clamping, Style.BIAS),
+        Curve("Bounding", ends, error_parts.bounding, Style.SAMPLING),
+        Curve("Noise", ends, error_parts.noise, Style.PRIVACY),
         Mark(f"{end} in use", current, error, Style.ENTERED, "square"),
     ]
     alt = f"The error over {end}, with {other_end} as entered and the bound of the best smooth weights."
@@ -182,7 +189,7 @@ def _plot(
     low, high = float(ends[0]), float(ends[-1])
     limits = low, high if high > low else low + max(abs(low), 1.0)
     scale = Scale.LOG if low > 0.0 and high > 20.0 * low else Scale.LINEAR
-    max_error = 1.5 * max(float(parts.error.max()), error)
+    max_error = 1.5 * max(float(error_parts.error.max()), error)
     return Plot(
         f"mean-range-{side}",
         f"Error over {end}",
@@ -191,68 +198,70 @@ def _plot(
         Axis("error without cancelling", UNIT, (max_error / 1e4, max_error)),
         items,
         dataset.provenance,
-        add_setting(columns, ranges.private_counts),
+        add_setting(columns, ranges.has_private_counts),
     )
 
 
-def build_table(found: Ranges, joint: RangeChoice | None) -> dict[str, list[object]]:
+def build_table(ranges: Ranges, joint: RangeChoice | None) -> dict[str, list[object]]:
     """Return the range in use beside the best ones, a line each."""
-    now = found.now
-    entered = RangeChoice(
-        found.lower,
-        found.upper,
-        found.of.threshold,
-        clamping=float(now.clamping),
-        bounding=float(now.bounding),
-        noise=float(now.noise),
-        error=float(now.error),
-        certificate=found.both.certificate,
+    error_parts = ranges.error_parts
+    current = RangeChoice(
+        ranges.lower,
+        ranges.upper,
+        ranges.rows.threshold,
+        clamping=float(error_parts.clamping),
+        bounding=float(error_parts.bounding),
+        noise=float(error_parts.noise),
+        error=float(error_parts.error),
+        certificate=ranges.best_range.certificate,
     )
     lines = [
-        ("In use", entered),
-        ("Best U for this L", found.upper_only),
-        ("Best range at this bound", found.both),
+        ("In use", current),
+        ("Best U for this L", ranges.best_upper),
+        ("Best range at this bound", ranges.best_range),
         ("Best range and bound", joint),
     ]
-    kept = [(name, one) for name, one in lines if one is not None and is_usable(found.of.problem, one)]
-    written = wording.number
+    problem = ranges.rows.problem
+    choices = [(name, choice) for name, choice in lines if choice is not None and is_usable(problem, choice)]
+    format_number = wording.number
     return {
-        "": [name for name, _ in kept],
-        "L": [written(one.lower) for _, one in kept],
-        "U": [written(one.upper) for _, one in kept],
-        "Bound, rows": [written(one.threshold) for _, one in kept],
-        "Clamping": [written(one.clamping) for _, one in kept],
-        "Bounding": [written(one.bounding) for _, one in kept],
-        "Noise": [written(one.noise) for _, one in kept],
-        "Error": [written(one.error) for _, one in kept],
+        "": [name for name, _ in choices],
+        "L": [format_number(one.lower) for _, one in choices],
+        "U": [format_number(one.upper) for _, one in choices],
+        "Bound, rows": [format_number(one.threshold) for _, one in choices],
+        "Clamping": [format_number(one.clamping) for _, one in choices],
+        "Bounding": [format_number(one.bounding) for _, one in choices],
+        "Noise": [format_number(one.noise) for _, one in choices],
+        "Error": [format_number(one.error) for _, one in choices],
     }
 
 
-def describe_ranges(found: Ranges, joint: RangeChoice | None) -> list[str]:
+def describe_ranges(ranges: Ranges, joint: RangeChoice | None) -> list[str]:
     """Return what the range costs, the rule of equal tails, and what is proved; a sentence or two each."""
-    of, number = found.of, wording.number
-    now = found.now
-    said = [
-        f"The range in use costs {number(float(now.error))}: clamping {number(float(now.clamping))}, bounding "
-        f"{number(float(now.bounding))}, noise {number(float(now.noise))}, at the bound of the best smooth weights, "
-        f"{number(of.threshold)}. {SEPARATE}{PRIVATE_COUNTS if found.private_counts else ''}"
+    rows, number = ranges.rows, wording.number
+    error_parts = ranges.error_parts
+    sentences = [
+        f"The range in use costs {number(float(error_parts.error))}: clamping {number(float(error_parts.clamping))}, "
+        f"bounding {number(float(error_parts.bounding))}, noise {number(float(error_parts.noise))}, at the bound of "
+        f"the best smooth weights, {number(rows.threshold)}. "
+        f"{SEPARATE}{PRIVATE_COUNTS if ranges.has_private_counts else ''}"
     ]
-    low, high = found.rule
-    epsilon = of.problem.epsilon
+    low, high = ranges.equal_tails
+    epsilon = rows.problem.epsilon
     users = f"1/ε = {number(1.0 / epsilon)} {'user' if epsilon == 1.0 else 'users'} at the bound"
-    said.append(
+    sentences.append(
         f"**Equal tails**, a simple rule: the rows above U together weigh as much as {users}, and so do the rows below "
         f"L. That gives L = {number(low)} and U = {number(high)}. By the mean size of the noise, cutting more costs "
         f"more than it saves. By the root mean square, as the errors here, the best range cuts off "
-        f"{number(found.users_beyond)} such users at each end."
+        f"{number(ranges.users_beyond)} such users at each end."
     )
-    if not is_usable(found.of.problem, found.both):
-        said.append(
+    if not is_usable(ranges.rows.problem, ranges.best_range):
+        sentences.append(
             "At this ε no range of these values pays: the best would be next to a single value, which publishes the "
             "middle of the values as a bound. Take a range from knowledge, or more ε."
         )
-        return said
-    said.append(f"**Best range at this bound:** {found.both.certificate.sentence}")
+        return sentences
+    sentences.append(f"**Best range at this bound:** {ranges.best_range.certificate.sentence}")
     if joint is not None:
-        said.append(f"**Best range and bound:** {joint.certificate.sentence}")
-    return said
+        sentences.append(f"**Best range and bound:** {joint.certificate.sentence}")
+    return sentences

@@ -76,7 +76,7 @@ def show_weights(answer: Answer, data: Dataset) -> Parts:
 
 def show_hidden(answer: Answer, data: Dataset) -> Parts:
     """Show what the assumption of independent rows hides."""
-    read = answer.solution.read
+    read = answer.solution.values
     if read is None:
         yield NO_VALUES
         return
@@ -107,7 +107,7 @@ def show_ranges(answer: Answer, data: Dataset) -> Parts:
         f"is read off the values{look}"
     )
     found, upper, lower = yield Cached(compute_ranges, (data, answer.parameters, answer.solution), kept=4)
-    problem = found.of.problem
+    problem = found.rows.problem
     joint = yield Search(
         "range_search",
         problem.epsilon,

@@ -22,14 +22,14 @@ from dpcore.per_group.summary import APPROXIMATE
 def build_answer(
     data: Dataset,
     parameters: PerGroupParameters,
-    found: PerGroupSolution | DistributionSolution | None = None,
+    solution: PerGroupSolution | DistributionSolution | None = None,
 ) -> Answer:
     """Find the best pair of bounds for a release per group, and the best bound on a user's whole vector.
 
     Args:
         data: Pairs of users and groups, or how these are distributed.
         parameters: The question.
-        found: What `solve`, or `distribution.find`, found for both; computed here by default.
+        solution: The solution of both; computed here by default.
 
     Returns:
         The answer; its ``solution`` is a `PerGroupSolution`, or a `DistributionSolution` if only the distribution of
@@ -38,14 +38,18 @@ def build_answer(
     Raises:
         InvalidInput: The data have no groups, or do not fit the question.
     """
-    if found is None:
+    if solution is None:
         if data.pairs is None and data.pair_sizes is None:
             raise refuse("this needs a group in each row, and these data have none")
-        found = distribution.solve(data, parameters) if data.pairs is None else solve(data, parameters)
-    return _about(data, found) if isinstance(found, DistributionSolution) else _answered(data, found)
+        solution = distribution.solve(data, parameters) if data.pairs is None else solve(data, parameters)
+    return (
+        _build_from_distribution(data, solution)
+        if isinstance(solution, DistributionSolution)
+        else _build_from_pairs(data, solution)
+    )
 
 
-def _answered(data: Dataset, of: PerGroupSolution) -> Answer:
+def _build_from_pairs(data: Dataset, of: PerGroupSolution) -> Answer:
     kind, selected = data.provenance, of.selected
     drawn: dict[str, Callable[[], Plot]] = {
         "per-group-error": lambda: plots.plot_pair_errors(of, kind),
@@ -144,21 +148,21 @@ def refused_answer(data: Dataset, parameters: PerGroupParameters) -> Answer:
     return without_numbers(parameters, data.provenance, _setting(parameters, column))
 
 
-def _setting(asked: PerGroupParameters, column: str) -> ReleaseSetting:
-    summed = asked.statistic not in (Statistic.ROWS, Statistic.USERS)
+def _setting(parameters: PerGroupParameters, column: str) -> ReleaseSetting:
+    has_values = parameters.statistic not in (Statistic.ROWS, Statistic.USERS)
     return ReleaseSetting(
-        code.QUANTITIES[asked.statistic],
-        asked.epsilon,
-        asked.neighbours,
-        column if summed else "",
-        asked.lower,
-        asked.upper,
-        noise=asked.noise,
-        delta=asked.delta,
+        code.QUANTITIES[parameters.statistic],
+        parameters.epsilon,
+        parameters.neighbours,
+        column if has_values else "",
+        parameters.lower,
+        parameters.upper,
+        noise=parameters.noise,
+        delta=parameters.delta,
     )
 
 
-def _about(data: Dataset, of: DistributionSolution) -> Answer:
+def _build_from_distribution(data: Dataset, of: DistributionSolution) -> Answer:
     title = "Error over both bounds, about"
     answer = Answer(
         headline=distribution.headline(of),

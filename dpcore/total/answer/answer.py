@@ -18,14 +18,14 @@ from dpcore.total.parameters import ASSUMPTIONS, ASSUMPTIONS_ON_RELEASE, SIGNED_
 
 
 def build_answer(
-    data: Dataset, parameters: TotalParameters, found: TotalSolution | SignedSolution | None = None
+    data: Dataset, parameters: TotalParameters, solution: TotalSolution | SignedSolution | None = None
 ) -> Answer:
     """Find the best bound on what one user adds to a sum or a count; where totals have both signs, a range.
 
     Args:
         data: How many rows users have; where a column is added up, its total per user.
         parameters: The question.
-        found: What `solve` found for both; computed here by default.
+        solution: The solution of both; computed here by default.
 
     Returns:
         The answer; its ``solution`` is a `TotalSolution`, or a `SignedSolution` if some total is negative. Plots are
@@ -36,13 +36,15 @@ def build_answer(
 
     Source: Amin et al. 2019, section 3.
     """
-    of = solve(data, parameters) if found is None else found
+    solved = solve(data, parameters) if solution is None else solution
     return (
-        _signed(data, parameters, of) if isinstance(of, SignedSolution) else _answered(data, parameters, of)
+        _build_signed(data, parameters, solved)
+        if isinstance(solved, SignedSolution)
+        else _build_nonnegative(data, parameters, solved)
     )
 
 
-def _answered(data: Dataset, parameters: TotalParameters, of: TotalSolution) -> Answer:
+def _build_nonnegative(data: Dataset, parameters: TotalParameters, of: TotalSolution) -> Answer:
     answer = Answer(
         headline=words.write_headline(of),
         detail=words.write_detail(of, data),
@@ -131,7 +133,7 @@ def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:
     )
 
 
-def _signed(data: Dataset, parameters: TotalParameters, of: SignedSolution) -> Answer:
+def _build_signed(data: Dataset, parameters: TotalParameters, of: SignedSolution) -> Answer:
     answer = Answer(
         headline=signed_words.write_headline(of),
         detail=signed_words.write_detail(of, data),

@@ -37,7 +37,7 @@ def solve(data: Dataset, parameters: TotalParameters) -> Solver:
 
 def describe_inputs(answer: Answer, data: Dataset) -> Parts:
     """Say what is added up."""
-    yield Note(words.describe_totals(answer.solution.held, data))
+    yield Note(words.describe_totals(answer.solution.user_totals, data))
 
 
 def show_measures(answer: Answer, data: Dataset) -> Parts:

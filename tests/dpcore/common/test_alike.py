@@ -85,7 +85,7 @@ def test_regression_says_by_how_much_the_best_weights_err_more():
         pd.DataFrame({"user": codes, "x": features[:, 1], "y": generator.uniform(size=codes.size)}),
         user="user", label="y", features=["x"], epsilon=1.0, lower=0.0, upper=1.0,
     )  # fmt: skip
-    ours, rho = answer.solution.ours, alike.ASSUMED_SHARE
+    ours, rho = answer.solution.best_estimate, alike.ASSUMED_SHARE
     by_user = sum(((ours.matrix[:, codes == user].sum(axis=1)) ** 2).sum() for user in range(12))
     effect = 1.0 - rho + rho * by_user / (ours.matrix**2).sum()
     assert numbers_of(answer) == [pytest.approx(effect, rel=5e-3)]

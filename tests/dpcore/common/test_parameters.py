@@ -235,6 +235,7 @@ def test_a_link_full_of_bad_fields_is_done_with_soon():
     # Every triple of 20 bad fields is tried: 1,350 objects, some milliseconds.
     texts = {one.name: "-1" for one in fields(MultitaskParameters)}
     found, bad, problems = read_good_fields(MultitaskParameters, texts, STAND_IN)
-    assert found == MultitaskParameters(1.0)
-    assert len(bad) == len(texts)
+    # The settings of the generator do not apply, so that nobody looks at them until they do.
+    assert found.without(*found.unused) == MultitaskParameters(1.0)
+    assert len(bad) == len(texts) - sum(getattr(found, name) == -1 for name in found.unused)
     assert len(problems) >= 10
