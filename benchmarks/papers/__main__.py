@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.papers.on_data import BUILDERS
-from dpcore.answer.paper_figure import FigureRuns, PaperFigure
-from dpcore.answer.paper_plot import describe_difference
+from dpcore.answer.paper_figure import FigureRuns, PaperFigure, describe_difference
 from dpcore.common.documents import write_document
 from dpcore.papers import FIGURES, find_figure, items
 

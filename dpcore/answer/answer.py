@@ -2,21 +2,139 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from dpcore.answer.methods import Methods
-from dpcore.answer.parts import ErrorPart
-from dpcore.answer.plot import Plot
+from dpcore.answer.plot import Plot, Style
 from dpcore.answer.section import Sections
-from dpcore.answer.setting import ReleaseSetting
+from dpcore.code.choice import Quantity
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
-from dpcore.common.privacy import Provenance, ReleaseFacts
+from dpcore.common.documents import CHOICE_SCHEMA, write_document
+from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.common.privacy import Neighbours, Provenance, ReleaseFacts
+from dpcore.common.text_fields import to_values
+from dpcore.dataset import Dataset
+
+WORST_SHARE = 0.25
+"""Variance of a value over (U - L)^2 that no values exceed (Popoviciu's inequality)."""
+
+
+@dataclass(frozen=True)
+class ReleaseSetting:
+    """The setting of a release. On the same data, settings with the same `basis` have the same best bound.
+
+    Attributes:
+        statistic: The released statistic.
+        epsilon: The epsilon of the release, without that of a private selection of its bound.
+        neighbours: The neighbouring relation.
+        column: The column that is released; empty for the rows themselves.
+        lower: Smaller values are raised to it; None if values do not matter, or no range is known.
+        upper: Larger values are lowered to it.
+        variance_share: sigma^2 over (upper - lower)^2 that the bound depends on; None if it depends on none.
+        mean_share: (mean - lower) / (upper - lower) that it depends on; None for the mean with the largest error.
+        uses_values: Whether anything was computed from the values.
+        is_table_mean: Whether the mean that the bound is best for is that of the table itself, not of a population.
+        is_exact_for_values: Whether it is best on the values themselves, so that nothing is assumed of them.
+        user_share: rho, the share of the variance that is taken to lie between users; 0 for independent rows.
+        noise: The noise that is added.
+        delta: The delta of the release; None with pure epsilon-DP.
+        measure: The error that the best bound of a sum or a count minimises; None for other releases.
+        margin: How many users more than 1/epsilon the bound of a count leaves above it.
+    """
+
+    statistic: Quantity
+    epsilon: float
+    neighbours: Neighbours
+    column: str = ""
+    lower: float | None = None
+    upper: float | None = None
+    variance_share: float | None = None
+    mean_share: float | None = None
+    uses_values: bool = False
+    is_table_mean: bool = False
+    is_exact_for_values: bool = False
+    user_share: float = 0.0
+    noise: NoiseKind = NoiseKind.LAPLACE
+    delta: float | None = None
+    measure: Measure | None = None
+    margin: float = 0.0
+
+    @property
+    def protects_counts(self) -> bool:
+        """Return True if the number of rows of each user is protected, too."""
+        return self.neighbours is not Neighbours.REPLACE_VALUES
+
+    @property
+    def basis(self) -> ReleaseSetting:
+        """Return only what the best bound depends on, without names and the range itself.
+
+        At the mean with the worst error, a release with private counts errs as one with public counts. For
+        independent rows the mean of a table errs less than that of a population by a constant.
+        """
+        is_public_count_mean = self.mean_share is None and self.statistic is Quantity.MEAN
+        return replace(
+            self,
+            column="",
+            lower=None,
+            upper=None,
+            uses_values=False,
+            is_table_mean=self.is_table_mean and self.user_share > 0.0,
+            variance_share=None if self.is_exact_for_values else self.variance_share,
+            neighbours=Neighbours.REPLACE_VALUES if is_public_count_mean else self.neighbours,
+            # A mean of 0.3 errs as one of 0.7: p^2 + (1 - p)^2.
+            mean_share=None if self.mean_share is None else min(self.mean_share, 1.0 - self.mean_share),
+        )
+
+    def list_differences(self, other: ReleaseSetting) -> tuple[str, ...]:
+        """List the fields that differ and decide the best bound; empty if both have the same best bound."""
+        own_basis, other_basis = self.basis, other.basis
+        pairs = ((f.name, getattr(own_basis, f.name), getattr(other_basis, f.name)) for f in fields(self))
+        return tuple(name for name, a, b in pairs if not _is_same(a, b))
+
+
+def _is_same(first_value: Any, second_value: Any) -> bool:
+    """Return True if the values are the same; numbers may differ by rounding."""
+    if isinstance(first_value, float) and isinstance(second_value, float):
+        return math.isclose(first_value, second_value, rel_tol=1e-9)
+    return bool(first_value == second_value)
+
+
+BIAS, SAMPLING, NOISE = "Bias", "Sampling", "Noise"
+STYLES: Mapping[str, Style] = MappingProxyType(
+    {BIAS: Style.BIAS, SAMPLING: Style.SAMPLING, NOISE: Style.PRIVACY}
+)
+"""What the bound itself causes, what is drawn at random besides the noise, and the noise."""
+
+
+@dataclass(frozen=True)
+class ErrorPart:
+    """A part of the error at the bound of an answer, as its card shows it.
+
+    Attributes:
+        name: `BIAS`, `SAMPLING` or `NOISE`.
+        value: Its size, in the unit of the error.
+        text: The same as it is read.
+    """
+
+    name: str
+    value: float
+    text: str
+
+
+def build_error_parts(
+    values: Mapping[str, float], format_value: Callable[[float], str]
+) -> tuple[ErrorPart, ...]:
+    """Build the parts of an answer from their sizes, by name; ``format_value`` writes them."""
+    return tuple(ErrorPart(name, float(value), format_value(float(value))) for name, value in values.items())
+
 
 RELEASE_ASSUMPTION = (
     "Everything is computed as if the DP release were the data; errors on the original data are unknown"
@@ -145,3 +263,60 @@ def without_numbers(parameters: Any, disclosure: Provenance, setting: ReleaseSet
     detail = "The notes above say why. A bound can still be drawn: the draw reads the data by fixed rules."
     headline = "These data have no answer of their own."
     return Answer(headline, detail, (), (), disclosure, parameters=parameters, setting=setting)
+
+
+def add_choice(
+    answer: Answer,
+    dataset: Dataset | None,
+    release: str,
+    details: Callable[[], Mapping[str, object]],
+    *,
+    number_keys: Collection[str] = (),
+    question: Mapping[str, object] | None = None,
+    data: Mapping[str, object] | None = None,
+    left_out: Collection[str] = (),
+    schema: str = CHOICE_SCHEMA,
+) -> Answer:
+    """Return the answer with the file of its choice.
+
+    Args:
+        answer: Its parameters and assumptions go into the file.
+        dataset: The data, whose label stands at every number computed from them; None if the settings are all of
+            the input, and the answer's label stands there.
+        release: What is released, a phrase.
+        details: Makes the numbers of the file, by key, when the file is written.
+        number_keys: Numbers of the answer that stand before them, by key.
+        question: What the parameters mean; it replaces parameters of the same name.
+        data: What was computed from the data before the question came up, besides how much there is of them.
+        left_out: Names of parameters that the answer does not depend on.
+        schema: Name and version of the form of question and answer.
+    """
+
+    def write() -> str:
+        label = (answer.disclosure if dataset is None else dataset.provenance).label
+        parameters = to_values(answer.parameters)
+        numbers = {number.key: number.value for number in answer.numbers if number.key in number_keys}
+        sections = {
+            "question": {
+                "release": release,
+                "label": label if dataset is None else "public input",
+                **{name: value for name, value in parameters.items() if name not in left_out},
+                **(question or {}),
+            },
+            "data": {} if dataset is None else {"label": label, **_summarise(dataset), **(data or {})},
+            "answer": {"label": label, **numbers, **details()},
+            "assumptions": list(answer.assumptions),
+        }
+        return write_document(schema, **{name: section for name, section in sections.items() if section})
+
+    return replace(answer, choice=write)
+
+
+def _summarise(dataset: Dataset) -> dict[str, object]:
+    return {
+        "name": dataset.name,
+        "source": dataset.source,
+        "contribution": dataset.contribution.value,
+        "num_users": dataset.histogram.num_users,
+        "num_rows": dataset.histogram.num_rows,
+    }

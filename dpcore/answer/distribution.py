@@ -1,8 +1,9 @@
-"""The distribution of contributions as plots and in words. Pure: data in, plots out."""
+"""The distribution of contributions, and values outside the entered range, as plots and in words."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -206,3 +207,49 @@ def describe_share(histogram: ContributionHistogram) -> str:
         f"The heaviest 1 % ({wording.counted(heaviest, 'user')}) {wording.agreeing(heaviest, 'holds', 'hold')} "
         f"{wording.percent(summary.top_percent_share)} of all rows."
     )
+
+
+WARNING_SHARE = 0.1
+"""Above this share of values outside the range the page warns."""
+RANGE_SOURCE = "from what you know of the quantity."
+
+
+@dataclass(frozen=True)
+class OutsideCounts:
+    """The number of values outside a range; it is as private as the values.
+
+    Attributes:
+        num_below: Values below its lower end.
+        num_above: Values above its upper end.
+        num_values: All values.
+    """
+
+    num_below: int
+    num_above: int
+    num_values: int
+
+    @property
+    def num_outside(self) -> int:
+        """Return the number of values outside the range."""
+        return self.num_below + self.num_above
+
+    @property
+    def exceeds_warning(self) -> bool:
+        """Return True if there are so many that the page warns."""
+        return self.num_outside > WARNING_SHARE * self.num_values
+
+    def write_sentence(self, range_name: str, singular_effect: str = "", plural_effect: str = "") -> str:
+        """Write how many values lie outside, and the effect on one or on several of them."""
+        if not self.num_outside:
+            return f"All values lie inside {range_name}."
+        return (
+            f"{wording.counted(self.num_outside, 'value')} of {wording.number(self.num_values)} ({self.percent}) "
+            f"{wording.agreeing(self.num_outside, 'lies', 'lie')} outside {range_name}"
+            f"{wording.agreeing(self.num_outside, singular_effect, plural_effect)}: "
+            f"{wording.number(self.num_below)} below, {wording.number(self.num_above)} above."
+        )
+
+    @property
+    def percent(self) -> str:
+        """Return the share of values outside the range, as text."""
+        return wording.percent(self.num_outside / self.num_values)

@@ -112,7 +112,7 @@ class Handle:
         initial_value: Where it stands at first.
         is_integer: Whether only whole bounds are meant.
         field: The parameter that holds a bound of the person's own.
-        parts: What the error consists of, by names of `dpcore.answer.parts`, each shaped as the error; each moves
+        parts: What the error consists of, by names of `dpcore.answer.answer`, each shaped as the error; each moves
             along, as a small dot on its curve and as a bar.
         is_sum: Whether the parts add up to the error; else their squares may, or they lie below it.
         users: Some users, cut at the bound; empty for no picture of them.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dpcore.answer.setting import WORST_SHARE, ReleaseSetting
+from dpcore.answer.answer import WORST_SHARE, ReleaseSetting
 from dpcore.code.choice import Quantity
 from dpcore.common.alike import ASSUMED_SHARE
 from dpcore.common.checks import EPSILON_RANGE, Problems

@@ -38,7 +38,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.answer.setting import ReleaseSetting
+from dpcore.answer.answer import ReleaseSetting
 from dpcore.common.errors import refuse
 from dpcore.common.noise_error import compute_unit_scale
 from dpcore.common.privacy import ReleaseFacts

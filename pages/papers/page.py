@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpcore.answer.paper_figure import FigureRuns, PaperFigure
-from dpcore.answer.paper_plot import build_plot, describe_difference
+from dpcore.answer.paper_figure import FigureRuns, PaperFigure, build_plot, describe_difference
 from dpcore.common import wording
 from dpcore.papers import FIGURES, find_figure, items
 from pages.papers import lists, opening

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.answer.value_range import RANGE_SOURCE
+from dpcore.answer.distribution import RANGE_SOURCE
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import ReleaseFacts, format_rounded_up

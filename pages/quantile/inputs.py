@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import streamlit as st
 
-from dpcore.answer.value_range import RANGE_SOURCE, OutsideCounts
+from dpcore.answer.distribution import RANGE_SOURCE, OutsideCounts
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import BaseKind, QuantileParameters, Weighting

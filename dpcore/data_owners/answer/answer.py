@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.answer import Answer
-from dpcore.answer.choice import add_choice
+from dpcore.answer.answer import add_choice
 from dpcore.common.documents import finite_or_none
 from dpcore.common.privacy import Provenance
 from dpcore.data_owners.answer import plots, words

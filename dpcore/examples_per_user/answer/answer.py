@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.answer import Answer
-from dpcore.answer.choice import add_choice
+from dpcore.answer.answer import add_choice
 from dpcore.common.text_fields import to_fields
 from dpcore.dataset import Dataset
 from dpcore.examples_per_user import options

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from dpcore import learning
 from dpcore.answer import Answer, ReleaseSetting
-from dpcore.answer.choice import add_choice
+from dpcore.answer.answer import add_choice
 from dpcore.code import Quantity
 from dpcore.code.forms import build_forms, cap_form, fields_of_data
 from dpcore.common.documents import certificate_fields

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.answer import Axis, Band, Curve, Item, Level, Mark, Plot, Points, Style, share_axis
+from dpcore.answer.answer import BIAS, NOISE, SAMPLING, STYLES
 from dpcore.answer.axes import ROWS_UNIT, sample_users
 from dpcore.answer.handle import Handle
-from dpcore.answer.parts import BIAS, NOISE, SAMPLING, STYLES
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset

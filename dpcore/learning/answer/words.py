@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from dpcore.answer import Number
+from dpcore.answer.answer import BIAS, NOISE, SAMPLING, ErrorPart, build_error_parts
 from dpcore.answer.axes import ROWS_UNIT
-from dpcore.answer.parts import BIAS, NOISE, SAMPLING, ErrorPart, build_error_parts
 from dpcore.common import alike, wording
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters, optimal_cap

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from dpcore import mean
 from dpcore.answer import Answer, Number, Plot, ReleaseSetting
-from dpcore.answer.choice import add_choice
+from dpcore.answer.answer import add_choice
 from dpcore.code import Quantity
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording

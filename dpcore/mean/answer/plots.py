@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from dpcore import mean
 from dpcore.answer import Axis, Band, Curve, Item, Mark, Plot, Style, linear_axis
+from dpcore.answer.answer import BIAS, NOISE, SAMPLING, STYLES
 from dpcore.answer.axes import (
     ROWS_UNIT,
     build_bound_axis,
@@ -19,7 +20,6 @@ from dpcore.answer.axes import (
     sample_users,
 )
 from dpcore.answer.handle import Dots, Handle, Spread, draw_normal, draw_unit_noise
-from dpcore.answer.parts import BIAS, NOISE, SAMPLING, STYLES
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpcore.answer import Answer, Plot
+from dpcore.answer.distribution import RANGE_SOURCE, OutsideCounts
 from dpcore.answer.section import (
     BEHIND,
     DOWNLOADS,
@@ -20,7 +21,6 @@ from dpcore.answer.section import (
     Solver,
     Table,
 )
-from dpcore.answer.value_range import RANGE_SOURCE, OutsideCounts
 from dpcore.common import wording
 from dpcore.common.privacy import ReleaseFacts
 from dpcore.dataset import Dataset

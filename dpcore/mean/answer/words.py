@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from dpcore import mean
 from dpcore.answer import Number
+from dpcore.answer.answer import BIAS, NOISE, SAMPLING, ErrorPart
 from dpcore.answer.axes import ROWS_UNIT
-from dpcore.answer.parts import BIAS, NOISE, SAMPLING, ErrorPart
-from dpcore.answer.value_range import RANGE_SOURCE, OutsideCounts
+from dpcore.answer.distribution import RANGE_SOURCE, OutsideCounts
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpcore.answer import Answer, Plot, ReleaseSetting, without_numbers
-from dpcore.answer.choice import add_choice
+from dpcore.answer.answer import add_choice
 from dpcore.answer.section import BEHIND
 from dpcore.common.documents import certificate_fields
 from dpcore.common.errors import refuse

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from dpcore.answer import Axis, Cells, Column, Curve, Item, Level, Mark, Plot, Points, Style, linear_axis
+from dpcore.answer.answer import BIAS, NOISE, SAMPLING, STYLES
 from dpcore.answer.axes import sample_users
 from dpcore.answer.handle import Dots, Handle, SecondBound, Spread, UserBars, draw_normal, draw_unit_noise
-from dpcore.answer.parts import BIAS, NOISE, SAMPLING, STYLES
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray, IntArray

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from dpcore.answer import Number, Proof
-from dpcore.answer.parts import BIAS, NOISE, SAMPLING, ErrorPart, build_error_parts
-from dpcore.answer.value_range import RANGE_SOURCE, OutsideCounts
+from dpcore.answer.answer import BIAS, NOISE, SAMPLING, ErrorPart, build_error_parts
+from dpcore.answer.distribution import RANGE_SOURCE, OutsideCounts
 from dpcore.common import alike, wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Contribution, Dataset

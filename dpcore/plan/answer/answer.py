@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dpcore.answer import Answer
-from dpcore.answer.choice import add_choice
+from dpcore.answer.answer import add_choice
 from dpcore.code.forms import CodeChoice
 from dpcore.common.certificate import Certificate
 from dpcore.common.documents import certificate_fields, finite_or_none

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.answer import Answer, ReleaseSetting
-from dpcore.answer.choice import add_choice
+from dpcore.answer.answer import add_choice
 from dpcore.code import Quantity
 from dpcore.common.documents import finite_or_none
 from dpcore.common.progress import Progress, ShouldStop, never, silent

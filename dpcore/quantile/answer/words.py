@@ -8,7 +8,7 @@ import numpy as np
 
 from dpcore.answer import Number, Proof, standard
 from dpcore.answer.axes import ROWS_UNIT
-from dpcore.answer.value_range import OutsideCounts
+from dpcore.answer.distribution import OutsideCounts
 from dpcore.common import alike, wording
 from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset

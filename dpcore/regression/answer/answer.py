@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpcore.answer import Answer
-from dpcore.answer.choice import add_choice
+from dpcore.answer.answer import add_choice
 from dpcore.common.documents import certificate_fields
 from dpcore.dataset import Dataset
 from dpcore.regression import files

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.answer import Answer, Number
-from dpcore.answer.parts import BIAS, NOISE, build_error_parts
+from dpcore.answer.answer import BIAS, NOISE, build_error_parts
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.start import presets

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dpcore.answer import Axis, Curve, Item, Mark, Plot, Style, share_axis
+from dpcore.answer.answer import BIAS, NOISE, STYLES
 from dpcore.answer.axes import sample_users
 from dpcore.answer.handle import Dots, Handle, Spread, draw_unit_noise
-from dpcore.answer.parts import BIAS, NOISE, STYLES
 from dpcore.common.privacy import Provenance
 from dpcore.start.answer.found import Tradeoff, choose_axis_limits
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dpcore.answer import Answer, ReleaseSetting, without_numbers
-from dpcore.answer.choice import add_choice
-from dpcore.answer.parts import BIAS, NOISE, build_error_parts
+from dpcore.answer.answer import BIAS, NOISE, add_choice, build_error_parts
 from dpcore.code import Quantity
 from dpcore.code.forms import summed_column
 from dpcore.common import noise_error

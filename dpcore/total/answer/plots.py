@@ -9,9 +9,9 @@ import numpy as np
 
 from dpcore import total
 from dpcore.answer import Axis, Band, Curve, Item, Mark, Plot, Style
+from dpcore.answer.answer import BIAS, NOISE, STYLES
 from dpcore.answer.axes import sample_users
 from dpcore.answer.handle import Dots, Handle, Spread, draw_unit_noise
-from dpcore.answer.parts import BIAS, NOISE, STYLES
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.contributions import FloatArray

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.answer.parts import STYLES
+from dpcore.answer.answer import STYLES
 from dpcore.code.forms import CodeChoice
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, classify, write_file_name
 from dpcore.report.plotly_figures import LINE_STYLES

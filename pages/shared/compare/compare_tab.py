@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.answer import Plot, against, epsilon_plots
+from dpcore.answer import Plot, against
 from dpcore.answer.against import BoundComparison, BoundCurves, MethodComparison, MethodCurves
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
@@ -94,7 +94,7 @@ def show_methods(
     plot_column, table_column = st.columns([3, 2], gap="medium", vertical_alignment="center")
     with plot_column:
         curves = _compute_method_curves(question.name, cache_key, comparison)
-        _draw(epsilon_plots.plot_methods(question.name, comparison, curves, epsilon, provenance))
+        _draw(against.plot_methods(question.name, comparison, curves, epsilon, provenance))
     with table_column:
         st.markdown(
             f"At ε = {wording.entered(epsilon)}, and the change against *{comparison.names[0].lower()}*:"
@@ -123,7 +123,7 @@ def show_curves(
         current_best = comparison.compute_best(epsilon)
     if curves is None or curves.epsilons.size == 0:
         return
-    best_plots = epsilon_plots.plot_best(question.name, comparison, curves, epsilon, current_best, provenance)
+    best_plots = against.plot_best(question.name, comparison, curves, epsilon, current_best, provenance)
     for column, plot in zip(st.columns(2, gap="medium"), best_plots, strict=True):
         with column:
             _draw(plot)

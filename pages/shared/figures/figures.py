@@ -12,8 +12,8 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.answer import Plot, Style
+from dpcore.answer.answer import BIAS, STYLES
 from dpcore.answer.handle import Dots, Handle
-from dpcore.answer.parts import BIAS, STYLES
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.privacy import write_file_name as write_file_name
 from dpcore.common.text_fields import to_fields

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dpcore.answer.paper_figure import FigureRuns, PaperFigure
-from dpcore.answer.paper_plot import build_plot, describe_difference
+from dpcore.answer.paper_figure import FigureRuns, PaperFigure, build_plot, describe_difference
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from pages.shared.card import cards

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from dpcore.answer.value_range import RANGE_SOURCE, OutsideCounts
+from dpcore.answer.distribution import RANGE_SOURCE, OutsideCounts
 from dpcore.dataset import Dataset, Values
 from pages.shared.base import catalogue
 from pages.shared.base.cache import cached

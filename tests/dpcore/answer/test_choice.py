@@ -11,7 +11,7 @@ import pytest
 
 from dpcore import questions
 from dpcore.answer import Answer, Number
-from dpcore.answer.choice import add_choice
+from dpcore.answer.answer import add_choice
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.data import samples
 from dpcore.learning import LearningParameters

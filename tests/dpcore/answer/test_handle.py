@@ -12,7 +12,7 @@ from scipy import stats
 
 from dpcore import total
 from dpcore.answer import axes, handle
-from dpcore.answer.parts import STYLES
+from dpcore.answer.answer import STYLES
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram

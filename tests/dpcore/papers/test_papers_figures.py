@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.answer.paper_figure import FigureRuns, PaperFigure
-from dpcore.answer.paper_plot import build_plot, describe_difference
+from dpcore.answer.paper_figure import FigureRuns, PaperFigure, build_plot, describe_difference
 from dpcore.data import stand_ins
 from dpcore.papers import FIGURES, find_figure, items
 

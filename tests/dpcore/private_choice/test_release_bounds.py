@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpcore import total
-from dpcore.answer.setting import ReleaseSetting
+from dpcore.answer.answer import ReleaseSetting
 from dpcore.code.choice import Quantity
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import Measure, NoiseKind, compute_unit_scale

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dpcore
-from dpcore.answer.bibliography import CITATION, WORKS, insert_names, list_citations, to_latex, write_bibtex
+from dpcore.answer.methods import CITATION, WORKS, insert_names, list_citations, to_latex, write_bibtex
 from dpcore.common.version import VERSION
 
 ROOT = Path(__file__).parents[3]

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from dpcore.answer import Answer
-from dpcore.answer.setting import ReleaseSetting
+from dpcore.answer.answer import ReleaseSetting
 from dpcore.code import Quantity as Written
 from dpcore.common.privacy import Disclosure, Neighbours
 from pages.plan import on_card

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcore.answer import against, epsilon_plots
+from dpcore.answer import against
 from dpcore.answer.against import BoundComparison, MethodComparison
 from dpcore.common.privacy import Neighbours
 from dpcore.common.progress import ShouldStop
@@ -143,7 +143,7 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
     rows = against.tabulate_methods(found, 1.0)
     assert [row["Way"] for row in rows] == list(found.names)
     assert rows[0]["Change"] == ""
-    plot = epsilon_plots.plot_methods("owners", found, curves, 1.0, DATA.provenance)
+    plot = against.plot_methods("owners", found, curves, 1.0, DATA.provenance)
     traces = plotly_figures.draw(plot).data
     assert [trace.name for trace in traces][: len(found.names)] == list(found.names)
     marked = [trace.x[0] for trace in traces if trace.mode == "markers"]
@@ -252,7 +252,7 @@ def test_curves_follow_epsilon_and_stop_when_told() -> None:
     stop: ShouldStop = lambda: len(told) >= curves.epsilons.size + 3  # noqa: E731
     assert against.compute_bound_curves(toy(), told.append, stop).bounds.size == 3
     nothing = against.compute_bound_curves(toy(), None, lambda: True)
-    for plot in epsilon_plots.plot_best("toy", toy(), nothing, 1.0, None, DATA.provenance):
+    for plot in against.plot_best("toy", toy(), nothing, 1.0, None, DATA.provenance):
         (curve,) = [trace for trace in plotly_figures.draw(plot).data if trace.name == "best at each ε"]
         assert len(curve.x) == 0
 
