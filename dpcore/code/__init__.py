@@ -10,8 +10,7 @@ from __future__ import annotations
 import enum
 
 from dpcore.code import several, with_bigquery, with_opendp, with_pipelinedp, with_python, with_tumult
-from dpcore.code.choice import Choice, Code, Quantity, Training
-from dpcore.code.names import markdown_table
+from dpcore.code.choice import Choice, Code, Quantity, Training, markdown_table
 from dpcore.code.several import ReleaseShare, Several
 
 

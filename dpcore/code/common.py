@@ -1,15 +1,91 @@
-"""Shared parts of the programs of all libraries: their head, common sentences, and their assembly."""
+"""What the programs of all libraries share: names made safe, their head, sentences, and templates.
+
+The text of the programs: one Jinja2 template per library, next to this file, and `shared.jinja` with shared parts.
+
+A template is the program itself and reads from top to bottom. Its conditions depend on the choice; quoting of names is
+a filter.
+
+A linear classifier under a bound, trained in NumPy: the program, and hints for other libraries.
+
+Names of Opacus and jax-privacy were read in their documentation and source on 2026-11-22:
+https://opacus.ai/api/privacy_engine.html, github.com/google-deepmind/jax_privacy (clipping.py, batch_selection.py).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
-from dpcore.code.choice import Choice, Code, Quantity
-from dpcore.code.quote import comment, in_sentence, make_printable
+import jinja2
+
+from dpcore.code.choice import OF_VALUES, PER_GROUP, Choice, Code, Quantity
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, classify, format_rounded_up
 from dpcore.common.version import VERSION
+from dpcore.data.delimited_text import SPACED
 from dpcore.data.layout import FileKind
+
+WIDTH = 92
+
+
+def make_printable(text: str, max_length: int = 200) -> str:
+    """Return the text on one line, with non-printable characters (line ends, controls, direction marks) escaped."""
+    escaped = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    return escaped if len(escaped) <= max_length else escaped[: max_length - 1] + "…"
+
+
+def comment(sentence: str, prefix: str) -> list[str]:
+    """Write a sentence as comment lines; ``prefix`` is ``#`` or ``--``."""
+    lines = textwrap.wrap(
+        make_printable(sentence, 4000), WIDTH, break_long_words=False, break_on_hyphens=False
+    )
+    return [f"{prefix} {line}" for line in lines]
+
+
+def python_text(text: str) -> str:
+    """Return a Python string literal, in double quotes if that needs no escapes."""
+    literal = repr(text)
+    return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in literal else literal
+
+
+def python_literal(name: str | Sequence[str] | Mapping[str, str]) -> str:
+    """Return a name as a Python string literal, several as a list, and a mapping as a dictionary."""
+    if isinstance(name, str):
+        return python_text(name)
+    if isinstance(name, Mapping):
+        return "{" + ", ".join(f"{python_text(a)}: {python_text(b)}" for a, b in name.items()) + "}"
+    return "[" + ", ".join(python_text(entry) for entry in name) + "]"
+
+
+def sql_name(name: str) -> str:
+    """Return a GoogleSQL quoted identifier. Escapes are those of string literals.
+
+    Source: GoogleSQL lexical structure, "Quoted identifiers",
+    https://cloud.google.com/bigquery/docs/reference/standard-sql/lexical (read 2026-11-21).
+    """
+    escaped = []
+    for c in name:
+        if c in "\\`":
+            escaped.append("\\" + c)
+        elif c.isprintable():
+            escaped.append(c)
+        else:
+            escaped.append(f"\\u{ord(c):04x}" if ord(c) < 0x10000 else f"\\U{ord(c):08x}")
+    return "`" + "".join(escaped) + "`"
+
+
+def sql_table(path: str) -> str:
+    """Return a table's path as one quoted identifier, which BigQuery reads as project, dataset and table."""
+    return sql_name(path)
+
+
+def in_sentence(names: tuple[str, ...]) -> str:
+    """Return column names for a comment."""
+    return " and ".join(make_printable(name, 60) for name in names)
+
 
 _TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".csv.gz", ".csv.zst", ".tsv.gz")
 DELTA_WHERE_NONE = 1e-9
@@ -246,3 +322,95 @@ def replaced_difference(choice: Choice) -> str:
         "added or removed. A replacement is two such steps: twice epsilon, and for (epsilon, delta) somewhat more than "
         "twice delta."
     )
+
+
+@functools.cache
+def _environment(folder: Path) -> jinja2.Environment:
+    settings = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        autoescape=False,  # Programs are not HTML; external names pass through the filters below.
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        # A number is written with all its digits.
+        finalize=lambda value: value if isinstance(value, str | jinja2.Undefined) else repr(value),
+    )
+    settings.filters.update(literal=python_literal, sql=sql_name)
+    return settings
+
+
+def render(path: Path, **values: Any) -> str:
+    """Render a template to text that ends with a newline.
+
+    Args:
+        path: Path of the file without ``.jinja``.
+        **values: Values of the template.
+    """
+    return _environment(path.parent).get_template(f"{path.name}.jinja").render(**values).rstrip("\n") + "\n"
+
+
+def render_program(library: str, choice: Choice, **further_values: Any) -> str:
+    """Render the program without its head.
+
+    Args:
+        library: Name of the file without ``.jinja``.
+        choice: The choice of the program; its name in the template is ``choice``.
+        further_values: Further values of the template, which override those of the choice.
+    """
+    layout, private = choice.read_as, not choice.of_public_data
+    decimals = {name: mark for name in choice.number_columns if (mark := layout.decimal(name))}
+    values = {
+        "choice": choice,
+        "released": choice.quantity.name,
+        "gaussian": choice.noise is NoiseKind.GAUSSIAN,
+        "smooth": choice.threshold is not None,
+        "per_group": choice.quantity in PER_GROUP,
+        "of_values": choice.quantity in OF_VALUES,
+        "groups_are_written": choice.quantity in PER_GROUP and not choice.of_public_data,
+        "layout": layout,
+        "kinds": [file.kind.name for file in layout.files],
+        "spaced": [file for file in layout.files if file.separator in SPACED or file.names],
+        "private": private,
+        # One cell can decide the mark of a column, so programs for private data read every cell separately.
+        "marks": bool(choice.number_columns if private else decimals),
+        "keeps_rows": private and choice.neighbours is not Neighbours.ADD_OR_REMOVE_USER,
+        "decimals": decimals,
+        "number_columns": choice.number_columns,
+    }
+    return render(Path(__file__).with_name(library), **(values | further_values)).rstrip("\n")
+
+
+LIBRARY = "plain Python (pandas, NumPy)"
+NEEDS = "pip install numpy pandas"
+RELATIONS = {
+    Neighbours.ADD_OR_REMOVE_USER: ADD_OR_REMOVE,
+    Neighbours.REPLACE_USER: "Neighbouring data differ by one user, replaced by another with all their rows.",
+    Neighbours.REPLACE_VALUES: "Neighbouring data differ in one user's values; everybody's number of rows is public.",
+}
+DIFFERENCES = (
+    "The noise comes from NumPy's floating-point generator: right for trying out, but open to attacks on floating "
+    "point. To publish a model take the page's tab Release, which draws it with OpenDP, or a library below.",
+    "Opacus: a row's gradient is clipped by max_grad_norm, and noise_multiplier is the noise over that norm; it knows "
+    "no users. It protects a user where every user has one row, or where a user's rows are collated into one sample, "
+    "whose gradient is then the user's mean: smooth weights with a bound of 1.",
+    "jax-privacy: clipped_grad(l2_clip_norm=..., keep_batch_dim=False) clips the gradient of a user whose rows "
+    "stand along a second axis, and batch_selection.UserSelectionStrategy(examples_per_user_per_batch=h) bounds "
+    "them. Neither weights rows by min(h, s) / s; multiply the losses by that.",
+)
+NOWHERE = "{library} trains no models; plain Python does, in NumPy."
+
+
+def write(choice: Choice) -> Code:
+    """Write the program in plain Python."""
+    training = choice.training
+    assert training is not None
+    numbers = ", ".join(f"{python_text(name)}: ({low!r}, {high!r})" for name, (low, high) in training.numbers)
+    levels = ", ".join(
+        f"{python_text(name)}: {python_literal(level_names)}" for name, level_names in training.levels
+    )
+    template = "classifier.py" if training.rule is None else "classifier_by_rule.py"
+    body = render_program(
+        template, choice, training=training, numbers=f"{{{numbers}}}", levels=f"{{{levels}}}"
+    )
+    needs = with_readers(NEEDS, choice)
+    return assemble(choice, LIBRARY, RELATIONS[choice.neighbours], DIFFERENCES, body, needs)

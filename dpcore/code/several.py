@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpcore.code import common, templates, with_opendp, with_pipelinedp, with_python, with_tumult
+from dpcore.code import common, with_opendp, with_pipelinedp, with_python, with_tumult
 from dpcore.code.choice import OF_VALUES, PER_GROUP, Choice, Code, Quantity
 from dpcore.common import wording
 from dpcore.common.checks import Problems
@@ -302,7 +302,7 @@ def _write(
     choice = several.reading_choice
     body = ""
     if not refused:
-        body = templates.render_program(
+        body = common.render_program(
             template,
             choice,
             several=several,

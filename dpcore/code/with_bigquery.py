@@ -17,9 +17,9 @@ github.com/google/zetasql, zetasql/analyzer/rewriters/anonymization_rewriter.cc)
 
 from __future__ import annotations
 
-from dpcore.code import classifier, common, templates
+from dpcore.code import common
 from dpcore.code.choice import OF_VALUES, PER_GROUP, Choice, Code, Quantity
-from dpcore.code.quote import sql_name, sql_table
+from dpcore.code.common import sql_name, sql_table
 from dpcore.common.noise_error import NoiseKind
 
 LIBRARY = "BigQuery"
@@ -41,7 +41,7 @@ def write(choice: Choice) -> Code:
 def _differences(choice: Choice) -> list[str]:
     quantity, smooth = choice.quantity, choice.threshold is not None
     if quantity is Quantity.CLASSIFIER:
-        return [classifier.NOWHERE.format(library="BigQuery")]
+        return [common.NOWHERE.format(library="BigQuery")]
     if quantity is Quantity.QUANTILE and smooth:
         return [
             "PERCENTILE_CONT counts all rows alike, so smooth weights cannot be expressed. What comes "
@@ -146,7 +146,7 @@ def _statements(choice: Choice) -> str:
     value = sql_name(choice.value_column)
     of_values = choice.quantity in OF_VALUES
     mean = _of_mean(choice) if choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS) else {}
-    return templates.render_program(
+    return common.render_program(
         "with_bigquery.sql",
         choice,
         delta=choice.delta if choice.delta is not None else common.DELTA_WHERE_NONE,

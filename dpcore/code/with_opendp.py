@@ -10,7 +10,7 @@ at 1 and are compared with ``< k``), and with ``keep="sample"`` it fails on a gr
 
 from __future__ import annotations
 
-from dpcore.code import classifier, common, templates
+from dpcore.code import common
 from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
 
 LIBRARY = "OpenDP 0.16"
@@ -40,7 +40,7 @@ def write(choice: Choice) -> Code:
 def _differences(choice: Choice) -> list[str]:
     quantity, smooth = choice.quantity, choice.threshold is not None
     if quantity is Quantity.CLASSIFIER:
-        return [classifier.NOWHERE.format(library="OpenDP")]
+        return [common.NOWHERE.format(library="OpenDP")]
     if quantity in _SEPARATE:
         return [_SEPARATE[quantity]]
     differences = [
@@ -95,6 +95,6 @@ _SEPARATE = {
 
 
 def _program(choice: Choice) -> str:
-    return templates.render_program(
+    return common.render_program(
         "with_opendp.py", choice, candidates=CANDIDATES, public_rows=common.PUBLIC_ROWS
     )

@@ -10,7 +10,7 @@ https://pipelinedp.readthedocs.io (read 2026-11-21): ``max_contributions`` stand
 
 from __future__ import annotations
 
-from dpcore.code import classifier, common, templates
+from dpcore.code import common
 from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
 from dpcore.common.noise_error import NoiseKind
 
@@ -29,7 +29,7 @@ def write(choice: Choice) -> Code:
 def _differences(choice: Choice) -> list[str]:
     quantity, smooth = choice.quantity, choice.threshold is not None
     if quantity is Quantity.CLASSIFIER:
-        return [classifier.NOWHERE.format(library="PipelineDP")]
+        return [common.NOWHERE.format(library="PipelineDP")]
     differences = [common.public_counts_difference(choice)]
     if choice.noise is NoiseKind.GAUSSIAN:
         differences.append(
@@ -88,6 +88,6 @@ def _differences(choice: Choice) -> list[str]:
 def _program(choice: Choice) -> str:
     # To 13 digits, since 0.07 * 100 is 7.000000000000001.
     percents = [float(f"{100 * q:.13g}") for q in choice.quantiles]
-    return templates.render_program(
+    return common.render_program(
         "with_pipelinedp.py", choice, percents=percents, public_rows=common.PUBLIC_ROWS
     )

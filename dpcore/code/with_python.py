@@ -7,7 +7,7 @@ https://docs.opendp.org/en/v0.16.0/api/python/opendp.measurements.html
 
 from __future__ import annotations
 
-from dpcore.code import classifier, common, templates
+from dpcore.code import common
 from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
 
 LIBRARY = "plain Python (pandas, NumPy; noise by OpenDP 0.16)"
@@ -23,7 +23,7 @@ CANDIDATES = 2000
 def write(choice: Choice) -> Code:
     """Write the program."""
     if choice.quantity is Quantity.CLASSIFIER:
-        return classifier.write(choice)
+        return common.write(choice)
     relation = REPLACE if choice.public_counts else common.ADD_OR_REMOVE
     relation = REPLACE_LABELS if choice.quantity is Quantity.COEFFICIENTS else relation
     differences = [common.gaussian_difference(choice) if choice.quantity is not Quantity.TASK_WEIGHTS else ""]
@@ -52,6 +52,6 @@ def write(choice: Choice) -> Code:
             "data. In private data every row with a user and all features counts. If labels were missing when C was "
             "made, the program refuses C: fill these labels, or remove their rows, and make C anew."
         )
-    body = templates.render_program("with_python.py", choice, candidates=CANDIDATES)
+    body = common.render_program("with_python.py", choice, candidates=CANDIDATES)
     needs = common.with_readers(NEEDS, choice)
     return common.assemble(choice, LIBRARY, relation, differences, body, needs)

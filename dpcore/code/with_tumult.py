@@ -8,7 +8,7 @@ github.com/opendp/tumult-analytics, src/tmlt/analytics/constraints/_truncation.p
 
 from __future__ import annotations
 
-from dpcore.code import classifier, common, templates
+from dpcore.code import common
 from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
 
 LIBRARY = "Tumult Analytics 0.21"
@@ -19,9 +19,7 @@ RELATION = f"{common.ADD_OR_REMOVE} That is what AddRowsWithID says."
 def write(choice: Choice) -> Code:
     """Write the program, or the sentences why there is none."""
     without = choice.max_norm is not None or not choice.in_libraries
-    body = (
-        "" if without else templates.render_program("with_tumult.py", choice, public_rows=common.PUBLIC_ROWS)
-    )
+    body = "" if without else common.render_program("with_tumult.py", choice, public_rows=common.PUBLIC_ROWS)
     return common.assemble(
         choice, LIBRARY, RELATION, _differences(choice), body, common.with_readers(NEEDS, choice)
     )
@@ -30,7 +28,7 @@ def write(choice: Choice) -> Code:
 def _differences(choice: Choice) -> list[str]:
     quantity, smooth = choice.quantity, choice.threshold is not None
     if quantity is Quantity.CLASSIFIER:
-        return [classifier.NOWHERE.format(library="Tumult")]
+        return [common.NOWHERE.format(library="Tumult")]
     differences = [
         common.public_counts_difference(choice),
         common.gaussian_difference(choice),

@@ -6,7 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from dpcore.code import Code
-from dpcore.code.templates import render
+from dpcore.code.common import render
 from dpcore.common import wording
 from dpcore.data_owners.bounds import Collaboration
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpcore.code import Code
-from dpcore.code.templates import render
+from dpcore.code.common import render
 from dpcore.common import wording
 from dpcore.common.version import VERSION
 from dpcore.examples_per_user.noise import choose_grid, truncate_mixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from dpcore.code.templates import render
+from dpcore.code.common import render
 from dpcore.data.column_names import escape_formula
 from dpcore.multitask.problem import Allocation
 
