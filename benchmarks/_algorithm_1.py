@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common.least_noise import find_least_noise
+from dpcore.common.branch_and_bound import find_least_noise
 from dpcore.common.privacy import compute_gaussian_sigma, compute_one_record_epsilon
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray

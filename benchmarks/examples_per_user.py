@@ -20,7 +20,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.samples import FOLDER
 from dpcore.examples_per_user.options import Option, evaluate_option

@@ -22,7 +22,7 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.text_fields import from_fields, list_field_types
 from pages.shared.base import catalogue
 from pages.shared.fields import jobs

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpcore import questions
-from dpcore.common.errors import InvalidInput, refuse
+from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.privacy import Charge, Disclosure
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.counting import frames

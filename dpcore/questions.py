@@ -22,8 +22,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem, InvalidInput, refuse
+from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import list_field_types
 

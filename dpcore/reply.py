@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpcore.answer import Answer, Plot, section
 from dpcore.code import Code, Library, write
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse
 from dpcore.common.privacy import Charge
 from dpcore.dataset import Dataset
 from dpcore.report import content, document, script

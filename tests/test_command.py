@@ -15,7 +15,7 @@ import pytest
 import dpcore as ss
 from dpcore import questions
 from dpcore.cli import ask, command
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.counting.__main__ import main as count
 from dpcore.data import samples
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.papers.on_data import BUILDERS
 from dpcore.answer.paper_figure import FigureRuns, PaperFigure, describe_difference
-from dpcore.common.documents import write_document
+from dpcore.common.strict_json import write_document
 from dpcore.papers import FIGURES, find_figure, items
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.papers import readers
 from dpcore.answer.paper_figure import PaperFigure, Run
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.stand_ins import RegressionRows
 from dpcore.data.totals_per_user import Amounts

@@ -17,9 +17,9 @@ from dpcore.code.choice import Quantity
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
-from dpcore.common.documents import CHOICE_SCHEMA, write_document
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Neighbours, Provenance, ReleaseFacts
+from dpcore.common.strict_json import CHOICE_SCHEMA, write_document
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
 

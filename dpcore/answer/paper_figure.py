@@ -20,7 +20,7 @@ import numpy as np
 
 from dpcore.answer.plot import Axis, Curve, Item, Level, Plot, Style
 from dpcore.common import wording
-from dpcore.common.over_runs import Summary, summarise_runs
+from dpcore.common.noise_error import Summary, summarise_runs
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray

@@ -14,8 +14,7 @@ from typing import Any
 import dpcore
 from dpcore import questions
 from dpcore.cli import WIDTH
-from dpcore.common.checks import Problems
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems, refuse
 from dpcore.counting.__main__ import refuse_to_overwrite
 from dpcore.counting.files import expand_patterns
 from dpcore.reply import LIBRARIES, Reply

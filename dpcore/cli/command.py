@@ -18,7 +18,7 @@ from pathlib import Path
 import dpcore
 from dpcore import questions
 from dpcore.cli import WIDTH
-from dpcore.common.errors import InvalidInput, describe_error
+from dpcore.common.checks import InvalidInput, describe_error
 
 _NO_APP = (
     "The app is not installed here, only the core. Install the extra `app` as well: "

@@ -180,9 +180,8 @@ def open_browser(link: str) -> Workspace | None:
     Returns:
         The folder whose file leads the browser to the link; None if no browser was opened.
     """
-    from dpcore.common.browser import open_link
-    from dpcore.common.errors import InvalidInput
-    from dpcore.common.workspace import Workspace
+    from dpcore.common.checks import InvalidInput
+    from dpcore.common.workspace import Workspace, open_link
 
     has_window = not sys.platform.startswith("linux") or any(
         os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")

@@ -10,7 +10,7 @@ from typing import Any
 from dpcore.code.choice import Choice, Code, Quantity
 from dpcore.code.several import Several
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.data import samples
 from dpcore.dataset import Contribution, Dataset
 

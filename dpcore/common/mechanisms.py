@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import refuse
-from dpcore.common.least_noise import find_least_noise
+from dpcore.common.branch_and_bound import find_least_noise
+from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.privacy import Disclosure, compute_gaussian_sigma, format_rounded_up
 from dpcore.contributions import FloatArray, IntArray
 

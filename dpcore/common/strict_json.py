@@ -1,4 +1,6 @@
-"""A reader of JSON from unknown authors: every value is read by type, and every problem is collected.
+"""JSON: files that a person takes away, and a reader of files from unknown authors.
+
+A reader of JSON from unknown authors: every value is read by type, and every problem is collected.
 
 Refused with a sentence that names the location: a name that stands twice, a number beyond float64, NaN, an
 integer with thousands of digits, half a character, and every value that nobody reads.
@@ -19,8 +21,9 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import Problems, quote
-from dpcore.common.errors import InvalidInput, refuse
+from dpcore.common.certificate import Certificate
+from dpcore.common.checks import InvalidInput, Problems, quote, refuse
+from dpcore.common.version import VERSION
 
 T = TypeVar("T")
 
@@ -286,3 +289,31 @@ def encode_array(values: npt.NDArray[Any]) -> dict[str, Any]:
     type_name = "float64" if values.dtype.kind == "f" else "int64"
     content = np.ascontiguousarray(values, dtype=ARRAY_TYPES[type_name]).tobytes()
     return {"shape": list(values.shape), type_name: base64.b64encode(content).decode("ascii")}
+
+
+MADE_WITH = f"Sweet Spot {VERSION}"
+CHOICE_SCHEMA = "sweetspot/choice/1"
+
+
+def write_document(schema: str, **sections: object) -> str:
+    """Write sections under their schema and the program that made them, indented."""
+    content = {"schema": schema, "made_with": MADE_WITH, **sections}
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def finite_or_none(value: float) -> float | None:
+    """Return the value as JSON holds it: None if it is not finite."""
+    return value if math.isfinite(value) else None
+
+
+def certificate_fields(certificate: Certificate | None) -> dict[str, object]:
+    """Return the certificate as every file of choices has it; ``none`` if there is none."""
+    if certificate is None:
+        return {"proved_relative_gap": None, "proof": "none"}
+    document: dict[str, object] = {
+        "proved_relative_gap": finite_or_none(certificate.relative_gap),
+        "proof": certificate.argument,
+    }
+    if certificate.approximation:
+        document["approximate"] = certificate.approximation
+    return document

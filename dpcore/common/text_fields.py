@@ -16,8 +16,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.checks import InputProblem, InvalidInput, Problems
 
 P = TypeVar("P")
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput, convert_system_errors, refuse
+from dpcore.common.checks import InvalidInput, convert_system_errors, refuse
 from dpcore.common.privacy import LABEL_COLUMN, Disclosure
 from dpcore.counting import MEMORY_LIMIT, connect, count, count_table, open_files, open_table
 from dpcore.counting.engines import is_address

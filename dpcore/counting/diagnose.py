@@ -13,8 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem
+from dpcore.common.checks import InputProblem, Problems
 from dpcore.common.progress import ShouldStop
 from dpcore.counting import formats, reading, rejects, small
 from dpcore.counting.duck import Duck

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse
 from dpcore.data.column_names import shorten
 
 if TYPE_CHECKING:

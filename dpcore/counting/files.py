@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dpcore.common import wording
-from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem, InvalidInput, convert_system_errors, refuse
+from dpcore.common.checks import InputProblem, InvalidInput, Problems, convert_system_errors, refuse
 from dpcore.common.privacy import LABEL_COLUMN, ReleaseFacts
 from dpcore.common.progress import ShouldStop
 from dpcore.common.workspace import Workspace

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
-from dpcore.common.errors import FULL_DISK, InputProblem, InvalidInput, is_full_disk, refuse
+from dpcore.common.checks import FULL_DISK, InputProblem, InvalidInput, is_full_disk, refuse
 from dpcore.common.progress import ShouldStop
 from dpcore.counting.held import File
 from dpcore.counting.running import Steps, check_stop

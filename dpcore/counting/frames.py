@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem, refuse
+from dpcore.common.checks import InputProblem, Problems, refuse
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, classify
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting.files import Source, expand_patterns, open_files

@@ -10,8 +10,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput, refuse
+from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.counting.files import expand_patterns
 from dpcore.counting.frames import Columns, check_provenance, list_columns, refuse_no_names

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import ShouldStop
 from dpcore.common.workspace import Workspace

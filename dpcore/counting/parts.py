@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems, refuse
 from dpcore.common.workspace import Workspace
 from dpcore.counting.formats import Format, Packing
 from dpcore.counting.held import File, MemoryFile

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common import wording
-from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput, refuse
+from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, IntArray, read_only
 from dpcore.counting import query, spelling
 from dpcore.counting.duck import Duck, in_part, sql_of

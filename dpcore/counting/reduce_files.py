@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpcore.common import wording
-from dpcore.common.checks import Problems
-from dpcore.common.errors import FULL_DISK, InvalidInput, refuse
+from dpcore.common.checks import FULL_DISK, InvalidInput, Problems, refuse
 from dpcore.common.progress import ShouldStop
 from dpcore.common.workspace import Workspace
 from dpcore.contributions import ContributionHistogram

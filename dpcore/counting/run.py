@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpcore.common import wording
-from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem, InvalidInput, describe_error, refuse
+from dpcore.common.checks import InputProblem, InvalidInput, Problems, describe_error, refuse
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, classify
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import ContributionHistogram, IntArray

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 from xml.parsers import expat
 
-from dpcore.common.errors import InvalidInput, refuse
+from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.progress import ShouldStop
 from dpcore.counting.running import check_stop
 

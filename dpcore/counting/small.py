@@ -13,8 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from dpcore.common import wording
-from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput, refuse
+from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.common.progress import ShouldStop
 from dpcore.counting.duck import Duck, literal
 from dpcore.counting.formats import Format, Packing

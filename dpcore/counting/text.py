@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dpcore.common import wording
-from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem, InvalidInput, refuse
+from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
 from dpcore.counting import rejects
 from dpcore.counting.duck import Duck
 from dpcore.counting.formats import Format, Packing

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput, refuse
+from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.common.workspace import Workspace
 from dpcore.contributions import ContributionHistogram

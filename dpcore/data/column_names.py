@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput, refuse
+from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.contributions import IntArray
 
 if TYPE_CHECKING:

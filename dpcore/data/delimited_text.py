@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.common import wording
-from dpcore.common.errors import InputProblem, InvalidInput, refuse
+from dpcore.common.checks import InputProblem, InvalidInput, refuse
 from dpcore.contributions import IntArray
 from dpcore.data.column_names import MOST_TITLES, is_header_word, looks_like_data
 from dpcore.data.encoding import CONTROL_DELIMITERS

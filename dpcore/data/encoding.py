@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse
 from dpcore.data.column_names import is_header_word, looks_like_data
 
 MAX_BYTES = 200_000_000

@@ -7,7 +7,7 @@ import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse
 from dpcore.data.encoding import decode
 from dpcore.dataset import LONGEST_TASK_NAME
 

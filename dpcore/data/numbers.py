@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpcore.common.errors import InputProblem
+from dpcore.common.checks import InputProblem
 from dpcore.contributions import FloatArray
 from dpcore.data.column_names import shorten
 from dpcore.data.tables import BoolArray, Table

@@ -18,7 +18,7 @@ import os
 import numpy as np
 
 from dpcore.common import strict_json, wording
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.common.strict_json import JsonValue
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, IntArray

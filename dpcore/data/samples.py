@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_roles import Roles, TableKind

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems, refuse
 from dpcore.contributions import IntArray
 from dpcore.data.column_names import and_more, check_header_row, check_names, is_header_word, shorten
 from dpcore.data.layout import FileLayout

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import refuse
+from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.parameters import LINE, TAB, Option, Parameters, of_data, public
 from dpcore.common.text_fields import build_from, parse_checked_numbers, parse_numbers
 from dpcore.contributions import ContributionHistogram

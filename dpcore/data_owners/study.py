@@ -11,7 +11,7 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.over_runs import summarise_runs
+from dpcore.common.noise_error import summarise_runs
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data_owners.bounds import Unit

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from dpcore.common.least_noise import find_least_noise
+from dpcore.common.branch_and_bound import find_least_noise
 from dpcore.common.privacy import GaussianNoise, bound_mixture_epsilon, bound_sampled_epsilon
 from dpcore.common.progress import ShouldStop, never
 from dpcore.examples_per_user.rdp import Mixture, choose_orders, compute_epsilon

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.examples_per_user.noise import bound_multiplier
 from dpcore.examples_per_user.parameters import ExamplesParameters, Sampling

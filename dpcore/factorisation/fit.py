@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray
 from dpcore.factorisation.allocation import Scheme, WeightedRatings, allocate, count_with_noise

@@ -9,9 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import refuse
-from dpcore.common.over_runs import Summary, summarise_runs
+from dpcore.common.checks import Problems, refuse
+from dpcore.common.noise_error import Summary, summarise_runs
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.factorisation import implicit

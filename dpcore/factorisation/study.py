@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.over_runs import summarise_runs
+from dpcore.common.noise_error import summarise_runs
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.factorisation import baselines

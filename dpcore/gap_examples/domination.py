@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse
 from dpcore.gap_examples.compare import Comparison
 from dpcore.gap_examples.two_groups import whole_cap_limit
 

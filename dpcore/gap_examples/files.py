@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from dpcore import mean
-from dpcore.common.documents import finite_or_none, write_document
 from dpcore.common.privacy import Provenance
+from dpcore.common.strict_json import finite_or_none, write_document
 from dpcore.gap_examples.compare import Comparison, compute_noise_ratio
 from dpcore.gap_examples.two_groups import supremum
 from dpcore.mean.files import error_parts

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import Problems, require
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems, refuse, require
 from dpcore.contributions import FloatArray, IntArray, read_only
 
 MAX_OUTCOMES = 100_000

@@ -30,8 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import Problems, require
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems, refuse, require
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray
 from dpcore.gap_examples.compare import build_problem_of_noise_ratio
 from dpcore.mean import MeanProblem

@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.branch_and_bound import Minimum, find_interval_within, minimise
-from dpcore.common.checks import Problems
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems, refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced
 from dpcore.learning.bias_bounds import AboveSums, BiasTerm, CapStatistics, cap_statistics, evaluate

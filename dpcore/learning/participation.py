@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common import wording
-from dpcore.common.checks import require
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse, require
 from dpcore.contributions import FloatArray, Pieces
 
 ALPHA_RANGE = (0.05, 10.0)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dpcore import mean
-from dpcore.common.documents import certificate_fields
 from dpcore.common.privacy import Provenance
+from dpcore.common.strict_json import certificate_fields
 from dpcore.mean import private_counts
 from dpcore.report.csv_files import write_columns
 

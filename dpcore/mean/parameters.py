@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from dpcore.common import wording
-from dpcore.common.alike import ASSUMED_SHARE
 from dpcore.common.checks import VALUE_BOUND_RANGE, Problems
+from dpcore.common.noise_error import ASSUMED_SHARE
 from dpcore.common.parameters import (
     LINE,
     Option,

@@ -20,8 +20,7 @@ import numpy.typing as npt
 
 from dpcore.common import weights
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import Problems
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import LaplaceNoise, Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.mean.counts_only import CountsOnly, Growth

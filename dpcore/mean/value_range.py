@@ -37,8 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import refuse
+from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import MAX_SIZE, FloatArray, IntArray
 from dpcore.dataset import Values

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import Problems
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems, refuse
 from dpcore.contributions import FloatArray
 from dpcore.multitask.problem import Allocation, TaskProblem
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.common.certificate import Certificate
+from dpcore.common.certificate import Certificate, Solved, solve_timed
 from dpcore.common.progress import ShouldStop, never
-from dpcore.common.reference import Solved, solve_timed
 from dpcore.multitask import exact, weights
 from dpcore.multitask.problem import TaskProblem
 

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import refuse
-from dpcore.common.over_runs import summarise_runs
+from dpcore.common.checks import Problems, refuse
+from dpcore.common.noise_error import summarise_runs
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Pairs

@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import Problems
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems, refuse
 from dpcore.contributions import FloatArray, IntArray, read_only
 from dpcore.multitask.graph import TaskGraph
 

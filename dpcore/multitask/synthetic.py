@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems, refuse
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Pairs
 from dpcore.multitask.examples import clip_rows

@@ -24,8 +24,7 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import Problems
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems, refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import MAX_SIZE, FloatArray

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common import noise_error, wording
-from dpcore.common.checks import Problems
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems, refuse
 from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
 from dpcore.common.parameters import (
     OWN,

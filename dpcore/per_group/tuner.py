@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems, refuse
 from dpcore.per_group.moments import moments
 from dpcore.per_group.parameters import PerGroupProblem, Statistic
 

@@ -34,8 +34,7 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import Problems, require
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems, refuse, require
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems, refuse
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data.totals_per_user import user_starts
 from dpcore.dataset import Dataset, Values

@@ -8,9 +8,8 @@ from typing import Any
 
 from dpcore.answer.answer import WORST_SHARE, ReleaseSetting
 from dpcore.code.choice import Quantity
-from dpcore.common.alike import ASSUMED_SHARE
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.noise_error import DEFAULT_DELTA, Measure, NoiseKind, compute_unit_scale
+from dpcore.common.noise_error import ASSUMED_SHARE, DEFAULT_DELTA, Measure, NoiseKind, compute_unit_scale
 from dpcore.common.parameters import LINE, Option, Parameters, of_data, public
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import MAX_SIZE

@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common import mechanisms, wording
-from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import InvalidInput, refuse
+from dpcore.common.checks import EPSILON_RANGE, InvalidInput, Problems, refuse
 from dpcore.common.privacy import Charge, Disclosure, Neighbours, ReleaseFacts
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, IntArray, read_only
 from dpcore.dataset import Contribution, Dataset

@@ -39,7 +39,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.answer.answer import ReleaseSetting
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse
 from dpcore.common.noise_error import compute_unit_scale
 from dpcore.common.privacy import ReleaseFacts
 from dpcore.contributions import ContributionHistogram, FloatArray

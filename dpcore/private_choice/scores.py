@@ -57,8 +57,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common import weights
-from dpcore.common.checks import Problems, require
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems, refuse, require
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.totals_per_user import Amounts

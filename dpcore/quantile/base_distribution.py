@@ -15,8 +15,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import Problems, require
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems, refuse, require
 from dpcore.contributions import FloatArray, read_only
 
 

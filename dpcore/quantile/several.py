@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import require
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse, require
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.quantile.mechanism import QuantileOutput, QuantileProblem, WeightKind, outputs

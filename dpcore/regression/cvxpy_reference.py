@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.common.certificate import Certificate
+from dpcore.common.certificate import Certificate, Solved, solve_timed
 from dpcore.common.progress import ShouldStop, never
-from dpcore.common.reference import Solved, solve_timed
 from dpcore.regression import working_set
 from dpcore.regression.estimate import LinearEstimate, evaluate
 from dpcore.regression.problem import RegressionProblem

@@ -10,8 +10,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import require
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse, require
 from dpcore.common.mechanisms import LaplaceRelease, release_laplace
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts, round_up_to_float
 from dpcore.contributions import FloatArray

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from dpcore.common.documents import MADE_WITH
 from dpcore.common.privacy import Provenance
+from dpcore.common.strict_json import MADE_WITH
 from dpcore.data.column_names import escape_formula
 from dpcore.regression.draw import Draw
 from dpcore.regression.estimate import LinearEstimate, user_weights

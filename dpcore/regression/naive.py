@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpcore.common import wording
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse
 from dpcore.contributions import FloatArray
 from dpcore.regression import sample_limiting
 from dpcore.regression.estimate import LinearEstimate, evaluate

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems, refuse
 from dpcore.contributions import FloatArray
 from dpcore.regression.estimate import LinearEstimate
 from dpcore.regression.problem import RegressionProblem

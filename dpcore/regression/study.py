@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import refuse
+from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.regression import examples, sample_limiting, working_set

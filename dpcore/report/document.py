@@ -11,8 +11,8 @@ import numpy as np
 
 from dpcore.answer import Answer, Plot, Proof
 from dpcore.answer.methods import Methods
-from dpcore.common.documents import write_document
 from dpcore.common.privacy import Provenance
+from dpcore.common.strict_json import write_document
 from dpcore.common.text_fields import to_values
 from dpcore.report.content import Line, Report, list_facts, list_numbers, read_versions
 from dpcore.report.markup import to_plain_text

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.data.column_names import shorten
 from dpcore.dataset import Dataset

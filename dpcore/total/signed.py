@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common import noise_error, wording
-from dpcore.common.checks import Problems
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems, refuse
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.data.totals_per_user import Amounts

@@ -11,7 +11,7 @@ import functools
 import math
 from dataclasses import dataclass
 
-from dpcore.common.least_noise import find_least_noise
+from dpcore.common.branch_and_bound import find_least_noise
 from dpcore.common.privacy import GaussianNoise, Neighbours, bound_sampled_epsilon
 from dpcore.training.weighting import gradient_sensitivity, weight_sensitivity
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
-from dpcore.common.over_runs import CONFIDENCE, Summary, summarise_runs
+from dpcore.common.noise_error import CONFIDENCE, Summary, summarise_runs
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.training import descent, optimum, output

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common import wording
-from dpcore.common.checks import Problems
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset, LabelledRows

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common import wording
-from dpcore.common.checks import Problems
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems, refuse
 from dpcore.common.parameters import LINE, SOURCE, Option, Parameters, of_data, public
 from dpcore.common.privacy import Neighbours
 from dpcore.common.text_fields import build_from

@@ -10,8 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore.common.checks import Problems, require
-from dpcore.common.errors import InvalidInput, refuse
+from dpcore.common.checks import InvalidInput, Problems, refuse, require
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, read_only
 from dpcore.data.design_matrix import Design, FeatureKind
 from dpcore.dataset import Dataset, LabelledRows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.counting import read_table
 from dpcore.data.design_matrix import Design, Feature, FeatureKind, build_dataset

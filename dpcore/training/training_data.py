@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dpcore.common import wording
-from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem, refuse
+from dpcore.common.checks import InputProblem, Problems, refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data import design_matrix

@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.data_owners.answer import trained
 from dpcore.data_owners.answer.trained import TrainingCard

@@ -8,8 +8,8 @@ import streamlit as st
 
 from dpcore.answer import Answer, ReleaseSetting
 from dpcore.common import wording
-from dpcore.common.alike import ASSUMED_SHARE
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
+from dpcore.common.noise_error import ASSUMED_SHARE
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, Target, VarianceSource
 from dpcore.mean import answer as core

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.multitask.answer import MultitaskSolution, build_answer
 from dpcore.multitask.parameters import MultitaskParameters

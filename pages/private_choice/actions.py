@@ -10,7 +10,7 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.answer.distribution import RANGE_SOURCE
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import ReleaseFacts, format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.private_choice import private_histogram

@@ -12,7 +12,7 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.code import Choice
 from dpcore.code.forms import CodeChoice
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure
 from dpcore.common.parameters import TAB
 from dpcore.common.privacy import ReleaseFacts, format_rounded_up

@@ -9,7 +9,7 @@ import streamlit as st
 from dpcore.answer.section import Cached
 from dpcore.code.forms import summed_column
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.private_choice.answer import build_answer
 from dpcore.private_choice.parameters import PrivateParameters, Wanted

@@ -12,9 +12,8 @@ from operator import attrgetter
 from typing import Any
 
 from dpcore.common.checks import Problems
-from dpcore.common.ledger import Ledger
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import ReleaseFacts
+from dpcore.common.privacy import Ledger, ReleaseFacts
 from dpcore.common.strict_json import JsonValue, Reader, read_enum, read_integer, read_optional, read_text
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.saved_dataset import FACTS, NAME, build_facts, facts_to_json

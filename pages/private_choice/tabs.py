@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.parameters import Place, applies
 from dpcore.per_group.parameters import PerGroupParameters, Statistic

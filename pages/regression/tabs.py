@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.common import wording
-from dpcore.common.ledger import Ledger
+from dpcore.common.privacy import Ledger
 from dpcore.regression import cvxpy_reference, files
 from dpcore.regression.answer import RegressionSolution
 from dpcore.regression.answer.plots import list_weights, plot_directions, plot_gap

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource
 from dpcore.training.rows import make_scaling

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.training.answer import build_answer
 from dpcore.training.answer.plots import plot_bounds, plot_methods
 from pages.shared.base import keys, page_run

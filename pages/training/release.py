@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.errors import InputProblem, InvalidInput, describe_error, refuse
+from dpcore.common.checks import InputProblem, InvalidInput, describe_error, refuse
 from dpcore.common.privacy import ReleaseFacts, format_rounded_up
 from dpcore.common.progress import ShouldStop
 from dpcore.data.column_names import escape_formula

@@ -11,7 +11,7 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.common import wording
-from dpcore.common.ledger import Ledger
+from dpcore.common.privacy import Ledger
 from dpcore.report.content import Line, Report
 from dpcore.report.literals import Code
 from dpcore.report.script import Source, write_table_cell

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import refuse
+from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.data import design_matrix
 from dpcore.data.design_matrix import Design

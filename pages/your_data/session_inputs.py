@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dpcore.common.errors import InputProblem, describe_error
+from dpcore.common.checks import InputProblem, describe_error
 from dpcore.common.wording import plain
 from pages.shared.base import demo
 from pages.shared.data import uploads

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpcore import counting
 from dpcore.common import wording
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.data import pair_distribution
 from dpcore.dataset import Dataset

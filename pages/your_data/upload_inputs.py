@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dpcore import counting
-from dpcore.common.errors import InvalidInput, describe_error
+from dpcore.common.checks import InvalidInput, describe_error
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.data.column_roles import Roles

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpcore import counting
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, ReleaseFacts
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles, explain_unused_values
 from dpcore.dataset import Contribution

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(
 LAUNCH = """
 import os, sys
 sys.path[:0] = ["{root}"]
-from dpcore.common import browser
+from dpcore.common import workspace as browser
 from dpcore.cli import launch
 browser._can_read_files = lambda: True
 launch.choose_port.__defaults__ = ({port},)

@@ -11,7 +11,7 @@ import pytest
 
 import dpcore as ss
 from dpcore import questions
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 
 ROWS = 24
 CELLS = {

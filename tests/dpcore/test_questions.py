@@ -19,7 +19,7 @@ from plotly.io import to_json
 
 import dpcore as ss
 from dpcore import questions
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.contributions import ContributionHistogram

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpcore import counting
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import reduce

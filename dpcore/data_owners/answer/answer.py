@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dpcore.answer import Answer
 from dpcore.answer.answer import add_choice
-from dpcore.common.documents import finite_or_none
 from dpcore.common.privacy import Provenance
+from dpcore.common.strict_json import finite_or_none
 from dpcore.data_owners.answer import plots, words
 from dpcore.data_owners.answer.code import choose_programs
 from dpcore.data_owners.answer.found import OwnersSolution, solve

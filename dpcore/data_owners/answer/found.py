@@ -9,7 +9,7 @@ import numpy as np
 
 from dpcore.answer.against import BoundComparison, MethodComparison, cache_by_epsilon
 from dpcore.common import wording
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray
 from dpcore.data_owners import crossings, unequal

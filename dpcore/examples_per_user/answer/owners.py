@@ -8,7 +8,7 @@ import numpy as np
 
 from dpcore.answer import Number
 from dpcore.common import wording
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse
 from dpcore.dataset import Dataset
 from dpcore.examples_per_user.noise import bound_multiplier
 from dpcore.examples_per_user.owners import MAX_PAIRS, Ownership, RecordSelection

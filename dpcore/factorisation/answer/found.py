@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.answer.against import BoundComparison, cache_by_epsilon
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import ContributionHistogram, FloatArray

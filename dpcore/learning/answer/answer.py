@@ -9,7 +9,7 @@ from dpcore.answer import Answer, ReleaseSetting
 from dpcore.answer.answer import add_choice
 from dpcore.code import Quantity
 from dpcore.code.forms import build_forms, cap_form, fields_of_data
-from dpcore.common.documents import certificate_fields
+from dpcore.common.strict_json import certificate_fields
 from dpcore.common.text_fields import to_fields
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters

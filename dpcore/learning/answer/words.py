@@ -10,7 +10,7 @@ import numpy as np
 from dpcore.answer import Number
 from dpcore.answer.answer import BIAS, NOISE, SAMPLING, ErrorPart, build_error_parts
 from dpcore.answer.axes import ROWS_UNIT
-from dpcore.common import alike, wording
+from dpcore.common import noise_error, wording
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters, optimal_cap
 from dpcore.learning.answer.found import LearningSolution
@@ -50,7 +50,7 @@ def list_facts(solution: LearningSolution, own_cap: int | None) -> dict[str, str
     sentences = {
         "Half or double": _half_or_double(solution),
         "Who is affected": _describe_affected(solution),
-        alike.NAME: _describe_alike_rows(solution),
+        noise_error.NAME: _describe_alike_rows(solution),
     }
     if own_cap is not None:
         sentences[f"Your own bound, {wording.counted(own_cap, 'row')}"] = _own_cap(solution, own_cap)
@@ -171,10 +171,10 @@ def _describe_affected(solution: LearningSolution) -> str:
 def _describe_alike_rows(solution: LearningSolution) -> str:
     histogram = solution.problem.histogram
     kept_rows = np.minimum(histogram.sizes, max(solution.choice.cap, 1.0))
-    times = math.sqrt(alike.design_effect(kept_rows, histogram.users))
+    times = math.sqrt(noise_error.design_effect(kept_rows, histogram.users))
     return (
         "the limit lets users differ in what is learnt from them, but takes the rows of one user as independent draws. "
-        f"If a share ρ = {alike.ASSUMED_SHARE} of the variance of a loss lies between users, the finite-sample part is "
+        f"If a share ρ = {noise_error.ASSUMED_SHARE} of the variance of a loss lies between users, the finite-sample part is "
         f"about {wording.number(times)} times as large."
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpcore.answer.against import MethodComparison, cache_by_epsilon
 from dpcore.common import wording
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset

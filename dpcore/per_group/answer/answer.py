@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dpcore.answer import Answer, Plot, ReleaseSetting, without_numbers
 from dpcore.answer.answer import add_choice
 from dpcore.answer.section import BEHIND
-from dpcore.common.documents import certificate_fields
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse
+from dpcore.common.strict_json import certificate_fields
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import code, distribution, methods, plots, words
 from dpcore.per_group.answer.distribution import DistributionSolution

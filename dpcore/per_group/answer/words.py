@@ -9,7 +9,7 @@ import numpy as np
 from dpcore.answer import Number, Proof
 from dpcore.answer.answer import BIAS, NOISE, SAMPLING, ErrorPart, build_error_parts
 from dpcore.answer.distribution import RANGE_SOURCE, OutsideCounts
-from dpcore.common import alike, wording
+from dpcore.common import noise_error, wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Contribution, Dataset
 from dpcore.per_group import words
@@ -254,7 +254,7 @@ def facts(solution: PerGroupSolution, data: Dataset) -> dict[str, str]:
         sentence = outside.write_sentence("the range from L to U", " and is clamped", " and are clamped")
         clamped = " The error is that about the means of the clamped values." if outside.num_outside else ""
         facts["Values outside the range"] = sentence + clamped
-    facts[alike.NAME] = _describe_users(solution)
+    facts[noise_error.NAME] = _describe_users(solution)
     for name, pair in (("PipelineDP's rule", solution.tuner), ("Your own pair", solution.own_pair)):
         if pair is not None:
             facts[f"{name}, {wording.number(pair.max_groups)} × {wording.number(pair.max_amount)}"] = (
@@ -364,10 +364,10 @@ def _describe_users(solution: PerGroupSolution) -> str:
     problem, rows = solution.problem, solution.problem.pairs.rows.astype(np.float64)
     group_rows, squares = problem.per_group(rows), problem.per_group(rows**2)
     is_occupied = group_rows > 0.0
-    ratios = np.sqrt(1.0 + alike.ASSUMED_SHARE * (squares[is_occupied] / group_rows[is_occupied] - 1.0))
+    ratios = np.sqrt(1.0 + noise_error.ASSUMED_SHARE * (squares[is_occupied] / group_rows[is_occupied] - 1.0))
     return (
         f"{sentence} As an estimate for people like these, a group's mean is off by more than that of independent "
-        f"rows: if a share ρ = {alike.ASSUMED_SHARE} of the variance lies between users, its standard error before "
+        f"rows: if a share ρ = {noise_error.ASSUMED_SHARE} of the variance lies between users, its standard error before "
         f"noise is {wording.number(float(np.median(ratios)))} times theirs in the middle group and "
         f"{wording.number(float(ratios.max()))} times in the worst."
     )

@@ -10,8 +10,8 @@ from dpcore.answer import Answer
 from dpcore.answer.answer import add_choice
 from dpcore.code.forms import CodeChoice
 from dpcore.common.certificate import Certificate
-from dpcore.common.documents import certificate_fields, finite_or_none
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
+from dpcore.common.strict_json import certificate_fields, finite_or_none
 from dpcore.dataset import Dataset
 from dpcore.plan.answer import noises, plots, words
 from dpcore.plan.answer.found import PlanSolution, solve

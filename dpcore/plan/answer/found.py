@@ -9,8 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore.common.checks import EPSILON_RANGE
-from dpcore.common.errors import refuse
+from dpcore.common.checks import EPSILON_RANGE, refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset

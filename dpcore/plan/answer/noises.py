@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.common import noise_error, wording
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
 from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset

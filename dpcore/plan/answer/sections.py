@@ -8,7 +8,7 @@ from dataclasses import replace
 from dpcore.answer import Answer
 from dpcore.answer.section import Cached, Figures, Found, Label, Parts, Refusal, Sections, Solver, Table
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.dataset import Dataset
 from dpcore.plan.answer import found, noises, words
 from dpcore.plan.lines import LineStatistic

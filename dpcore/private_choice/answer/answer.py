@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dpcore.answer import Answer
 from dpcore.answer.methods import NEIGHBOUR_TEXTS, ChoiceSource, Methods
 from dpcore.common import wording
-from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import format_rounded_up
+from dpcore.common.privacy import Ledger, format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.answer import plots, words

@@ -15,11 +15,10 @@ from dpcore.answer import Answer, Number, ReleaseSetting, standard
 from dpcore.code import Choice, Quantity, forms
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
-from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.documents import CHOICE_SCHEMA, write_document
-from dpcore.common.errors import refuse
+from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Charge, ReleaseFacts, format_rounded_up
+from dpcore.common.strict_json import CHOICE_SCHEMA, write_document
 from dpcore.common.text_fields import to_values
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.user_amounts import UserAmounts, amounts_of, has_totals

@@ -254,7 +254,7 @@ def facts(solution: PrivateSolution) -> dict[str, str]:
     delta = f", with δ = {format_rounded_up(p.delta)} for a copy" if p.delta is not None else ""
     if p.release_delta is not None:
         delta += f", with δ = {format_rounded_up(p.release_delta)} for the release"
-    # As `dpcore.common.ledger` counts it; the libraries that the code is for know no other release.
+    # As `dpcore.common.privacy` counts it; the libraries that the code is for know no other release.
     twice = ""
     if p.relation is Relation.REPLACE:
         doubled = format_rounded_up(2.0 * p.epsilon + p.epsilon_choice)

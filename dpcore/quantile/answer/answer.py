@@ -5,8 +5,8 @@ from __future__ import annotations
 from dpcore.answer import Answer, ReleaseSetting
 from dpcore.answer.answer import add_choice
 from dpcore.code import Quantity
-from dpcore.common.documents import finite_or_none
 from dpcore.common.progress import Progress, ShouldStop, never, silent
+from dpcore.common.strict_json import finite_or_none
 from dpcore.dataset import Dataset
 from dpcore.quantile import files
 from dpcore.quantile.answer import plots, words

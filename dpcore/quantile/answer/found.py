@@ -9,7 +9,7 @@ import numpy as np
 
 from dpcore.answer.against import BoundComparison
 from dpcore.common.certificate import Certificate
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset

@@ -9,7 +9,7 @@ import numpy as np
 from dpcore.answer import Number, Proof, standard
 from dpcore.answer.axes import ROWS_UNIT
 from dpcore.answer.distribution import OutsideCounts
-from dpcore.common import alike, wording
+from dpcore.common import noise_error, wording
 from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.quantile import WeightKind, optimal_bound
@@ -132,10 +132,10 @@ def build_facts(solution: QuantileFound) -> dict[str, str]:
     )
     entries |= _describe_other_relation(solution)
     histogram = solution.problem.histogram
-    factor = wording.number(math.sqrt(alike.design_effect(histogram.sizes, histogram.users)))
-    entries[alike.NAME] = (
+    factor = wording.number(math.sqrt(noise_error.design_effect(histogram.sizes, histogram.users)))
+    entries[noise_error.NAME] = (
         "for these rows nothing is assumed about users. As an estimate for the population, the standard error is "
-        f"{factor} times that of independent rows if the intra-class correlation ρ is {alike.ASSUMED_SHARE}."
+        f"{factor} times that of independent rows if the intra-class correlation ρ is {noise_error.ASSUMED_SHARE}."
     )
     if solution.ties:
         entries["Least possible"] = (

@@ -6,7 +6,7 @@ import numpy as np
 
 from dpcore.answer import Answer
 from dpcore.answer.answer import add_choice
-from dpcore.common.documents import certificate_fields
+from dpcore.common.strict_json import certificate_fields
 from dpcore.dataset import Dataset
 from dpcore.regression import files
 from dpcore.regression.answer import plots, words

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpcore.answer.stage import Stage
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput, refuse
+from dpcore.common.checks import InvalidInput, refuse
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.regression import naive, sample_limiting, working_set

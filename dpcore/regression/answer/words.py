@@ -6,7 +6,7 @@ import math
 
 from dpcore.answer import Number
 from dpcore.answer.stage import Stage
-from dpcore.common import alike, wording
+from dpcore.common import noise_error, wording
 from dpcore.regression.answer.found import PROVED, RegressionSolution
 from dpcore.regression.estimate import LinearEstimate
 
@@ -150,11 +150,11 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
             f"{wording.percent(estimate.non_zero / estimate.matrix.size)} of the weights are not 0."
         ),
     }
-    effect = alike.weighted_effect(estimate.matrix, solution.problem.user_codes)
+    effect = noise_error.weighted_effect(estimate.matrix, solution.problem.user_codes)
     error = math.sqrt(effect * estimate.sampling_variance + estimate.privacy_variance)
-    sentences[alike.NAME] = (
+    sentences[noise_error.NAME] = (
         "errors of the model are taken as independent, those of one user, too. If a share "
-        f"ρ = {alike.ASSUMED_SHARE} of σ² lies between users, the sampling variance is {wording.number(effect)} times "
+        f"ρ = {noise_error.ASSUMED_SHARE} of σ² lies between users, the sampling variance is {wording.number(effect)} times "
         f"as large and the standard error {wording.number(error)} instead of "
         f"{wording.number(math.sqrt(estimate.variance))}; for users with s rows of equal weight the factor is 1 + (s − "
         "1)ρ."

@@ -7,7 +7,7 @@ from dpcore.answer.answer import BIAS, NOISE, add_choice, build_error_parts
 from dpcore.code import Quantity
 from dpcore.code.forms import summed_column
 from dpcore.common import noise_error
-from dpcore.common.documents import certificate_fields
+from dpcore.common.strict_json import certificate_fields
 from dpcore.dataset import Dataset
 from dpcore.total.answer import code, methods, plots, signed_words, strategies, words
 from dpcore.total.answer.found import SignedSolution, TotalSolution, solve

@@ -10,7 +10,7 @@ import numpy as np
 from dpcore import total
 from dpcore.answer.against import BoundComparison
 from dpcore.common import noise_error, wording
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse
 from dpcore.common.noise_error import DEFAULT_DELTA, Measure, NoiseKind
 from dpcore.common.parameters import fields_beside_data
 from dpcore.contributions import FloatArray, log_spaced

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.answer import Answer
 from dpcore.answer.answer import add_choice
-from dpcore.common.documents import finite_or_none
+from dpcore.common.strict_json import finite_or_none
 from dpcore.common.weights import smooth_losses
 from dpcore.training.answer import plots, words
 from dpcore.training.answer.code import choose_programs

@@ -10,7 +10,7 @@ import numpy as np
 from dpcore.answer.against import BoundComparison, cache_by_epsilon
 from dpcore.answer.stage import Stage
 from dpcore.common import weights
-from dpcore.common.errors import refuse
+from dpcore.common.checks import refuse
 from dpcore.common.text_fields import build_from
 from dpcore.common.weights import smooth_losses
 from dpcore.contributions import FloatArray

@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dpcore.common import wording
-from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import Disclosure, format_rounded_up
+from dpcore.common.privacy import Disclosure, Ledger, format_rounded_up
 from dpcore.report.content import Line
 from dpcore.report.markup import escape_markdown
 

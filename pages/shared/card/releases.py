@@ -12,9 +12,8 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.common.errors import InvalidInput
-from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import Charge, Disclosure, ReleaseFacts
+from dpcore.common.checks import InvalidInput
+from dpcore.common.privacy import Charge, Disclosure, Ledger, ReleaseFacts
 from pages.shared.base.question import Question
 from pages.shared.card import cards
 from pages.shared.card.expenditure import IN_THIS_WINDOW, lost_sentence

@@ -6,9 +6,9 @@ from collections.abc import Callable, Hashable
 
 import streamlit as st
 
-from dpcore.common import reference
+from dpcore.common import certificate
+from dpcore.common.certificate import Solved
 from dpcore.common.progress import ShouldStop
-from dpcore.common.reference import Solved
 from pages.shared.base import tables
 from pages.shared.fields import jobs
 
@@ -52,4 +52,4 @@ def show(
         f"{what} and time of both solvers",
         formats={what: "%.9g", "No answer is below": "%.9g", "Seconds": "%.3f"},
     )
-    st.markdown(reference.compare_results(*both) if len(both) == 2 else "Stopped before CVXPY had begun.")
+    st.markdown(certificate.compare_results(*both) if len(both) == 2 else "Stopped before CVXPY had begun.")

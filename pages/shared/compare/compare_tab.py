@@ -10,7 +10,7 @@ import streamlit as st
 from dpcore.answer import Plot, against
 from dpcore.answer.against import BoundComparison, BoundCurves, MethodComparison, MethodCurves
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Provenance
 from dpcore.report import plotly_figures
 from pages.shared.base import keys, page_run, tables

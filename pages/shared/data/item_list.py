@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.errors import describe_error
+from dpcore.common.checks import describe_error
 from dpcore.data.name_lists import choose_names, read_names
 from dpcore.dataset import Dataset
 from pages.shared.base import demo, keys

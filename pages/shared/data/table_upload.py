@@ -15,7 +15,7 @@ import streamlit as st
 
 from dpcore import counting
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput, describe_error, refuse
+from dpcore.common.checks import InvalidInput, describe_error, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.data import design_matrix, tables
 from dpcore.data.design_matrix import Design, Feature, FeatureKind

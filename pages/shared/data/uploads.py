@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.errors import InputProblem
+from dpcore.common.checks import InputProblem
 from dpcore.data.column_names import escape_formula
 from dpcore.data.tables import Table
 from pages.shared.base.question import Question

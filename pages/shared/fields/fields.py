@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.checks import EPSILON_RANGE, InputProblem, InvalidInput, Problems
 from dpcore.common.text_fields import list_field_types
 from pages.shared.base import keys, page_run
 from pages.shared.base.question import Question

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import streamlit as st
 
-from dpcore.common.errors import InputProblem, InvalidInput, describe_error
+from dpcore.common.checks import InputProblem, InvalidInput, describe_error
 from dpcore.common.progress import ShouldStop
 from pages.shared import streamlit_internals
 from pages.shared.base import dialogs, turns

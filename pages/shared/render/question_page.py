@@ -12,7 +12,7 @@ import streamlit as st
 from dpcore.answer import Answer, Plot
 from dpcore.answer.section import BEHIND, DOWNLOADS, Cached, Found, Solver
 from dpcore.answer.stage import Stage
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.dataset import Dataset
 from pages.shared.base import keys, page_run
 from pages.shared.base.question import Question

@@ -12,7 +12,7 @@ import streamlit as st
 
 from dpcore.answer import Answer, Plot, section
 from dpcore.answer.stage import Stage
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.report import csv_files
 from pages.shared.base import tables
 from pages.shared.base.question import Question

@@ -18,7 +18,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.common.ledger import Ledger
+from dpcore.common.privacy import Ledger
 from dpcore.common.strict_json import JsonValue
 from pages.shared.base import catalogue
 from pages.shared.base.question import Question

@@ -14,8 +14,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.checks import InputProblem, InvalidInput, Problems
 from dpcore.common.parameters import Parameters
 from dpcore.common.text_fields import read_good_fields, to_fields, to_text
 from pages.shared.base import catalogue, keys, page_run

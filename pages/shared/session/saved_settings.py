@@ -9,8 +9,7 @@ import typing
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput, Problems
 from dpcore.common.strict_json import JsonValue
 from dpcore.common.text_fields import MAX_TEXT, list_field_types, list_text_limits, read_good_fields, to_text
 from pages.shared.base import catalogue

@@ -8,9 +8,8 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.common.errors import InputProblem, InvalidInput, refuse
-from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import ReleaseFacts
+from dpcore.common.checks import InputProblem, InvalidInput, refuse
+from dpcore.common.privacy import Ledger, ReleaseFacts
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.data import generators, samples
 from dpcore.dataset import Dataset

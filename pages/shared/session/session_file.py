@@ -17,12 +17,9 @@ from typing import Any
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.checks import Problems
-from dpcore.common.documents import write_document
-from dpcore.common.errors import InputProblem
-from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import Disclosure, Provenance, find_strictest
-from dpcore.common.strict_json import JsonValue, load_json, read_optional, read_texts
+from dpcore.common.checks import InputProblem, Problems
+from dpcore.common.privacy import Disclosure, Ledger, Provenance, find_strictest
+from dpcore.common.strict_json import JsonValue, load_json, read_optional, read_texts, write_document
 from dpcore.common.strict_json import read_text as text_of
 from dpcore.common.text_fields import MAX_TEXT
 from dpcore.data import saved_dataset

@@ -14,8 +14,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput, Problems
 from dpcore.dataset import Dataset
 from pages.shared.base import catalogue, keys
 from pages.shared.base.cache import cached

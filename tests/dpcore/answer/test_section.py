@@ -20,7 +20,7 @@ from dpcore.answer.section import (
     list_plots,
     read,
 )
-from dpcore.common.errors import InvalidInput, refuse
+from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.data import samples
 from dpcore.learning.answer import build_answer

@@ -14,7 +14,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from dpcore.code import Library, Quantity, ReleaseShare, Several, write
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.counting import count, open_files

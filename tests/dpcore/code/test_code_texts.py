@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from dpcore.code import Choice, Library, Quantity, markdown_table, write
 from dpcore.code.common import describe_bound_source
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from tests.dpcore.code import together
 from tests.dpcore.code.choices import EVERY, GAUSSIAN, REPLACE, VALUES, choice

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import dpcore as ss
-from dpcore.common import alike
+from dpcore.common import noise_error
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
@@ -34,20 +34,22 @@ def test_variances_are_those_of_the_covariance_matrix():
         np.fill_diagonal(covariance, 1.0)
         weights = generator.normal(size=(3, 40))
         of_matrix = sum(w @ covariance @ w for w in weights) / (weights**2).sum()
-        assert alike.weighted_effect(weights, codes, rho) == pytest.approx(of_matrix)
+        assert noise_error.weighted_effect(weights, codes, rho) == pytest.approx(of_matrix)
         sizes, users = np.unique(np.unique(codes, return_counts=True)[1], return_counts=True)
-        assert alike.design_effect(sizes, users, rho) == pytest.approx(covariance.sum() / 40)
+        assert noise_error.design_effect(sizes, users, rho) == pytest.approx(covariance.sum() / 40)
     # Users with 5 rows each and equal weights: 1 + (s - 1) rho.
-    assert alike.weighted_effect(np.ones((2, 20)), np.repeat(np.arange(4), 5), 0.2) == pytest.approx(1.8)
+    assert noise_error.weighted_effect(np.ones((2, 20)), np.repeat(np.arange(4), 5), 0.2) == pytest.approx(
+        1.8
+    )
 
 
 def numbers_of(answer) -> list[float]:
-    return [float(number) for number in re.findall(r"(\d+\.\d+) times", answer.facts[alike.NAME])]
+    return [float(number) for number in re.findall(r"(\d+\.\d+) times", answer.facts[noise_error.NAME])]
 
 
 def test_pages_say_the_figure_of_their_rows():
     counts = np.unique(SHOP.values.user_codes, return_counts=True)[1].astype(float)
-    rho = alike.ASSUMED_SHARE
+    rho = noise_error.ASSUMED_SHARE
     whole = math.sqrt(1.0 + rho * ((counts**2).sum() / counts.sum() - 1.0))
     assert numbers_of(of_quantile(SHOP, QuantileParameters(1.0, low=0.0, high=100.0))) == [
         pytest.approx(whole, rel=5e-3)
@@ -66,13 +68,13 @@ def test_nothing_is_assumed_of_users_per_group_but_for_what_a_mean_estimates():
     histogram = ContributionHistogram.from_counts(np.unique(codes, return_counts=True)[1])
     made = Dataset("made", "a generator", Disclosure.PUBLIC, histogram, pairs=held)
     mean = of_groups(made, PerGroupParameters(1.0, statistic=Statistic.MEAN, lower=0.0, upper=1.0))
-    assert mean.facts[alike.NAME].startswith("nothing is assumed")
+    assert mean.facts[noise_error.NAME].startswith("nothing is assumed")
     middle, worst = numbers_of(mean)
     pairs = mean.solution.problem.pairs
     each = []
     for group in range(pairs.num_groups):
         s = pairs.rows[pairs.group_codes == group].astype(float)
-        each.append(math.sqrt(1.0 + alike.ASSUMED_SHARE * ((s**2).sum() / s.sum() - 1.0)))
+        each.append(math.sqrt(1.0 + noise_error.ASSUMED_SHARE * ((s**2).sum() / s.sum() - 1.0)))
     assert (middle, worst) == (pytest.approx(np.median(each), rel=5e-3), pytest.approx(max(each), rel=5e-3))
 
 
@@ -85,10 +87,10 @@ def test_regression_says_by_how_much_the_best_weights_err_more():
         pd.DataFrame({"user": codes, "x": features[:, 1], "y": generator.uniform(size=codes.size)}),
         user="user", label="y", features=["x"], epsilon=1.0, lower=0.0, upper=1.0,
     )  # fmt: skip
-    ours, rho = answer.solution.best_estimate, alike.ASSUMED_SHARE
+    ours, rho = answer.solution.best_estimate, noise_error.ASSUMED_SHARE
     by_user = sum(((ours.matrix[:, codes == user].sum(axis=1)) ** 2).sum() for user in range(12))
     effect = 1.0 - rho + rho * by_user / (ours.matrix**2).sum()
     assert numbers_of(answer) == [pytest.approx(effect, rel=5e-3)]
-    (error,) = re.findall(r"standard error ([\d.]+) instead", answer.facts[alike.NAME])
+    (error,) = re.findall(r"standard error ([\d.]+) instead", answer.facts[noise_error.NAME])
     expected = math.sqrt(effect * ours.sampling_variance + ours.privacy_variance)
     assert float(error) == pytest.approx(expected, rel=5e-3)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.errors import CertificateError
+from dpcore.common.checks import CertificateError
 
 
 def test_gap_is_relative_to_the_value() -> None:

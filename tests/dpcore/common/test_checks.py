@@ -8,8 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcore.common.checks import Problems, require
-from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.checks import InputProblem, InvalidInput, Problems, require
 
 NOT_NUMBERS = [None, "1", True, np.True_, 1j, [1.0], np.array([1.0]), object()]
 NOT_FINITE = [math.nan, math.inf, -math.inf, np.float64("nan"), 10**400, -(10**5000)]

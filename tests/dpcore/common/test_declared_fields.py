@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput, Problems
 from dpcore.common.parameters import (
     LINE,
     TAB,

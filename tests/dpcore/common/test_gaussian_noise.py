@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import quad
 
 from dpcore.common import privacy
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import GaussianNoise, compute_gaussian_epsilon
 from dpcore.multitask import budget
 

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from dpcore.common.errors import InvalidInput
-from dpcore.common.least_noise import find_least_noise
+from dpcore.common.branch_and_bound import find_least_noise
+from dpcore.common.checks import InvalidInput
 
 
 @given(

@@ -9,8 +9,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from dpcore.common import noise_error
-from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput, Problems
 from dpcore.common.noise_error import Measure, NoiseKind
 
 LAW = {NoiseKind.LAPLACE: stats.laplace, NoiseKind.GAUSSIAN: stats.norm}

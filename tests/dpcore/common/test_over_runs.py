@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.common.over_runs import summarise_runs
+from dpcore.common.noise_error import summarise_runs
 
 
 def test_intervals_are_those_of_student() -> None:

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput, Problems
 from dpcore.common.text_fields import MAX_TEXT, from_fields, read_good_fields, to_fields
 from dpcore.data import generators
 from dpcore.mean import MeanParameters, VarianceSource

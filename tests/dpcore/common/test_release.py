@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import kstest
 
 from dpcore.common import mechanisms
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import MAX_USERS, ContributionHistogram
 from dpcore.private_choice import choice, private_histogram

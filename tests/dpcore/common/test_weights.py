@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dpcore.common import weights
-from dpcore.common.errors import CertificateError, InvalidInput
+from dpcore.common.checks import CertificateError, InvalidInput
 from dpcore.contributions import ContributionHistogram
 
 COUNTS = st.lists(st.integers(1, 40), min_size=1, max_size=25)

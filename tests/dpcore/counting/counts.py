@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from dpcore import counting
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_roles import Roles, TableKind

@@ -9,7 +9,7 @@ import pytest
 
 import dpcore as ss
 from dpcore.cli import command
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.counting import count, open_files
 from dpcore.counting.__main__ import histogram_csv, main, pairs_csv

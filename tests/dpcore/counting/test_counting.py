@@ -26,7 +26,7 @@ import pytest
 import sqlglot
 
 from dpcore import counting
-from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.checks import InputProblem, InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import duck, reading, reduce, reduce_files, small

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpcore import counting
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import diagnose, reduce, reduce_files, user_amounts

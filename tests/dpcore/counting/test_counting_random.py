@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from hypothesis import HealthCheck, given, settings
 
 from dpcore import counting
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution

@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from dpcore import counting
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting.__main__ import main

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpcore import counting
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.counting import files, reduce_files, small, text
 from dpcore.data.column_roles import Roles, TableKind
@@ -25,7 +25,7 @@ import json, re, sys
 from pathlib import Path
 
 from dpcore import counting
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 
 

@@ -17,7 +17,7 @@ import pytest
 
 import dpcore as ss
 from dpcore.cli import command
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import memory_tables
 from dpcore.counting.frames import to_dataset

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 
 from dpcore import counting
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import build_dataset, read_table

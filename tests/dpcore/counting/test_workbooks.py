@@ -12,7 +12,7 @@ from openpyxl.cell.rich_text import CellRichText, TextBlock
 from openpyxl.cell.text import InlineFont
 
 from dpcore import counting
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.counting import sheet_xml, small
 from dpcore.data.column_names import check_header_row, count_titles
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.totals_per_user import Amounts, sums_per_user
 from dpcore.dataset import Totals, Values

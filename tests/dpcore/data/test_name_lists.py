@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.data.name_lists import choose_names, read_names
 
 LISTS = {

@@ -11,10 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput
-from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, is_mechanism
+from dpcore.common.checks import InvalidInput, Problems
+from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts, is_mechanism
 from dpcore.common.strict_json import MAX_PROBLEMS, JsonValue, encode_array, load_json
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import saved_dataset

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import generators

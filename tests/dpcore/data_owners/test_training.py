@@ -12,7 +12,7 @@ from scipy.optimize import brentq, minimize
 from scipy.stats import norm
 
 from benchmarks._algorithm_1 import shown_epsilon
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, compute_gaussian_epsilon
 from dpcore.contributions import ContributionHistogram
 from dpcore.data_owners.bounds import Unit

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
 from dpcore.examples_per_user import ExamplesParameters, Sampling, options
 from dpcore.examples_per_user.options import Option, evaluate_option, list_bounds, solve_options

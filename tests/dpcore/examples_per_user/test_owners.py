@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.examples_per_user import noise, rdp
 from dpcore.examples_per_user.owners import (
     PRICE_UNIT,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.data.group_pairs import build_pairs
 from dpcore.dataset import Pairs
 from dpcore.factorisation.generator import GeneratedRatings

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.factorisation.allocation import Scheme, WeightedRatings, allocate
 from dpcore.factorisation.budget import Spending
 from dpcore.factorisation.descent import GradientSteps, descend, expect_weights, sum_gradients

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.factorisation import implicit, implicit_study
 from dpcore.factorisation.allocation import Scheme, WeightedRatings, allocate
 from dpcore.factorisation.budget import Spending

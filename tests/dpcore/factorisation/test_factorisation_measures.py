@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.factorisation import baselines, measures
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.budget import Spending

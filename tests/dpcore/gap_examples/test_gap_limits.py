@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import differential_evolution
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.gap_examples.compare import compare
 from dpcore.gap_examples.two_groups import (
     fine_cap_limit,

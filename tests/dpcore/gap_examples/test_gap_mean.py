@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcore import mean
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
 from dpcore.gap_examples.batch import variance_ratios
 from dpcore.gap_examples.compare import PAPER_BOUND, build_problem_of_noise_ratio, compare, fourfold_proof

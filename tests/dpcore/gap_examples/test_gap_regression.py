@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.gap_examples.regression import RegressionInstance, enumerate_sample_limiting, weighted_variance
 from dpcore.gap_examples.regression_examples import (
     Example,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.gap_examples.compare import compare
 from dpcore.gap_examples.two_groups import supremum
 from tests.dpcore.gap_examples.random_search import GapSearch, search

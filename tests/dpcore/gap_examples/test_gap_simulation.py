@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from dpcore import mean
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
 from dpcore.gap_examples.compare import build_problem_of_noise_ratio
 from dpcore.gap_examples.two_groups import supremum, theorem_2_problem

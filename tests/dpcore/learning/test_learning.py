@@ -10,7 +10,7 @@ import json
 import numpy as np
 import pytest
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.data import samples

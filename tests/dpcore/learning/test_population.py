@@ -9,7 +9,7 @@ import pytest
 from mpmath import mp
 from scipy.stats import binom
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.learning import population
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.error_bound import PrivacyTerm

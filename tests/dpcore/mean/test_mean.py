@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpcore import mean
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
 from dpcore.mean import MeanProblem
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from benchmarks import _mean_simulation as simulation
 from dpcore import mean
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Values
 from dpcore.mean import private_counts

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.errors import CertificateError, InvalidInput
+from dpcore.common.checks import CertificateError, InvalidInput
 from dpcore.data import samples
 from dpcore.dataset import Values
 from dpcore.mean import value_range

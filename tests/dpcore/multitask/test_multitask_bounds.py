@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.multitask import bounds, weights
 from dpcore.multitask.problem import Loss, TaskProblem
 

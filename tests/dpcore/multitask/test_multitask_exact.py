@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcore.common.errors import InvalidInput
-from dpcore.common.reference import compare_results
+from dpcore.common.certificate import compare_results
+from dpcore.common.checks import InvalidInput
 from dpcore.multitask import cvxpy_reference, exact, free, weight_skew, weights
 from dpcore.multitask.problem import Loss, TaskProblem
 from dpcore.multitask.search import SearchOptions

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.multitask.experiment import Algorithm, Experiment, ExperimentResult, draw_examples, run_experiment
 
 SMALL = Experiment(

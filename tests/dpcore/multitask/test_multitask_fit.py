@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.multitask import bounds, exact, free
 from dpcore.multitask.fit import BudgetFit, WeightRule
 from dpcore.multitask.problem import Loss, TaskProblem

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.dataset import Pairs
 from dpcore.multitask.graph import TaskGraph, drop_empty_tasks
 from dpcore.multitask.problem import Loss, TaskProblem

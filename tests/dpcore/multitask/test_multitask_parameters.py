@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource, draw_pairs
 from dpcore.multitask.problem import Loss

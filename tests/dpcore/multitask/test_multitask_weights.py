@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.multitask import sampling, weights
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import Loss, TaskProblem

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Pairs
 from dpcore.per_group import words

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpcore.common import mechanisms
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours, ReleaseFacts
 from dpcore.data import samples

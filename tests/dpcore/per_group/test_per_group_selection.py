@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import GaussianNoise, Neighbours
 from dpcore.contributions import FloatArray

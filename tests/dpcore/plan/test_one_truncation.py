@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.counting.frames import to_dataset
 from dpcore.data import samples

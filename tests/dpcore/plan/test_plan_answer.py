@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import dpcore as ss
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import from_fields, to_fields

@@ -11,8 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpcore import quantile
-from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput, Problems
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import compute_gaussian_epsilon
 from dpcore.counting.frames import to_dataset

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import dpcore as ss
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.data import samples
 from dpcore.data.user_amounts import amounts_of

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dpcore import mean, total
 from dpcore.common import mechanisms
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram

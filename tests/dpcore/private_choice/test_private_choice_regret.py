@@ -9,7 +9,7 @@ import pytest
 
 from dpcore import mean, total
 from dpcore.common import mechanisms
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples

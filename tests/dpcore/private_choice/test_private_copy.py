@@ -11,9 +11,8 @@ from scipy.optimize import minimize
 from scipy.stats import binom
 
 from dpcore import mean, total
-from dpcore.common.errors import InvalidInput
-from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, classify, format_rounded_up
+from dpcore.common.checks import InvalidInput
+from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts, classify, format_rounded_up
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts

@@ -8,7 +8,7 @@ import pytest
 
 from dpcore import mean, total
 from dpcore.common import mechanisms
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram

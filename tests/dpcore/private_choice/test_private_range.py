@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Neighbours, ReleaseFacts
 from dpcore.dataset import Values
 from dpcore.private_choice import private_range

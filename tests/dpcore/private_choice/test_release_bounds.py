@@ -11,7 +11,7 @@ import pytest
 from dpcore import total
 from dpcore.answer.answer import ReleaseSetting
 from dpcore.code.choice import Quantity
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure, NoiseKind, compute_unit_scale
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.contributions import ContributionHistogram

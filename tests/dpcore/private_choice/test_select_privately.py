@@ -17,7 +17,7 @@ import dpcore as ss
 from dpcore import questions
 from dpcore.cli import command
 from dpcore.common import mechanisms
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset, PairSizes

@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from dpcore import quantile
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Values
 from dpcore.quantile import QuantileProblem, WeightKind, several

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from scipy.integrate import quad
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.quantile.base_distribution import HistogramBase, NormalBase, uniform_base
 
 HISTOGRAM = HistogramBase([0.0, 1.0, 4.0, 6.0], [1.0, 0.0, 3.0])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpcore import quantile
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Values
 from dpcore.quantile import QuantileProblem, WeightKind, optimal_bound

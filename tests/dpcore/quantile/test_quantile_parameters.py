@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram
 from dpcore.quantile import WeightKind

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.regression import draw, estimate, naive, sample_limiting, working_set
 from dpcore.regression.problem import RegressionProblem
 from tests.dpcore.regression.bank import random_problem

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.regression import cvxpy_reference, examples, naive, sample_limiting, working_set
 from dpcore.regression.prediction import ordinary_residual_variance, prediction_error
 from dpcore.regression.problem import RegressionProblem

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow.parquet
 import pytest
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.regression import files, naive, sample_limiting, working_set

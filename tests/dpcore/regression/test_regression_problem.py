@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.regression import estimate, naive, working_set
 from dpcore.regression.problem import RegressionProblem
 from tests.dpcore.regression.bank import random_problem

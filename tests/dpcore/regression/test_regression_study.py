@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.regression import examples, sample_limiting, study, working_set
 from dpcore.regression.parameters import RegressionGenerator
 from dpcore.regression.prediction import prediction_error

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore import mean
-from dpcore.common import documents
+from dpcore.common import strict_json
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
@@ -110,7 +110,7 @@ def choice(variance_source=mean.VarianceSource.FROM_VALUES, **more):
 
 def test_the_choice_holds_question_and_answer():
     document, problem, cap, smooth = choice(own_cap=7)
-    assert document["schema"] == documents.CHOICE_SCHEMA
+    assert document["schema"] == strict_json.CHOICE_SCHEMA
     question = document["question"]
     assert (question["epsilon"], question["upper"], question["own_cap"]) == (0.5, 100.0, 7)
     assert question["neighbours"] == mean.NEIGHBOURS.value

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import dpcore as ss
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.data import samples
 from dpcore.data.layout import FileLayout, TableLayout

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpcore import total
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.data.totals_per_user import Amounts
 from dpcore.total import TotalProblem

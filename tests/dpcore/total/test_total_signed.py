@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from dpcore import total
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.data.totals_per_user import Amounts
 from dpcore.total import signed as total_signed

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpcore import total
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.data.totals_per_user import Amounts
 from dpcore.total import TotalProblem

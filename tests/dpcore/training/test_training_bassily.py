@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.training import bassily, optimum
 from dpcore.training.bassily import Reading, StepSize
 from dpcore.training.losses import LossKind

@@ -12,7 +12,7 @@ from mpmath import mp
 from scipy.optimize import minimize
 from scipy.stats import beta
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Neighbours, bound_sampled_epsilon
 from dpcore.training import account, descent, optimum, output
 from dpcore.training.generator import TrainingGenerator

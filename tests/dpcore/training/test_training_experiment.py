@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import GaussianNoise, Neighbours
 from dpcore.training import account, descent, excess, experiment, pace
 from dpcore.training.experiment import Experiment, Side, summarise_splits

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import dpcore as ss
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.counting import read_table
 from dpcore.data.design_matrix import Design, Feature, guess_design

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.mechanisms import GaussianSteps, start_gaussian_steps
 from dpcore.common.privacy import Neighbours, ReleaseFacts
 from dpcore.training import account, descent, optimum, release, whole

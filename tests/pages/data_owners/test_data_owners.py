@@ -15,7 +15,7 @@ import pytest
 
 from dpcore.answer import Answer, Bars, Hatching, Mark
 from dpcore.code import Choice, Code, Library, write
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from dpcore.answer import Answer, Plot
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import to_fields
 from dpcore.data import samples

@@ -10,9 +10,8 @@ import pytest
 from dpcore.code import Library, write
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.ledger import Ledger
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
+from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts
 from dpcore.common.strict_json import JsonValue
 from dpcore.per_group.answer import code
 from dpcore.per_group.parameters import PerGroupParameters, Statistic

@@ -12,9 +12,8 @@ import pytest
 import streamlit as st
 
 from dpcore.common.checks import Problems
-from dpcore.common.ledger import Ledger
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Disclosure
+from dpcore.common.privacy import Disclosure, Ledger
 from dpcore.common.strict_json import JsonValue
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples

@@ -13,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 from dpcore import mean
 from dpcore.answer import Answer
 from dpcore.code import Library, write
-from dpcore.common.alike import ASSUMED_SHARE
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
+from dpcore.common.noise_error import ASSUMED_SHARE
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from dpcore.common.checks import Problems
-from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
+from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts
 from dpcore.common.strict_json import JsonValue
 from dpcore.data import samples
 from dpcore.private_choice import private_range, range_cost

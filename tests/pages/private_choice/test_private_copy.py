@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dpcore import mean
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset, Values

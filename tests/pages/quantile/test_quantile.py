@@ -15,7 +15,7 @@ from dpcore import quantile
 from dpcore.answer import Level
 from dpcore.answer.stage import Stage
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples

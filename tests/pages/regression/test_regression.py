@@ -14,7 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.regression import cvxpy_reference, draw, naive, sample_limiting, study, working_set
 from dpcore.regression.answer import plots

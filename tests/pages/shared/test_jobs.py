@@ -13,7 +13,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.checks import InputProblem, InvalidInput
 from pages.shared.base import dialogs
 from pages.shared.fields import jobs
 from pages.shared.fields import search as search_module

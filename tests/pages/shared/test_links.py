@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from dpcore import learning, mean
 from dpcore.common import wording
-from dpcore.common.checks import EPSILON_RANGE
-from dpcore.common.errors import InvalidInput
+from dpcore.common.checks import EPSILON_RANGE, InvalidInput
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.parameters import Parameters
 from dpcore.common.privacy import Disclosure, Neighbours

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from dpcore import mean
 from dpcore.answer.methods import Methods, write_guarantee
-from dpcore.common.ledger import Ledger
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Disclosure, Neighbours, Provenance, ReleaseFacts
+from dpcore.common.privacy import Disclosure, Ledger, Neighbours, Provenance, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
 from dpcore.data_owners import answer as owners_answer
 from dpcore.data_owners.bounds import Unit

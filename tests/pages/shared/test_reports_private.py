@@ -15,10 +15,9 @@ import pytest
 
 from dpcore.answer import Answer, Axis, Number, Plot
 from dpcore.common.certificate import Certificate
-from dpcore.common.ledger import Ledger
 from dpcore.common.mechanisms import LaplaceRelease
 from dpcore.common.noise_error import Measure
-from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
+from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import read_table
 from dpcore.data.design_matrix import Design, Feature, FeatureKind

@@ -15,9 +15,8 @@ import streamlit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcore.common.errors import InvalidInput
-from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
+from dpcore.common.checks import InvalidInput
+from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import saved_dataset
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind

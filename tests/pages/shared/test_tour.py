@@ -16,8 +16,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dpcore.common.checks import Problems
-from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
+from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset

@@ -16,9 +16,8 @@ from streamlit.testing.v1 import AppTest
 
 from dpcore.answer import Answer
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput
-from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import Disclosure, Neighbours
+from dpcore.common.checks import InvalidInput
+from dpcore.common.privacy import Disclosure, Ledger, Neighbours
 from dpcore.report import plotly_figures
 from dpcore.training import account, bassily, experiment
 from dpcore.training.answer import TrainingSolution, build_answer, build_solution, plots, words
