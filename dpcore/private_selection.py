@@ -20,8 +20,8 @@ from dpcore.common.privacy import Charge, Disclosure
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.counting import frames
 from dpcore.counting.files import expand_patterns
-from dpcore.counting.held import File, MemoryFile
-from dpcore.counting.memory_tables import is_table
+from dpcore.counting.formats import File, MemoryFile
+from dpcore.counting.frames import is_table
 from dpcore.counting.user_amounts import build_roles, read_user_amounts
 from dpcore.data.user_amounts import UserAmounts, amounts_of, build_dummy_dataset, columns_of
 from dpcore.dataset import Contribution, Dataset

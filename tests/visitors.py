@@ -33,7 +33,7 @@ from streamlit.runtime.state import SessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 from dpcore.counting.duck import Duck
-from dpcore.counting.held import MemoryFile
+from dpcore.counting.formats import MemoryFile
 from pages.shared.fields.jobs import Job
 from pages.shared.session.session import LoadedData
 

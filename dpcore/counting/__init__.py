@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from dpcore.common.workspace import Workspace
 from dpcore.counting.duck import MEMORY_LIMIT
-from dpcore.counting.engines import ENGINES, connect, open_table
+from dpcore.counting.engines import ENGINES, connect, open_table, recipe
 from dpcore.counting.files import HELD_BYTES, SMALL_BYTES, Source, open_files
-from dpcore.counting.held import MemoryFile
-from dpcore.counting.recipes import recipe
+from dpcore.counting.formats import MemoryFile
 from dpcore.counting.run import CountResult, build_dataset, count, count_table, list_heaviest
 from dpcore.counting.running import StoppedError
 from dpcore.counting.text import read_table

@@ -21,11 +21,9 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, convert_system_errors, refuse
 from dpcore.common.privacy import LABEL_COLUMN, Disclosure
 from dpcore.counting import MEMORY_LIMIT, connect, count, count_table, open_files, open_table
-from dpcore.counting.engines import is_address
+from dpcore.counting.engines import COUNT_OPTIONS, is_address
 from dpcore.counting.files import expand_patterns
-from dpcore.counting.pair_table import take_pairs
-from dpcore.counting.recipes import COUNT_OPTIONS
-from dpcore.counting.run import CountResult, list_heaviest
+from dpcore.counting.run import CountResult, list_heaviest, take_pairs
 from dpcore.data import pair_distribution
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, MissingUsers, Roles, TableKind

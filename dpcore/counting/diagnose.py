@@ -18,8 +18,7 @@ from dpcore.common.progress import ShouldStop
 from dpcore.counting import formats, reading, rejects, small
 from dpcore.counting.duck import Duck
 from dpcore.counting.formats import Format, Packing
-from dpcore.counting.parts import InputFile
-from dpcore.counting.reading import ROW, Reading
+from dpcore.counting.reading import ROW, InputFile, Reading
 from dpcore.counting.rejects import MAX_PLACES
 from dpcore.counting.running import check_stop
 from dpcore.data.column_names import shorten

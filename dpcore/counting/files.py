@@ -18,10 +18,25 @@ from dpcore.common.progress import ShouldStop
 from dpcore.common.workspace import Workspace
 from dpcore.counting import formats, small
 from dpcore.counting.duck import Duck
-from dpcore.counting.formats import DetectedFormat, Format, Packing
-from dpcore.counting.held import File, MemoryFile, name_of, same_bytes, same_file
-from dpcore.counting.parts import InputFile, file_of_table, safe_path, stamp_of
-from dpcore.counting.reading import Reading, parquet_scan, read_cells
+from dpcore.counting.formats import (
+    DetectedFormat,
+    File,
+    Format,
+    MemoryFile,
+    Packing,
+    name_of,
+    same_bytes,
+    same_file,
+)
+from dpcore.counting.reading import (
+    InputFile,
+    Reading,
+    file_of_table,
+    parquet_scan,
+    read_cells,
+    safe_path,
+    stamp_of,
+)
 from dpcore.counting.text import TooManyCells, read_table
 from dpcore.counting.times import arrow_times, duckdb_times
 from dpcore.data.column_names import and_more, refuse_many_columns, shorten

@@ -13,12 +13,15 @@ import pyarrow as pa
 from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.counting.files import expand_patterns
-from dpcore.counting.frames import Columns, check_provenance, list_columns, refuse_no_names
-from dpcore.counting.memory_tables import (
+from dpcore.counting.frames import (
+    Columns,
+    check_provenance,
     column_names,
     is_table,
+    list_columns,
     list_names,
     refuse_missing,
+    refuse_no_names,
     refuse_twice,
     to_arrow,
     to_frame,

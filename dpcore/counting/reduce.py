@@ -12,7 +12,8 @@ import numpy.typing as npt
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, IntArray, read_only
-from dpcore.counting import query, spelling
+from dpcore.counting import duck as counting_duck
+from dpcore.counting import query
 from dpcore.counting.duck import Duck, in_part, sql_of
 from dpcore.counting.rejects import MAX_PLACES
 from dpcore.counting.running import Columns, Runner
@@ -165,8 +166,8 @@ class Reduction:
         marks = {}
         if self.duck is not None:
             who, texts = query.who_columns(self.rows), query.text_columns(self.rows)
-            masks_sql = spelling.mask_users(who, texts) | {
-                name: spelling.flag_sql(mask) for name, mask in masks.items()
+            masks_sql = counting_duck.mask_users(who, texts) | {
+                name: counting_duck.flag_sql(mask) for name, mask in masks.items()
             }
             marks = {f"{query.MARK}{name}": sql for name, sql in masks_sql.items()}
 
@@ -303,15 +304,16 @@ class Reduction:
             return
         who, texts = query.who_columns(self.rows), query.text_columns(self.rows)
         if not self.counts:
-            spelling.note_placeholders(int(histogram.get("placeholders", _NONE).sum()), self.notes)
+            counting_duck.note_placeholders(int(histogram.get("placeholders", _NONE).sum()), self.notes)
         with_point = not self.counts and histogram.get("with_point", _NONE).any()
-        if with_point and self.duck.rows(spelling.without_point(sql_of(self.rows), who[0]))[0][0]:
+        if with_point and self.duck.rows(counting_duck.without_point(sql_of(self.rows), who[0]))[0][0]:
             reason = "Some users are written like 7.0 and others like 7: who is written in both ways counts as two."
             self.notes.append(f"{reason} {_WRITE_ALIKE}")
         if histogram.get("beyond_ascii", _NONE).any():
             conditions = [in_part("{}", part_number, self.passes) for part_number in range(self.passes)]
             queries = [
-                spelling.count_twins_sql(sql_of(self.rows), who, texts, condition) for condition in conditions
+                counting_duck.count_twins_sql(sql_of(self.rows), who, texts, condition)
+                for condition in conditions
             ]
             if twins := sum(self.duck.rows(sql)[0][0] for sql in queries):
                 differ = wording.counted(twins, "user differs", "users differ")

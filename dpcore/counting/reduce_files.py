@@ -18,8 +18,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.counting import diagnose, query, reading
 from dpcore.counting.duck import Duck, in_part, literal, release_memory, sql_of
 from dpcore.counting.formats import Format
-from dpcore.counting.parts import InputFile, safe_path
-from dpcore.counting.reading import Reading
+from dpcore.counting.reading import InputFile, Reading, safe_path
 from dpcore.counting.reduce import (
     MAX_SIZES,
     NO_COPIES,

@@ -14,8 +14,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.progress import ShouldStop
 from dpcore.counting import formats
 from dpcore.counting.duck import Duck
-from dpcore.counting.parts import InputFile
-from dpcore.counting.reading import Reading, scan
+from dpcore.counting.reading import InputFile, Reading, scan
 from dpcore.counting.running import check_stop
 from dpcore.data.delimited_text import DELIMITER_NAMES, LONG_LINE, QUOTES
 

@@ -1,25 +1,27 @@
-"""The two ways to count: files in this process, and a table in an engine."""
+"""The two ways to count: files in this process, and a table that an engine holds."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.common import wording
 from dpcore.common.checks import InputProblem, InvalidInput, Problems, describe_error, refuse
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, classify
 from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.workspace import Workspace
 from dpcore.contributions import ContributionHistogram, IntArray
-from dpcore.counting import query, spelling
-from dpcore.counting.duck import MEMORY_LIMIT
+from dpcore.counting import duck, query
+from dpcore.counting.duck import MEMORY_LIMIT, Duck
 from dpcore.counting.engines import first_line
 from dpcore.counting.files import Source
-from dpcore.counting.pair_table import count_pairs
-from dpcore.counting.parts import file_of_table, refuse_changed
+from dpcore.counting.reading import Reading, file_of_table, refuse_changed, safe_path, scan
 from dpcore.counting.reduce import NO_COPIES, Reduced, Reduction, note_copies
 from dpcore.counting.reduce_files import Files
 from dpcore.counting.running import Steps, StoppedError, engine_runner
@@ -27,11 +29,124 @@ from dpcore.counting.times import refuse_times
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind, check_roles, explain_roles
 from dpcore.data.layout import TableLayout
+from dpcore.data.numbers import read_numbers
 from dpcore.data.tables import Table
-from dpcore.dataset import Contribution, Dataset
+from dpcore.dataset import MAX_PAIRS, Contribution, Dataset, Pairs, Totals
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table as EngineTable
+
+
+MOST_ROWS = 2**53
+"""Largest number up to which all integers are exact in float64."""
+
+
+def take_pairs(guessed: Roles, roles: Roles) -> Roles:
+    """Return the roles of a table of pairs if the file is one, though the user named its columns as events."""
+    if guessed.kind is not TableKind.PAIRS or roles.contribution is not Contribution.ROWS:
+        return roles
+    is_pair_table = (roles.user, roles.further_user, roles.further_task) == (guessed.user, (), ())
+    if not is_pair_table or roles.task not in (None, guessed.task):
+        return roles
+    # A value column that is the rows of the pair is redundant, as these are counted anyway.
+    return replace(guessed, value=None if roles.value == guessed.count else roles.value)
+
+
+def count_pairs(
+    source: Source,
+    roles: Roles,
+    disclosure: Disclosure,
+    memory_limit: int,
+    should_stop: ShouldStop | None = None,
+) -> Dataset:
+    """Build the dataset from a table of pairs that an engine counted.
+
+    Args:
+        source: One file; its users and groups are codes, and `count` of the roles is the rows of a pair.
+        roles: Roles of the kind `TableKind.PAIRS`.
+        disclosure: Public or private, as the user states.
+        memory_limit: Bytes that DuckDB may use.
+        should_stop: Called while a large file is read.
+
+    Raises:
+        InvalidInput: A cell is not a valid number, or there are several files; all problems at once.
+    """
+    if len(source.head.layouts) > 1:
+        message = "the codes of users and groups in one file of pairs are not those of another"
+        raise refuse(message, remedy="Count all data in one go, or choose one file")
+    names = [name for name in (roles.user, roles.task, roles.count, roles.value) if name is not None]
+    cells = _cells(source, names, memory_limit, should_stop)
+    with Problems() as problems:
+        for name in names:
+            fine = np.isfinite(cells[name])
+            if name != roles.value:
+                minimum = 1 if name == roles.count else 0
+                with np.errstate(invalid="ignore"):
+                    fine &= (cells[name] >= minimum) & (cells[name] == np.rint(cells[name]))
+            if bad := int((~fine).sum()):
+                message = (
+                    "a finite number" if name == roles.value else f"a whole number of at least {minimum}"
+                )
+                row = int(np.argmin(fine)) + 1
+                problems.add(
+                    f"{bad:,} cells are not {message}", f"column {shorten(name)}, first in row {row:,}",
+                    "Count again with --pairs-to, or say that one row is one contribution",
+                )  # fmt: skip
+        if cells[names[0]].size > MAX_PAIRS:
+            problems.add(f"there are {cells[names[0]].size:,} pairs; at most {MAX_PAIRS:,} fit")
+    users, groups = (np.unique(cells[name], return_inverse=True)[1] for name in names[:2])
+    order = np.lexsort((groups, users))
+    users, groups = users[order], groups[order]
+    starts = np.flatnonzero(np.r_[True, (np.diff(users) != 0) | (np.diff(groups) != 0)])
+    rows = np.add.reduceat(cells[names[2]][order], starts)
+    per_user = np.bincount(users[starts], rows)
+    if float(rows.sum()) > MOST_ROWS:
+        raise refuse("the pairs have more rows than can be counted exactly", f"column {shorten(names[2])}")
+    histogram = ContributionHistogram.from_counts(per_user.astype(np.int64))
+    sums = totals = None
+    notes = ["Rows that name no group are in no pair, so the file does not hold them."]
+    if roles.value is not None:
+        sums = np.add.reduceat(cells[roles.value][order], starts)
+        added = np.bincount(users[starts], sums)
+        totals = Totals(added, roles.value) if added.min() >= 0 else None
+    return Dataset(
+        name=source.name,
+        source=f"File {source.name}. {explain_roles(roles)}",
+        disclosure=disclosure,
+        histogram=histogram,
+        privacy_unit=roles.privacy_unit,
+        totals=totals or Totals.of_contributions(histogram),
+        pairs=Pairs(
+            users[starts], groups[starts], int(groups.max()) + 1, names[1], rows=rows.astype(np.int64),
+            sums=sums, value_column=roles.value or "",
+        ),
+        notes=(*source.head.notes, *notes),
+    )  # fmt: skip
+
+
+def _cells(
+    source: Source, names: list[str], memory_limit: int, should_stop: ShouldStop | None
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Return the columns as numbers; other cells become NaN."""
+    import duckdb
+
+    if source.complete:
+        return {name: read_numbers(source.head, name).values for name in names}
+    with closing(Workspace()) as workspace:
+        (input_file,) = source.input_files
+        input_file = replace(input_file, path=safe_path(input_file.path, workspace))
+        with closing(Duck([input_file.path], workspace.folder, memory_limit, should_stop)) as duck:
+            picked = ", ".join(
+                f"TRY_CAST(x{input_file.columns.index(name)}{'::VARCHAR' if input_file.types else ''} AS DOUBLE) AS "
+                f"c{index}"
+                for index, name in enumerate(names)
+            )
+            try:
+                columns = duck.columns(f"SELECT {picked} FROM {scan(Reading(input_file))}")
+            except duckdb.Error:
+                message = "the table of pairs cannot be read"
+                raise refuse(message, remedy="Save it as CSV (UTF-8) with commas between fields") from None
+    return {name: np.asarray(columns[f"c{index}"], np.float64) for index, name in enumerate(names)}
 
 
 @dataclass(frozen=True)
@@ -221,8 +336,8 @@ def count_table(
         ).reduce()
         if query.who_columns(rows)[0] in query.text_columns(rows) and roles.contribution is Contribution.ROWS:
             steps.total += 1
-            placeholders = run(query.placeholders(rows, spelling.PLACEHOLDERS))["placeholders"]
-            spelling.note_placeholders(int(np.nan_to_num(placeholders)[0]), notes)
+            placeholders = run(query.placeholders(rows, duck.PLACEHOLDERS))["placeholders"]
+            duck.note_placeholders(int(np.nan_to_num(placeholders)[0]), notes)
         if copies and len(table.columns) > 2:
             steps.total += 1
             copies_query = query.copies(table, table.columns, roles, has_nan)

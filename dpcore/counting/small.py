@@ -16,10 +16,8 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.common.progress import ShouldStop
 from dpcore.counting.duck import Duck, literal
-from dpcore.counting.formats import Format, Packing
-from dpcore.counting.held import File, MemoryFile
-from dpcore.counting.parts import InputFile
-from dpcore.counting.reading import Reading, read_cells
+from dpcore.counting.formats import File, Format, MemoryFile, Packing
+from dpcore.counting.reading import InputFile, Reading, read_cells
 from dpcore.counting.rejects import describe_lines
 from dpcore.counting.running import StoppedError, check_stop
 from dpcore.counting.sheet_xml import AS_CSV, SheetReader, shared_texts, too_many_cells

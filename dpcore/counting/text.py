@@ -10,10 +10,8 @@ from dpcore.common import wording
 from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
 from dpcore.counting import rejects
 from dpcore.counting.duck import Duck
-from dpcore.counting.formats import Format, Packing
-from dpcore.counting.held import MemoryFile
-from dpcore.counting.parts import InputFile
-from dpcore.counting.reading import Reading, read_cells
+from dpcore.counting.formats import Format, MemoryFile, Packing
+from dpcore.counting.reading import InputFile, Reading, read_cells
 from dpcore.data.column_names import check_header_row, check_names, refuse_title
 from dpcore.data.delimited_text import (
     ASCII_SEPARATORS,

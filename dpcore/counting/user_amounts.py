@@ -16,13 +16,12 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.counting import formats, query, reading
 from dpcore.counting.duck import MEMORY_LIMIT, Duck, literal, sql_of
 from dpcore.counting.files import Source, open_files
-from dpcore.counting.formats import DetectedFormat, Format, Packing
-from dpcore.counting.held import File, MemoryFile, name_of
-from dpcore.counting.memory_tables import refuse_missing
-from dpcore.counting.pair_table import count_pairs, take_pairs
-from dpcore.counting.parts import InputFile, safe_path
+from dpcore.counting.formats import DetectedFormat, File, Format, MemoryFile, Packing, name_of
+from dpcore.counting.frames import refuse_missing
+from dpcore.counting.reading import InputFile, safe_path
 from dpcore.counting.reduce import Reduced
 from dpcore.counting.reduce_files import Files
+from dpcore.counting.run import count_pairs, take_pairs
 from dpcore.counting.running import Steps
 from dpcore.counting.text import read_table
 from dpcore.counting.times import arrow_times, refuse_times

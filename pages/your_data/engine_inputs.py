@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore import counting
-from dpcore.counting.recipes import Recipe
+from dpcore.counting.engines import Recipe
 from dpcore.data.column_roles import Roles, TableKind
 from pages.shared.base import cache
 from pages.shared.fields import fields

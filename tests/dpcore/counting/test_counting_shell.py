@@ -9,8 +9,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting.__main__ import main
-from dpcore.counting.engines import is_address
-from dpcore.counting.recipes import COUNT_OPTIONS
+from dpcore.counting.engines import COUNT_OPTIONS, is_address
 from dpcore.data import pair_distribution
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
