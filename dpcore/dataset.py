@@ -12,7 +12,7 @@ import numpy as np
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts
 from dpcore.contributions import ByDigest, ContributionHistogram, FloatArray, IntArray
-from dpcore.data.layout import TableLayout
+from dpcore.data.tables import TableLayout
 
 MAX_VALUES = 20_000_000
 """Rows that the facet `Values` may hold: 16 bytes each, 320 MB."""

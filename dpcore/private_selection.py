@@ -23,7 +23,7 @@ from dpcore.counting.files import expand_patterns
 from dpcore.counting.formats import File, MemoryFile
 from dpcore.counting.frames import is_table
 from dpcore.counting.user_amounts import build_roles, read_user_amounts
-from dpcore.data.user_amounts import UserAmounts, amounts_of, build_dummy_dataset, columns_of
+from dpcore.data.totals_per_user import UserAmounts, amounts_of, build_dummy_dataset, columns_of
 from dpcore.dataset import Contribution, Dataset
 from dpcore.per_group.parameters import Statistic
 from dpcore.per_group.private_pair import PrivatePairProblem

@@ -218,7 +218,7 @@ class Reply:
         Raises:
             InvalidInput: Nothing needs to be drawn, or a public number is missing; the sentence says which.
         """
-        from dpcore.data import user_amounts
+        from dpcore.data import totals_per_user
         from dpcore.per_group.parameters import Objective, PerGroupParameters
         from dpcore.private_choice.answer import selection
 
@@ -230,9 +230,9 @@ class Reply:
                 "these data are a DP release, and the data behind it are not here",
                 remedy="A bound that is read off a release may be published",
             )
-        amounts = user_amounts.amounts_of(data)
-        table = user_amounts.build_dummy_dataset(
-            user_amounts.columns_of(data), data.disclosure, data.contribution, amounts
+        amounts = totals_per_user.amounts_of(data)
+        table = totals_per_user.build_dummy_dataset(
+            totals_per_user.columns_of(data), data.disclosure, data.contribution, amounts
         )
         if isinstance(parameters, PerGroupParameters):
             # A pair is not selected by them, and no group of a made-up table is large.

@@ -14,7 +14,7 @@ from benchmarks.papers import readers
 from dpcore.answer.paper_figure import PaperFigure, Run
 from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
-from dpcore.data.stand_ins import RegressionRows
+from dpcore.data.samples import RegressionRows
 from dpcore.data.totals_per_user import Amounts
 from dpcore.data_owners.labelled import LabelledRecords, scale_records
 from dpcore.data_owners.paper import AccuracyStudy

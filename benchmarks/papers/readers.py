@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dpcore.data.stand_ins import RegressionRows
+from dpcore.data.samples import RegressionRows
 
 FIRST_LABELS = {"MNIST": (5, 0, 4, 1, 9, 2, 1, 3, 1, 4), "FashionMNIST": (9, 0, 0, 3, 0, 2, 7, 2, 5, 5)}
 """First labels of each training part: both sets come in files of the same names."""

@@ -29,7 +29,7 @@ from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance, ReleaseFacts
-from dpcore.data.layout import FileLayout, TableLayout
+from dpcore.data.tables import FileLayout, TableLayout
 
 MAX_WHOLE = 10**12
 

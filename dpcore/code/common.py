@@ -26,7 +26,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, classify, format_rounded_up
 from dpcore.common.version import VERSION
 from dpcore.data.delimited_text import SPACED
-from dpcore.data.layout import FileKind
+from dpcore.data.tables import FileKind
 
 WIDTH = 92
 

@@ -24,7 +24,7 @@ from dpcore.counting import MEMORY_LIMIT, connect, count, count_table, open_file
 from dpcore.counting.engines import COUNT_OPTIONS, is_address
 from dpcore.counting.files import expand_patterns
 from dpcore.counting.run import CountResult, list_heaviest, take_pairs
-from dpcore.data import pair_distribution
+from dpcore.data import group_pairs
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, MissingUsers, Roles, TableKind
 from dpcore.dataset import Dataset, Pairs
@@ -93,7 +93,7 @@ def main(arguments: list[str] | None = None, program: str = "python -m dpcore.co
         if parsed.pairs_to is not None and dataset.pairs is not None:
             parsed.pairs_to.write_text(pairs_csv(dataset.pairs), encoding="utf-8")
         if parsed.distribution_to is not None:
-            parsed.distribution_to.write_text(pair_distribution.to_text(dataset), encoding="utf-8")
+            parsed.distribution_to.write_text(group_pairs.to_text(dataset), encoding="utf-8")
         _report(dataset, result.summary, parsed)
     except InvalidInput as refused:
         for problem in refused.problems:
@@ -139,7 +139,7 @@ def _count(parsed: argparse.Namespace) -> CountResult:
     sources = expand_patterns(parsed.source)
     refuse_to_overwrite(sources, "--to", parsed.to)
     refuse_to_overwrite(sources, "--distribution-to", parsed.distribution_to)
-    if any(map(pair_distribution.is_distribution_file, sources)):
+    if any(map(group_pairs.is_distribution_file, sources)):
         message = "this file holds a distribution of pairs, which is counted already"
         raise refuse(message, remedy="Open it in the app, or ask: sweet-spot group FILE")
     source = open_files(sources)

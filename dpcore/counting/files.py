@@ -41,10 +41,23 @@ from dpcore.counting.text import TooManyCells, read_table
 from dpcore.counting.times import arrow_times, duckdb_times
 from dpcore.data.column_names import and_more, refuse_many_columns, shorten
 from dpcore.data.column_roles import Roles, guess_roles
-from dpcore.data.delimited_text import MAX_LINE_BYTES, QUOTES, SPACED, describe_long_line
-from dpcore.data.encoding import detect_encoding, is_blank
-from dpcore.data.layout import FileKind, FileLayout
-from dpcore.data.tables import Table, build_table, join_tables, join_times, refuse_other_columns
+from dpcore.data.delimited_text import (
+    MAX_LINE_BYTES,
+    QUOTES,
+    SPACED,
+    describe_long_line,
+    detect_encoding,
+    is_blank,
+)
+from dpcore.data.tables import (
+    FileKind,
+    FileLayout,
+    Table,
+    build_table,
+    join_tables,
+    join_times,
+    refuse_other_columns,
+)
 
 HELD_BYTES = 20_000_000
 """Largest size of uploads that stay in memory unchanged."""

@@ -20,7 +20,7 @@ from dpcore.counting.files import Source, expand_patterns, open_files
 from dpcore.counting.formats import MemoryFile
 from dpcore.counting.run import count, take_pairs
 from dpcore.counting.times import arrow_times, refuse_times
-from dpcore.data import pair_distribution
+from dpcore.data import group_pairs
 from dpcore.data.column_names import and_more, shorten
 from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, Roles, TableKind
 from dpcore.dataset import Contribution, Dataset
@@ -214,7 +214,7 @@ def to_dataset(
             and all(isinstance(path, str | os.PathLike) for path in data)
         ):
             files = expand_patterns(data)
-            if any(map(pair_distribution.is_distribution_file, files)):
+            if any(map(group_pairs.is_distribution_file, files)):
                 dataset = _read_distribution(files, provenance)
             else:
                 source = open_files(files)
@@ -325,7 +325,7 @@ def _read_distribution(paths: Sequence[str | os.PathLike[str]], provenance: Prov
         raise refuse("a distribution of pairs cannot be a DP release", remedy="Say public or private")
     path = Path(paths[0])
     with path.open("rb") as file:
-        return pair_distribution.read(file.read(pair_distribution.MAX_BYTES + 1), path.name, provenance)
+        return group_pairs.read(file.read(group_pairs.MAX_BYTES + 1), path.name, provenance)
 
 
 def _read_source(

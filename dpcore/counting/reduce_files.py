@@ -32,7 +32,7 @@ from dpcore.counting.running import Steps, StoppedError
 from dpcore.data.column_names import and_more, shorten
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.delimited_text import BLANKS
-from dpcore.data.numbers import Marks, settle_marks
+from dpcore.data.tables import Marks, settle_marks
 from dpcore.dataset import Contribution
 
 if TYPE_CHECKING:

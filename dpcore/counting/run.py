@@ -28,9 +28,7 @@ from dpcore.counting.running import Steps, StoppedError, engine_runner
 from dpcore.counting.times import refuse_times
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind, check_roles, explain_roles
-from dpcore.data.layout import TableLayout
-from dpcore.data.numbers import read_numbers
-from dpcore.data.tables import Table
+from dpcore.data.tables import Table, TableLayout, read_numbers
 from dpcore.dataset import MAX_PAIRS, Contribution, Dataset, Pairs, Totals
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from dpcore.counting.sheet_xml import AS_CSV, SheetReader, shared_texts, too_man
 from dpcore.counting.text import TooManyCells
 from dpcore.data.column_names import MAX_COLUMNS, count_titles, word_set
 from dpcore.data.delimited_text import BLANKS
-from dpcore.data.layout import FileKind, FileLayout
-from dpcore.data.tables import Table, build_table
+from dpcore.data.tables import FileKind, FileLayout, Table, build_table
 
 if TYPE_CHECKING:
     import pandas as pd

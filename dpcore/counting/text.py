@@ -18,6 +18,9 @@ from dpcore.data.delimited_text import (
     FIELD_MARK,
     QUOTES,
     SEPARATOR_NAMES,
+    check_text,
+    decode,
+    detect_encoding,
     find_names_below_title,
     find_record_lines,
     has_unnamed_tabs,
@@ -29,10 +32,9 @@ from dpcore.data.delimited_text import (
     sniff_delimiter,
     sniff_spacing,
     split_fields,
+    strip_preamble,
 )
-from dpcore.data.encoding import check_text, decode, detect_encoding, strip_preamble
-from dpcore.data.layout import FileLayout
-from dpcore.data.tables import Table, drop_blank_rows
+from dpcore.data.tables import FileLayout, Table, drop_blank_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +63,7 @@ def read_table(content: bytes, name: str) -> Table:
     """Read a text table; encoding and delimiter are detected, and the first line must name the columns.
 
     Args:
-        content: The file, at most `dpcore.data.encoding.MAX_BYTES` bytes: UTF-8, UTF-16 or UTF-32, else Windows-1252,
+        content: The file, at most `dpcore.data.delimited_text.MAX_BYTES` bytes: UTF-8, UTF-16 or UTF-32, else Windows-1252,
             with fields between commas, semicolons, tabs or vertical bars, or one column.
         name: File name, for messages.
 

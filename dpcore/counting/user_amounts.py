@@ -28,10 +28,8 @@ from dpcore.counting.times import arrow_times, refuse_times
 from dpcore.data.column_names import refuse_many_columns, shorten
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.delimited_text import BLANKS
-from dpcore.data.layout import FileKind, FileLayout, TableLayout
-from dpcore.data.numbers import read_cell_sql
-from dpcore.data.tables import Table, build_table
-from dpcore.data.user_amounts import LARGEST_CELL, UserAmounts
+from dpcore.data.tables import FileKind, FileLayout, Table, TableLayout, build_table, read_cell_sql
+from dpcore.data.totals_per_user import LARGEST_CELL, UserAmounts
 from dpcore.dataset import Dataset
 
 if TYPE_CHECKING:

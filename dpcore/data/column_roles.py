@@ -12,8 +12,7 @@ import numpy as np
 from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.data.column_names import name_words, shorten, word_set
-from dpcore.data.numbers import Numbers, read_numbers
-from dpcore.data.tables import Table
+from dpcore.data.tables import Numbers, Table, read_numbers
 from dpcore.dataset import Contribution
 
 

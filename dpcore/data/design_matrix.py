@@ -24,9 +24,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.column_names import and_more, shorten
 from dpcore.data.column_roles import guess_roles
-from dpcore.data.layout import TableLayout
-from dpcore.data.numbers import Numbers, read_numbers
-from dpcore.data.tables import BoolArray, Table
+from dpcore.data.tables import BoolArray, Numbers, Table, TableLayout, read_numbers
 from dpcore.dataset import MAX_TABLE_ENTRIES, Dataset, LabelledRows
 
 if TYPE_CHECKING:

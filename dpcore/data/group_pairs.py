@@ -1,12 +1,31 @@
-"""Building the facet `Pairs`, with rows and sums per user and group, from columns."""
+"""Pairs of users and groups: from columns, and as a file of their distribution.
+
+The distribution of pairs of user and group as a file, written by an engine count or by hand.
+
+The file has integers in lists of equal length under three headings, without names of users and groups:
+
+- ``users``: the number of ``users`` for each number of ``rows`` (``counted`` is the unit of a contribution);
+- ``pairs``: the number of ``pairs`` for each number of ``rows`` and of ``groups`` of their user;
+- ``groups``: the number of ``groups`` for each number of ``rows`` and of ``users``.
+
+The three lists describe the same data, so they must be consistent; impossible data are refused. Consistency does not
+prove that a file is true, which cannot be checked.
+"""
 
 from __future__ import annotations
+
+import json
+import os
 
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.contributions import FloatArray
-from dpcore.dataset import Pairs
+from dpcore.common import strict_json, wording
+from dpcore.common.checks import refuse
+from dpcore.common.privacy import Disclosure
+from dpcore.common.strict_json import JsonValue
+from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, IntArray
+from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes, TaskSizes
 
 NO_GROUP = -1
 """Code of a row that names no group."""
@@ -62,3 +81,234 @@ def build_pairs(
         value_range=None if amounts is None else (float(amounts.min()), float(amounts.max())),
         rows_without_group=int(has_group.size - has_group.sum()),
     )
+
+
+SCHEMA = "sweetspot/pair-distribution/1"
+MAX_BYTES = 50_000_000
+"""Largest file that is read: a million different sizes in each list take about 40 MB."""
+MAX_ENTRIES = 1_000_000
+"""Largest number of entries of a list."""
+MAX_GROUPS = 5_000_000
+"""Largest number of groups of a file: each takes 24 bytes in memory."""
+MAX_ROWS = 10**15
+"""Largest total number of rows, below which sums of integers are exact."""
+_HEAD = 2_000
+"""Bytes at the beginning of a file that must contain its schema."""
+_LISTS = {
+    "users": ("rows", "users"),
+    "pairs": ("groups", "rows", "pairs"),
+    "groups": ("rows", "users", "groups"),
+}
+_CONTRIBUTIONS = {contribution.value: contribution for contribution in Contribution}
+
+
+def has_schema(beginning: bytes) -> bool:
+    """Return True if a file states in its first bytes that it is such a distribution."""
+    start = beginning[:_HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
+    return start.startswith(b"{") and b'"sweetspot/pair-distribution/' in start
+
+
+def is_distribution_file(path: str | os.PathLike[str]) -> bool:
+    """Return True if the file at this path states that it is such a distribution."""
+    if not os.path.isfile(path):
+        return False
+    try:
+        with open(path, "rb") as file:
+            return has_schema(file.read(_HEAD))
+    except OSError:  # The function that reads the file reports the error.
+        return False
+
+
+def summarise_pairs(pairs: Pairs) -> PairSizes:
+    """Return the distribution of given pairs, which must have rows."""
+    assert pairs.rows is not None
+    users, user_index = np.unique(pairs.user_codes, return_inverse=True)
+    groups = np.bincount(user_index, minlength=users.size)[user_index]
+    sizes, times = np.unique(np.stack([groups, pairs.rows]), axis=1, return_counts=True)
+    group_codes, group_index = np.unique(pairs.task_codes, return_inverse=True)
+    rows = np.zeros(group_codes.size, dtype=np.int64)
+    np.add.at(rows, group_index, pairs.rows)
+    per_group = np.stack([rows, np.bincount(group_index)])[:, np.lexsort((np.bincount(group_index), rows))]
+    return PairSizes(
+        sizes[0], sizes[1], times, per_group[0], per_group[1], pairs.column, pairs.further_columns
+    )
+
+
+def fits_in_file(sizes: PairSizes) -> bool:
+    """Return True if a distribution is small enough for a file."""
+    return sizes.pairs.size <= MAX_ENTRIES and sizes.task_rows.size <= MAX_GROUPS
+
+
+def to_text(dataset: Dataset) -> str:
+    """Write the distribution of a dataset as such a file.
+
+    Args:
+        dataset: A dataset with pairs that have rows, or with their distribution.
+
+    Raises:
+        InvalidInput: It has neither, or it is too long for `read`.
+    """
+    sizes = dataset.pair_sizes
+    if sizes is None and dataset.pairs is not None and dataset.pairs.rows is not None:
+        sizes = summarise_pairs(dataset.pairs)
+    if sizes is None:
+        raise refuse("a distribution of pairs needs a column of groups")
+    if not fits_in_file(sizes):
+        raise refuse(
+            f"the distribution has {sizes.pairs.size:,} sizes of pairs and {sizes.task_rows.size:,} groups; a file "
+            f"holds at most {MAX_ENTRIES:,} and {MAX_GROUPS:,}"
+        )
+    totals, groups = np.unique(np.stack([sizes.task_rows, sizes.task_users]), axis=1, return_counts=True)
+    content = {
+        "schema": SCHEMA,
+        "label": dataset.provenance.label,
+        "group_columns": [sizes.column, *sizes.further_columns],
+        "counted": dataset.contribution.value,
+        "users": {"rows": dataset.histogram.sizes.tolist(), "users": dataset.histogram.users.tolist()},
+        "pairs": {name: getattr(sizes, name).tolist() for name in _LISTS["pairs"]},
+        "groups": {"rows": totals[0].tolist(), "users": totals[1].tolist(), "groups": groups.tolist()},
+    }
+    return json.dumps(content, ensure_ascii=False) + "\n"
+
+
+def read(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
+    """Read the dataset of such a file.
+
+    Args:
+        content: The file.
+        name: Name of the dataset.
+        disclosure: Public or private, as the user states.
+
+    Returns:
+        The dataset, with histogram, distribution of pairs and users per group.
+
+    Raises:
+        InvalidInput: The file has another format, or describes impossible data; all problems at once.
+    """
+    document = strict_json.load_json(content, MAX_BYTES, "the file")
+    members = document.get_members(["schema", "group_columns", "counted", *_LISTS], ["label"])
+    columns: list[str | None] = []
+    lists: dict[str, dict[str, IntArray] | None] = {}
+    contribution = None
+    if members is not None:
+        if members["schema"].value != SCHEMA:
+            members["schema"].must_be(SCHEMA)
+        columns = [entry.get_text(500) for entry in members["group_columns"].get_entries(20) or ()]
+        if not columns and isinstance(members["group_columns"].value, list):
+            members["group_columns"].refuse("at least one column names a group")
+        contribution = members["counted"].choose(_CONTRIBUTIONS)
+        if "label" in members:
+            members["label"].get_text(500)
+        lists = {heading: _read_lists(members[heading], names) for heading, names in _LISTS.items()}
+    document.problems.raise_if_any()
+    assert contribution is not None
+    users, pairs, groups = (lists[heading] for heading in _LISTS)
+    assert users is not None
+    assert pairs is not None
+    assert groups is not None
+    _check_agreement(users, pairs, groups, contribution, document)
+    document.problems.raise_if_any()
+    column, *further = (column or "" for column in columns)
+    order = np.argsort(users["rows"])
+    times = groups["groups"]
+    task_users = np.repeat(groups["users"], times)
+    return Dataset(
+        name=name,
+        source=f"File {name}, a distribution of pairs of user and group.",
+        disclosure=disclosure,
+        histogram=ContributionHistogram(users["rows"][order], users["users"][order]),
+        contribution=contribution,
+        tasks=TaskSizes(task_users, column, tuple(further)),
+        pair_sizes=PairSizes(
+            pairs["groups"], pairs["rows"], pairs["pairs"],
+            np.repeat(groups["rows"], times), task_users, column, tuple(further),
+        ),
+        notes=("Only how pairs of user and group are distributed is known, not which lie in which group.",),
+    )  # fmt: skip
+
+
+def _read_lists(value: JsonValue, names: tuple[str, ...]) -> dict[str, IntArray] | None:
+    """Read lists of integers of at least 1 under each name, all of one length; None with problems otherwise."""
+    members = value.get_members(names)
+    if members is None:
+        return None
+    arrays: dict[str, IntArray] = {}
+    for name, entry in members.items():
+        values = entry.value
+        if not isinstance(values, list) or not 0 < len(values) <= MAX_ENTRIES:
+            entry.must_be(f"a list of 1 to {MAX_ENTRIES:,} entries")
+            continue
+        bad = next(
+            (index for index, x in enumerate(values) if type(x) is not int or not 1 <= x <= MAX_SIZE), None
+        )
+        if bad is None:
+            arrays[name] = np.array(values, dtype=np.int64)
+        else:
+            _entry(entry, bad).get_integer(1, MAX_SIZE)
+    if len(arrays) < len(names):
+        return None
+    if len({array.size for array in arrays.values()}) > 1:
+        value.refuse(f"{', '.join(names)} must have the same length")
+        return None
+    return arrays
+
+
+def _entry(value: JsonValue, index: int) -> JsonValue:
+    return JsonValue(value.value[index], f"{value.location}, entry {index + 1:,}", value.problems)
+
+
+def _check_agreement(
+    users: dict[str, IntArray],
+    pairs: dict[str, IntArray],
+    groups: dict[str, IntArray],
+    contribution: Contribution,
+    document: JsonValue,
+) -> None:
+    """Add problems if the three lists cannot describe the same data."""
+    rows = {
+        "users": _product(users["rows"], users["users"]),
+        "pairs": _product(pairs["rows"], pairs["pairs"]),
+        "groups": _product(groups["rows"], groups["groups"]),
+    }
+    for heading, total in rows.items():
+        if total > MAX_ROWS:
+            document.refuse(f"{heading} have more than {MAX_ROWS:,} rows in all")
+    num_users, num_groups = sum(users["users"].tolist()), sum(groups["groups"].tolist())
+    num_pairs = sum(pairs["pairs"].tolist())
+    if num_groups > MAX_GROUPS:
+        document.refuse(f"there are {num_groups:,} groups; at most {MAX_GROUPS:,} are taken")
+    if np.unique(users["rows"]).size < users["rows"].size:
+        document.refuse("under users, a number of rows stands twice")
+    if np.any(groups["users"] > groups["rows"]):
+        document.refuse("a group has more users than rows")
+    if int(groups["users"].max()) > num_users:
+        document.refuse("a group has more users than there are")
+    if int(pairs["groups"].max()) > num_groups:
+        document.refuse("a user is in more groups than there are")
+    if num_pairs != _product(groups["users"], groups["groups"]):
+        document.refuse("pairs must be as many as the users of all groups together")
+    if rows["pairs"] != rows["groups"]:
+        document.refuse("pairs and groups must have the same rows in all")
+    widths, width_index = np.unique(pairs["groups"], return_inverse=True)
+    pairs_by_width = [0] * widths.size
+    for width, number in zip(width_index.tolist(), pairs["pairs"].tolist(), strict=True):
+        pairs_by_width[width] += number
+    users_in_groups = 0
+    for width, number in zip(widths.tolist(), pairs_by_width, strict=True):
+        if number % width:
+            document.refuse(f"users in {width:,} groups each cannot have {number:,} pairs: it is no multiple")
+        users_in_groups += number // width
+    if users_in_groups > num_users:
+        document.refuse(
+            f"{users_in_groups:,} users have pairs, and there {wording.agreeing(num_users, 'is', 'are')} "
+            f"{wording.counted(num_users, 'user')}"
+        )
+    if contribution is Contribution.ROWS and rows["pairs"] > rows["users"]:
+        document.refuse("pairs have more rows than users do")
+    if contribution is Contribution.DISTINCT_TASKS and num_pairs != rows["users"]:
+        document.refuse("users of distinct tasks must have as many of them as there are pairs")
+
+
+def _product(first: IntArray, second: IntArray) -> int:
+    """Return the inner product as an integer of any size."""
+    return sum(a * b for a, b in zip(first.tolist(), second.tolist(), strict=True))

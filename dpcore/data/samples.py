@@ -1,4 +1,6 @@
-"""The sample data of the app, as public datasets.
+"""The sample data that come with the app, made-up rows, and public lists of names.
+
+The sample data of the app, as public datasets.
 
 The files are in ``sample_data`` next to this package, or inside ``sweet_spot`` if that is installed. Its README has the
 origin, licence and columns of each file.
@@ -6,7 +8,10 @@ origin, licence and columns of each file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import csv
+import io
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -15,10 +20,11 @@ import numpy as np
 
 from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure
-from dpcore.contributions import ContributionHistogram
+from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.column_roles import Roles, TableKind
+from dpcore.data.delimited_text import decode
 from dpcore.data.group_pairs import build_pairs
-from dpcore.dataset import Dataset, Totals, Values
+from dpcore.dataset import LONGEST_TASK_NAME, Dataset, Totals, Values
 
 _PACKAGE_PARENT = Path(__file__).resolve().parents[2]
 FOLDER = next(
@@ -159,3 +165,137 @@ def load(key: str) -> Dataset:
         pairs=build_pairs(users, tasks, int(tasks.max()) + 1, roles.task or "", amounts, roles.value or ""),
         task_names=tuple(str(name) for name in task_names),
     )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionRows:
+    """Rows of a regression with their users.
+
+    Attributes:
+        features: Shape (rows, features).
+        labels: Labels, shape (rows,).
+        users: Codes 0 .. num_users - 1, shape (rows,).
+    """
+
+    features: FloatArray
+    labels: FloatArray
+    users: IntArray
+
+
+def build_sizes(users: int, rows: int, largest: int) -> IntArray:
+    """Build the numbers of rows of users, descending from the largest to 1, with a given sum, shape (users,).
+
+    Above 1 they fall as a power of the share of smaller users; the remainder of rounding goes to the first users.
+    """
+    shares = np.linspace(1.0, 0.0, users)
+    low, high = 0.0, 1000.0
+    for _ in range(60):
+        exponent = (low + high) / 2.0
+        total = np.rint(1.0 + (largest - 1) * shares**exponent).sum()
+        low, high = (exponent, high) if total > rows else (low, exponent)
+    sizes = np.rint(1.0 + (largest - 1) * shares**high).astype(np.int64)
+    sizes[1 : 1 + rows - int(sizes.sum())] += 1
+    return sizes
+
+
+def simulate_drugs(seed: int, users: int = 502, rows: int = 3107, largest: int = 63) -> RegressionRows:
+    """Simulate reviews with the sizes of *drugs*: two rated properties, and a rating from 1 to 10 as the label.
+
+    A property has a column for each of its five levels except the first.
+
+    Source of the sizes: Epasto et al. 2020, section 6.
+    """
+    rng = np.random.default_rng((seed, 1))
+    owners = np.repeat(np.arange(users), build_sizes(users, rows, largest))
+    effect = rng.choice(5, owners.size, p=(0.1, 0.1, 0.2, 0.25, 0.35))
+    harm = rng.choice(5, owners.size, p=(0.05, 0.1, 0.2, 0.35, 0.3))
+    labels = np.clip(np.rint(1.6 * effect + 0.8 * harm + 1.4 * rng.standard_normal(owners.size)), 1.0, 10.0)
+    features = np.column_stack([levels == level for levels in (effect, harm) for level in range(1, 5)])
+    return RegressionRows(features.astype(np.float64), labels, owners)
+
+
+def simulate_news(seed: int) -> RegressionRows:
+    """Simulate posts with the sizes of *news*: 3,452 rows of 297 users, the largest with 878; counts up to 71.
+
+    The final count of a post has a heavy tail; the count at each full hour is a non-decreasing part of it.
+
+    Source of the sizes: Epasto et al. 2020, section 6.
+    """
+    rng = np.random.default_rng((seed, 2))
+    owners = np.repeat(np.arange(297), build_sizes(297, 3452, 878))
+    labels = np.minimum(np.floor(np.exp(rng.normal(0.5, 1.2, owners.size))), 71.0)
+    counts = np.zeros_like(labels)
+    features: list[FloatArray] = []
+    for _ in range(10):
+        counts = counts + rng.binomial((labels - counts).astype(np.int64), 0.12)
+        features.append(counts)
+    return RegressionRows(np.column_stack(features), labels, owners)
+
+
+MOST_LINES = 1_000_000
+_DELIMITERS = ("::", "\t", "|", ";", ",")
+
+
+def read_names(content: bytes) -> dict[str, str]:
+    """Read the name of each item.
+
+    Args:
+        content: Text with one item per line: its id as in the data, its name, and further fields, separated by ``::``
+            (MovieLens 1M and 10M), ``|`` (100K), tabs, semicolons or commas (20M).
+
+    Returns:
+        Names by id; a header line counts as a further item, which no row names.
+
+    Raises:
+        InvalidInput: It is not text, too long, or does not have two columns.
+    """
+    text, _, _ = decode(content)
+    lines = [line for line in text.lstrip("\ufeff").splitlines() if line.strip()]
+    if len(lines) > MOST_LINES:
+        raise refuse(
+            f"the list has more than {MOST_LINES:,} lines", remedy="Leave out items that nobody rated"
+        )
+    best = Counter(_first_mark(line) for line in lines[:50]).most_common(1)[0][0] if lines else ","
+    rows = [line.split(best) for line in lines] if len(best) > 1 or best == "|" else _quoted(lines, best)
+    names = {
+        row[0].strip(): row[1].strip()[:LONGEST_TASK_NAME] for row in rows if len(row) > 1 and row[1].strip()
+    }
+    if len(names) < len(lines) / 2 or not names:
+        raise refuse(
+            "the list has no two columns",
+            remedy="Bring one item a line, its id first and then its name, with a comma, a tab or :: between them",
+        )
+    return names
+
+
+def _first_mark(line: str) -> str:
+    """Return the separator after the id; later separators may be part of names, or between genres."""
+    marks = {line.index(mark): mark for mark in reversed(_DELIMITERS) if mark in line}
+    return marks[min(marks)] if marks else ","
+
+
+def _quoted(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    try:
+        return list(csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter))
+    except csv.Error:
+        return []
+
+
+def choose_names(
+    ids: Sequence[str], names: Mapping[str, str] | None, is_private: bool, noun: str = "item"
+) -> tuple[str, ...]:
+    """Return the names of items on a page.
+
+    Items of the list have their name. Other items have their id if the data are public. In private data an id may be
+    known to one user alone, so they have a number from 0.
+
+    Args:
+        ids: Ids of the items in the rows, `Dataset.task_names`.
+        names: The public list, by id; None if there is none.
+        is_private: True if the rows are private.
+        noun: Word before a number.
+    """
+    known_names = names or {}
+    return tuple(
+        known_names.get(each, f"{noun} {index}" if is_private else each) for index, each in enumerate(ids)
+    )

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpcore.answer import Axis, Style, linear_axis
 from dpcore.answer.paper_figure import Line, PaperFigure
-from dpcore.data.stand_ins import RegressionRows, simulate_drugs, simulate_news
+from dpcore.data.samples import RegressionRows, simulate_drugs, simulate_news
 from dpcore.regression import sample_limiting, study
 from dpcore.regression.parameters import RegressionGenerator
 from dpcore.regression.prediction import ordinary_residual_variance

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpcore.answer import Axis, Style, linear_axis
 from dpcore.answer.paper_figure import Line, PaperFigure
-from dpcore.data.stand_ins import simulate_drugs
+from dpcore.data.samples import simulate_drugs
 from dpcore.training import bassily
 from dpcore.training.bassily import Reading, StepSize
 from dpcore.training.losses import LossKind

@@ -14,8 +14,7 @@ from dpcore.contributions import FloatArray, IntArray
 from dpcore.data import design_matrix
 from dpcore.data.column_names import shorten
 from dpcore.data.design_matrix import Design, FeatureKind
-from dpcore.data.numbers import read_numbers
-from dpcore.data.tables import Table
+from dpcore.data.tables import Table, read_numbers
 from dpcore.dataset import Dataset
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.parameters import MAX_ROWS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.data import pair_distribution
+from dpcore.data import group_pairs
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import DistributionSolution, build_answer, distribution, refused_answer
 from dpcore.per_group.answer.sections import solve
@@ -46,7 +46,7 @@ class PerGroupPage(Page):
             return
         assert answer.choice is not None
         sizes = answer.solution.problem.sizes
-        fits = pair_distribution.fits_in_file(sizes)
+        fits = group_pairs.fits_in_file(sizes)
         if fits:
             source = Source(data, needs_rows=True, write_cell=distribution.write_data_cell)
             take_away.draw(
@@ -65,7 +65,7 @@ class PerGroupPage(Page):
             (
                 "Distribution of pairs (JSON)",
                 "pair_distribution.json",
-                lambda: pair_distribution.to_text(data),
+                lambda: group_pairs.to_text(data),
             ),
         ]
         cards.file_buttons(parts if fits else parts[:1], data.provenance)

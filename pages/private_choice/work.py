@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from dpcore.answer.stage import Stage
 from dpcore.common.progress import ShouldStop
-from dpcore.data.user_amounts import amounts_of
+from dpcore.data.totals_per_user import amounts_of
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, comparison, range_cost
 from dpcore.private_choice.choice import ChoiceRegret

@@ -12,7 +12,7 @@ from dpcore import counting
 from dpcore.common import wording
 from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure
-from dpcore.data import pair_distribution
+from dpcore.data import group_pairs
 from dpcore.dataset import Dataset
 from pages.shared.fields import fields
 from pages.your_data.question import QUESTION
@@ -21,7 +21,7 @@ from pages.your_data.upload_roles import PUBLIC
 
 def has_distribution(files: Sequence[str | counting.MemoryFile]) -> bool:
     """Return True if one of these files, by path or in memory, is marked as such a distribution."""
-    return any(pair_distribution.has_schema(_read_start(file, 2_000)) for file in files)
+    return any(group_pairs.has_schema(_read_start(file, 2_000)) for file in files)
 
 
 def read_distribution(files: Sequence[str | counting.MemoryFile], names: Sequence[str]) -> Dataset:
@@ -32,8 +32,8 @@ def read_distribution(files: Sequence[str | counting.MemoryFile], names: Sequenc
     """
     if len(files) > 1:
         raise refuse("a distribution of pairs is one file, and is brought alone")
-    content = _read_start(files[0], pair_distribution.MAX_BYTES + 1)
-    return pair_distribution.read(content, names[0], Disclosure.PRIVATE)
+    content = _read_start(files[0], group_pairs.MAX_BYTES + 1)
+    return group_pairs.read(content, names[0], Disclosure.PRIVATE)
 
 
 def _read_start(file: str | counting.MemoryFile, max_bytes: int) -> bytes:

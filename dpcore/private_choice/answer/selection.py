@@ -21,7 +21,7 @@ from dpcore.common.privacy import Charge, ReleaseFacts, format_rounded_up
 from dpcore.common.strict_json import CHOICE_SCHEMA, write_document
 from dpcore.common.text_fields import to_values
 from dpcore.contributions import MAX_SIZE
-from dpcore.data.user_amounts import UserAmounts, amounts_of, has_totals
+from dpcore.data.totals_per_user import UserAmounts, amounts_of, has_totals
 from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes
 from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters

@@ -9,7 +9,7 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.checks import describe_error
-from dpcore.data.name_lists import choose_names, read_names
+from dpcore.data.samples import choose_names, read_names
 from dpcore.dataset import Dataset
 from pages.shared.base import demo, keys
 from pages.shared.base.question import FieldOrigin, Question

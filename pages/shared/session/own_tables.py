@@ -17,7 +17,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.strict_json import JsonValue, read_enum, read_optional, read_text
 from dpcore.data import saved_dataset
 from dpcore.data.design_matrix import MAX_FEATURES, MAX_LEVELS, Design, Feature, FeatureKind
-from dpcore.data.saved_table import compute_seal, table_to_json
+from dpcore.data.saved_dataset import compute_seal, table_to_json
 from dpcore.dataset import Dataset
 from pages.shared.base import catalogue
 from pages.shared.base.question import Question

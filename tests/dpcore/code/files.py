@@ -15,7 +15,7 @@ from typing import Any
 
 from dpcore.code import Choice, Library, Quantity, write
 from dpcore.common.privacy import Disclosure
-from dpcore.data.layout import FileKind, FileLayout, TableLayout
+from dpcore.data.tables import FileKind, FileLayout, TableLayout
 
 USER, VALUE, GROUP = "Kunde", "Betrag", "Artikel"
 MAX_TOTAL = 3_000.0

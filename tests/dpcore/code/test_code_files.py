@@ -18,7 +18,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.strict_json import JsonValue
 from dpcore.counting import count, open_files, read_table
-from dpcore.data import layout, saved_dataset
+from dpcore.data import saved_dataset, tables
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.design_matrix import Design, Feature, FeatureKind, build_dataset
 from dpcore.dataset import Dataset, LabelledRows
@@ -140,7 +140,7 @@ def test_marks_are_read_strictly(decimal: str, here: Path) -> None:
     assert finite == list(NUMBERS[decimal].values())
 
 
-def marked(decimal: str) -> layout.TableLayout:
+def marked(decimal: str) -> tables.TableLayout:
     return replace(NASTY["German Excel"].layout, numbers=((VALUE, decimal),))
 
 
@@ -156,7 +156,7 @@ def test_several_files_are_read_one_after_another(library: Library, here: Path) 
         Disclosure.PRIVATE,
     ).dataset
     assert data is not None
-    assert data.layout == layout.TableLayout(tuple(both))
+    assert data.layout == tables.TableLayout(tuple(both))
     for most, truth in ((1, data.histogram.num_users), (10**6, data.histogram.num_rows)):
         chosen = replace(parts[0].choice(Quantity.COUNT, max_rows=most), layout=data.layout)
         names: dict[str, Any] = {}

@@ -22,7 +22,7 @@ from dpcore.code.several import ReleaseShare, Several
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.counting import count, open_files
 from dpcore.data.column_roles import Roles, TableKind
-from dpcore.data.layout import FileKind, FileLayout, TableLayout
+from dpcore.data.tables import FileKind, FileLayout, TableLayout
 from tests.dpcore.code.choices import EVERY
 
 LIBRARIES = [Library.PYTHON, Library.OPENDP]

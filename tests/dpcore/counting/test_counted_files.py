@@ -14,7 +14,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.counting import count, open_files
 from dpcore.counting.__main__ import histogram_csv, main, pairs_csv
 from dpcore.counting.frames import to_dataset
-from dpcore.data import pair_distribution, samples
+from dpcore.data import group_pairs, samples
 from dpcore.data.column_roles import TableKind
 from dpcore.dataset import Contribution
 from dpcore.per_group.parameters import Statistic
@@ -81,9 +81,9 @@ def test_large_files_of_pairs_are_read_alike(events, pairs):
 
 def test_a_distribution_of_pairs_answers_without_columns(events, tmp_path, capsys):
     path = tmp_path / "distribution.json"
-    path.write_text(pair_distribution.to_text(events))
+    path.write_text(group_pairs.to_text(events))
     truth = bounds_of(
-        ss.group_bounds(pair_distribution.read(path.read_bytes(), "x", Disclosure.PRIVATE), epsilon=1)
+        ss.group_bounds(group_pairs.read(path.read_bytes(), "x", Disclosure.PRIVATE), epsilon=1)
     )
     assert bounds_of(ss.group_bounds(path, epsilon=1)) == truth
     assert bounds_of(ss.group_bounds([str(path)], user="user", group="group", epsilon=1)) == truth

@@ -10,7 +10,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting.__main__ import main
 from dpcore.counting.engines import COUNT_OPTIONS, is_address
-from dpcore.data import pair_distribution
+from dpcore.data import group_pairs
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
 
@@ -82,12 +82,12 @@ def test_the_shell_writes_how_pairs_are_distributed(events, tmp_path, capsys):
     arguments = ["--user", "user id", "--task", "product", "--distribution-to", str(target)]
     assert main(["--from", str(events), *arguments]) == 0
     assert f"The distribution of pairs is in {target} (computed from private data" in capsys.readouterr().err
-    back = pair_distribution.read(target.read_bytes(), "pairs", Disclosure.PRIVATE)
+    back = group_pairs.read(target.read_bytes(), "pairs", Disclosure.PRIVATE)
     source = counting.open_files([events])
     roles = Roles(TableKind.EVENTS, user="user id", task="product")
     counted = counting.count(source, roles, Disclosure.PRIVATE).dataset
     assert back.histogram == counted.histogram
-    assert back.pair_sizes == pair_distribution.summarise_pairs(counted.pairs)
+    assert back.pair_sizes == group_pairs.summarise_pairs(counted.pairs)
     assert main(["--from", str(target), *arguments]) == 1  # It would write over what it reads.
     assert "--distribution-to names" in capsys.readouterr().err
 

@@ -121,7 +121,7 @@ def test_nobody_else_reads_totals_without_their_users():
     }
     assert readers == {
         "dpcore/data/totals_per_user.py",  # groups by users where there are some
-        "dpcore/data/user_amounts.py",  # draws nothing where there are some
+        "dpcore/data/totals_per_user.py",  # draws nothing where there are some
     }
 
 

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
-from dpcore.data import pair_distribution, samples
+from dpcore.data import group_pairs, samples
 from dpcore.data.group_pairs import build_pairs
 from dpcore.dataset import Contribution, Dataset
 
 # Three users: one with 3 rows in each of two groups, one with 1 row in one group and 2 without any, one without any.
 GOOD = {
-    "schema": pair_distribution.SCHEMA,
+    "schema": group_pairs.SCHEMA,
     "label": "public input",
     "group_columns": ["product", "day"],
     "counted": "rows",
@@ -32,7 +32,7 @@ GOOD = {
 
 
 def read(content: object, disclosure: Disclosure = Disclosure.PRIVATE) -> Dataset:
-    return pair_distribution.read(json.dumps(content).encode(), "pairs.json", disclosure)
+    return group_pairs.read(json.dumps(content).encode(), "pairs.json", disclosure)
 
 
 def test_what_is_written_by_hand_is_read() -> None:
@@ -67,7 +67,7 @@ def test_a_distribution_is_what_counting_by_hand_gives_and_comes_back(rows, dist
         "made", "made", Disclosure.PRIVATE, ContributionHistogram.from_counts(list(counts.values())),
         contribution=Contribution.DISTINCT_TASKS if distinct else Contribution.ROWS, pairs=pairs,
     )  # fmt: skip
-    back = pair_distribution.read(pair_distribution.to_text(data).encode(), "made", Disclosure.PRIVATE)
+    back = group_pairs.read(group_pairs.to_text(data).encode(), "made", Disclosure.PRIVATE)
     assert back.histogram == data.histogram
     assert back.contribution is data.contribution
     sizes = back.pair_sizes
@@ -78,7 +78,7 @@ def test_a_distribution_is_what_counting_by_hand_gives_and_comes_back(rows, dist
     truth = Counter((per_group[0][g], per_group[1][g]) for g in per_group[0])
     assert Counter(zip(sizes.task_rows.tolist(), sizes.task_users.tolist(), strict=True)) == truth
     # A distribution that was read is written as it was.
-    assert json.loads(pair_distribution.to_text(back)) == json.loads(pair_distribution.to_text(data))
+    assert json.loads(group_pairs.to_text(back)) == json.loads(group_pairs.to_text(data))
 
 
 def changed(*changes: tuple[tuple[str, ...], object]) -> dict[str, object]:
@@ -141,19 +141,19 @@ def test_several_problems_are_said_at_once_and_other_files_are_not_meant() -> No
         b"[" * 10**5,
     ):
         with pytest.raises(InvalidInput):
-            pair_distribution.read(content, "x", Disclosure.PRIVATE)
+            group_pairs.read(content, "x", Disclosure.PRIVATE)
     text = json.dumps(GOOD).encode()
-    assert pair_distribution.has_schema(text)
-    assert pair_distribution.has_schema(b"\xef\xbb\xbf\n  " + text)
-    assert not pair_distribution.has_schema(b'{"user": "a", "count": 3}\n')
-    assert not pair_distribution.has_schema(b"user,count\nsweetspot/pair-distribution/1,3\n")
+    assert group_pairs.has_schema(text)
+    assert group_pairs.has_schema(b"\xef\xbb\xbf\n  " + text)
+    assert not group_pairs.has_schema(b'{"user": "a", "count": 3}\n')
+    assert not group_pairs.has_schema(b"user,count\nsweetspot/pair-distribution/1,3\n")
 
 
 def test_what_has_no_room_or_no_groups_is_not_written(monkeypatch) -> None:
     shop = samples.load("shop-events")
     assert shop.pairs is not None
     with pytest.raises(InvalidInput, match="needs a column of groups"):
-        pair_distribution.to_text(replace(shop, pairs=None))
-    monkeypatch.setattr(pair_distribution, "MAX_GROUPS", 3)
+        group_pairs.to_text(replace(shop, pairs=None))
+    monkeypatch.setattr(group_pairs, "MAX_GROUPS", 3)
     with pytest.raises(InvalidInput, match="a file holds at most"):
-        pair_distribution.to_text(shop)
+        group_pairs.to_text(shop)

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from dpcore.answer.paper_figure import FigureRuns, PaperFigure, build_plot, describe_difference
-from dpcore.data import stand_ins
+from dpcore.data import samples
 from dpcore.papers import FIGURES, find_figure, items
 
 NEW = 1000
@@ -138,8 +138,8 @@ def _held(key: str) -> FigureRuns:
 def test_stand_ins_have_the_sizes_that_the_paper_names() -> None:
     """Epasto et al., section 6: rows, users, smallest and largest user, features."""
     for rows, sizes, columns in (
-        (stand_ins.simulate_drugs(0), (3107, 502, 1, 63), 8),
-        (stand_ins.simulate_news(0), (3452, 297, 1, 878), 10),
+        (samples.simulate_drugs(0), (3107, 502, 1, 63), 8),
+        (samples.simulate_news(0), (3452, 297, 1, 878), 10),
     ):
         per_user = np.bincount(rows.users)
         assert (rows.labels.size, per_user.size, per_user.min(), per_user.max()) == sizes

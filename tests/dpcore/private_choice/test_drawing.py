@@ -13,7 +13,7 @@ import dpcore as ss
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.data import samples
-from dpcore.data.user_amounts import amounts_of
+from dpcore.data.totals_per_user import amounts_of
 from dpcore.dataset import Dataset
 from dpcore.private_choice.answer import selection
 from dpcore.private_choice.choice import PrivateChoice

@@ -16,8 +16,7 @@ from dpcore.common.noise_error import Measure, NoiseKind, compute_unit_scale
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
-from dpcore.data.totals_per_user import Amounts
-from dpcore.data.user_amounts import amounts_of
+from dpcore.data.totals_per_user import Amounts, amounts_of
 from dpcore.dataset import Dataset, Totals, Values
 from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap
 from dpcore.private_choice import choice, release_bounds

@@ -11,7 +11,7 @@ import dpcore as ss
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.data import samples
-from dpcore.data.layout import FileLayout, TableLayout
+from dpcore.data.tables import FileLayout, TableLayout
 from dpcore.report import settings_file
 from dpcore.report.settings_file import can_read_again, list_columns, read_settings, write_settings
 

@@ -18,7 +18,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import build_dataset, read_table, reduce
-from dpcore.data import pair_distribution, samples
+from dpcore.data import group_pairs, samples
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.group_pairs import build_pairs
 from dpcore.dataset import Dataset
@@ -418,11 +418,11 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
 
 def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Path) -> None:
     assert SHOP.pairs is not None
-    sizes = pair_distribution.summarise_pairs(SHOP.pairs)
+    sizes = group_pairs.summarise_pairs(SHOP.pairs)
     counted = replace(SHOP, pairs=None, pair_sizes=sizes, disclosure=Disclosure.PRIVATE)
     name = "pair-distribution-PRIVATE-do-not-publish.json"  # As the button names it.
-    (tmp_path / name).write_text(pair_distribution.to_text(counted), encoding="utf-8")
-    private = pair_distribution.read((tmp_path / name).read_bytes(), name, Disclosure.PRIVATE)
+    (tmp_path / name).write_text(group_pairs.to_text(counted), encoding="utf-8")
+    private = group_pairs.read((tmp_path / name).read_bytes(), name, Disclosure.PRIVATE)
     view = distribution.solve(private, asked())
     of = report_content.of_answer(
         QUESTION,

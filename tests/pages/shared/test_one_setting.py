@@ -17,8 +17,7 @@ from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
-from dpcore.data.totals_per_user import Amounts
-from dpcore.data.user_amounts import amounts_of
+from dpcore.data.totals_per_user import Amounts, amounts_of
 from dpcore.dataset import Dataset, Values
 from dpcore.gap_examples.answer import build_answer as gap_answered
 from dpcore.gap_examples.parameters import GapParameters

@@ -18,7 +18,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import formats, reduce
 from dpcore.counting.__main__ import pairs_csv
-from dpcore.data import pair_distribution, samples
+from dpcore.data import group_pairs, samples
 from dpcore.data.column_roles import TableKind
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution
@@ -412,7 +412,7 @@ def test_binned_totals_are_answered_as_those_of_single_users(everything_is_large
 
 def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group():
     shop = samples.load("shop-events")
-    content = pair_distribution.to_text(shop).encode()
+    content = group_pairs.to_text(shop).encode()
 
     def choose_distribution(*files):
         fine(at.file_uploader[0].set_value([(name, its, "application/json") for name, its in files]).run())
@@ -435,7 +435,7 @@ def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group(
     used = data(at)
     assert used.is_private
     assert used.histogram == shop.histogram
-    assert used.pair_sizes == pair_distribution.summarise_pairs(shop.pairs)
+    assert used.pair_sizes == group_pairs.summarise_pairs(shop.pairs)
     go(at, "Per group")
     assert "Only how pairs are distributed is known" in shown_texts(at)
     assert "do not publish" in shown_texts(at)
