@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks._algorithm_1 import AuditInstance, accounted_noise, halved, shared_outputs
 from benchmarks._peers import peer
-from dpcore.data_owners import crossings
+from dpcore.data_owners import bounds
 from dpcore.data_owners.bounds import Collaboration, ProtectedPart, Unit, bound_alone, bound_together
 from dpcore.data_owners.labelled import LabelledRecords, load_digits, scale_records, split_records
 from dpcore.data_owners.study import Form, Study, StudyResult, run_study
@@ -71,7 +71,7 @@ def show_crossings() -> None:
         personal_diameter=0.1,
     )
     start = time.perf_counter()
-    closed = crossings.find_epsilon_star(of, ProtectedPart.JOINT)
+    closed = bounds.find_epsilon_star(of, ProtectedPart.JOINT)
     took = time.perf_counter() - start
     start = time.perf_counter()
     low, high = np.full(10_000, -30.0), np.full(10_000, 30.0)

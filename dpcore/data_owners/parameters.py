@@ -10,9 +10,8 @@ from dpcore.common.parameters import LINE, TAB, Option, Parameters, of_data, pub
 from dpcore.common.text_fields import build_from, parse_checked_numbers, parse_numbers
 from dpcore.contributions import ContributionHistogram
 from dpcore.data_owners.bounds import Collaboration, Unit
-from dpcore.data_owners.regimes import AXIS_TITLES, MapAxis
+from dpcore.data_owners.regimes import AXIS_TITLES, MapAxis, cap_owners
 from dpcore.data_owners.study import Records, Study
-from dpcore.data_owners.unequal import cap_owners
 
 MAX_OWNERS, MAX_RECORDS, MAX_PARAMETERS = 10**9, 10**12, 10**12
 DIAMETER_RANGE = (1e-9, 1e9)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.data_owners.answer import words
+from dpcore.data_owners.answer import answer as answer_answer
 from dpcore.data_owners.answer.trained import TITLE, TrainingCard
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import TRAINING_FIELDS
@@ -32,7 +32,7 @@ def content(answer: Answer, source: Source, trained: TrainingCard | None = None)
     if found.is_of_data:
         asked.append("own_cap")
     else:
-        asked, summary = ["owners", "records", *asked], words.summarise_owners(found)
+        asked, summary = ["owners", "records", *asked], answer_answer.summarise_owners(found)
         source = replace(source, disclosure=answer.disclosure, write_cell=entered)
     if parameters.unit is Unit.USER:
         asked.append("records_per_user")

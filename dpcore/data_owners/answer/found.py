@@ -12,7 +12,8 @@ from dpcore.common import wording
 from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray
-from dpcore.data_owners import crossings, unequal
+from dpcore.data_owners import bounds as data_owners_bounds
+from dpcore.data_owners import regimes
 from dpcore.data_owners.bounds import (
     Collaboration,
     ProtectedPart,
@@ -75,7 +76,7 @@ class OwnersSolution:
     epsilon_full: float
     owners_joint: int | None
     owners_full: int | None
-    cap: unequal.CapChoice | None
+    cap: regimes.CapChoice | None
     own_bound: float | None
     gaining_owners: tuple[float, int] | None
     disclosure: Provenance
@@ -121,16 +122,16 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
         if not isinstance(dataset, Dataset):
             raise refuse("the owners are to be those of data, and there are none")
         if parameters.whole_owner:
-            cap = unequal.find_best_cap(dataset.histogram, collaboration)
+            cap = regimes.find_best_cap(dataset.histogram, collaboration)
             if parameters.own_cap is not None:
                 largest_cap = min(parameters.own_cap, dataset.histogram.max_size)
                 own_bound = float(
-                    unequal.compute_joint_bounds(dataset.histogram, float(largest_cap), collaboration)
+                    regimes.compute_joint_bounds(dataset.histogram, float(largest_cap), collaboration)
                 )
         collaboration = parameters.collaborate_on_histogram(
             dataset.histogram, None if cap is None else float(cap.cap)
         )
-        limit = float(crossings.find_gaining_size(collaboration))
+        limit = float(data_owners_bounds.find_gaining_size(collaboration))
         gaining_owners = limit, int(dataset.histogram.users[dataset.histogram.sizes < limit].sum())
     return OwnersSolution(
         parameters=parameters,
@@ -141,10 +142,10 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
         bound_joint=float(bound_together(collaboration, ProtectedPart.JOINT)),
         bound_full=float(bound_together(collaboration, ProtectedPart.FULL)),
         trivial_bound=float(bound_trivially(collaboration)),
-        epsilon_joint=float(crossings.find_epsilon_star(collaboration, ProtectedPart.JOINT)),
-        epsilon_full=float(crossings.find_epsilon_star(collaboration, ProtectedPart.FULL)),
-        owners_joint=crossings.find_owners_needed(collaboration, ProtectedPart.JOINT),
-        owners_full=crossings.find_owners_needed(collaboration, ProtectedPart.FULL),
+        epsilon_joint=float(data_owners_bounds.find_epsilon_star(collaboration, ProtectedPart.JOINT)),
+        epsilon_full=float(data_owners_bounds.find_epsilon_star(collaboration, ProtectedPart.FULL)),
+        owners_joint=data_owners_bounds.find_owners_needed(collaboration, ProtectedPart.JOINT),
+        owners_full=data_owners_bounds.find_owners_needed(collaboration, ProtectedPart.FULL),
         cap=cap,
         own_bound=own_bound,
         gaining_owners=gaining_owners,
@@ -169,8 +170,8 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
     histogram, collaboration = dataset.histogram, parameters.collaborate()
 
     @cache_by_epsilon
-    def choice(epsilon: float) -> unequal.CapChoice:
-        return unequal.find_best_cap(histogram, collaboration.replace(epsilon=epsilon))
+    def choice(epsilon: float) -> regimes.CapChoice:
+        return regimes.find_best_cap(histogram, collaboration.replace(epsilon=epsilon))
 
     def best(epsilon: float) -> tuple[float, float]:
         choice_at_epsilon = choice(epsilon)
@@ -193,7 +194,7 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
         "Best bound (records per owner)",
         "Bound on the excess loss, joint privacy",
         best,
-        lambda epsilon, caps: unequal.compute_joint_bounds(
+        lambda epsilon, caps: regimes.compute_joint_bounds(
             histogram, caps, collaboration.replace(epsilon=epsilon)
         ),
         histogram.sizes,
@@ -212,8 +213,8 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
 def _compare_settings(collaboration: Collaboration, disclosure: Provenance) -> MethodComparison:
     """Compare all settings at any epsilon, with the epsilons at which joining begins to pay, in closed form."""
     crossing_epsilons = {
-        "joint privacy": float(crossings.find_epsilon_star(collaboration, ProtectedPart.JOINT)),
-        "full privacy": float(crossings.find_epsilon_star(collaboration, ProtectedPart.FULL)),
+        "joint privacy": float(data_owners_bounds.find_epsilon_star(collaboration, ProtectedPart.JOINT)),
+        "full privacy": float(data_owners_bounds.find_epsilon_star(collaboration, ProtectedPart.FULL)),
     }
     if collaboration.personal == 0.0:
         crossing_epsilons = {"joint or full privacy": crossing_epsilons["joint privacy"]}

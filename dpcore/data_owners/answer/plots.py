@@ -10,7 +10,7 @@ import numpy.typing as npt
 from dpcore.answer import Axis, Border, Column, Curve, Hatching, Item, Level, Mark, Plot, Regions, Style
 from dpcore.common import wording
 from dpcore.contributions import log_spaced
-from dpcore.data_owners import unequal
+from dpcore.data_owners import regimes
 from dpcore.data_owners.answer.found import OwnersSolution
 from dpcore.data_owners.bounds import ProtectedPart, bound_alone, bound_together, bound_without_privacy
 from dpcore.data_owners.regimes import AXIS_RANGES, AXIS_TITLES, Regime
@@ -143,7 +143,7 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
     caps = np.unique(
         np.clip(np.rint(log_spaced(1.0, largest_size, CURVE_POINTS, extra=marked_caps)), 1, largest_size)
     )
-    capped_owners = unequal.cap_owners(histogram, caps, solution.parameters.collaborate(), whole_owner=True)
+    capped_owners = regimes.cap_owners(histogram, caps, solution.parameters.collaborate(), whole_owner=True)
     bound, sampling = bound_together(capped_owners, ProtectedPart.JOINT), bound_without_privacy(capped_owners)
     noise = bound - sampling
     low = min(float(sampling.min()), max(float(noise.min()), float(bound.min()) / 30.0))

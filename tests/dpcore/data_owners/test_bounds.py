@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
-from dpcore.data_owners import crossings, unequal
+from dpcore.data_owners import bounds, regimes
 from dpcore.data_owners.bounds import (
     Collaboration,
     ProtectedPart,
@@ -118,7 +118,7 @@ def test_collapses_to_simpler_settings() -> None:
     )
     single = of.replace(owners=1.0)  # n = 1: no DP is working alone, and joining never pays
     np.testing.assert_allclose(bound_without_privacy(single), bound_alone(single), rtol=1e-14)
-    assert np.all(np.isinf(crossings.find_epsilon_star(single, ProtectedPart.JOINT)))
+    assert np.all(np.isinf(bounds.find_epsilon_star(single, ProtectedPart.JOINT)))
     # One record per user: the user level is the record level; as printed (A.3) it is not, by a factor of about m.
     records = of.replace(records_per_unit=1.0)
     s = np.sqrt(np.log(1 / np.asarray(of.delta))) / of.epsilon
@@ -130,7 +130,7 @@ def test_collapses_to_simpler_settings() -> None:
     printed = printed_bound_full_user(records) - none
     assert np.all(printed[many] > 99.0 * (bound_together(records, ProtectedPart.FULL) - none)[many])
     assert np.all(
-        np.isinf(crossings.find_epsilon_star(of.replace(shared_diameter=0.0), ProtectedPart.JOINT))
+        np.isinf(bounds.find_epsilon_star(of.replace(shared_diameter=0.0), ProtectedPart.JOINT))
     )  # ρ = 1
     np.testing.assert_allclose(bound_trivially(of), bound_alone(of.replace(records=1.0)), rtol=1e-15)
 
@@ -168,13 +168,13 @@ WIDE = (np.full(DRAWS, math.log(1e-30)), np.full(DRAWS, math.log(1e30)))
 def test_closed_crossings_are_the_roots_of_the_bounds(private: ProtectedPart) -> None:
     of = drawn(3 if private is ProtectedPart.JOINT else 4)
     # Where joining gains next to nothing even without privacy, the difference of the bounds is rounding.
-    clear = crossings.compute_advantage(of) > 1e-6
+    clear = bounds.compute_advantage(of) > 1e-6
 
-    epsilon = crossings.find_epsilon_star(of, private)
+    epsilon = bounds.find_epsilon_star(of, private)
     root = bisected(*WIDE, lambda e: bound_together(of.replace(epsilon=e), private) < bound_alone(of))
     roots_agree(epsilon, root, clear & (epsilon < 1e20) & (epsilon > 1e-20))
 
-    records = crossings.find_records_star(of, private)
+    records = bounds.find_records_star(of, private)
     root = bisected(
         *WIDE, lambda m: bound_together(of.replace(records=m), private) < bound_alone(of.replace(records=m))
     )
@@ -182,7 +182,7 @@ def test_closed_crossings_are_the_roots_of_the_bounds(private: ProtectedPart) ->
 
     share = of.records_per_unit / of.records
     whole = of.replace(records_per_unit=share * of.records)
-    limit = crossings.find_records_limit(whole, private)
+    limit = bounds.find_records_limit(whole, private)
 
     def stops(m: np.ndarray) -> np.ndarray:
         at = of.replace(records=m, records_per_unit=share * m)
@@ -217,7 +217,7 @@ def test_the_number_of_owners_without_a_personal_part() -> None:
     # The issue's and the notes' figures.
     assert float(owners_star(ISSUE)) == pytest.approx(36.1, abs=0.05)
     assert float(owners_star(ISSUE.replace(records=1000.0))) == pytest.approx(13.1, abs=0.05)
-    assert crossings.find_owners_needed(ISSUE, ProtectedPart.JOINT) == 37
+    assert bounds.find_owners_needed(ISSUE, ProtectedPart.JOINT) == 37
     assert find_regime(ISSUE) is Regime.FULL_TOO
     assert find_regime(ISSUE.replace(owners=36.0)) is Regime.ALONE
 
@@ -225,7 +225,7 @@ def test_the_number_of_owners_without_a_personal_part() -> None:
 @given(st.integers(0, DRAWS - 1), st.sampled_from(ProtectedPart))
 def test_the_number_of_owners_needed_is_the_first_that_pays(at: int, private: ProtectedPart) -> None:
     of = Collaboration(**one(drawn(6), at))
-    needed = crossings.find_owners_needed(of, private)
+    needed = bounds.find_owners_needed(of, private)
 
     def pays(n: float) -> bool:
         there = of.replace(owners=n)
@@ -248,11 +248,11 @@ def test_a_gain_of_a_millionth_of_a_millionth_keeps_its_digits() -> None:
             digits.prec = 50
             n, personal = Decimal(37), Decimal(diameter)
             exact = (n * (personal**2 + 1) / (n * personal**2 + 1)).sqrt() - 1
-        assert float(crossings.compute_advantage(of)) == pytest.approx(float(exact), rel=1e-12)
-        assert 0.0 < float(crossings.compute_advantage(of)) < 2e-12
+        assert float(bounds.compute_advantage(of)) == pytest.approx(float(exact), rel=1e-12)
+        assert 0.0 < float(bounds.compute_advantage(of)) < 2e-12
     # n from which joining pays, by the definition with 50 digits: √(m n) (ρ - 1) > s √ℓ.
     of = ISSUE.replace(personal_diameter=1e3, records=1e12)
-    needed = crossings.find_owners_needed(of, ProtectedPart.JOINT)
+    needed = bounds.find_owners_needed(of, ProtectedPart.JOINT)
     assert needed is not None
     with localcontext() as digits:
         digits.prec = 50
@@ -315,13 +315,13 @@ def test_capped_owners_are_summed_one_by_one() -> None:
     histogram = ContributionHistogram.from_counts(counts)
     for cap in (1.0, 4.0, 21.0, 1e9):
         kept = np.minimum(counts, cap)
-        found = unequal.cap_owners(histogram, cap, ISSUE, whole_owner=True)
+        found = regimes.cap_owners(histogram, cap, ISSUE, whole_owner=True)
         weights = kept / kept.sum()
         mean_alone = float(np.sum(weights / np.sqrt(counts)))
         assert float(bound_alone(found)) == pytest.approx(mean_alone, rel=1e-12)
         assert float(found.all_records) == pytest.approx(kept.sum(), rel=1e-12)
         assert found.records_per_unit == cap
-    equal = unequal.cap_owners(ContributionHistogram([50], [37]), 50.0, ISSUE, whole_owner=False)
+    equal = regimes.cap_owners(ContributionHistogram([50], [37]), 50.0, ISSUE, whole_owner=False)
     assert float(equal.evenness) == pytest.approx(1.0)
     assert float(bound_alone(equal)) == pytest.approx(float(bound_alone(ISSUE.replace(records=50.0))))
 
@@ -335,16 +335,16 @@ def test_the_best_cap_is_the_best_of_all(table: dict[int, int], epsilon: float, 
     sizes = sorted(table)
     histogram = ContributionHistogram(sizes, [table[s] for s in sizes])
     of = ISSUE.replace(epsilon=epsilon, shared=shared)
-    found = unequal.find_best_cap(histogram, of)
-    every = unequal.compute_joint_bounds(histogram, np.arange(1.0, sizes[-1] + 1.0), of)
-    assert found.bound <= every.min() * (1.0 + unequal.TOLERANCE)
+    found = regimes.find_best_cap(histogram, of)
+    every = regimes.compute_joint_bounds(histogram, np.arange(1.0, sizes[-1] + 1.0), of)
+    assert found.bound <= every.min() * (1.0 + regimes.TOLERANCE)
     assert found.bound == pytest.approx(float(every[found.cap - 1]), rel=1e-12)
     assert found.certificate.lower_bound <= every.min() * (1.0 + 1e-12)
-    assert found.certificate.proves(2.0 * unequal.TOLERANCE)
+    assert found.certificate.proves(2.0 * regimes.TOLERANCE)
     low, high = found.near_optimal
     assert low <= found.cap <= high
-    assert every[low - 1] <= unequal.NEAR_OPTIMAL_FACTOR * found.bound * (1 + 1e-12)
-    assert every[high - 1] <= unequal.NEAR_OPTIMAL_FACTOR * found.bound * (1 + 1e-12)
+    assert every[low - 1] <= regimes.NEAR_OPTIMAL_FACTOR * found.bound * (1 + 1e-12)
+    assert every[high - 1] <= regimes.NEAR_OPTIMAL_FACTOR * found.bound * (1 + 1e-12)
     half = float(every.max())  # a bad answer is not proved
     if half > 1.1 * found.bound:
         assert not Certificate(half, found.certificate.lower_bound, "").proves(0.09)
@@ -352,8 +352,8 @@ def test_the_best_cap_is_the_best_of_all(table: dict[int, int], epsilon: float, 
 
 def test_a_huge_owner_is_answered_at_once() -> None:
     histogram = ContributionHistogram([1, 10, 10**6, 10**12], [10**6, 10**4, 10, 1])
-    found = unequal.find_best_cap(histogram, ISSUE)
-    assert found.certificate.proves(2.0 * unequal.TOLERANCE)
+    found = regimes.find_best_cap(histogram, ISSUE)
+    assert found.certificate.proves(2.0 * regimes.TOLERANCE)
     assert 1 <= found.cap <= 10**12
 
 

@@ -19,8 +19,8 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
-from dpcore.data_owners import crossings, unequal
-from dpcore.data_owners.answer import OwnersSolution, build_answer, plots, solve, trained, words
+from dpcore.data_owners import bounds, regimes
+from dpcore.data_owners.answer import OwnersSolution, answer, build_answer, plots, solve, trained
 from dpcore.data_owners.answer.found import tabulate_bounds
 from dpcore.data_owners.answer.trained import TrainingCard
 from dpcore.data_owners.bounds import ProtectedPart, Unit, bound_alone, bound_together
@@ -81,23 +81,23 @@ def test_the_card_says_the_issue_s_sentence_and_36_owners_do_not_suffice() -> No
         found = found_of(owners=owners)
         assert found.regime is regime
         assert (found.bound_joint < found.bound_alone) == (owners == 37)
-    assert words.write_headline(found_of(owners=36)) == "Work alone: for 36 owners sharing does not pay."
+    assert answer.write_headline(found_of(owners=36)) == "Work alone: for 36 owners sharing does not pay."
 
 
 def test_every_regime_has_its_headline() -> None:
     both = found_of(**PERSONAL, owners=1000)
-    assert (both.regime, words.write_headline(both)) == (
+    assert (both.regime, answer.write_headline(both)) == (
         Regime.FULL_TOO,
         "Join: sharing pays for 1,000 owners.",
     )
     between = found_of(**PERSONAL, owners=1000, epsilon=0.3)
     assert between.epsilon_joint < 0.3 < between.epsilon_full
     assert between.regime is Regime.JOINT_ONLY
-    assert "with full privacy you would lose" in words.write_headline(between)
-    assert "100 personal parameters each" in words.write_needed_owners(between)
+    assert "with full privacy you would lose" in answer.write_headline(between)
+    assert "100 personal parameters each" in answer.write_needed_owners(between)
     never = found_of(shared_diameter=0.0, personal_diameter=1.0, personal=5)
-    assert words.write_headline(never) == "Work alone: sharing never pays, however many join."
-    single = words.write_headline(found_of(owners=1))
+    assert answer.write_headline(never) == "Work alone: sharing never pays, however many join."
+    single = answer.write_headline(found_of(owners=1))
     assert single == "One owner has nobody to join."
     assert build_answer(LINES, never.parameters, never).numbers[0].text == "none suffice"
     assert build_answer(LINES, never.parameters, never).near_optimal == ""
@@ -120,7 +120,7 @@ def test_the_interval_that_is_good_enough_holds_the_crossings() -> None:
         at = found.collaboration.replace(records=float(records))
         assert (float(bound_together(at, ProtectedPart.JOINT)) < float(bound_alone(at))) is pays
     whole = found_of(unit=Unit.OWNER, owners=10_000, shared=10)
-    most = math.floor(float(crossings.find_records_limit(whole.collaboration, ProtectedPart.JOINT)))
+    most = math.floor(float(bounds.find_records_limit(whole.collaboration, ProtectedPart.JOINT)))
     assert f"or up to {most:,} records each" in build_answer(LINES, whole.parameters, whole).near_optimal
     for records, pays in ((most, True), (most + 1, False)):
         at = whole.collaboration.replace(records=float(records), records_per_unit=float(records))
@@ -133,11 +133,11 @@ def test_the_interval_that_is_good_enough_holds_the_crossings() -> None:
 def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
     found = found_of(SECRET, source=OwnersSource.DATA, unit=Unit.OWNER, shared=10, own_cap=100)
     assert found.cap is not None
-    every = unequal.compute_joint_bounds(SECRET.histogram, np.arange(1.0, 401.0), found.collaboration)
+    every = regimes.compute_joint_bounds(SECRET.histogram, np.arange(1.0, 401.0), found.collaboration)
     assert found.cap.bound == pytest.approx(float(every.min()), rel=1e-6)
     told = build_answer(SECRET, found.parameters, found)
     assert told.disclosure is Disclosure.PRIVATE
-    assert words.LEAKS in told.detail
+    assert answer.LEAKS in told.detail
     assert f"at most {found.cap.cap} record" in told.headline
     assert any(name == "Your bound on records, 100 records" for name in told.facts)
     assert found.own_bound == pytest.approx(float(every[99]))
@@ -164,7 +164,7 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
         assert found_of(**asked).disclosure is Disclosure.PUBLIC
         found = found_of(SECRET, **asked)
         assert found.disclosure is Disclosure.PRIVATE
-        assert words.LEAKS in build_answer(SECRET, found.parameters, found).detail
+        assert answer.LEAKS in build_answer(SECRET, found.parameters, found).detail
         told_of = build_answer(SECRET, found.parameters, found)
         choice = json.loads(made(told_of.choice))
         assert {choice["question"]["label"], choice["answer"]["label"]} == {Disclosure.PRIVATE.label}
