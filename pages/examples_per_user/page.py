@@ -2,7 +2,7 @@
 
 from dpcore.answer import Answer
 from dpcore.examples_per_user.answer import build_answer
-from dpcore.examples_per_user.answer.sections import solve
+from dpcore.examples_per_user.answer.answer import solve_beside_page
 from pages.examples_per_user.question import QUESTION
 from pages.shared.render.question_page import Page
 
@@ -19,4 +19,4 @@ class ExamplesPage(Page):
         return "All bounds, both ways (CSV)"
 
 
-ExamplesPage(QUESTION, solve, build_answer, progress_below=True).show()
+ExamplesPage(QUESTION, solve_beside_page, build_answer, progress_below=True).show()

@@ -1,7 +1,7 @@
 """The answer for examples per user as data. It imports the mathematics of `dpcore.examples_per_user`."""
 
 from dpcore.examples_per_user.answer.answer import build_answer
-from dpcore.examples_per_user.answer.found import (
+from dpcore.examples_per_user.answer.solution import (
     NOT_COMPARED,
     ExamplesSolution,
     against_epsilon,

@@ -10,7 +10,7 @@ from dpcore.answer import Axis, Band, Column, Curve, Item, Mark, Plot, Style, sh
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.examples_per_user import options
-from dpcore.examples_per_user.answer.found import ExamplesSolution
+from dpcore.examples_per_user.answer.solution import ExamplesSolution
 from dpcore.examples_per_user.options import Option
 from dpcore.examples_per_user.parameters import Sampling
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from dpcore.common.privacy import compute_gaussian_sigma
-from dpcore.examples_per_user import noise, rdp
-from dpcore.examples_per_user.rdp import DensityRatio, Mixture, compute_divergences
+from dpcore.examples_per_user import noise
+from dpcore.examples_per_user.noise import DensityRatio, Mixture, compute_divergences
 
 
 def epsilon_of_dp_accounting(
@@ -109,7 +109,7 @@ def test_the_other_direction_against_an_integral_by_hand() -> None:
     density = np.exp((1.0 - order) * log - x**2 / (2.0 * sigma**2)) / (sigma * math.sqrt(2.0 * math.pi))
     by_hand = math.log(float(density.sum()) * (x[1] - x[0]))
     ratio = DensityRatio(Mixture(examples, rate).compute_log_weights(), sigma)
-    found = rdp._integrate_powers(ratio, ratio.find_lower_end(order), 10.0, np.array([1.0 - order]))[0]
+    found = noise._integrate_powers(ratio, ratio.find_lower_end(order), 10.0, np.array([1.0 - order]))[0]
     assert found == pytest.approx(by_hand, rel=1e-9)
 
 
@@ -147,20 +147,20 @@ def test_examples_in_other_directions_are_no_worse_than_alike() -> None:
 
 def test_a_tail_that_is_moved_to_g_would_cost_many_times_the_budget() -> None:
     weights, sigma = Mixture(128, 0.003).compute_log_weights(), 17.73
-    orders = rdp.choose_orders(1.0, 1e-6)
+    orders = noise.choose_orders(1.0, 1e-6)
     moved = np.where(weights > math.log(1e-16), weights, -1e6)
     moved[-1] = math.log(1e-16)
-    whole = rdp.compute_epsilon(weights, sigma, 100, 1e-6, orders)
+    whole = noise.compute_epsilon(weights, sigma, 100, 1e-6, orders)
     assert whole <= 1.01
-    assert rdp.compute_epsilon(moved, sigma, 100, 1e-6, orders) > 2.0 * whole
+    assert noise.compute_epsilon(moved, sigma, 100, 1e-6, orders) > 2.0 * whole
 
 
 def test_orders_reach_as_far_as_a_small_epsilon_needs() -> None:
-    weights, orders = Mixture(4, 0.01).compute_log_weights(), rdp.choose_orders(0.1, 1e-6)
+    weights, orders = Mixture(4, 0.01).compute_log_weights(), noise.choose_orders(0.1, 1e-6)
     sigma = noise.bound_multiplier(4, 0.01, 0.1, 1e-6, 100)
-    assert rdp.compute_epsilon(weights, sigma, 100, 1e-6, orders) <= 0.1
+    assert noise.compute_epsilon(weights, sigma, 100, 1e-6, orders) <= 0.1
     few = np.array([*np.arange(1.25, 64.0, 0.25)])
-    assert rdp.compute_epsilon(weights, sigma, 100, 1e-6, few) > 0.15
+    assert noise.compute_epsilon(weights, sigma, 100, 1e-6, few) > 0.15
 
 
 def test_a_coarse_grid_over_many_steps_would_say_much_more() -> None:
@@ -226,9 +226,9 @@ def test_a_full_batch_is_one_gaussian(examples: int) -> None:
 def test_far_out_settings_have_an_answer(examples: int, rate: float, epsilon: float, steps: int) -> None:
     found = noise.bound_multiplier(examples, rate, epsilon, 1e-6, steps)
     assert math.isfinite(found)
-    weights, orders = Mixture(examples, rate).compute_log_weights(), rdp.choose_orders(epsilon, 1e-6)
-    assert rdp.compute_epsilon(weights, found, steps, 1e-6, orders) <= epsilon
-    assert rdp.compute_epsilon(weights, found / 1.01, steps, 1e-6, orders) > epsilon
+    weights, orders = Mixture(examples, rate).compute_log_weights(), noise.choose_orders(epsilon, 1e-6)
+    assert noise.compute_epsilon(weights, found, steps, 1e-6, orders) <= epsilon
+    assert noise.compute_epsilon(weights, found / 1.01, steps, 1e-6, orders) > epsilon
 
 
 def test_more_examples_or_a_higher_rate_never_need_less_noise() -> None:

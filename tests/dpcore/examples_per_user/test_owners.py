@@ -14,7 +14,8 @@ import pytest
 from scipy.stats import binom
 
 from dpcore.common.checks import InvalidInput
-from dpcore.examples_per_user import noise, rdp
+from dpcore.examples_per_user import noise
+from dpcore.examples_per_user.options import write_owners_program
 from dpcore.examples_per_user.owners import (
     PRICE_UNIT,
     Ownership,
@@ -23,7 +24,6 @@ from dpcore.examples_per_user.owners import (
     generate_ownership,
     select_most,
 )
-from dpcore.examples_per_user.programs import write_owners_program
 
 
 def brute(of: Ownership, bound: int) -> int:
@@ -117,15 +117,18 @@ def test_the_divergence_of_replaced_contents_is_that_of_an_integral(examples: in
     ]
     integrand = np.exp(order * logs[0] + (1.0 - order) * logs[1]) / (sigma * math.sqrt(2.0 * math.pi))
     by_hand = math.log(float(integrand.sum()) * (x[1] - x[0])) / (order - 1.0)
-    ratio = rdp.DensityRatio(rdp.Mixture(examples, rate).compute_log_weights(), sigma)
-    assert rdp.compute_replaced_divergences(ratio, np.array([order]))[0] == pytest.approx(by_hand, rel=1e-6)
+    ratio = noise.DensityRatio(noise.Mixture(examples, rate).compute_log_weights(), sigma)
+    assert noise.compute_replaced_divergences(ratio, np.array([order]))[0] == pytest.approx(by_hand, rel=1e-6)
 
 
 def test_replaced_contents_spend_more_than_zeroed_ones() -> None:
     # By privacy losses 4.4, 6.2 and 8.2 in place of 4; Rényi accounting has each some per cent higher.
     for examples, sigma, spent in ((1, 0.74, 4.4), (4, 1.361, 6.2), (16, 4.089, 8.2)):
-        weights, orders = rdp.Mixture(examples, 0.02).compute_log_weights(), rdp.choose_orders(spent, 1e-6)
-        found = rdp.compute_epsilon(weights, sigma, 100, 1e-6, orders, is_replaced=True)
+        weights, orders = (
+            noise.Mixture(examples, 0.02).compute_log_weights(),
+            noise.choose_orders(spent, 1e-6),
+        )
+        found = noise.compute_epsilon(weights, sigma, 100, 1e-6, orders, is_replaced=True)
         assert spent <= found <= 1.25 * spent
     zeroed, replaced = (
         noise.bound_multiplier(4, 0.02, 4.0, 1e-6, 100, is_replaced=one) for one in (False, True)
