@@ -32,17 +32,18 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from dpcore.contributions import FloatArray
-from dpcore.factorisation import baselines, implicit_study
-from dpcore.factorisation.allocation import Scheme
+from dpcore.factorisation import implicit_study
+from dpcore.factorisation import study as factorisation_study
+from dpcore.factorisation.allocation import Scheme, Spending
 from dpcore.factorisation.answer.found import judge
-from dpcore.factorisation.budget import Spending
 from dpcore.factorisation.fit import fit, fit_private
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.implicit import select_choices
 from dpcore.factorisation.implicit_study import RECOMMENDERS
 from dpcore.factorisation.measures import BUCKETS, assign_buckets, measure
-from dpcore.factorisation.model import FactorSettings, RatingRange
-from dpcore.factorisation.normal_equations import (
+from dpcore.factorisation.model import (
+    FactorSettings,
+    RatingRange,
     Sums,
     add_item_sums,
     choose_block_size,
@@ -323,7 +324,7 @@ def advantages(population: GeneratedRatings, study: Study) -> FloatArray:
         Shape (numbers of users, seeds); above 0 where the factorisation is better.
     """
     spending = study.spending(study.epsilons[0])
-    exponent = baselines.choose_exponent(study.epsilons[0], study.exponent)
+    exponent = factorisation_study.choose_exponent(study.epsilons[0], study.exponent)
     gains = np.empty((len(WHERE_USERS), study.repeats))
     for row, num_users in enumerate(WHERE_USERS):
         for seed in range(study.repeats):
@@ -336,10 +337,10 @@ def advantages(population: GeneratedRatings, study: Study) -> FloatArray:
                 study.ridge_to_noise, noise_seed, steps=study.steps,
             )  # fmt: skip
             assert fitted is not None
-            item_means = baselines.fit_private_item_means(
+            item_means = factorisation_study.fit_private_item_means(
                 train, study.limits, spending, exponent, study.ridge_to_noise, noise_seed
             )
-            models = (baselines.add_own_offsets(item_means.model), fitted.model)
+            models = (factorisation_study.add_own_offsets(item_means.model), fitted.model)
             buckets = assign_buckets(train.item_counts)
             means_rmse, factors_rmse = (measure(m, train, test, buckets, False).rmse[0] for m in models)
             gains[row, seed] = means_rmse - factors_rmse

@@ -1,4 +1,14 @@
-"""How a user's budget is divided: which ratings count, and with which weight.
+"""How a user's budget is divided among ratings, and what rare and popular items get of it.
+
+One Gaussian budget for the counts and for all sweeps.
+
+A user moves the counts by at most sqrt(k) and, in each of T sweeps, the matrices and the vectors of all items
+by at most sqrt(k) each, in units of what a rating of weight 1 may add. With noise s_0 on counts and s on the
+others, all releases together are one Gaussian mechanism with mu^2 = k / s_0^2 + R T k / s^2, R = 2 releases a
+sweep. In terms of `dpcore.multitask.budget` that is beta = mu^2 / 2, and betas add. A further release per sweep
+for all items together, which a user moves by at most 1, adds 1 to R k.
+
+How a user's budget is divided: which ratings count, and with which weight.
 
 Squared weights of a user sum to at most k under every scheme. A user's weights may depend on their own items,
 on public numbers and on the noisy counts, never on other users' data.
@@ -7,17 +17,85 @@ on public numbers and on the noisy counts, never on other users' data.
 from __future__ import annotations
 
 import enum
+import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems, require
 from dpcore.contributions import FloatArray, IntArray
+from dpcore.factorisation.measures import BUCKETS, assign_buckets
 from dpcore.factorisation.ratings import Ratings
+from dpcore.multitask.budget import PrivacyTarget, compute_exact_budget
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.weights import scale_to_budget
+
+# 7 ms a root, and a page asks for the same one several times.
+_exact_budget = functools.lru_cache(maxsize=256)(compute_exact_budget)
+
+
+@dataclass(frozen=True)
+class Spending:
+    """The division of the budget of all users among the releases.
+
+    Attributes:
+        budget: beta, all of it, above 0.
+        count_share: Share of beta for the noisy counts, in [0, 1); 0 where none are released.
+        sweeps: T, releases of all item vectors.
+        max_items: k: a user's squared weights sum to at most this.
+        releases: Gaussian releases in one sweep: 2 for matrices and vectors, the steps for gradient descent.
+        unit_releases: Further ones in a sweep that a user moves by at most 1, not sqrt(k), with the same noise: 1
+            where the Gram matrix of all users is released, for implicit feedback.
+
+    Raises:
+        InvalidInput: Out of range; all problems at once.
+    """
+
+    budget: float
+    count_share: float
+    sweeps: int
+    max_items: int
+    releases: int = 2
+    unit_releases: int = 0
+
+    def __post_init__(self) -> None:
+        with Problems() as problems:
+            problems.positive(budget=self.budget)
+            problems.between(0.0, 0.99, count_share=self.count_share)
+            problems.whole(1, 1_000, sweeps=self.sweeps)
+            problems.whole(1, 10**9, max_items=self.max_items)
+            problems.whole(1, 10_000, releases=self.releases)
+            problems.whole(0, 10_000, for_all=self.unit_releases)
+
+    @classmethod
+    def from_target(
+        cls,
+        target: PrivacyTarget,
+        count_share: float,
+        sweeps: int,
+        max_items: int,
+        releases: int = 2,
+        unit_releases: int = 0,
+    ) -> Spending:
+        """Create the division from the guarantee that every user gets."""
+        return cls(_exact_budget(target), count_share, sweeps, max_items, releases, unit_releases)
+
+    @property
+    def count_noise(self) -> float:
+        """Return s_0, the standard deviation of the noise on each count; infinite where no counts are released."""
+        budget = self.budget * self.count_share
+        return math.sqrt(self.max_items / (2.0 * budget)) if budget else math.inf
+
+    @property
+    def noise(self) -> float:
+        """Return s, the standard deviation of the noise on each released sum; a rating of weight 1 adds at most 1."""
+        budget = self.budget * (1.0 - self.count_share)
+        # In units of what a rating of weight 1 may add.
+        squared_sensitivity = self.sweeps * (self.releases * self.max_items + self.unit_releases)
+        return math.sqrt(squared_sensitivity / (2.0 * budget))
+
 
 SMALLEST_COUNT = 1.0
 """Floor of a noisy count."""
@@ -184,3 +262,62 @@ def allocate(
         is_kept = keep_rarest(ratings.graph, max_items, counts)
     kept_ratings = ratings if is_kept.all() else ratings.select(is_kept)
     return WeightedRatings(kept_ratings, np.ones(kept_ratings.num_ratings, dtype=np.float32))
+
+
+@dataclass(frozen=True, eq=False)
+class BudgetShares:
+    """The budget that one scheme gives to the items of each bucket, rarest first.
+
+    Attributes:
+        scheme: Who gets a user's budget.
+        shares: Of all squared weights, shape (BUCKETS,), summing to 1.
+        weight: Average over a bucket's items of the sum of an item's weights, shape (BUCKETS,).
+        noise: s: standard deviation of the noise on each released sum.
+        used_share: Mean over users with a rating of their squared weights over k: what they do not use is lost.
+    """
+
+    scheme: Scheme
+    shares: FloatArray
+    weight: FloatArray
+    noise: float
+    used_share: float
+
+    @property
+    def noise_to_signal(self) -> FloatArray:
+        """Return noise over the sum of weights, of an average item of each bucket; infinite where no rating counts."""
+        infinite = np.full(BUCKETS, np.inf)
+        return np.asarray(np.divide(self.noise, self.weight, out=infinite, where=self.weight > 0.0))
+
+
+def divide_budget(
+    ratings: Ratings, scheme: Scheme, spending: Spending, exponent: float, seed: int = 0
+) -> BudgetShares:
+    """Compute how a scheme divides the budget, for one draw of samples and noisy counts.
+
+    Args:
+        ratings: The table.
+        scheme: Who gets a user's budget.
+        spending: The budget and how it is divided.
+        exponent: mu of the adaptive scheme.
+        seed: Of draws and noise.
+    """
+    if not scheme.needs_counts:
+        spending = replace(spending, count_share=0.0)
+    count_rng, draw_rng = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
+    max_items = spending.max_items
+    counts = (
+        count_with_noise(ratings, max_items, spending.count_noise, count_rng) if scheme.needs_counts else None
+    )
+    weighted = allocate(ratings, scheme, max_items, counts, exponent, draw_rng)
+    buckets = assign_buckets(ratings.item_counts)
+    squared_weights = weighted.weights.astype(np.float64) ** 2
+    bucket_budgets = np.bincount(buckets, weighted.sum_by_item(squared_weights), BUCKETS)
+    bucket_weights = np.bincount(buckets, weighted.sum_by_item(weighted.weights), BUCKETS)
+    num_active_users = int(np.count_nonzero(np.diff(ratings.starts)))
+    return BudgetShares(
+        scheme,
+        bucket_budgets / bucket_budgets.sum(),
+        bucket_weights / np.maximum(np.bincount(buckets, minlength=BUCKETS), 1),
+        spending.noise,
+        float(bucket_budgets.sum() / max_items / max(num_active_users, 1)),
+    )

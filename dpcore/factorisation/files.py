@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from dpcore.factorisation.allocation import BudgetShares
 from dpcore.factorisation.measures import BUCKETS
-from dpcore.factorisation.shares import BudgetShares
 from dpcore.factorisation.study import MODEL_KINDS, StudyResult
 
 

@@ -25,10 +25,16 @@ import numpy as np
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.factorisation.allocation import Scheme, WeightedRatings, allocate, count_with_noise, draw_exactly
-from dpcore.factorisation.budget import Spending
+from dpcore.factorisation.allocation import (
+    Scheme,
+    Spending,
+    WeightedRatings,
+    allocate,
+    count_with_noise,
+    draw_exactly,
+)
 from dpcore.factorisation.fit import OnSweep
-from dpcore.factorisation.normal_equations import (
+from dpcore.factorisation.model import (
     Sums,
     Vectors,
     add_item_sums,
@@ -297,7 +303,7 @@ def fit_private(
         should_stop: Asked before each sweep.
 
     Returns:
-        The fit; None where it was stopped. With mu^2 as in `dpcore.factorisation.budget`, it is a Gaussian mechanism
+        The fit; None where it was stopped. With mu^2 as in `dpcore.factorisation.allocation`, it is a Gaussian mechanism
         under adding or removing one user.
 
     Raises:

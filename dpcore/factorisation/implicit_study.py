@@ -14,8 +14,7 @@ from dpcore.common.noise_error import Summary, summarise_runs
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.factorisation import implicit
-from dpcore.factorisation.allocation import Scheme
-from dpcore.factorisation.budget import Spending
+from dpcore.factorisation.allocation import Scheme, Spending
 from dpcore.factorisation.implicit import ImplicitModel, ImplicitSettings
 from dpcore.factorisation.measures import BUCKETS, assign_buckets, compute_recall
 from dpcore.factorisation.ratings import Ratings

@@ -10,9 +10,8 @@ from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.parameters import LINE, TAB, Option, Parameters, of_data, public, range_end
 from dpcore.common.text_fields import build_from, parse_checked_numbers, parse_numbers
 from dpcore.dataset import Dataset
-from dpcore.factorisation.budget import Spending
-from dpcore.factorisation.descent import GradientSteps
-from dpcore.factorisation.fit import RIDGE_TO_NOISE
+from dpcore.factorisation.allocation import Spending
+from dpcore.factorisation.fit import RIDGE_TO_NOISE, GradientSteps
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.implicit import RIDGE_TO_NOISE as IMPLICIT_RIDGE
 from dpcore.factorisation.implicit import ImplicitSettings

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dpcore.dataset import Dataset
-from dpcore.factorisation.allocation import Scheme
+from dpcore.factorisation.allocation import BudgetShares, Scheme, Spending, divide_budget
 from dpcore.factorisation.answer import found as core
-from dpcore.factorisation.budget import Spending
 from dpcore.factorisation.parameters import FactorisationParameters
-from dpcore.factorisation.shares import BudgetShares, divide_budget
 from pages.shared.base.cache import cached
 
 

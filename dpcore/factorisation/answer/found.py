@@ -13,12 +13,10 @@ from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
-from dpcore.factorisation.allocation import Scheme
-from dpcore.factorisation.budget import Spending
+from dpcore.factorisation.allocation import BudgetShares, Scheme, Spending, divide_budget
 from dpcore.factorisation.measures import BUCKETS, assign_buckets
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource, load_ratings
 from dpcore.factorisation.ratings import Ratings
-from dpcore.factorisation.shares import BudgetShares, divide_budget
 from dpcore.factorisation.study import (
     BASELINE,
     FACTORISATION,

@@ -11,10 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore.common.checks import InvalidInput
-from dpcore.factorisation.allocation import Scheme, WeightedRatings, allocate
-from dpcore.factorisation.budget import Spending
-from dpcore.factorisation.descent import GradientSteps, descend, expect_weights, sum_gradients
-from dpcore.factorisation.fit import clip_user_vectors, fit_private, solve_noisy_items, sum_over_users
+from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, allocate
+from dpcore.factorisation.fit import (
+    GradientSteps,
+    clip_user_vectors,
+    descend,
+    expect_weights,
+    fit_private,
+    solve_noisy_items,
+    sum_gradients,
+    sum_over_users,
+)
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.study import ModelKind, Study, run

@@ -8,9 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.factorisation import baselines
-from dpcore.factorisation.allocation import Scheme, WeightedRatings
-from dpcore.factorisation.budget import Spending
+from dpcore.factorisation import study
+from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings
 from dpcore.factorisation.fit import (
     RIDGE_TO_NOISE,
     add_noise,
@@ -23,8 +22,7 @@ from dpcore.factorisation.fit import (
 )
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.measures import assign_buckets, measure
-from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange, solve_users
-from dpcore.factorisation.normal_equations import Sums, solve_rows
+from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange, Sums, solve_rows, solve_users
 from dpcore.factorisation.ratings import Ratings
 from tests.dpcore.factorisation.conftest import table
 
@@ -154,8 +152,8 @@ def test_noise_has_the_size_that_is_said() -> None:
 def test_own_offsets_are_those_of_least_squares_and_beat_item_means() -> None:
     ratings = GeneratedRatings(900, 60, 20.0, own_spread=0.6, error_spread=0.4).draw(np.random.default_rng(1))
     train, test = ratings.split(0.2, np.random.default_rng(2))
-    means = baselines.fit_item_means(train, RANGE)
-    model = baselines.add_own_offsets(means, 5.0)
+    means = study.fit_item_means(train, RANGE)
+    model = study.add_own_offsets(means, 5.0)
     found = model.solve_user_vectors(train)[:, -1]
     residuals = RANGE.centre(train.values).astype(np.float64) - means.item_vectors[train.items, 0]
     by_hand = np.bincount(train.graph.users, residuals, 900) / (np.diff(train.starts) + 5.0)
@@ -230,7 +228,7 @@ def test_weights_enter_both_sums() -> None:
 
 def test_the_private_item_mean_tends_to_the_weighted_mean(generated: Ratings) -> None:
     spending = Spending(1e12, 0.1, 2, 30)
-    found = baselines.fit_private_item_means(generated, RANGE, spending, exponent=0.0).model
+    found = study.fit_private_item_means(generated, RANGE, spending, exponent=0.0).model
     # With mu = 0 a user's ratings weigh alike, 1 over the root of their number.
     weights = 1.0 / np.sqrt(np.diff(generated.starts))[generated.graph.users]
     rated = generated.item_counts > 0
@@ -244,9 +242,9 @@ def test_the_private_item_mean_tends_to_the_weighted_mean(generated: Ratings) ->
 
 def test_plain_means_are_means(generated: Ratings) -> None:
     values = generated.values.astype(np.float64)
-    overall = baselines.fit_global_mean(generated, RANGE)
+    overall = study.fit_global_mean(generated, RANGE)
     assert overall.item_vectors + RANGE.midpoint == pytest.approx(values.mean())
-    per_item = baselines.fit_item_means(generated, RANGE, ridge=0.0)
+    per_item = study.fit_item_means(generated, RANGE, ridge=0.0)
     at = generated.items == generated.items[0]
     expected = values[at].mean() - RANGE.midpoint
     assert per_item.item_vectors[generated.items[0], 0] == pytest.approx(expected)

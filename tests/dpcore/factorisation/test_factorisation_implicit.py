@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from dpcore.common.checks import InvalidInput
 from dpcore.factorisation import implicit, implicit_study
-from dpcore.factorisation.allocation import Scheme, WeightedRatings, allocate
-from dpcore.factorisation.budget import Spending
+from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, allocate
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.implicit import ImplicitSettings, ImplicitSums
 from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitStudy, Recommender, split_users
-from dpcore.factorisation.normal_equations import Sums
+from dpcore.factorisation.model import Sums
 from dpcore.factorisation.ratings import Ratings
 from dpcore.multitask.budget import PrivacyTarget, compute_epsilon
 from tests.dpcore.factorisation.conftest import table

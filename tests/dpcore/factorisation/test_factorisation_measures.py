@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from dpcore.common.checks import InvalidInput
-from dpcore.factorisation import baselines, measures
-from dpcore.factorisation.allocation import Scheme
-from dpcore.factorisation.budget import Spending
+from dpcore.factorisation import measures
+from dpcore.factorisation import study as factorisation_study
+from dpcore.factorisation.allocation import Scheme, Spending, divide_budget
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
-from dpcore.factorisation.shares import divide_budget
 from dpcore.factorisation.study import MODEL_KINDS, ModelKind, Study, StudyResult, run
 
 RANGE = RatingRange(0.5, 5.0)
@@ -159,16 +158,16 @@ def test_a_study_without_test_ratings_is_refused() -> None:
 
 
 def test_small_budgets_pay_for_no_counts_of_item_means() -> None:
-    assert baselines.choose_exponent(1.99, 0.25) == 0.0
-    assert baselines.choose_exponent(2.0, 0.25) == 0.25
+    assert factorisation_study.choose_exponent(1.99, 0.25) == 0.0
+    assert factorisation_study.choose_exponent(2.0, 0.25) == 0.25
     ratings = GeneratedRatings(1_500, 80, 20.0).draw(np.random.default_rng(0))
     study = Study(epsilons=(0.3,), repeats=6, with_recall=False)
     # With mu = 0 there are no counts: everything goes to the one sweep.
-    fitted = baselines.fit_private_item_means(ratings, RANGE, study.spending(0.3), 0.0)
+    fitted = factorisation_study.fit_private_item_means(ratings, RANGE, study.spending(0.3), 0.0)
     assert fitted.counts is None
     assert fitted.spending.count_share == 0.0
     alike = run(ratings, study).summarise(ModelKind.PRIVATE_OFFSETS)[0][0, 0]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(baselines, "EQUAL_WEIGHTS_BELOW", 0.1)
+        patch.setattr(factorisation_study, "EQUAL_WEIGHTS_BELOW", 0.1)
         by_counts = run(ratings, study).summarise(ModelKind.PRIVATE_OFFSETS)[0][0, 0]
     assert alike < by_counts - 0.003

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from dpcore.common.checks import InvalidInput
 from dpcore.factorisation.allocation import (
     Scheme,
+    Spending,
     WeightedRatings,
     allocate,
     count_with_noise,
     draw_exactly,
     keep_rarest,
 )
-from dpcore.factorisation.budget import Spending
 from dpcore.factorisation.fit import matrix_sensitivity, sum_over_users
 from dpcore.factorisation.model import FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
