@@ -8,10 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from dpcore.contributions import ContributionHistogram
-from dpcore.gap_examples.batch import variance_ratios
-from dpcore.gap_examples.compare import build_problem_of_noise_ratio, compare
-from dpcore.gap_examples.regression import enumerate_sample_limiting
-from dpcore.gap_examples.regression_examples import example_3, limit_samples_3
+from dpcore.gap_examples.compare import build_problem_of_noise_ratio, compare, variance_ratios
+from dpcore.gap_examples.regression import enumerate_sample_limiting, example_3, limit_samples_3
 from dpcore.gap_examples.two_groups import supremum, whole_cap_limit
 
 

@@ -1,4 +1,6 @@
-"""Linear regression under label privacy: variance of given weights, and of sample limiting by enumeration.
+"""Linear regression under label privacy: the paper's two instances, and variances of given weights.
+
+Linear regression under label privacy: variance of given weights, and of sample limiting by enumeration.
 
 Features are public; neighbours differ in one user's labels. Rows of one user with the same features are
 interchangeable, so an instance lists distinct rows (user, features, number of copies).
@@ -6,6 +8,13 @@ interchangeable, so an instance lists distinct rows (user, features, number of c
 Source: Epasto et al. 2020, sections 5.1 and 5.2.
 
 Source: Epasto et al. 2020, sections 5.1 and 5.2.
+
+The paper's two linear-regression instances, with its feasible C and sample limiting in closed form.
+
+The gap between the two grows without bound in g, unlike that for the mean. The paper's C is enough for the
+claim but not the best; the best one's variance has a closed form here too, which `dpcore.regression` certifies.
+
+Source: Epasto et al. 2020, section 5.3 and appendix D.4.
 """
 
 from __future__ import annotations
@@ -18,6 +27,7 @@ import numpy.typing as npt
 
 from dpcore.common.checks import Problems, refuse, require
 from dpcore.contributions import FloatArray, IntArray, read_only
+from dpcore.regression.examples import kinds_1, kinds_3
 
 MAX_OUTCOMES = 100_000
 """Largest number of samples that `enumerate_sample_limiting` lists, each with its own least squares."""
@@ -241,3 +251,144 @@ def _least_squares_variance(instance: RegressionInstance, kept_counts: FloatArra
             instance.residual_variance * squared_weights + instance.release_noise * largest_user_weight**2
         )
     return variances
+
+
+@dataclass(frozen=True)
+class Example:
+    """One of the paper's instances and the paper's bounds for it.
+
+    Attributes:
+        number: 1 or 3, as in the paper.
+        g: Its parameter.
+        instance: The rows.
+        weights: The paper's feasible C, one column per kind of row, shape (2, kinds).
+        weights_bound: The paper's upper bound on the best C's variance.
+        optimum: The best C's variance, exactly.
+        limiting_bound: The paper's lower bound on sample limiting's variance (example 3: with probability at
+            least 1/2, for every threshold).
+    """
+
+    number: int
+    g: int
+    instance: RegressionInstance
+    weights: FloatArray
+    weights_bound: float
+    optimum: float
+    limiting_bound: float
+
+    @property
+    def feasible(self) -> WeightedVariance:
+        """Compute the variance of the paper's C, from its weights."""
+        return weighted_variance(self.instance, self.weights)
+
+
+def _require_g(g: int, low: int) -> int:
+    """Return g as an integer, or raise `InvalidInput` if it is not between `low` and 1,000."""
+    require.whole(low, 1_000, g=g)
+    return int(g)
+
+
+def example_1(g: int) -> Example:
+    """Build example 1: one far point against many users with g rows, one user with g rows against many with one.
+
+    Example 1: one far point against many users with g rows, one user with g rows against many with one.
+
+    Args:
+        g: Whole, 1 to 1,000. The instance has g^3 + g^2 + g + 1 rows and 2 g^2 + 2 users.
+
+    Raises:
+        InvalidInput: ``g`` is not.
+
+    Source: Epasto et al. 2020, example 1 and claim 8. The paper's C gives each row of users 2 .. g^2 + 1 the
+    weight 1 / g^2; they have g^3 rows, so C X = I asks for 1 / g^3, which is used here. Each such user then
+    totals 1 / g^2, and the stated variance, 1 / g^4, is right. The optimum, 1 / (g^2 + 1)^2, is ours.
+    """
+    g = _require_g(g, 1)
+    num_single_users = g * g
+    weights = np.zeros((2, 2 * num_single_users + 2))
+    weights[0, 1 : num_single_users + 1] = 1.0 / g**3
+    weights[1, num_single_users + 2 :] = 1.0 / g**2
+    instance = RegressionInstance(*kinds_1(g), residual_variance=0.0, release_noise=1.0)
+    return Example(1, g, instance, weights, 1.0 / g**4, 1.0 / (g**2 + 1.0) ** 2, 1.0 / (4.0 * g**3))
+
+
+def example_3(g: int) -> Example:
+    """Build example 3: as example 1, with all features of length 1.
+
+    Example 3: the same with all features of length 1.
+
+    Args:
+        g: Whole, 2 to 1,000; the paper asks for at least 8, from where its bounds (6 / g and g / 9) are
+            apart.
+
+    Raises:
+        InvalidInput: ``g`` is not.
+
+    Source: Epasto et al. 2020, example 3 and claim 9. The optimum is ours: user 1 and each other user weigh the
+    same, 2 / (g + 1).
+    """
+    g = _require_g(g, 2)
+    weights = np.zeros((2, 2 * g + 1))
+    weights[0, 1::2] = 1.0 / g
+    weights[1, 2::2] = 1.0 / (g * (g - 1))
+    instance = RegressionInstance(*kinds_3(g), residual_variance=1.0, release_noise=float(g))
+    sampling = (4.0 + (g - 1.0) ** 2) / (g * (g + 1.0) ** 2) + 1.0 / (g * (g - 1.0))
+    return Example(
+        3, g, instance, weights, 6.0 / g, sampling + instance.release_noise * (2.0 / (g + 1.0)) ** 2, g / 9.0
+    )
+
+
+def limit_variances_1(g: int) -> tuple[IntArray, FloatArray]:
+    """Return thresholds 1 .. g and the variance of sample limiting at each for example 1, where all samples agree.
+
+    With h rows kept, the first coordinate has squared norm g^2 + h g^2 and user 1 weighs g / (g^2 + h g^2); the
+    second has h + g^2 rows and user g^2 + 2 weighs h / (h + g^2). There is no sampling error.
+
+    Source: Epasto et al. 2020, claim 8, before its last two inequalities.
+    """
+    g = _require_g(g, 1)
+    h = np.arange(1, g + 1)
+    return h, np.maximum(1.0 / (g * (1.0 + h)), h / (h + float(g) ** 2)) ** 2
+
+
+def limit_samples_3(g: int, threshold: int) -> SampleLimiting:
+    """Compute the variance of sample limiting for example 3, exactly.
+
+    The number O of sampled (1, 0) rows of users 2 .. is binomial. The first coordinate then has h + O rows and
+    the second g h - O, each row weighing one over its coordinate's rows.
+
+    Args:
+        g: Whole, 2 to 1,000.
+        threshold: h, whole, 1 to g.
+
+    Raises:
+        InvalidInput: A parameter is out of its range.
+
+    Source: Epasto et al. 2020, claim 9, before Markov's inequality.
+    """
+    from scipy.stats import binom
+
+    g = _require_g(g, 2)
+    require.whole(1, g, threshold=threshold)
+    h = int(threshold)
+    sampled_rows = np.arange(g + 1)
+    probabilities = np.asarray(binom.pmf(sampled_rows, g, h / g), dtype=np.float64)
+    first_rows, second_rows = float(h) + sampled_rows, float(g * h) - sampled_rows
+    is_defined = (second_rows > 0.0) & (probabilities > 0.0)
+    undefined = float(probabilities[second_rows == 0.0].sum())
+    probabilities, first_rows, second_rows = (
+        probabilities[is_defined],
+        first_rows[is_defined],
+        second_rows[is_defined],
+    )
+    sampled_rows = sampled_rows[is_defined]
+    # Users: the first; one whose (1, 0) row was sampled, if there is one; one whose was not.
+    user_weights = np.stack(
+        (
+            h / first_rows,
+            np.where(sampled_rows > 0, 1.0 / first_rows + (h - 1.0) / second_rows, 0.0),
+            np.where(sampled_rows < g, h / second_rows, 0.0),
+        )
+    )
+    variances = 1.0 / first_rows + 1.0 / second_rows + g * user_weights.max(axis=0) ** 2
+    return SampleLimiting(h, probabilities, np.asarray(variances), undefined)

@@ -1,4 +1,6 @@
-"""Two groups of users, light and heavy: where the largest gap between caps and smooth weights is.
+"""Two groups of users, light and heavy: where the largest gap is, and why two groups suffice.
+
+Two groups of users, light and heavy: where the largest gap between caps and smooth weights is.
 
 A share p of m users has one row, q = 1 - p has R rows, R -> infinity. Write t = 2 (B / epsilon)^2 / (sigma^2
 m) ("noise per user"). In units of sigma^2 / m:
@@ -20,20 +22,34 @@ With t free the largest ratio for whole caps is 1.56493 (`supremum`); docs/gap.m
 with any number of groups, reaches it, and that 25/16 is the answer for real caps.
 
 Source: Epasto et al. 2020, section 3.3 and example 2; everything beyond theorem 2 is ours.
+
+For any instance, a two-group limit whose ratio is at least as large: why two groups suffice.
+
+With V the best cap's variance in units of sigma^2, no cap is better: n_h <= psi(h) at every whole h, where
+psi(h) = (1 + sqrt(1 + 4 V rho h^2)) / (2 V) solves 1 / n + rho h^2 / n^2 = V for n. n_h is concave, psi convex,
+and they meet at the best cap, so a line a + b h lies between them. The instance whose n_h is a min(h, 1) + b h
+(a users with one row, b with infinitely many) then has no better cap and, having more rows at every h, no worse
+weights. docs/gap.md has the whole proof.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from dpcore import mean
 from dpcore.common.checks import Problems, refuse, require
+from dpcore.common.privacy import Provenance
+from dpcore.common.strict_json import finite_or_none, write_document
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray
-from dpcore.gap_examples.compare import build_problem_of_noise_ratio
-from dpcore.mean import MeanProblem
+from dpcore.gap_examples.compare import Comparison, build_problem_of_noise_ratio, compute_noise_ratio
+from dpcore.mean.files import error_parts
+from dpcore.mean.public_counts import MeanProblem
+from dpcore.report.csv_files import write_columns
 
 REAL_CAPS_SUPREMUM = 25.0 / 16.0
 """Supremum of the ratio when caps may be any real number; proved in docs/gap.md."""
@@ -325,3 +341,134 @@ def supremum() -> Supremum:
     threshold = _threshold_of_tie(w)
     q = 1.0 / (1.0 + w)
     return Supremum(ratio, w * q, q / threshold, threshold, (2, 3))
+
+
+@dataclass(frozen=True)
+class Domination:
+    """A two-group limit that an instance cannot beat.
+
+    Attributes:
+        cap: The instance's best cap, where the line touches n_h.
+        light_users: a, the line's height at h = 0: users with one row in the dominating limit (a real
+            number).
+        heavy_users: b, the line's slope: users with unlimited rows there (a real number).
+        light_share: p = a / (a + b).
+        noise_per_user: t = rho / (a + b).
+        ratio: The instance's own ratio.
+        bound: The limit's ratio: at least the instance's, at most `dpcore.gap_examples.two_groups.supremum`.
+    """
+
+    cap: int
+    light_users: float
+    heavy_users: float
+    light_share: float
+    noise_per_user: float
+    ratio: float
+    bound: float
+
+
+def dominate(comparison: Comparison) -> Domination:
+    """Find a line between n_h and psi(h) at the best cap, and return the two-group limit that it stands for.
+
+    The two extreme slopes and the one halfway are tried, each of which is a proof; the best is returned.
+
+    Raises:
+        InvalidInput: The problem has no sampling error (its ratio is 1 and there is nothing to prove).
+    """
+    _require_sampling_error(comparison)
+    histogram, rho = comparison.problem.histogram, comparison.noise_ratio
+    k, best_variance = (
+        comparison.cap.max_contributions,
+        comparison.cap.variance / comparison.problem.value_variance,
+    )
+    # Slopes of n_h right and left of k, and of psi over the steps right and left: (psi(k + 1) - psi(k)) etc.
+    lowest_slope = max(float(histogram.users_above(k)), _psi_increment(best_variance, rho, k - 1))
+    highest_slope = min(float(histogram.users_above(k - 1)), _psi_increment(best_variance, rho, k))
+    kept_rows = float(histogram.kept_rows(k))
+    # Every slope in [low, high] makes a line that fits; one above n_k / k would take fewer than no light users.
+    heavy_users = np.clip(
+        np.array([lowest_slope, (lowest_slope + highest_slope) / 2.0, highest_slope]), 0.0, kept_rows / k
+    )
+    light_users = np.maximum(kept_rows - heavy_users * k, 0.0)
+    limits = whole_cap_limit(
+        light_users / (light_users + heavy_users), rho / (light_users + heavy_users)
+    ).ratio
+    i = int(np.argmin(limits))
+    a, b = float(light_users[i]), float(heavy_users[i])
+    return Domination(k, a, b, a / (a + b), rho / (a + b), comparison.ratio, float(limits[i]))
+
+
+def _require_sampling_error(comparison: Comparison) -> None:
+    """Raise `InvalidInput` if the values have no variance."""
+    if comparison.problem.value_variance == 0.0:
+        raise refuse(
+            "without sampling error the best bound and the best weights are the same",
+            remedy="Give a value_variance above 0",
+        )
+
+
+def _psi_increment(best_variance: float, rho: float, h: float) -> float:
+    """Return psi(h + 1) - psi(h), without the difference of two large numbers."""
+    c = 4.0 * best_variance * rho
+    roots = math.sqrt(1.0 + c * h**2) + math.sqrt(1.0 + c * (h + 1.0) ** 2)
+    return c * (2.0 * h + 1.0) / (2.0 * best_variance * roots)
+
+
+INSTANCE_SCHEMA = "sweetspot/gap-instance/1"
+
+
+def instance_csv(problem: mean.MeanProblem, disclosure: Provenance) -> str:
+    """Write an instance as a histogram, which the page *Data* opens, with its noise ratio in every line.
+
+    Columns: ``size`` (rows per user), ``users``, ``noise_ratio`` (rho = 2 (B / epsilon)^2 / sigma^2, in rows),
+    ``label``.
+
+    Args:
+        problem: The instance.
+        disclosure: Of the data behind it.
+    """
+    histogram = problem.histogram
+    return write_columns(
+        {
+            "size": histogram.sizes,
+            "users": histogram.users,
+            "noise_ratio": np.full(histogram.sizes.shape, compute_noise_ratio(problem)),
+        },
+        disclosure,
+    )
+
+
+def instance_json(comparison: Comparison, disclosure: Provenance) -> str:
+    """Write an instance with both its optima and their proofs as JSON, indented, with a schema version.
+
+    ``epsilon_for_unit_values`` is the epsilon that gives the noise ratio for values in [0, 1] of worst-case
+    variance 1/4.
+
+    Args:
+        comparison: The instance and its optima.
+        disclosure: Of the data behind it.
+    """
+    problem, rho = comparison.problem, comparison.noise_ratio
+    instance = {
+        "sizes": problem.histogram.sizes.tolist(),
+        "users": problem.histogram.users.tolist(),
+        "noise_ratio": finite_or_none(rho),
+        "epsilon_for_unit_values": math.sqrt(8.0 / rho) if math.isfinite(rho) else None,
+    }
+    answer = {
+        "ratio": comparison.ratio,
+        "ratio_at_least": comparison.ratio_at_least,
+        "ratio_at_most": comparison.ratio_at_most,
+        "max_contributions": comparison.cap.max_contributions,
+        "cap": error_parts(comparison.cap),
+        "threshold": comparison.smooth.threshold,
+        "smooth": error_parts(comparison.smooth),
+    }
+    return write_document(
+        INSTANCE_SCHEMA,
+        label=disclosure.label,
+        instance=instance,
+        answer=answer,
+        largest_ratio_of_any_instance=supremum().ratio,
+        source="Epasto et al. 2020, section 3.3; the largest ratio: docs/gap.md",
+    )

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dpcore.answer import Answer
 from dpcore.dataset import Dataset
 from dpcore.gap_examples.answer import GapSolution, build_answer
-from dpcore.gap_examples.answer.sections import solve
+from dpcore.gap_examples.answer.answer import solve_beside_page
 from dpcore.gap_examples.parameters import GapParameters
 from pages.gap_examples.question import QUESTION
 from pages.mean import elsewhere
@@ -50,4 +50,4 @@ class GapPage(Page):
             places.notes.caption(reason)
 
 
-GapPage(QUESTION, solve, build_with_range, stem="gap").show()
+GapPage(QUESTION, solve_beside_page, build_with_range, stem="gap").show()

@@ -16,8 +16,7 @@ from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray
-from dpcore.gap_examples.batch import variance_ratios
-from dpcore.gap_examples.compare import Comparison, build_problem_of_noise_ratio, compare
+from dpcore.gap_examples.compare import Comparison, build_problem_of_noise_ratio, compare, variance_ratios
 from dpcore.gap_examples.two_groups import supremum
 
 BATCH = 2_000

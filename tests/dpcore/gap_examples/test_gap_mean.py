@@ -14,12 +14,17 @@ from hypothesis import strategies as st
 from dpcore import mean
 from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
-from dpcore.gap_examples.batch import variance_ratios
-from dpcore.gap_examples.compare import PAPER_BOUND, build_problem_of_noise_ratio, compare, fourfold_proof
-from dpcore.gap_examples.domination import dominate
+from dpcore.gap_examples.compare import (
+    PAPER_BOUND,
+    build_problem_of_noise_ratio,
+    compare,
+    fourfold_proof,
+    variance_ratios,
+)
 from dpcore.gap_examples.two_groups import (
     REAL_CAPS_SUPREMUM,
     ROUNDING_BOUND,
+    dominate,
     supremum,
     theorem_2,
     theorem_2_problem,

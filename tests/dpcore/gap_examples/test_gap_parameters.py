@@ -15,7 +15,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_roles import guess_roles
-from dpcore.gap_examples import files as gap_examples_files
+from dpcore.gap_examples import two_groups as gap_examples_files
 from dpcore.gap_examples.compare import compare, compute_noise_ratio
 from dpcore.gap_examples.parameters import (
     HEAVY_SIZES,

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 from dpcore.common.checks import InvalidInput
-from dpcore.gap_examples.regression import RegressionInstance, enumerate_sample_limiting, weighted_variance
-from dpcore.gap_examples.regression_examples import (
+from dpcore.gap_examples.regression import (
     Example,
+    RegressionInstance,
+    enumerate_sample_limiting,
     example_1,
     example_3,
     limit_samples_3,
     limit_variances_1,
+    weighted_variance,
 )
 from dpcore.regression import examples, working_set
 

@@ -1,17 +1,94 @@
-"""Sentences and numbers of the answer on data, and the proof of theorem 3 on them. Pure functions of the solution."""
+"""The solution for the gain of weights over the best cap on data, and its words."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 
-from dpcore.answer import Number, standard
-from dpcore.answer.axes import ROWS_UNIT
+import numpy as np
+
+from dpcore import mean
+from dpcore.answer import standard
+from dpcore.answer.against import BoundComparison
+from dpcore.answer.answer import Number
+from dpcore.answer.axes import ROWS_UNIT, choose_curve_bounds
+from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.common import wording
+from dpcore.common.privacy import Neighbours
+from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
-from dpcore.gap_examples.answer.found import GapSolution
-from dpcore.gap_examples.compare import Comparison
-from dpcore.gap_examples.domination import Domination
-from dpcore.gap_examples.two_groups import supremum
+from dpcore.gap_examples.compare import Comparison, FourfoldProof, compare, fourfold_proof
+from dpcore.gap_examples.parameters import GapParameters
+from dpcore.gap_examples.two_groups import Domination, dominate, supremum
+
+
+@dataclass(frozen=True)
+class GapSolution:
+    """All results that depend on data and question.
+
+    Attributes:
+        comparison: The best cap beside the best weights.
+        near_optimal_caps: Smallest and largest cap within 5 % of the best cap's standard error.
+        proof: The paper's proof carried out.
+        domination: The two groups that are at least as bad; None without sampling error.
+        bounds: Bounds of the curves, ascending, shape (points,).
+        cap_variances: Variance with a cap over that of the best weights, over ``bounds``.
+        smooth_variances: Variance with weights over that of the best weights, over ``bounds``.
+    """
+
+    comparison: Comparison
+    near_optimal_caps: tuple[int, int]
+    proof: FourfoldProof
+    domination: Domination | None
+    bounds: FloatArray
+    cap_variances: FloatArray
+    smooth_variances: FloatArray
+
+
+def solve(dataset: Dataset, parameters: mean.MeanParameters) -> GapSolution:
+    """Solve, prove and evaluate the curves."""
+    problem = parameters.problem(dataset.histogram)
+    comparison = compare(problem)
+    proof = fourfold_proof(problem)
+    marked_bounds = [comparison.cap.max_contributions, comparison.smooth.threshold, proof.max_contributions]
+    bounds = np.unique(np.concatenate((choose_curve_bounds(dataset.histogram), marked_bounds)))
+    return GapSolution(
+        comparison=comparison,
+        near_optimal_caps=mean.caps_within(problem),
+        proof=proof,
+        domination=dominate(comparison) if problem.value_variance > 0.0 else None,
+        bounds=bounds,
+        cap_variances=mean.capped_variance(problem, bounds) / comparison.smooth.variance,
+        smooth_variances=mean.smooth_variance(problem, bounds) / comparison.smooth.variance,
+    )
+
+
+def against_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundComparison:
+    """Return the best cap, and its error over that of the best weights, at any epsilon."""
+    problem = parameters.mean_parameters().problem(dataset.histogram)
+
+    def best(epsilon: float) -> tuple[float, float]:
+        comparison = compare(replace(problem, epsilon=epsilon))
+        return float(comparison.cap.max_contributions), math.sqrt(comparison.ratio)
+
+    def error(epsilon: float, caps: FloatArray) -> FloatArray:
+        rescaled_problem = replace(problem, epsilon=epsilon)
+        return np.asarray(
+            np.sqrt(
+                mean.capped_variance(rescaled_problem, caps) / mean.best_smooth(rescaled_problem).variance
+            )
+        )
+
+    histogram = dataset.histogram
+    return BoundComparison(
+        "Best bound (rows per user)",
+        "Error (1 = best weights)",
+        best,
+        error,
+        histogram.sizes,
+        histogram.users,
+    )
+
 
 WORTH_HAVING = 1.05
 """Below this ratio of variances a cap is recommended: every library has caps, few have weights."""
@@ -159,3 +236,28 @@ def write_proof(solution: GapSolution) -> tuple[str, ...]:
         f" The best bound is at least as good as h′: {p.best_ratio:.3f} times."
     )
     return tuple(steps)
+
+
+def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParameters) -> Methods:
+    """Write the methods section: the recommended bound, and the ratio of the variances."""
+    comparison, largest_ratio = solution.comparison, supremum().ratio
+    noise_text = cite_noise("Laplace")
+    if comparison.ratio < WORTH_HAVING:
+        rows = wording.counted(comparison.cap.max_contributions, "row")
+        step = f"At most {rows} of each user, drawn at random, were kept"
+    else:
+        threshold = wording.number(comparison.smooth.threshold, 6)
+        step = (
+            f"Rows were weighted such that no user weighs more than {threshold} rows [@epasto2020, section 3]"
+        )
+    return Methods(
+        guarantee=write_guarantee("The mean was released", parameters.epsilon, Neighbours.REPLACE_VALUES),
+        sentences=f"{step}, and {noise_text} was added to the mean. "
+        f"The best bound on rows per user has {comparison.ratio:.4f} times the variance of the best weights.",
+        public_sentences=f"What a user's rows weigh together was bounded, and {noise_text} was added to the mean.",
+        disclosure=dataset.provenance,
+        rule="The best bound and the best weights minimise the expected squared error of the released mean. "
+        f"Whatever the data, the ratio of their variances is below {largest_ratio:.5f}; weights were preferred from a "
+        f"ratio of {wording.number(WORTH_HAVING)} on.",
+        subject="The ratio",
+    )
