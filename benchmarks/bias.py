@@ -14,8 +14,7 @@ import numpy as np
 from dpcore.contributions import ContributionHistogram
 from dpcore.learning import optimal_cap, population
 from dpcore.learning.bias_bounds import BiasTerm
-from dpcore.learning.participation import PowerLaw
-from dpcore.learning.participation_sample import expectation, simulate
+from dpcore.learning.participation import PowerLaw, expectation, simulate
 
 DISTINCT, POINTS, ROUNDS = 1_000_000, 200, 3
 

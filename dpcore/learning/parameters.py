@@ -21,10 +21,8 @@ from dpcore.common.parameters import (
 from dpcore.common.text_fields import build_from
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.learning.bias_bounds import BiasTerm
-from dpcore.learning.error_bound import MAX_VC_DIMENSION, PrivacyTerm
-from dpcore.learning.optimal_cap import BiasProblem
-from dpcore.learning.participation import ALPHA_RANGE, PowerLaw
-from dpcore.learning.participation_sample import MAX_SIMULATED_ROWS
+from dpcore.learning.optimal_cap import MAX_VC_DIMENSION, BiasProblem, PrivacyTerm
+from dpcore.learning.participation import ALPHA_RANGE, MAX_SIMULATED_ROWS, PowerLaw
 from dpcore.learning.population import PopulationProblem
 
 MAX_DRAWS = 1000

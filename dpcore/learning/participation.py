@@ -1,14 +1,22 @@
-"""A population of users whose chance to contribute the next row follows a power law.
+"""A population whose users differ in how likely they contribute: what a cap does to its samples.
+
+A population of users whose chance to contribute the next row follows a power law.
 
 Row i comes from user J_i, drawn independently with P(J_i = j) = p_j, p_j = j^-(1 + alpha) / zeta(1 + alpha),
 j = 1, 2, ... Small alpha spreads rows over many users; large alpha gives nearly all to a few.
-What happens in a sample of n rows is in `dpcore.learning.participation_sample`.
+What happens in a sample of n rows is in `dpcore.learning.participation`.
 
 Source: Amin et al. 2019, sections 5 to 7.
+
+A cap on a sample of n rows from a power-law population: expectations, and simulated draws.
+
+User j's number of rows is Binomial(n, p_j), so every expectation of a sum over users is a sum of binomial
+expectations; no sample is needed. The paper averages 100 draws instead (figure 3).
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +26,7 @@ import numpy.typing as npt
 
 from dpcore.common import wording
 from dpcore.common.checks import refuse, require
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, Pieces
 
 ALPHA_RANGE = (0.05, 10.0)
@@ -152,3 +161,244 @@ def checked_rows(num_rows: int, max_rows: int) -> int:
     """Return a number of rows n as int, refused outside [1, most]."""
     require.whole(1, max_rows, num_rows=num_rows)
     return math.floor(num_rows)
+
+
+MAX_EXPECTED_ROWS = 10**9
+MAX_SIMULATED_ROWS = 10**7
+
+HEAD = 1024
+"""Users summed one by one. Up to 1e9 rows, where users beyond change from capped to uncapped they do so over
+more than five user numbers, so that the sum over them equals an integral to well below 1e-9 of the total."""
+
+NODES = 8
+DECIDED = 45.0
+"""A binomial is taken as surely on one side where Chernoff's exponent is larger (probability below 3e-20)."""
+
+CELLS = 200_000
+
+
+def _rows(tau_0: FloatArray, n: int) -> FloatArray:
+    """Return the caps tau_0 n in rows; a product within rounding of a whole number counts as that number."""
+    tau = tau_0 * n
+    rounded = np.rint(tau)
+    return np.where(np.abs(tau - rounded) <= 1e-12 * tau, rounded, tau)
+
+
+def _binomial_parts(n: int, p: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return (E min(X, tau), E (X - tau)_+, P(X > tau)) for X ~ Binomial(n, p) and real tau >= 1, elementwise.
+
+    With t = floor(tau) and I the regularised incomplete beta function, P(X > tau) = I_p(t + 1, n - t) and
+    E[X; X > tau] = n p P(Binomial(n - 1, p) >= t) = n p I_p(t, n - t).
+    """
+    from scipy.special import betainc
+
+    p, tau = np.broadcast_arrays(p, tau)
+    mean = n * p
+    with np.errstate(divide="ignore"):
+        # Chernoff: either tail is at most exp(-exponent) on its side of the mean.
+        exponent = tau * np.log(tau / np.where(mean > 0.0, mean, np.finfo(float).tiny)) - tau + mean
+    capped = (exponent > DECIDED) & (mean > tau)
+    free = ((exponent > DECIDED) & (mean <= tau)) | (tau >= n)
+    kept_rows = np.where(capped, tau, mean)
+    excess = np.where(capped, mean - tau, 0.0)
+    capped_share = np.where(capped, 1.0, 0.0)
+    open_ = ~(capped | free)
+    if open_.any():
+        q, level, m = p[open_], tau[open_], mean[open_]
+        t = np.floor(level)
+        remaining = n - t
+        beyond = betainc(t + 1.0, remaining, q)
+        # E[X; X > tau] loses digits to E[X] and the other way round: each is taken from its own side.
+        upper = betainc(t, remaining, q)
+        lower = betainc(remaining, t, 1.0 - q)
+        kept_rows[open_] = m * lower + level * beyond
+        excess[open_] = np.maximum(m * upper - level * beyond, 0.0)
+        capped_share[open_] = beyond
+    return kept_rows, excess, capped_share
+
+
+@functools.cache
+def _rule() -> tuple[FloatArray, FloatArray]:
+    points, weights = np.polynomial.legendre.leggauss(NODES)
+    return points, weights
+
+
+def _tail_nodes(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return Gauss-Legendre nodes x > HEAD + 1/2 and weights for sums over the users beyond, shape (len(tau), q).
+
+    In y = log x, where n p(x) = tau a user changes from capped to uncapped over a width of about
+    1 / (s sqrt(tau)); pieces double in length away from there and stay below 1.5. Beyond, the integrands
+    fall like exp(-(s (t + 1) - 1) y), so 40 over that rate is as far as is needed.
+    """
+    s = law.exponent
+    start = np.log(HEAD + 0.5)
+    centre = np.maximum(np.log(n / (tau * law.normaliser)) / s, start)
+    width = 1.0 / (s * np.sqrt(tau))
+    steps = np.concatenate(([0.0], 2.0 ** np.arange(0.0, 12.0)))
+    # Doubling offsets, cut to steps of at most 1.5, out to 45.
+    offsets = np.minimum(width[:, None] * steps, 1.5)
+    offsets = np.concatenate((offsets, np.broadcast_to(np.arange(3.0, 45.0, 1.5), (tau.size, 28))), axis=1)
+    stop = centre + 40.0 / (s * (np.floor(tau) + 1.0) - 1.0) + 8.0 * width
+    breaks = np.concatenate((centre[:, None] - offsets[:, :0:-1], centre[:, None] + offsets), axis=1)
+    breaks = np.clip(breaks, start, np.maximum(stop, start)[:, None])
+    points, weights = _rule()
+    half_width = np.diff(breaks, axis=1)[:, :, None] / 2.0
+    y = (breaks[:, :-1, None] + half_width) + half_width * points
+    x = np.exp(y)
+    return x.reshape(tau.size, -1), (x * half_width * weights).reshape(tau.size, -1)
+
+
+def _sums(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the sums over users of E min(X_j, tau), E (X_j - tau)_+ and P(X_j > tau), for tau >= 1 of shape (q,).
+
+    The first two add up to n, but each is summed by itself: their small values lose no digits.
+    """
+    level = tau[:, None]
+    head = np.arange(1.0, HEAD + 1.0)
+    kept_rows, lost, capped_share = _binomial_parts(n, law.probability(head), level)
+    x, weight = _tail_nodes(law, n, tau)
+    _, excess, beyond = _binomial_parts(n, law.probability(x), level)
+    # Midpoint rule: sum_{j > J} g(j) = integral from J + 1/2 + g'(J + 1/2) / 24 - ...
+    edge = law.probability(np.array([float(HEAD), HEAD + 1.0]))
+    _, edge_excess, edge_above = _binomial_parts(n, edge, level)
+    cut = np.maximum((excess * weight).sum(axis=1) + np.diff(edge_excess)[:, 0] / 24.0, 0.0)
+    tail = n * float(law.tail(float(HEAD))) - cut
+    capped = capped_share.sum(axis=1) + (beyond * weight).sum(axis=1) + np.diff(edge_above)[:, 0] / 24.0
+    return kept_rows.sum(axis=1) + np.maximum(tail, 0.0), lost.sum(axis=1) + cut, np.maximum(capped, 0.0)
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """Expectations over samples of n rows, each of the shape of tau_0.
+
+    Attributes:
+        kept_share: E[n_tau / n]; 0 where tau is below one row.
+        cut_share: 1 - E[n_tau / n], without cancellation.
+        users_capped: Expected number of users with more than tau rows; all users seen where tau is below one.
+    """
+
+    kept_share: FloatArray
+    cut_share: FloatArray
+    users_capped: FloatArray
+
+
+def expectation(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike) -> Expectation:
+    """Return E[n_tau / n] = sum_j E[min(Binomial(n, p_j), tau)] / n, and the expected number of capped users.
+
+    Args:
+        law: The population.
+        num_rows: n, whole, from 1 to 1e9.
+        fractions: tau_0 in [1e-15, 1], any shape; tau = tau_0 n may be real.
+
+    Returns:
+        `Expectation`, to about 1e-9 relative.
+
+    Raises:
+        InvalidInput: ``num_rows`` or a fraction out of its range.
+
+    Source: Amin et al. 2019, figure 3, without its simulation.
+    """
+    n = checked_rows(num_rows, MAX_EXPECTED_ROWS)
+    tau_0 = checked_fractions(fractions)
+    tau = np.atleast_1d(_rows(tau_0, n)).ravel()
+    kept_rows, cut, capped = np.empty(tau.shape), np.empty(tau.shape), np.empty(tau.shape)
+    step = max(1, CELLS // HEAD)
+    for start in range(0, tau.size, step):
+        chunk = slice(start, start + step)
+        # Users seen at all are those whose rows exceed 0; E min(X, 1) is the same number.
+        kept_rows[chunk], cut[chunk], capped[chunk] = _sums(law, n, np.maximum(tau[chunk], 1.0))
+    is_empty = tau < 1.0
+    return Expectation(
+        kept_share=np.where(is_empty, 0.0, kept_rows / n).reshape(tau_0.shape),
+        cut_share=np.where(is_empty, 1.0, cut / n).reshape(tau_0.shape),
+        users_capped=np.where(is_empty, kept_rows, capped).reshape(tau_0.shape),
+    )
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Simulated samples.
+
+    Attributes:
+        kept_share: n_tau / n per draw and tau_0, shape (draws, q).
+        users_capped: Users with more than tau rows, shape (draws, q).
+        cancelled: Whether the simulation was stopped; the draws made until then are here.
+    """
+
+    kept_share: FloatArray
+    users_capped: FloatArray
+    cancelled: bool
+
+
+def draw_counts(law: PowerLaw, num_rows: int, rng: np.random.Generator) -> FloatArray:
+    """Return the rows per user seen in one sample of n rows, in no particular order.
+
+    Heavy users' counts are one multinomial; the rest are rows from j > J, where the rounded Pareto variable
+    Y = (J + 1/2) U^(-1/alpha) proposes j with probability proportional to the integral of y^-s over
+    j +- 1/2, which exceeds j^-s by the factor 1 + s (s + 1) / (24 j^2) + O(j^-4); accepting with its
+    inverse leaves j^-s.
+    """
+    s, heavy = law.exponent, float(HEAD)
+    head = law.probability(np.arange(1.0, heavy + 1.0))
+    # What is left for all others may come out a rounding below 0.
+    counts = rng.multinomial(num_rows, np.append(head, max(1.0 - float(head.sum()), 0.0)))
+    users = np.empty(0)
+    missing = int(counts[-1])
+    while missing:
+        # 1 - random() is never 0, of which there is no such power.
+        proposed_users = np.rint((heavy + 0.5) * (1.0 - rng.random(missing)) ** (-1.0 / law.alpha))
+        accepted = rng.random(missing) * (1.0 + s * (s + 1.0) / 24.0 / proposed_users / proposed_users) < 1.0
+        users = np.concatenate((users, proposed_users[accepted]))
+        missing = int(counts[-1]) - users.size
+    light = np.unique(users, return_counts=True)[1]
+    heavy_counts = counts[:-1]
+    return np.concatenate((heavy_counts[heavy_counts > 0], light)).astype(np.float64)
+
+
+def simulate(
+    law: PowerLaw,
+    num_rows: int,
+    fractions: npt.ArrayLike,
+    draws: int = 100,
+    seed: int = 0,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
+) -> Draws:
+    """Draw samples of n rows, as the paper does, and count the rows that each cap keeps.
+
+    Args:
+        law: The population.
+        num_rows: n, whole, from 1 to 1e7.
+        fractions: tau_0 in [1e-15, 1], shape (q,).
+        draws: Samples, 1 to 100,000.
+        seed: Of the random numbers.
+        progress: Told the share of draws made.
+        should_stop: Asked before each draw.
+
+    Returns:
+        `Draws`.
+
+    Raises:
+        InvalidInput: ``num_rows`` or a fraction out of its range.
+
+    Source: Amin et al. 2019, figure 3.
+    """
+    n = checked_rows(num_rows, MAX_SIMULATED_ROWS)
+    tau = np.atleast_1d(_rows(checked_fractions(fractions), n))
+    rng = np.random.default_rng(seed)
+    kept_shares: list[FloatArray] = []
+    capped: list[FloatArray] = []
+    while len(kept_shares) < draws and not should_stop():
+        counts = np.sort(draw_counts(law, n, rng))
+        rows = np.concatenate(([0.0], np.cumsum(counts)))
+        at_most = np.searchsorted(counts, tau, side="right")
+        users_above = counts.size - at_most
+        kept_shares.append(np.where(tau < 1.0, 0.0, (rows[at_most] + tau * users_above) / n))
+        capped.append(users_above.astype(np.float64))
+        progress(len(kept_shares) / draws)
+    shape = (len(kept_shares), tau.size)
+    return Draws(
+        kept_share=np.array(kept_shares).reshape(shape),
+        users_capped=np.array(capped).reshape(shape),
+        cancelled=len(kept_shares) < draws,
+    )

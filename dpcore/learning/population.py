@@ -1,6 +1,6 @@
 """The cost of privacy: what learning under a bound costs when rows are plentiful.
 
-For a power-law population the bound (*) of `dpcore.learning.error_bound` is a function of tau_0 alone once n is
+For a power-law population the bound (*) of `dpcore.learning.optimal_cap` is a function of tau_0 alone once n is
 large: user j keeps min(p_j, tau_0) of the whole. A small tau_0 drives the largest share, hence the noise, to
 zero but leaves a sample in which ever more users weigh the same; a large one leaves users who hold a constant
 share and must be hidden. Neither end vanishes with n, so the smallest bound flattens above zero: the cost of
@@ -21,7 +21,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.learning.bias_bounds import BiasTerm, CapStatistics, cap_statistics
-from dpcore.learning.error_bound import (
+from dpcore.learning.optimal_cap import (
     TOLERANCE,
     BoundSettings,
     ErrorParts,
@@ -29,8 +29,7 @@ from dpcore.learning.error_bound import (
     build_cap,
     describe_search,
 )
-from dpcore.learning.participation import PowerLaw, checked_fractions
-from dpcore.learning.participation_sample import MAX_EXPECTED_ROWS, Draws, expectation
+from dpcore.learning.participation import MAX_EXPECTED_ROWS, Draws, PowerLaw, checked_fractions, expectation
 
 MOST_SAMPLE_POINTS = 20_000
 """At finite n each point costs two thousand binomials; a search as a rule takes a few hundred points."""
@@ -140,7 +139,7 @@ def simulated_error_parts(problem: PopulationProblem, fractions: npt.ArrayLike, 
     Args:
         problem: The question, with the number of rows that was drawn.
         fractions: tau_0, shape (q,), as they were drawn.
-        draws: From `dpcore.learning.participation_sample.simulate`, at least one.
+        draws: From `dpcore.learning.participation.simulate`, at least one.
 
     Raises:
         InvalidInput: A fraction out of its range.

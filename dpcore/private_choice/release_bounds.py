@@ -44,7 +44,7 @@ from dpcore.common.noise_error import compute_unit_scale
 from dpcore.common.privacy import ReleaseFacts
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.learning import LearningParameters
-from dpcore.learning.error_bound import THEOREM_FACTOR
+from dpcore.learning.optimal_cap import THEOREM_FACTOR
 from dpcore.per_group.private_pair import PrivatePairProblem
 from dpcore.private_choice.choice import MECHANISM, ChoiceProblem, SmallFirst
 from dpcore.private_choice.parameters import DEFAULT_LARGEST, Bounded, NumberKind, PrivateParameters, Several

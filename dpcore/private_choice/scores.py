@@ -24,7 +24,7 @@ alone, or the private part of it has moved to the side of the query:
   to be added or removed until it holds. A distance to a set moves by at most 1 when one user comes or goes,
   whatever the set; `too_high` and `too_low` have it in closed form.
 - A sum of x_l, Amin et al. 2019, equation 6: #{x_l > T} = 1 / epsilon at the best T.
-- A learner under a cap T: Amin et al. 2019, theorem 1, whose bound (`dpcore.learning.error_bound`) is, for N rows,
+- A learner under a cap T: Amin et al. 2019, theorem 1, whose bound (`dpcore.learning.optimal_cap`) is, for N rows,
   2 * (rows cut) / N  +  sqrt(v / (rows kept))  +  C (T / (rows kept) / epsilon)^p, v and C without T. Its totals
   are private and no user's share of them is bounded. With N a public number, the rows kept in the last two terms
   taken as N - (rows cut) to first order and as N, it is, up to what no cap changes,

@@ -2,7 +2,7 @@
 
 from dpcore.answer import Answer
 from dpcore.common.parameters import Place
-from dpcore.learning.answer import build_answer, solve, words
+from dpcore.learning.answer import build_answer, solution, solve
 from pages.learning.question import QUESTION
 from pages.shared.render.question_page import Page
 
@@ -18,7 +18,7 @@ class LearningPage(Page):
 
     def describe_files(self, answer: Answer) -> str:
         """Say what curves and choice hold."""
-        return words.describe_files(answer.disclosure.label)
+        return solution.describe_files(answer.disclosure.label)
 
     def fields_in_report(self, answer: Answer) -> list[str]:
         """Leave out what tabs ask for."""

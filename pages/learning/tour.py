@@ -7,7 +7,7 @@ from dataclasses import replace
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters, optimal_cap
-from dpcore.learning.error_bound import LearningCap
+from dpcore.learning.optimal_cap import LearningCap
 from pages.shared.session import session
 from pages.shared.session.tour import Step
 

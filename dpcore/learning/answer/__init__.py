@@ -1,4 +1,10 @@
 """The answer for a capped learner as data. It imports the mathematics of `dpcore.learning`, which does not know it."""
 
 from dpcore.learning.answer.answer import build_answer
-from dpcore.learning.answer.found import NOT_COMPARED, LearningSolution, against_epsilon, solve, solve_rivals
+from dpcore.learning.answer.solution import (
+    NOT_COMPARED,
+    LearningSolution,
+    against_epsilon,
+    solve,
+    solve_rivals,
+)

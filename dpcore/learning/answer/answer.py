@@ -1,24 +1,222 @@
-"""The answer for a learner under a cap: one object that page, report, files, script and notebook read."""
+"""The answer for a learner under a cap and its tabs, as all readers take them."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
 from dpcore import learning
-from dpcore.answer import Answer, ReleaseSetting
-from dpcore.answer.answer import add_choice
-from dpcore.code import Quantity
+from dpcore.answer.answer import Answer, ReleaseSetting, add_choice
+from dpcore.answer.section import (
+    BEHIND,
+    Cached,
+    Choice,
+    Fields,
+    Figures,
+    File,
+    Label,
+    Note,
+    PaperFigures,
+    Parts,
+    Search,
+    Sections,
+    Table,
+)
+from dpcore.code.choice import Quantity
 from dpcore.code.forms import build_forms, cap_form, fields_of_data
+from dpcore.common import wording
+from dpcore.common.privacy import Disclosure
+from dpcore.common.progress import Progress, ShouldStop
 from dpcore.common.strict_json import certificate_fields
 from dpcore.common.text_fields import to_fields
 from dpcore.dataset import Dataset
-from dpcore.learning import LearningParameters
-from dpcore.learning.answer import plots, words
-from dpcore.learning.answer.found import LearningSolution, solve
-from dpcore.learning.answer.methods import write_methods
-from dpcore.learning.answer.sections import SECTIONS
-from dpcore.learning.error_bound import NEIGHBOURS
+from dpcore.learning.answer import plots, population
+from dpcore.learning.answer import solution as answer_solution
+from dpcore.learning.answer.solution import (
+    LearningSolution,
+    list_capped_users,
+    solve,
+    solve_rivals,
+    write_methods,
+)
+from dpcore.learning.optimal_cap import NEIGHBOURS
+from dpcore.learning.paper import FIGURES
+from dpcore.learning.parameters import LearningParameters
+from dpcore.learning.participation import PowerLaw, simulate
+from dpcore.learning.population import ROWS_FOR_COST, CostOfPrivacy, cost_of_privacy
 from dpcore.report.csv_files import list_public_inputs, write_columns
+
+PUBLIC = Label(Disclosure.PUBLIC)
+
+
+def describe_inputs(answer: Answer, data: Dataset) -> Parts:
+    """Say how bias and noise are bounded."""
+    yield Note(answer_solution.describe_formulae(answer.parameters))
+
+
+def compare_bias_bounds(answer: Answer, data: Dataset) -> Parts:
+    """Show all bounds on the bias beside each other, on the axes of the main figure."""
+    yield (
+        "What is known decides how well the bias can be bounded. Only **worst case ≤ share of rows cut ≤ log form** "
+        "always holds; the forms with Var(H) can be larger or smaller than these. Twice the share of rows cut, "
+        "$2(1 - n_\\tau/n)$, beats Corollary 1's $2\\sqrt{1 - n_\\tau/n}$ everywhere and needs nothing more."
+    )
+    yield Figures((answer.plots["learning-terms"](),), main_axes="xy")
+    yield Note(
+        "A line ends where nobody loses rows: its bias is 0 there, which a log axis cannot show. The line of "
+        "Corollary 1 also ends where less than a quarter of the rows is kept, since it does not apply there."
+    )
+    others = yield Cached(solve_rivals, (answer.solution.problem,))
+    yield Table(
+        answer_solution.list_rival_rows(answer.solution, others, answer.parameters.own_cap),
+        "All bounds",
+        plain=True,
+    )
+    yield Label()
+
+
+def show_capped_users(answer: Answer, data: Dataset) -> Parts:
+    """Show who loses rows."""
+    solution, own_cap = answer.solution, answer.parameters.own_cap
+    cap = solution.choice.max_contributions
+    if own_cap is not None:
+        is_own = yield Choice("whose_cap", "Under which bound", {False: "Best bound", True: "Your own bound"})
+        cap = own_cap if is_own else cap
+    columns, further = list_capped_users(solution, cap)
+    if not columns["size"].size:
+        yield Note(
+            f"Nobody has more than {wording.counted(cap, 'row')}, so this bound leaves nothing out.", "check"
+        )
+        return
+    above = solution.problem.histogram.users_above(cap)
+    yield (
+        f"**{wording.counted(above, 'user')}** {wording.agreeing(above, 'has', 'have')} more than "
+        f"{wording.counted(cap, 'row')}. The heaviest come first; a share is that of one such user."
+    )
+    titles = {
+        "size": "Rows of the user",
+        "users": "Users",
+        "rows_cut": "Rows cut, all of them",
+        "share_before": "Share of all rows",
+        "share_after": "Share of the kept rows",
+    }
+    formats = {name: "percent" if name.startswith("share") else "localized" for name in titles}
+    yield Table(columns, "Who loses rows", formats, titles)
+    if further:
+        are = wording.agreeing(further, "is", "are")
+        yield Note(f"{wording.counted(further, 'smaller size')} above the bound {are} not listed.")
+    yield File("Who loses rows (CSV)", "learning_capped.csv", columns)
+    yield Label()
+
+
+def show_mass(answer: Answer, data: Dataset) -> Parts:
+    """Show figure 2."""
+    yield (
+        "In this population user $j$ contributes the share $p_j \\propto j^{-(1+\\alpha)}$. The solid line shows how "
+        "much of all rows comes from users who stay below the bound (the paper's figure 2). The dashed line shows how "
+        "much is kept, $\\sum_j \\min(p_j, \\tau_0)$, since users above it keep $\\tau_0$ each. The share kept, "
+        "$n_\\tau/n$, tends to the dashed line and not to the solid one."
+    )
+    yield Fields(("alpha",))
+    yield Figures((plots.plot_mass(answer.parameters.alpha),), "xy")
+    yield PUBLIC
+
+
+def show_cost_over_caps(answer: Answer, data: Dataset) -> Parts:
+    """Show figure 3."""
+    parameters: LearningParameters = answer.parameters
+    is_counterpart = parameters.population_bias is not parameters.bias
+    yield (
+        "The figures show **(a)** bias plus privacy noise and **(b)** how many users lose rows, over the bound as a "
+        "share of all rows, τ₀, for a sample of n rows from the population. The bias is bounded by "
+        f"*{parameters.population_bias.title}*"
+        + (
+            ", the paper's counterpart of your bound, which would need every user's share."
+            if is_counterpart
+            else "."
+        )
+        + " The lines are exact expectations. The paper averages simulated samples, which you can add to the figures."
+    )
+    alpha, rows, draws = parameters.alpha, parameters.population_rows, parameters.draws
+
+    def draw(progress: Progress, should_stop: ShouldStop) -> population.Simulated:
+        fractions = population.drawn_fractions(rows)
+        samples = simulate(
+            PowerLaw(alpha), rows, fractions, draws, progress=progress, should_stop=should_stop
+        )
+        return population.Simulated(fractions, samples)
+
+    simulated = yield Search(
+        "draws_job",
+        (alpha, rows),  # Another number of samples shows those that were drawn.
+        draw,
+        "Drawing samples",
+        f"Draw {wording.counted(draws, 'sample')}",
+        "casino",
+        ("alpha", "population_rows", "draws"),
+        outdated="The samples drawn are for another α or n: draw again to see them here.",
+        of_data=False,
+    )
+    if simulated is not None:
+        count = f"{wording.counted(simulated.count, 'sample')} drawn (seed 0)"
+        is_stopped = simulated.draws.cancelled
+        yield Note(f"Stopped after {count}: what was drawn is shown." if is_stopped else f"{count}.")
+        simulated = simulated if simulated.count else None
+    found = yield Cached(population.solve, (parameters.about_population,))
+    yield Figures((plots.plot_cost(found, simulated), plots.plot_capped(found, simulated)), "xy")
+    yield population.describe_best(found)
+    yield Note(
+        "In a sample the largest share is taken to be $\\tau/n_\\tau$, as in the paper, though a bound above the "
+        "heaviest user's share changes nothing. The line n → ∞ uses the heaviest user's share."
+    )
+    yield (
+        "**How few lose rows.** The table is for the limit of many rows and for your settings. The paper reports 2 to "
+        "8 users at ε = 1 and gives neither its α nor its constants; with C = 3, and all else as this page begins, the "
+        "table says 3 to 8. The best τ₀ is often exactly the share of some user, who then loses nothing and is not "
+        "counted."
+    )
+    yield Table(population.list_family_rows(found), "Users who lose rows, by α", key="learning_family")
+    yield PUBLIC
+    yield PaperFigures(FIGURES)
+
+
+def show_cost_over_rows(answer: Answer, data: Dataset) -> Parts:
+    """Show the cost of privacy."""
+    parameters = answer.parameters.about_cost
+    yield (
+        "For a fixed population and ε: the smallest sum of bias and privacy noise over all bounds, as rows become "
+        "plentiful. An ordinary learning bound falls to zero; this does not."
+    )
+    yield Fields(("alpha",))
+    cost: CostOfPrivacy | None = yield Search(
+        "cost_job",
+        parameters,
+        lambda tell, stop: cost_of_privacy(parameters.population(None), progress=tell, should_stop=stop),
+        "Searching the best τ₀ for each n",
+        describe_stop=_describe_stop,
+        of_data=False,
+    )
+    if cost is None:
+        return
+    yield population.describe_cost_over_rows(cost, answer.parameters)
+    if cost.best:
+        yield Figures((plots.plot_cost_over_rows(cost, answer.parameters),), "y")
+        yield PUBLIC
+
+
+def _describe_stop(cost: CostOfPrivacy) -> str:
+    done, total = wording.number(len(cost.best)), wording.number(len(ROWS_FOR_COST))
+    return f"Stopped: {done} of {total} values of n were done." if cost.cancelled else ""
+
+
+SECTIONS: Sections = {
+    BEHIND: describe_inputs,
+    "These data": {"All bounds on the bias": compare_bias_bounds, "Who loses rows": show_capped_users},
+    "The paper": {
+        "Figure 2": show_mass,
+        "Figure 3": show_cost_over_caps,
+        "Cost of privacy": show_cost_over_rows,
+    },
+}
 
 
 def build_answer(
@@ -39,17 +237,17 @@ def build_answer(
     solved = solve(data, parameters) if solution is None else solution
     cap = solved.choice.max_contributions
     answer = Answer(
-        headline=words.write_headline(solved),
-        detail=words.write_detail(solved, data),
-        numbers=words.list_numbers(solved),
+        headline=answer_solution.write_headline(solved),
+        detail=answer_solution.write_detail(solved, data),
+        numbers=answer_solution.list_numbers(solved),
         assumptions=learning.ASSUMPTIONS,
         disclosure=data.provenance,
-        facts=words.list_facts(solved, parameters.own_cap),
+        facts=answer_solution.list_facts(solved, parameters.own_cap),
         proofs=(("Bound", solved.choice.certificate, solved.choice.stop_reason),),
         code=build_forms(
             parameters.epsilon, fields_of_data(data), [(cap_form(cap), Quantity.MODEL, {"max_rows": cap})]
         ),
-        near_optimal=words.describe_near_optimal(solved),
+        near_optimal=answer_solution.describe_near_optimal(solved),
         parameters=parameters,
         solution=solved,
         plots={
@@ -63,7 +261,7 @@ def build_answer(
             )
         },
         setting=ReleaseSetting(Quantity.MODEL, parameters.epsilon, NEIGHBOURS),
-        error_parts=words.list_error_parts(solved),
+        error_parts=answer_solution.list_error_parts(solved),
         sections=SECTIONS,
     )
     return add_choice(

@@ -16,7 +16,6 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters, optimal_cap, population
-from dpcore.learning.answer.found import LearningSolution, axis_limits
 from dpcore.learning.answer.population import (
     FAMILY,
     FRACTIONS,
@@ -29,6 +28,7 @@ from dpcore.learning.answer.population import (
     list_mass_columns,
     list_simulated_columns,
 )
+from dpcore.learning.answer.solution import LearningSolution, axis_limits
 from dpcore.learning.bias_bounds import BiasTerm
 
 TRIVIAL_BOUND = Level("1: above, it promises nothing", 1.0)

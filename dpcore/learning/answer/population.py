@@ -14,9 +14,8 @@ from dpcore.common import wording
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.learning import population
 from dpcore.learning.bias_bounds import CapStatistics
-from dpcore.learning.error_bound import ErrorParts, LearningCap
-from dpcore.learning.participation import PowerLaw
-from dpcore.learning.participation_sample import Draws
+from dpcore.learning.optimal_cap import ErrorParts, LearningCap
+from dpcore.learning.participation import Draws, PowerLaw
 
 FAMILY = (0.25, 0.5, 1.0, 2.0, 3.0)
 """Values of alpha to compare with; the paper does not give its own."""

@@ -14,8 +14,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
 from dpcore.learning import optimal_cap
 from dpcore.learning.bias_bounds import BiasTerm
-from dpcore.learning.error_bound import PrivacyTerm
-from dpcore.learning.optimal_cap import BiasProblem
+from dpcore.learning.optimal_cap import BiasProblem, PrivacyTerm
 
 HISTOGRAM = ContributionHistogram(sizes=[1, 3, 10, 400], users=[200, 20, 5, 1])
 

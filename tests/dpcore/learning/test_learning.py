@@ -16,9 +16,9 @@ from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.data import samples
 from dpcore.learning import WITHOUT_SHARES, LearningParameters, PrivacyForm, optimal_cap
 from dpcore.learning.answer import build_answer
-from dpcore.learning.answer.found import compute_curves
+from dpcore.learning.answer.solution import compute_curves
 from dpcore.learning.bias_bounds import BiasTerm
-from dpcore.learning.error_bound import PrivacyTerm
+from dpcore.learning.optimal_cap import PrivacyTerm
 from dpcore.report import csv_files
 
 ALL_SET = LearningParameters(

@@ -12,9 +12,8 @@ from scipy.stats import binom
 from dpcore.common.checks import InvalidInput
 from dpcore.learning import population
 from dpcore.learning.bias_bounds import BiasTerm
-from dpcore.learning.error_bound import PrivacyTerm
-from dpcore.learning.participation import PowerLaw
-from dpcore.learning.participation_sample import draw_counts, expectation, simulate
+from dpcore.learning.optimal_cap import PrivacyTerm
+from dpcore.learning.participation import PowerLaw, draw_counts, expectation, simulate
 from dpcore.learning.population import PopulationProblem
 
 

@@ -17,13 +17,12 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap, population
 from dpcore.learning import answer as learning_answer
-from dpcore.learning.answer import plots, words
+from dpcore.learning.answer import plots, solution
 from dpcore.learning.answer import population as learning_population
-from dpcore.learning.answer.found import LearningSolution, axis_limits, list_capped_users
 from dpcore.learning.answer.plots import TERMS
+from dpcore.learning.answer.solution import LearningSolution, axis_limits, list_capped_users
 from dpcore.learning.bias_bounds import BiasTerm
-from dpcore.learning.participation import PowerLaw
-from dpcore.learning.participation_sample import expectation, simulate
+from dpcore.learning.participation import PowerLaw, expectation, simulate
 from dpcore.report.plotly_figures import draw as drawn_as
 from pages.learning.question import QUESTION
 from pages.shared.base import keys
@@ -206,15 +205,15 @@ def test_every_bound_on_the_bias_is_answered_and_says_what_it_needs(term):
     assert_drawn(traced, parameters.problem(COMMITS.histogram))
     limits = axis_limits(view)
     assert limits[0][0] <= view.choice.max_contributions <= limits[0][1]
-    used = words.describe_formulae(parameters)
+    used = solution.describe_formulae(parameters)
     assert f"It needs: {term.needs[:1].lower()}{term.needs[1:]}." in used
     assert ("Var(H) is not used" in used) is not term.needs_variance
 
 
 def test_the_privacy_term_is_written_out():
     linear = LearningParameters(1.0, privacy_form=PrivacyForm.LINEAR, privacy_constant=40.0)
-    assert r"F = 40 $(\text{share}/\varepsilon)$" in words.describe_formulae(linear)
-    quadratic = words.describe_formulae(LearningParameters(1.0, privacy_constant=40.0))
+    assert r"F = 40 $(\text{share}/\varepsilon)$" in solution.describe_formulae(linear)
+    quadratic = solution.describe_formulae(LearningParameters(1.0, privacy_constant=40.0))
     assert r"$C \ln^2(3/\delta)$ $(\text{share}/\varepsilon)^{2}$ with C = 40" in quadratic
 
 
@@ -245,8 +244,8 @@ def test_the_card_has_one_number_to_copy_and_its_parts():
 def test_private_data_say_what_a_cap_leaks():
     _, public = answered(LearningParameters(1.0))
     _, private = answered(LearningParameters(1.0), replace(SAMPLE, disclosure=Disclosure.PRIVATE))
-    assert words.LEAKS not in public.detail
-    assert words.LEAKS in private.detail
+    assert solution.LEAKS not in public.detail
+    assert solution.LEAKS in private.detail
     assert private.disclosure is Disclosure.PRIVATE
 
 
@@ -296,7 +295,7 @@ def test_all_bounds_are_drawn_and_listed():
     assert both.any()
     assert np.all(cut.y[both] <= corollary[both])
     assert np.isnan(corollary).sum() > np.isnan(cut.y).sum()  # it does not apply to the lowest caps
-    rows = words.list_rival_rows(view, learning_answer.solve_rivals(problem), 2)
+    rows = solution.list_rival_rows(view, learning_answer.solve_rivals(problem), 2)
     for term, row in zip(BiasTerm, rows, strict=True):
         best = optimal_cap.best_cap(replace(problem, bias=term))
         assert row["Bound"] == term.title
