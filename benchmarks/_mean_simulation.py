@@ -12,7 +12,7 @@ import numpy as np
 
 from dpcore.common.privacy import LaplaceNoise
 from dpcore.contributions import FloatArray
-from dpcore.mean.counts_only import Growth
+from dpcore.mean.models import Growth
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
 from dpcore.mean.public_counts import MeanProblem, capped_error, growth, smooth_error
 

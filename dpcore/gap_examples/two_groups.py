@@ -47,7 +47,7 @@ from dpcore.common.privacy import Provenance
 from dpcore.common.strict_json import finite_or_none, write_document
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray
 from dpcore.gap_examples.compare import Comparison, build_problem_of_noise_ratio, compute_noise_ratio
-from dpcore.mean.files import error_parts
+from dpcore.mean.private_counts import error_parts
 from dpcore.mean.public_counts import MeanProblem
 from dpcore.report.csv_files import write_columns
 

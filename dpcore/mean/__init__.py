@@ -1,7 +1,6 @@
 """A mean under a bound on rows per user: the best cap, the best smooth weights, and what each costs."""
 
-from dpcore.mean.counts_only import Growth
-from dpcore.mean.models import Target
+from dpcore.mean.models import Growth, Target
 from dpcore.mean.parameters import Counts, Likeness, MeanParameters, VarianceSource, choose_defaults
 from dpcore.mean.public_counts import (
     ASSUMPTIONS,

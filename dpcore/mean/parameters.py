@@ -28,7 +28,7 @@ from dpcore.mean import private_counts, public_counts
 from dpcore.mean.models import Target
 from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.public_counts import MeanProblem
-from dpcore.mean.read_values import ValueSummary
+from dpcore.mean.table_values import ValueSummary
 
 
 class VarianceSource(Option):

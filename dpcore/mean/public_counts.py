@@ -5,7 +5,7 @@ sigma^2 and are independent; neighbours differ in one user's values; the release
 epsilon-DP. All errors here are variances in (unit of the values)^2.
 
 `MeanProblem.target` and the fields after it choose the target and the model of users; the defaults are the paper's.
-The other models are `dpcore.mean.population`, `dpcore.mean.counts_only` and `dpcore.mean.this_table`.
+The other models are `dpcore.mean.models`, `dpcore.mean.models` and `dpcore.mean.table_values`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,9 @@ from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import LaplaceNoise, Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray
-from dpcore.mean.counts_only import CountsOnly, Growth
 from dpcore.mean.curves import BoundOptimum, interval_around
-from dpcore.mean.models import Model, Target
-from dpcore.mean.population import Population
-from dpcore.mean.this_table import KnownValues, TableValues
+from dpcore.mean.models import CountsOnly, Growth, Model, Population, Target
+from dpcore.mean.table_values import KnownValues, TableValues
 
 NEIGHBOURS = Neighbours.REPLACE_VALUES
 """The relation of the guarantee of this setting."""

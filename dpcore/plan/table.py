@@ -18,7 +18,7 @@ from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution, Dataset
 from dpcore.mean import private_counts, public_counts
 from dpcore.mean.parameters import assumed_of_users
-from dpcore.mean.read_values import ValueSummary
+from dpcore.mean.table_values import ValueSummary
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.passes import errors_by_groups

@@ -1,7 +1,7 @@
 """Scores for the bound of a mean of the rows in this very table, where rows of one user are alike.
 
 Only counts of the table are known; sigma^2 and rho, the share of it between users, are public. The error of a cap h
-about the mean of the rows at hand is that of `dpcore.mean.counts_only`. With S and S2 the sums of s and s^2 over users
+about the mean of the rows at hand is that of `dpcore.mean.models`. With S and S2 the sums of s and s^2 over users
 at or below h, q the users above, E = sum_l (s_l - h)_+ the rows that are cut, n = n_h + E, and A as in
 `dpcore.private_choice.scores`, its derivative in h is
 
@@ -26,9 +26,9 @@ users each, the best bound by this condition has at most 1.28 times the error of
 independent up to 4.4 times. The costs of draws, and other reaches, are in `benchmarks/private.py`.
 
 Smooth weights are the plain ones, min(h, s) / n_h. The best weights of all have a constant beside the threshold, which
-is as private as it is; see `dpcore.mean.counts_only.CountsOnly.growth`.
+is as private as it is; see `dpcore.mean.models.CountsOnly.growth`.
 
-Source: ours, from the model of `dpcore.mean.counts_only`.
+Source: ours, from the model of `dpcore.mean.models`.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ import numpy as np
 from dpcore.common import weights
 from dpcore.common.checks import Problems
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, SizeIndex
-from dpcore.mean.counts_only import CountsOnly
 from dpcore.mean.curves import BoundCurve, Pieces
+from dpcore.mean.models import CountsOnly
 from dpcore.private_choice.scores import RESOLUTION, CountCondition, OfMean, SumsOverUsers, in_steps
 
 REACH = 2

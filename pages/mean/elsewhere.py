@@ -13,7 +13,7 @@ from dpcore.common.noise_error import ASSUMED_SHARE
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, Target, VarianceSource
 from dpcore.mean import answer as core
-from dpcore.mean.answer.sections import solve
+from dpcore.mean.answer.answer import solve_beside_page
 from dpcore.mean.parameters import Likeness
 from pages.mean.question import QUESTION
 from pages.shared.fields import fields, runner, setting
@@ -40,7 +40,7 @@ def build_answer(data: Dataset, epsilon: float = 1.0) -> Answer | None:
     asked = parameters(epsilon)
     if asked is None:
         return None
-    found, _ = runner.solve(solve(data, asked), QUESTION, data, for_all=False)
+    found, _ = runner.solve(solve_beside_page(data, asked), QUESTION, data, for_all=False)
     return core.build_answer(data, asked, found.value)
 
 

@@ -6,7 +6,7 @@ from dpcore.answer import Answer
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, VarianceSource
 from dpcore.mean.answer import build_answer, words
-from dpcore.mean.answer.sections import solve
+from dpcore.mean.answer.answer import solve_beside_page
 from pages.mean import inputs
 from pages.mean.question import QUESTION
 from pages.shared.render.question_page import Page
@@ -39,4 +39,4 @@ class MeanPage(Page):
         return reads_values and answer.solution.clamped is not None
 
 
-MeanPage(QUESTION, solve, build_answer).show()
+MeanPage(QUESTION, solve_beside_page, build_answer).show()

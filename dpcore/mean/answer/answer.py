@@ -1,4 +1,6 @@
-"""The answer for a mean: one object that page, report, files, script and notebook read.
+"""The answer for a mean and its tabs, as all readers take them.
+
+The answer for a mean: one object that page, report, files, script and notebook read.
 
 Besides the expected error it has the worst-case error over all values in [L, U], and the error of the mean over users.
 """
@@ -11,20 +13,157 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from dpcore import mean
-from dpcore.answer import Answer, Number, Plot, ReleaseSetting
-from dpcore.answer.answer import add_choice
-from dpcore.code import Quantity
+from dpcore.answer.answer import Answer, Number, ReleaseSetting, add_choice
+from dpcore.answer.distribution import RANGE_SOURCE, OutsideCounts
+from dpcore.answer.plot import Plot
+from dpcore.answer.section import (
+    BEHIND,
+    DOWNLOADS,
+    Cached,
+    Figures,
+    Found,
+    Label,
+    Missing,
+    Note,
+    Parts,
+    PrivateRange,
+    Proposal,
+    Search,
+    Sections,
+    Solver,
+    Table,
+)
+from dpcore.code.choice import Quantity
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
-from dpcore.common.privacy import Neighbours
+from dpcore.common.privacy import Neighbours, ReleaseFacts
 from dpcore.dataset import Dataset
-from dpcore.mean import files, private_counts, worst_values
-from dpcore.mean.answer import code, methods, plots, ranges, words
+from dpcore.mean import private_counts, value_range, worst_values
+from dpcore.mean.answer import plots, words
 from dpcore.mean.answer.found import MeanSolution, solve, summarise_values
-from dpcore.mean.answer.sections import SECTIONS
+from dpcore.mean.answer.found import solve as solve_at_once
 from dpcore.mean.answer.words import MEAN_OVER_USERS, UNIT
-from dpcore.mean.parameters import MeanParameters, assumptions
-from dpcore.mean.user_effects import bounded_mean
+from dpcore.mean.parameters import MeanParameters, VarianceSource, assumptions
+from dpcore.mean.private_counts import PrivateCountsProblem
+from dpcore.mean.table_values import ValueSummary, bounded_mean
+
+NO_VALUES = Missing("values, one per row", "Bring data with values")
+
+
+def solve_beside_page(data: Dataset, parameters: MeanParameters) -> Solver:
+    """Find the best bounds; what is read of the values does not depend on epsilon, and is computed once."""
+    read = yield Cached(ValueSummary.from_dataset, (data, parameters.lower, parameters.upper), kept=8)
+    solution = yield Cached(solve_at_once, (data, parameters.without("own_cap"), read))
+    return Found(solution)
+
+
+def describe_inputs(answer: Answer, data: Dataset) -> Parts:
+    """Name the quantities that the answer is computed with, and where they come from."""
+    parameters, problem, clamped = answer.parameters, answer.solution.problem, answer.solution.clamped
+    is_table = problem.table is not None
+    sentences = [
+        f"B = {wording.number(parameters.value_bound)}, σ² = {wording.number(problem.value_variance)}"
+        f" (at most B²/4 = {wording.number(parameters.largest_variance)})"
+        + (", the values themselves." if is_table else f", ρ = {wording.number(problem.user_share, 2)}.")
+    ]
+    if clamped is not None:
+        outside = OutsideCounts(clamped.num_below, clamped.num_above, problem.histogram.num_rows)
+        sentences.append(outside.write_sentence("[L, U]", " and is clamped", " and are clamped"))
+    else:
+        subject = "A DP release has" if isinstance(answer.disclosure, ReleaseFacts) else "These data have"
+        sentences.append(f"{subject} no values, only counts: σ² cannot be read from them.")
+        if parameters.variance_source is VarianceSource.FROM_VALUES:
+            sentences.append("The worst case stands in for it.")
+    if isinstance(problem, PrivateCountsProblem):
+        sentences.append(
+            "The effect of the noise is computed for the mean at which it is largest (L or U)."
+            if problem.value_mean is None
+            else "The effect of the noise is computed at the mean of the values, "
+            f"{wording.number(parameters.lower + problem.value_mean)}."
+        )
+    yield Note(" ".join(sentences))
+
+
+def show_weights(answer: Answer, data: Dataset) -> Parts:
+    """Show how much one row counts against its user's size."""
+    yield Figures((answer.plots["mean-weights"](),), controls="y", main_axes="x")
+
+
+def show_hidden(answer: Answer, data: Dataset) -> Parts:
+    """Show what the assumption of independent rows hides."""
+    read = answer.solution.values
+    if read is None:
+        yield NO_VALUES
+        return
+    yield "\n".join(f"- {sentence}" for sentence in words.describe_shifts(answer.solution, read))
+    yield Figures((answer.plots["mean-shift"](),), controls="y", main_axes="x")
+    yield Label()
+
+
+def compute_ranges(
+    data: Dataset, parameters: MeanParameters, solution: MeanSolution
+) -> tuple[plots.Ranges, Plot, Plot]:
+    """Return the best ranges, and the error over either end."""
+    found = plots.choose_ranges(data, solution, parameters)
+    return found, plots.plot_upper(found, data), plots.plot_lower(found, data)
+
+
+def show_ranges(answer: Answer, data: Dataset) -> Parts:
+    """Show which range the values ask for, beside a search over the bound on rows."""
+    if not plots.has_range_choice(data):
+        if data.values is None:
+            yield NO_VALUES
+        else:
+            yield "All values are the same, or too large to square: no range is better than another."
+        return
+    look = ", **a private look**: no ε covers a range that is chosen by it." if data.is_private else "."
+    yield (
+        f"**A range that you know is the first choice**: it costs nothing. Enter it {RANGE_SOURCE} What follows "
+        f"is read off the values{look}"
+    )
+    found, upper, lower = yield Cached(compute_ranges, (data, answer.parameters, answer.solution), kept=4)
+    problem = found.rows.problem
+    joint = yield Search(
+        "range_search",
+        problem.epsilon,
+        lambda tell, stop: value_range.best_joint(problem, progress=tell, should_stop=stop),
+        "Looking for the best range and bound",
+        is_complete=lambda choice: choice.certificate.proves(value_range.TOLERANCE * 1.05),
+        kept=32,
+        seconds=0.3,
+        soon=0.3,
+        light=True,
+    )
+    alt = "The range in use beside the best ones, with the three parts of the error of each"
+    yield Table(plots.build_table(found, joint), alt)
+    if data.is_private:
+        yield Note(
+            "None of these is entered here: a range that was read off private values would leak into all that is "
+            "released with it. It can be drawn privately, with an ε of its own."
+        )
+        yield PrivateRange()
+    elif joint is not None and plots.is_usable(problem, joint):
+        low, high = plots.round_outward(joint)
+        if (low, high) == (found.lower, found.upper):
+            yield Note("The range in use is the best one.")
+        else:
+            label = f"Use L = {wording.entered(low)}, U = {wording.entered(high)}"
+            yield Proposal(label, "straighten", {"lower": low, "upper": high})
+    yield Label(after="\n".join(f"- {sentence}" for sentence in plots.describe_ranges(found, joint)))
+    yield Figures((upper, lower), titled=True)
+
+
+def count_weights(answer: Answer, data: Dataset) -> Parts:
+    """Say how long the file of the weights is."""
+    yield Note(f"{wording.counted(data.histogram.sizes.size, 'line')} of weights.")
+
+
+SECTIONS: Sections = {
+    BEHIND: describe_inputs,
+    "Rows and users": {"Weight of a row": show_weights, "When users differ": show_hidden},
+    "Range": show_ranges,
+    DOWNLOADS: count_weights,
+}
 
 
 def build_answer(data: Dataset, parameters: MeanParameters, solution: MeanSolution | None = None) -> Answer:
@@ -40,7 +179,7 @@ def build_answer(data: Dataset, parameters: MeanParameters, solution: MeanSoluti
         The answer; its ``solution`` is a `MeanSolution`. Plots are computed when they are asked for.
 
     Source: Epasto et al. 2020, section 3; where counts are private, `dpcore.mean.private_counts`; where users differ,
-    `dpcore.mean.population`, `dpcore.mean.counts_only` and `dpcore.mean.this_table`.
+    `dpcore.mean.models`, `dpcore.mean.models` and `dpcore.mean.table_values`.
     """
     solved = solve(data, parameters, summarise_values(data, parameters)) if solution is None else solution
     clamped, worst_case = solved.clamped, compute_worst_case(solved)
@@ -50,10 +189,10 @@ def build_answer(data: Dataset, parameters: MeanParameters, solution: MeanSoluti
     }
     if clamped is not None:
         figures["mean-shift"] = lambda: plots.plot_shift(solved, data, clamped)
-    if data.values is not None and ranges.has_range_choice(data):
-        choose_ranges = functools.cache(lambda: ranges.choose_ranges(data, solved, parameters))
-        figures["mean-range-upper"] = lambda: ranges.plot_upper(choose_ranges(), data)
-        figures["mean-range-lower"] = lambda: ranges.plot_lower(choose_ranges(), data)
+    if data.values is not None and plots.has_range_choice(data):
+        choose_ranges = functools.cache(lambda: plots.choose_ranges(data, solved, parameters))
+        figures["mean-range-upper"] = lambda: plots.plot_upper(choose_ranges(), data)
+        figures["mean-range-lower"] = lambda: plots.plot_lower(choose_ranges(), data)
     answer = Answer(
         headline=words.headline(solved),
         detail=words.detail(solved, data, parameters),
@@ -65,12 +204,12 @@ def build_answer(data: Dataset, parameters: MeanParameters, solution: MeanSoluti
             ("Bound", solved.cap.certificate, solved.cap.stop_reason),
             ("Smooth weights", solved.smooth.certificate, solved.smooth.stop_reason),
         ),
-        code=CodeChoice(lambda: code.write_mean_forms(solved, data, parameters)),
+        code=CodeChoice(lambda: words.write_mean_forms(solved, data, parameters)),
         near_optimal=words.describe_near_optimal(solved),
         parameters=parameters,
         solution=solved,
         plots=figures,
-        make_methods=lambda: methods.write_methods(solved, data, parameters),
+        make_methods=lambda: words.write_methods(solved, data, parameters),
         files={"mean_weights.csv": lambda: _weights_csv(solved, data)},
         setting=setting(solved, data, parameters),
         error_parts=words.error_parts(solved),
@@ -82,8 +221,8 @@ def build_answer(data: Dataset, parameters: MeanParameters, solution: MeanSoluti
         "mean",
         lambda: {
             "rows_kept_at_cap": float(data.histogram.kept_rows(solved.cap.max_contributions)),
-            "cap": files.error_parts(solved.cap),
-            "smooth": files.error_parts(solved.smooth),
+            "cap": private_counts.error_parts(solved.cap),
+            "smooth": private_counts.error_parts(solved.smooth),
         },
         number_keys=("max_contributions", "threshold"),
         question=_PRIVATE_COUNTS if solved.has_private_counts else _PUBLIC_COUNTS,
@@ -149,8 +288,8 @@ def _weights_csv(solution: MeanSolution, data: Dataset) -> str:
     """Return the weights per size of both choices as CSV; with private counts they are not normalised."""
     arguments = (solution.smooth.threshold, solution.cap.max_contributions, data.provenance)
     if isinstance(solution.problem, private_counts.PrivateCountsProblem):
-        return files.pair_weights_csv(solution.problem, *arguments)
-    return files.weights_csv(solution.problem, *arguments)
+        return private_counts.pair_weights_csv(solution.problem, *arguments)
+    return private_counts.weights_csv(solution.problem, *arguments)
 
 
 # --- Further errors ---------------------------------------------------------------------------------------------------

@@ -17,8 +17,7 @@ from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
 from dpcore.mean.curves import interval_around
-from dpcore.mean.read_values import ValueSummary
-from dpcore.mean.user_effects import Clamped
+from dpcore.mean.table_values import Clamped, ValueSummary
 
 Limits = tuple[tuple[float, float], tuple[float, float]]
 """(from, to) of the bound's axis and of the error's."""

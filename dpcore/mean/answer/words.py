@@ -1,21 +1,25 @@
-"""The sentences and numbers of the answer for a mean, built from its solution."""
+"""The solution for a mean in words: sentences, numbers, the methods section."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from dpcore import mean
-from dpcore.answer import Number
-from dpcore.answer.answer import BIAS, NOISE, SAMPLING, ErrorPart
+from dpcore.answer.answer import BIAS, NOISE, SAMPLING, ErrorPart, Number
 from dpcore.answer.axes import ROWS_UNIT
 from dpcore.answer.distribution import RANGE_SOURCE, OutsideCounts
+from dpcore.answer.methods import Methods, cite_noise, write_guarantee
+from dpcore.code.choice import Quantity
+from dpcore.code.forms import CodeChoice, Form, Forms, build_forms, cap_form, fields_of_data, smooth_form
 from dpcore.common import wording
+from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
 from dpcore.mean.answer.found import MeanSolution, SplitRelease
-from dpcore.mean.read_values import ValueSummary
-from dpcore.mean.user_effects import bounded_mean
+from dpcore.mean.parameters import MeanParameters
+from dpcore.mean.table_values import ValueSummary, bounded_mean
 
 
 def headline(solution: MeanSolution) -> str:
@@ -381,4 +385,111 @@ def describe_files(solution: MeanSolution) -> str:
         "**Weights** hold one line per number of rows a user can have: give each row of such a user the weight "
         f"`row_weight`, or keep `rows_kept_at_cap` of them at random. {sums} **Choice** holds the question and "
         f"the answer. Both are for contribution counts that are **{counts}**."
+    )
+
+
+def write_methods(solution: MeanSolution, data: Dataset, parameters: mean.MeanParameters) -> Methods:
+    """Write the sentences of a methods section: guarantee, best cap, released sums and expected error."""
+    private = solution.has_private_counts
+    relation = Neighbours.ADD_OR_REMOVE_USER if private else Neighbours.REPLACE_VALUES
+    interval = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}]"
+    sentences = f"Values were clamped to {interval}, which is treated as public, and "
+    if private:
+        sentences += (
+            f"{cite_noise('Laplace')} was added to the sums of the kept values' distances from both ends of that "
+            "interval; the mean is computed from these two noisy sums."
+        )
+    else:
+        sentences += (
+            f"{cite_noise('Laplace')} was added to the mean of the kept values [@epasto2020, section 3]."
+        )
+    rows = wording.counted(solution.cap.max_contributions, "row")
+    error = wording.number(solution.cap.standard_error)
+    approximately = " (by the delta method)" if private else ""
+    error_name = "error, as root mean square," if solution.is_about_table else "standard error"
+    verb = wording.agreeing(solution.cap.max_contributions, "was", "were")
+    return Methods(
+        guarantee=write_guarantee("The mean was released", parameters.epsilon, relation),
+        sentences=f"At most {rows} of each user, drawn at random, {verb} kept. {sentences} The expected "
+        f"{error_name} of the released mean is {error} in the unit of the values, privacy noise "
+        f"included{approximately}.",
+        public_sentences=f"At most a fixed number of rows of each user, drawn at random, were kept. {sentences}",
+        disclosure=data.provenance,
+        rule="The bound on rows per user minimises the expected squared error of the released mean"
+        f"{_describe_rule(solution)}.",
+    )
+
+
+def _describe_rule(solution: MeanSolution) -> str:
+    """Describe the target of the error, its parts, and the assumptions about users."""
+    problem = solution.problem
+    if problem.table is not None:
+        return (
+            " about the mean of the rows at hand before clamping: the shift by bounding and clamping, the draw of rows "
+            "and privacy noise together"
+        )
+    error_phrase = ", sampling error and privacy noise together,"
+    share = f"if a share of {wording.number(problem.user_share, 2)} of the variance lies between users"
+    if solution.is_about_table:
+        condition = f" and {share}" if problem.user_share else ""
+        condition = f" if numbers of rows say nothing about the values{condition}"
+        return f" about the mean of the rows at hand{error_phrase}{condition}"
+    return (
+        f"{error_phrase} for rows that are independent draws"
+        if not problem.user_share
+        else f"{error_phrase} {share}"
+    )
+
+
+def write_mean_forms(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> Forms:
+    """Write programs for the best cap, the best smooth weights, and the mean over users (a bound of 1 row)."""
+    relation = Neighbours.ADD_OR_REMOVE_USER if solution.has_private_counts else Neighbours.REPLACE_VALUES
+    growth = mean.growth(solution.problem, solution.smooth.threshold)
+    choice = mean_forms(
+        solution.cap.max_contributions,
+        solution.smooth.threshold,
+        relation,
+        dataset,
+        parameters,
+        growth,
+        # A user weighs min(1, s) = 1 then, and each of their rows 1 / s.
+        [(MEAN_OVER_USERS, Quantity.MEAN, {"threshold": 1.0})],
+    )
+    assert choice is not None  # The range is not empty, and every bound is at least one row.
+    return choice.forms
+
+
+def mean_forms(
+    cap: int,
+    smooth: float,
+    relation: Neighbours,
+    dataset: Dataset,
+    parameters: MeanParameters,
+    growth: mean.Growth | None = None,
+    further_forms: Sequence[Form] = (),
+) -> CodeChoice | None:
+    """Write programs for a cap and for smooth weights, or return None if none can be written.
+
+    Without a growth, a user's weight grows with the number of their rows.
+    """
+    row_weight, user_weight = (1.0, 0.0) if growth is None else growth.coefficients(smooth)
+    weights = {
+        "threshold": smooth,
+        "weight_of_rows": row_weight,
+        "weight_of_users": user_weight,
+        "user_share": 0.0 if growth is None else growth.user_share,
+    }
+    base = fields_of_data(dataset) | {
+        "lower": parameters.lower,
+        "upper": parameters.upper,
+        "neighbours": relation,
+    }
+    return build_forms(
+        parameters.epsilon,
+        base,
+        [
+            (cap_form(cap), Quantity.MEAN, {"max_rows": cap}),
+            (smooth_form(smooth), Quantity.MEAN, weights),
+            *further_forms,
+        ],
     )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dpcore.common.checks import InvalidInput
 from dpcore.dataset import Values
-from dpcore.mean.user_effects import bounded_mean, clamp, user_share
+from dpcore.mean.table_values import bounded_mean, clamp, user_share
 
 per_user_values = st.lists(
     st.lists(st.floats(-100.0, 100.0).map(lambda x: round(x, 3)), min_size=1, max_size=6),

@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 from dpcore.common.certificate import Certificate
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Values
-from dpcore.mean.counts_only import CountsOnly
 from dpcore.mean.curves import interval_around
-from dpcore.mean.population import Population
-from dpcore.mean.this_table import KnownValues, TableValues
-from dpcore.mean.user_effects import clamp, user_share
+from dpcore.mean.models import CountsOnly, Population
+from dpcore.mean.table_values import KnownValues, TableValues, clamp, user_share
 
 LIMITS = (-4.0, 6.0)
 few_values = st.lists(st.lists(st.integers(-9, 9).map(float), min_size=1, max_size=4), min_size=1, max_size=4)

@@ -15,9 +15,9 @@ from dpcore.common import strict_json
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
-from dpcore.mean import files as mean_files
+from dpcore.mean import private_counts as mean_files
 from dpcore.mean.answer import build_answer
-from dpcore.mean.user_effects import clamp
+from dpcore.mean.table_values import clamp
 from dpcore.report import csv_files
 
 histograms = st.dictionaries(st.integers(1, 10**6), st.integers(1, 10**6), min_size=1, max_size=12).map(

@@ -12,7 +12,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset, Values
 from dpcore.mean import MeanParameters, choose_defaults, value_range
-from dpcore.mean.answer import build_answer, ranges
+from dpcore.mean.answer import build_answer, plots
 from dpcore.mean.value_range import ValueRangeProblem, WeightedRows
 from tests.pages.driving import (
     fine,
@@ -32,7 +32,7 @@ FIGURES = ("mean-range-upper", "mean-range-lower")
 def found_on(brought: Dataset, epsilon: float, lower: float, upper: float, **more):
     asked = MeanParameters(epsilon, lower, upper, **choose_defaults(brought) | more)
     answer = build_answer(brought, asked)
-    return answer, ranges.choose_ranges(brought, answer.solution, asked)
+    return answer, plots.choose_ranges(brought, answer.solution, asked)
 
 
 def by_hand(
@@ -85,13 +85,13 @@ def test_the_rule_of_equal_tails_cuts_off_one_over_epsilon_users():
 def test_no_range_is_offered_that_is_next_to_a_single_value():
     """At a tiny epsilon the least error is that of a range about the median, which publishes it."""
     answer, found = found_on(SHOP, 1e-3, 0.0, 100.0)
-    assert not ranges.is_usable(found.rows.problem, found.best_range)
+    assert not plots.is_usable(found.rows.problem, found.best_range)
     assert found.best_range.error < float(found.error_parts.error)
-    assert ranges.build_table(found, found.best_range)[""] == ["In use"]
-    assert "no range of these values pays" in " ".join(ranges.describe_ranges(found, found.best_range))
+    assert plots.build_table(found, found.best_range)[""] == ["In use"]
+    assert "no range of these values pays" in " ".join(plots.describe_ranges(found, found.best_range))
     assert "Best U" not in answer.plots["mean-range-upper"]().alt
     _, fine_one = found_on(SHOP, 1.0, 0.0, 100.0)
-    low, high = ranges.round_outward(fine_one.best_range)
+    low, high = plots.round_outward(fine_one.best_range)
     assert low <= fine_one.best_range.lower < fine_one.best_range.upper <= high
     # Rounding costs next to nothing.
     rounded = WeightedRows(ValueRangeProblem(SHOP.values, 1.0), fine_one.rows.threshold).error_parts(
@@ -114,7 +114,7 @@ def test_hostile_values_are_drawn_or_refused_in_words():
         made = Dataset(
             "made", "by hand", Disclosure.PUBLIC, histogram, values=Values(users, np.array(values))
         )
-        assert ranges.has_range_choice(made) is offered
+        assert plots.has_range_choice(made) is offered
         for lower, upper in ((0.0, 1.0), (-1e6, -5e5), (1e9 + 1.0, 2e9)):
             answer = build_answer(made, MeanParameters(2.0, lower, upper, **choose_defaults(made)))
             assert (FIGURES[0] in answer.plots) is offered
@@ -135,7 +135,7 @@ def test_the_tab_takes_a_range_into_the_setting_and_private_values_give_none():
     assert "Proved: no choice of this kind is better by more than" in texts
     assert "a private look" not in texts
     joint = value_range.best_joint(ValueRangeProblem(SHOP.values, 1.0))
-    low, high = ranges.round_outward(joint)
+    low, high = plots.round_outward(joint)
     fine(at.button(key="mean_lower_upper_use").click().run())
     assert (at.session_state["mean.lower"], at.session_state["mean.upper"]) == (low, high)
     go(at, "Quantile")

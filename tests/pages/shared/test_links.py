@@ -31,7 +31,7 @@ from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, 
 from dpcore.gap_examples import parameters as gap_choices
 from dpcore.gap_examples.parameters import GapParameters
 from dpcore.learning.bias_bounds import BiasTerm
-from dpcore.mean.user_effects import clamp
+from dpcore.mean.table_values import clamp
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic

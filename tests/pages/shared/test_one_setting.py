@@ -26,7 +26,7 @@ from dpcore.learning.answer import against_epsilon as learning_against
 from dpcore.learning.answer import build_answer as learning_answered
 from dpcore.mean.answer import against_epsilon as mean_against
 from dpcore.mean.answer import build_answer as mean_answered
-from dpcore.mean.read_values import ValueSummary
+from dpcore.mean.table_values import ValueSummary
 from dpcore.plan import PlanParameters
 from dpcore.plan.answer import build_answer as plan_answered
 from dpcore.private_choice import release_bounds
