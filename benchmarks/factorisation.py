@@ -64,7 +64,7 @@ from dpcore.factorisation.study import (
     StudyResult,
     run,
 )
-from dpcore.multitask.budget import PrivacyTarget
+from dpcore.multitask.problem import PrivacyTarget
 
 PAPER = {1: 21.6, 2: 23.7, 4: 22.8, 5: 8.4}
 """What adaptive weights are said to gain at least over tail sampling on MovieLens 10M at epsilon = 1, in per cent, by

@@ -21,13 +21,11 @@ from typing import Any
 import numpy as np
 
 from dpcore.dataset import Pairs
-from dpcore.multitask import bounds, exact, free, sampling, weight_skew, weights
-from dpcore.multitask.budget import PrivacyTarget, compare_budgets
-from dpcore.multitask.experiment import Experiment, run_experiment
+from dpcore.multitask import bounds, exact, sampling, weights
+from dpcore.multitask.exact import SearchOptions
+from dpcore.multitask.experiment import Experiment, HeavyTailed, run_experiment
 from dpcore.multitask.graph import TaskGraph, drop_empty_tasks
-from dpcore.multitask.problem import Allocation, Loss, TaskProblem
-from dpcore.multitask.search import SearchOptions
-from dpcore.multitask.synthetic import HeavyTailed
+from dpcore.multitask.problem import Allocation, Loss, PrivacyTarget, TaskProblem, compare_budgets
 
 BUDGET = 0.05
 SMALLEST_ASKED = 1e-9
@@ -167,7 +165,7 @@ def _large(name: str, codes: tuple[Any, Any, int], loss: Loss, tolerance: float)
     best = exact.find_best_task_weights(problem, SearchOptions(tolerance=tolerance))
     solved = time.perf_counter() - start
     start = time.perf_counter()
-    most = free.find_best_user_task_weights(problem, SearchOptions(tolerance=tolerance))
+    most = exact.find_best_user_task_weights(problem, SearchOptions(tolerance=tolerance))
     freed = time.perf_counter() - start
     assert best.certificate is not None
     assert most.certificate is not None
@@ -223,7 +221,7 @@ def allocations() -> None:
                 weights.allocate_normalised(problem, mu),
                 sampling.find_best_uniform_sampling(problem),
                 exact.find_best_task_weights(problem),
-                free.find_best_user_task_weights(problem),
+                exact.find_best_user_task_weights(problem),
             )
             labels = (
                 "uniform, c = 1",
@@ -238,7 +236,7 @@ def allocations() -> None:
 
 def _row(label: str, answer: Allocation, uniform: Allocation) -> tuple[str, ...]:
     slices = bounds.slice_by_size(answer, uniform)
-    moved = weight_skew.compute_skew(answer)
+    moved = weights.compute_skew(answer)
     clipped = "" if answer.share_clipped is None else f"{answer.share_clipped:.1%}"
     return (
         label,

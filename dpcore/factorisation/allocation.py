@@ -5,7 +5,7 @@ One Gaussian budget for the counts and for all sweeps.
 A user moves the counts by at most sqrt(k) and, in each of T sweeps, the matrices and the vectors of all items
 by at most sqrt(k) each, in units of what a rating of weight 1 may add. With noise s_0 on counts and s on the
 others, all releases together are one Gaussian mechanism with mu^2 = k / s_0^2 + R T k / s^2, R = 2 releases a
-sweep. In terms of `dpcore.multitask.budget` that is beta = mu^2 / 2, and betas add. A further release per sweep
+sweep. In terms of `dpcore.multitask.problem` that is beta = mu^2 / 2, and betas add. A further release per sweep
 for all items together, which a user moves by at most 1, adds 1 to R k.
 
 How a user's budget is divided: which ratings count, and with which weight.
@@ -28,8 +28,8 @@ from dpcore.common.checks import Problems, require
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.factorisation.measures import BUCKETS, assign_buckets
 from dpcore.factorisation.ratings import Ratings
-from dpcore.multitask.budget import PrivacyTarget, compute_exact_budget
 from dpcore.multitask.graph import TaskGraph
+from dpcore.multitask.problem import PrivacyTarget, compute_exact_budget
 from dpcore.multitask.weights import scale_to_budget
 
 # 7 ms a root, and a page asks for the same one several times.

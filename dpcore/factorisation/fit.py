@@ -5,7 +5,7 @@ AdaDPSGD: item vectors by noisy gradient steps, algorithm 3 of Krichene et al. 2
 In each sweep users solve for their vectors, and item vectors take S steps. In a step every user's gradient for an item,
 residual times user vector, is clipped to length Gamma and then weighted, so that one user moves the stacked sums by at
 most Gamma sqrt(k): the paper's line 5 clips an item's *summed* gradient, which bounds nothing of the kind (see
-`dpcore.multitask.descent`). The ridge is added after the noise; it reads only what is released.
+`dpcore.multitask.learners`). The ridge is added after the noise; it reads only what is released.
 
 Alternating least squares without privacy, and with it: algorithm 3 of Krichene et al. 2023 with algorithm 1.
 
@@ -39,7 +39,7 @@ from dpcore.factorisation.model import (
     solve_users,
 )
 from dpcore.factorisation.ratings import Ratings
-from dpcore.multitask.examples import clip_rows
+from dpcore.multitask.learners import clip_rows
 
 _CELLS = 4_000_000
 

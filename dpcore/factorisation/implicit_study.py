@@ -18,7 +18,7 @@ from dpcore.factorisation.allocation import Scheme, Spending
 from dpcore.factorisation.implicit import ImplicitModel, ImplicitSettings
 from dpcore.factorisation.measures import BUCKETS, assign_buckets, compute_recall
 from dpcore.factorisation.ratings import Ratings
-from dpcore.multitask.budget import PrivacyTarget
+from dpcore.multitask.problem import PrivacyTarget
 
 
 class Recommender(enum.Enum):

@@ -19,7 +19,7 @@ from dpcore.factorisation.implicit_study import ImplicitStudy
 from dpcore.factorisation.model import LARGEST_RATING, OWN_COORDINATE, FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.study import Study
-from dpcore.multitask.budget import DELTA_RANGE, PrivacyTarget
+from dpcore.multitask.problem import DELTA_RANGE, PrivacyTarget
 
 MAX_PAGE_CELLS = 40_000_000
 """Users times items that are drawn while a person waits: about 0.4 s."""

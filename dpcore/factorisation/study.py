@@ -18,7 +18,7 @@ from dpcore.factorisation.fit import RIDGE_TO_NOISE, GradientSteps, PrivateFit, 
 from dpcore.factorisation.measures import BUCKETS, Measurements, assign_buckets, measure
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
-from dpcore.multitask.budget import PrivacyTarget
+from dpcore.multitask.problem import PrivacyTarget
 
 LEVEL_ONLY = FactorSettings(dimension=1, sweeps=1, offset=1.0)
 """Item vectors of one coordinate, the item's level; user vectors are all 1."""

@@ -1,4 +1,6 @@
-"""Problem (9) itself, solved and proved, when the graph may be treated as public (a what-if).
+"""Exact optima where the graph may be treated as public: one weight per task, or per user and task.
+
+Problem (9) itself, solved and proved, when the graph may be treated as public (a what-if).
 
 With p_i = omega_i^2 and c_i = n_i^(-gamma):  minimise sum_i c_i / p_i  subject to  A p <= beta, A the
 user-task matrix. For shares lambda on the simplex of users let q = A^T lambda and S = sum_i sqrt(c_i q_i).
@@ -14,21 +16,112 @@ and are kept as long as S rises; where it falls, the proven step is taken instea
 
 Few users bind, so the ascent works on a small set of heavy users; users outside whose load exceeds S are
 then added, and users whose share died out dropped.
+
+Beyond the paper: a weight for every user and task, optimal on a graph that may be treated as public.
+
+minimise  sum_i e_i / W_i^2,  e_i = n_i^(2 - gamma),  W_i = sum_j w_ij,  subject to  sum_i w_ij^2 <= beta
+for every user. With w_ij = omega_i for all j this is problem (9). It is convex.
+
+For any prices pi > 0 a user can contribute at most sqrt(beta) |pi on their tasks| to sum_i pi_i W_i, and does
+so with w_ij = sqrt(beta) pi_i / |pi on their tasks|. Minimising sum e_i / W_i^2 under that one constraint
+leaves the lower bound  (sum_i e_i^(1/3) pi_i^(2/3))^3 / (beta (sum_j |pi on Omega^j|)^2).  Both meet where
+pi_i = e_i / W_i^3.
+
+With D_i = sqrt(beta) sum over the task's users of 1 / |pi on Omega^j|, the weights give W_i = pi_i D_i, and
+the condition reads pi_i = e_i^(1/4) D_i^(-3/4). The right-hand side grows with pi and is homogeneous of
+degree 3/4 in it, hence a contraction by 3/4 in Thompson's metric, max_i |log pi_i - log pi'_i|: iterating it
+converges from anywhere, linearly, at two passes over the pairs a step; the gap shrinks with its square.
+
+What it assumes: that a task's users are interchangeable. Users with few tasks have more to give to each, so
+the task's loss skews toward them; see `dpcore.multitask.weights`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import importlib
+import math
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.progress import Progress, ShouldStop, never, silent
+from dpcore.common import wording
+from dpcore.common.certificate import Certificate, Solved, solve_timed
+from dpcore.common.checks import Problems
+from dpcore.common.progress import Progress, ShouldStop, measure_progress, never, silent
 from dpcore.contributions import FloatArray, IntArray
+from dpcore.multitask import weights
 from dpcore.multitask.graph import TaskGraph
-from dpcore.multitask.problem import Allocation, TaskProblem
-from dpcore.multitask.search import SearchOptions, Watch
-from dpcore.multitask.weights import ROUNDING_MARGIN
+from dpcore.multitask.problem import Allocation, TaskProblem, UserRule
+from dpcore.multitask.weights import ROUNDING_MARGIN, scale_to_budget
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """Options that change only the time taken, and how tight the certificate is.
+
+    Attributes:
+        tolerance: Relative gap between value and lower bound at which the search ends, in [1e-9, 0.5].
+        max_steps: Largest number of steps in all, at least 1.
+
+    Raises:
+        InvalidInput: Out of range; both problems at once.
+    """
+
+    tolerance: float = 1e-6
+    max_steps: int = 20_000
+
+    def __post_init__(self) -> None:
+        with Problems() as problems:
+            problems.between(1e-9, 0.5, tolerance=self.tolerance)
+            problems.whole(1, 10**9, max_steps=self.max_steps)
+
+
+class Watch:
+    """A counter of steps that reports progress on a logarithmic scale of the gap, and asks whether to stop."""
+
+    def __init__(self, options: SearchOptions, progress: Progress, should_stop: ShouldStop) -> None:
+        self.options = options
+        self.steps = 0
+        self.cancelled = False
+        self._progress = progress
+        self._should_stop = should_stop
+        self._progress_shown = 0.0
+
+    def take_step(self, gap: float) -> bool:
+        """Count one step; return False at the step limit or if a person stopped the search."""
+        self.cancelled = self.cancelled or self._should_stop()
+        if self.cancelled or self.steps >= self.options.max_steps:
+            return False
+        self.steps += 1
+        self._progress_shown = max(self._progress_shown, measure_progress(gap, self.options.tolerance))
+        self._progress(self._progress_shown)
+        return True
+
+    def certify(self, allocation: Allocation, lower_bound: float, argument: str) -> Allocation:
+        """Add a certificate to an allocation that read the graph, and the reason why the search ended."""
+        certificate = Certificate(allocation.total_bound, lower_bound, argument)
+        return replace(
+            allocation,
+            reads_graph=True,
+            certificate=certificate,
+            stop_reason=self.write_stop_reason(certificate.relative_gap),
+            finished=not self.cancelled,
+        )
+
+    def write_stop_reason(self, gap: float) -> str:
+        """Write why the search ended."""
+        steps = wording.counted(self.steps, "step")
+        if gap <= self.options.tolerance:
+            return f"Reached the gap asked for after {steps}."
+        if self.cancelled:
+            return f"Stopped after {steps}, before the gap asked for; the weights are valid."
+        if self.steps >= self.options.max_steps:
+            return f"Ended at the limit of {steps}, before the gap asked for."
+        return f"Ended after {steps}: no further progress in float64."
+
 
 PROVEN_POWER = 2.0
 LARGEST_POWER = 60.0
@@ -203,3 +296,160 @@ def compute_lower_bound(problem: TaskProblem, multipliers: FloatArray) -> float:
     task_shares = problem.require_graph().sum_by_task(multipliers) / multipliers.sum()
     costs = problem.task_sizes.astype(np.float64) ** -problem.loss.value
     return float(np.sqrt(costs * task_shares).sum() ** 2 / problem.budget)
+
+
+FREE_ARGUMENT = "a dual bound from prices per task, computed from the same graph"
+
+
+class _Step(NamedTuple):
+    """The prices after one step, and the value and lower bound before it."""
+
+    next_prices: FloatArray
+    value: float
+    lower_bound: float
+
+    @property
+    def gap(self) -> float:
+        """Return the relative gap."""
+        return (self.value - self.lower_bound) / self.value
+
+
+def _take_step(problem: TaskProblem, prices: FloatArray) -> _Step:
+    """Iterate the prices once, and evaluate value and lower bound at the old ones."""
+    graph = problem.require_graph()
+    lengths = np.sqrt(graph.sum_by_user(prices**2))
+    # A user without a task has length 0 and gives nothing.
+    inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
+    totals_per_price = math.sqrt(problem.budget) * graph.sum_by_task(inverse)
+    noise_prices = problem.price_of_noise
+    return _Step(
+        next_prices=noise_prices**0.25 * totals_per_price**-0.75,
+        # The weights that these prices call for have W_i = pi_i D_i.
+        value=float(np.sum(noise_prices / (prices * totals_per_price) ** 2)),
+        lower_bound=_bound_below(problem, prices, float(lengths.sum())),
+    )
+
+
+def _bound_below(problem: TaskProblem, prices: FloatArray, total_length: float) -> float:
+    """Compute the lower bound from prices and the summed lengths of the users' price vectors."""
+    combined_prices = float(np.sum(np.cbrt(problem.price_of_noise * prices**2)))
+    return combined_prices**3 / (problem.budget * total_length**2)
+
+
+def compute_free_lower_bound(problem: TaskProblem, prices: FloatArray) -> float:
+    """Compute a number that no weights w_ij within the budgets can go below.
+
+    Args:
+        problem: The question, with a graph.
+        prices: pi > 0, shape (num_tasks,), any scale.
+    """
+    lengths = np.sqrt(problem.require_graph().sum_by_user(prices**2))
+    return _bound_below(problem, prices, float(lengths.sum()))
+
+
+def find_best_user_task_weights(
+    problem: TaskProblem,
+    options: SearchOptions | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
+) -> Allocation:
+    """Find the best weights of all, free for every user and task. Reads the private graph.
+
+    Args:
+        problem: The question, with a graph.
+        options: Tolerance on the relative gap, and the limit of steps.
+        progress: Called with a share in [0, 1].
+        should_stop: Asked once per step; where it says yes, what has been reached is returned.
+
+    Returns:
+        `Allocation` in which every user with a task spends the whole budget, with its certificate.
+
+    Raises:
+        InvalidInput: No graph.
+
+    Source: generalises Krichene et al. 2023, equation 9, to the weights of equation 3.
+    """
+    graph = problem.require_graph()
+    options = options or SearchOptions()
+    watch = Watch(options, progress, should_stop)
+    prices = problem.task_sizes.astype(np.float64) ** -problem.loss.best_exponent
+    step = _take_step(problem, prices)
+    while step.gap > options.tolerance and watch.take_step(step.gap):
+        prices = step.next_prices
+        step = _take_step(problem, prices)
+    scales = scale_to_budget(graph, prices, problem.budget)
+    allocation = Allocation(
+        "exact optimum, one weight per user and task", problem, prices, scales, rule=UserRule.FULL
+    )
+    return watch.certify(allocation, compute_free_lower_bound(problem, prices), FREE_ARGUMENT)
+
+
+MAX_PAIRS = 50_000
+"""Pairs of a user and a task up to which a general solver ends within some seconds: as many took Clarabel 2 to 4."""
+
+
+def solve(
+    problem: TaskProblem, solver: str = "CLARABEL", **solver_options: object
+) -> tuple[Certificate, str]:
+    """Minimise the total bound over weights that are one number per task, by a general solver.
+
+    Args:
+        problem: The question, with a graph.
+        solver: Any solver of CVXPY for second-order cones.
+        **solver_options: Handed to it.
+
+    Returns:
+        The bound of the solver's weights, scaled so that no user is above the budget, beside what its multipliers
+        prove; and how it ended, a sentence. Where it gives no answer, the weights of equation 11 stand in.
+
+    Source: Krichene et al. 2023, problem (9).
+    """
+    cp: Any = importlib.import_module("cvxpy")  # Heavy, and only partly typed.
+    graph = problem.require_graph()
+    costs = problem.task_sizes.astype(np.float64) ** -problem.loss.value
+    # In units of equation 11, unclipped: entries near 1, where solvers are at their best.
+    exponent = problem.loss.best_exponent
+    unit = (
+        weights.allocate_by_power(
+            problem, exponent, weights.inflate_for_no_clipping(problem, exponent)
+        ).task_weights
+        ** 2
+        / problem.budget
+    )
+    p = cp.Variable(problem.num_tasks)
+    limit = graph.matrix.multiply(unit).tocsr() @ p <= 1.0
+    scaled_costs = costs / unit / np.sum(costs / unit)
+    cvxpy_problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(scaled_costs, cp.inv_pos(p)))), [limit])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # "Solution may be inaccurate": the certificate says how much.
+        try:
+            cvxpy_problem.solve(solver=solver, **solver_options)
+        except cp.SolverError as error:
+            stop_reason = f"{solver} failed ({error}); the weights of equation 11 stand in."
+        else:
+            stop_reason = f"{solver} ended with “{cvxpy_problem.status}”."
+    solver_weights = np.ones(problem.num_tasks) if p.value is None else np.asarray(p.value)
+    squared = unit * np.maximum(solver_weights, 1e-9)
+    # Scaled to the budget: a solver's violation of it must not pass for a lower value.
+    squared *= problem.budget / graph.sum_by_user(squared).max()
+    multipliers = np.zeros(graph.num_users) if limit.dual_value is None else np.asarray(limit.dual_value)
+    prices = np.maximum(multipliers, 0.0)
+    bound = compute_lower_bound(problem, prices) if np.any(prices > 0.0) else -np.inf
+    return Certificate(float(np.sum(costs / squared)), bound, f"the multipliers of {solver}"), stop_reason
+
+
+def compare_with_cvxpy(problem: TaskProblem, should_stop: ShouldStop = never) -> tuple[Solved, ...]:
+    """Compare our solution with that of CVXPY with Clarabel, both timed; return ours alone if it is stopped."""
+    importlib.import_module("cvxpy")  # Before its clock starts.
+    problem.require_graph().sum_by_user(np.zeros(problem.num_tasks))  # The index too.
+
+    def solve_ours() -> tuple[Certificate, str]:
+        """Solve by our own method."""
+        allocation = find_best_task_weights(problem, should_stop=should_stop)
+        assert allocation.certificate is not None
+        return allocation.certificate, allocation.stop_reason
+
+    own_result = solve_timed("Sweet Spot", solve_ours)
+    if should_stop():
+        return (own_result,)
+    return own_result, solve_timed("CVXPY with Clarabel", lambda: solve(problem, time_limit=60.0))

@@ -10,11 +10,9 @@ from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.parameters import LINE, OWN, TAB, Option, Parameters, of_data, public
 from dpcore.common.text_fields import parse_checked_numbers, parse_numbers
 from dpcore.dataset import Pairs
-from dpcore.multitask.budget import DELTA_RANGE, PrivacyTarget
-from dpcore.multitask.experiment import Experiment
-from dpcore.multitask.fit import BudgetFit
-from dpcore.multitask.problem import Loss
-from dpcore.multitask.synthetic import HeavyTailed, SkewedTasks
+from dpcore.multitask.experiment import Experiment, HeavyTailed, SkewedTasks
+from dpcore.multitask.problem import DELTA_RANGE, Loss, PrivacyTarget
+from dpcore.multitask.weights import BudgetFit
 
 MAX_PAGE_CELLS = 200_000_000
 """Users times tasks that a page draws while a person waits: about 1.5 s."""

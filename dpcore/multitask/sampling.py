@@ -1,15 +1,16 @@
-"""The baseline in use today: k tasks of every user, drawn uniformly, all with the same weight."""
+"""The baseline that samples tasks of every user, and private task sizes."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcore.common import wording
-from dpcore.common.checks import require
+from dpcore.common.checks import Problems, require
+from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import Allocation, TaskProblem, UserRule
 
@@ -94,3 +95,115 @@ def draw_uniformly(graph: TaskGraph, max_tasks: int, rng: np.random.Generator) -
     is_kept = np.empty(graph.num_pairs, dtype=bool)
     is_kept[order] = rank < max_tasks
     return is_kept
+
+
+SMALLEST_COUNT = 1.0
+"""Floor of n_hat + s: a task has at least one user (assumption 4.1)."""
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateCounts:
+    """Noisy task sizes and by how much they may be off. Everything here is released.
+
+    Attributes:
+        estimates: n_hat_i, real, possibly negative, shape (num_tasks,).
+        slack: s: with probability 1 - failure_probability, |n_hat_i - n_i| <= s for every task, provided
+            that ``covers_truncation`` or no user has more than ``max_tasks`` tasks.
+        noise_scale: sigma of the Gaussian noise on each count.
+        truncation: The part of s that covers users' tasks beyond the first k; 0 where not covered.
+        covers_truncation: Whether that part was released and added.
+        max_tasks: k.
+        budget: beta_0, the part of the budget spent, to be taken off what the learning may use.
+        failure_probability: p.
+    """
+
+    estimates: FloatArray
+    slack: float
+    noise_scale: float
+    truncation: float
+    covers_truncation: bool
+    max_tasks: int
+    budget: float
+    failure_probability: float
+
+    @property
+    def usable(self) -> FloatArray:
+        """Return n_hat_i + s, at least 1, which replaces n_i in the weights (equation 18)."""
+        return np.maximum(self.estimates + self.slack, SMALLEST_COUNT)
+
+
+def release_counts(
+    graph: TaskGraph,
+    budget: float,
+    max_tasks: int,
+    rng: np.random.Generator,
+    truncation_share: float = 0.1,
+    failure_probability: float = 0.01,
+) -> PrivateCounts:
+    """Count at most k tasks of every user, add Gaussian noise, and estimate by how much the counts may be low.
+
+    Counting at most k tasks bounds a user's L2 effect on the counts by sqrt(k), and biases them downward:
+    task i misses d_i = n_i - counted_i users. Equation 18 needs n_i <= n_hat_i + s, so s must cover max_i d_i
+    as well as the noise; that maximum is private, but one user moves it by at most 1, so it is released too,
+    for a small share of the budget. With sigma_c = sqrt(k / (2 beta_c)) on the counts and
+    sigma_d = sqrt(1 / (2 beta_d)) on the maximum, beta_c + beta_d = beta_0.
+
+    A simulation: floating-point noise from ``rng``, not hardened against attacks on the low bits.
+
+    Args:
+        graph: Who contributes to what.
+        budget: beta_0, above 0.
+        max_tasks: k, at least 1.
+        rng: Source of the draw and of the noise.
+        truncation_share: Share of beta_0 for the maximum, in [0, 1). At 0, s covers the noise alone: right
+            where no user has more than k tasks; elsewhere tasks that lost users get too much weight, which
+            costs clipping, never privacy.
+        failure_probability: p in (0, 1), split evenly over all that is released.
+
+    Raises:
+        InvalidInput: An argument is out of its range; all problems at once.
+
+    Source: Krichene et al. 2023, appendix B and the accounting of section 5; the release of the largest
+    truncation is ours.
+    """
+    with Problems() as problems:
+        problems.positive(budget=budget)
+        problems.whole(1, 10**9, max_tasks=max_tasks)
+        problems.between(0.0, 0.999, truncation_share=truncation_share)
+        problems.between(1e-12, 0.5, failure_probability=failure_probability)
+    from scipy.stats import norm
+
+    counts = np.bincount(graph.tasks[draw_uniformly(graph, max_tasks, rng)], minlength=graph.num_tasks)
+    noise_scale = math.sqrt(max_tasks / (2.0 * budget * (1.0 - truncation_share)))
+    estimates = counts + rng.normal(scale=noise_scale, size=graph.num_tasks)
+    covers_truncation = truncation_share > 0.0
+    # A union bound over all that can fail: either side of every count, and the maximum.
+    failure_share = failure_probability / (2 * graph.num_tasks + covers_truncation)
+    quantile = float(norm.isf(failure_share))
+    truncation = 0.0
+    if covers_truncation:
+        truncation_scale = math.sqrt(1.0 / (2.0 * budget * truncation_share))
+        largest_miss = float((graph.task_sizes - counts).max())
+        # Raised by its own quantile, so that its noise cannot leave the slack too small; that, and the floor at 0,
+        # change only what is released already.
+        truncation = max(largest_miss + rng.normal(scale=truncation_scale) + quantile * truncation_scale, 0.0)
+    return PrivateCounts(
+        estimates=estimates,
+        slack=quantile * noise_scale + truncation,
+        noise_scale=noise_scale,
+        truncation=truncation,
+        covers_truncation=covers_truncation,
+        max_tasks=max_tasks,
+        budget=budget,
+        failure_probability=failure_probability,
+    )
+
+
+def compute_cost_factor(task_sizes: IntArray, usable: FloatArray) -> float:
+    """Compute (1 / m) sum_i (n_hat_i + s) / n_i, by which estimated counts raise the bound. Reads the sizes.
+
+    Source: Krichene et al. 2023, theorem B.2, beside equation 13 (strongly convex losses).
+
+    Source: Krichene et al. 2023, theorem B.2, beside equation 13 (strongly convex losses).
+    """
+    return float(np.mean(usable / task_sizes))

@@ -1,4 +1,11 @@
-"""Weights as a power of the task's size, scaled to the budget and clipped per user (equations 11 and 12)."""
+"""Weights as a power of the task's size, within users' budgets, and how they skew a task's loss.
+
+Rules that bring weights within users' budgets, by name, and the optimum that each compares with.
+
+Problem (9) allows no clipping, so its optimum is to be compared with weights scaled so that nobody is clipped.
+Clipping lets light users keep larger weights than heavy ones, and then equations 11 and 12 with c = 1 can beat
+the optimum of (9); they cannot beat `free.find_best_user_task_weights`.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +17,7 @@ import numpy.typing as npt
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
+from dpcore.common.parameters import Option
 from dpcore.contributions import FloatArray
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import Allocation, TaskProblem, UserRule
@@ -197,3 +205,110 @@ def scale_to_budget(graph: TaskGraph, weights: FloatArray, budget: float) -> Flo
     has_task = budget_uses > 0.0
     scales[has_task] = np.sqrt(budget / budget_uses[has_task]) * (1.0 - ROUNDING_MARGIN)
     return scales
+
+
+class BudgetFit(Option):
+    """The rule that brings weights within users' budgets."""
+
+    CLIPPED = "average", "Clip, c = 1"
+    LOGARITHMIC = "logarithmic", "Clip, c = C log n"
+    NOBODY_CLIPPED = "nobody-clipped", "Clip nobody"
+    FULL = "full", "Fill everybody up"
+
+    @property
+    def same_for_all_users(self) -> bool:
+        """Return True if a task's weight is the same for all its users, as problem (9) demands."""
+        return self is BudgetFit.NOBODY_CLIPPED
+
+    @property
+    def reads_graph(self) -> bool:
+        """Return True if the task weights are computed from who contributes to what."""
+        return self is BudgetFit.NOBODY_CLIPPED
+
+
+@dataclass(frozen=True)
+class WeightRule:
+    """The rule of the weights: the exponent and the fit.
+
+    Attributes:
+        exponent: mu in [0, 1].
+        fit: How weights are brought within users' budgets.
+        log_constant: C where c = C log n.
+    """
+
+    exponent: float
+    fit: BudgetFit = BudgetFit.CLIPPED
+    log_constant: float = 1.0
+
+    def allocate(self, problem: TaskProblem, counts: npt.ArrayLike | None = None) -> Allocation:
+        """Compute the allocation.
+
+        Args:
+            problem: The question, with a graph.
+            counts: Estimates in place of task sizes, shape (num_tasks,).
+
+        Raises:
+            InvalidInput: As `dpcore.multitask.weights.compute_task_weights`; c = C log n with a single user.
+        """
+        if self.fit is BudgetFit.FULL:
+            return allocate_normalised(problem, self.exponent, counts=counts)
+        if self.fit is BudgetFit.NOBODY_CLIPPED:
+            inflation = inflate_for_no_clipping(problem, self.exponent, counts)
+        elif self.fit is BudgetFit.LOGARITHMIC:
+            inflation = inflate_logarithmically(problem.num_users, self.log_constant)
+        else:
+            inflation = AVERAGE
+        return allocate_by_power(problem, self.exponent, inflation, counts)
+
+    def with_exponent(self, exponent: float) -> WeightRule:
+        """Return the same fit with another exponent; 0 is the reference for adapting to task sizes."""
+        return WeightRule(exponent, self.fit, self.log_constant)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightSkew:
+    """The distance of each task's weighted loss from the plain one, which weighs its users equally.
+
+    The bounds count noise only. Where users' weights within a task differ, the minimiser of the weighted loss
+    is that of another mixture of users: a bias wherever heavy and light users answer differently, and none
+    where the task's relation is the same for all.
+
+    Attributes:
+        total_variation: Share of the task's weight that sits with other users than in the plain loss (total variation
+            distance), in [0, 1), shape (num_tasks,).
+        user_size_ratio: Weighted over plain mean number of tasks of the task's users, shape (num_tasks,):
+            below 1 means skewed toward light users.
+        effective_share: Kish's effective sample size over n_i, W_i^2 / (n_i sum_j w_ij^2), in (0, 1].
+    """
+
+    total_variation: FloatArray
+    user_size_ratio: FloatArray
+    effective_share: FloatArray
+
+    @property
+    def largest(self) -> float:
+        """Return the largest `total_variation` of any task."""
+        return float(self.total_variation.max())
+
+
+def compute_skew(allocation: Allocation) -> WeightSkew:
+    """Compute the skew of an allocation's weights; zero everywhere if nobody is clipped. Reads the private graph.
+
+    Raises:
+        InvalidInput: The problem has no graph.
+    """
+    graph = allocation.problem.require_graph()
+    scales = allocation.user_scales
+    assert scales is not None
+    sizes = graph.task_sizes.astype(np.float64)
+    totals = graph.sum_by_task(scales)
+    # Within a task the task's own factor cancels: only users' factors matter.
+    equal_weights = totals / sizes
+    differences = np.abs(np.repeat(scales, graph.tasks_per_user) - equal_weights[graph.tasks])
+    tasks_per_user = graph.tasks_per_user.astype(np.float64)
+    weighted_task_counts = graph.sum_by_task(scales * tasks_per_user) / totals
+    return WeightSkew(
+        total_variation=np.asarray(graph.sum_pairs_by_task(differences) / (2.0 * totals)),
+        user_size_ratio=np.asarray(weighted_task_counts / (graph.sum_by_task(tasks_per_user) / sizes)),
+        effective_share=np.asarray(totals**2 / (sizes * graph.sum_by_task(scales**2))),
+    )

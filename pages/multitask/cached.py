@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
-from dpcore.multitask.answer import MultitaskSolution, compare, plots
+from dpcore.multitask.answer import MultitaskSolution, answer, plots
 from dpcore.multitask.answer import found as core
-from dpcore.multitask.budget import BudgetComparison, PrivacyTarget
-from dpcore.multitask.budget import compare_budgets as compare_budgets
-from dpcore.multitask.fit import WeightRule
+from dpcore.multitask.experiment import HeavyTailed, SkewedTasks
 from dpcore.multitask.parameters import MultitaskParameters
-from dpcore.multitask.problem import Allocation, Loss
-from dpcore.multitask.synthetic import HeavyTailed, SkewedTasks
+from dpcore.multitask.problem import Allocation, BudgetComparison, Loss, PrivacyTarget
+from dpcore.multitask.problem import compare_budgets as compare_budgets
+from dpcore.multitask.weights import WeightRule
 from pages.shared.base.cache import cached, cached_for_all
 
 
@@ -65,11 +64,11 @@ def _methods(
     totals: tuple[float, float],
     _tasks: core.Tasks,
     _optima: core.Optima,
-) -> list[compare.ComparedAllocation]:
-    return compare.compare_with_optima(_tasks, loss, exponent, sampling(key, loss, _tasks), _optima)
+) -> list[answer.ComparedAllocation]:
+    return answer.compare_with_optima(_tasks, loss, exponent, sampling(key, loss, _tasks), _optima)
 
 
-def methods(of: core.WeightComparison, optima: core.Optima) -> list[compare.ComparedAllocation]:
+def methods(of: core.WeightComparison, optima: core.Optima) -> list[answer.ComparedAllocation]:
     """Every way of dividing the budget, beside the optimum of its kind."""
     # A search that was stopped and one that was not have different totals.
     totals = optima.task_optimum.total_bound, optima.user_task_optimum.total_bound
@@ -84,11 +83,11 @@ def _counts(
     settings: tuple[float, int, bool, int],
     _tasks: core.Tasks,
     _parameters: MultitaskParameters,
-) -> compare.CountsSolution:
-    return compare.simulate_counts(_tasks, question, budget, _parameters)
+) -> answer.CountsSolution:
+    return answer.simulate_counts(_tasks, question, budget, _parameters)
 
 
-def counts(of: MultitaskSolution) -> compare.CountsSolution:
+def counts(of: MultitaskSolution) -> answer.CountsSolution:
     """One draw of the private counts."""
     p = of.parameters
     settings = (p.count_share, p.count_max_tasks, p.count_covers, p.count_seed)

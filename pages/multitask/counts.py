@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.multitask.answer import MultitaskSolution, tab_words
+from dpcore.multitask.answer import MultitaskSolution, answer
 from dpcore.multitask.answer import plots as core_plots
 from pages.multitask import cached
 from pages.multitask.question import QUESTION
@@ -40,7 +40,7 @@ def show_counts(solution: MultitaskSolution) -> None:
             )
             uncounted = f"{wording.number(counts.truncation)} for the uncounted"
             number_elements.single("Slack s", wording.counted(counts.slack, "user"), uncounted)
-        st.markdown(tab_words.describe_counts(solution.comparison, simulation))
+        st.markdown(answer.describe_counts(solution.comparison, simulation))
     with right:
         plots.draw(core_plots.plot_counts(solution.tasks, counts))
     st.badge("simulation: not a release", color="violet", icon=":material/casino:")

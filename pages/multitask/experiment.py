@@ -7,9 +7,8 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
-from dpcore.multitask.answer import experiment as shown
-from dpcore.multitask.experiment import ExperimentResult, run_experiment
-from dpcore.multitask.paper import FIGURES
+from dpcore.multitask.answer import answer as shown
+from dpcore.multitask.experiment import FIGURES, ExperimentResult, run_experiment
 from dpcore.multitask.parameters import MultitaskParameters
 from pages.multitask.question import QUESTION
 from pages.shared.base import tables

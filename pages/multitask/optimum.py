@@ -5,11 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.multitask import cvxpy_reference
-from dpcore.multitask.answer import compare, tab_words
+from dpcore.multitask import exact
+from dpcore.multitask.answer import answer
 from dpcore.multitask.answer import plots as core_plots
 from dpcore.multitask.answer.found import Optima, WeightComparison, compute_total_ratio
-from dpcore.multitask.weight_skew import compute_skew
+from dpcore.multitask.weights import compute_skew
 from pages.multitask import cached
 from pages.multitask.question import QUESTION
 from pages.shared.base import tables
@@ -46,7 +46,7 @@ def show_optimum(weighed: WeightComparison) -> None:
         jobs.start(
             QUESTION.key("optimum_job"),
             _optimum_question(weighed),
-            lambda progress, stop: compare.find_optima(tasks, loss, progress, stop),
+            lambda progress, stop: answer.find_optima(tasks, loss, progress, stop),
         )
         if known_optima(weighed) is not None:
             st.rerun()  # The card above is drawn already, without them.
@@ -65,11 +65,11 @@ def show_optimum(weighed: WeightComparison) -> None:
 
 
 def _show_check(weighed: WeightComparison) -> None:
-    problem, pairs, most = weighed.problem, weighed.tasks.graph.num_pairs, cvxpy_reference.MAX_PAIRS
+    problem, pairs, most = weighed.problem, weighed.tasks.graph.num_pairs, exact.MAX_PAIRS
     solver_check.show(
         QUESTION.key("cvxpy_job"),
         _optimum_question(weighed),
-        lambda stop: cvxpy_reference.compare_with_cvxpy(problem, stop),
+        lambda stop: exact.compare_with_cvxpy(problem, stop),
         "Total bound for β = 1",
         f"A general solver takes too long for {wording.counted(pairs, 'pair')} of a user and a task; the comparison is "
         f"offered up to {most:,}."
@@ -109,5 +109,5 @@ def _show_methods(weighed: WeightComparison, optima: Optima) -> None:
 def _show_beside(weighed: WeightComparison, optima: Optima) -> None:
     free = compute_skew(optima.user_task_optimum)
     plots.draw_beside(core_plots.plot_optimum(weighed, optima), core_plots.plot_skew(weighed, free))
-    st.markdown(tab_words.describe_free_weights(free))
+    st.markdown(answer.describe_free_weights(free))
     cards.label(weighed.tasks.disclosure)

@@ -12,7 +12,8 @@ from dpcore.common.parameters import LINE, MORE, OWN
 from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
 from dpcore.multitask import files
-from dpcore.multitask.answer import MultitaskSolution, tab_words, words
+from dpcore.multitask.answer import MultitaskSolution, words
+from dpcore.multitask.answer import answer as answer_answer
 from dpcore.multitask.answer import plots as core_plots
 from dpcore.multitask.answer.found import count_tasks_per_user, rescale_budget
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
@@ -109,7 +110,7 @@ def show_budget(parameters: MultitaskParameters) -> None:
     """Draw the exact and the sufficient beta."""
     budgets, columns = cached.budget(parameters.target), cached.budgets(parameters.delta)
     left, right = st.columns([5, 6])
-    left.markdown(tab_words.describe_budgets(budgets))
+    left.markdown(answer_answer.describe_budgets(budgets))
     with right:
         plots.draw(core_plots.plot_budget(columns, parameters.epsilon, budgets.exact))
 

@@ -16,13 +16,18 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.multitask import bounds
 from dpcore.multitask.bounds import Bucket
-from dpcore.multitask.budget import BudgetComparison, compare_budgets, compute_exact_budget
-from dpcore.multitask.fit import BudgetFit, WeightRule
 from dpcore.multitask.graph import TaskGraph, drop_empty_tasks
 from dpcore.multitask.parameters import MultitaskParameters, draw_pairs
-from dpcore.multitask.problem import Allocation, Loss, TaskProblem
+from dpcore.multitask.problem import (
+    Allocation,
+    BudgetComparison,
+    Loss,
+    TaskProblem,
+    compare_budgets,
+    compute_exact_budget,
+)
 from dpcore.multitask.sampling import allocate_uniform_sampling, find_best_uniform_sampling
-from dpcore.multitask.weight_skew import WeightSkew, compute_skew
+from dpcore.multitask.weights import BudgetFit, WeightRule, WeightSkew, compute_skew
 
 FINE_STEPS, COARSE_STEPS = 40, 8
 """Steps of mu from 0 to 1 that the curve tries; few where the graph is large."""

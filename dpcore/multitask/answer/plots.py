@@ -34,9 +34,9 @@ from dpcore.multitask.answer.found import (
 )
 from dpcore.multitask.answer.words import describe_tail_and_head, format_sizes
 from dpcore.multitask.bounds import Bucket, slice_by_size
-from dpcore.multitask.budget import PrivacyTarget, compute_exact_budget, compute_sufficient_budget
-from dpcore.multitask.counts import PrivateCounts
-from dpcore.multitask.weight_skew import WeightSkew
+from dpcore.multitask.problem import PrivacyTarget, compute_exact_budget, compute_sufficient_budget
+from dpcore.multitask.sampling import PrivateCounts
+from dpcore.multitask.weights import WeightSkew
 
 WEIGHTS_STYLE, UNIFORM_STYLE, SAMPLING_STYLE, TASK_OPTIMUM_STYLE, USER_OPTIMUM_STYLE = (
     Style.CAP,

@@ -1,12 +1,14 @@
-"""Sentences and numbers on many tasks. Pure functions of the solution."""
+"""The solution for many tasks in words: sentences, numbers, the methods section."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from dpcore.answer import Number, Proof, standard
+from dpcore.answer import standard
+from dpcore.answer.answer import Number, Proof
+from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common import wording
-from dpcore.common.privacy import Disclosure
+from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.dataset import Dataset
 from dpcore.multitask.answer.found import (
     MultitaskSolution,
@@ -16,9 +18,8 @@ from dpcore.multitask.answer.found import (
     count_tasks_per_user,
 )
 from dpcore.multitask.bounds import Bucket, certify_on_average
-from dpcore.multitask.budget import BudgetComparison
-from dpcore.multitask.fit import BudgetFit
-from dpcore.multitask.problem import Allocation
+from dpcore.multitask.problem import Allocation, BudgetComparison
+from dpcore.multitask.weights import BudgetFit
 from dpcore.report.content import Line, summarise_dataset
 
 FIT_SENTENCES = {
@@ -379,3 +380,37 @@ def summarise_tasks(solution: MultitaskSolution, dataset: Dataset | None) -> tup
         else summarise_dataset(dataset)
     )
     return (*data_lines_of_report, *lines)
+
+
+METHOD_SENTENCES = {
+    BudgetFit.CLIPPED: "the weights of a user above the budget were scaled down to it",
+    BudgetFit.LOGARITHMIC: "the weights of a user above the budget were scaled down to it",
+    BudgetFit.NOBODY_CLIPPED: "all weights were made so small that no user exceeds the budget",
+    BudgetFit.FULL: "the weights of every user were scaled to the whole budget",
+}
+
+
+def write_methods(solution: MultitaskSolution) -> Methods:
+    """Write the recommended exponent, and the total error bound compared with that of equal weights."""
+    parameters, (best_exponent, ratio) = solution.parameters, solution.comparison.recommendation
+    fit_text = (
+        f"and {METHOD_SENTENCES[parameters.fit]}, so that squared weights of a user sum to at most a common bound. All "
+        "releases together are one Gaussian mechanism [@dong2022], calibrated exactly [@balle2018]."
+    )
+    return Methods(
+        guarantee=write_guarantee(
+            "One model per task was released",
+            parameters.epsilon,
+            Neighbours.ADD_OR_REMOVE_USER,
+            parameters.delta,
+        ),
+        sentences="A task with n users was given a weight proportional to n to the power "
+        f"{wording.entered(-best_exponent)} [@krichene2023], {fit_text} The upper bound on the excess error of all "
+        f"tasks together is {wording.number(ratio, 3)} times that of equal weights.",
+        public_sentences=f"A task with n users was given a weight proportional to n to the power −μ "
+        f"[@krichene2023], {fit_text}",
+        disclosure=solution.tasks.disclosure,
+        rule="The exponent brings that upper bound to within 5 % of the least over all exponents from 0 to 1; "
+        "the numbers of users per task are treated as public.",
+        subject="The exponent",
+    )

@@ -29,10 +29,9 @@ from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import LabelledRows, Pairs
 from dpcore.mean import private_counts
-from dpcore.multitask.fit import BudgetFit, WeightRule
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import Loss, TaskProblem
-from dpcore.multitask.weights import AVERAGE
+from dpcore.multitask.weights import AVERAGE, BudgetFit, WeightRule
 from dpcore.regression.files import matrix_parquet
 from dpcore.regression.naive import all_rows
 from dpcore.regression.problem import RegressionProblem

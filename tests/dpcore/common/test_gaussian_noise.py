@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from dpcore.common import privacy
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import GaussianNoise, compute_gaussian_epsilon
-from dpcore.multitask import budget
+from dpcore.multitask import problem
 
 CASES = [(e, d) for e in (1e-3, 0.1, 1.0, 5.0, 50.0) for d in (1e-12, 1e-6, 1e-2, 0.5)]
 
@@ -73,5 +73,5 @@ def test_what_dp_accounting_warns_of_on_some_processors_stays_inside(monkeypatch
         monkeypatch.setattr(dp_accounting, name, warns)
     privacy._gaussian_unit_scale.cache_clear()
     assert GaussianNoise.for_release(1.0, 1.25e-5, 1e-6).scale > 0.0
-    target = budget.PrivacyTarget(1.25e-5, 1e-6)
-    assert budget.compute_epsilon(budget.compute_exact_budget(target), target.delta) <= target.epsilon
+    target = problem.PrivacyTarget(1.25e-5, 1e-6)
+    assert problem.compute_epsilon(problem.compute_exact_budget(target), target.delta) <= target.epsilon

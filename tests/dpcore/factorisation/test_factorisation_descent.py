@@ -25,7 +25,7 @@ from dpcore.factorisation.fit import (
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.study import ModelKind, Study, run
-from dpcore.multitask.budget import PrivacyTarget
+from dpcore.multitask.problem import PrivacyTarget
 from tests.dpcore.factorisation.conftest import table
 
 RANGE = RatingRange(0.5, 5.0)

@@ -18,7 +18,7 @@ from dpcore.factorisation.implicit import ImplicitSettings, ImplicitSums
 from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitStudy, Recommender, split_users
 from dpcore.factorisation.model import Sums
 from dpcore.factorisation.ratings import Ratings
-from dpcore.multitask.budget import PrivacyTarget, compute_epsilon
+from dpcore.multitask.problem import PrivacyTarget, compute_epsilon
 from tests.dpcore.factorisation.conftest import table
 
 SETTINGS = ImplicitSettings(dimension=3, sweeps=2, unobserved=0.3, user_ridge=0.7, item_ridge=0.9)

@@ -22,7 +22,7 @@ from dpcore.factorisation.allocation import (
 from dpcore.factorisation.fit import matrix_sensitivity, sum_over_users
 from dpcore.factorisation.model import FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
-from dpcore.multitask.budget import PrivacyTarget, compute_epsilon, compute_exact_budget
+from dpcore.multitask.problem import PrivacyTarget, compute_epsilon, compute_exact_budget
 from tests.dpcore.factorisation.conftest import table
 
 RANGE = RatingRange(0.5, 5.0)

@@ -9,26 +9,26 @@ import pytest
 from scipy.stats import norm
 
 from dpcore.common.checks import InvalidInput
-from dpcore.multitask import budget
+from dpcore.multitask import problem
 
 TARGETS = [
-    budget.PrivacyTarget(epsilon, delta)
+    problem.PrivacyTarget(epsilon, delta)
     for epsilon in (1e-3, 0.1, 1.0, 5.0, 20.0, 100.0)
     for delta in (1e-12, 1e-5, 0.01)
 ]
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
-def test_exact_budget_is_inverted_and_never_above_the_target(target: budget.PrivacyTarget) -> None:
-    spent = budget.compute_epsilon(budget.compute_exact_budget(target), target.delta)
+def test_exact_budget_is_inverted_and_never_above_the_target(target: problem.PrivacyTarget) -> None:
+    spent = problem.compute_epsilon(problem.compute_exact_budget(target), target.delta)
     assert spent <= target.epsilon
     assert spent == pytest.approx(target.epsilon, rel=1e-7)
 
 
 @pytest.mark.parametrize("target", [t for t in TARGETS if t.epsilon <= 20 and t.delta >= 1e-5], ids=str)
-def test_exact_budget_meets_the_closed_form_of_the_gaussian_mechanism(target: budget.PrivacyTarget) -> None:
+def test_exact_budget_meets_the_closed_form_of_the_gaussian_mechanism(target: problem.PrivacyTarget) -> None:
     # Balle and Wang 2018, theorem 8, at sensitivity 1 and sigma = 1 / sqrt(2 beta).
-    sigma = 1.0 / math.sqrt(2.0 * budget.compute_exact_budget(target))
+    sigma = 1.0 / math.sqrt(2.0 * problem.compute_exact_budget(target))
     eps = target.epsilon
     first = norm.cdf(0.5 / sigma - eps * sigma)
     second = math.exp(eps + norm.logcdf(-0.5 / sigma - eps * sigma))
@@ -36,8 +36,8 @@ def test_exact_budget_meets_the_closed_form_of_the_gaussian_mechanism(target: bu
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
-def test_the_papers_budget_is_sufficient_and_smaller(target: budget.PrivacyTarget) -> None:
-    both = budget.compare_budgets(target)
+def test_the_papers_budget_is_sufficient_and_smaller(target: problem.PrivacyTarget) -> None:
+    both = problem.compare_budgets(target)
     log_inverse = math.log(1.0 / target.delta)
     if target.epsilon > log_inverse:
         assert both.sufficient is None
@@ -64,10 +64,10 @@ def test_steps_and_counts_compose_by_adding_budgets() -> None:
         accountant.compose(GaussianDpEvent(math.sqrt(steps / (2.0 * learning))), steps)
         composed = accountant.get_epsilon(delta)
     # The distributions are rounded up, by at most 1e-3 a step.
-    assert budget.compute_epsilon(counts + learning, delta) == pytest.approx(composed, abs=0.01)
+    assert problem.compute_epsilon(counts + learning, delta) == pytest.approx(composed, abs=0.01)
 
 
 def test_all_problems_are_named_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
-        budget.PrivacyTarget(epsilon=-1.0, delta=2.0)
+        problem.PrivacyTarget(epsilon=-1.0, delta=2.0)
     assert [p.message.split()[0] for p in refused.value.problems] == ["epsilon", "delta"]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcore.common.checks import InvalidInput
-from dpcore.multitask import counts, sampling, weights
+from dpcore.multitask import sampling, weights
 from dpcore.multitask.problem import TaskProblem
 
 
@@ -30,7 +30,7 @@ def test_one_user_moves_counts_by_root_k_and_the_truncation_by_one(random_graph,
 def test_noise_has_the_variance_that_the_budget_pays_for(graph_of) -> None:
     num_tasks, beta, k = 4_000, 0.05, 4_000
     graph = graph_of(np.ones((3, num_tasks)))
-    found = counts.release_counts(graph, beta, k, np.random.default_rng(11), truncation_share=0.25)
+    found = sampling.release_counts(graph, beta, k, np.random.default_rng(11), truncation_share=0.25)
     # (alpha, alpha sensitivity^2 / (2 sigma^2))-RDP: k / (2 sigma^2) is the counts' part of beta.
     assert k / (2.0 * found.noise_scale**2) == pytest.approx(0.75 * beta)
     # Sample variance of 4,000 normals: four standard deviations are 4 sqrt(2 / 4000) = 9 %.
@@ -41,12 +41,12 @@ def test_noise_has_the_variance_that_the_budget_pays_for(graph_of) -> None:
 def test_slack_covers_noise_and_truncation_as_often_as_promised(random_graph) -> None:
     graph = random_graph(5, 200, 10)
     rng = np.random.default_rng(3)
-    releases = [counts.release_counts(graph, 0.5, 2, rng, 0.2, failure_probability=0.1) for _ in range(400)]
+    releases = [sampling.release_counts(graph, 0.5, 2, rng, 0.2, failure_probability=0.1) for _ in range(400)]
     covered = [bool(np.all(np.abs(r.estimates - graph.task_sizes) <= r.slack)) for r in releases]
     # At least 90 % expected; four standard deviations of 400 draws are 6 %.
     assert np.mean(covered) >= 0.84
     # Without the truncation, counts of at most 2 tasks per user fall short on this graph every time.
-    bare = [counts.release_counts(graph, 0.5, 2, rng, 0.0, failure_probability=0.1) for _ in range(20)]
+    bare = [sampling.release_counts(graph, 0.5, 2, rng, 0.0, failure_probability=0.1) for _ in range(20)]
     assert not any(np.all(graph.task_sizes <= r.estimates + r.slack) for r in bare)
     assert all(r.truncation == 0.0 and not r.covers_truncation for r in bare)
 
@@ -64,25 +64,25 @@ def test_expected_truncation_is_the_mean_of_draws(random_graph) -> None:
 
 def test_cost_factor_and_floor(random_graph) -> None:
     graph = random_graph(2, 50, 5)
-    assert counts.compute_cost_factor(graph.task_sizes, graph.task_sizes.astype(float)) == 1.0
-    found = counts.release_counts(graph, 1e-4, 5, np.random.default_rng(1), 0.0, 0.5)
-    assert found.usable.min() >= counts.SMALLEST_COUNT
+    assert sampling.compute_cost_factor(graph.task_sizes, graph.task_sizes.astype(float)) == 1.0
+    found = sampling.release_counts(graph, 1e-4, 5, np.random.default_rng(1), 0.0, 0.5)
+    assert found.usable.min() >= sampling.SMALLEST_COUNT
     raw = found.estimates + found.slack
-    assert counts.compute_cost_factor(graph.task_sizes, found.usable) == pytest.approx(
+    assert sampling.compute_cost_factor(graph.task_sizes, found.usable) == pytest.approx(
         np.mean(np.maximum(raw, 1.0) / graph.task_sizes)
     )
     # On the event that the slack covers, n_hat <= n + s: at most 1 + (2 s / m) sum 1 / n_i.
-    fine = counts.release_counts(graph, 50.0, 5, np.random.default_rng(1), 0.0)
+    fine = sampling.release_counts(graph, 50.0, 5, np.random.default_rng(1), 0.0)
     assert np.all(np.abs(fine.estimates - graph.task_sizes) <= fine.slack)
     limit = 1.0 + 2.0 * fine.slack * np.mean(1.0 / graph.task_sizes)
-    assert 1.0 <= counts.compute_cost_factor(graph.task_sizes, fine.usable) <= limit
+    assert 1.0 <= sampling.compute_cost_factor(graph.task_sizes, fine.usable) <= limit
 
 
 def test_covered_counts_never_overweigh(random_graph) -> None:
     # Theorem B.2's step: n_hat + s >= n makes every weight at most that from exact counts (mu = 1/2).
     graph = random_graph(6, 400, 8)
     problem = TaskProblem.from_graph(graph, 1.0)
-    found = counts.release_counts(graph, 5.0, 3, np.random.default_rng(4))
+    found = sampling.release_counts(graph, 5.0, 3, np.random.default_rng(4))
     assert np.all(graph.task_sizes <= found.estimates + found.slack)
     estimated = weights.compute_task_weights(problem, 0.5, counts=found.usable)
     assert np.all(estimated <= weights.compute_task_weights(problem, 0.5) * (1.0 + 1e-12))
@@ -90,5 +90,5 @@ def test_covered_counts_never_overweigh(random_graph) -> None:
 
 def test_arguments_are_checked_together(random_graph) -> None:
     with pytest.raises(InvalidInput) as refused:
-        counts.release_counts(random_graph(1), -1.0, 0, np.random.default_rng(0), 1.0, 0.0)
+        sampling.release_counts(random_graph(1), -1.0, 0, np.random.default_rng(0), 1.0, 0.0)
     assert len(refused.value.problems) == 4

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpcore.multitask import files, free, sampling, weights
+from dpcore.multitask import exact, files, sampling, weights
 from dpcore.multitask.problem import TaskProblem
 
 LABEL = "computed from private data (do not publish)"
@@ -30,7 +30,7 @@ def test_the_code_computes_the_weights(random_graph, tmp_path, monkeypatch, meth
     allocation = {
         "clipped": lambda: weights.allocate_by_power(problem, 0.5),
         "full": lambda: weights.allocate_normalised(problem, 0.25),
-        "free": lambda: free.find_best_user_task_weights(problem),
+        "free": lambda: exact.find_best_user_task_weights(problem),
     }[method]()
     (tmp_path / "task_weights.csv").write_text(
         files.write_task_weights(allocation, LABEL, names=[f'shop, "{i}"' for i in range(6)])

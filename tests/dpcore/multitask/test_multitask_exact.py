@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from dpcore.common.certificate import compare_results
 from dpcore.common.checks import InvalidInput
-from dpcore.multitask import cvxpy_reference, exact, free, weight_skew, weights
+from dpcore.multitask import exact, weights
+from dpcore.multitask.exact import SearchOptions
 from dpcore.multitask.problem import Loss, TaskProblem
-from dpcore.multitask.search import SearchOptions
 
 TIGHT = SearchOptions(tolerance=1e-8)
 
@@ -48,7 +48,7 @@ def test_problem_9_agrees_with_cvxpy(random_graph, dense_of, seed: int) -> None:
 def test_the_reference_proves_its_answer_by_its_own_multipliers(random_graph, dense_of, loss: Loss) -> None:
     graph = random_graph(7, num_users=30, num_tasks=6)
     problem = TaskProblem.from_graph(graph, 0.25, loss)
-    certificate, ended = cvxpy_reference.solve(problem)
+    certificate, ended = exact.solve(problem)
     assert "optimal" in ended
     assert certificate.value == pytest.approx(_problem_9(dense_of(graph), loss, 0.25), rel=1e-6)
     assert certificate.proves(1e-6)
@@ -61,19 +61,19 @@ def test_the_reference_proves_its_answer_by_its_own_multipliers(random_graph, de
 
 def test_a_reference_that_fails_says_so_and_proves_nothing_false(random_graph) -> None:
     problem = TaskProblem.from_graph(random_graph(7, num_users=30, num_tasks=6), 0.25, Loss.CONVEX)
-    certificate, ended = cvxpy_reference.solve(problem, solver="OSQP")  # It solves no such cones.
+    certificate, ended = exact.solve(problem, solver="OSQP")  # It solves no such cones.
     assert "failed" in ended
     assert certificate.relative_gap > 0.0
-    mine, other = cvxpy_reference.compare_with_cvxpy(problem)
+    mine, other = exact.compare_with_cvxpy(problem)
     assert "times as long as Sweet Spot" in compare_results(mine, other)
-    assert cvxpy_reference.compare_with_cvxpy(problem, lambda: True)[1:] == ()
+    assert exact.compare_with_cvxpy(problem, lambda: True)[1:] == ()
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_free_weights_agree_with_cvxpy(random_graph, dense_of, seed: int) -> None:
     graph = random_graph(100 + seed, num_users=8, num_tasks=4)
     loss = list(Loss)[seed % 2]
-    answer = free.find_best_user_task_weights(TaskProblem.from_graph(graph, 0.25, loss), TIGHT)
+    answer = exact.find_best_user_task_weights(TaskProblem.from_graph(graph, 0.25, loss), TIGHT)
     assert answer.total_bound == pytest.approx(_free_weights(dense_of(graph), loss, 0.25), rel=2e-6)
     assert answer.certificate is not None
     assert answer.certificate.proves(1e-8)
@@ -94,7 +94,7 @@ def test_users_without_a_task_do_not_disturb(graph_of, dense_of, random_graph, m
     table = dense_of(random_graph(8, 30, 5))
     idle = np.zeros((50, 5))
     problems = [TaskProblem.from_graph(graph_of(t), 1.0) for t in (table, np.vstack((idle, table)))]
-    for solve in (exact.find_best_task_weights, free.find_best_user_task_weights):
+    for solve in (exact.find_best_task_weights, exact.find_best_user_task_weights):
         values = [solve(problem, TIGHT).total_bound for problem in problems]
         assert values[1] == pytest.approx(values[0], rel=1e-7)
 
@@ -106,7 +106,7 @@ def test_closed_forms(graph_of, loss: Loss) -> None:
         problem = TaskProblem.from_graph(graph_of(table), 0.4, loss)
         np.testing.assert_allclose(exact.find_best_task_weights(problem, TIGHT).task_weights ** 2, squared)
         np.testing.assert_allclose(
-            free.find_best_user_task_weights(problem, TIGHT).compute_pair_weights() ** 2, squared
+            exact.find_best_user_task_weights(problem, TIGHT).compute_pair_weights() ** 2, squared
         )
     # One user in tasks 0 and 1, another in task 1: only the first binds, p_i ~ sqrt(c_i).
     problem = TaskProblem.from_graph(graph_of(np.array([[1, 1], [0, 1]])), 1.0, loss)
@@ -131,15 +131,15 @@ def test_lower_bounds_hold_for_all_multipliers_and_all_feasible_weights(random_g
     w *= np.sqrt(0.6 / graph.sum_pairs_by_user(w**2)[graph.users])
     free_value = np.sum(sizes ** (2.0 - loss.value) / graph.sum_pairs_by_task(w) ** 2)
     prices = rng.exponential(size=5) + 1e-3
-    assert free.compute_lower_bound(problem, prices) <= free_value * (1.0 + 1e-12)
-    assert free.compute_lower_bound(problem, 7.0 * prices) == pytest.approx(
-        free.compute_lower_bound(problem, prices)
+    assert exact.compute_free_lower_bound(problem, prices) <= free_value * (1.0 + 1e-12)
+    assert exact.compute_free_lower_bound(problem, 7.0 * prices) == pytest.approx(
+        exact.compute_free_lower_bound(problem, prices)
     )
 
 
 def test_half_answers_are_not_proved(random_graph) -> None:
     problem = TaskProblem.from_graph(random_graph(31, 60, 9), 1.0)
-    for solve in (exact.find_best_task_weights, free.find_best_user_task_weights):
+    for solve in (exact.find_best_task_weights, exact.find_best_user_task_weights):
         best = solve(problem, TIGHT)
         half = solve(problem, SearchOptions(tolerance=1e-8, max_steps=1))
         assert best.certificate is not None
@@ -157,7 +157,7 @@ def test_free_weights_are_a_contraction_by_three_quarters(random_graph) -> None:
         one, two = rng.lognormal(sigma=2.0, size=(2, 8))
         before = np.abs(np.log(one / two)).max()
         after = np.abs(
-            np.log(free._take_step(problem, one).next_prices / free._take_step(problem, two).next_prices)
+            np.log(exact._take_step(problem, one).next_prices / exact._take_step(problem, two).next_prices)
         )
         assert after.max() <= 0.75 * before * (1.0 + 1e-12)
 
@@ -169,7 +169,7 @@ def test_more_freedom_is_never_worse(random_graph, loss: Loss) -> None:
         problem, loss.best_exponent, weights.inflate_for_no_clipping(problem, loss.best_exponent)
     )
     per_task = exact.find_best_task_weights(problem, TIGHT)
-    per_pair = free.find_best_user_task_weights(problem, TIGHT)
+    per_pair = exact.find_best_user_task_weights(problem, TIGHT)
     assert per_pair.total_bound <= per_task.total_bound <= unclipped.total_bound
     for other in (
         weights.allocate_by_power(problem, loss.best_exponent),
@@ -193,12 +193,12 @@ def test_relabelled_and_doubled_users(random_graph, dense_of, graph_of) -> None:
 
 def test_bounds_scale_with_the_inverse_budget(random_graph) -> None:
     graph = random_graph(9, 30, 6)
-    for solve in (exact.find_best_task_weights, free.find_best_user_task_weights):
+    for solve in (exact.find_best_task_weights, exact.find_best_user_task_weights):
         one, ten = (solve(TaskProblem.from_graph(graph, beta), TIGHT).total_bound for beta in (0.1, 1.0))
         assert one == pytest.approx(10.0 * ten)
 
 
-@pytest.mark.parametrize("solve", [exact.find_best_task_weights, free.find_best_user_task_weights])
+@pytest.mark.parametrize("solve", [exact.find_best_task_weights, exact.find_best_user_task_weights])
 def test_a_stopped_search_returns_valid_weights(random_graph, solve) -> None:
     problem = TaskProblem.from_graph(random_graph(31, 60, 9), 1.0)
     shares: list[float] = []
@@ -222,7 +222,7 @@ def test_options_are_checked() -> None:
 def test_weight_skew_by_hand(graph_of) -> None:
     # Task 0 has a heavy user (2 tasks) and a light one; normalised uniform weights: sqrt(1/2) and 1.
     problem = TaskProblem.from_graph(graph_of(np.array([[1, 1], [1, 0]])), 1.0)
-    found = weight_skew.compute_skew(weights.allocate_normalised(problem, 0.0))
+    found = weights.compute_skew(weights.allocate_normalised(problem, 0.0))
     heavy = np.sqrt(0.5)
     total = heavy + 1.0
     assert found.total_variation[0] == pytest.approx(0.5 - heavy / total)
@@ -233,9 +233,7 @@ def test_weight_skew_by_hand(graph_of) -> None:
 
 
 def test_one_weight_per_task_does_not_skew(random_graph) -> None:
-    found = weight_skew.compute_skew(
-        exact.find_best_task_weights(TaskProblem.from_graph(random_graph(4), 1.0))
-    )
+    found = weights.compute_skew(exact.find_best_task_weights(TaskProblem.from_graph(random_graph(4), 1.0)))
     np.testing.assert_allclose(found.total_variation, 0.0, atol=1e-12)
     np.testing.assert_allclose(found.user_size_ratio, 1.0)
     np.testing.assert_allclose(found.effective_share, 1.0)

@@ -7,9 +7,9 @@ import pytest
 
 from dpcore.common.checks import InvalidInput
 from dpcore.dataset import Pairs
+from dpcore.multitask.experiment import HeavyTailed, LinearModel, SkewedTasks
 from dpcore.multitask.graph import TaskGraph, drop_empty_tasks
 from dpcore.multitask.problem import Loss, TaskProblem
-from dpcore.multitask.synthetic import HeavyTailed, LinearModel, SkewedTasks
 
 
 def test_sums_along_the_graph_are_those_of_the_dense_table(random_graph, dense_of) -> None:

@@ -11,16 +11,22 @@ from hypothesis import strategies as st
 
 from dpcore.common.checks import InvalidInput
 from dpcore.multitask import weights
-from dpcore.multitask.descent import (
+from dpcore.multitask.learners import (
     DescentSettings,
+    EvaluationExamples,
+    Examples,
+    RidgeSettings,
     _GradientSums,
+    clip_rows,
     compute_isotropic_rates,
     compute_strongly_convex_rates,
+    compute_weighted_sums,
     fit_descent,
+    fit_ridge,
+    perturb,
+    solve_sums,
 )
-from dpcore.multitask.examples import EvaluationExamples, Examples, clip_rows
 from dpcore.multitask.problem import TaskProblem
-from dpcore.multitask.ridge import RidgeSettings, compute_weighted_sums, fit_ridge, perturb, solve_sums
 
 
 def _examples(graph, seed: int, dimension: int = 3, spread: float = 1.0) -> Examples:
@@ -158,7 +164,7 @@ def test_algorithm_1_reports_what_it_spends(random_graph) -> None:
 
 
 def test_the_dagger_projects_on_positive_semidefinite_matrices(graph_of) -> None:
-    from dpcore.multitask.ridge import RidgeSums
+    from dpcore.multitask.learners import RidgeSums
 
     # Eigenvalues 2 along (1, 1) and -1 along (1, -1): only the first is inverted.
     matrix = np.array([[[0.5, 1.5], [1.5, 0.5]]])

@@ -7,9 +7,9 @@ import pytest
 
 from dpcore.common.checks import InvalidInput
 from dpcore.common.text_fields import from_fields, to_fields
+from dpcore.multitask.experiment import HeavyTailed, SkewedTasks
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource, draw_pairs
 from dpcore.multitask.problem import Loss
-from dpcore.multitask.synthetic import HeavyTailed, SkewedTasks
 
 
 def test_every_problem_is_said_at_once() -> None:

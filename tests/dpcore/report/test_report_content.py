@@ -28,8 +28,8 @@ from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.design_matrix import Design, Feature, FeatureKind
 from dpcore.dataset import Contribution, Dataset, Values
 from dpcore.mean import Counts, MeanParameters, VarianceSource
-from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
+from dpcore.multitask.weights import BudgetFit
 from dpcore.report import content, script
 from dpcore.report.content import Line, Report
 from dpcore.report.document import SCHEMA, write_report_json

@@ -17,20 +17,21 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import to_fields
 from dpcore.data import samples
-from dpcore.multitask import bounds, cvxpy_reference, exact, files, free
+from dpcore.multitask import bounds, exact, files
 from dpcore.multitask.answer import MultitaskSolution, build_answer, plots, solve, words
 from dpcore.multitask.answer import found as core
-from dpcore.multitask.budget import PrivacyTarget, compare_budgets, compute_exact_budget
-from dpcore.multitask.counts import compute_cost_factor, release_counts
-from dpcore.multitask.experiment import Experiment, run_experiment
-from dpcore.multitask.fit import BudgetFit, WeightRule
+from dpcore.multitask.exact import SearchOptions
+from dpcore.multitask.experiment import Experiment, SkewedTasks, run_experiment
 from dpcore.multitask.graph import TaskGraph, drop_empty_tasks
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
-from dpcore.multitask.problem import TaskProblem
-from dpcore.multitask.sampling import allocate_uniform_sampling, find_best_uniform_sampling
-from dpcore.multitask.search import SearchOptions
-from dpcore.multitask.synthetic import SkewedTasks
-from dpcore.multitask.weight_skew import compute_skew
+from dpcore.multitask.problem import PrivacyTarget, TaskProblem, compare_budgets, compute_exact_budget
+from dpcore.multitask.sampling import (
+    allocate_uniform_sampling,
+    compute_cost_factor,
+    find_best_uniform_sampling,
+    release_counts,
+)
+from dpcore.multitask.weights import BudgetFit, WeightRule, compute_skew
 from dpcore.report import plotly_figures
 from pages.multitask.question import QUESTION, propose
 from pages.multitask.tabs import name_settings
@@ -312,7 +313,7 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
     options = SearchOptions(1e-6)
     same, anything = (
         exact.find_best_task_weights(problem, options),
-        free.find_best_user_task_weights(problem, options),
+        exact.find_best_user_task_weights(problem, options),
     )
     clipped = WeightRule(0.5).allocate(problem)
 
@@ -345,7 +346,7 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
     assert (both["No answer is below"] <= both["Total bound for β = 1"] * (1.0 + 1e-9)).all()
     assert "times as long as Sweet Spot" in shown_texts(at)
     with monkeypatch.context() as patched:
-        patched.setattr(cvxpy_reference, "MAX_PAIRS", 10)
+        patched.setattr(exact, "MAX_PAIRS", 10)
         fine(at.run())
         assert "offered up to 10" in shown_texts(at)
         assert "multitask.cvxpy_job_start" not in [button.key for button in at.button]

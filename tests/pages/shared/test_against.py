@@ -151,7 +151,7 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
 
 
 def test_the_best_way_of_many_tasks_is_the_best_at_every_epsilon() -> None:
-    from dpcore.multitask.budget import compute_exact_budget
+    from dpcore.multitask.problem import compute_exact_budget
 
     question = catalogue.named("multitask")
     assert question is not None

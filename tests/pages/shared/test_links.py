@@ -32,8 +32,8 @@ from dpcore.gap_examples import parameters as gap_choices
 from dpcore.gap_examples.parameters import GapParameters
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.mean.table_values import clamp
-from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
+from dpcore.multitask.weights import BudgetFit
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.plan.parameters import PlanParameters

@@ -1,0 +1,481 @@
+"""The two learners of the paper: ridge regressions and noisy gradient descent, from weighted tasks.
+
+Algorithm 1: ridge regressions from weighted sums of statistics, perturbed.
+
+Sensitivity, by hand. Removing user j takes w_ij (x x^T + lambda I) off A_i and w_ij y x off b_i, for each of
+their tasks. With |x| <= G and |y| <= G G*, and for k = |x|^2 <= G^2,
+
+    |x x^T + lambda I|_F^2 = k^2 + 2 lambda k + d lambda^2  <=  G^4 + 2 lambda G^2 + d lambda^2,
+
+attained at |x| = G, and |y x| <= G^2 G*. So all the matrices together move by at most sqrt(beta) times the
+root of the first, the vectors by sqrt(beta) G^2 G*. The noise matrix has independent entries on and above
+the diagonal; what is released is that half, whose Euclidean length is at most the Frobenius norm (equal for
+x along an axis, so nothing is to be gained). Noise of standard deviation
+sqrt(G^4 + 2 lambda G^2 + d lambda^2) and G^2 G* makes the two releases (alpha, alpha beta / 2)-RDP each.
+
+The paper's proof of theorem 3.3 leaves lambda I out and adds noise G^2. That is right only where the
+regularisation does not depend on who is in the data: give ``regularised_totals`` computed from public or
+already private counts, and the matrices move by sqrt(beta) G^2 again.
+
+Algorithm 2: noisy gradient descent on weighted squared losses, all tasks at once.
+
+The paper's line 5 clips a task's *summed* gradient; removing one user can then turn that sum around, and move
+it by up to twice the bound whatever the user's weight. What its proof (A.3) uses is |w_ij gradient| <=
+w_ij Gamma for each user, so each user's gradient is clipped to Gamma here, before weighting. Removing user j
+then moves the stacked sums of a step by at most Gamma sqrt(sum_i w_ij^2) <= Gamma sqrt(beta). With noise of
+standard deviation Gamma sqrt(T / 2) a step is (alpha, alpha beta / T)-RDP, and T steps (alpha, alpha beta).
+
+The loss of a pair is (theta . x - y)^2 + lambda |theta|^2 (equation 4); the ridge is part of the gradient
+that is clipped, so it needs no accounting of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.common.checks import Problems, refuse
+from dpcore.contributions import FloatArray, IntArray
+from dpcore.multitask.graph import TaskGraph
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """One example (x_ij, y_ij) per pair of user and task.
+
+    Attributes:
+        graph: Who contributes to what.
+        features: x_ij, finite, in the graph's order, shape (num_pairs, dimension).
+        labels: y_ij, finite, shape (num_pairs,).
+
+    Raises:
+        InvalidInput: Shapes do not fit the graph, or a number is not finite.
+    """
+
+    graph: TaskGraph
+    features: FloatArray
+    labels: FloatArray
+
+    def __post_init__(self) -> None:
+        with Problems() as problems:
+            if self.features.ndim != 2 or self.features.shape[0] != self.graph.num_pairs:
+                problems.add(f"features must have shape ({self.graph.num_pairs:,}, dimension)")
+            if self.labels.shape != (self.graph.num_pairs,):
+                problems.add(f"labels must have shape ({self.graph.num_pairs:,},)")
+            if not (np.all(np.isfinite(self.features)) and np.all(np.isfinite(self.labels))):
+                problems.add("features and labels must be finite numbers")
+
+    @property
+    def dimension(self) -> int:
+        """Return d, the number of entries of a feature vector."""
+        return int(self.features.shape[1])
+
+    @cached_property
+    def by_task(self) -> IntArray:
+        """Compute the order that sorts pairs by task, shape (num_pairs,)."""
+        return np.argsort(self.graph.tasks, kind="stable")
+
+    @cached_property
+    def features_by_task(self) -> FloatArray:
+        """Return `features` in the order `by_task`."""
+        return np.ascontiguousarray(self.features[self.by_task])
+
+    @cached_property
+    def labels_by_task(self) -> FloatArray:
+        """Return `labels` in the order `by_task`."""
+        return np.asarray(self.labels[self.by_task])
+
+    @cached_property
+    def squared_lengths_by_task(self) -> FloatArray:
+        """Return |x_ij|^2 in the order `by_task`."""
+        return np.asarray(np.einsum("pd,pd->p", self.features_by_task, self.features_by_task))
+
+
+def clip_rows(rows: FloatArray, bound: float) -> FloatArray:
+    """Scale every row (last axis) down to Euclidean length ``bound``; shorter ones stay.
+
+    Source: clip of Krichene et al. 2023, algorithm 1, line 2; also the projection onto a ball.
+    """
+    lengths = np.sqrt(np.einsum("...d,...d->...", rows, rows))
+    return np.asarray(rows * np.minimum(1.0, bound / np.maximum(lengths, bound))[..., None])
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationExamples:
+    """Examples kept for testing; a task may have none.
+
+    Attributes:
+        tasks: Task code of each, shape (num_examples,).
+        features: Shape (num_examples, dimension).
+        labels: Shape (num_examples,).
+    """
+
+    tasks: IntArray
+    features: FloatArray
+    labels: FloatArray
+
+    def root_mean_squared_error(self, coefficients: FloatArray) -> float:
+        """Compute the root of the mean of (<theta_i, x> - y)^2 over all examples, in the labels' unit.
+
+        Args:
+            coefficients: theta, shape (num_tasks, dimension).
+
+        Source: Krichene et al. 2023, appendix D.1, "Metrics".
+        """
+        predicted = np.einsum("pd,pd->p", self.features, coefficients[self.tasks])
+        return float(np.sqrt(np.mean((predicted - self.labels) ** 2)))
+
+
+@dataclass(frozen=True)
+class RidgeSettings:
+    """The clipping and the regularisation of algorithm 1.
+
+    Attributes:
+        feature_bound: Gamma_x > 0; longer features are scaled down.
+        coefficient_bound: Gamma_* > 0; labels are clamped to +- Gamma_x Gamma_*, and the coefficients are
+            projected on the ball of this radius (the domain C).
+        ridge: lambda >= 0.
+
+    Raises:
+        InvalidInput: Out of range; all problems at once.
+    """
+
+    feature_bound: float = 1.0
+    coefficient_bound: float = 1.0
+    ridge: float = 0.0
+
+    def __post_init__(self) -> None:
+        with Problems() as problems:
+            problems.positive(feature_bound=self.feature_bound, coefficient_bound=self.coefficient_bound)
+            problems.non_negative(ridge=self.ridge)
+
+    def matrix_sensitivity(self, dimension: int, ridge_is_counted: bool) -> float:
+        """Return the largest Frobenius norm that a user of weight 1 adds to A_i; derived at the top of this module."""
+        squared_bound, ridge = self.feature_bound**2, self.ridge if ridge_is_counted else 0.0
+        return math.sqrt(squared_bound**2 + 2.0 * ridge * squared_bound + dimension * ridge**2)
+
+    @property
+    def vector_sensitivity(self) -> float:
+        """Return the largest length that a user of weight 1 adds to b_i: Gamma_x^2 Gamma_*."""
+        return self.feature_bound**2 * self.coefficient_bound
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeSums:
+    """The weighted sums before noise. Private.
+
+    Attributes:
+        matrices: sum_j w_ij (x x^T + lambda I), shape (num_tasks, d, d).
+        vectors: sum_j w_ij y x, shape (num_tasks, d).
+    """
+
+    matrices: FloatArray
+    vectors: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeFit:
+    """The result of algorithm 1.
+
+    Attributes:
+        coefficients: theta_hat, shape (num_tasks, d).
+        budget_spent: max_j sum_i w_ij^2, the beta that the noise keeps; infinite without noise.
+        matrix_noise: Standard deviation of the noise on each entry of A_i.
+        vector_noise: The same for b_i.
+    """
+
+    coefficients: FloatArray
+    budget_spent: float
+    matrix_noise: float
+    vector_noise: float
+
+
+def compute_weighted_sums(
+    examples: Examples,
+    pair_weights: FloatArray,
+    settings: RidgeSettings,
+    regularised_totals: FloatArray | None = None,
+) -> RidgeSums:
+    """Compute lines 2, 5 and 6 of algorithm 1 without the noise.
+
+    Args:
+        examples: The data.
+        pair_weights: w_ij >= 0 in the graph's order, shape (num_pairs,).
+        settings: Clipping and lambda.
+        regularised_totals: What lambda is multiplied by in each task, shape (num_tasks,), from public or
+            private counts; None for sum_j w_ij, as in the paper.
+    """
+    graph = examples.graph
+    # Clipped here and not by the caller: the sensitivity below rests on it.
+    features = clip_rows(examples.features, settings.feature_bound)
+    bound = settings.feature_bound * settings.coefficient_bound
+    labels = np.clip(examples.labels, -bound, bound)
+    dimension = examples.dimension
+    matrices = np.empty((graph.num_tasks, dimension, dimension))
+    vectors = np.empty((graph.num_tasks, dimension))
+    for row in range(dimension):
+        weighted = pair_weights * features[:, row]
+        vectors[:, row] = graph.sum_pairs_by_task(weighted * labels)
+        for column in range(row, dimension):
+            matrices[:, row, column] = graph.sum_pairs_by_task(weighted * features[:, column])
+            matrices[:, column, row] = matrices[:, row, column]
+    totals = graph.sum_pairs_by_task(pair_weights) if regularised_totals is None else regularised_totals
+    matrices += settings.ridge * totals[:, None, None] * np.eye(dimension)
+    return RidgeSums(matrices, vectors)
+
+
+def perturb(sums: RidgeSums, matrix_noise: float, vector_noise: float, rng: np.random.Generator) -> RidgeSums:
+    """Add symmetric Gaussian matrices (entries on and above the diagonal independent) and vectors."""
+    # The upper triangle is released, and the lower one mirrors it. Its L2 norm is at most the Frobenius norm by which
+    # the noise is scaled, so one draw for both entries is enough.
+    raw = rng.normal(size=sums.matrices.shape)
+    symmetric = np.triu(raw) + np.swapaxes(np.triu(raw, 1), 1, 2)
+    noise = rng.normal(size=sums.vectors.shape)
+    return RidgeSums(sums.matrices + matrix_noise * symmetric, sums.vectors + vector_noise * noise)
+
+
+def solve_sums(sums: RidgeSums, coefficient_bound: float) -> FloatArray:
+    """Solve theta = A^dagger b, A projected on the positive semidefinite cone, then theta on the ball.
+
+    Source: Krichene et al. 2023, algorithm 1, line 7, and section 2.1 for the dagger; the projection on the
+    domain C, an input that the algorithm does not use, is post-processing.
+    """
+    eigenvalues, eigenvectors = np.linalg.eigh(sums.matrices)
+    # An eigenvalue within rounding of 0 counts as 0: its inverse would blow up the noise of b without any signal.
+    rounding = (
+        np.finfo(np.float64).eps * eigenvalues.shape[-1] * np.abs(eigenvalues).max(axis=-1, keepdims=True)
+    )
+    is_positive = eigenvalues > rounding
+    inverse_eigenvalues = np.divide(1.0, eigenvalues, out=np.zeros_like(eigenvalues), where=is_positive)
+    rotated = np.einsum("mkj,mk->mj", eigenvectors, sums.vectors)
+    return clip_rows(np.einsum("mij,mj->mi", eigenvectors, inverse_eigenvalues * rotated), coefficient_bound)
+
+
+def fit_ridge(
+    examples: Examples,
+    pair_weights: FloatArray,
+    settings: RidgeSettings,
+    rng: np.random.Generator | None,
+    regularised_totals: FloatArray | None = None,
+) -> RidgeFit:
+    """Run algorithm 1, with the ridge accounted for.
+
+    A simulation: floating-point noise from ``rng``, not hardened against attacks on the low bits.
+
+    Args:
+        examples: The data.
+        pair_weights: w_ij >= 0 in the graph's order, shape (num_pairs,). A user's weights may depend on
+            their own tasks and on public numbers, never on other users' data.
+        settings: Clipping and lambda.
+        rng: Source of the noise; None leaves it out, and nothing is private then.
+        regularised_totals: See `compute_weighted_sums`; must be public or already released.
+
+    Returns:
+        `RidgeFit`; with noise, (alpha, alpha budget_spent)-RDP.
+
+    Raises:
+        InvalidInput: Weights of the wrong shape, negative or not finite.
+
+    Source: Krichene et al. 2023, algorithm 1 and theorem 3.3, corrected as at the head of this module.
+    """
+    check_weights(examples, pair_weights)
+    sums = compute_weighted_sums(examples, pair_weights, settings, regularised_totals)
+    if rng is None:
+        return RidgeFit(solve_sums(sums, settings.coefficient_bound), math.inf, 0.0, 0.0)
+    matrix_noise = settings.matrix_sensitivity(examples.dimension, regularised_totals is None)
+    vector_noise = settings.vector_sensitivity
+    return RidgeFit(
+        coefficients=solve_sums(perturb(sums, matrix_noise, vector_noise, rng), settings.coefficient_bound),
+        budget_spent=float(examples.graph.sum_pairs_by_user(pair_weights**2).max()),
+        matrix_noise=matrix_noise,
+        vector_noise=vector_noise,
+    )
+
+
+def check_weights(examples: Examples, pair_weights: FloatArray) -> None:
+    """Raise `InvalidInput` for weights that do not fit the examples.
+
+    Raises:
+        InvalidInput: Wrong shape, negative or not finite.
+    """
+    with Problems() as problems:
+        if pair_weights.shape != (examples.graph.num_pairs,):
+            problems.add(f"pair_weights must have shape ({examples.graph.num_pairs:,},)")
+        elif not np.all(np.isfinite(pair_weights) & (pair_weights >= 0.0)):
+            problems.add("pair_weights must be finite numbers of at least 0")
+
+
+@dataclass(frozen=True)
+class DescentSettings:
+    """The clipping and the steps of algorithm 2.
+
+    Attributes:
+        gradient_bound: Gamma > 0, the length to which each user's gradient for a task is clipped.
+        steps: T, between 1 and 100,000.
+        radius: Radius of the domain C, a ball around 0, above 0.
+        ridge: lambda >= 0.
+
+    Raises:
+        InvalidInput: Out of range; all problems at once.
+    """
+
+    gradient_bound: float = 1.0
+    steps: int = 10
+    radius: float = 1.0
+    ridge: float = 0.0
+
+    def __post_init__(self) -> None:
+        with Problems() as problems:
+            problems.positive(gradient_bound=self.gradient_bound, radius=self.radius)
+            problems.whole(1, 100_000, steps=self.steps)
+            problems.non_negative(ridge=self.ridge)
+
+    @property
+    def noise(self) -> float:
+        """Return Gamma sqrt(T / 2), the standard deviation of the noise on each entry of a summed gradient."""
+        return self.gradient_bound * math.sqrt(self.steps / 2.0)
+
+
+@dataclass(frozen=True, eq=False)
+class DescentFit:
+    """The result of algorithm 2.
+
+    Attributes:
+        coefficients: theta_hat after the last step, shape (num_tasks, d).
+        budget_spent: max_j sum_i w_ij^2, the beta that the noise keeps; infinite without noise.
+        noise: Standard deviation of the noise on each entry of each step's sums.
+    """
+
+    coefficients: FloatArray
+    budget_spent: float
+    noise: float
+
+
+class _GradientSums:
+    """Weighted sums of clipped gradients; pairs are sorted by task once."""
+
+    def __init__(self, examples: Examples, pair_weights: FloatArray, settings: DescentSettings) -> None:
+        order = examples.by_task
+        self._features = examples.features_by_task
+        self._labels = examples.labels_by_task
+        self._weights = pair_weights[order]
+        self._sizes = examples.graph.task_sizes
+        self._starts = np.concatenate(([0], np.cumsum(self._sizes))).astype(np.int32)
+        self._columns = np.arange(order.size, dtype=np.int32)
+        self._squared = examples.squared_lengths_by_task
+        self._settings = settings
+
+    def evaluate(self, coefficients: FloatArray) -> FloatArray:
+        """Compute sum_j w_ij clip(gradient of pair (i, j), Gamma), shape (num_tasks, d)."""
+        from scipy.sparse import csr_matrix
+
+        settings, sizes = self._settings, self._sizes
+        predicted = np.einsum("pd,pd->p", self._features, np.repeat(coefficients, sizes, axis=0))
+        residuals = predicted - self._labels
+        # |2 r x + 2 lambda theta|^2 from three scalars per pair.
+        lengths = residuals**2 * self._squared
+        if settings.ridge:
+            ridge_lengths = settings.ridge**2 * np.einsum("md,md->m", coefficients, coefficients)
+            lengths += 2.0 * settings.ridge * residuals * predicted + np.repeat(ridge_lengths, sizes)
+        lengths = 2.0 * np.sqrt(np.maximum(lengths, 0.0))
+        # Clipped first, then weighted: so a user moves the sum by w_ij Gamma at most, as the budget counts it.
+        clipped_weights = self._weights * (
+            settings.gradient_bound / np.maximum(lengths, settings.gradient_bound)
+        )
+        shape = (sizes.size, residuals.size)
+        sums = (
+            csr_matrix((clipped_weights * residuals, self._columns, self._starts), shape=shape)
+            @ self._features
+        )
+        if settings.ridge:
+            totals = np.bincount(
+                np.repeat(np.arange(sizes.size), sizes), clipped_weights, minlength=sizes.size
+            )
+            sums = sums + settings.ridge * totals[:, None] * coefficients
+        return np.asarray(2.0 * sums)
+
+
+def fit_descent(
+    examples: Examples,
+    pair_weights: FloatArray,
+    settings: DescentSettings,
+    rates: FloatArray,
+    rng: np.random.Generator | None,
+) -> DescentFit:
+    """Run algorithm 2 from theta = 0, with users' gradients clipped.
+
+    A simulation: floating-point noise from ``rng``, not hardened against attacks on the low bits.
+
+    Args:
+        examples: The data.
+        pair_weights: w_ij >= 0 in the graph's order, shape (num_pairs,); as in `ridge.fit_ridge`.
+        settings: Clipping, steps, domain.
+        rates: eta_i^(t) > 0, shape (steps, num_tasks); public or already released.
+        rng: Source of the noise; None leaves it out, and nothing is private then.
+
+    Returns:
+        `DescentFit`; with noise, (alpha, alpha budget_spent)-RDP.
+
+    Raises:
+        InvalidInput: Weights or rates not as described.
+
+    Source: Krichene et al. 2023, algorithm 2 and theorem 3.11, corrected as at the head of this module.
+    """
+    check_weights(examples, pair_weights)
+    shape = (settings.steps, examples.graph.num_tasks)
+    if rates.shape != shape or not np.all(np.isfinite(rates) & (rates > 0.0)):
+        raise refuse(f"rates must be finite numbers above 0 of shape {shape}")
+    sums = _GradientSums(examples, pair_weights, settings)
+    noise = settings.noise if rng is not None else 0.0
+    coefficients = np.zeros((examples.graph.num_tasks, examples.dimension))
+    for rate in rates:
+        gradient = sums.evaluate(coefficients)
+        if rng is not None:
+            gradient += noise * rng.normal(size=coefficients.shape)
+        # The projection reads only noisy values: it costs no privacy.
+        coefficients = clip_rows(coefficients - rate[:, None] * gradient, settings.radius)
+    budget_spent = math.inf if rng is None else float(examples.graph.sum_pairs_by_user(pair_weights**2).max())
+    return DescentFit(coefficients, budget_spent, noise)
+
+
+def compute_strongly_convex_rates(
+    task_weights: FloatArray, counts: npt.ArrayLike, convexity: float, steps: int
+) -> FloatArray:
+    """Compute eta_i^(t) = 1 / (omega_i n_i lambda t), lambda the strong convexity of one pair's loss.
+
+    The theorem prints omega_i^2; its proof (strong convexity omega_i n_i lambda) has omega_i.
+
+    Args:
+        task_weights: omega, shape (num_tasks,).
+        counts: n_i, public or released, shape (num_tasks,).
+        convexity: lambda > 0.
+        steps: T.
+
+    Returns:
+        Shape (steps, num_tasks).
+
+    Source: Krichene et al. 2023, theorem 3.12 (b) and A.4.
+    """
+    step_numbers = np.arange(1, steps + 1, dtype=np.float64)
+    return np.asarray(
+        1.0 / (step_numbers[:, None] * task_weights * np.asarray(counts, dtype=np.float64) * convexity)
+    )
+
+
+def compute_isotropic_rates(totals: FloatArray, dimension: int, steps: int) -> FloatArray:
+    """Compute eta_i^(t) = d / (2 W_i sqrt(t)): Newton's step for isotropic features of length 1.
+
+    Args:
+        totals: W_i or what is publicly known of it, shape (num_tasks,).
+        dimension: d.
+        steps: T.
+
+    Returns:
+        Shape (steps, num_tasks). Ours; the paper's rates above serve its bounds.
+    """
+    step_numbers = np.arange(1, steps + 1, dtype=np.float64)
+    return np.asarray(dimension / (2.0 * np.sqrt(step_numbers)[:, None] * totals))
