@@ -36,8 +36,8 @@ from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import MAX_SIZE, FloatArray
 from dpcore.per_group.pair_of_bounds import PairChoice
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem
+from dpcore.per_group.private_pair import candidates
 from dpcore.per_group.selection_rules import keep_probabilities
-from dpcore.per_group.tuner import candidates
 from dpcore.per_group.users_kept import KeptMoments, PairsByGroup, kept_moments
 from dpcore.per_group.whole_vector import VectorRule, keep_amounts
 

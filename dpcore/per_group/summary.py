@@ -1,4 +1,6 @@
-"""Bounds from the distribution of pairs alone, if the pairs themselves are not known (`dpcore.dataset.PairSizes`).
+"""The answer where only the distribution of pairs is known; what the answers rest on, and in which words and file.
+
+Bounds from the distribution of pairs alone, if the pairs themselves are not known (`dpcore.dataset.PairSizes`).
 
 The numbers of pairs of each size (rows of the pair, groups of its user) and the rows and users of every group are
 known, but not which pairs lie in which group. These determine the sum of all groups' biases, the sum of their sampling
@@ -18,10 +20,112 @@ from functools import cached_property
 
 import numpy as np
 
+from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.contributions import MAX_SIZE, FloatArray, IntArray
 from dpcore.dataset import PairSizes
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
+
+DIGITS = 3
+
+
+def round_up(amount: float) -> float:
+    """Round an amount up to few digits, as the exact amount may reveal that of one user."""
+    if amount <= 0.0 or not math.isfinite(amount):
+        return amount
+    step = 10.0 ** (math.floor(math.log10(amount)) - DIGITS + 1)
+    return float(f"{math.ceil(amount / step * (1.0 - 1e-12)) * step:.12g}")
+
+
+def amount_words(parameters: PerGroupParameters, amount: float) -> str:
+    """Format a bound on an amount with its unit: rows, or a number without a unit."""
+    if parameters.statistic in (Statistic.ROWS, Statistic.MEAN):
+        return wording.counted(amount, "row")
+    return wording.number(amount)
+
+
+def pair_words(parameters: PerGroupParameters, max_groups: int, max_amount: float) -> str:
+    """Format a pair of bounds, such as ``9 groups × 3 rows``; groups alone if users count once in each."""
+    groups = wording.counted(max_groups, "group")
+    if parameters.statistic is Statistic.USERS:
+        return groups
+    return f"{groups} × {amount_words(parameters, max_amount)}"
+
+
+def pair_label(parameters: PerGroupParameters) -> str:
+    """Return the label of the pair."""
+    return "Best bound" if parameters.statistic is Statistic.USERS else "Best pair of bounds"
+
+
+def error_words(parameters: PerGroupParameters, error: float) -> str:
+    """Format an error with its unit: per cent, rows, users, or a number without a unit."""
+    if parameters.objective.relative:
+        return wording.percent(error)
+    name = {Statistic.ROWS: "row", Statistic.USERS: "user"}.get(parameters.statistic)
+    return wording.number(error) if name is None else wording.counted(float(f"{error:.3g}"), name)
+
+
+def unit_of(parameters: PerGroupParameters) -> str:
+    """Return the unit of errors, for axes."""
+    if parameters.objective.relative:
+        return "share of the group's size"
+    return {
+        Statistic.ROWS: "rows",
+        Statistic.USERS: "users",
+        Statistic.SUM: "unit of the column",
+        Statistic.SIGNED_SUM: "unit of the column",
+        Statistic.MEAN: "unit of the values",
+    }[parameters.statistic]
+
+
+OBJECTIVES = {
+    Objective.ROOT_MEAN_SQUARE: "root mean squared error over the groups",
+    Objective.MEAN_RMSE: "mean of the groups' errors",
+    Objective.RELATIVE_ROOT_MEAN_SQUARE: "root mean square of the groups' relative errors",
+    Objective.MEAN_RELATIVE: "mean of the groups' relative errors",
+    Objective.LARGE_GROUPS: "root mean squared error over the large groups",
+}
+
+
+def list_assumptions(parameters: PerGroupParameters) -> tuple[str, ...]:
+    """Return what the answers rest on, sentences without their full stop."""
+    mean, private = parameters.statistic is Statistic.MEAN, parameters.selection.private
+    sentences = [
+        f"Neighbouring data sets differ thus: {parameters.neighbours.value}",
+        "The list of groups is public and does not depend on the data; groups without rows are released, too",
+        "The budget is for all groups together; every further release needs its own",
+        "Under a pair of bounds each user keeps at most so many of their groups, drawn at random, and in each at "
+        "most the other bound",
+        "The errors are those on the very data given, averaged over the noise and the random choice of groups",
+        "The bounds themselves are taken as public. Read off private data they are not, and ε does not cover them",
+    ]
+    if private:
+        sentences[1] = (
+            "Groups are selected by how many users keep them in their sample; a group that is not released "
+            "counts as 0, so that its error is its size"
+        )
+        sentences[2] = (
+            "Selection and noise each have their share of ε and δ, which add up; the budget is for all groups together"
+        )
+        sentences[3] += (
+            ", the same for selection and sum; where users are scaled, only the selection has a sample"
+        )
+    if mean:
+        sentences[3:5] = [
+            "Under a pair of bounds each user keeps at most so many of their groups, and in each at most so many rows, "
+            "all drawn at random",
+            "For every group the rows' distances from the lower and from the upper end of the range are added up, and "
+            "released as one vector with the whole of ε and δ; from both follows the mean, brought into the range",
+            "In the errors the noise is exact, and the random choice of groups and rows stands by its moments up to "
+            "the third",
+        ]
+    return tuple(sentences)
+
+
+def list_summary_assumptions(parameters: PerGroupParameters) -> tuple[str, ...]:
+    """Return what the answers rest on where only the distribution of pairs is known."""
+    return (*list_assumptions(parameters), "Every group holds the same mixture of pairs")
+
 
 POINTS = 60
 """Numbers of groups of the first grid of the search; it has half as many amounts."""

@@ -7,8 +7,8 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.data import group_pairs
 from dpcore.dataset import Dataset
-from dpcore.per_group.answer import DistributionSolution, build_answer, distribution, refused_answer
-from dpcore.per_group.answer.sections import solve
+from dpcore.per_group.answer import DistributionSolution, build_answer, refused_answer, sections
+from dpcore.per_group.answer.sections import solve_beside_page
 from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.report.script import Source
 from pages.per_group import inputs
@@ -48,7 +48,7 @@ class PerGroupPage(Page):
         sizes = answer.solution.problem.sizes
         fits = group_pairs.fits_in_file(sizes)
         if fits:
-            source = Source(data, needs_rows=True, write_cell=distribution.write_data_cell)
+            source = Source(data, needs_rows=True, write_cell=sections.write_data_cell)
             take_away.draw(
                 "per_group",
                 data.provenance,
@@ -78,7 +78,7 @@ class PerGroupPage(Page):
 
 PerGroupPage(
     QUESTION,
-    solve,
+    solve_beside_page,
     build_answer,
     needs=Needs(lambda data: data.pairs is None and data.pair_sizes is None, "", "Bring groups"),
     has_axis_controls=False,

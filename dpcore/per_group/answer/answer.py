@@ -1,22 +1,224 @@
-"""The answer for a release per group: one object that page, report, files, script and notebook read."""
+"""The answer for a release per group and its tabs, as all readers take them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
 
-from dpcore.answer import Answer, Plot, ReleaseSetting, without_numbers
-from dpcore.answer.answer import add_choice
+from dpcore.answer.answer import Answer, ReleaseSetting, add_choice, without_numbers
+from dpcore.answer.methods import Methods, cite_noise, write_guarantee
+from dpcore.answer.plot import Plot
 from dpcore.answer.section import BEHIND
+from dpcore.code.choice import Quantity
+from dpcore.code.forms import (
+    ROWS_OF_THE_FILE,
+    CodeChoice,
+    Form,
+    build_forms,
+    fields_of_data,
+    one_group_column,
+)
+from dpcore.common import wording
 from dpcore.common.checks import refuse
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import round_up_to_float
 from dpcore.common.strict_json import certificate_fields
 from dpcore.dataset import Dataset
-from dpcore.per_group.answer import code, distribution, methods, plots, words
-from dpcore.per_group.answer.distribution import DistributionSolution
-from dpcore.per_group.answer.found import PerGroupSolution, solve
-from dpcore.per_group.answer.sections import build_sections, describe_inputs
-from dpcore.per_group.assumptions import list_assumptions, list_summary_assumptions
+from dpcore.per_group.answer import plots, sections, words
+from dpcore.per_group.answer.error_map import Pair
+from dpcore.per_group.answer.found import MIN_SAVING, PerGroupSolution, solve
+from dpcore.per_group.answer.sections import DistributionSolution, build_sections, describe_inputs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
-from dpcore.per_group.summary import APPROXIMATE
+from dpcore.per_group.private_pair import PrivatePair
+from dpcore.per_group.summary import (
+    APPROXIMATE,
+    OBJECTIVES,
+    error_words,
+    list_assumptions,
+    list_summary_assumptions,
+    round_up,
+)
+from dpcore.per_group.whole_vector import VectorRule
+
+QUANTITIES = {
+    Statistic.ROWS: Quantity.GROUP_ROWS,
+    Statistic.USERS: Quantity.GROUP_COUNTS,
+    Statistic.SUM: Quantity.GROUP_SUMS,
+    Statistic.SIGNED_SUM: Quantity.GROUP_SUMS,
+    Statistic.MEAN: Quantity.GROUP_MEANS,
+}
+
+
+def write_forms(solution: PerGroupSolution, data: Dataset) -> CodeChoice | None:
+    """Write programs for the best pair, then for the bounds on whole vectors; None for private groups."""
+    parameters = solution.parameters
+    if parameters.selection.private:  # The programs release every group of a public list.
+        return None
+    pair = (
+        []
+        if solution.pair is None
+        else [_pair_form(parameters, solution.pair.max_groups, solution.pair.max_amount)]
+    )
+    return build_forms(
+        parameters.epsilon,
+        _base_options(parameters, data, solution.value_column),
+        [*pair, *_vector_forms(solution)],
+    )
+
+
+def write_private_forms(
+    private_pair: PrivatePair, data: Dataset, epsilon: float | None = None
+) -> CodeChoice | None:
+    """Write programs for a pair that was chosen privately; ``epsilon`` replaces that of the release, if given."""
+    parameters = private_pair.problem.parameters
+    is_sum = parameters.statistic is Statistic.SUM and data.pairs is not None
+    base = _base_options(
+        parameters, data, data.pairs.value_column if is_sum and data.pairs is not None else ""
+    )
+    form = _pair_form(parameters, private_pair.max_groups, private_pair.max_amount)
+    return build_forms(
+        parameters.epsilon if epsilon is None else epsilon, base | {"disclosure": private_pair.facts}, [form]
+    )
+
+
+def _base_options(parameters: PerGroupParameters, data: Dataset, value_column: str) -> dict[str, Any]:
+    base: dict[str, Any] = fields_of_data(data) | {
+        "noise": parameters.noise,
+        "delta": parameters.delta,
+        "neighbours": parameters.neighbours,
+        **ROWS_OF_THE_FILE,
+        **one_group_column(data),
+    }
+    if value_column:
+        base["value_column"] = value_column
+    if parameters.statistic is Statistic.MEAN:
+        base |= {"lower": parameters.lower, "upper": parameters.upper}
+    return base
+
+
+def _pair_form(parameters: PerGroupParameters, max_groups: int, amount: float) -> Form:
+    statistic = parameters.statistic
+    bounds: dict[str, Any] = {"max_groups": max_groups}
+    if statistic in (Statistic.ROWS, Statistic.MEAN):
+        bounds["max_rows"] = int(amount)
+    elif statistic is not Statistic.USERS:
+        bounds |= {"max_total": amount, "min_total": -amount if statistic is Statistic.SIGNED_SUM else 0.0}
+    name = f"Pair, {wording.number(max_groups)} × {wording.number(amount)}"
+    return name, QUANTITIES[statistic], bounds
+
+
+def _vector_forms(solution: PerGroupSolution) -> list[Form]:
+    """Return the forms of one level and of scaling, the better first."""
+    choices = sorted((x for x in (solution.cap, solution.radial) if x is not None), key=lambda x: x.error)
+    quantity = QUANTITIES[solution.parameters.statistic]
+    return [
+        (
+            f"{'One level' if x.rule is VectorRule.CAP else 'Scaling'}, bound {wording.number(round_up(x.max_norm))}",
+            quantity,
+            {"max_norm": round_up(x.max_norm), "scaled": x.rule is VectorRule.RADIAL},
+        )
+        for x in choices
+    ]
+
+
+STATISTICS = {
+    Statistic.ROWS: "The number of rows of every group was released",
+    Statistic.USERS: "The number of distinct users of every group was released",
+    Statistic.SUM: "The sum of a column in every group was released",
+    Statistic.SIGNED_SUM: "The sum of a column in every group was released",
+    Statistic.MEAN: "The mean of a column in every group was released",
+}
+
+
+def write_methods(solution: PerGroupSolution, data: Dataset) -> Methods:
+    """Write the methods section for the bound of the headline: the best pair, or a bound on whole vectors."""
+    rule = (
+        f"The bound was chosen to minimise the {OBJECTIVES[solution.parameters.objective]}, averaged over the noise "
+        "and the random choice of a user's groups."
+    )
+    proved = solution.choice.settled and solution.choice.certificate is not None
+    return _build_methods(solution.parameters, data, _describe_bound(solution), rule, proved)
+
+
+def write_distribution_methods(p: PerGroupParameters, pair: Pair | None, data: Dataset) -> Methods:
+    """Write the methods section if only the distribution of pairs is known; ``pair`` is None to release nothing."""
+    rule = (
+        f"The bounds have the least {OBJECTIVES[p.objective]} that was found from how many groups users have and how "
+        "many rows lie in a pair of user and group, as if every group held the same mixture of pairs."
+    )
+    return _build_methods(p, data, "" if pair is None else _describe_pair(p, pair, "about "), rule)
+
+
+def _build_methods(
+    p: PerGroupParameters, data: Dataset, sentences: str, rule: str, proved: bool = False
+) -> Methods:
+    delta = round_up_to_float(Fraction(p.delta or 0.0) + Fraction(p.selection_delta or 0.0))
+    return Methods(
+        guarantee=write_guarantee(STATISTICS[p.statistic], p.epsilon, p.neighbours, delta)
+        + f" {_describe_selection(p)}",
+        sentences=sentences,
+        public_sentences=f"What one user contributes to all groups was bounded, and {cite_noise(p.noise.value)} "
+        "was added "
+        "in every group.",
+        disclosure=data.provenance,
+        empty_sentence="" if sentences else _describe_no_release(p, proved),
+        rule=rule,
+    )
+
+
+def _describe_no_release(p: PerGroupParameters, proved: bool) -> str:
+    has = "has" if proved else "was found that has"
+    return (
+        f"At ε = {wording.entered(p.epsilon)} no bound on what a user adds {has} a smaller "
+        f"{OBJECTIVES[p.objective]} than releasing nothing, and nothing was released."
+    )
+
+
+def _describe_selection(p: PerGroupParameters) -> str:
+    if not p.selection.private:
+        return "The list of groups is public, and the budget is for all groups together."
+    rule = {
+        "truncated geometric": "the truncated geometric rule [@desfontaines2022]",
+        "Laplace threshold": "a threshold on noisy numbers of users, with Laplace noise",
+        "Gaussian threshold": "a threshold on noisy numbers of users, with Gaussian noise",
+    }[p.selection.value]
+    assert p.selection_delta is not None
+    budget = f"ε = {wording.entered(p.selection_epsilon)} and δ = {wording.entered(p.selection_delta)}"
+    return f"Groups were selected privately by {rule}, which spent {budget} of that budget."
+
+
+def _describe_bound(solution: PerGroupSolution) -> str:
+    p, pair = solution.parameters, solution.pair
+    vector = solution.scaled if solution.selected is None else solution.selected.vector
+    objective = OBJECTIVES[p.objective]
+    if vector is not None and solution.saved_share >= MIN_SAVING:
+        norm = "L1" if p.noise is NoiseKind.LAPLACE else "L2"
+        sample_sentence = ""
+        if solution.selected is not None and solution.selected.vector is not None:
+            groups = wording.counted(solution.selected.vector.max_groups, "group")
+            sample_sentence = f"For the selection each user counted in at most {groups}, drawn at random. "
+        return (
+            f"{sample_sentence}What one user contributes to all groups was bounded in {norm} norm by "
+            f"{wording.number(round_up(vector.max_norm), 6)}, and {cite_noise(p.noise.value)} was added in every "
+            f"group. The {objective} is {error_words(p, vector.error)}."
+        )
+    return "" if pair is None else _describe_pair(p, pair)
+
+
+def _describe_pair(p: PerGroupParameters, pair: Pair, prefix: str = "") -> str:
+    groups = wording.counted(pair.max_groups, "group")
+    sentence = f"Each user contributed to at most {groups}, drawn at random"
+    if p.statistic is not Statistic.USERS:
+        unit = " rows" if p.statistic in (Statistic.ROWS, Statistic.MEAN) else ""
+        unit = unit.rstrip("s") if pair.max_amount == 1 else unit
+        sentence += f", and at most {wording.number(pair.max_amount, 6)}{unit} to each"
+    if p.statistic is Statistic.SIGNED_SUM:
+        sentence += ", in absolute value"
+    return (
+        f"{sentence}, and {cite_noise(p.noise.value)} was added in every group. The {OBJECTIVES[p.objective]} is "
+        f"{prefix}{error_words(p, pair.error)}."
+    )
 
 
 def build_answer(
@@ -41,7 +243,11 @@ def build_answer(
     if solution is None:
         if data.pairs is None and data.pair_sizes is None:
             raise refuse("this needs a group in each row, and these data have none")
-        solution = distribution.solve(data, parameters) if data.pairs is None else solve(data, parameters)
+        solution = (
+            sections.solve_by_distribution(data, parameters)
+            if data.pairs is None
+            else solve(data, parameters)
+        )
     return (
         _build_from_distribution(data, solution)
         if isinstance(solution, DistributionSolution)
@@ -70,12 +276,12 @@ def _build_from_pairs(data: Dataset, of: PerGroupSolution) -> Answer:
         disclosure=kind,
         facts=words.facts(of, data),
         proofs=words.proofs(of),
-        code=code.write_forms(of, data),
+        code=write_forms(of, data),
         near_optimal=words.describe_near_optimal(of),
         parameters=of.parameters,
         solution=of,
         plots=drawn,
-        make_methods=lambda: methods.write_methods(of, data),
+        make_methods=lambda: write_methods(of, data),
         bound=of.pair,
         setting=_setting(of.parameters, of.value_column),
         error_parts=words.error_parts(of),
@@ -151,7 +357,7 @@ def refused_answer(data: Dataset, parameters: PerGroupParameters) -> Answer:
 def _setting(parameters: PerGroupParameters, column: str) -> ReleaseSetting:
     has_values = parameters.statistic not in (Statistic.ROWS, Statistic.USERS)
     return ReleaseSetting(
-        code.QUANTITIES[parameters.statistic],
+        QUANTITIES[parameters.statistic],
         parameters.epsilon,
         parameters.neighbours,
         column if has_values else "",
@@ -165,16 +371,16 @@ def _setting(parameters: PerGroupParameters, column: str) -> ReleaseSetting:
 def _build_from_distribution(data: Dataset, of: DistributionSolution) -> Answer:
     title = "Error over both bounds, about"
     answer = Answer(
-        headline=distribution.headline(of),
-        detail=distribution.detail(of),
-        numbers=distribution.numbers(of),
+        headline=sections.headline(of),
+        detail=sections.detail(of),
+        numbers=sections.numbers(of),
         assumptions=list_summary_assumptions(of.parameters),
         disclosure=data.provenance,
-        facts=distribution.facts(of),
+        facts=sections.facts(of),
         parameters=of.parameters,
         solution=of,
         plots={"per-group-error": lambda: plots.plot_pair_errors(of, data.provenance, title)},
-        make_methods=lambda: methods.write_distribution_methods(of.parameters, of.pair, data),
+        make_methods=lambda: write_distribution_methods(of.parameters, of.pair, data),
         setting=_setting(of.parameters, ""),
         sections={BEHIND: describe_inputs},
     )

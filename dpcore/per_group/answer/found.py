@@ -11,7 +11,7 @@ from dpcore.answer.against import BoundComparison
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset, Pairs
-from dpcore.per_group.answer import error_map, selected
+from dpcore.per_group.answer import error_map
 from dpcore.per_group.answer.error_map import LARGE, BoundedSizes, ErrorMap, Pair
 from dpcore.per_group.means import (
     MeanChoice,
@@ -26,6 +26,7 @@ from dpcore.per_group.pair_of_bounds import PairChoice, best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.passes import errors_by_groups, parts_by_groups
+from dpcore.per_group.private_pair import MAX_PAIRS, tuner_pick
 from dpcore.per_group.selection import (
     Selection,
     best_selected_pair,
@@ -33,7 +34,7 @@ from dpcore.per_group.selection import (
     selected_tuner_pick,
 )
 from dpcore.per_group.sorted_pairs import SortedPairs
-from dpcore.per_group.tuner import MAX_PAIRS, tuner_pick
+from dpcore.per_group.summary import round_up
 from dpcore.per_group.whole_vector import (
     VectorChoice,
     VectorRule,
@@ -42,7 +43,6 @@ from dpcore.per_group.whole_vector import (
     keep_amounts,
     vector_error,
 )
-from dpcore.per_group.words import round_up
 
 MAP_COLUMNS, MAP_ROWS = 48, 20
 """Points of the map along groups and amounts; each amount costs one pass over the pairs."""
@@ -103,7 +103,7 @@ class PerGroupSolution:
     errors_scaled: FloatArray | None = None
     one_mean: FloatArray | None = None
     mean_size: float | None = None
-    selected: selected.SelectionSolution | None = None
+    selected: error_map.SelectionSolution | None = None
 
     @property
     def parameters(self) -> PerGroupParameters:
@@ -359,7 +359,7 @@ def _solve_selected(
         own_pair = Pair(l0, x, selection.error(l0, x))
     vector = best_selected_vector(selection, should_stop)
     progress(0.8)
-    selected_solution = selected.evaluate(
+    selected_solution = error_map.evaluate(
         selection,
         None if pair is None else (pair.max_groups, pair.max_amount),
         vector,

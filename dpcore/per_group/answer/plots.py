@@ -14,11 +14,10 @@ from dpcore.answer.handle import Dots, Handle, SecondBound, Spread, UserBars, dr
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.per_group.answer.error_map import MappedSolution
+from dpcore.per_group.answer.error_map import MappedSolution, OverEpsilon
 from dpcore.per_group.answer.found import NEAR_OPTIMAL, USEFUL_ERROR, PerGroupSolution
-from dpcore.per_group.answer.selected import OverEpsilon
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
-from dpcore.per_group.words import OBJECTIVES, error_words, unit_of
+from dpcore.per_group.summary import OBJECTIVES, error_words, unit_of
 
 MOST_POINTS = 1500
 """Groups that a figure draws; of more, as many evenly spread over their sizes."""

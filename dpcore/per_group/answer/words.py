@@ -1,4 +1,4 @@
-"""The sentences and numbers of the answer for a release per group, built from its solution."""
+"""The solution for a release per group in words: sentences, numbers, the methods section."""
 
 from __future__ import annotations
 
@@ -6,19 +6,100 @@ import math
 
 import numpy as np
 
-from dpcore.answer import Number, Proof
-from dpcore.answer.answer import BIAS, NOISE, SAMPLING, ErrorPart, build_error_parts
+from dpcore.answer.answer import BIAS, NOISE, SAMPLING, ErrorPart, Number, Proof, build_error_parts
 from dpcore.answer.distribution import RANGE_SOURCE, OutsideCounts
 from dpcore.common import noise_error, wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Contribution, Dataset
-from dpcore.per_group import words
-from dpcore.per_group.answer import selected_words
+from dpcore.per_group import summary
+from dpcore.per_group.answer.error_map import SelectionSolution, split_error
 from dpcore.per_group.answer.found import MIN_SAVING, USEFUL_ERROR, PerGroupSolution
-from dpcore.per_group.parameters import Statistic
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import COVERED
+from dpcore.per_group.summary import OBJECTIVES, error_words
 from dpcore.per_group.whole_vector import VectorRule, private_margin
-from dpcore.per_group.words import OBJECTIVES
+
+
+def describe_released(selected: SelectionSolution, groups: int) -> str:
+    """Describe the expected number of released groups; empty if nothing is released."""
+    counts = [
+        (name, wording.number(outcome.expected_groups))
+        for name, outcome in (("the pair", selected.pair), ("scaling", selected.vector_groups))
+        if outcome is not None
+    ]
+    if not counts:
+        return ""
+    text = ", ".join(f"{number} with {name}" for name, number in counts)
+    return f"Released on average, of {wording.counted(groups, 'group')}: {text}."
+
+
+def _budget(parameters: PerGroupParameters) -> str:
+    """Describe how epsilon and delta are split between selection and noise."""
+    noise = f"ε = {wording.entered(parameters.amount_epsilon)}"
+    if parameters.delta is not None:
+        noise += f" and δ = {wording.entered(parameters.delta)}"
+    assert parameters.selection_delta is not None
+    return (
+        f"ε = {wording.entered(parameters.selection_epsilon)} and δ = {wording.entered(parameters.selection_delta)} "
+        f"select groups ({parameters.selection.value}), {noise} {'are' if parameters.delta else 'is'} for the noise."
+    )
+
+
+def list_selection_facts(solution: PerGroupSolution, selected: SelectionSolution) -> dict[str, str]:
+    """Build the facts: the split of the budget, the parts of the error, and other bounds."""
+    facts = {"Budget": _budget(solution.parameters)}
+    if selected.pair is not None:
+        kept_part, lost_part = split_error(solution.problem, selected.pair)
+        facts["What the error consists of"] = (
+            f"groups that are not released {wording.percent(lost_part / (kept_part + lost_part))}, released ones "
+            f"{wording.percent(kept_part / (kept_part + lost_part))}."
+        )
+    if selected.vector is not None:
+        rule = "one level for each user's vector" if selected.vector.rule is VectorRule.CAP else "scaling"
+        facts["Without sampling amounts"] = (
+            f"{rule} errs by {error_words(solution.parameters, selected.vector.error)}, "
+            f"the best pair by {error_words(solution.parameters, solution.pair_error)}. "
+            f"Only the selection keeps {wording.counted(selected.vector.max_groups, 'group')} of each user. Best of "
+            f"{wording.number(selected.vector.evaluations)} settings; nothing proves that there is no better one."
+        )
+    if selected.tuner_groups is not None:
+        facts["What PipelineDP's rule keeps"] = (
+            f"it keeps {wording.number(selected.tuner_groups.expected_groups)} of "
+            f"{wording.counted(solution.num_groups, 'group')} on average: groups that are not released cost it "
+            "nothing."
+        )
+    facts["Programs"] = "are written for public lists of groups; there is none for private groups yet."
+    return facts
+
+
+def survival_sentences(solution: PerGroupSolution) -> list[str]:
+    """Describe the expected number of released groups and their size, for each choice of bounds."""
+    assert solution.selected is not None
+    selected = solution.selected
+    choices = (
+        ("With the best pair", selected.pair),
+        ("With users scaled", selected.vector_groups),
+        ("With the pair of PipelineDP's rule", selected.tuner_groups),
+    )
+    sentences = []
+    for name, groups in choices:
+        if groups is None:
+            continue
+        likely = selected.users[groups.keep_probability >= 0.5]
+        size_text = (
+            f"the smallest that is released more often than not has {wording.counted(int(likely.min()), 'user')}"
+            if likely.size
+            else "none is released more often than not"
+        )
+        sentences.append(
+            f"**{name}:** {wording.number(groups.expected_groups)} of "
+            f"{wording.counted(solution.num_groups, 'group')} are released on average; {size_text}."
+        )
+    if not sentences:
+        sentence = "No bounds that were looked at err less than releasing no group."
+        sentences.append("Releasing no group errs least." if solution.choice.settled else sentence)
+    return sentences
+
 
 LEAKS = "A pair read off private data is private too: draw it, or choose it without these data."
 LEAKS_UNDRAWN = "A pair read off private data is private too: choose it without these data."
@@ -30,12 +111,12 @@ GROUPS_LEAK = (
 
 def amount(solution: PerGroupSolution, value: float) -> str:
     """Format a bound on an amount with its unit."""
-    return words.amount_words(solution.parameters, value)
+    return summary.amount_words(solution.parameters, value)
 
 
 def error(solution: PerGroupSolution, value: float) -> str:
     """Format an error with its unit."""
-    return words.error_words(solution.parameters, value)
+    return summary.error_words(solution.parameters, value)
 
 
 def pair_words(solution: PerGroupSolution) -> str:
@@ -83,8 +164,8 @@ def numbers(solution: PerGroupSolution) -> tuple[Number, ...]:
         counts_users = solution.parameters.statistic is Statistic.USERS
         entries.append(
             Number(
-                words.pair_label(solution.parameters),
-                words.pair_words(solution.parameters, pair.max_groups, pair.max_amount),
+                summary.pair_label(solution.parameters),
+                summary.pair_words(solution.parameters, pair.max_groups, pair.max_amount),
                 "",
                 "Upper bounds on groups per user, and on what a user adds to a group.",
                 clipboard_text=f"{pair.max_groups}"
@@ -118,7 +199,7 @@ def numbers(solution: PerGroupSolution) -> tuple[Number, ...]:
     if scaled is not None:
         name = "Bound of one level" if scaled.rule is VectorRule.CAP else "Bound of the scaling"
         entries.append(
-            Number(name, wording.number(words.round_up(scaled.max_norm)), "norm of a user's vector", _NORM)
+            Number(name, wording.number(summary.round_up(scaled.max_norm)), "norm of a user's vector", _NORM)
         )
         entries.append(
             Number(
@@ -162,7 +243,7 @@ def detail(solution: PerGroupSolution, data: Dataset) -> str:
             f"set L and U {RANGE_SOURCE}"
         )
     if solution.selected is not None:
-        sentences.append(selected_words.describe_released(solution.selected, solution.num_groups))
+        sentences.append(describe_released(solution.selected, solution.num_groups))
     if solution.saved_share >= MIN_SAVING:
         sentences.append(_describe_scaling(solution))
     if solution.is_mean and solution.mean_size is not None:
@@ -216,7 +297,7 @@ def describe_near_optimal(solution: PerGroupSolution) -> str:
 
 def facts(solution: PerGroupSolution, data: Dataset) -> dict[str, str]:
     """Build the facts behind the pair, one sentence each."""
-    facts = {} if solution.selected is None else selected_words.facts(solution, solution.selected)
+    facts = {} if solution.selected is None else list_selection_facts(solution, solution.selected)
     if solution.error_parts is not None:
         split, total = solution.error_parts, solution.error_parts.total
         shares = [

@@ -26,11 +26,11 @@ from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes
 from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters
 from dpcore.per_group import private_pair
-from dpcore.per_group.answer import code as pair_code
+from dpcore.per_group.answer import answer as pair_code
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import COVERED, PrivatePair, PrivatePairProblem
-from dpcore.per_group.words import amount_words
+from dpcore.per_group.summary import amount_words
 from dpcore.private_choice import choice, private_range, release_bounds
 from dpcore.private_choice.answer.words import Selection, format_selection
 from dpcore.private_choice.choice import PrivateChoice

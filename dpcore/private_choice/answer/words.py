@@ -10,7 +10,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, format_rounded_up
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.per_group.private_pair import expected_excess as expected_of_pair
-from dpcore.per_group.words import pair_words
+from dpcore.per_group.summary import pair_words
 from dpcore.private_choice import choice
 from dpcore.private_choice.choice import Forecast, PrivateChoice
 from dpcore.private_choice.comparison import RUNS, Leak, PrivateSolution

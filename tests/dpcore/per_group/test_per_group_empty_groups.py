@@ -13,9 +13,9 @@ from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.passes import errors_by_groups
+from dpcore.per_group.private_pair import tuner_pick
 from dpcore.per_group.selection import Selection, best_selected_pair
 from dpcore.per_group.selection_rules import SelectionRule
-from dpcore.per_group.tuner import tuner_pick
 from dpcore.per_group.whole_vector import best_cap, best_radial
 
 EMPTY = 9

@@ -10,13 +10,13 @@ import pytest
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Pairs
-from dpcore.per_group import words
+from dpcore.per_group import summary
 from dpcore.per_group.moments import error_parts, moments, pair_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.passes import errors_by_groups, parts_by_groups
+from dpcore.per_group.private_pair import CANDIDATES, candidates, spread, tuner_pick
 from dpcore.per_group.sorted_pairs import SortedPairs
-from dpcore.per_group.tuner import CANDIDATES, candidates, spread, tuner_pick
 from dpcore.per_group.whole_vector import best_cap
 from tests.dpcore.per_group.conftest import random_pairs
 
@@ -96,12 +96,12 @@ def test_the_rule_minimises_its_own_objective_over_its_own_candidates() -> None:
 def test_bounds_and_errors_in_words() -> None:
     rows, users = asked(), asked(statistic=Statistic.USERS)
     sums = asked(Objective.MEAN_RELATIVE, statistic=Statistic.SUM)
-    assert words.pair_words(rows, 9, 3.0) == "9 groups × 3 rows"
-    assert words.pair_words(rows, 1, 1.0) == "1 group × 1 row"
-    assert (words.pair_words(users, 9, 1.0), words.pair_label(users)) == ("9 groups", "Best bound")
-    assert words.pair_words(sums, 9, 133.4) == "9 groups × 133"
-    assert words.error_words(rows, 79.083) == "79.1 rows"
-    assert words.error_words(sums, 0.6251) == "63\N{NO-BREAK SPACE}%"
+    assert summary.pair_words(rows, 9, 3.0) == "9 groups × 3 rows"
+    assert summary.pair_words(rows, 1, 1.0) == "1 group × 1 row"
+    assert (summary.pair_words(users, 9, 1.0), summary.pair_label(users)) == ("9 groups", "Best bound")
+    assert summary.pair_words(sums, 9, 133.4) == "9 groups × 133"
+    assert summary.error_words(rows, 79.083) == "79.1 rows"
+    assert summary.error_words(sums, 0.6251) == "63\N{NO-BREAK SPACE}%"
 
 
 def test_the_facet_becomes_pairs_of_a_public_list() -> None:

@@ -16,6 +16,7 @@ from dpcore.contributions import FloatArray
 from dpcore.per_group.moments import moments
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.private_pair import candidates
 from dpcore.per_group.selection import (
     Selection,
     best_selected_pair,
@@ -23,7 +24,6 @@ from dpcore.per_group.selection import (
     selected_tuner_pick,
 )
 from dpcore.per_group.selection_rules import SelectionRule, delta_per_group, keep_probabilities
-from dpcore.per_group.tuner import candidates
 from dpcore.per_group.users_kept import PairsByGroup, kept_moments
 from dpcore.per_group.whole_vector import keep_amounts
 from tests.dpcore.per_group.conftest import random_pairs

@@ -22,22 +22,15 @@ from dpcore.data import group_pairs, samples
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.group_pairs import build_pairs
 from dpcore.dataset import Dataset
-from dpcore.per_group.answer import (
-    PerGroupSolution,
-    build_answer,
-    distribution,
-    methods,
-    sections,
-    solve,
-    words,
-)
+from dpcore.per_group.answer import PerGroupSolution, answer, build_answer, sections, solve
+from dpcore.per_group.answer import words as answer_words
 from dpcore.per_group.answer.found import MIN_SAVING
 from dpcore.per_group.moments import moments, pair_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.selection_rules import SelectionRule
+from dpcore.per_group.summary import OBJECTIVES, round_up
 from dpcore.per_group.whole_vector import VectorRule, keep_amounts
-from dpcore.per_group.words import OBJECTIVES, round_up
 from dpcore.report.script import Source
 from pages.per_group import inputs, question
 from pages.per_group.question import QUESTION
@@ -119,7 +112,7 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
             assert (view.scaled, view.errors_scaled, view.saved_share) == (None, None, 0.0)
             assert "instead errs" not in card(view, SHOP).detail
         if view.pair is not None:  # the bound that libraries ask for comes first
-            assert wording.counted(view.pair.max_groups, "group") in words.headline(view)
+            assert wording.counted(view.pair.max_groups, "group") in answer_words.headline(view)
         told = card(view, SHOP)
         assert told.disclosure is Disclosure.PUBLIC
         names = [name for name, _, _ in told.proofs]
@@ -212,7 +205,7 @@ def test_sums_in_a_large_unit_have_the_same_answer() -> None:
 def test_distinct_users_have_one_bound_and_a_line() -> None:
     view = solve(SHOP, asked(Statistic.USERS))
     assert view.pair is not None
-    assert words.pair_words(view) == f"Count each user in at most {view.pair.max_groups} groups"
+    assert answer_words.pair_words(view) == f"Count each user in at most {view.pair.max_groups} groups"
     line = next(t for t in drawn(view).data if t.name == "Error of the pair")
     assert min(line.y) == pytest.approx(view.pair.error, rel=1e-9)
     assert card(view, SHOP).numbers[0].text_to_copy == str(view.pair.max_groups)
@@ -229,7 +222,7 @@ def test_groups_of_use_are_counted() -> None:
     assert any(below)
     assert view.find_useful_size(np.full(size.shape, 1e9)) is None
     assert view.find_useful_size(np.zeros(size.shape)) == size[size > 0].min()
-    assert any("every group's error is below 10" in s for s in words.group_sentences(view))
+    assert any("every group's error is below 10" in s for s in answer_words.group_sentences(view))
 
 
 def test_amounts_are_rounded_up_to_few_digits() -> None:
@@ -376,7 +369,7 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     roles = Roles(TableKind.EVENTS, user="user_id", task="product", value="amount")
     found = build_dataset(read_table(SHOP_EVENTS, "events.csv"), roles, Disclosure.PUBLIC)
     assert found.pairs is None
-    view = distribution.solve(found, asked())
+    view = sections.solve_by_distribution(found, asked())
     assert view.pair is not None
     exact = PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), asked())
     true = pair_error(exact, view.pair.max_groups, view.pair.max_amount)
@@ -387,16 +380,16 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     told = card(view, found)
     assert "Only how pairs are distributed is known" in told.detail
     assert not told.proofs
-    nothing = distribution.solve(found, asked(epsilon=1e-5))
+    nothing = sections.solve_by_distribution(found, asked(epsilon=1e-5))
     assert card(nothing, found).headline.startswith("Release nothing at ε = 0.00001")
 
-    said = methods.write_distribution_methods(view.parameters, view.pair, found)
+    said = answer.write_distribution_methods(view.parameters, view.pair, found)
     assert f"at most {view.choice.max_groups} groups" in said.sentences
     assert f"is about {told.numbers[1].text}" in said.sentences
     assert "the same mixture of pairs" in said.rule
-    assert methods.write_distribution_methods(
-        nothing.parameters, nothing.pair, found
-    ).empty_sentence.endswith("nothing was released.")
+    assert answer.write_distribution_methods(nothing.parameters, nothing.pair, found).empty_sentence.endswith(
+        "nothing was released."
+    )
     choice = choice_of(view, found)
     assert choice["answer"]["max_groups_contributed"] == view.pair.max_groups
     assert choice["answer"]["error_at_least"] <= true <= choice["answer"]["error_at_most"]
@@ -423,11 +416,11 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
     name = "pair-distribution-PRIVATE-do-not-publish.json"  # As the button names it.
     (tmp_path / name).write_text(group_pairs.to_text(counted), encoding="utf-8")
     private = group_pairs.read((tmp_path / name).read_bytes(), name, Disclosure.PRIVATE)
-    view = distribution.solve(private, asked())
+    view = sections.solve_by_distribution(private, asked())
     of = report_content.of_answer(
         QUESTION,
         card(view, private),
-        Source(private, needs_rows=True, write_cell=distribution.write_data_cell),
+        Source(private, needs_rows=True, write_cell=sections.write_data_cell),
     )
     (figure, *_), told = of.figures, card(view, private)
     assert figure.columns["error"].tolist() == view.map.errors.ravel().tolist()

@@ -13,7 +13,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts
 from dpcore.common.strict_json import JsonValue
-from dpcore.per_group.answer import code
+from dpcore.per_group.answer import answer
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.private_choice.answer import words
@@ -97,7 +97,7 @@ def test_choose_privately_has_a_tab_that_draws_it() -> None:
 @pytest.mark.parametrize("statistic", [Statistic.ROWS, Statistic.USERS, Statistic.SUM])
 def test_programs_hold_the_drawn_pair_and_its_label(statistic: Statistic) -> None:
     drawn = drawn_pair(statistic)
-    found = code.write_private_forms(drawn, SHOP)
+    found = answer.write_private_forms(drawn, SHOP)
     assert found is not None
     ((_, choice),) = found.forms
     for library in (Library.PYTHON, Library.OPENDP):

@@ -12,9 +12,9 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Pairs
-from dpcore.per_group.answer import PerGroupSolution, methods, selected_words, solve, words
+from dpcore.per_group.answer import PerGroupSolution, answer, solve, words
+from dpcore.per_group.answer.error_map import split_error
 from dpcore.per_group.answer.found import SELECTED_ROWS
-from dpcore.per_group.answer.selected import split_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.selection import Selection
@@ -133,7 +133,7 @@ def test_what_survives_is_said_and_drawn(rows: PerGroupSolution) -> None:
     columns = card(rows).plots["per-group-survival"]().columns
     assert columns["kept_at_pair"].sum() == pytest.approx(found.pair.expected_groups)
     likely = found.users[found.pair.keep_probability >= 0.5].min()
-    assert f"has {likely} users" in selected_words.survival_sentences(rows)[0]
+    assert f"has {likely} users" in words.survival_sentences(rows)[0]
     assert next(t.name for t in drawn(rows, "per-group-survival").data) == "Best pair"
     assert "counts as 0" in " ".join(words.group_sentences(rows))
     saved = choice_of(rows, SHOP)
@@ -147,7 +147,7 @@ def test_where_nothing_survives_the_page_says_so() -> None:
     assert view.pair is None
     assert words.headline(view).startswith("Release nothing at ε = 0.0001")
     assert drawn(view).data
-    assert selected_words.survival_sentences(view)
+    assert words.survival_sentences(view)
 
 
 def test_stop_gives_what_was_found_until_then() -> None:
@@ -175,12 +175,10 @@ def test_stop_gives_what_was_found_until_then() -> None:
                 assert told.headline.startswith("No pair was found at ε")
                 assert (
                     "no bound on what a user adds was found"
-                    in methods.write_methods(early, SHOP).empty_sentence
+                    in answer.write_methods(early, SHOP).empty_sentence
                 )
             if early.selected is not None:
-                assert selected_words.survival_sentences(early)[-1].startswith(
-                    "No bounds that were looked at"
-                )
+                assert words.survival_sentences(early)[-1].startswith("No bounds that were looked at")
     assert early.pair is None
     public = solve(SHOP, PerGroupParameters(1.0), should_stop=lambda: True)
     assert public.cap is not None
