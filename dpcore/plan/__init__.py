@@ -6,7 +6,6 @@ up in binary, `table` computes the curves from a data set, `drawn` computes what
 shares, `programs` hands that to `dpcore.code`, and `one_truncation` has one bound on rows for all lines.
 """
 
-from dpcore.plan.budget import Budget, Program
 from dpcore.plan.curves import BoundCurve, Curve, RankCurve, TotalCurve
 from dpcore.plan.drawn import (
     AllocatedLine,
@@ -15,9 +14,7 @@ from dpcore.plan.drawn import (
     describe_coverage,
     sum_weighted_squares,
 )
-from dpcore.plan.least_sum import Split, find_least_sum
-from dpcore.plan.lines import Line, LineStatistic
+from dpcore.plan.least_sum import Split, find_least_sum, find_needed_budgets, split_by_largest_error
+from dpcore.plan.lines import NUM_PARTS, Budget, Line, LineStatistic, Program, round_to_parts
 from dpcore.plan.one_truncation import OneTruncation, find_common_bound
 from dpcore.plan.parameters import Objective, PlanParameters, choose_defaults
-from dpcore.plan.reach import find_needed_budgets, split_by_largest_error
-from dpcore.plan.rounding import NUM_PARTS, round_to_parts

@@ -24,12 +24,10 @@ from dpcore.common.checks import Problems, refuse
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data.totals_per_user import user_starts
 from dpcore.dataset import Dataset, Values
-from dpcore.plan.budget import Budget
 from dpcore.plan.curves import BoundCurve, list_caps
-from dpcore.plan.least_sum import find_least_sum
-from dpcore.plan.lines import LineStatistic
+from dpcore.plan.least_sum import find_least_sum, find_needed_budgets, split_by_largest_error
+from dpcore.plan.lines import Budget, LineStatistic
 from dpcore.plan.parameters import Objective, PlanParameters
-from dpcore.plan.reach import find_needed_budgets, split_by_largest_error
 from dpcore.plan.table import PlannedLine, build_mean_problem, split_mean_error
 
 MAX_BOUNDS = 2**13

@@ -23,9 +23,8 @@ from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.passes import errors_by_groups
 from dpcore.per_group.sorted_pairs import SortedPairs
-from dpcore.plan.budget import Program
 from dpcore.plan.curves import BoundCurve, Curve, RankCurve, TotalCurve, list_caps, round_bounds
-from dpcore.plan.lines import DEFAULT_TARGET_SHARE, Line, LineStatistic
+from dpcore.plan.lines import DEFAULT_TARGET_SHARE, Line, LineStatistic, Program
 from dpcore.plan.parameters import PlanParameters
 from dpcore.quantile import QuantileProblem, WeightKind, output
 from dpcore.quantile.base_distribution import uniform_base

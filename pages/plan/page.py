@@ -10,7 +10,7 @@ from dpcore.answer import Answer
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
 from dpcore.plan.answer import add_noise_comparison, build_answer, words
-from dpcore.plan.answer.sections import solve
+from dpcore.plan.answer.answer import solve_beside_page
 from dpcore.plan.parameters import PlanParameters
 from dpcore.report import settings_file
 from pages.plan import inputs
@@ -57,4 +57,4 @@ class PlanPage(Page):
         )
 
 
-PlanPage(QUESTION, solve, build_answer).show()
+PlanPage(QUESTION, solve_beside_page, build_answer).show()

@@ -13,13 +13,10 @@ from dpcore.common.checks import EPSILON_RANGE, refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
-from dpcore.plan.budget import Budget
 from dpcore.plan.drawn import AllocatedLine, allocate_lines, sum_weighted_squares
-from dpcore.plan.least_sum import Split, find_least_sum
-from dpcore.plan.lines import LineStatistic
+from dpcore.plan.least_sum import Split, find_least_sum, find_needed_budgets, split_by_largest_error
+from dpcore.plan.lines import NUM_PARTS, Budget, LineStatistic
 from dpcore.plan.parameters import Objective, PlanParameters
-from dpcore.plan.reach import find_needed_budgets, split_by_largest_error
-from dpcore.plan.rounding import NUM_PARTS
 from dpcore.plan.table import PlannedLine, plan_lines
 from dpcore.total.nonnegative import SHORT_COST
 

@@ -12,7 +12,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.plan.answer.found import PlanSolution
-from dpcore.plan.budget import MAX_AMOUNT
+from dpcore.plan.lines import MAX_AMOUNT
 
 LINE_STYLES = (Style.CAP, Style.SMOOTH, Style.SAMPLING, Style.PRIVACY, Style.CUSTOMARY)
 """Of the lines that are drawn: those with the largest shares. All stand in the file."""

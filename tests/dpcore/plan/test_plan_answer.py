@@ -15,8 +15,7 @@ from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.data import samples
 from dpcore.plan import Objective, PlanParameters
 from dpcore.plan.answer import build_answer, words
-from dpcore.plan.budget import compute_unit_scale, convert_to_epsilon
-from dpcore.plan.lines import MAX_LINES
+from dpcore.plan.lines import MAX_LINES, compute_unit_scale, convert_to_epsilon
 from dpcore.report.plotly_figures import draw
 
 SHOP = samples.load("shop-events")

@@ -30,8 +30,7 @@ from dpcore.plan import (
     round_to_parts,
     table,
 )
-from dpcore.plan.budget import Budget, Program, compute_unit_scale, convert_to_epsilon
-from dpcore.plan.rounding import round_amount_down
+from dpcore.plan.lines import Budget, Program, compute_unit_scale, convert_to_epsilon, round_amount_down
 
 SHOP = samples.load("shop-events")
 KINDS = [kind for kind in LineStatistic if kind is not LineStatistic.QUANTILE]
