@@ -12,7 +12,7 @@ from dpcore.answer.stage import Stage
 from dpcore.common.progress import ShouldStop
 from dpcore.data.totals_per_user import amounts_of
 from dpcore.dataset import Dataset
-from dpcore.private_choice import choice, comparison, range_cost
+from dpcore.private_choice import choice, comparison, release_bounds
 from dpcore.private_choice.choice import ChoiceRegret
 from dpcore.private_choice.comparison import Copies, Leak
 from dpcore.private_choice.parameters import PrivateParameters
@@ -25,7 +25,7 @@ from pages.shared.session import session
 CURVES, USERS = Search[Copies](QUESTION.key("curves_job")), Search[Copies](QUESTION.key("users_job"))
 
 forecasts = cached(max_entries=16)(choice.forecast)
-range_costs = cached(max_entries=16)(range_cost.compare_ways)
+range_costs = cached(max_entries=16)(release_bounds.compare_ways)
 
 
 @cached(max_entries=16)

@@ -16,7 +16,7 @@ from dpcore.private_choice.choice import Forecast, PrivateChoice
 from dpcore.private_choice.comparison import RUNS, Leak, PrivateSolution
 from dpcore.private_choice.parameters import NUMBER_NAMES, OF_MEAN, PrivateParameters, Relation, Wanted
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
-from dpcore.private_choice.range_cost import RangeWays
+from dpcore.private_choice.release_bounds import RangeWays
 from dpcore.private_choice.table_scores import REACH
 
 Selection = PrivateChoice | PrivatePair | PrivateRange

@@ -13,7 +13,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts
 from dpcore.common.strict_json import JsonValue
 from dpcore.data import samples
-from dpcore.private_choice import private_range, range_cost
+from dpcore.private_choice import private_range, release_bounds
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.parameters import Several, Wanted
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
@@ -142,7 +142,7 @@ def test_a_bound_that_was_drawn_before_is_that_of_the_range() -> None:
     assert "Users with 5 rows or more, about" in [one.label for one in fine(at.run()).number_input]
     problem = replace(drawn.problem, max_contributions=7)
     assert "of at least 7 rows, the bound that is public or was drawn," in words.range_costs(problem)
-    assert range_cost.compare_ways(problem, 5000.0).draw > 1.0
+    assert release_bounds.compare_ways(problem, 5000.0).draw > 1.0
 
 
 def test_what_stands_in_the_forms_is_in_links_and_session_files() -> None:
@@ -198,26 +198,26 @@ def test_words_for_every_relation_and_number_of_users() -> None:
 
 
 def test_other_ways_cost_what_they_do_on_the_samples() -> None:
-    found = range_cost.compare_ways(RangeProblem(1.0, 0.5, 1.0, 1e6, centre=0.0, users=5000.0), 5000.0)
+    found = release_bounds.compare_ways(RangeProblem(1.0, 0.5, 1.0, 1e6, centre=0.0, users=5000.0), 5000.0)
     assert 1.0 <= found.draw < 3.0
     assert found.draw < found.quantiles
     assert 1.0 < found.twice < found.ten_times < 11.0
     # Nothing known: a quarter of ε draws the centre.
-    assert 1.0 <= range_cost.compare_ways(RangeProblem(1.0, 0.1, 0.01, 1e6, users=2e4), 2e4).draw < 3.0
+    assert 1.0 <= release_bounds.compare_ways(RangeProblem(1.0, 0.1, 0.01, 1e6, users=2e4), 2e4).draw < 3.0
 
 
 def test_what_a_drawn_centre_costs_is_the_mean_over_its_law() -> None:
     """By the chances of every centre and of every half-width beside it, and the errors of pairs of ends."""
     values = samples.load("item-ratings").values
     assert values is not None
-    table, asked = range_cost.Table(values, 1.0), RangeProblem(1.0, 0.5, 0.5, 20.0, users=385.0)
+    table, asked = release_bounds.Table(values, 1.0), RangeProblem(1.0, 0.5, 0.5, 20.0, users=385.0)
     total = 0.0
     for centre, chance in zip(asked.centres, private_range.centre_probabilities(asked, values), strict=True):
         if chance > 1e-6:
             (law,) = private_range.probabilities(asked, values, float(centre))
             widths = asked.ends(float(centre)) - centre
             total += chance * law @ np.diag(table.ratios(centre - widths, centre + widths))
-    assert range_cost.of_draw(table, asked) == pytest.approx(total, rel=1e-4)
+    assert release_bounds.of_draw(table, asked) == pytest.approx(total, rel=1e-4)
 
 
 def test_a_session_file_carries_it_beside_what_it_cost() -> None:
