@@ -1,4 +1,4 @@
-"""Several private quantiles of the same values at once: epsilon split evenly, answers put in order."""
+"""Several private quantiles of the same values at once, and the files about them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import refuse, require
+from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Progress, ShouldStop, never, silent
-from dpcore.contributions import FloatArray
+from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.quantile.mechanism import QuantileOutput, QuantileProblem, WeightKind, outputs
+from dpcore.report.csv_files import write_columns
 
 MAX_DRAWS = 1_000_000
 _BLOCK_CELLS = 4_000_000
@@ -112,3 +114,32 @@ def split(problem: QuantileProblem, quantiles: npt.ArrayLike) -> list[QuantilePr
     levels = np.asarray(quantiles, dtype=np.float64)
     share_problem = problem.with_epsilon(problem.epsilon / levels.size)
     return [share_problem.with_quantile(float(q)) for q in levels]
+
+
+def weights_csv(
+    histogram: ContributionHistogram, weighting: WeightKind, bound: float, disclosure: Provenance
+) -> str:
+    """Return the weights per distinct size for a quantile.
+
+    Columns: ``size`` (rows per user), ``users``, ``rows_kept`` (of each such user, at random),
+    ``row_weight`` (of a kept row), ``label``. Over the file, the sum of users * rows_kept * row_weight is 1.
+
+    Args:
+        histogram: Rows per user.
+        weighting: Smooth weights or a cap.
+        bound: h in rows per user.
+        disclosure: Whether the data are public, private or a release; the file names it.
+
+    Source: Epasto et al. 2020, section 4 (the weights) and appendix B.
+    """
+    sizes = histogram.sizes
+    capped = weighting is WeightKind.CAP
+    kept_rows = np.minimum(sizes, int(bound)) if capped else sizes
+    weight = np.ones(sizes.shape) if capped else np.minimum(bound, sizes.astype(np.float64)) / sizes
+    columns = {
+        "size": sizes,
+        "users": histogram.users,
+        "rows_kept": kept_rows,
+        "row_weight": weight / float(histogram.kept_rows(bound)),
+    }
+    return write_columns(columns, disclosure)

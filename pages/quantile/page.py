@@ -3,7 +3,7 @@
 from dpcore.answer import Answer
 from dpcore.dataset import Dataset
 from dpcore.quantile.answer import build_answer, words
-from dpcore.quantile.answer.search import solve
+from dpcore.quantile.answer.answer import solve
 from dpcore.quantile.parameters import QuantileParameters
 from pages.quantile import inputs
 from pages.quantile.question import QUESTION

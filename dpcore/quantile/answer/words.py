@@ -1,19 +1,25 @@
-"""Sentences and numbers on quantiles. Pure functions of the solution."""
+"""The solution for quantiles in words: sentences, numbers, the methods section."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
-from dpcore.answer import Number, Proof, standard
+from dpcore.answer import standard
+from dpcore.answer.answer import Number, Proof
 from dpcore.answer.axes import ROWS_UNIT
 from dpcore.answer.distribution import OutsideCounts
+from dpcore.answer.methods import ChoiceSource, Methods, write_guarantee
+from dpcore.code.choice import Quantity
+from dpcore.code.forms import CodeChoice, Form, build_forms, cap_form, fields_of_data, smooth_form
 from dpcore.common import noise_error, wording
-from dpcore.common.privacy import format_rounded_up
+from dpcore.common.privacy import Disclosure, format_rounded_up
 from dpcore.dataset import Dataset
-from dpcore.quantile import WeightKind, optimal_bound
+from dpcore.quantile import optimal_bound
 from dpcore.quantile.answer.found import Poorer, QuantileFound, mean_error
+from dpcore.quantile.mechanism import WeightKind
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.several import SampledAnswers, split
 
@@ -310,3 +316,100 @@ def inputs(dataset: Dataset, parameters: QuantileParameters) -> str:
         outside = OutsideCounts(int((values < limits[0]).sum()), int((values > limits[1]).sum()), values.size)
         sentences.append(outside.write_sentence(RANGE_NAMES[parameters.base]))
     return " ".join(sentences)
+
+
+def methods(solution: QuantileFound, data: Dataset) -> Methods:
+    """Describe the bound in use and its rank error; of rows without a bound that error alone."""
+    p = solution.parameters
+    text = (
+        "The answer was drawn with a density proportional to the public base distribution times exp(−ε d / (2W)) "
+        "[@epasto2020, appendix B]. There d is the distance in weighted rank from the quantile, and W the largest "
+        "weight of a user."
+    )
+    if p.protects_users:
+        text += (
+            " The score is not divided by the number of rows. A user who is added or removed moves it by at most "
+            "max(q, 1 − q) times their weight, which replaces W."
+        )
+    if len(p.asked) > 1:
+        text += f" Each of the {len(p.asked)} quantiles took an even part of ε."
+    if p.weighting is Weighting.NONE:
+        limited = without = "All rows had the same weight, and rows per user were not bounded."
+    elif p.weighting is Weighting.CAP:
+        template = "At most {} of each user, drawn at random, were kept."
+        limited = template.format(wording.counted(solution.bound, "row"))
+        without = template.format("a fixed number of rows")
+    else:
+        template = "Rows were weighted such that no user weighs more than {}."
+        rows = wording.agreeing(solution.bound, "row", "rows")
+        limited = template.format(f"{wording.number(solution.bound, 6)} {rows}")
+        without = template.format("a fixed number of rows")
+    error = (
+        "The expected rank error, |F(answer) − q| with F the empirical distribution of the rows, is "
+        f"{wording.percent(solution.rank_error)} of the rows."
+    )
+    unbounded = p.weighting is Weighting.NONE
+    return Methods(
+        guarantee=write_guarantee(_describe_release(p), p.epsilon, p.neighbours),
+        sentences=f"{limited} {text} {error}",
+        public_sentences=f"{without} {text}",
+        disclosure=data.provenance,
+        rule=_rule(p),
+        subject="The error" if unbounded else "The bound",
+        choice_source=ChoiceSource.ENTERED if unbounded else ChoiceSource.COMPUTED,
+    )
+
+
+def _describe_release(p: QuantileParameters) -> str:
+    if len(p.asked) > 1:
+        levels = [wording.entered(q) for q in p.asked]
+        return f"The {', '.join(levels[:-1])} and {levels[-1]} quantiles were released"
+    return (
+        "The median was released"
+        if p.asked[0] == 0.5
+        else f"The {wording.entered(p.asked[0])}-quantile was released"
+    )
+
+
+def _rule(p: QuantileParameters) -> str:
+    if p.weighting is Weighting.NONE:
+        return ""
+    if p.bound_from is BoundFrom.COUNTS:
+        return (
+            "The bound minimises the upper bound of theorem 9 of the same work on that error, which depends on how "
+            "many rows each user has and not on their values."
+        )
+    return "The bound has the smallest expected rank error of those tried."
+
+
+def of_quantile(solution: QuantileFound, dataset: Dataset) -> CodeChoice | None:
+    """List the bound in use, the best bound of the other kind, and the entered bound."""
+    p = solution.parameters
+    low, high = _ends(solution)
+    base = fields_of_data(dataset) | {
+        "lower": low,
+        "upper": high,
+        "quantiles": p.asked,
+        "neighbours": p.neighbours,
+    }
+    alternative = WeightKind.CAP if solution.kind is WeightKind.SMOOTH else WeightKind.SMOOTH
+    none = p.weighting is Weighting.NONE
+    bounds: list[tuple[WeightKind, float, dict[str, Any]]] = [
+        (solution.kind, solution.choices.of(solution.kind).bound if none else solution.bound, {}),
+        (alternative, solution.choices.of(alternative).bound, {}),
+    ]
+    if p.own_bound is not None:
+        bounds.append((solution.kind, p.own_bound, {"disclosure": Disclosure.PUBLIC}))
+    programs: list[Form] = []
+    for weighting, bound, whose in bounds:
+        if weighting is WeightKind.CAP:
+            programs.append((cap_form(bound), Quantity.QUANTILE, {"max_rows": bound, **whose}))
+        else:
+            programs.append((smooth_form(bound), Quantity.QUANTILE, {"threshold": bound, **whose}))
+    return build_forms(p.epsilon, base, programs)
+
+
+def _ends(solution: QuantileFound) -> tuple[float, float]:
+    """Return the range of the answer: the ends of the base, or four standard deviations around a normal base."""
+    breaks, spread = solution.problem.base.breaks, 4.0 * (solution.parameters.spread or 0.0)
+    return float(breaks[0]) - spread, float(breaks[-1]) + spread

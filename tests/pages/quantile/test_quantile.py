@@ -21,7 +21,8 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset, Values
 from dpcore.quantile import QuantileProblem, WeightKind, mechanism, optimal_bound, several
-from dpcore.quantile.answer import build_answer, plots, search
+from dpcore.quantile.answer import answer as answer_answer
+from dpcore.quantile.answer import build_answer, plots
 from dpcore.quantile.answer import found as core
 from dpcore.quantile.answer import words as sentences
 from dpcore.quantile.base_distribution import HistogramBase, NormalBase, uniform_base
@@ -330,8 +331,10 @@ def test_degenerate_data_are_answered():
     for rows in cases:
         of = values_of(rows)
         parameters = QuantileParameters(1.0, low=0.0, high=300.0)
-        few = search.with_few_subsamples(QuantileProblem(of.values, 0.5, 1.0, parameters.base_distribution()))
-        first = core.compute(parameters, few, search.first_choices(few, parameters.asked))
+        few = answer_answer.with_few_subsamples(
+            QuantileProblem(of.values, 0.5, 1.0, parameters.base_distribution())
+        )
+        first = core.compute(parameters, few, answer_answer.first_choices(few, parameters.asked))
         for found in (build_answer(of, parameters), build_answer(of, parameters, first)):
             window, widest = core.window(found.solution)
             assert widest[0] <= window[0] < window[1] <= widest[1]
@@ -378,8 +381,8 @@ def test_a_search_that_is_stopped_answers_with_what_was_tried_and_data_without_v
 
 
 def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows(monkeypatch):
-    few = search.with_few_subsamples(problem())
-    first, exact = search.first_choices(few, (0.5,)), core.search(problem(), (0.5,))
+    few = answer_answer.with_few_subsamples(problem())
+    first, exact = answer_answer.first_choices(few, (0.5,)), core.search(problem(), (0.5,))
     # Smooth weights draw no subsample, and on so few rows all bounds are tried at once.
     assert first.smooth.bound == exact.smooth.bound
     assert first.smooth.rank_error == exact.smooth.rank_error
@@ -392,8 +395,8 @@ def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows
     # It needs so little that it stays within its share of work.
     tried = sum(int(np.sum(~np.isnan(one.tried.rank_error))) for one in (first.smooth, first.cap))
     assert tried < 100
-    monkeypatch.setattr(search, "FIRST_ROWS", SHOP.values.values.size - 1)
-    assert search.with_few_subsamples(problem()) is None
+    monkeypatch.setattr(answer_answer, "FIRST_ROWS", SHOP.values.values.size - 1)
+    assert answer_answer.with_few_subsamples(problem()) is None
 
 
 def test_few_subsamples_share_the_sorted_rows():
@@ -411,7 +414,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     fine(at.number_input(key=keys.EPSILON).set_value(0.5).run())
     job = at.session_state["quantile.search_job"]
     assert job.running
-    assert search.DOING_AT[Stage.FIRST] in at.get("progress")[0].proto.text
+    assert answer_answer.DOING_AT[Stage.FIRST] in at.get("progress")[0].proto.text
     smooth = optimal_bound.best_bound(problem(0.5), WeightKind.SMOOTH, core.SEARCH_POINTS)
     assert metrics_of(at)[0].value == wording.counted(smooth.bound, "row")
     monkeypatch.undo()
@@ -428,13 +431,13 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
 
 
 def test_of_many_rows_the_answer_before_stands_until_the_exact_one_is_there(monkeypatch):
-    monkeypatch.setattr(search, "FIRST_ROWS", 0)
+    monkeypatch.setattr(answer_answer, "FIRST_ROWS", 0)
     at = quantile_page()
     before, before_epsilon = chart(at, "quantile_error"), at.session_state[keys.EPSILON]
     with monkeypatch.context() as held:
         work_waits_for_stop(held)
         fine(at.number_input(key=keys.EPSILON).set_value(0.5).run())
-        assert search.DOING_AT[Stage.EARLIER] in at.get("progress")[0].proto.text
+        assert answer_answer.DOING_AT[Stage.EARLIER] in at.get("progress")[0].proto.text
         assert chart(at, "quantile_error") == before
         assert at.session_state[keys.PIN_OFFERED]().epsilon == before_epsilon != 0.5
         job = at.session_state["quantile.search_job"]

@@ -35,7 +35,7 @@ from dpcore.private_choice.choice import PrivateChoice, choose, format_choice
 from dpcore.private_choice.parameters import PrivateParameters
 from dpcore.quantile import QuantileProblem
 from dpcore.quantile.answer import found as quantile_found
-from dpcore.quantile.answer import methods as quantile_methods
+from dpcore.quantile.answer import words as quantile_methods
 from dpcore.quantile.parameters import QuantileParameters, Weighting
 from dpcore.total import answer as total_answer
 from dpcore.total.parameters import Summed, TotalParameters
