@@ -23,8 +23,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from dpcore.regression import cvxpy_reference, examples, sample_limiting, working_set
-from dpcore.regression.prediction import ordinary_residual_variance, prediction_error
+from dpcore.regression import examples, sample_limiting, working_set
+from dpcore.regression.estimate import ordinary_residual_variance, prediction_error
 from dpcore.regression.problem import RegressionProblem
 
 # Table 1 of Epasto et al. 2020, "drugs": ours, best cap, no cap.
@@ -44,7 +44,7 @@ def timed(task: tuple[str, int, float, float]) -> tuple[int, float, float, float
     problem = generated(num_rows, epsilon, exponent)
     began = time.perf_counter()
     ours = method == "ours"
-    found = working_set.solve(problem) if ours else cvxpy_reference.solve(problem, solver=method)
+    found = working_set.solve(problem) if ours else working_set.solve_with_cvxpy(problem, solver=method)
     seconds = time.perf_counter() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
     weight = problem.trade_off * problem.num_users

@@ -26,7 +26,7 @@ from dpcore.factorisation.paper import Errors
 from dpcore.factorisation.paper_recall import Recalls
 from dpcore.factorisation.ratings import Ratings
 from dpcore.papers import find_figure
-from dpcore.regression.paper import errors_on_rows
+from dpcore.regression.study import errors_on_rows
 from dpcore.total.paper import relative_errors
 from dpcore.training.bassily import Reading, StepSize
 from dpcore.training.paper import compute_losses

@@ -1,4 +1,6 @@
-"""Sample limiting: at most h random rows of each user, ordinary least squares on them, exact noise.
+"""What people use today: at most h random rows of each user, and ordinary least squares on them.
+
+Sample limiting: at most h random rows of each user, ordinary least squares on them, exact noise.
 
 The draw is made before the labels are seen, so the noise is that of the drawn rows. What a cap costs is an
 expectation over draws, estimated from a few of them that are the same for all caps: a user's rows are put in
@@ -18,10 +20,8 @@ from dpcore.common import wording
 from dpcore.common.checks import Problems, refuse, require
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray, log_spaced
-from dpcore.regression.estimate import LinearEstimate, evaluate
-from dpcore.regression.prediction import checked_labels
-from dpcore.regression.problem import RegressionProblem
-from dpcore.regression.whitening import Whitened
+from dpcore.regression.estimate import LinearEstimate, checked_labels, evaluate
+from dpcore.regression.problem import RegressionProblem, Whitened
 
 DEPENDENT = 1e-12
 """Smallest over largest eigenvalue of the drawn rows' Gram matrix, all rows having 1: rank is lost below."""
@@ -301,3 +301,30 @@ def _costs(problem: RegressionProblem, rows: IntArray, y: FloatArray | None) -> 
         fitted = whitened.rows @ (whitened.triangle @ (kept_weights.T @ y[rows]))
         error = float(np.mean((y - fitted) ** 2))
     return float(np.vdot(kept_weights, kept_weights)), float(per_user.max()) ** 2, error
+
+
+def all_rows(problem: RegressionProblem) -> LinearEstimate:
+    """Ordinary least squares on all rows, noise for the user who moves it most."""
+    c = problem.whitened.original(problem.whitened.repaired(problem.whitened.ordinary()))
+    return evaluate(problem, c, None, "ordinary least squares, all rows", "A closed form.")
+
+
+def user_averages(problem: RegressionProblem) -> LinearEstimate:
+    """Fit ordinary least squares to one averaged row per user, all users weighing the same.
+
+    Averages of features and labels obey the same model, so the estimator is unbiased.
+
+    Raises:
+        InvalidInput: The averages are linearly dependent.
+    """
+    whitened = problem.whitened
+    averages = whitened.per_user(whitened.rows) / whitened.sizes[:, None]
+    weights = least_squares(averages, whitened.target)
+    if weights is None:
+        message = (
+            f"the averaged features of {wording.counted(problem.num_users, 'user')} are linearly dependent"
+        )
+        raise refuse(message, remedy="Use rows instead of averages")
+    shared: FloatArray = np.repeat(weights / whitened.sizes[:, None], whitened.sizes, axis=0)
+    c = whitened.original(whitened.repaired(shared))
+    return evaluate(problem, c, None, "ordinary least squares on user averages", "A closed form.")

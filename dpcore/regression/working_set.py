@@ -1,4 +1,6 @@
-"""The best C, exactly and fast: Newton on the dual, then a growing set of entries; certified at every step.
+"""The best matrix, exactly and fast: Newton on the dual, then a growing set of entries.
+
+The best C, exactly and fast: Newton on the dual, then a growing set of entries; certified at every step.
 
 1. Newton's method on the dual (`dual_newton`). Where sampling noise counts it ends here, at once.
 2. Where privacy noise rules, C is sparse (about one entry per user). The entries that a smoothed dual points
@@ -13,20 +15,112 @@ Source: the problem is Epasto et al. 2020, theorem 6, who hand it to SCS through
 
 from __future__ import annotations
 
+import importlib
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from dpcore.common.certificate import Certificate, Solved, solve_timed
 from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop, measure_progress, never, silent
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.regression import dual_newton
+from dpcore.regression import dual
 from dpcore.regression.dual import PricedEntries, price
 from dpcore.regression.estimate import LinearEstimate, Step, evaluate
-from dpcore.regression.problem import RegressionProblem
-from dpcore.regression.quadratic_program import solve_restricted
+from dpcore.regression.problem import RegressionProblem, Whitened
+
+TOLERANCE = 1e-11
+"""Relative gap and feasibility asked of Clarabel; what it reached is judged by the certificate alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class Restricted:
+    """Solution of a restricted problem.
+
+    Attributes:
+        w: W = C^T, sorted rows, zero outside the given entries, shape (n, d).
+        dual: M, shape (d, d).
+        multipliers: lambda of the users, 0 for those without entries, shape (m,).
+        sound: Whether Clarabel returned finite numbers and did not call the problem infeasible.
+        status: Clarabel's own word, for the record.
+    """
+
+    w: FloatArray
+    dual: FloatArray
+    multipliers: FloatArray
+    sound: bool
+    status: str
+
+
+def solve_restricted(
+    whitened: Whitened,
+    trade_off: float,
+    entries: IntArray,
+    signs: FloatArray,
+    scale: float,
+    should_stop: ShouldStop = never,
+) -> Restricted:
+    """Minimise a sum v^2 + t^2 over v >= 0 with w = sign v on the given entries and 0 elsewhere.
+
+    Args:
+        whitened: The data.
+        trade_off: a, at least 0.
+        entries: Flat positions i d + j, shape (k,); an entry may stand twice, once with each sign.
+        signs: 1 or -1 each, shape (k,).
+        scale: The expected t; v is counted in it, so that Clarabel sees numbers near 1.
+        should_stop: Asked at every iteration; stopping leaves an unsound solution.
+    """
+    import clarabel  # type: ignore[import-untyped]
+    from scipy.sparse import block_array, csc_array, diags_array
+
+    n, d = whitened.rows.shape
+    k = entries.size
+    rows, columns = entries // d, entries % d
+    users, user_rank = np.unique(whitened.users[rows], return_inverse=True)
+    # A^T W = E, column after column: line j d + r, one sparse column of d numbers per entry.
+    lines = columns[:, None] * d + np.arange(d)
+    picked = whitened.rows[rows] * signs[:, None]
+    equalities = csc_array((picked.ravel(), lines.ravel(), np.arange(k + 1) * d), shape=(d * d, k))
+    sums = csc_array((np.ones(k), (user_rank, np.arange(k))), shape=(users.size, k))
+    constraints = block_array(
+        [
+            [equalities, csc_array((d * d, 1))],
+            [sums, csc_array(np.full((users.size, 1), -1.0))],
+            [diags_array(np.full(k, -1.0)), csc_array((k, 1))],
+        ],
+        format="csc",
+    )
+    limits = np.concatenate((whitened.target.T.ravel() / scale, np.zeros(users.size + k)))
+    curvature = diags_array(np.append(np.full(k, 2.0 * trade_off), 2.0)).tocsc()
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = TOLERANCE
+    cones = [clarabel.ZeroConeT(d * d), clarabel.NonnegativeConeT(users.size + k)]
+    solver = clarabel.DefaultSolver(curvature, np.zeros(k + 1), constraints, limits, cones, settings)
+    if should_stop is not never:
+        solver.set_termination_callback(lambda _: should_stop())
+    solution = solver.solve()
+    v, z = np.array(solution.x), np.array(solution.z)
+    sound = bool(np.all(np.isfinite(v)) and np.all(np.isfinite(z))) and "Infeasible" not in str(
+        solution.status
+    )
+    w = np.zeros((n, d))
+    multipliers = np.zeros(whitened.starts.size)
+    if not sound:
+        return Restricted(w, np.zeros((d, d)), multipliers, False, str(solution.status))
+    # What interior points leave at the border counts as 0: C stays sparse, and the repair makes up for it.
+    values = np.where(v[:k] > 1e-9 * max(float(v[k]), 0.0), v[:k], 0.0)
+    np.add.at(w, (rows, columns), signs * values * scale)
+    # The objective was counted in scale^2 and the constraints in scale, so multipliers in their ratio. Clarabel's z has
+    # P x + A^T z = 0: for the equalities that is -M.
+    multipliers[users] = z[d * d : d * d + users.size] * scale
+    dual = -z[: d * d].reshape(d, d).T * scale
+    return Restricted(w, dual, multipliers, True, str(solution.status))
+
 
 METHOD = "best linear unbiased estimator"
 SMOOTHING = (1.0, 1e-1, 1e-2, 1e-3)
@@ -183,7 +277,7 @@ def _newton(search: _Search) -> IntArray:
         brief = not exact or a * whitened.starts.size < BRIEF_BELOW
         steps = min(search.options.newton_steps, BRIEF_STEPS) if brief else search.options.newton_steps
 
-        def settled(point: dual_newton.DualPoint, exact: bool = exact) -> bool:
+        def settled(point: dual.DualPoint, exact: bool = exact) -> bool:
             if not exact:
                 # A smoothed dual only says where to go on from: few digits of its optimum do.
                 return point.missing < 1e-4 or search.stopped
@@ -194,7 +288,7 @@ def _newton(search: _Search) -> IntArray:
             search.record(point.priced.entries.size)
             return search.proved or search.stopped
 
-        latest = dual_newton.ascend(whitened, level, m, steps, settled)
+        latest = dual.ascend(whitened, level, m, steps, settled)
         if not exact:
             search.try_dual(latest.m)
             search.try_primal(latest.priced.candidate(level))
@@ -284,3 +378,68 @@ def _entering(search: _Search, prices: FloatArray, multipliers: FloatArray) -> I
 def _keys(entries: IntArray, signs: FloatArray) -> IntArray:
     """Encode signed entries as distinct ascending whole numbers: twice the position, plus 1 for a positive sign."""
     return np.unique(2 * entries + (signs > 0.0))
+
+
+MOST_ENTRIES = 60_000
+"""Entries of C up to which a general solver ends within some seconds: 30,000 took Clarabel 4."""
+
+
+def solve_with_cvxpy(
+    problem: RegressionProblem, solver: str = "CLARABEL", **solver_options: object
+) -> LinearEstimate:
+    """Return the linear unbiased estimator of least total variance, by a general solver; small problems only.
+
+    Args:
+        problem: The question.
+        solver: Any solver of CVXPY for second-order cones or quadratic programs; the paper used ``SCS``.
+        **solver_options: Handed to it.
+
+    Returns:
+        The solver's C made feasible by C + (I - C X)(X^T X)^-1 X^T, and a bound from its own multipliers.
+        Where it gives no answer, ordinary least squares stands in and ``stop_reason`` says so.
+
+    Source: Epasto et al. 2020, theorem 6 and appendix E.1.2.
+    """
+    from scipy.sparse import csr_array
+
+    cp: Any = importlib.import_module("cvxpy")  # Heavy, and only partly typed.
+    n, d = problem.features.shape
+    whitened = problem.whitened
+    users = np.empty(n, dtype=np.int64)
+    users[whitened.order] = whitened.users
+    owns = csr_array((np.ones(n), (np.arange(n), users)), shape=(n, problem.num_users))
+    c = cp.Variable((d, n))
+    unbiased = c @ problem.features == np.eye(d)
+    largest = cp.max(cp.sum(cp.abs(c), axis=0) @ owns)
+    loss = problem.residual_variance * cp.sum_squares(c) + problem.unit_noise * cp.square(largest)
+    question = cp.Problem(cp.Minimize(loss), [unbiased])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # "Solution may be inaccurate": the certificate says how much.
+        try:
+            question.solve(solver=solver, **solver_options)
+        except cp.SolverError as error:
+            stop_reason = f"{solver} failed ({error}); ordinary least squares stands in."
+        else:
+            stop_reason = f"{solver} ended with “{question.status}”."
+    weights = np.zeros((d, n)) if c.value is None else np.asarray(c.value)
+    multipliers = np.zeros((d, d)) if unbiased.dual_value is None else np.asarray(unbiased.dual_value)
+    w = whitened.repaired(whitened.sorted(weights))
+    # CVXPY adds <Y, C X - I> to the loss where we subtract <M, X^T C^T - I>; X = A R takes M to R M.
+    dual = -whitened.triangle @ multipliers.T
+    return evaluate(problem, whitened.original(w), dual, f"CVXPY with {solver}", stop_reason)
+
+
+def compare_solvers(problem: RegressionProblem, should_stop: ShouldStop = never) -> tuple[Solved, ...]:
+    """Solve with our search and with CVXPY and Clarabel, both timed; ours alone where it is stopped before."""
+    importlib.import_module("cvxpy")  # Before its clock starts.
+    _ = problem.whitened
+
+    def proof(estimate: LinearEstimate) -> tuple[Certificate, str]:
+        return estimate.certificate, estimate.stop_reason
+
+    own_result = solve_timed("Sweet Spot", lambda: proof(solve(problem, should_stop=should_stop)))
+    if should_stop():
+        return (own_result,)
+    return own_result, solve_timed(
+        "CVXPY with Clarabel", lambda: proof(solve_with_cvxpy(problem, time_limit=60.0))
+    )

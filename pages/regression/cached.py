@@ -7,9 +7,8 @@ import numpy as np
 from dpcore.answer.stage import Stage
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.regression.answer import RegressionSolution, compute
-from dpcore.regression.estimate import LinearEstimate
+from dpcore.regression.estimate import LinearEstimate, ordinary_residual_variance
 from dpcore.regression.parameters import RegressionGenerator, RegressionParameters, rows_of
-from dpcore.regression.prediction import ordinary_residual_variance
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapDraws
 from pages.regression.upload import RegressionData

@@ -11,8 +11,7 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.regression.answer import RegressionSolution
-from dpcore.regression.answer.found import ErrorOf, table_of
-from dpcore.regression.answer.words import FIT
+from dpcore.regression.answer.solution import FIT, ErrorOf, table_of
 from dpcore.regression.parameters import RegressionParameters
 from pages.regression import cached
 from pages.regression.question import GENERATOR_FIELDS, QUESTION

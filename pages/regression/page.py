@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpcore.regression.answer import build_answer
-from dpcore.regression.answer.found import ErrorOf
+from dpcore.regression.answer.solution import ErrorOf
 from pages.regression import data, inputs, release, studies, tabs, work
 from pages.regression.question import QUESTION
 from pages.shared.base import keys, page_run

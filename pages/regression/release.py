@@ -12,9 +12,9 @@ from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.privacy import Charge, format_rounded_up
 from dpcore.data.column_names import escape_formula
-from dpcore.regression import files
+from dpcore.regression import draw as regression_draw
 from dpcore.regression.answer import RegressionSolution
-from dpcore.regression.answer.found import table_of
+from dpcore.regression.answer.solution import table_of
 from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths
 from dpcore.regression.estimate import coefficient_variances
 from pages.regression.question import QUESTION
@@ -62,7 +62,7 @@ def show(loaded: RegressionData, found: RegressionSolution) -> None:
         cards.label(found.data.provenance)
     else:
         of.file_button(
-            "Released coefficients (CSV)", lambda: files.released_csv(made), "released-coefficients"
+            "Released coefficients (CSV)", lambda: regression_draw.released_csv(made), "released-coefficients"
         )
 
 

@@ -13,11 +13,10 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.regression import study
 from dpcore.regression.answer import RegressionSolution
-from dpcore.regression.answer.found import ErrorOf
 from dpcore.regression.answer.plots import Varied, plot_example, plot_sweep
-from dpcore.regression.answer.words import FIT
-from dpcore.regression.paper import FIGURES, OVER_EXPONENTS, OVER_ROWS
+from dpcore.regression.answer.solution import FIT, ErrorOf
 from dpcore.regression.parameters import RegressionGenerator, RegressionParameters
+from dpcore.regression.study import FIGURES, OVER_EXPONENTS, OVER_ROWS
 from pages.regression.question import QUESTION
 from pages.shared.card import cards
 from pages.shared.fields import fields, jobs

@@ -11,7 +11,8 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.common import wording
 from dpcore.common.privacy import Ledger
-from dpcore.regression import cvxpy_reference, files
+from dpcore.regression import draw as regression_draw
+from dpcore.regression import working_set
 from dpcore.regression.answer import RegressionSolution
 from dpcore.regression.answer.plots import list_weights, plot_directions, plot_gap
 from dpcore.regression.draw import Draw
@@ -111,12 +112,12 @@ def show_search(found: RegressionSolution) -> None:
         "seconds."
     )
     plots.draw(plot_gap(steps, found.data.provenance))
-    problem, most = found.problem, cvxpy_reference.MOST_ENTRIES
+    problem, most = found.problem, working_set.MOST_ENTRIES
     entries = problem.num_rows * problem.num_features
     solver_check.show(
         QUESTION.key("cvxpy"),
         problem.digest,
-        lambda stop: cvxpy_reference.compare_solvers(problem, stop),
+        lambda stop: working_set.compare_solvers(problem, stop),
         "Total variance",
         f"A general solver takes too long for the {entries:,} entries of C; the comparison is offered up to {most:,}."
         if entries > most
@@ -177,7 +178,7 @@ def show_files(answer: Answer, loaded: RegressionData) -> None:
             (
                 "C (Parquet)",
                 "regression_matrix.parquet",
-                lambda: files.matrix_parquet(found.problem, found.best_estimate, disclosure),
+                lambda: regression_draw.matrix_parquet(found.problem, found.best_estimate, disclosure),
             )
         ],
     )

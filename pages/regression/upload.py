@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dpcore.contributions import FloatArray
 from dpcore.data.design_matrix import Design
 from dpcore.dataset import Dataset
-from dpcore.regression import design_matrix
+from dpcore.regression import problem
 from pages.regression.question import QUESTION
 from pages.shared.data.table_upload import TableUpload
 
@@ -38,7 +38,7 @@ UPLOAD = TableUpload(
     uploader_label="A table with one row per observation, a label, features, and a column that says whose it is (CSV)",
     label="Label: what is predicted (private)",
     public_help="The method takes features and owners as public in any case; this is about the labels.",
-    build=design_matrix.build,
+    build=problem.build,
     build_entry=_build_entry,
-    check=design_matrix.check,
+    check=problem.check,
 )

@@ -16,7 +16,7 @@ from dpcore.common import wording
 from dpcore.common.progress import ShouldStop
 from dpcore.regression import sample_limiting, working_set
 from dpcore.regression.answer import RegressionSolution
-from dpcore.regression.answer.found import PROVED, options, table_of
+from dpcore.regression.answer.solution import PROVED, options, table_of
 from dpcore.regression.estimate import LinearEstimate, Step
 from dpcore.regression.parameters import DataSource, RegressionParameters
 from dpcore.regression.sample_limiting import CapDraws

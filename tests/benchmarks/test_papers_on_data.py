@@ -16,7 +16,7 @@ from benchmarks.papers.__main__ import build_page, main, to_json
 from dpcore.answer.paper_figure import FigureRuns
 from dpcore.papers import FIGURES, find_figure
 from dpcore.regression import working_set
-from dpcore.regression.prediction import prediction_error
+from dpcore.regression.estimate import prediction_error
 from dpcore.regression.problem import RegressionProblem
 
 ROOT = Path(__file__).parents[2]

@@ -8,11 +8,10 @@ from dpcore.answer import Answer
 from dpcore.answer.answer import add_choice
 from dpcore.common.strict_json import certificate_fields
 from dpcore.dataset import Dataset
-from dpcore.regression import files
-from dpcore.regression.answer import plots, words
-from dpcore.regression.answer.code import write_forms
-from dpcore.regression.answer.found import ErrorOf, RegressionSolution, solve
-from dpcore.regression.answer.methods import write_methods
+from dpcore.regression import draw
+from dpcore.regression.answer import plots
+from dpcore.regression.answer import solution as answer_solution
+from dpcore.regression.answer.solution import ErrorOf, RegressionSolution, solve, write_forms, write_methods
 from dpcore.regression.estimate import coefficient_variances
 from dpcore.regression.parameters import ASSUMPTIONS, RegressionParameters, ResidualVarianceSource
 
@@ -23,7 +22,7 @@ def build_answer(
     """Find how much each row should weigh in a linear regression of private labels on public features.
 
     Args:
-        data: Labels, features and owners, as `dpcore.regression.design_matrix.build_dataset` makes them of a table;
+        data: Labels, features and owners, as `dpcore.regression.problem.build_dataset` makes them of a table;
             None where they are generated, as the parameters say.
         parameters: The question.
         solution: What `solve` found for both, or what its searches have found so far; searched for here by default.
@@ -39,14 +38,14 @@ def build_answer(
     solved = solve(data, parameters) if solution is None else solution
     answer = Answer(
         headline="Weight the rows, do not bound them.",
-        detail=words.write_detail(solved),
-        numbers=words.list_numbers(solved),
+        detail=answer_solution.write_detail(solved),
+        numbers=answer_solution.list_numbers(solved),
         assumptions=ASSUMPTIONS,
         disclosure=solved.data.provenance,
-        facts=words.list_facts(solved),
+        facts=answer_solution.list_facts(solved),
         proofs=(("Best weights", solved.best_estimate.certificate, solved.best_estimate.stop_reason),),
         code=write_forms(solved),
-        near_optimal=words.describe_near_optimal(solved),
+        near_optimal=answer_solution.describe_near_optimal(solved),
         parameters=solved.parameters,
         solution=solved,
         plots={
@@ -57,7 +56,7 @@ def build_answer(
             "regression-weights": lambda: plots.plot_weights(solved),
         },
         make_methods=lambda: write_methods(solved),
-        bound=lambda: files.user_table(solved.problem, solved.best_estimate),
+        bound=lambda: draw.user_table(solved.problem, solved.best_estimate),
     )
     variance_is_entered = solved.parameters.variance_source is ResidualVarianceSource.ENTERED
     return add_choice(

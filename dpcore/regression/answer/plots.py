@@ -31,9 +31,9 @@ from dpcore.answer.plot import FIT, Limits
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray, log_spaced
-from dpcore.regression.answer.found import ErrorOf, Method, RegressionSolution
+from dpcore.regression.answer.solution import ErrorOf, Method, RegressionSolution
+from dpcore.regression.draw import distinct_from
 from dpcore.regression.estimate import Step, UserWeights
-from dpcore.regression.files import distinct_from
 from dpcore.regression.study import ExampleSweep, Sweep
 
 HEIGHT = 420

@@ -32,9 +32,9 @@ from dpcore.mean import private_counts
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import Loss, TaskProblem
 from dpcore.multitask.weights import AVERAGE, BudgetFit, WeightRule
-from dpcore.regression.files import matrix_parquet
-from dpcore.regression.naive import all_rows
+from dpcore.regression.draw import matrix_parquet
 from dpcore.regression.problem import RegressionProblem
+from dpcore.regression.sample_limiting import all_rows
 from dpcore.training import descent, pace
 from dpcore.training.answer import code as code_of_training
 from dpcore.training.mechanism import Mechanism

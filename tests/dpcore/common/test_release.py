@@ -19,7 +19,7 @@ from dpcore.contributions import MAX_USERS, ContributionHistogram
 from dpcore.private_choice import choice, private_histogram
 from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters, PublicBins
 from dpcore.private_choice.scores import SmoothMean
-from dpcore.regression import draw, naive
+from dpcore.regression import draw, sample_limiting
 from dpcore.regression.problem import RegressionProblem
 from dpcore.training.mechanism import Mechanism
 from dpcore.training.release import train_once
@@ -69,7 +69,7 @@ DRAWS = {
     ),
     "choose": lambda charge: choice.choose(choice.ChoiceProblem(SmoothMean(0.125), 1.0, 100), PEOPLE, charge),
     "draw_coefficients": lambda charge: draw.draw_coefficients(
-        PROBLEM, naive.all_rows(PROBLEM), np.ones(5), 0.0, charge
+        PROBLEM, sample_limiting.all_rows(PROBLEM), np.ones(5), 0.0, charge
     ),
     # One step, and a public sum of weights, so that there is one draw; all draws share one charge.
     "train_once": lambda charge: train_once(

@@ -263,12 +263,12 @@ def test_two_releases_of_one_kind_stay_two_and_one_saved_twice_stays_one() -> No
 
 def test_every_mechanism_that_draws_can_be_read_back() -> None:
     from dpcore.private_choice import choice, private_histogram
-    from dpcore.regression import draw
+    from dpcore.regression import draw as regression_draw
     from dpcore.training import release
 
     names = [
         choice.MECHANISM,
-        draw.MECHANISM,
+        regression_draw.MECHANISM,
         release.MECHANISM,
         *(kind.value for kind in private_histogram.CopyNoise),
     ]

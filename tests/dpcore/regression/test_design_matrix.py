@@ -15,7 +15,7 @@ from dpcore.counting import read_table
 from dpcore.data import design_matrix as data_matrix
 from dpcore.data.design_matrix import Design, Feature, FeatureKind, guess_design, levels, read_levels
 from dpcore.dataset import Dataset, LabelledRows
-from dpcore.regression import design_matrix as dm
+from dpcore.regression import problem as dm
 
 CATEGORIES = FeatureKind.CATEGORIES
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcore.common.checks import InvalidInput
-from dpcore.regression import draw, estimate, naive, sample_limiting, working_set
+from dpcore.regression import draw, estimate, sample_limiting, working_set
 from dpcore.regression.problem import RegressionProblem
 from tests.dpcore.regression.bank import random_problem
 
@@ -17,7 +17,7 @@ from tests.dpcore.regression.bank import random_problem
 @given(data=st.data(), seed=st.integers(0, 60), method=st.integers(0, 2))
 def test_one_users_labels_move_the_estimate_by_no_more_than_the_sensitivity(data, seed, method):
     problem = random_problem(seed)
-    found = (naive.all_rows, working_set.solve, naive.user_averages)[method](problem)
+    found = (sample_limiting.all_rows, working_set.solve, sample_limiting.user_averages)[method](problem)
     user = data.draw(st.sampled_from(sorted(set(problem.user_codes.tolist()))))
     mine = np.flatnonzero(problem.user_codes == user)
     label = st.floats(0.0, problem.value_bound)
@@ -96,11 +96,11 @@ def test_intervals_at_both_ends():
     # the normal's, 1.959964 standard deviations.
     features, owners = np.ones((4, 1)), np.arange(4)
     alone = RegressionProblem(features, owners, 1.0, 1.0, 0.0)
-    found = naive.all_rows(alone)
+    found = sample_limiting.all_rows(alone)
     width = draw.interval_half_widths(alone, found, 0.95)[0]
     assert width == pytest.approx(0.25 * math.log(20.0), rel=1e-12)
     normal = RegressionProblem(features, owners, 1e3, 1e-3, 4.0)
-    width = draw.interval_half_widths(normal, naive.all_rows(normal), 0.95)[0]
+    width = draw.interval_half_widths(normal, sample_limiting.all_rows(normal), 0.95)[0]
     assert width == pytest.approx(1.959963985, rel=1e-6)
     with pytest.raises(InvalidInput, match="Confidence"):
         draw.interval_half_widths(normal, found, 1.0)
@@ -126,7 +126,7 @@ def test_a_draw_clips_and_carries_its_epsilon():
 
 def test_a_biased_estimator_is_not_released():
     problem = random_problem(0)
-    wrong = estimate.evaluate(problem, 0.5 * naive.all_rows(problem).matrix, None, "", "")
+    wrong = estimate.evaluate(problem, 0.5 * sample_limiting.all_rows(problem).matrix, None, "", "")
     assert not wrong.certificate.proves(1.0)
     with pytest.raises(InvalidInput, match="biased"):
         draw.draw_coefficients(problem, wrong, np.zeros(problem.num_rows))

@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from dpcore.regression import dual_newton, estimate, naive, working_set
+from dpcore.regression import dual as regression_dual
+from dpcore.regression import estimate, sample_limiting, working_set
 from dpcore.regression.dual import price
 from tests.dpcore.regression.bank import random_problem, total_variance
 
@@ -43,7 +44,7 @@ def test_no_feasible_matrix_is_below_any_bound(seed, scale, shift):
     d = problem.num_features
     multipliers = problem.whitened.target + 10.0**scale * rng.standard_normal((d, d))
     bound = estimate.lower_bound(problem, multipliers)
-    c = naive.all_rows(problem).matrix
+    c = sample_limiting.all_rows(problem).matrix
     # Any C plus any matrix times the projection off the columns of X is feasible.
     noise = rng.standard_normal((d, problem.num_rows)) * 10.0 ** rng.uniform(-3, 0)
     fitted = noise @ problem.features @ np.linalg.pinv(problem.features)
@@ -58,7 +59,7 @@ def test_hessian_is_the_derivative_of_the_gradient(seed):
     whitened, a, d = problem.whitened, problem.trade_off, problem.num_features
     rng = np.random.default_rng(seed)
     m = whitened.target + rng.standard_normal((d, d)) * np.abs(whitened.target).max()
-    curvature = dual_newton.hessian(whitened, a, price(whitened, a, m)) / (2.0 * a)
+    curvature = regression_dual.hessian(whitened, a, price(whitened, a, m)) / (2.0 * a)
     step = 1e-7 * np.abs(m).max()
     for j in range(d):
         for r in range(d):

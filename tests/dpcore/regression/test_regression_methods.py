@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from dpcore.common.checks import InvalidInput
-from dpcore.regression import cvxpy_reference, examples, naive, sample_limiting, working_set
-from dpcore.regression.prediction import ordinary_residual_variance, prediction_error
+from dpcore.regression import examples, sample_limiting, working_set
+from dpcore.regression.estimate import ordinary_residual_variance, prediction_error
 from dpcore.regression.problem import RegressionProblem
 from tests.dpcore.regression.bank import random_problem, total_variance
 
@@ -19,9 +19,9 @@ def test_naive_methods_are_unbiased_and_never_better(seed):
     problem = random_problem(seed)
     best = working_set.solve(problem)
     x = problem.features
-    ordinary = naive.all_rows(problem)
+    ordinary = sample_limiting.all_rows(problem)
     assert ordinary.matrix == pytest.approx(np.linalg.pinv(x), abs=1e-10)
-    averages = naive.user_averages(problem)
+    averages = sample_limiting.user_averages(problem)
     users = np.unique(problem.user_codes)
     owns = problem.user_codes[None, :] == users[:, None]
     mean_of = owns / owns.sum(axis=1, keepdims=True)
@@ -43,7 +43,9 @@ def test_a_cap_keeps_so_many_rows_and_is_least_squares_on_them():
         for code, count in zip(codes, counts, strict=True):
             assert kept[problem.user_codes == code].sum() == min(cap, count)
         assert one.matrix[:, kept] == pytest.approx(np.linalg.pinv(problem.features[kept]), abs=1e-10)
-    assert sample_limiting.draw(problem, 10_000).variance == pytest.approx(naive.all_rows(problem).variance)
+    assert sample_limiting.draw(problem, 10_000).variance == pytest.approx(
+        sample_limiting.all_rows(problem).variance
+    )
 
 
 def test_rows_are_drawn_evenly():
@@ -108,7 +110,7 @@ def test_a_cap_that_always_fails_is_named():
     assert curve.rank_deficient[0] == 5
     assert curve.max_contributions > 1
     with pytest.raises(InvalidInput, match="averaged features"):
-        naive.user_averages(problem)
+        sample_limiting.user_averages(problem)
 
 
 def test_example_1_every_cap_is_far_off():
@@ -168,14 +170,14 @@ def test_noise_variance_of_least_squares():
 def test_labels_that_do_not_fit_are_named():
     _, problem = data_problem()
     with pytest.raises(InvalidInput, match="Row 3"):
-        prediction_error(problem, naive.all_rows(problem), [1.0, 2.0, np.nan] + [0.0] * 297)
+        prediction_error(problem, sample_limiting.all_rows(problem), [1.0, 2.0, np.nan] + [0.0] * 297)
     with pytest.raises(InvalidInput, match="one number per row"):
-        prediction_error(problem, naive.all_rows(problem), [1.0])
+        prediction_error(problem, sample_limiting.all_rows(problem), [1.0])
 
 
 def test_a_general_solver_that_fails_says_so():
     problem = random_problem(0)
-    hasty = cvxpy_reference.solve(problem, solver="SCS", max_iters=1)
+    hasty = working_set.solve_with_cvxpy(problem, solver="SCS", max_iters=1)
     assert "SCS" in hasty.stop_reason
     assert hasty.infeasibility < 1e-9
     assert not hasty.certificate.proves(1e-3)

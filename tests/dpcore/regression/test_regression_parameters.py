@@ -15,17 +15,18 @@ import pytest
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import from_fields, to_fields
-from dpcore.regression import files, naive, sample_limiting, working_set
+from dpcore.regression import draw as regression_draw
+from dpcore.regression import sample_limiting, working_set
 from dpcore.regression.answer import build_answer
-from dpcore.regression.answer.found import compute
+from dpcore.regression.answer.solution import compute
 from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths
+from dpcore.regression.estimate import ordinary_residual_variance
 from dpcore.regression.parameters import (
     DataSource,
     RegressionGenerator,
     RegressionParameters,
     ResidualVarianceSource,
 )
-from dpcore.regression.prediction import ordinary_residual_variance
 from dpcore.regression.problem import RegressionProblem
 
 DATA, TRUTH = RegressionGenerator(200, 2, 1, exponent=1.8, seed=2).dataset()
@@ -88,15 +89,15 @@ def test_features_that_are_called_like_other_columns_keep_a_column_each():
     problem = RegressionProblem(
         np.random.default_rng(0).normal(size=(6, 2)), np.arange(6), 1.0, 1.0, 1.0, names
     )
-    estimate = naive.all_rows(problem)
-    frame = pd.read_parquet(io.BytesIO(files.matrix_parquet(problem, estimate, Disclosure.PUBLIC)))
+    estimate = sample_limiting.all_rows(problem)
+    frame = pd.read_parquet(io.BytesIO(regression_draw.matrix_parquet(problem, estimate, Disclosure.PUBLIC)))
     assert frame["row"].tolist() == list(range(6))
     assert np.array_equal(frame["row (coefficient)"], estimate.matrix[1])
     assert np.array_equal(frame["row (coefficient) (coefficient)"], estimate.matrix[0])
 
 
 def test_the_parquet_file_holds_c_with_its_label():
-    content = files.matrix_parquet(PROBLEM, OURS, Disclosure.PRIVATE)
+    content = regression_draw.matrix_parquet(PROBLEM, OURS, Disclosure.PRIVATE)
     frame = pd.read_parquet(io.BytesIO(content))
     c = frame[list(PROBLEM.feature_names)].to_numpy().T
     np.testing.assert_array_equal(c, OURS.matrix)
@@ -119,7 +120,7 @@ def test_every_draw_stands_in_the_file_with_its_epsilon():
         )
         for _ in range(2)
     ]
-    frame = pd.read_csv(io.StringIO(files.released_csv(draws)))
+    frame = pd.read_csv(io.StringIO(regression_draw.released_csv(draws)))
     assert frame["draw"].tolist() == [1, 1, 1, 2, 2, 2]
     np.testing.assert_array_equal(
         frame["value"], np.concatenate([d.coefficients.release.values for d in draws])
@@ -132,7 +133,7 @@ def test_names_of_coefficients_are_no_formulas():
     names = ("=1+1", "@sum: x", *PROBLEM.feature_names[2:])
     drawn = draw_coefficients(PROBLEM, OURS, DATA.table.labels, -300.0)
     draw = Draw(PROBLEM.digest, names, drawn, interval_half_widths(PROBLEM, OURS))
-    frame = pd.read_csv(io.StringIO(files.released_csv([draw])))
+    frame = pd.read_csv(io.StringIO(regression_draw.released_csv([draw])))
     assert frame["coefficient"].tolist() == ["'=1+1", "'@sum: x", *names[2:]]
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dpcore.common.checks import InvalidInput
-from dpcore.regression import estimate, naive, working_set
+from dpcore.regression import estimate, sample_limiting, working_set
 from dpcore.regression.problem import RegressionProblem
 from tests.dpcore.regression.bank import random_problem
 
@@ -97,7 +97,7 @@ def test_a_small_repair_keeps_zeros():
 
 def test_user_weights_add_up():
     problem = random_problem(7)
-    found = naive.all_rows(problem)
+    found = sample_limiting.all_rows(problem)
     weights = estimate.user_weights(problem, found)
     assert weights.total.max() == pytest.approx(found.largest_user_weight, rel=1e-12)
     for code, size, weight in zip(weights.user_codes, weights.sizes, weights.weights, strict=True):

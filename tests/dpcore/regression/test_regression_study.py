@@ -9,8 +9,8 @@ import pytest
 
 from dpcore.common.checks import InvalidInput
 from dpcore.regression import examples, sample_limiting, study, working_set
+from dpcore.regression.estimate import prediction_error
 from dpcore.regression.parameters import RegressionGenerator
-from dpcore.regression.prediction import prediction_error
 from dpcore.regression.problem import RegressionProblem
 
 DATA = examples.synthetic(300, 2, 1, exponent=1.6, seed=3)

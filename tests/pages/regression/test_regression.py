@@ -16,16 +16,16 @@ from streamlit.testing.v1 import AppTest
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
-from dpcore.regression import cvxpy_reference, draw, naive, sample_limiting, study, working_set
+from dpcore.regression import draw, sample_limiting, study, working_set
 from dpcore.regression.answer import plots
-from dpcore.regression.answer.found import ErrorOf
+from dpcore.regression.answer.solution import ErrorOf
+from dpcore.regression.estimate import ordinary_residual_variance, prediction_error
 from dpcore.regression.parameters import (
     DataSource,
     RegressionGenerator,
     RegressionParameters,
     ResidualVarianceSource,
 )
-from dpcore.regression.prediction import ordinary_residual_variance, prediction_error
 from pages.regression import inputs, work
 from pages.regression.upload import UPLOAD
 from pages.shared.base import demo, keys
@@ -121,14 +121,14 @@ def assert_answer(at: AppTest, problem, labels) -> None:
     """The page shows the optimum and the caps of this problem, in the figure and in the card."""
     ours = working_set.solve(problem)
     caps = sample_limiting.solve(problem, sample_limiting.CapOptions(draws=10), labels)
-    none = naive.all_rows(problem)
+    none = sample_limiting.all_rows(problem)
     figure = chart(at, "regression_errors")
     assert heights(figure, "Best weights") == [pytest.approx(math.sqrt(ours.variance), rel=1e-6)]
     best, unbounded, one_row, averages = heights(figure, "Other ways")
     assert best == pytest.approx(math.sqrt(caps.variance[caps.best]))
     assert unbounded == pytest.approx(math.sqrt(none.variance))
     assert one_row == pytest.approx(math.sqrt(caps.variance[0]))
-    assert averages == pytest.approx(math.sqrt(naive.user_averages(problem).variance))
+    assert averages == pytest.approx(math.sqrt(sample_limiting.user_averages(problem).variance))
     # The parts of each, whose squares add up to its own.
     parts = {of["name"]: numbers(of["y"]) for of in figure["data"]}
     noise, sampling = parts["Privacy noise"], parts["Sampling error"]
@@ -546,7 +546,7 @@ def test_a_general_solver_finds_no_smaller_variance(monkeypatch):
     assert both.loc["CVXPY with Clarabel", "Total variance"] == pytest.approx(ours.variance, rel=1e-3)
     assert both["No answer is below"].max() <= ours.variance * (1.0 + 1e-9)
     assert "times as long as Sweet Spot" in shown_texts(at)
-    monkeypatch.setattr(cvxpy_reference, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(working_set, "MOST_ENTRIES", 10)
     fine(at.run())
     assert "offered up to 10" in shown_texts(at)
 

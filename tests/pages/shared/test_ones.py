@@ -11,7 +11,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.multitask.answer import words
 from dpcore.multitask.bounds import Bucket
-from dpcore.regression.answer import words as regression_words
+from dpcore.regression.answer import solution as regression_words
 from dpcore.total.parameters import Summed
 from pages.regression import cached
 from tests.pages.driving import fine, finished, go, look_at, open_app, shown_texts, upload, use

@@ -23,7 +23,7 @@ from dpcore.counting import read_table
 from dpcore.data.design_matrix import Design, Feature, FeatureKind
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, VarianceSource
-from dpcore.regression import design_matrix
+from dpcore.regression import problem
 from dpcore.regression.draw import Coefficients
 from dpcore.regression.parameters import DataSource
 from dpcore.report import content, csv_files, report_html
@@ -379,9 +379,7 @@ def test_regression_on_a_table_of_ones_own(taken, tmp_path):
     file = ("who,kind,size,rating\n" + "\n".join(rows) + "\n").encode()
     table = read_table(file, "ratings.csv")
     design = Design("rating", "who", (Feature("kind", FeatureKind.CATEGORIES, "b"), Feature("size")))
-    loaded = RegressionData(
-        design_matrix.build(table, design, Disclosure.PRIVATE), "an account", design=design
-    )
+    loaded = RegressionData(problem.build(table, design, Disclosure.PRIVATE), "an account", design=design)
     at = open_app("Regression", link="1", epsilon="1", lower="1", upper="10")
     at.session_state["regression.loaded"] = loaded
     at.session_state["regression.source"] = DataSource.UPLOAD
