@@ -19,7 +19,8 @@ from dpcore.code import Code, Library, write
 from dpcore.common.checks import refuse
 from dpcore.common.privacy import Charge
 from dpcore.dataset import Dataset
-from dpcore.report import content, document, script
+from dpcore.report import content, document
+from dpcore.report import script as report_script
 from dpcore.report.markup import to_plain_text
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Reply:
     """
 
     answer: Answer
-    call: script.Call
+    call: report_script.Call
     package: str
     purpose: str
     data: Dataset | None = None
@@ -338,9 +339,9 @@ class Reply:
         """A Python script in cells that computes all of it again; it holds no number of private data."""
         if self.data is None:
             raise refuse("a script is written of a data set; these data are of another kind")
-        source = script.Source(self.data, needs_rows=True, disclosure=self.answer.disclosure)
+        source = report_script.Source(self.data, needs_rows=True, disclosure=self.answer.disclosure)
         made_at = datetime.now(UTC)
-        return script.write_script(
+        return report_script.write_script(
             self._title, self.answer.parameters, source, self.package, made_at, False, self.call
         )
 

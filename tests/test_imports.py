@@ -65,7 +65,7 @@ imports it; both are read as text and imported by nothing else."""
 UI_PACKAGES = {"streamlit", "plotly", "altair", "matplotlib", "pages", "app"}
 RENDERERS = (
     "dpcore.report.charts",
-    "dpcore.report.regions",
+    "dpcore.report.charts",
     "dpcore.report.plotly_figures",
     "dpcore.report.plotly_script",
     "dpcore.report.report_html",

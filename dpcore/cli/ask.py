@@ -18,13 +18,13 @@ from dpcore.common.checks import Problems, refuse
 from dpcore.counting.__main__ import refuse_to_overwrite
 from dpcore.counting.files import expand_patterns
 from dpcore.reply import LIBRARIES, Reply
-from dpcore.report import settings_file
+from dpcore.report import script
 
 DATA = (
     "a table as the app takes it: CSV or other text, JSON Lines, Parquet or Excel; several files with the same columns "
     "are one table"
 )
-SETTINGS = f"; a file *{settings_file.SUFFIX} holds settings by the names below, which options overrule"
+SETTINGS = f"; a file *{script.SUFFIX} holds settings by the names below, which options overrule"
 LABELLED = "a text table with a label and features in each row"
 SEVERAL = ("user", "group", "features")
 """Arguments that several columns may be."""
@@ -70,7 +70,7 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
     settings |= {key: _parse_by_column(key, settings[key]) for key in BY_COLUMN if key in settings}
     paths = expand_patterns(paths)
     refuse_to_overwrite(paths, "--report", report)
-    settings_paths = [path for path in paths if path.lower().endswith(settings_file.SUFFIX)]
+    settings_paths = [path for path in paths if path.lower().endswith(script.SUFFIX)]
     paths = [path for path in paths if path not in settings_paths]
     data = inspect.signature(getattr(dpcore, name)).parameters["data"]
     if not paths and data.default is inspect.Parameter.empty:
@@ -152,7 +152,7 @@ def _read_settings(paths: list[str]) -> dict[str, Any]:
     """Read the settings in a file."""
     if len(paths) > 1:
         raise refuse(f"{' and '.join(paths)} are {len(paths)} files of settings, and one is read")
-    return settings_file.read_settings(paths[0]) if paths else {}
+    return script.read_settings(paths[0]) if paths else {}
 
 
 def _add_draw(parser: argparse.ArgumentParser, name: str) -> None:

@@ -34,7 +34,7 @@ from dpcore.common.strict_json import certificate_fields
 from dpcore.data.totals_per_user import user_starts
 from dpcore.dataset import Values
 from dpcore.mean import public_counts
-from dpcore.report.csv_files import write_columns
+from dpcore.report.document import write_columns
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
 ERROR_IS = "delta-method approximation"

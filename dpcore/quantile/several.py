@@ -12,7 +12,7 @@ from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.quantile.mechanism import QuantileOutput, QuantileProblem, WeightKind, outputs
-from dpcore.report.csv_files import write_columns
+from dpcore.report.document import write_columns
 
 MAX_DRAWS = 1_000_000
 _BLOCK_CELLS = 4_000_000

@@ -1,21 +1,75 @@
-"""A report as JSON. `docs/report.md` describes the schema."""
+"""A report as JSON, and the CSV files that a person takes away."""
 
 from __future__ import annotations
 
+import csv
 import json
 import math
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from dpcore.answer import Answer, Plot, Proof
+from dpcore.answer.answer import Answer, Proof
 from dpcore.answer.methods import Methods
-from dpcore.common.privacy import Provenance
+from dpcore.answer.plot import Plot
+from dpcore.common.privacy import LABEL_COLUMN, Provenance
 from dpcore.common.strict_json import write_document
 from dpcore.common.text_fields import to_values
+from dpcore.common.version import VERSION
+from dpcore.data.column_names import escape_formula, escape_formulas_in_line
+from dpcore.dataset import Dataset
 from dpcore.report.content import Line, Report, list_facts, list_numbers, read_versions
 from dpcore.report.markup import to_plain_text
+
+
+def list_public_inputs(fields: Mapping[str, str]) -> list[str]:
+    """List the program that made the file, and a line per public input."""
+    return [f"Sweet Spot {VERSION}", *(f"public input: {name} = {text}" for name, text in fields.items())]
+
+
+def write_columns(
+    columns: Mapping[str, npt.ArrayLike], disclosure: Provenance, notes: Sequence[str] = ()
+) -> str:
+    """Write a CSV with one column per entry and a last column ``label`` that says how public the numbers are.
+
+    Args:
+        columns: Column name to values; all of one length. Floats keep every digit.
+        disclosure: Of the data that the numbers were computed from.
+        notes: Go on top, one line each behind ``# ``, with a line for the label: `pandas.read_csv` with
+            ``comment="#"`` passes them over.
+    """
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {escape_formula(name): _make_harmless(np.asarray(values)) for name, values in columns.items()}
+    )
+    frame[LABEL_COLUMN] = disclosure.label
+    table = frame.to_csv(index=False, lineterminator="\n")
+    if not notes:
+        return table
+    if "#" in table:  # In quotes it begins no comment.
+        table = frame.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    lines = [f"these numbers: {disclosure.label}", *notes]
+    return "".join(f"# {escape_formulas_in_line(' '.join(line.split()))}\n" for line in lines) + table
+
+
+def _make_harmless(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if values.dtype.kind not in "OUT":
+        return values
+    return np.array([escape_formula(v) if isinstance(v, str) else v for v in values.tolist()], dtype=object)
+
+
+def write_histogram(dataset: Dataset) -> str:
+    """Write how many users have how many rows, as *Your data* opens it: columns ``size``, ``users``, ``label``.
+
+    The label brings back the epsilon of a DP release (`counting.Source.stated_release`).
+    """
+    histogram = dataset.histogram
+    return write_columns({"size": histogram.sizes, "users": histogram.users}, dataset.provenance)
+
 
 SCHEMA = "sweetspot/report/1"
 

@@ -30,7 +30,7 @@ from dpcore.answer.plot import (
     Style,
 )
 from dpcore.common.privacy import Disclosure
-from dpcore.report import charts, regions
+from dpcore.report import charts
 from dpcore.report.charts import LINE_STYLES as LINE_STYLES
 
 HEIGHT = 380
@@ -102,10 +102,10 @@ def _draw_items(plot: Plot) -> charts.Sketch:
             case Regions():
                 _add_regions(fig, plot, item)
             case Hatching():
-                regions.add_hatching(fig, item)
+                charts.add_hatching(fig, item)
             case Border():
                 line = {"color": LINE_STYLES[item.style]["color"], "dash": item.dash, "width": 2.5}
-                regions.add_border(fig, item, line)
+                charts.add_border(fig, item, line)
             case Mark():
                 fig.add_trace(_build_mark(plot, item))
             case Band():
@@ -318,7 +318,7 @@ def _add_regions(fig: charts.Sketch, plot: Plot, item: Regions) -> None:
     hover_text = f"{write_hover(plot, '').removeprefix('<br>')}<br>{label}: %{{customdata:.3~g}}"
     region_styles = [(name, LINE_STYLES[style]["color"]) for name, style in item.region_styles]
     hatchings = [item.values for item in plot.items if isinstance(item, Hatching)]
-    regions.add_regions(fig, item, region_styles, hover_text, hatchings)
+    charts.add_regions(fig, item, region_styles, hover_text, hatchings)
 
 
 def _build_cells(plot: Plot, cells: Cells) -> list[go.Heatmap | go.Contour]:

@@ -1,22 +1,114 @@
-"""A choice as a Python script in cells: the same data and parameters, the same numbers, the same curves.
+"""A choice as a Python script in cells, and its settings as a file.
+
+A choice as a Python script in cells: the same data and parameters, the same numbers, the same curves.
 
 A script makes the call that the page makes, and its figures are a loop over the answer's plots. It holds what was
 entered, never a number of private data: those it reads from the person's own files.
+
+The settings of one call as a TOML file, which the command and the call itself accept.
+
+The file holds what was entered and the names of the columns; no number of the data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import enum
+import json
+import os
+import re
+import tomllib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.version import VERSION
+from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.design_matrix import Design
 from dpcore.dataset import Dataset
-from dpcore.report.literals import Code
+
+NUMBERS_PER_LINE = 12
+"""Numbers of a list on one line."""
+
+
+@dataclass
+class Code:
+    """Python code under construction, with the names that it imports.
+
+    Attributes:
+        imports: (module, name) of everything used.
+    """
+
+    imports: set[tuple[str, str]] = field(default_factory=set)
+
+    def import_name(self, name: str, module: str) -> str:
+        """Import ``name`` from ``module``, and return the name."""
+        self.imports.add((module, name))
+        return name
+
+    def write(self, value: Any, indent: int = 0) -> str:
+        """Write an expression that builds ``value``: numbers with every digit, texts quoted, objects by their fields.
+
+        Fields that hold their default, or follow from others, are omitted.
+
+        Raises:
+            TypeError: A value of a kind that parameters do not hold.
+        """
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, enum.Enum):
+            value_type = type(value)
+            return f"{self.import_name(value_type.__name__, value_type.__module__)}.{value.name}"
+        if value is None or isinstance(value, bool | int | float | str):
+            return repr(value)
+        if isinstance(value, np.ndarray):
+            return self.write(value.tolist(), indent)
+        if isinstance(value, tuple):
+            items = ", ".join(self.write(item, indent) for item in value)
+            return f"({items},)" if len(value) == 1 else f"({items})"
+        if isinstance(value, list):
+            return self._write_list(value, indent)
+        if is_dataclass(value) and not isinstance(value, type):
+            return self._write_object(value, indent)
+        raise TypeError(f"cannot write {type(value).__name__} as Python")
+
+    def _write_list(self, values: list[Any], indent: int) -> str:
+        texts = [self.write(value, indent + 4) for value in values]
+        if len(texts) <= NUMBERS_PER_LINE:
+            return f"[{', '.join(texts)}]"
+        pad = " " * (indent + 4)
+        lines = [", ".join(texts[i : i + NUMBERS_PER_LINE]) for i in range(0, len(texts), NUMBERS_PER_LINE)]
+        return "[\n" + "".join(f"{pad}{line},\n" for line in lines) + " " * indent + "]"
+
+    def _write_object(self, value: Any, indent: int) -> str:
+        value_type = type(value)
+        name = self.import_name(value_type.__name__, value_type.__module__)
+        pad = " " * (indent + 4)
+        lines = []
+        for entry in fields(value):
+            field_value = getattr(value, entry.name)
+            if entry.init and (entry.default is MISSING or not _is_default(field_value, entry.default)):
+                lines.append(f"{pad}{entry.name}={self.write(field_value, indent + 4)},\n")
+        arguments = "\n" + "".join(lines) + " " * indent if lines else ""
+        return f"{name}({arguments})"
+
+    def import_lines(self) -> list[str]:
+        """List one import line per module, sorted."""
+        modules: dict[str, list[str]] = {}
+        for module, name in sorted(self.imports):
+            modules.setdefault(module, []).append(name)
+        return [f"from {module} import {', '.join(names)}" for module, names in modules.items()]
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and bool(value == default)
+
 
 MAX_INLINE_SIZES = 500
 """Distinct sizes of a public histogram that a script holds itself; longer ones are read from their file."""
@@ -257,3 +349,104 @@ it is run in. Cells begin with "# %%": VS Code, PyCharm and Jupyter (with jupyte
 
 {label}
 """'''
+
+
+SUFFIX = ".toml"
+MAX_BYTES = 1_000_000
+"""Largest file that is read; the longest settings have a few thousand bytes."""
+MOST_KEY_PARTS = 20
+"""Parts of a key that dots divide: the time that Python's reader takes grows with their square."""
+_LONG_KEY = re.compile(
+    rb"""(?m)(?:^|[\[{,])\s*(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){%d}""" % MOST_KEY_PARTS
+)
+
+
+def write_settings(call: Call, command: str, dataset: Dataset, columns: Collection[str]) -> str:
+    """Write the file.
+
+    Args:
+        call: Name of the function of `dpcore`, and its settings as a person writes them.
+        command: Its name in a shell.
+        dataset: The data set; the names of its columns stand in the file.
+        columns: The arguments of the call that say how data are read.
+    """
+    name, settings = call
+    columns_used = {key: value for key, value in list_columns(dataset).items() if key in columns}
+    lines = [
+        f"{key} = {_to_toml(value)}"
+        for key, value in {**columns_used, **settings}.items()
+        if value is not None
+    ]
+    return "\n".join([_SETTINGS_HEADER.format(name=name, command=command), *lines, ""])
+
+
+_SETTINGS_HEADER = """\
+# Settings of dpcore.{name}, as they were entered. With this file as settings.toml:
+#     sweet-spot {command} settings.toml DATA
+#     dpcore.{name}(DATA, **tomllib.loads(Path("settings.toml").read_text("utf-8")))
+"""
+
+
+def list_columns(dataset: Dataset) -> dict[str, Any]:
+    """List the known columns that data were read from, and whether they are public, as arguments of a call."""
+    groups = dataset.pairs or dataset.tasks
+    names_by_role: dict[str, tuple[str, ...]] = {
+        "user": dataset.privacy_unit,
+        "value": (dataset.value_column,),
+        "group": () if groups is None else (groups.column, *groups.further_columns),
+    }
+    if not dataset.privacy_unit:  # Counts, or a histogram: they come without columns of rows.
+        names_by_role = {}
+    settings: dict[str, Any] = {
+        key: columns[0] if len(columns) == 1 else list(columns)
+        for key, columns in names_by_role.items()
+        if any(columns)
+    }
+    return settings | ({"disclosure": "public"} if dataset.provenance is Disclosure.PUBLIC else {})
+
+
+def can_read_again(dataset: Dataset) -> bool:
+    """Return whether a call can read these data from their files again if it knows only the names of columns."""
+    layout = dataset.layout
+    return layout is None or not (layout.missing_is_a_user or any(file.names for file in layout.files))
+
+
+def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the settings that such a file holds, whoever wrote it; the call checks what they mean.
+
+    Raises:
+        InvalidInput: It cannot be read, or is no TOML.
+    """
+    name = shorten(Path(path).name)
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise refuse(f"{name} cannot be read: {error.strerror}") from None
+    if len(content) > MAX_BYTES:
+        raise refuse(f"{name} has more than {MAX_BYTES:,} bytes, which no settings have")
+    if _LONG_KEY.search(content):
+        raise refuse(f"{name} has a key of more than {MOST_KEY_PARTS} parts, which no setting has")
+    try:
+        return tomllib.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise refuse(f"{name} is no text in UTF-8, as TOML is") from None
+    except (ValueError, RecursionError) as error:
+        raise refuse(
+            f"{name} is no TOML: {error}", remedy='Write settings like epsilon = 1 or user = "id"'
+        ) from None
+
+
+def _to_toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, Mapping):
+        return (
+            "{" + ", ".join(f"{_to_toml(str(key))} = {_to_toml(item)}" for key, item in value.items()) + "}"
+        )
+    if isinstance(value, list | tuple):
+        return "[\n" + "".join(f"    {_to_toml(item)},\n" for item in value) + "]" if value else "[]"
+    # A basic string of TOML is one of JSON, except that it holds no plain DEL.
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -12,8 +12,7 @@ from dpcore.data_owners.answer.trained import TITLE, TrainingCard
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import TRAINING_FIELDS
 from dpcore.report.content import Report
-from dpcore.report.literals import Code
-from dpcore.report.script import Source
+from dpcore.report.script import Code, Source
 from pages.data_owners import training
 from pages.data_owners.question import QUESTION
 from pages.shared.report import report_content, take_away

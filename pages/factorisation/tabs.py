@@ -18,8 +18,7 @@ from dpcore.factorisation.measures import find_neighbours
 from dpcore.factorisation.paper import FIGURES
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
 from dpcore.factorisation.study import SCHEMES, ModelKind, StudyResult
-from dpcore.report.literals import Code
-from dpcore.report.script import Source
+from dpcore.report.script import Code, Source
 from pages.factorisation import work
 from pages.factorisation.question import QUESTION
 from pages.shared.base import demo, tables

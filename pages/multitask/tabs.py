@@ -17,8 +17,7 @@ from dpcore.multitask.answer import answer as answer_answer
 from dpcore.multitask.answer import plots as core_plots
 from dpcore.multitask.answer.found import count_tasks_per_user, rescale_budget
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
-from dpcore.report.literals import Code
-from dpcore.report.script import Source
+from dpcore.report.script import Code, Source
 from pages.multitask import cached
 from pages.multitask.question import QUESTION
 from pages.shared.card import cards

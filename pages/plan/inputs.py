@@ -16,7 +16,7 @@ from dpcore.mean import Target, VarianceSource
 from dpcore.plan import lines
 from dpcore.plan.lines import LineStatistic
 from dpcore.plan.parameters import PlanParameters
-from dpcore.report import settings_file
+from dpcore.report import script
 from pages.plan.question import ENDS, OF_MEAN, QUESTION
 from pages.shared.screen import inputs, layout
 
@@ -132,6 +132,6 @@ def write_settings(data: Dataset, answer: Answer) -> str:
     assert call is not None
     name, settings = call
     by_line = {"lines": [line.text for line in answer.parameters.parsed_lines]}
-    return settings_file.write_settings(
+    return script.write_settings(
         (name, settings | by_line), questions.command_of(name), data, questions.QUESTIONS[name].columns
     )

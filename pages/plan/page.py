@@ -12,7 +12,7 @@ from dpcore.dataset import Dataset
 from dpcore.plan.answer import add_noise_comparison, build_answer, words
 from dpcore.plan.answer.answer import solve_beside_page
 from dpcore.plan.parameters import PlanParameters
-from dpcore.report import settings_file
+from dpcore.report import script
 from pages.plan import inputs
 from pages.plan.question import QUESTION
 from pages.shared.base import tables
@@ -46,7 +46,7 @@ class PlanPage(Page):
     def show_files(self, answer: Answer, data: Dataset, label: str) -> None:
         """Offer the answer, which compares both noises, and what was entered as a file for the command."""
         super().show_files(add_noise_comparison(answer, data), data, label)
-        if not settings_file.can_read_again(data):
+        if not script.can_read_again(data):
             return
         st.markdown(
             "**plan.toml** holds what you entered, with the names of your columns: `sweet-spot plan plan.toml "

@@ -29,7 +29,7 @@ from dpcore.private_choice.parameters import (
 from dpcore.private_choice.private_histogram import PrivateCopy, PrivateCopyParameters
 from dpcore.private_choice.private_range import PrivateRange
 from dpcore.private_choice.release_bounds import SelectionRequest
-from dpcore.report import csv_files
+from dpcore.report import document
 from pages.mean.question import QUESTION as MEAN
 from pages.private_choice import work
 from pages.private_choice.question import QUESTION
@@ -339,7 +339,7 @@ def _copy_in_use(data: Dataset) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             # Not on request: the page reruns when simulated copies are done, and a file that is being made
             # at that moment is lost. A release has one line per bin at most.
-            content = csv_files.write_histogram(data)
+            content = document.write_histogram(data)
             cards.file_button("Released histogram (CSV)", "private_copy.csv", data.provenance, content)
             st.page_link(session.page_file("Mean"), label="Mean on the release", icon=":material/functions:")
             st.page_link(

@@ -18,8 +18,7 @@ from dpcore.regression.answer.plots import list_weights, plot_directions, plot_g
 from dpcore.regression.draw import Draw
 from dpcore.regression.parameters import DataSource
 from dpcore.report.content import Line, Report
-from dpcore.report.literals import Code
-from dpcore.report.script import Source, write_table_cell
+from dpcore.report.script import Code, Source, write_table_cell
 from pages.regression import inputs, release, work
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.regression.upload import RegressionData

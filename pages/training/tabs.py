@@ -13,8 +13,7 @@ from dpcore.answer import Answer
 from dpcore.common import wording
 from dpcore.common.privacy import Ledger
 from dpcore.report.content import Line, Report
-from dpcore.report.literals import Code
-from dpcore.report.script import Source, write_table_cell
+from dpcore.report.script import Code, Source, write_table_cell
 from dpcore.training import files
 from dpcore.training.answer import TrainingSolution, words
 from dpcore.training.answer.methods import write_methods

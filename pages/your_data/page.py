@@ -5,7 +5,7 @@ import streamlit as st
 from dpcore.answer import distribution
 from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
-from dpcore.report import csv_files
+from dpcore.report import document
 from pages.shared.card import cards
 from pages.shared.fields import fields
 from pages.shared.screen import layout, plots
@@ -75,7 +75,7 @@ def show_details(data: Dataset) -> None:
     heaviest.show(data)
     st.caption(plain(data.source, 400))
     cards.file_button(
-        "Histogram (CSV)", "histogram.csv", data.provenance, lambda: csv_files.write_histogram(data)
+        "Histogram (CSV)", "histogram.csv", data.provenance, lambda: document.write_histogram(data)
     )
 
 

@@ -50,7 +50,7 @@ from dpcore.examples_per_user.owners import (
     select_most,
 )
 from dpcore.examples_per_user.parameters import ASSUMPTIONS, NEIGHBOURS, NOT_COVERED, ExamplesParameters
-from dpcore.report.csv_files import list_public_inputs, write_columns
+from dpcore.report.document import list_public_inputs, write_columns
 
 PROTECTS = (
     "**This does not protect that somebody is there.** Which records are kept depends on all users, so who owns which "

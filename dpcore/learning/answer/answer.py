@@ -43,7 +43,7 @@ from dpcore.learning.paper import FIGURES
 from dpcore.learning.parameters import LearningParameters
 from dpcore.learning.participation import PowerLaw, simulate
 from dpcore.learning.population import ROWS_FOR_COST, CostOfPrivacy, cost_of_privacy
-from dpcore.report.csv_files import list_public_inputs, write_columns
+from dpcore.report.document import list_public_inputs, write_columns
 
 PUBLIC = Label(Disclosure.PUBLIC)
 

@@ -29,8 +29,7 @@ from dpcore.per_group.summary import (
     error_words,
     pair_words,
 )
-from dpcore.report.literals import Code
-from dpcore.report.script import Source
+from dpcore.report.script import Code, Source
 
 COLUMNS, ROWS = 30, 16
 """Points of the map along both bounds."""

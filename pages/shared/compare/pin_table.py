@@ -17,7 +17,7 @@ from dpcore.common.privacy import find_strictest
 from dpcore.common.text_fields import to_text
 from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
-from dpcore.report import csv_files
+from dpcore.report import document
 from pages.shared.base import page_run, tables
 from pages.shared.base.question import Facet, Question
 from pages.shared.card import cards
@@ -142,7 +142,7 @@ def as_csv(listed_pins: tuple[Pin, ...]) -> str:
     columns: Mapping[str, npt.ArrayLike] = {
         name: np.array([row[name] for row in rows], dtype=object) for name in rows[0]
     }
-    return csv_files.write_columns(columns, find_strictest(pin.disclosure for pin in listed_pins))
+    return document.write_columns(columns, find_strictest(pin.disclosure for pin in listed_pins))
 
 
 def _edit_pins(question: Question, listed_pins: tuple[Pin, ...]) -> None:

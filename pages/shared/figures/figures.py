@@ -18,7 +18,7 @@ from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.privacy import write_file_name as write_file_name
 from dpcore.common.text_fields import to_fields
 from dpcore.common.wording import plain
-from dpcore.report import charts, csv_files
+from dpcore.report import charts, document
 from dpcore.report.plotly_figures import LINE_STYLES
 from pages.shared import figure
 from pages.shared.base import keys, page_run
@@ -67,7 +67,7 @@ def show(
         button_place = st.container(horizontal=True, vertical_alignment="center")
     (button_place or st).download_button(
         "CSV",
-        lambda: csv_files.write_columns(data, disclosure, [*_list_inputs(parameters), *axis_notes(original)]),
+        lambda: document.write_columns(data, disclosure, [*_list_inputs(parameters), *axis_notes(original)]),
         file_name=f"{write_file_name(key, disclosure)}.csv",
         mime="text/csv",
         key=f"{key}_csv",
@@ -113,7 +113,7 @@ def _find_parameters(run: page_run.Drawn | None) -> Any:
 
 def _list_inputs(parameters: Any) -> list[str]:
     """Return the public inputs in these parameters, a line each."""
-    return csv_files.list_public_inputs({} if parameters is None else to_fields(parameters))
+    return document.list_public_inputs({} if parameters is None else to_fields(parameters))
 
 
 def axis_notes(fig: go.Figure) -> list[str]:

@@ -13,7 +13,7 @@ import streamlit as st
 from dpcore.answer import Answer, Plot, section
 from dpcore.answer.stage import Stage
 from dpcore.common.checks import InvalidInput
-from dpcore.report import csv_files
+from dpcore.report import document
 from pages.shared.base import tables
 from pages.shared.base.question import Question
 from pages.shared.card import cards, number_elements
@@ -171,7 +171,7 @@ class Renderer:
         key, help, is_table = part.name.replace(".", "_"), part.help or None, isinstance(content, Mapping)
         if isinstance(content, Mapping):
             notes = figures.question_notes()  # Read now: the file is made when its button is pressed.
-            content = functools.partial(csv_files.write_columns, content, disclosure, notes)
+            content = functools.partial(document.write_columns, content, disclosure, notes)
         cards.file_button(part.label, part.name, disclosure, content, key=key, quiet=is_table, help=help)
 
     def _draw_search(self, part: section.Search) -> Any:

@@ -23,7 +23,7 @@ from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.design_matrix import Design, Feature, FeatureKind, build_dataset
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.report import script
-from dpcore.report.literals import Code
+from dpcore.report.script import Code
 from tests.dpcore.code import files
 from tests.dpcore.code.files import FURTHER, GROUP, NASTY, USER, VALUE, Nasty
 

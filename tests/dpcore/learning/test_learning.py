@@ -19,7 +19,7 @@ from dpcore.learning.answer import build_answer
 from dpcore.learning.answer.solution import compute_curves
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.optimal_cap import PrivacyTerm
-from dpcore.report import csv_files
+from dpcore.report import document as report_document
 
 ALL_SET = LearningParameters(
     epsilon=0.3,
@@ -140,7 +140,7 @@ def test_the_curves_as_a_file() -> None:
     histogram = samples.load("requests-commits").histogram
     problem = LearningParameters(0.1, loss_variance=0.02).problem(histogram)
     tau_0 = optimal_cap.fractions_for_curves(histogram)
-    text = csv_files.write_columns(compute_curves(problem, tau_0), Disclosure.PUBLIC)
+    text = report_document.write_columns(compute_curves(problem, tau_0), Disclosure.PUBLIC)
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == tau_0.size
     counts = np.repeat(histogram.sizes, histogram.users).astype(float)

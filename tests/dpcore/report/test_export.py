@@ -18,7 +18,7 @@ from dpcore.data import samples
 from dpcore.mean import private_counts as mean_files
 from dpcore.mean.answer import build_answer
 from dpcore.mean.table_values import clamp
-from dpcore.report import csv_files
+from dpcore.report import document as report_document
 
 histograms = st.dictionaries(st.integers(1, 10**6), st.integers(1, 10**6), min_size=1, max_size=12).map(
     lambda table: ContributionHistogram(sizes=sorted(table), users=[table[s] for s in sorted(table)])
@@ -62,7 +62,7 @@ def test_the_error_can_be_computed_again_from_the_file():
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
 def test_columns_keep_every_digit(values):
-    rows = read(csv_files.write_columns({"a": values, "n": range(len(values))}, Disclosure.DP_RELEASE))
+    rows = read(report_document.write_columns({"a": values, "n": range(len(values))}, Disclosure.DP_RELEASE))
     assert [float(row["a"]) for row in rows] == values
     assert [int(row["n"]) for row in rows] == list(range(len(values)))
     assert {row["label"] for row in rows} == {"computed from a DP release"}
@@ -82,13 +82,15 @@ def runs(cell):
 
 def test_no_cell_of_a_file_is_a_formula():
     columns = {name: HOSTILE[: len(HOSTILE)] for name in HOSTILE}
-    text = csv_files.write_columns(columns, Disclosure.PUBLIC)
+    text = report_document.write_columns(columns, Disclosure.PUBLIC)
     cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
     assert not [cell for cell in cells if runs(cell)]
     # What is none stays as it is.
     assert {"-5", "+2.5e3", "plain", "a,=1+1"} <= set(cells)
     assert read(text)[0]["'=cmd|' /C calc'!A0"] == "'=cmd|' /C calc'!A0"
-    noted = csv_files.write_columns({"a": [1]}, Disclosure.PUBLIC, [f"axis x: {name}" for name in HOSTILE])
+    noted = report_document.write_columns(
+        {"a": [1]}, Disclosure.PUBLIC, [f"axis x: {name}" for name in HOSTILE]
+    )
     lines = [line for line in noted.splitlines() if line.startswith("#")]
     assert len(lines) == 1 + len(HOSTILE)
     for delimiter in ",;\t":

@@ -26,7 +26,7 @@ from dpcore.answer import (
     names_axis,
 )
 from dpcore.common.privacy import Disclosure
-from dpcore.report import charts, plotly_figures, regions
+from dpcore.report import charts, plotly_figures
 
 X, Y, T = [1.0, 2.0, 4.0], [0.0, 3.0, np.inf], [7.0, 8.0, 9.0]
 LOW, HIGH = [6.0, 6.5, 8.0], [9.0, 8.5, 12.0]
@@ -177,7 +177,7 @@ def test_regions_are_named_where_they_are_and_hatched_where_a_column_says_so() -
         )
         assert kinds[row, column] == kind
         assert not hatched[row, column]
-    covered = regions.cover_by_rectangles(hatched, x, y)
+    covered = charts.cover_by_rectangles(hatched, x, y)
     inside = [[any(a[0] <= u <= a[1] and b[0] <= v <= b[1] for a, b in covered) for u in x] for v in y]
     assert inside == hatched.tolist()
 

@@ -33,8 +33,8 @@ from dpcore.multitask.weights import BudgetFit
 from dpcore.report import content, script
 from dpcore.report.content import Line, Report
 from dpcore.report.document import SCHEMA, write_report_json
-from dpcore.report.literals import Code
 from dpcore.report.report_html import write_report_html
+from dpcore.report.script import Code
 
 PUBLIC, PRIVATE, RELEASE = Disclosure.PUBLIC, Disclosure.PRIVATE, Disclosure.DP_RELEASE
 MADE = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)
@@ -311,7 +311,7 @@ def test_samples_and_generators_are_named():
 
 @pytest.mark.parametrize(("kind", "sizes"), [(PRIVATE, 3), (PUBLIC, script.MAX_INLINE_SIZES + 1)])
 def test_private_and_long_histograms_are_read_from_their_file(kind, sizes, tmp_path, monkeypatch):
-    from dpcore.report import csv_files
+    from dpcore.report import document as report_document
 
     data = histogram_data(kind, sizes)
     text = mean_script(script.Source(data))
@@ -320,7 +320,7 @@ def test_private_and_long_histograms_are_read_from_their_file(kind, sizes, tmp_p
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit, match=f"The file {name} is missing. Download it on the page Your data"):
         data_of(text)
-    (tmp_path / name).write_text(csv_files.write_columns(columns, kind), encoding="utf-8")
+    (tmp_path / name).write_text(report_document.write_columns(columns, kind), encoding="utf-8")
     assert data_of(text).histogram == data.histogram
     assert data_of(text).disclosure is kind
     assert ("do not publish" in text.split("\n# %%")[0]) is (kind is PRIVATE)

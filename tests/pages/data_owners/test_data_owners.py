@@ -29,7 +29,7 @@ from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import MapAxis, Regime
 from dpcore.data_owners.study import Form, Records, Study, StudyResult
 from dpcore.dataset import Dataset, LabelledRows
-from dpcore.report import plotly_figures, regions
+from dpcore.report import charts, plotly_figures
 from dpcore.report.content import remove_private
 from dpcore.report.script import Source
 from pages.data_owners import question, tabs, upload
@@ -228,7 +228,7 @@ def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
     # The areas cover exactly what the bounds say nothing about.
     mask, hatching = found.map.vacuous, next(item for item in whole.items if isinstance(item, Hatching))
     np.testing.assert_array_equal(hatching.values != 0.0, mask)
-    rectangles = regions.cover_by_rectangles(mask, found.map.x, found.map.y)
+    rectangles = charts.cover_by_rectangles(mask, found.map.x, found.map.y)
     for i, j in ((0, 0), (10, 3), (40, 60), (69, 99), (5, 40)):
         x, y = found.map.x[j], found.map.y[i]
         inside = any(a[0] <= x <= a[1] and b[0] <= y <= b[1] for a, b in rectangles)

@@ -18,7 +18,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset, Values
 from dpcore.mean.answer import build_answer
 from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters, fitted
-from dpcore.report import csv_files
+from dpcore.report import document as report_document
 from dpcore.total.parameters import Summed
 from pages.private_choice import actions
 from pages.shared import shell
@@ -110,7 +110,7 @@ def test_mean_on_the_copy_carries_the_label_everywhere() -> None:
     assert label in shown_texts(at)
     assert label in json.dumps(chart(at, "mean_error")).replace("<br>", " ")
     found = data(at)
-    rows = list(csv.DictReader(io.StringIO(csv_files.write_columns({"x": [1.0]}, found.provenance))))
+    rows = list(csv.DictReader(io.StringIO(report_document.write_columns({"x": [1.0]}, found.provenance))))
     assert rows[0]["label"] == label
     choice = json.loads(build_answer(found, mean.MeanParameters(1.0, 0.0, 100.0)).choice())
     assert choice["data"]["label"] == choice["answer"]["label"] == label

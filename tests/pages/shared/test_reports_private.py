@@ -26,7 +26,8 @@ from dpcore.mean import MeanParameters, VarianceSource
 from dpcore.regression import problem
 from dpcore.regression.draw import Coefficients
 from dpcore.regression.parameters import DataSource
-from dpcore.report import content, csv_files, report_html
+from dpcore.report import content, report_html
+from dpcore.report import document as report_document
 from dpcore.report.content import Line, Report, remove_private
 from dpcore.report.document import write_report_json
 from dpcore.report.markup import escape_markdown
@@ -271,7 +272,9 @@ def test_the_script_of_private_data_reads_the_persons_own_files(taken, tmp_path)
     content = taken["learning"]()
     histogram = data(at).histogram
     (tmp_path / "histogram-PRIVATE-do-not-publish.csv").write_text(
-        csv_files.write_columns({"size": histogram.sizes, "users": histogram.users}, Disclosure.PRIVATE),
+        report_document.write_columns(
+            {"size": histogram.sizes, "users": histogram.users}, Disclosure.PRIVATE
+        ),
         encoding="utf-8",
     )
     printed = run(take_away.write_script(content, MADE, True), tmp_path, as_a_person=True).splitlines()
