@@ -21,7 +21,7 @@ from dpcore.dataset import Dataset
 from dpcore.mean.answer import build_answer
 from dpcore.report import plotly_figures
 from dpcore.start import answer as start_answer
-from dpcore.start.answer.found import choose_axis_limits
+from dpcore.start.answer.answer import choose_axis_limits
 from dpcore.start.parameters import StartParameters
 from pages.shared.base import catalogue, round_numbers
 from pages.shared.screen import layout, plots
