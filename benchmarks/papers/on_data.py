@@ -27,7 +27,7 @@ from dpcore.factorisation.paper_recall import Recalls
 from dpcore.factorisation.ratings import Ratings
 from dpcore.papers import find_figure
 from dpcore.regression.study import errors_on_rows
-from dpcore.total.paper import relative_errors
+from dpcore.total.strategies import relative_errors
 from dpcore.training.bassily import Reading, StepSize
 from dpcore.training.paper import compute_losses
 from dpcore.training.rows import ClassifierRows

@@ -16,7 +16,7 @@ from dpcore.factorisation import paper_recall as krichene_recall
 from dpcore.learning import paper as amin_learning
 from dpcore.multitask import experiment as krichene_tasks
 from dpcore.regression import study as epasto
-from dpcore.total import paper as amin
+from dpcore.total import strategies as amin
 from dpcore.training import paper as epasto_training
 
 FIGURES: tuple[PaperFigure, ...] = (

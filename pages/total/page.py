@@ -9,7 +9,7 @@ from dpcore.answer.section import Cached
 from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
 from dpcore.total.answer import SignedSolution, build_answer, explain_refusal, refused_answer, words
-from dpcore.total.answer.sections import solve
+from dpcore.total.answer.answer import solve_beside_page
 from dpcore.total.parameters import Summed, TotalParameters, UserTotals, user_totals
 from pages.shared.card import cards
 from pages.shared.fields import runner
@@ -92,4 +92,4 @@ class TotalPage(Page):
                 st.page_link(file, label=label, icon=":material/table_rows:")
 
 
-TotalPage(QUESTION, solve, build_answer).show()
+TotalPage(QUESTION, solve_beside_page, build_answer).show()

@@ -1,19 +1,118 @@
-"""The answer for a sum or a count: one object that page, report, files, script and notebook read."""
+"""The answer for a sum or a count and its tabs, as all readers take them."""
 
 from __future__ import annotations
 
-from dpcore.answer import Answer, ReleaseSetting, without_numbers
-from dpcore.answer.answer import BIAS, NOISE, add_choice, build_error_parts
-from dpcore.code import Quantity
+from dataclasses import replace
+
+from dpcore.answer.answer import (
+    BIAS,
+    NOISE,
+    Answer,
+    ReleaseSetting,
+    add_choice,
+    build_error_parts,
+    without_numbers,
+)
+from dpcore.answer.section import (
+    BEHIND,
+    Cached,
+    Columns,
+    Figures,
+    File,
+    Found,
+    Label,
+    Note,
+    PaperFigures,
+    Parts,
+    Search,
+    Sections,
+    Solver,
+)
+from dpcore.code.choice import Quantity
 from dpcore.code.forms import summed_column
 from dpcore.common import noise_error
 from dpcore.common.strict_json import certificate_fields
 from dpcore.dataset import Dataset
-from dpcore.total.answer import code, methods, plots, signed_words, strategies, words
+from dpcore.total.answer import plots, signed_words, words
 from dpcore.total.answer.found import SignedSolution, TotalSolution, solve
-from dpcore.total.answer.sections import SECTIONS, SIGNED_SECTIONS
+from dpcore.total.answer.found import solve as solve_at_once
 from dpcore.total.nonnegative import NEIGHBOURS
-from dpcore.total.parameters import ASSUMPTIONS, ASSUMPTIONS_ON_RELEASE, SIGNED_ASSUMPTIONS, TotalParameters
+from dpcore.total.parameters import (
+    ASSUMPTIONS,
+    ASSUMPTIONS_ON_RELEASE,
+    SIGNED_ASSUMPTIONS,
+    TotalParameters,
+    user_totals,
+)
+from dpcore.total.strategies import FIGURES, simulate_strategies
+
+
+def solve_beside_page(data: Dataset, parameters: TotalParameters) -> Solver:
+    """Find the best bound; what every user adds does not depend on epsilon, and is computed once."""
+    totals = yield Cached(user_totals, (data, parameters.summed))
+    solution = yield Cached(solve_at_once, (data, parameters.about_data, totals))
+    return Found(solution)
+
+
+def describe_inputs(answer: Answer, data: Dataset) -> Parts:
+    """Say what is added up."""
+    yield Note(words.describe_totals(answer.solution.user_totals, data))
+
+
+def show_measures(answer: Answer, data: Dataset) -> Parts:
+    """Show the error by every measure, and which noise has the smaller one."""
+    solution = answer.solution
+    sentences = (
+        words.write_measures_table(solution),
+        words.describe_bound(solution),
+        words.compare_noises(solution, has_delta=answer.parameters.delta is not None),
+    )
+    yield Columns((sentences, (answer.plots["total-measures"](),)))
+    yield Label()
+
+
+def show_strategies(answer: Answer, data: Dataset) -> Parts:
+    """Show four ways to choose T (figure 1 of the paper): on the data in use, and at the paper's setting."""
+    yield (
+        "A fixed quantile of the users' totals is a near-best bound only around one ε: at smaller ε its error is "
+        "nearly all noise, at larger ε nearly all bias, and its curve is flat there. The best bound moves with ε. "
+        "*This is figure 1 of Amin et al. 2019, drawn for your data.*"
+    )
+    parameters, problem = answer.parameters, replace(answer.solution.problem, epsilon=1.0)
+    points = yield Search(
+        "job",
+        replace(parameters.without("own_bound", "lower", "upper", "highest_total"), epsilon=1.0),
+        lambda tell, stop: simulate_strategies(
+            problem,
+            plots.choose_epsilons(problem.amounts, points_per_decade=2),
+            plots.list_strategies(parameters.own_share),
+            parameters.runs,
+            parameters.seed,
+            tell,
+            stop,
+        ),
+        "Simulating",
+        "Simulate",
+        "casino",
+        ("own_share", "runs", "seed"),
+        idle="The curves are exact. *Simulate* runs the mechanism and lays its errors over them.",
+        outdated="Settings have changed since the simulation; it is not shown.",
+    )
+    curves = yield Cached(plots.compute_curves, (problem, parameters.own_share))
+    yield Figures((plots.plot_strategies(curves, data, parameters.epsilon, points),), "xy")
+    yield "\n".join(f"- {sentence}" for sentence in plots.write_sentences(curves, points))
+    if points is not None:
+        yield File("Simulated points (CSV)", "total_simulated.csv", plots.tabulate_points(points))
+    yield Label()
+    yield PaperFigures(FIGURES)
+
+
+SIGNED_SECTIONS: Sections = {BEHIND: describe_inputs}
+SECTIONS: Sections = {
+    **SIGNED_SECTIONS,
+    "Measures and noise": show_measures,
+    "Four ways to choose a bound": show_strategies,
+}
 
 
 def build_answer(
@@ -52,18 +151,18 @@ def _build_nonnegative(data: Dataset, parameters: TotalParameters, of: TotalSolu
         disclosure=data.provenance,
         facts=words.list_facts(of, parameters.own_bound),
         proofs=(("Bound", of.choice.certificate, of.choice.stop_reason),),
-        code=code.write_total_forms(of, data),
+        code=words.write_total_forms(of, data),
         near_optimal=words.describe_near_optimal(of),
         parameters=parameters,
         solution=of,
         plots={
             "total-error": lambda: plots.plot_errors(of, data, parameters.own_bound),
             "total-measures": lambda: plots.plot_measures(of, data),
-            "total-strategies": lambda: strategies.plot_strategies(
-                strategies.compute_curves(of.problem, parameters.own_share), data, parameters.epsilon
+            "total-strategies": lambda: plots.plot_strategies(
+                plots.compute_curves(of.problem, parameters.own_share), data, parameters.epsilon
             ),
         },
-        make_methods=lambda: methods.write_methods(of, data, parameters),
+        make_methods=lambda: words.write_methods(of, data, parameters),
         setting=_setting(parameters, of.unit.column or summed_column(data)),
         error_parts=build_error_parts(
             {BIAS: float(of.at_bound.bias), NOISE: float(of.at_bound.noise_by(parameters.measure))},
@@ -140,11 +239,11 @@ def _build_signed(data: Dataset, parameters: TotalParameters, of: SignedSolution
         assumptions=SIGNED_ASSUMPTIONS,
         disclosure=data.provenance,
         facts=signed_words.list_facts(of, parameters),
-        code=code.write_signed_forms(of, data, parameters),
+        code=words.write_signed_forms(of, data, parameters),
         parameters=parameters,
         solution=of,
         plots={"total-signed": lambda: plots.plot_signed(of, data, parameters)},
-        make_methods=lambda: methods.write_signed_methods(of, data, parameters),
+        make_methods=lambda: words.write_signed_methods(of, data, parameters),
         setting=_setting(parameters, of.unit.column),
         sections=SIGNED_SECTIONS,
     )

@@ -1,15 +1,25 @@
-"""The answer for a sum or a count in words. Pure: what was found in, sentences and numbers out."""
+"""The solution for a sum or a count in words: sentences, numbers, the methods section."""
 
 from __future__ import annotations
 
 from dpcore import total
-from dpcore.answer import Number
+from dpcore.answer.answer import Number
+from dpcore.answer.methods import ChoiceSource, Methods, cite_noise, write_guarantee
+from dpcore.code.choice import Quantity
+from dpcore.code.forms import (
+    ROWS_OF_THE_FILE,
+    CodeChoice,
+    build_forms,
+    cap_form,
+    fields_of_data,
+    summed_column,
+)
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure
-from dpcore.common.privacy import Provenance
+from dpcore.common.privacy import Disclosure, Neighbours, Provenance
 from dpcore.dataset import Dataset
-from dpcore.total.answer.found import TotalSolution, largest_ratio
-from dpcore.total.parameters import UserTotals
+from dpcore.total.answer.found import SignedSolution, TotalSolution, largest_ratio
+from dpcore.total.parameters import Summed, TotalParameters, UserTotals
 
 MEASURE_NAMES = {
     Measure.ABSOLUTE: "expected absolute error",
@@ -218,3 +228,105 @@ def describe_files(disclosure: Provenance, signed: bool) -> str:
         "**Choice** holds the question, the best bound with its errors, and the proof. The numbers behind each "
         f"figure are below the figure. Label in all: *{disclosure.label}*."
     )
+
+
+MEASURES = MEASURE_NAMES | {
+    Measure.BOUND: "sum of the bias and the mean size of the noise, an upper bound on the expected absolute error"
+}
+
+
+def _guarantee(parameters: TotalParameters, quantity: str) -> str:
+    return write_guarantee(
+        f"The {quantity} was released",
+        parameters.epsilon,
+        Neighbours.ADD_OR_REMOVE_USER,
+        parameters.delta or 0.0,
+    )
+
+
+def write_methods(solution: TotalSolution, data: Dataset, parameters: TotalParameters) -> Methods:
+    """State the best bound on what a user adds, and its error."""
+    # By what was entered, and not by the view's column: that there is one is part of the question.
+    result = "count of rows" if parameters.summed is Summed.ROWS else "sum"
+    noise, measure = cite_noise(parameters.mechanism.value), MEASURES[solution.problem.measure]
+    amount = wording.number(solution.bound, 6)
+    if parameters.summed is Summed.ROWS:
+        limit_sentence = f"At most {wording.counted(solution.bound, 'row')} of each user were counted"
+        public_limit = "At most a fixed number of rows of each user were counted"
+    else:
+        limit_sentence, public_limit = (
+            f"The total of each user was limited to {amount}",
+            "The total of each user was limited",
+        )
+    error = solution.unit.amount(solution.error(solution.bound))
+    bias = solution.unit.amount(float(solution.at_bound.bias))
+    sentence = (
+        f"{limit_sentence}, and {noise} was added to the {result}. The {measure} of the release is {error}, with a "
+        f"bias of {bias}."
+    )
+    empty_sentence = ""
+    if solution.choice.max_total == 0.0:
+        empty_sentence = (
+            f"At ε = {wording.entered(parameters.epsilon)} no bound on what a user adds has a smaller {measure} than "
+            "publishing 0, and nothing was released."
+        )
+    return Methods(
+        guarantee=_guarantee(parameters, result),
+        sentences=sentence,
+        public_sentences=f"{public_limit}, and {noise} was added to the {result}.",
+        disclosure=data.provenance,
+        rule=f"The bound minimises the {measure} of the release [@amin2019, section 3]"
+        f"{', and was then rounded to few digits' if parameters.summed is Summed.VALUES else ''}.",
+        empty_sentence=empty_sentence,
+    )
+
+
+def write_signed_methods(solution: SignedSolution, data: Dataset, parameters: TotalParameters) -> Methods:
+    """State the range for totals of both signs, and its error."""
+    noise, clipped = cite_noise(parameters.mechanism.value), solution.clipped
+    interval = f"[{wording.number(clipped.low, 6)}, {wording.number(clipped.high, 6)}]"
+    is_entered = solution.is_entered
+    rule = (
+        "The interval was fixed without looking at the data."
+        if is_entered
+        else "The interval is symmetric about 0, with the end at which the privacy noise and the size of all cuts "
+        "together are least."
+    )
+    return Methods(
+        guarantee=_guarantee(parameters, "sum"),
+        sentences=f"The total of each user was clipped to {interval}, and {noise} was added to the sum. The "
+        f"{MEASURES[solution.measure]} of the release is {wording.number(solution.error)}, with a bias of "
+        f"{wording.number(clipped.bias)}.",
+        public_sentences=f"The total of each user was clipped to {interval if is_entered else 'an interval'}, and "
+        f"{noise} was added to the sum.",
+        disclosure=data.provenance,
+        rule=rule,
+        subject="The error" if is_entered else "The interval",
+        choice_source=ChoiceSource.ENTERED if is_entered else ChoiceSource.COMPUTED,
+    )
+
+
+def write_total_forms(solution: TotalSolution, dataset: Dataset) -> CodeChoice | None:
+    """Describe the best bound on a count of rows or a sum, for programs; None where no library has it."""
+    problem, bound = solution.problem, solution.bound
+    base = fields_of_data(dataset) | {"noise": problem.mechanism, "delta": problem.delta}
+    if column := solution.unit.column or summed_column(dataset):
+        fields = {"max_total": bound, "value_column": column} | ROWS_OF_THE_FILE
+        return build_forms(problem.epsilon, base, [("Clamp", Quantity.SUM, fields)])
+    return build_forms(problem.epsilon, base, [(cap_form(bound), Quantity.COUNT, {"max_rows": bound})])
+
+
+def write_signed_forms(
+    solution: SignedSolution, dataset: Dataset, parameters: TotalParameters
+) -> CodeChoice | None:
+    """Describe the range for totals of both signs, for programs; one that the person entered is a public input."""
+    fields = {
+        "max_total": solution.clipped.high,
+        "min_total": solution.clipped.low,
+        "value_column": solution.unit.column,
+    }
+    fields |= ROWS_OF_THE_FILE
+    base = fields_of_data(dataset) | {"noise": parameters.mechanism, "delta": parameters.delta}
+    if solution.is_entered:
+        base["disclosure"] = Disclosure.PUBLIC
+    return build_forms(parameters.epsilon, base, [("Clamp", Quantity.SUM, fields)])

@@ -22,7 +22,7 @@ from dpcore.report import plotly_figures
 from dpcore.total import signed
 from dpcore.total import strategies as total_strategies
 from dpcore.total.answer import build_answer
-from dpcore.total.answer import strategies as compared
+from dpcore.total.answer import plots as compared
 from dpcore.total.answer.found import largest_ratio
 from dpcore.total.parameters import Summed, TotalParameters
 from pages.shared.base import keys
