@@ -35,16 +35,21 @@ from benchmarks._peers import peer
 from dpcore.common.privacy import Neighbours
 from dpcore.common.progress import never
 from dpcore.training import account, bassily, descent, experiment, followed, optimum
+from dpcore.training.account import Cell, Method
 from dpcore.training.bassily import Reading, StepSize
-from dpcore.training.generator import TrainingGenerator
-from dpcore.training.losses import LossKind
-from dpcore.training.mechanism import Mechanism
+from dpcore.training.followed import UserSums
+from dpcore.training.mechanism import LossKind, Mechanism
 from dpcore.training.parameters import TrainingParameters
-from dpcore.training.rows import ClassifierRows, hold_out, prepare_rows
-from dpcore.training.sample import load_tickets
-from dpcore.training.scores import Measure, ScoreUnit, compute_scores
-from dpcore.training.user_sums import UserSums
-from dpcore.training.weighting import Cell, Method
+from dpcore.training.rows import (
+    ClassifierRows,
+    Measure,
+    ScoreUnit,
+    TrainingGenerator,
+    compute_scores,
+    hold_out,
+    prepare_rows,
+)
+from dpcore.training.training_data import load_tickets
 
 RUNS = 20
 DELTA = 1e-5

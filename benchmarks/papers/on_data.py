@@ -28,8 +28,7 @@ from dpcore.factorisation.ratings import Ratings
 from dpcore.papers import find_figure
 from dpcore.regression.study import errors_on_rows
 from dpcore.total.strategies import relative_errors
-from dpcore.training.bassily import Reading, StepSize
-from dpcore.training.paper import compute_losses
+from dpcore.training.bassily import Reading, StepSize, compute_losses
 from dpcore.training.rows import ClassifierRows
 
 NUM_PICTURES = 12_500

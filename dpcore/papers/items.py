@@ -17,7 +17,7 @@ from dpcore.learning import paper as amin_learning
 from dpcore.multitask import experiment as krichene_tasks
 from dpcore.regression import study as epasto
 from dpcore.total import strategies as amin
-from dpcore.training import paper as epasto_training
+from dpcore.training import bassily as epasto_training
 
 FIGURES: tuple[PaperFigure, ...] = (
     *epasto.FIGURES,

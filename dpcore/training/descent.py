@@ -14,11 +14,12 @@ import numpy as np
 
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.training import account, followed, pace
+from dpcore.training import account, followed
+from dpcore.training import mechanism as training_mechanism
+from dpcore.training.account import FIRST_BOUND, Cell, Method, compute_smooth_weights, draw_ranks
+from dpcore.training.followed import BLOCK, UserSums
 from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.rows import ClassifierRows
-from dpcore.training.user_sums import BLOCK, UserSums
-from dpcore.training.weighting import FIRST_BOUND, Cell, Method, compute_smooth_weights, draw_ranks
 
 Gradient = Callable[[FloatArray, FloatArray | None], FloatArray]
 """From θ, shape (num_features, runs), and which users take part, 1 or 0, shape (num_users, runs), to the summed
@@ -120,7 +121,7 @@ def descend_without_noise(
     Returns:
         θ, shape (num_features, 1); None where it was stopped.
     """
-    mechanism = pace.apply_rule(mechanism)
+    mechanism = training_mechanism.apply_rule(mechanism)
     bounded_gradient = make_bounded_gradient(rows, mechanism, [Cell(Method.FOLLOWED)], 0, range(1))
     weighted_gradient = make_weighted_gradient(rows, mechanism, np.ones((rows.num_rows, 1)))
 
@@ -299,7 +300,7 @@ def train_cells(
     mechanism = replace(mechanism, clip=mechanism.clip * cells[0].clip)
     bound_follows = cells[0].method is Method.FOLLOWED
     if bound_follows:
-        mechanism = pace.apply_rule(mechanism)
+        mechanism = training_mechanism.apply_rule(mechanism)
     gradient = make_bounded_gradient(rows, mechanism, cells, seed, runs, ranks)
     plan = account.plan_rule_noise(
         mechanism.epsilon,

@@ -19,12 +19,19 @@ from dpcore.common.checks import Problems
 from dpcore.common.noise_error import CONFIDENCE, Summary, summarise_runs
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.training import descent, optimum, output
+from dpcore.training import descent, optimum
+from dpcore.training.account import Cell, Method, draw_ranks
+from dpcore.training.followed import BLOCK
 from dpcore.training.mechanism import Mechanism
-from dpcore.training.rows import ClassifierRows, concatenate_rows
-from dpcore.training.scores import SHAPE, Measure, ScoreUnit, compute_scores, score_constant
-from dpcore.training.user_sums import BLOCK
-from dpcore.training.weighting import Cell, Method, draw_ranks
+from dpcore.training.rows import (
+    SHAPE,
+    ClassifierRows,
+    Measure,
+    ScoreUnit,
+    compute_scores,
+    concatenate_rows,
+    score_constant,
+)
 
 MAX_RUNS = 500
 BATCH = 10
@@ -471,7 +478,7 @@ def _train_models(
     mechanism, seed = experiment.mechanism, experiment.seed
     experiment_cells = [experiment.cells[cell_index] for cell_index in cells]
     if experiment_cells[0].method is Method.OUTPUT:
-        return output.perturb_minimiser(
+        return optimum.perturb_minimiser(
             train, mechanism, experiment_cells[0], seed, runs, should_stop=should_stop
         )
     run_ranks = None

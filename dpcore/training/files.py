@@ -12,8 +12,7 @@ from dpcore.common.privacy import Provenance
 from dpcore.data.column_names import escape_formula
 from dpcore.training.experiment import Table
 from dpcore.training.release import Model
-from dpcore.training.rows import Scaling
-from dpcore.training.scores import Measure, ScoreUnit
+from dpcore.training.rows import Measure, Scaling, ScoreUnit
 
 _SIDES = ("trained_on", "held_out")
 

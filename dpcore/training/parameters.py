@@ -12,13 +12,10 @@ from dpcore.common.parameters import LINE, SOURCE, Option, Parameters, of_data, 
 from dpcore.common.privacy import Neighbours
 from dpcore.common.text_fields import build_from
 from dpcore.training import experiment
+from dpcore.training.account import Cell, Method
 from dpcore.training.experiment import Experiment
-from dpcore.training.generator import TrainingGenerator
-from dpcore.training.losses import LossKind
-from dpcore.training.mechanism import Average, Mechanism, Pace
-from dpcore.training.pace import apply_rule
-from dpcore.training.rows import ClassifierRows, hold_out
-from dpcore.training.weighting import Cell, Method
+from dpcore.training.mechanism import Average, LossKind, Mechanism, Pace, apply_rule
+from dpcore.training.rows import ClassifierRows, TrainingGenerator, hold_out
 
 MAX_ROWS = 200_000
 """Rows that a page trains on: 20 runs of 36 cells take about ten minutes on one core, a first look a second."""

@@ -22,12 +22,10 @@ from dpcore.common.mechanisms import GaussianSteps
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.training import account, followed, optimum, output, pace
-from dpcore.training.account import WEIGHT_SHARE
-from dpcore.training.exact_steps import account_exactly
-from dpcore.training.mechanism import Mechanism, Pace
-from dpcore.training.rows import ClassifierRows
-from dpcore.training.weighting import (
+from dpcore.training import account, followed, optimum
+from dpcore.training import mechanism as training_mechanism
+from dpcore.training.account import (
+    WEIGHT_SHARE,
     Cell,
     Method,
     compute_smooth_weights,
@@ -35,7 +33,9 @@ from dpcore.training.weighting import (
     rank_within_users,
     weight_sensitivity,
 )
-from dpcore.training.whole import CELLS, USER_NORM, round_gradients, round_user_sums
+from dpcore.training.followed import CELLS, USER_NORM, account_exactly, round_gradients, round_user_sums
+from dpcore.training.mechanism import Mechanism, Pace
+from dpcore.training.rows import ClassifierRows
 
 MECHANISM = "discrete Gaussian gradient descent"
 OUTPUT_MECHANISM = "discrete Gaussian on the minimiser"
@@ -199,7 +199,7 @@ def state_guarantee(rows: ClassifierRows, mechanism: Mechanism, cell: Cell) -> R
 def _apply_method(mechanism: Mechanism, cell: Cell) -> Mechanism:
     """Apply the clip and the pace of a method to the mechanism."""
     mechanism = replace(mechanism, clip=mechanism.clip * cell.clip)
-    return pace.apply_rule(mechanism) if cell.method is Method.FOLLOWED else mechanism
+    return training_mechanism.apply_rule(mechanism) if cell.method is Method.FOLLOWED else mechanism
 
 
 def _price_release(
@@ -306,14 +306,14 @@ def _release_by_rule(
     for step in range(1, steps + 1):
         # Before the first step noise was drawn for the number of users only, where that is released.
         watcher.report((step - 1) / steps, was_drawn=step > 1 or grid.number > 0)
-        extrapolated, bound_in_use = theta + pace.MOMENTUM * (theta - previous), float(bound[0])
+        extrapolated, bound_in_use = theta + training_mechanism.MOMENTUM * (theta - previous), float(bound[0])
         gradient_sum, num_within = _sum_gradients(rows, mechanism, cell, bound_in_use, extrapolated)
         direction = noise.release(gradient_sum, grid.squared_gradient) / CELLS
-        fading_mean = pace.fade_mean(fading_mean, direction[:, None])
-        agreements = pace.measure_agreement(fading_mean, noise.scale / CELLS, step)
-        step_factors = pace.grow_steps(step_factors, agreements, step, steps)
+        fading_mean = training_mechanism.fade_mean(fading_mean, direction[:, None])
+        agreements = training_mechanism.measure_agreement(fading_mean, noise.scale / CELLS, step)
+        step_factors = training_mechanism.grow_steps(step_factors, agreements, step, steps)
         length = float(
-            pace.choose_step_length(
+            training_mechanism.choose_step_length(
                 unit_noise, num_features, num_users, mechanism, stable_share, step_factors
             )[0]
         )
@@ -325,7 +325,7 @@ def _release_by_rule(
             # (2 within - n) / (2 n) + 1/2 = within / n, of released numbers.
             share_within = np.array([float(noisy_value) / (2.0 * grid.count * noisy_users) + 0.5])
             bound = followed.update_bound(bound, share_within, target, steps)
-        model, weight = pace.average_iterate(model, weight, theta[:, None], agreements, step)
+        model, weight = training_mechanism.average_iterate(model, weight, theta[:, None], agreements, step)
     unit = bound_in_use * mechanism.clip / CELLS
     return Model(model[:, 0], facts, cell, noise.scale * unit, bound_in_use)
 
@@ -402,7 +402,7 @@ def _release_minimiser(
     unit_noise = account.plan_rule_noise(
         mechanism.epsilon, mechanism.delta, mechanism.neighbours, 1, False
     ).unit_noise
-    penalty = output.choose_penalty(unit_noise, num_features, cell.bound)
+    penalty = optimum.choose_penalty(unit_noise, num_features, cell.bound)
     weights = compute_smooth_weights(rows.sizes, cell.bound)[rows.users]
     theta = optimum.fit_to_gradient(
         rows, mechanism.loss, weights, penalty, _MINIMISER_TOLERANCE * cell.bound, watcher.should_stop

@@ -7,9 +7,8 @@ from dpcore.training import training_data
 from dpcore.training.answer import TrainingSolution, build_solution
 from dpcore.training.answer.found import Runs, scale_rows
 from dpcore.training.experiment import Experiment
-from dpcore.training.generator import TrainingGenerator
 from dpcore.training.parameters import TrainingParameters
-from dpcore.training.rows import ClassifierRows
+from dpcore.training.rows import ClassifierRows, TrainingGenerator
 from dpcore.training.training_data import TrainingData
 from pages.shared.base.cache import cached, cached_for_all
 

@@ -9,9 +9,8 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
-from dpcore.training.generator import TrainingGenerator
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource
-from dpcore.training.rows import make_scaling
+from dpcore.training.rows import TrainingGenerator, make_scaling
 from dpcore.training.training_data import TrainingData, describe_label_rule
 from pages.shared.base import demo, round_numbers
 from pages.shared.data import own_data

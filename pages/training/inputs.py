@@ -8,7 +8,7 @@ from dpcore.common import wording
 from dpcore.common.parameters import LINE, MORE
 from dpcore.training.answer import TrainingSolution
 from dpcore.training.parameters import GENERATOR_FIELDS, TrainingParameters
-from dpcore.training.scores import Measure, ScoreUnit
+from dpcore.training.rows import Measure, ScoreUnit
 from pages.shared.fields import fields
 from pages.shared.screen import layout
 from pages.training.question import QUESTION

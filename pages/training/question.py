@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dpcore.training.account import Method
 from dpcore.training.mechanism import Pace
 from dpcore.training.parameters import TrainingParameters
-from dpcore.training.weighting import Method
 from pages.shared.base.question import FieldOrigin, Question
 from pages.shared.data import table_upload
 

@@ -18,6 +18,7 @@ from dpcore.common.privacy import ReleaseFacts, format_rounded_up
 from dpcore.common.progress import ShouldStop
 from dpcore.data.column_names import escape_formula
 from dpcore.training import files
+from dpcore.training.account import Method
 from dpcore.training.answer import TrainingSolution
 from dpcore.training.answer.words import describe_cell
 from dpcore.training.files import ReleaseRecord
@@ -25,7 +26,6 @@ from dpcore.training.mechanism import Mechanism
 from dpcore.training.release import Model, StoppedError, state_guarantee, train_once
 from dpcore.training.rows import ClassifierRows
 from dpcore.training.training_data import describe_positive
-from dpcore.training.weighting import Method
 from pages.shared.base import tables
 from pages.shared.card.releases import Releases
 from pages.shared.fields import fields, jobs

@@ -15,14 +15,14 @@ from dpcore.common.privacy import Ledger
 from dpcore.report.content import Line, Report
 from dpcore.report.script import Code, Source, write_table_cell
 from dpcore.training import files
+from dpcore.training.account import Method
 from dpcore.training.answer import TrainingSolution, words
-from dpcore.training.answer.methods import write_methods
 from dpcore.training.answer.plots import METHOD_NAMES
+from dpcore.training.answer.words import write_methods
 from dpcore.training.experiment import Side
 from dpcore.training.files import ReleaseRecord
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource
-from dpcore.training.scores import Measure, ScoreUnit
-from dpcore.training.weighting import Method
+from dpcore.training.rows import Measure, ScoreUnit
 from pages.shared.base import tables
 from pages.shared.card import cards
 from pages.shared.card.expenditure import lost_sentence, released_lines, spent_lines

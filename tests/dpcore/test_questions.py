@@ -43,8 +43,7 @@ from dpcore.report import plotly_figures
 from dpcore.total.answer import build_answer as total_answered
 from dpcore.total.parameters import Summed, TotalParameters
 from dpcore.training import training_data
-from dpcore.training.losses import LossKind
-from dpcore.training.mechanism import Pace
+from dpcore.training.mechanism import LossKind, Pace
 from dpcore.training.parameters import DataSource as TrainingSource
 from dpcore.training.parameters import TrainingParameters
 from tests.dpcore.test_inputs_stay import INPUTS, settings_of

@@ -15,14 +15,13 @@ from dpcore.common.text_fields import build_from
 from dpcore.common.weights import smooth_losses
 from dpcore.contributions import FloatArray
 from dpcore.training import excess, experiment
+from dpcore.training.account import Cell, Method
 from dpcore.training.excess import TheoryBound
 from dpcore.training.experiment import BestBound, References, Side, SplitSummary, Table, Verdict
 from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
-from dpcore.training.rows import ClassifierRows, prepare_rows
-from dpcore.training.scores import Measure, ScoreUnit
+from dpcore.training.rows import ClassifierRows, Measure, ScoreUnit, prepare_rows
 from dpcore.training.training_data import TrainingData, generate_data, load_sample
-from dpcore.training.weighting import Cell, Method
 
 
 @dataclass(frozen=True, eq=False)

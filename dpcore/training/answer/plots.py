@@ -23,10 +23,10 @@ from dpcore.answer import (
 )
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
+from dpcore.training.account import Method
 from dpcore.training.answer.found import TrainingSolution
 from dpcore.training.experiment import Side
-from dpcore.training.scores import Measure, ScoreUnit
-from dpcore.training.weighting import Method
+from dpcore.training.rows import Measure, ScoreUnit
 
 METHOD_STYLES = {
     Method.FOLLOWED: Style.CUSTOMARY,

@@ -35,11 +35,12 @@ from dpcore.multitask.weights import AVERAGE, BudgetFit, WeightRule
 from dpcore.regression.draw import matrix_parquet
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import all_rows
-from dpcore.training import descent, pace
-from dpcore.training.answer import code as code_of_training
+from dpcore.training import descent
+from dpcore.training import mechanism as training_mechanism
+from dpcore.training.account import Cell, Method
+from dpcore.training.answer import answer as code_of_training
 from dpcore.training.mechanism import Mechanism
 from dpcore.training.rows import Scaling, prepare_rows
-from dpcore.training.weighting import Cell, Method
 from tests.dpcore.code.choices import EVERY, REPLACE, VALUES, choice
 
 EVENTS = Path(__file__).resolve().parents[3] / "sample_data" / "shop_events.csv"
@@ -516,7 +517,7 @@ def test_a_classifier_by_the_rule_is_the_one_of_the_page(
     folder: Path, monkeypatch: pytest.MonkeyPatch, cell: Cell
 ) -> None:
     # Without noise, but with the step lengths and the quantile that noise calls for, it is the page's descent.
-    mechanism = pace.apply_rule(Mechanism(2.0, 1e-5))
+    mechanism = training_mechanism.apply_rule(Mechanism(2.0, 1e-5))
     training = EVERY["classifier"].training
     assert training is not None
     by_rule = code_of_training._set_noise(training, mechanism, cell)

@@ -21,10 +21,10 @@ from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParame
 from dpcore.private_choice.scores import SmoothMean
 from dpcore.regression import draw, sample_limiting
 from dpcore.regression.problem import RegressionProblem
+from dpcore.training.account import Cell, Method
 from dpcore.training.mechanism import Mechanism
 from dpcore.training.release import train_once
 from dpcore.training.rows import ClassifierRows
-from dpcore.training.weighting import Cell, Method
 
 
 @settings(max_examples=40, deadline=None)

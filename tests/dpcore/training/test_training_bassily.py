@@ -9,10 +9,10 @@ import pytest
 
 from dpcore.common.checks import InvalidInput
 from dpcore.training import bassily, optimum
+from dpcore.training.account import Cell, Method, draw_ranks
 from dpcore.training.bassily import Reading, StepSize
-from dpcore.training.losses import LossKind
+from dpcore.training.mechanism import LossKind
 from dpcore.training.rows import ClassifierRows
-from dpcore.training.weighting import Cell, Method, draw_ranks
 
 
 def some_rows(num_users: int = 9, seed: int = 0) -> ClassifierRows:

@@ -14,12 +14,10 @@ from scipy.stats import beta
 
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Neighbours, bound_sampled_epsilon
-from dpcore.training import account, descent, optimum, output
-from dpcore.training.generator import TrainingGenerator
-from dpcore.training.losses import LossKind
-from dpcore.training.mechanism import Average, Mechanism
-from dpcore.training.rows import ClassifierRows, Scaling, hold_out, prepare_rows
-from dpcore.training.weighting import Cell, Method, compute_smooth_weights, draw_ranks
+from dpcore.training import account, descent, optimum
+from dpcore.training.account import Cell, Method, compute_smooth_weights, draw_ranks
+from dpcore.training.mechanism import Average, LossKind, Mechanism
+from dpcore.training.rows import ClassifierRows, Scaling, TrainingGenerator, hold_out, prepare_rows
 
 ADD, REPLACE, VALUES = (
     Neighbours.ADD_OR_REMOVE_USER,
@@ -442,7 +440,7 @@ def test_the_best_constant_beats_all_others(loss):
 
 def test_one_user_moves_the_penalised_minimiser_by_no_more_than_declared():
     # Sum of user losses plus N Λ/2 |θ|² with N fixed: a user who goes moves the minimiser by at most h / (N Λ).
-    bound, penalty = 2.0, output.REGULARISATION
+    bound, penalty = 2.0, optimum.REGULARISATION
     for seed in range(6):
         rows = some_rows(seed)
         weights = compute_smooth_weights(rows.sizes, bound)
@@ -462,7 +460,7 @@ def test_output_perturbation_has_the_noise_that_it_declares():
     rows = generated(60)
     mechanism = Mechanism(2.0, 1e-5, VALUES, radius=1e6)
     cell = Cell(Method.SMOOTH, 1.0)
-    models = output.perturb_minimiser(rows, mechanism, cell, 0, range(400))
+    models = optimum.perturb_minimiser(rows, mechanism, cell, 0, range(400))
     best = optimum.fit_model(
         rows, LossKind.LOGISTIC, compute_smooth_weights(rows.sizes, 1.0)[rows.users], math.inf, 0.01
     )
@@ -472,4 +470,4 @@ def test_output_perturbation_has_the_noise_that_it_declares():
     assert abs(errors.mean()) < 5 / math.sqrt(errors.size)
     assert abs(errors.var() - 1) < 5 * math.sqrt(2 / errors.size)
     with pytest.raises(ValueError, match="bounded slope"):
-        output.perturb_minimiser(rows, Mechanism(1.0, 1e-5, loss=LossKind.SQUARED), cell, 0, range(1))
+        optimum.perturb_minimiser(rows, Mechanism(1.0, 1e-5, loss=LossKind.SQUARED), cell, 0, range(1))

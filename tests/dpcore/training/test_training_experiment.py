@@ -10,14 +10,21 @@ import pytest
 
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import GaussianNoise, Neighbours
-from dpcore.training import account, descent, excess, experiment, pace
+from dpcore.training import account, descent, excess, experiment
+from dpcore.training import mechanism as training_mechanism
+from dpcore.training.account import Cell, Method
 from dpcore.training.experiment import Experiment, Side, summarise_splits
-from dpcore.training.generator import TrainingGenerator
-from dpcore.training.losses import LossKind
-from dpcore.training.mechanism import Average, Mechanism
-from dpcore.training.rows import ClassifierRows, hold_out, prepare_rows
-from dpcore.training.scores import Measure, ScoreUnit, compute_scores, score_constant
-from dpcore.training.weighting import Cell, Method
+from dpcore.training.mechanism import Average, LossKind, Mechanism
+from dpcore.training.rows import (
+    ClassifierRows,
+    Measure,
+    ScoreUnit,
+    TrainingGenerator,
+    compute_scores,
+    hold_out,
+    prepare_rows,
+    score_constant,
+)
 
 METHODS = (Method.SMOOTH, Method.CAP, Method.CLIPPED_SUM, Method.OUTPUT)
 CELLS = tuple(Cell(method, bound) for method in METHODS for bound in (1.0, 4.0))
@@ -162,7 +169,7 @@ def on_splits(runs: int = 12, splits: int = 4, mechanism: Mechanism | None = Non
     rows = prepare_rows(made.dataset.table, made.scaling, 0.5)
     first, *further = (hold_out(rows, 0.25, seed) for seed in range(splits))
     cells = (Cell(Method.FOLLOWED), Cell(Method.SMOOTH, 1.0), Cell(Method.CAP, 2.0))
-    mechanism = mechanism or pace.apply_rule(Mechanism(2.0, 1e-6))
+    mechanism = mechanism or training_mechanism.apply_rule(Mechanism(2.0, 1e-6))
     return Experiment(*first, mechanism, cells, runs, 0, tuple(further))
 
 
@@ -294,7 +301,7 @@ def test_the_verdict_is_clear_only_where_its_interval_is():
 
 
 def test_the_descent_without_noise_splits_the_excess():
-    question = on_splits(40, 4, pace.apply_rule(Mechanism(5.0, 1e-6)))
+    question = on_splits(40, 4, training_mechanism.apply_rule(Mechanism(5.0, 1e-6)))
     known = experiment.compute_references(question)
     at = (Side.TRAINED, ScoreUnit.ROWS, Measure.LOSS)
     floor, quiet, unclipped = (
@@ -328,7 +335,9 @@ def test_a_first_look_has_the_noise_of_everybody():
     made = TrainingGenerator(num_users=9_000, informative=2).generate()
     rows = prepare_rows(made.dataset.table, made.scaling, 0.5)
     cells = (Cell(Method.FOLLOWED), Cell(Method.SMOOTH, 1.0), Cell(Method.SMOOTH, 60.0))
-    whole = Experiment(*hold_out(rows, 0.25, 0), pace.apply_rule(Mechanism(0.1, 1e-6)), cells, 24)
+    whole = Experiment(
+        *hold_out(rows, 0.25, 0), training_mechanism.apply_rule(Mechanism(0.1, 1e-6)), cells, 24
+    )
     look = experiment.make_first_look(whole)
     assert look.train.num_rows < 0.3 * whole.train.num_rows
     assert [cell.bound for cell in look.cells] == [0.25, 1.0]

@@ -13,14 +13,12 @@ from scipy.stats import kstest, norm
 
 from dpcore.common.mechanisms import GaussianSteps
 from dpcore.common.privacy import GaussianNoise, Neighbours
-from dpcore.training import account, descent, exact_steps, followed, optimum, output, pace, release, whole
-from dpcore.training.generator import TrainingGenerator
-from dpcore.training.losses import LossKind
-from dpcore.training.mechanism import Mechanism
-from dpcore.training.rows import ClassifierRows, hold_out, prepare_rows
-from dpcore.training.scores import compute_scores
-from dpcore.training.user_sums import UserSums
-from dpcore.training.weighting import Cell, Method
+from dpcore.training import account, descent, followed, optimum, release
+from dpcore.training import mechanism as training_mechanism
+from dpcore.training.account import Cell, Method
+from dpcore.training.followed import UserSums
+from dpcore.training.mechanism import LossKind, Mechanism
+from dpcore.training.rows import ClassifierRows, TrainingGenerator, compute_scores, hold_out, prepare_rows
 
 ADD, REPLACE, VALUES = (
     Neighbours.ADD_OR_REMOVE_USER,
@@ -92,7 +90,7 @@ def test_one_user_moves_sum_and_count_by_no_more_than_the_account_says(
         )
         moved_sum.append(total[:, 0] / bound)
         moved_count.append(within[0] - data.num_users / 2.0)
-        sums, inside = whole.round_user_sums(data, mechanism, bound, theta)
+        sums, inside = followed.round_user_sums(data, mechanism, bound, theta)
         whole_sum.append(sums.sum(axis=0))
         whole_count.append(2 * int(inside.sum()) - data.num_users)
         # By brute force, user by user.
@@ -113,10 +111,10 @@ def test_one_user_moves_sum_and_count_by_no_more_than_the_account_says(
     grid = release.choose_rule_grid(mechanism, bound_follows=True)
     assert sum(int(k) ** 2 for k in whole_sum[0] - whole_sum[1]) <= grid.squared_gradient
     assert (grid.count * (whole_count[0] - whole_count[1])) ** 2 <= grid.squared_counts
-    others, _ = whole.round_user_sums(
+    others, _ = followed.round_user_sums(
         rows.select_users(np.arange(rows.num_users - 1)), mechanism, bound, theta
     )
-    assert np.array_equal(others, whole.round_user_sums(rows, mechanism, bound, theta)[0][:-1])
+    assert np.array_equal(others, followed.round_user_sums(rows, mechanism, bound, theta)[0][:-1])
 
 
 def test_the_sensitivities_are_reached():
@@ -173,11 +171,11 @@ def test_everything_together_is_the_budget_by_the_accountant_of_privacy_losses(r
 @pytest.mark.parametrize("relation", Neighbours)
 @pytest.mark.parametrize("follows", [True, False])
 def test_the_split_in_whole_numbers_is_that_of_the_curves(relation, follows):
-    mechanism = pace.apply_rule(Mechanism(2.0, 1e-6, relation))
+    mechanism = training_mechanism.apply_rule(Mechanism(2.0, 1e-6, relation))
     grid = release.choose_rule_grid(mechanism, follows)
     plan = account.plan_rule_noise(2.0, 1e-6, relation, mechanism.steps, follows)
     unit = GaussianNoise.for_release(1.0, 2.0, 1e-6).scale * math.sqrt(grid.total)
-    assert unit / whole.CELLS == pytest.approx(plan.gradient, rel=1e-5)
+    assert unit / followed.CELLS == pytest.approx(plan.gradient, rel=1e-5)
     assert mechanism.steps * (grid.squared_gradient + grid.squared_counts) + grid.number**2 == grid.total
     if follows:
         assert unit / (2 * grid.count) == pytest.approx(plan.count, rel=1e-5)
@@ -193,7 +191,7 @@ def test_discrete_noise_is_nearly_rounded_normal_noise(sigma):
     discrete /= discrete.sum()
     upper = norm.sf((np.abs(k) - 0.5) / sigma) - norm.sf((np.abs(k) + 0.5) / sigma)
     ratios = np.log(discrete / upper)
-    more, _ = exact_steps.bound_difference(sigma, 1, 1.0, 1e-6)
+    more, _ = followed.bound_difference(sigma, 1, 1.0, 1e-6)
     assert ratios.max() <= -math.log1p(-1 / (24 * sigma**2)) + 1e-10
     reach = math.sqrt(2 * (41 + math.log(2e6)))
     near = np.abs(k) <= reach * sigma
@@ -205,7 +203,7 @@ def test_the_account_of_discrete_noise_holds_for_the_accountants_own():
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     sensitivity, epsilon, delta = 4_000, 1.0, 1e-6
-    noise = exact_steps.account_exactly(sensitivity**2, 1, epsilon, delta)
+    noise = followed.account_exactly(sensitivity**2, 1, epsilon, delta)
     unit = GaussianNoise.for_release(1.0, epsilon, delta).scale
     assert noise.scale == pytest.approx(unit * sensitivity, rel=1e-5)
     assert noise.epsilon <= epsilon
@@ -217,15 +215,15 @@ def test_the_account_of_discrete_noise_holds_for_the_accountants_own():
         assert found.get_epsilon_for_delta(noise.delta) <= epsilon + 2e-4
         assert found.get_epsilon_for_delta(noise.delta) >= epsilon - 1e-3
     # Where σ is small the argument does not hold, and OpenDP's own account through zCDP is taken.
-    small = exact_steps.account_exactly(1, 1, epsilon, delta)
+    small = followed.account_exactly(1, 1, epsilon, delta)
     assert small.scale > 1.02 * unit
-    assert exact_steps.bound_difference(small.scale, 1, epsilon, delta)[0] > 1e-6
+    assert followed.bound_difference(small.scale, 1, epsilon, delta)[0] > 1e-6
 
 
 def test_steps_draw_normal_noise_of_the_sigma_that_was_paid_for():
-    mechanism = pace.apply_rule(Mechanism(1.0, 1e-6))
+    mechanism = training_mechanism.apply_rule(Mechanism(1.0, 1e-6))
     grid = release.choose_rule_grid(mechanism, bound_follows=True)
-    noise = exact_steps.account_exactly(grid.total, 200 * 8 + 1, 1.0, 1e-6)
+    noise = followed.account_exactly(grid.total, 200 * 8 + 1, 1.0, 1e-6)
     drawn = np.concatenate(
         [noise.release(np.zeros(500, dtype=np.int64), grid.squared_gradient) for _ in range(8)]
     )
@@ -281,7 +279,7 @@ def written_out(rows, epsilon, delta, noise, count_noise, number_noise):
 @pytest.mark.parametrize(("epsilon", "signal", "grown"), [(0.5, 1.0, 1.2), (20.0, 60.0, 3.0)])
 def test_training_is_the_rule_written_out(epsilon, signal, grown):
     rows = generated(60, informative=2, signal=signal)
-    mechanism = pace.apply_rule(Mechanism(epsilon, 1e-6))
+    mechanism = training_mechanism.apply_rule(Mechanism(epsilon, 1e-6))
     theta = descent.train_cell(rows, mechanism, FOLLOWED, 3, range(2))
     gradient, number = descent.draw_noise(mechanism, 3, 3, range(2))
     for run in range(2):
@@ -325,7 +323,7 @@ def test_runs_on_splits_of_their_own_are_what_they_are_alone():
 def test_without_noise_the_bound_comes_to_its_quantile():
     rows = generated(900)
     for epsilon in (1.0, 3.0):
-        mechanism = pace.apply_rule(Mechanism(epsilon, 1e-6))
+        mechanism = training_mechanism.apply_rule(Mechanism(epsilon, 1e-6))
         theta, bound = followed_without_noise(rows, mechanism)
         slopes = LossKind.LOGISTIC.differentiate(rows.signed @ theta[:, 0])
         sums = np.stack([np.bincount(rows.users, slopes * column) for column in rows.signed.T])
@@ -340,26 +338,28 @@ def test_without_noise_the_bound_comes_to_its_quantile():
 
 def test_a_step_has_the_size_that_the_rule_promises():
     # Where the loss is flat (features 0) θ is noise alone: of norm 5 after T steps, less what momentum had no time for.
-    mechanism = pace.apply_rule(Mechanism(1.0, 1e-6, VALUES, radius=1e6))
+    mechanism = training_mechanism.apply_rule(Mechanism(1.0, 1e-6, VALUES, radius=1e6))
     rows = ClassifierRows(np.zeros((30, 4)), np.ones(30), np.arange(30))
     gradient, _ = descent.draw_noise(mechanism, 4, 0, range(400))
     plan = account.plan_rule_noise(1.0, 1e-6, VALUES, 200, False)
     theta = ahead = before = np.zeros((4, 400))
-    eta = pace.choose_step_length(plan.unit_noise, 4, np.array([1.0]), mechanism)
+    eta = training_mechanism.choose_step_length(plan.unit_noise, 4, np.array([1.0]), mechanism)
     for t in range(200):
         ahead = theta + 0.9 * (theta - before)
         before, theta = theta, ahead - eta * plan.gradient * gradient[t]
     root_mean_square = math.sqrt(np.mean(np.sum(theta**2, axis=0)))
-    assert 0.85 * pace.NOISE_NORM < root_mean_square < 1.05 * pace.NOISE_NORM
+    assert 0.85 * training_mechanism.NOISE_NORM < root_mean_square < 1.05 * training_mechanism.NOISE_NORM
     # The mean over steps has less.
     found = descent.train_cell(rows, mechanism, Cell(Method.SMOOTH, 1.0), 0, range(400))
-    assert 0.5 * pace.NOISE_NORM < math.sqrt(np.mean(np.sum(found**2, axis=0))) < root_mean_square
+    assert (
+        0.5 * training_mechanism.NOISE_NORM < math.sqrt(np.mean(np.sum(found**2, axis=0))) < root_mean_square
+    )
 
 
 def test_it_leaves_a_tenth_of_what_weights_leave():
     # Generated data of the page's defaults, ε = 1: means of 16 runs, the two far apart beside their errors.
     train, test = hold_out(generated(), 0.25, 0)
-    mechanism = pace.apply_rule(Mechanism(1.0, 1e-6))
+    mechanism = training_mechanism.apply_rule(Mechanism(1.0, 1e-6))
     best = optimum.fit_model(train, LossKind.LOGISTIC, np.ones(train.num_rows), 20.0)
     floor = compute_scores(test, LossKind.LOGISTIC, best.theta[:, None])[0, 0, 0]
     left = [
@@ -399,7 +399,7 @@ def test_without_noise_a_release_is_the_descent_of_the_curves(monkeypatch, cell)
         descent, "draw_noise", lambda m, d, seed, runs: (np.zeros((m.steps, d, 1)), np.zeros(1))
     )
     rows = generated(120, informative=2, signal=60.0)
-    mechanism = pace.apply_rule(Mechanism(20.0, 1e-6))
+    mechanism = training_mechanism.apply_rule(Mechanism(20.0, 1e-6))
     told = []
     model = release.train_once(rows, mechanism, cell, told.append)
     assert told == [model.facts]
@@ -416,7 +416,7 @@ def test_without_noise_a_release_is_the_descent_of_the_curves(monkeypatch, cell)
 
 def test_a_release_loses_what_the_curves_say():
     train, test = hold_out(generated(), 0.25, 0)
-    mechanism = pace.apply_rule(Mechanism(1.0, 1e-6))
+    mechanism = training_mechanism.apply_rule(Mechanism(1.0, 1e-6))
     released = np.stack([release.train_once(train, mechanism, FOLLOWED).theta for _ in range(4)], axis=1)
     simulated = descent.train_cell(train, mechanism, FOLLOWED, 5, range(64))
     one, many = (compute_scores(test, LossKind.LOGISTIC, theta)[:, 0, 0] for theta in (released, simulated))
@@ -425,7 +425,7 @@ def test_a_release_loses_what_the_curves_say():
 
 def test_the_minimiser_is_released_with_the_noise_of_the_curves():
     rows = generated(80, informative=2)
-    mechanism, cell = pace.apply_rule(Mechanism(1.0, 1e-6)), Cell(Method.OUTPUT, 2.0)
+    mechanism, cell = training_mechanism.apply_rule(Mechanism(1.0, 1e-6)), Cell(Method.OUTPUT, 2.0)
     models = [release.train_once(rows, mechanism, cell) for _ in range(150)]
     kappa = GaussianNoise.for_release(1.0, 1.0, 1e-6).scale
     penalty = 0.8 * kappa * math.sqrt(3) * 2.0
@@ -436,7 +436,7 @@ def test_the_minimiser_is_released_with_the_noise_of_the_curves():
     )
     off = np.stack([model.theta for model in models]) - best.theta
     assert kstest((off / models[0].noise).ravel(), "norm").pvalue > 1e-4
-    simulated = output.perturb_minimiser(rows, mechanism, cell, 0, range(150)) - best.theta[:, None]
+    simulated = optimum.perturb_minimiser(rows, mechanism, cell, 0, range(150)) - best.theta[:, None]
     assert kstest((simulated / models[0].noise).ravel(), "norm").pvalue > 1e-4
 
 
@@ -445,9 +445,9 @@ def test_the_minimiser_is_found_on_any_data_also_where_newton_ends_at_once(monke
     from scipy.optimize import minimize
 
     rows, bound = rows_of(7, [1, 4, 2, 9, 1, 30]), 2.0
-    mechanism = pace.apply_rule(Mechanism(1.0, 1e-6, loss=loss, radius=1e6))
+    mechanism = training_mechanism.apply_rule(Mechanism(1.0, 1e-6, loss=loss, radius=1e6))
     # A penalty far below the losses' curvature, so that descent is slow.
-    monkeypatch.setattr(output, "PENALTY", 1e-3)
+    monkeypatch.setattr(optimum, "PENALTY", 1e-3)
     monkeypatch.setattr(GaussianSteps, "release", lambda self, exact, squared: exact)
     whole_search = release.train_once(rows, mechanism, Cell(Method.OUTPUT, bound)).theta
     monkeypatch.setattr(optimum, "_minimise", lambda rows, *_: np.zeros(rows.num_features))
@@ -488,14 +488,14 @@ def test_one_user_moves_the_minimiser_by_no_more_than_its_grid_says(seed, bound)
 
 def test_the_exponential_is_right_and_the_same_wherever_it_stands():
     x = np.concatenate((np.linspace(-700, 700, 20_001), np.random.default_rng(0).uniform(-3, 3, 5_000)))
-    found = whole.exponentiate_exactly(x)
+    found = followed.exponentiate_exactly(x)
     assert found == pytest.approx([math.exp(v) for v in x.tolist()], rel=2e-15)
     for start, stop in ((1, 4), (7, 30), (20_003, 20_004), (3, 24_999)):
-        assert np.array_equal(whole.exponentiate_exactly(x[start:stop]), found[start:stop])
+        assert np.array_equal(followed.exponentiate_exactly(x[start:stop]), found[start:stop])
 
 
 def test_blocks_of_users_add_up_to_the_same(monkeypatch):
-    from dpcore.training import user_sums
+    from dpcore.training import followed
 
     rows = rows_of(4, [3, 1, 12, 5, 1, 1, 8])
     slopes = np.random.default_rng(0).standard_normal((rows.num_rows, 4))
@@ -505,7 +505,7 @@ def test_blocks_of_users_add_up_to_the_same(monkeypatch):
             for block in UserSums(rows, 4).iterate_blocks()
         ]
     )
-    monkeypatch.setattr(user_sums, "BLOCK", 20)
+    monkeypatch.setattr(followed, "BLOCK", 20)
     cut = UserSums(rows, 4)
     assert len(list(cut.iterate_blocks())) > 2
     found = np.concatenate([cut.compute_norms(block, slopes[block.rows]) for block in cut.iterate_blocks()])

@@ -14,12 +14,10 @@ from hypothesis import strategies as st
 from dpcore.common.checks import InvalidInput
 from dpcore.common.mechanisms import GaussianSteps, start_gaussian_steps
 from dpcore.common.privacy import Neighbours, ReleaseFacts
-from dpcore.training import account, descent, optimum, release, whole
-from dpcore.training.generator import TrainingGenerator
-from dpcore.training.losses import LossKind
-from dpcore.training.mechanism import Mechanism, Pace
-from dpcore.training.rows import ClassifierRows, prepare_rows
-from dpcore.training.weighting import Cell, Method, compute_smooth_weights
+from dpcore.training import account, descent, followed, optimum, release
+from dpcore.training.account import Cell, Method, compute_smooth_weights
+from dpcore.training.mechanism import LossKind, Mechanism, Pace
+from dpcore.training.rows import ClassifierRows, TrainingGenerator, prepare_rows
 
 
 def rows_of(seed: int, sizes) -> ClassifierRows:
@@ -56,13 +54,13 @@ def test_whole_numbers_are_the_gradient_on_the_grid():
     rows = rows_of(1, [3, 20, 1, 7])
     mechanism = Mechanism(1.0, 1e-5, clip=0.3)
     theta = np.array([3.0, -1.0, 0.5])
-    found = release.round_gradients(rows, mechanism, 2.5, theta) * (2.5 * 0.3 / whole.CELLS)
+    found = release.round_gradients(rows, mechanism, 2.5, theta) * (2.5 * 0.3 / followed.CELLS)
     slopes = -1 / (1 + np.exp(rows.signed @ theta))
     exact = np.maximum(slopes, -0.3)[:, None] * rows.signed  # rows have norm 1
     exact *= compute_smooth_weights(rows.sizes, 2.5)[rows.users][:, None]
-    assert found == pytest.approx(exact, abs=2.5 * 0.3 / whole.CELLS)
+    assert found == pytest.approx(exact, abs=2.5 * 0.3 / followed.CELLS)
     assert np.all(np.abs(found) <= np.abs(exact) * (1 + 1e-12))
-    far = whole.compute_slopes_exactly(LossKind.LOGISTIC, np.array([-1e4, 0.0, 1e4]))
+    far = followed.compute_slopes_exactly(LossKind.LOGISTIC, np.array([-1e4, 0.0, 1e4]))
     assert far.tolist() == [-1.0, -0.5, 0.0]
 
 
@@ -84,7 +82,7 @@ def test_the_budget_is_spent_and_never_more(relation, bound):
     # it but above ρ; all steps and the sum of weights count.
     grid = release._choose_weight_grid(mechanism, bound, rows.num_users)
     steps = 7 * release._squared_sensitivity(mechanism) + grid.squared
-    rho = steps / (2 * (model.noise / (bound / whole.CELLS)) ** 2)
+    rho = steps / (2 * (model.noise / (bound / followed.CELLS)) ** 2)
     assert rho < 1.5 <= rho + 2 * math.sqrt(rho * math.log(1e6))
     if grid.squared:
         for one, other in ((1, 30), (3, 4), (30, 1)):

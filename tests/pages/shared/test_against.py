@@ -199,8 +199,7 @@ def noise_alone(eigenvalues: Any, mechanism: Any, deviation: float) -> float:
 
 def test_training_predicts_what_its_formulas_say() -> None:
     from dpcore.training import excess
-    from dpcore.training.sample import DESIGN, RANGES, load_tickets
-    from dpcore.training.training_data import TrainingData
+    from dpcore.training.training_data import DESIGN, RANGES, TrainingData, load_tickets
 
     data, scaling = load_tickets()
     loaded = TrainingData(data, data.digest, DESIGN, scaling, RANGES)

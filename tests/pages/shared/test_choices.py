@@ -6,7 +6,7 @@ import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
 
 from dpcore.regression.parameters import DataSource
-from dpcore.training.losses import LossKind
+from dpcore.training.mechanism import LossKind
 from tests.pages.driving import fine, open_app
 
 

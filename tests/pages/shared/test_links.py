@@ -44,8 +44,8 @@ from dpcore.regression.parameters import DataSource, RegressionParameters, Resid
 from dpcore.start.parameters import StartParameters
 from dpcore.total.parameters import Summed, TotalParameters
 from dpcore.training import parameters as training
-from dpcore.training.losses import LossKind as RowLoss
 from dpcore.training.mechanism import Average, Pace
+from dpcore.training.mechanism import LossKind as RowLoss
 from pages.private_choice.question import KnownValue, PageParameters
 from pages.shared.base import catalogue, keys
 from pages.shared.fields import setting

@@ -20,17 +20,15 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours
 from dpcore.report import plotly_figures
 from dpcore.training import account, bassily, experiment
+from dpcore.training.account import Cell, Method
 from dpcore.training.answer import TrainingSolution, build_answer, build_solution, plots, words
 from dpcore.training.answer.found import Runs
 from dpcore.training.bassily import Reading
 from dpcore.training.experiment import Experiment, References, Table
-from dpcore.training.losses import LossKind
-from dpcore.training.mechanism import Pace
+from dpcore.training.mechanism import LossKind, Pace
 from dpcore.training.parameters import DataSource, TrainingParameters
-from dpcore.training.rows import prepare_rows
-from dpcore.training.scores import Measure, ScoreUnit
+from dpcore.training.rows import Measure, ScoreUnit, prepare_rows
 from dpcore.training.training_data import TrainingData
-from dpcore.training.weighting import Cell, Method
 from pages.shared.base import demo, keys
 from pages.shared.fields import jobs
 from pages.training import data as sources
