@@ -9,7 +9,7 @@ from dpcore.answer.section import Cached, Found, Solver
 from dpcore.data_owners.answer import build_answer, solve
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.dataset import Dataset
-from pages.data_owners import inputs, tabs, training, upload
+from pages.data_owners import contents, upload
 from pages.data_owners.question import QUESTION, disclosure_of
 from pages.shared.render.question_page import Page
 from pages.shared.screen import layout
@@ -29,15 +29,15 @@ class OwnersPage(Page):
 
     def read(self, places: layout.Places, data: Dataset) -> OwnersParameters | None:
         """Draw the inputs."""
-        return inputs.read(places)
+        return contents.read_inputs(places)
 
     def tabs(self, answer: Answer) -> Mapping[str, Callable[[], None]]:
         """Return the training, which has records of its own."""
-        return {"Accuracy": lambda: training.show(answer.parameters)}
+        return {"Accuracy": lambda: contents.show(answer.parameters)}
 
     def show_files(self, answer: Answer, data: Dataset, label: str) -> None:
         """Offer the answer, with what was trained."""
-        tabs.show_files(answer)
+        contents.show_files(answer)
 
 
 OwnersPage(QUESTION, solve_with_label, build_answer, stem="owners", has_axis_controls=False).show()

@@ -32,7 +32,7 @@ from dpcore.dataset import Dataset, LabelledRows
 from dpcore.report import charts, plotly_figures
 from dpcore.report.content import remove_private
 from dpcore.report.script import Source
-from pages.data_owners import question, tabs, upload
+from pages.data_owners import contents, question, upload
 from pages.shared.base import keys
 from pages.shared.report import take_away
 from tests.pages.driving import (
@@ -168,7 +168,7 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
         told_of = build_answer(SECRET, found.parameters, found)
         choice = json.loads(made(told_of.choice))
         assert {choice["question"]["label"], choice["answer"]["label"]} == {Disclosure.PRIVATE.label}
-        told = tabs.content(told_of, Source(SECRET))
+        told = contents.content(told_of, Source(SECRET))
         assert told.disclosure is Disclosure.PRIVATE
         assert told.summary is not None
         assert {line.disclosure for line in told.summary} == {Disclosure.PRIVATE}
@@ -329,7 +329,7 @@ def test_the_report_holds_what_training_found_under_its_own_label() -> None:
         TrainingCard(made_up(3), disclosure, disclosure is Disclosure.PUBLIC)
         for disclosure in (Disclosure.PUBLIC, Disclosure.PRIVATE)
     )
-    of = tabs.content(answer_of(), Source(LINES), public)
+    of = contents.content(answer_of(), Source(LINES), public)
     assert of.disclosure is Disclosure.PUBLIC
     made = remove_private(of)
     title, told = made.answers[1]
@@ -344,7 +344,7 @@ def test_the_report_holds_what_training_found_under_its_own_label() -> None:
     assert np.asarray(figure.columns["joint_epsilon_1"]).tolist() == [0.9, 0.9]
     assert "above in 4 of 4" in take_away.write_html(of, MADE, True)
     # Of private records nothing of it is published, though the bounds beside them are public.
-    of = tabs.content(answer_of(), Source(LINES), secret)
+    of = contents.content(answer_of(), Source(LINES), secret)
     assert of.disclosure is Disclosure.PRIVATE
     made = remove_private(of)
     assert "owners-accuracy" not in {figure.key for figure in made.figures}
