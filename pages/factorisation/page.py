@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpcore.factorisation.answer import FactorisationSolution, build_answer, words
 from dpcore.factorisation.parameters import FactorisationParameters
-from pages.factorisation import cached, implicit, inputs, tabs, work
+from pages.factorisation import contents, implicit
 from pages.factorisation.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.screen import answer_tabs, layout, plots
@@ -15,7 +15,7 @@ data = session.dataset()
 
 def body(places: layout.Places) -> None:
     """Read the inputs and show the answer."""
-    parameters = inputs.read(data, places)
+    parameters = contents.read_inputs(data, places)
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
@@ -24,18 +24,18 @@ def body(places: layout.Places) -> None:
     with places.figure:  # First, so that the browser draws it while the rest is on its way.
         plots.draw(next(iter(answer.plots.values()))())
     with places.answer:
-        running = work.show_progress(found.table, parameters)
-    budget = {"Who gets the budget": lambda: tabs.budget(answer)} if found.verdict is not None else {}
+        running = contents.show_progress(found.table, parameters)
+    budget = {"Who gets the budget": lambda: contents.budget(answer)} if found.verdict is not None else {}
     of: dict[str, answer_tabs.Content] = {
         "Items": {
             **budget,
-            "Rare and popular items": lambda: tabs.popularity(answer),
-            "Nearest items": lambda: tabs.likeness(found, data),
+            "Rare and popular items": lambda: contents.popularity(answer),
+            "Nearest items": lambda: contents.likeness(found, data),
             "Implicit feedback": lambda: implicit.show(found),
         },
         "Size": {
-            "Large size": lambda: tabs.large(parameters),
-            "The paper's figures": tabs.paper_figures,
+            "Large size": lambda: contents.large(parameters),
+            "The paper's figures": contents.paper_figures,
         },
     }
     answer_tabs.show(
@@ -43,20 +43,20 @@ def body(places: layout.Places) -> None:
         QUESTION,
         answer,
         of,
-        lambda: tabs.show_files(answer, data),
+        lambda: contents.show_files(answer, data),
         describe_basis=lambda: words.describe_ratings(found.table),
     )
     if not running:
         with places.answer:
-            work.show_button(found.table, parameters, found.result is not None)
+            contents.show_button(found.table, parameters, found.result is not None)
 
 
 def load(parameters: FactorisationParameters) -> FactorisationSolution:
     """Ratings, shares of the budget, and what was trained."""
-    table = cached.table(parameters, data)
+    table = contents.table(parameters, data)
     assert table is not None  # Inputs offer the data's ratings only where they hold some.
-    result, finished = work.found(table, parameters)
-    return FactorisationSolution(parameters, table, cached.shares(table, parameters), result, finished)
+    result, finished = contents.found(table, parameters)
+    return FactorisationSolution(parameters, table, contents.shares(table, parameters), result, finished)
 
 
 layout.show(QUESTION, body)
