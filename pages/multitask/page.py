@@ -10,7 +10,8 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.multitask.answer import MultitaskSolution, build_answer
 from dpcore.multitask.parameters import MultitaskParameters
-from pages.multitask import cached, counts, experiment, optimum, tabs
+from pages.multitask import cached
+from pages.multitask import contents as multitask_contents
 from pages.multitask.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.card import cards
@@ -74,32 +75,36 @@ def load(parameters: MultitaskParameters) -> MultitaskSolution | None:
                 has_none = "A DP release has" if data.release is not None else "The data in use have"
                 st.caption(f"{has_none} no tasks, so these are generated.", width="content")
             stand_ins.draw_data_link("Bring data with tasks")
-    return None if solution is None else replace(solution, optima=optimum.known_optima(solution.comparison))
+    return (
+        None
+        if solution is None
+        else replace(solution, optima=multitask_contents.known_optima(solution.comparison))
+    )
 
 
 def show_tabs(answer: Answer | None, parameters: MultitaskParameters) -> None:
     """Draw the tabs below the answer; the studies need no tasks."""
     contents: dict[str, answer_tabs.Content] = {}
     studies = {
-        "Budget": lambda: tabs.show_budget(parameters),
-        "Experiment": lambda: experiment.show(parameters),
+        "Budget": lambda: multitask_contents.show_budget(parameters),
+        "Experiment": lambda: multitask_contents.show(parameters),
     }
     if answer is not None:
         solution = answer.solution
         contents = {
-            layout.BEHIND: lambda: tabs.show_behind(answer),
+            layout.BEHIND: lambda: multitask_contents.show_behind(answer),
             "Tasks": {
                 "Weights": lambda: plots.draw_beside(
                     answer.plots["many-tasks-exponents"](), answer.plots["many-tasks-weights"]()
                 ),
-                "Users and tasks": lambda: tabs.show_users_and_tasks(solution),
-                "Exact optimum": lambda: optimum.show_optimum(solution.comparison),
-                "Private counts": lambda: counts.show_counts(solution),
+                "Users and tasks": lambda: multitask_contents.show_users_and_tasks(solution),
+                "Exact optimum": lambda: multitask_contents.show_optimum(solution.comparison),
+                "Private counts": lambda: multitask_contents.show_counts(solution),
             },
         }
     contents["Studies"] = studies
     if answer is not None:
-        contents[layout.DOWNLOADS] = lambda: tabs.show_files(answer)
+        contents[layout.DOWNLOADS] = lambda: multitask_contents.show_files(answer)
     contents[layout.COMPUTED] = lambda: st.markdown(QUESTION.formula())
     answer_tabs.draw_tabs(contents, QUESTION.key("tabs"))
 

@@ -33,8 +33,8 @@ from dpcore.multitask.sampling import (
 )
 from dpcore.multitask.weights import BudgetFit, WeightRule, compute_skew
 from dpcore.report import plotly_figures
+from pages.multitask.contents import name_settings
 from pages.multitask.question import QUESTION, propose
-from pages.multitask.tabs import name_settings
 from pages.shared.base import keys
 from pages.shared.card import cards
 from pages.shared.screen import layout
