@@ -7,7 +7,7 @@ import streamlit as st
 from dpcore.answer.paper_figure import FigureRuns, PaperFigure, build_plot, describe_difference
 from dpcore.common import wording
 from dpcore.papers import FIGURES, find_figure, items
-from pages.papers import lists, opening
+from pages.papers import contents
 from pages.papers.question import QUESTION
 from pages.shared.base import catalogue
 from pages.shared.card import cards
@@ -58,7 +58,7 @@ def show_answer(figure: PaperFigure, runs: FigureRuns) -> None:
             key="papers_go",
             icon=page.icon,
             type=fields.main_button(),
-            on_click=opening.open_page,
+            on_click=contents.open_page,
             args=(figure.page, figure.tab),
             help="Opens the page, and the tab that this figure stands in."
             if figure.tab
@@ -71,12 +71,12 @@ def show_lists() -> None:
     """Show all figures with small pictures of ours and theirs; then every item of one paper."""
     st.markdown("### All figures")
     computed = [(figure, paper.find_newest_runs(figure)) for figure in FIGURES]
-    lists.show_figures(computed)
+    contents.show_figures(computed)
     st.markdown("### Every item of a paper")
     paper_key = QUESTION.key("paper")
     st.session_state.setdefault(paper_key, next(iter(PAPERS)))
     title = fields.choice("Paper", PAPERS, paper_key)
-    lists.show_items(next(paper for paper in items.list_papers() if paper.title == title), computed)
+    contents.show_items(next(paper for paper in items.list_papers() if paper.title == title), computed)
 
 
 layout.show(QUESTION, body, has_budget=False)

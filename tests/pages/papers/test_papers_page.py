@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpcore.learning.paper import FIGURES
-from pages.papers import opening
+from pages.papers import contents
 from pages.shared.base import catalogue, keys
 from tests.pages.driving import figure_keys, fine, finished, open_app, shown_texts
 
@@ -46,9 +46,9 @@ def test_every_item_of_a_paper_stands_in_the_list() -> None:
 def test_a_row_of_the_lists_opens_its_page_at_the_tab(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test cannot press a button within a table: what a press does, with the row that it names."""
     state: dict[str, object] = {"papers.open_items": {"row": 1, "label": "x"}}
-    monkeypatch.setattr(opening.st, "session_state", state)
+    monkeypatch.setattr(contents.st, "session_state", state)
     places = [None, ("Data owners", "Unequal owners"), ("Mean", "")]
-    assert opening.list_labels(places) == [None, "Data owners, Unequal owners", "Mean"]
-    opening._open_pressed("papers.open_items", tuple(places))
+    assert contents.list_labels(places) == [None, "Data owners, Unequal owners", "Mean"]
+    contents._open_pressed("papers.open_items", tuple(places))
     assert state["data_owners.tabs"] == "Unequal owners"
     assert state[keys.TOUR_GOES_TO] == catalogue.page("Data owners").path

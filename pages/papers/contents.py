@@ -1,4 +1,4 @@
-"""The lists of Reproduce: all figures with small pictures, and all items of a paper."""
+"""What stands on the page Reproduce: its inputs, its tabs, and the work beside it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,46 @@ import streamlit as st
 from dpcore.answer.paper_figure import FigureRuns, PaperFigure
 from dpcore.common import wording
 from dpcore.papers.items import Paper
-from pages.papers import opening
-from pages.shared.base import tables
+from pages.papers.question import QUESTION
+from pages.shared.base import catalogue, keys, tables
+
+Destination = tuple[str, str]
+"""Title of a page, and a tab of it; empty for the first screen."""
+
+
+def open_page(page: str, tab: str) -> None:
+    """Open the page at that tab."""
+    question = catalogue.page(page)
+    if tab:
+        st.session_state[question.key("tabs")] = tab
+    st.session_state[keys.TOUR_GOES_TO] = question.path
+
+
+def build_column(name: str, destinations: Sequence[Destination | None]) -> Any:
+    """Return a column of buttons for a table, one for each destination; ``name`` makes its key unique."""
+    key = QUESTION.key(f"open_{name}")
+    return st.column_config.ButtonColumn(
+        "Open",
+        type="tertiary",
+        alignment="left",
+        key=key,
+        on_click=_open_pressed,
+        args=(key, tuple(destinations)),
+    )
+
+
+def list_labels(destinations: Sequence[Destination | None]) -> list[str | None]:
+    """Return the labels of the buttons; None for no button."""
+    return [
+        None if destination is None else ", ".join(filter(None, destination)) for destination in destinations
+    ]
+
+
+def _open_pressed(key: str, destinations: tuple[Destination | None, ...]) -> None:
+    click = st.session_state.get(key)
+    if click is not None and (destination := destinations[click["row"]]) is not None:
+        open_page(*destination)
+
 
 THUMBNAILS = ("Ours", "Theirs")
 
@@ -26,7 +64,7 @@ def show_figures(computed: Sequence[tuple[PaperFigure, FigureRuns]]) -> None:
         {
             "Figure": [figure.name for figure in figures],
             **_list_comparisons(computed),
-            "Open": opening.list_labels(destinations),
+            "Open": list_labels(destinations),
             "What it shows": [figure.title for figure in figures],
             "Line": [figure.lines[-1].name for figure in figures],
         },
@@ -55,7 +93,7 @@ def show_items(paper: Paper, computed: Sequence[tuple[PaperFigure, FigureRuns]])
         {
             "Item": [item.items for item in paper.items],
             "What it says": [_remove_markup(item.says) for item in paper.items],
-            "Open": opening.list_labels(destinations),
+            "Open": list_labels(destinations),
             **_list_comparisons(figures),
             "State": [item.state for item in paper.items],
             "What differs": [_remove_markup(item.differs) for item in paper.items],
@@ -69,9 +107,9 @@ def show_items(paper: Paper, computed: Sequence[tuple[PaperFigure, FigureRuns]])
     )
 
 
-def _configure_columns(name: str, destinations: Sequence[opening.Destination | None]) -> dict[str, Any]:
+def _configure_columns(name: str, destinations: Sequence[Destination | None]) -> dict[str, Any]:
     thumbnails = {title: st.column_config.LineChartColumn(title, width=90) for title in THUMBNAILS}
-    return {**thumbnails, "Open": opening.build_column(name, destinations)}
+    return {**thumbnails, "Open": build_column(name, destinations)}
 
 
 def _list_comparisons(computed: Sequence[tuple[PaperFigure, FigureRuns] | None]) -> dict[str, list[Any]]:
