@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpcore.regression.answer import build_answer
 from dpcore.regression.answer.solution import ErrorOf
-from pages.regression import data, inputs, release, studies, tabs, work
+from pages.regression import contents, work
 from pages.regression.question import QUESTION
 from pages.shared.base import keys, page_run
 from pages.shared.data import own_data
@@ -20,10 +20,10 @@ def body(places: layout.Places) -> None:
     """Read data and inputs, and draw the answer."""
     fields.start(QUESTION)
     with places.notes:
-        loaded = data.read_data()
+        loaded = work.read_data()
     if loaded is None:
         return
-    parameters, of = inputs.read(loaded, places)
+    parameters, of = work.read_inputs(loaded, places)
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
@@ -42,14 +42,14 @@ def body(places: layout.Places) -> None:
     if answer is None:
         return
     tabs_of: dict[str, answer_tabs.Content] = {
-        "Release": lambda: release.show(loaded, found),
+        "Release": lambda: contents.show(loaded, found),
         "Studies": {
             "Against the bound": lambda: plots.show(answer.plots[AGAINST[of]]()),
-            "Weights": lambda: tabs.show_weights(answer),
-            "Against ε": lambda: studies.show_over_epsilon(found, of),
-            "Figures 1 and 2": lambda: studies.show_paper_figures(parameters, of),
-            "Search": lambda: tabs.show_search(found),
-            "Examples": studies.show_examples,
+            "Weights": lambda: contents.show_weights(answer),
+            "Against ε": lambda: contents.show_over_epsilon(found, of),
+            "Figures 1 and 2": lambda: contents.show_paper_figures(parameters, of),
+            "Search": lambda: contents.show_search(found),
+            "Examples": contents.show_examples,
         },
     }
     answer_tabs.show(
@@ -57,8 +57,8 @@ def body(places: layout.Places) -> None:
         QUESTION,
         answer,
         tabs_of,
-        lambda: tabs.show_files(answer, loaded),
-        draw_behind=tabs.show_behind,
+        lambda: contents.show_files(answer, loaded),
+        draw_behind=contents.show_behind,
     )
 
 

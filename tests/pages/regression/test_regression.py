@@ -26,7 +26,7 @@ from dpcore.regression.parameters import (
     RegressionParameters,
     ResidualVarianceSource,
 )
-from pages.regression import inputs, work
+from pages.regression import work
 from pages.regression.upload import UPLOAD
 from pages.shared.base import demo, keys
 from pages.shared.fields import jobs
@@ -234,7 +234,7 @@ def test_new_data_bring_new_bounds_unless_they_were_entered():
     ],
 )
 def test_proposed_bounds_contain_the_labels(low, high, expected):
-    assert inputs.rounded_out(low, high) == pytest.approx(expected)
+    assert work.rounded_out(low, high) == pytest.approx(expected)
 
 
 def test_cleared_fields_are_named_and_can_be_filled_again():

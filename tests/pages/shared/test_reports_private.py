@@ -34,7 +34,7 @@ from dpcore.report.markup import escape_markdown
 from dpcore.report.script import Source
 from dpcore.total.parameters import Summed
 from pages.mean.question import QUESTION as MEAN
-from pages.regression import tabs as regression_report
+from pages.regression import contents as regression_report
 from pages.regression.upload import RegressionData
 from pages.shared.base import keys
 from pages.shared.report import report_content, take_away
