@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pages.shared.server import ended_sessions
+from pages.shared.server import server as server_server
 from tests import visitors
 from tests.browser import browser as helpers
 
@@ -51,13 +51,13 @@ class Server:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Any:
     for name in ("_watched", "_ended_sessions"):
-        monkeypatch.setattr(ended_sessions, name, {})
-    monkeypatch.setattr(ended_sessions, "_frozen_names", set())
+        monkeypatch.setattr(server_server, name, {})
+    monkeypatch.setattr(server_server, "_frozen_names", set())
     return Server()
 
 
 def watch(name: str, session: Session, now: float) -> None:
-    ended_sessions._watched[name] = ended_sessions.WatchedSession(weakref.ref(session), now)  # type: ignore[arg-type]
+    server_server._watched[name] = server_server.WatchedSession(weakref.ref(session), now)  # type: ignore[arg-type]
 
 
 def test_of_200_visitors_nothing_is_left_ten_seconds_after_they_expired():
@@ -80,18 +80,18 @@ def test_a_session_is_closed_before_streamlit_forgets_it_and_not_while_its_brows
     session = Session()
     watch("a", session, 0.0)
     server.connected = {"a"}
-    assert not ended_sessions.close_expired(server, 1_000.0, KEPT)
+    assert not server_server.close_expired(server, 1_000.0, KEPT)
     server.connected = set()
-    for now in (1_000.5, 1_060.0, 1_000.0 + KEPT - ended_sessions.EARLY_SECONDS - 0.1):
-        assert not ended_sessions.close_expired(server, now, KEPT)
+    for now in (1_000.5, 1_060.0, 1_000.0 + KEPT - server_server.EARLY_SECONDS - 0.1):
+        assert not server_server.close_expired(server, now, KEPT)
     # It comes back, and leaves again.
     server.connected = {"a"}
-    assert not ended_sessions.close_expired(server, 1_114.9, KEPT)
+    assert not server_server.close_expired(server, 1_114.9, KEPT)
     server.connected = set()
-    assert not ended_sessions.close_expired(server, 1_229.8, KEPT)
+    assert not server_server.close_expired(server, 1_229.8, KEPT)
     assert not server.closed
     assert session.session_state
-    assert ended_sessions.close_expired(server, 1_229.9 + ended_sessions.SWEEP_SECONDS, KEPT)
+    assert server_server.close_expired(server, 1_229.9 + server_server.SWEEP_SECONDS, KEPT)
     assert server.closed == ["a"]
     assert not session.session_state
 
@@ -101,14 +101,14 @@ def test_what_was_frozen_of_a_session_is_collected_when_it_ends(server):
     watch("a", session, 0.0)
     gone = weakref.ref(session)
     try:
-        ended_sessions.freeze()
+        server_server.freeze()
         del session
         gc.collect()
         assert gone() is not None  # Frozen: a plain collection does not see the cycle.
-        assert ended_sessions.close_expired(server, 1_000.0, KEPT)
-        ended_sessions.collect()
+        assert server_server.close_expired(server, 1_000.0, KEPT)
+        server_server.collect()
         assert gone() is None
-        assert not ended_sessions._ended_sessions
+        assert not server_server._ended_sessions
     finally:
         gc.freeze()  # As `tests/conftest.py` leaves it.
 
@@ -117,15 +117,15 @@ def test_what_work_still_holds_of_an_ended_session_is_collected_later(server):
     held = Session()
     watch("a", held, 0.0)
     gone = weakref.ref(held)
-    assert ended_sessions.close_expired(server, 1_000.0, KEPT)
-    ended_sessions.collect()
-    assert list(ended_sessions._ended_sessions) == [
+    assert server_server.close_expired(server, 1_000.0, KEPT)
+    server_server.collect()
+    assert list(server_server._ended_sessions) == [
         "a"
     ]  # So another collection follows after `COLLECT_SECONDS`.
     del held
-    ended_sessions.collect()
+    server_server.collect()
     assert gone() is None
-    assert not ended_sessions._ended_sessions
+    assert not server_server._ended_sessions
 
 
 def test_one_session_that_cannot_be_closed_does_not_keep_the_others(server, monkeypatch):
@@ -138,7 +138,7 @@ def test_one_session_that_cannot_be_closed_does_not_keep_the_others(server, monk
     sessions = [Session(), Session()]
     for name, session in zip("ab", sessions, strict=True):
         watch(name, session, 0.0)
-    assert ended_sessions.close_expired(server, 1_000.0, KEPT)
+    assert server_server.close_expired(server, 1_000.0, KEPT)
     assert server.closed == ["a", "b"]
     assert not sessions[1].session_state
 

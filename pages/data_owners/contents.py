@@ -24,8 +24,8 @@ from pages.data_owners import upload
 from pages.data_owners.question import QUESTION
 from pages.shared.card import cards
 from pages.shared.fields import fields, jobs
-from pages.shared.report import report_content, take_away
-from pages.shared.screen import inputs, layout, paper, plots
+from pages.shared.report import report_content
+from pages.shared.screen import inputs, layout, plots
 
 
 def read_inputs(places: layout.Places) -> OwnersParameters | None:
@@ -77,7 +77,7 @@ def show(parameters: OwnersParameters) -> None:
     """The tab: inputs, Train, figure and sentences; below, the paper's tables and figure at its setting."""
     _show_training(parameters)
     st.divider()
-    paper.show(FIGURES, QUESTION.key("paper_figure"))
+    plots.show_paper_figure(FIGURES, QUESTION.key("paper_figure"))
 
 
 def _show_training(parameters: OwnersParameters) -> None:
@@ -179,10 +179,10 @@ def content(answer: Answer, source: Source, trained: TrainingCard | None = None)
 
 def show_files(answer: Answer) -> None:
     """The whole answer, and the choice as a file."""
-    source, found = take_away.source(), finished()
+    source, found = report_content.source(), finished()
     disclosure = answer.disclosure if found is None or not found.is_private else found.disclosure
     holds = "**Choice** holds the question, every bound and every crossing. Label: "
-    take_away.draw(
+    report_content.draw(
         "owners",
         disclosure,
         lambda: content(answer, source, found),

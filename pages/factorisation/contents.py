@@ -29,11 +29,11 @@ from pages.factorisation.question import GENERATOR, QUESTION, RANGE
 from pages.shared.base import demo, tables
 from pages.shared.base.cache import cached
 from pages.shared.card import cards
-from pages.shared.data import item_list
+from pages.shared.data import uploads
 from pages.shared.fields import fields, jobs
-from pages.shared.report import report_content, take_away
-from pages.shared.screen import inputs, layout, paper, plots
-from pages.shared.session import stand_ins
+from pages.shared.report import report_content
+from pages.shared.screen import inputs, layout, plots
+from pages.shared.session import session
 
 
 @cached(max_entries=2, spinner="Drawing ratings …")
@@ -164,7 +164,7 @@ def read_inputs(data: Dataset, places: layout.Places) -> FactorisationParameters
         fields.draw(QUESTION, "source", options=offered)
         if not has_ratings(data):
             st.caption("The data in use hold no ratings of items, so these are generated.")
-            stand_ins.draw_data_link("Bring ratings")
+            session.draw_data_link("Bring ratings")
         fields.draw(QUESTION, "algorithm")
         for names in (
             ("steps", "gradient_bound"),
@@ -183,7 +183,7 @@ def read_inputs(data: Dataset, places: layout.Places) -> FactorisationParameters
                 ":small[The data in use have groups but no ratings of them: **these are generated**.]"
             )
         if state[key("source")] is RatingSource.DATA:
-            stand_ins.explain_cleared(ends)
+            session.explain_cleared(ends)
             if empty:
                 # Below the line, where they are seen; once both are filled they stand under *More settings*.
                 fields.draw_row(QUESTION, *RANGE)
@@ -240,7 +240,7 @@ def budget(answer: Answer) -> None:
 
 def paper_figures() -> None:
     """The paper's figures at its setting, on generated ratings and choices."""
-    paper.show((*FIGURES, *paper_recall.FIGURES), QUESTION.key("paper_figure"))
+    plots.show_paper_figure((*FIGURES, *paper_recall.FIGURES), QUESTION.key("paper_figure"))
 
 
 def popularity(answer: Answer) -> None:
@@ -274,12 +274,12 @@ def likeness(found: FactorisationSolution, data: Dataset) -> None:
     if result is None or at is None:
         st.caption(NOT_TRAINED)
         if own:
-            item_list.show_upload(QUESTION, data)
+            uploads.show_upload(QUESTION, data)
         return
     if not result.models:
         st.caption("*Train again* shows them: this training was stored with its errors only.")
         return
-    names = item_list.list_task_names(data) if own else ()
+    names = uploads.list_task_names(data) if own else ()
     called = [f"item {one}" for one in range(result.train_counts.size)] if not names else list(names)
     epsilon = result.study.epsilons[at]
     counts = result.train_counts
@@ -303,7 +303,7 @@ def likeness(found: FactorisationSolution, data: Dataset) -> None:
         plots.draw_titled(core_plots.plot_nearest_items(found, shared))
     cards.label(found.table.disclosure)
     if own:
-        item_list.show_upload(QUESTION, data)
+        uploads.show_upload(QUESTION, data)
 
 
 def _short(kind: ModelKind) -> str:
@@ -359,12 +359,12 @@ def show_files(answer: Answer, data: Dataset) -> None:
     """The whole answer, and all runs."""
     kind, parameters = answer.disclosure, answer.parameters
     own = parameters.source is RatingSource.DATA
-    source = take_away.source(needs_rows=True, disclosure=kind)
+    source = report_content.source(needs_rows=True, disclosure=kind)
     if not own:
-        source = replace(take_away.source(disclosure=kind), write_cell=_generated_cell)
+        source = replace(report_content.source(disclosure=kind), write_cell=_generated_cell)
     unused = {*inputs.unused_fields(QUESTION), *NOT_ANSWERED}
     asked = QUESTION.asked(*(name for name in QUESTION.fields if name not in unused))
-    take_away.draw(
+    report_content.draw(
         "factorisation",
         kind,
         lambda: report_content.of_answer(

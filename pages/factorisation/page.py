@@ -7,7 +7,7 @@ from dpcore.factorisation.parameters import FactorisationParameters
 from pages.factorisation import contents, implicit
 from pages.factorisation.question import QUESTION
 from pages.shared.base import keys
-from pages.shared.screen import answer_tabs, layout, plots
+from pages.shared.screen import layout, plots
 from pages.shared.session import session
 
 data = session.dataset()
@@ -26,7 +26,7 @@ def body(places: layout.Places) -> None:
     with places.answer:
         running = contents.show_progress(found.table, parameters)
     budget = {"Who gets the budget": lambda: contents.budget(answer)} if found.verdict is not None else {}
-    of: dict[str, answer_tabs.Content] = {
+    of: dict[str, layout.Content] = {
         "Items": {
             **budget,
             "Rare and popular items": lambda: contents.popularity(answer),
@@ -38,7 +38,7 @@ def body(places: layout.Places) -> None:
             "The paper's figures": contents.paper_figures,
         },
     }
-    answer_tabs.show(
+    layout.show_answer(
         places,
         QUESTION,
         answer,

@@ -8,7 +8,7 @@ from typing import Any
 from dpcore.dataset import Dataset
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
 from pages.shared.base.question import Facet, FieldOrigin, Question
-from pages.shared.data import item_list
+from pages.shared.data import uploads
 
 GENERATOR = ("num_users", "num_items", "ratings_per_user", "rank", "data_seed")
 """Fields that only generated ratings use."""
@@ -40,7 +40,7 @@ QUESTION = Question(
     release="A recommender from ratings",
     answers_from=(Facet.GROUPS,),
     parameters=FactorisationParameters,
-    also=item_list.ENTRIES
+    also=uploads.ENTRIES
     | FieldOrigin.PUBLIC.each("tabs", "measure", "paper_figure")
     | FieldOrigin.DATA.each("train_job", "large_job", "implicit_job", "earlier"),
     propose=propose,

@@ -15,7 +15,7 @@ from pages.mean.question import QUESTION as MEAN
 from pages.shared.fields import setting
 from pages.shared.render.question_page import Page
 from pages.shared.screen import inputs, layout
-from pages.shared.session import session, stand_ins
+from pages.shared.session import session
 
 
 def build_with_range(data: Dataset, parameters: GapParameters, solution: GapSolution) -> Answer:
@@ -28,7 +28,7 @@ def build_with_range(data: Dataset, parameters: GapParameters, solution: GapSolu
 def say_cleared(unused: Collection[str]) -> bool:
     """Say why the variance is empty, if a release emptied it."""
     if "value_variance" not in unused:
-        stand_ins.explain_cleared({QUESTION.key("value_variance"): "σ²"})
+        session.explain_cleared({QUESTION.key("value_variance"): "σ²"})
     return False
 
 

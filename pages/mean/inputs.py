@@ -11,8 +11,8 @@ from dpcore.dataset import Dataset
 from dpcore.mean.answer import words
 from pages.mean.question import QUESTION, WITHOUT_VALUES
 from pages.shared.fields import fields
-from pages.shared.screen import inputs, layout, value_range
-from pages.shared.session import stand_ins
+from pages.shared.screen import inputs, layout
+from pages.shared.session import session
 
 FROM_VALUES = mean.VarianceSource.FROM_VALUES
 
@@ -30,10 +30,10 @@ def read(data: Dataset, places: layout.Places) -> mean.MeanParameters | None:
 
     def ask_range(unused: Collection[str]) -> bool:
         ends = {key("lower"): "L", key("upper"): "U"}
-        if value_range.ask(data, ends):
+        if inputs.ask(data, ends):
             return True
         if data.release is not None:
-            stand_ins.explain_cleared(
+            session.explain_cleared(
                 ends if "value_variance" in unused else ends | {key("value_variance"): "σ²"}
             )
         return False

@@ -7,9 +7,14 @@ from typing import Any
 
 from dpcore.dataset import Dataset
 from dpcore.mean import Likeness, MeanParameters, VarianceSource, choose_defaults
-from pages.shared.base.proposals import propose_range, propose_settings
-from pages.shared.base.question import Facet, FieldOrigin, Question
-from pages.shared.base.round_numbers import DEFAULT_VALUE_BOUNDS
+from pages.shared.base.question import (
+    DEFAULT_VALUE_BOUNDS,
+    Facet,
+    FieldOrigin,
+    Question,
+    propose_range,
+    propose_settings,
+)
 
 FROM_DATA = ("variance_source", "counts", "target", "likeness")
 """Settings that follow from the data, as `dpcore.mean.choose_defaults` has them."""

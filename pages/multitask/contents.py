@@ -33,12 +33,12 @@ from dpcore.report.script import Code, Source
 from pages.multitask import cached
 from pages.multitask.question import QUESTION
 from pages.shared.base import tables
-from pages.shared.card import cards, number_elements, solver_check
-from pages.shared.data import item_list
+from pages.shared.card import cards, releases
+from pages.shared.data import uploads
 from pages.shared.fields import fields, jobs
 from pages.shared.figures import figures
-from pages.shared.report import report_content, take_away
-from pages.shared.screen import paper, plots
+from pages.shared.report import report_content
+from pages.shared.screen import plots
 from pages.shared.session import session
 
 
@@ -58,16 +58,16 @@ def show_counts(solution: MultitaskSolution) -> None:
     with left:
         with st.grid(2, min_column_width=140, gap="small"):
             of_exact = "of that with exact sizes"
-            number_elements.single("Total bound with n̂ + s", f"{wording.number(with_s)}×", of_exact)
-            number_elements.single("With n̂ alone, at least 1", f"{wording.number(without)}×", of_exact)
-            number_elements.single(
+            cards.single("Total bound with n̂ + s", f"{wording.number(with_s)}×", of_exact)
+            cards.single("With n̂ alone, at least 1", f"{wording.number(without)}×", of_exact)
+            cards.single(
                 "Cost factor",
                 f"{wording.number(simulation.cost_factor)}×",
                 "theorem B.2",
                 "(1/m) Σ (n̂ + s)/n: what the paper's bound for strongly convex losses loses by estimating.",
             )
             uncounted = f"{wording.number(counts.truncation)} for the uncounted"
-            number_elements.single("Slack s", wording.counted(counts.slack, "user"), uncounted)
+            cards.single("Slack s", wording.counted(counts.slack, "user"), uncounted)
         st.markdown(answer.describe_counts(solution.comparison, simulation))
     with right:
         plots.draw(core_plots.plot_counts(solution.tasks, counts))
@@ -79,7 +79,7 @@ def show(parameters: MultitaskParameters) -> None:
     """Draw the tab: inputs, button and figures, and below them the paper's figure at its setting."""
     _show_runs(parameters)
     st.divider()
-    paper.show(FIGURES)
+    plots.show_paper_figure(FIGURES)
 
 
 def _show_runs(parameters: MultitaskParameters) -> None:
@@ -187,7 +187,7 @@ def show_optimum(weighed: WeightComparison) -> None:
 
 def _show_check(weighed: WeightComparison) -> None:
     problem, pairs, most = weighed.problem, weighed.tasks.graph.num_pairs, exact.MAX_PAIRS
-    solver_check.show(
+    releases.show(
         QUESTION.key("cvxpy_job"),
         _optimum_question(weighed),
         lambda stop: exact.compare_with_cvxpy(problem, stop),
@@ -263,7 +263,7 @@ def _show_table(found: MultitaskSolution) -> None:
     columns, left_out = core_plots.tabulate_tasks(found, TABLE_ROWS)
     number = st.column_config.NumberColumn
     own, data = found.parameters.source is TaskSource.DATA, session.dataset()
-    names = item_list.list_task_names(data, "task") if own else ()
+    names = uploads.list_task_names(data, "task") if own else ()
     # Tasks without users are left out of the graph, and would shift the others' numbers.
     called = (
         {"name": [escape_formula(names[at]) for at in columns["task"]]}
@@ -305,7 +305,7 @@ def _show_table(found: MultitaskSolution) -> None:
     st.caption(note + number_from)
     cards.label(found.tasks.disclosure)
     if own:
-        item_list.show_upload(QUESTION, data, "tasks")
+        uploads.show_upload(QUESTION, data, "tasks")
 
 
 def _has_all(found: MultitaskSolution, data: Dataset) -> bool:
@@ -345,10 +345,10 @@ def show_files(answer: Answer) -> None:
     )
     own = session.dataset() if parameters.source is TaskSource.DATA else None
     source = replace(
-        take_away.source(needs_rows=True, disclosure=disclosure),
+        report_content.source(needs_rows=True, disclosure=disclosure),
         write_cell=_generated_cell if own is None else None,
     )
-    take_away.draw(
+    report_content.draw(
         "many_tasks",
         disclosure,
         lambda: report_content.of_answer(

@@ -16,8 +16,8 @@ from pages.multitask.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.card import cards
 from pages.shared.fields import fields
-from pages.shared.screen import answer_tabs, inputs, layout, plots
-from pages.shared.session import session, stand_ins
+from pages.shared.screen import inputs, layout, plots
+from pages.shared.session import session
 
 NO_TASKS = (
     "The data in use do not say who contributes to which task: that needs a table with one row per contribution and "
@@ -74,7 +74,7 @@ def load(parameters: MultitaskParameters) -> MultitaskSolution | None:
             if solution is not None:
                 has_none = "A DP release has" if data.release is not None else "The data in use have"
                 st.caption(f"{has_none} no tasks, so these are generated.", width="content")
-            stand_ins.draw_data_link("Bring data with tasks")
+            session.draw_data_link("Bring data with tasks")
     return (
         None
         if solution is None
@@ -84,7 +84,7 @@ def load(parameters: MultitaskParameters) -> MultitaskSolution | None:
 
 def show_tabs(answer: Answer | None, parameters: MultitaskParameters) -> None:
     """Draw the tabs below the answer; the studies need no tasks."""
-    contents: dict[str, answer_tabs.Content] = {}
+    contents: dict[str, layout.Content] = {}
     studies = {
         "Budget": lambda: multitask_contents.show_budget(parameters),
         "Experiment": lambda: multitask_contents.show(parameters),
@@ -106,7 +106,7 @@ def show_tabs(answer: Answer | None, parameters: MultitaskParameters) -> None:
     if answer is not None:
         contents[layout.DOWNLOADS] = lambda: multitask_contents.show_files(answer)
     contents[layout.COMPUTED] = lambda: st.markdown(QUESTION.formula())
-    answer_tabs.draw_tabs(contents, QUESTION.key("tabs"))
+    layout.draw_tabs(contents, QUESTION.key("tabs"))
 
 
 layout.show(QUESTION, body)

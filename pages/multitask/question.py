@@ -8,7 +8,7 @@ from typing import Any
 from dpcore.dataset import Dataset
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from pages.shared.base.question import Facet, FieldOrigin, Question
-from pages.shared.data import item_list
+from pages.shared.data import uploads
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
@@ -30,7 +30,7 @@ QUESTION = Question(
     release="One model per task",
     answers_from=(Facet.GROUPS,),
     parameters=MultitaskParameters,
-    also=item_list.ENTRIES
+    also=uploads.ENTRIES
     | FieldOrigin.PUBLIC.each("tabs", "relative")
     | FieldOrigin.DATA.each("optimum_job", "cvxpy_job", "experiment_job", "download"),
     propose=propose,

@@ -12,7 +12,7 @@ from pages.papers.question import QUESTION
 from pages.shared.base import catalogue
 from pages.shared.card import cards
 from pages.shared.fields import fields
-from pages.shared.screen import layout, paper, plots
+from pages.shared.screen import layout, plots
 
 NAMES = {figure.key: f"{figure.name}: {figure.title}" for figure in FIGURES}
 PAPERS = {paper.title: paper.title for paper in items.list_papers()}
@@ -26,13 +26,13 @@ def body(places: layout.Places) -> None:
     st.session_state.setdefault(figure_key, FIRST_FIGURE)
     with places.line:
         figure = find_figure(fields.pick("Figure", NAMES, figure_key, width=560))
-    runs = paper.find_newest_runs(figure)
+    runs = plots.find_newest_runs(figure)
     with places.figure:
         plots.draw(build_plot(figure, runs))
     with places.answer:
         show_answer(figure, runs)
     with places.below:
-        paper.show_text(figure, runs)
+        plots.show_text(figure, runs)
         show_lists()
 
 
@@ -64,13 +64,13 @@ def show_answer(figure: PaperFigure, runs: FigureRuns) -> None:
             if figure.tab
             else "Opens the page.",
         )
-        paper.show_button(figure)
+        plots.show_button(figure)
 
 
 def show_lists() -> None:
     """Show all figures with small pictures of ours and theirs; then every item of one paper."""
     st.markdown("### All figures")
-    computed = [(figure, paper.find_newest_runs(figure)) for figure in FIGURES]
+    computed = [(figure, plots.find_newest_runs(figure)) for figure in FIGURES]
     contents.show_figures(computed)
     st.markdown("### Every item of a paper")
     paper_key = QUESTION.key("paper")

@@ -11,8 +11,8 @@ from dpcore.dataset import Dataset
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from pages.per_group.question import QUESTION
 from pages.shared.fields import fields
-from pages.shared.screen import inputs, layout, value_range
-from pages.shared.session import session, stand_ins
+from pages.shared.screen import inputs, layout
+from pages.shared.session import session
 
 
 def offered(data: Dataset) -> list[Statistic]:
@@ -69,8 +69,8 @@ def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
                 "These data say who is in which group, but not with how many rows: only distinct users can be released."
             )
         if is_mean:
-            if value_range.ask(data, ends):
+            if inputs.ask(data, ends):
                 return None
-            stand_ins.explain_cleared(ends)
+            session.explain_cleared(ends)
         parameters: PerGroupParameters | None = fields.build(QUESTION, unused=unused, optional=QUESTION.own)
     return parameters

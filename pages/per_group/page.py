@@ -15,7 +15,7 @@ from pages.per_group import inputs
 from pages.per_group.question import QUESTION
 from pages.shared.card import cards
 from pages.shared.render.question_page import Needs, Page
-from pages.shared.report import report_content, take_away
+from pages.shared.report import report_content
 from pages.shared.screen import layout
 
 
@@ -49,7 +49,7 @@ class PerGroupPage(Page):
         fits = group_pairs.fits_in_file(sizes)
         if fits:
             source = Source(data, needs_rows=True, write_cell=sections.write_data_cell)
-            take_away.draw(
+            report_content.draw(
                 "per_group",
                 data.provenance,
                 lambda: report_content.of_answer(QUESTION, answer, source),
@@ -60,7 +60,7 @@ class PerGroupPage(Page):
             "pairs** is what the script reads and *Your data* opens: it names no user and no group. Label of both: "
             f"*{data.provenance.label}*."
         )
-        parts: list[take_away.AnswerFile] = [
+        parts: list[report_content.AnswerFile] = [
             ("Choice (JSON)", "per_group_choice.json", answer.choice),
             (
                 "Distribution of pairs (JSON)",

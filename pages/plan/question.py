@@ -7,8 +7,7 @@ from typing import Any
 
 from dpcore.dataset import Contribution, Dataset
 from dpcore.plan.parameters import FIRST_LINES, PlanParameters, choose_defaults
-from pages.shared.base.proposals import propose_range, propose_settings
-from pages.shared.base.question import Facet, FieldOrigin, Question
+from pages.shared.base.question import Facet, FieldOrigin, Question, propose_range, propose_settings
 
 OF_MEAN = ("variance_source", "likeness", "target")
 """Settings of a mean that follow from the data, as `dpcore.plan.parameters.usual` has them."""

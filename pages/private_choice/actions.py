@@ -33,7 +33,7 @@ from dpcore.report import document
 from pages.mean.question import QUESTION as MEAN
 from pages.private_choice import work
 from pages.private_choice.question import QUESTION
-from pages.shared.base import dialogs, keys, page_run
+from pages.shared.base import keys, page_run
 from pages.shared.card import cards, code_panel
 from pages.shared.fields import fields, setting
 from pages.shared.session import session
@@ -263,7 +263,7 @@ def _show_choices() -> None:
                 if number in (*OF_MEAN, Wanted.SUM, Several.PAIR):
                     shown_program = show_code, selection, number, index
                     fields.button(
-                        "Code for your library", f"private_code_{index}", "code", dialogs.ask, *shown_program
+                        "Code for your library", f"private_code_{index}", "code", page_run.ask, *shown_program
                     )
                 if isinstance(selection, PrivateRange):
                     ends = {"lower": selection.lower, "upper": selection.upper}
@@ -291,7 +291,7 @@ def range_facts(lower: float | None, upper: float | None) -> ReleaseFacts | None
     return None if selection is None else selection.facts
 
 
-@st.dialog("Code for your library", width="large", icon=":material/code:", on_dismiss=dialogs.closed)
+@st.dialog("Code for your library", width="large", icon=":material/code:", on_dismiss=page_run.closed)
 def show_code(selection: Selection, number: NumberKind, index: int) -> None:
     """Draw the program with what was selected, with the ε of the release; the range of a mean is that of *Mean*."""
     epsilon, data = st.session_state[keys.EPSILON], session.get_original().dataset

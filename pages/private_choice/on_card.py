@@ -31,7 +31,7 @@ from dpcore.total.parameters import TotalParameters
 from pages.mean.question import QUESTION as MEAN
 from pages.private_choice import actions, work
 from pages.private_choice.question import QUESTION, KnownValue
-from pages.shared.base import dialogs, keys, page_run
+from pages.shared.base import keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.fields import fields, setting
 from pages.shared.session import session
@@ -233,16 +233,22 @@ def offer_range(data: Dataset) -> None:
         "Draws L and U from the data with an ε of its own. What you know of the quantity costs nothing."
     )
     fields.button(
-        "Choose it privately", "private_range_ask", "casino", dialogs.ask, _range_dialog, data, help=help_text
+        "Choose it privately",
+        "private_range_ask",
+        "casino",
+        page_run.ask,
+        _range_dialog,
+        data,
+        help=help_text,
     )
 
 
 @st.dialog(
-    "A value range, chosen privately", width="large", icon=":material/casino:", on_dismiss=dialogs.closed
+    "A value range, chosen privately", width="large", icon=":material/casino:", on_dismiss=page_run.closed
 )
 def _range_dialog(data: Dataset) -> None:
     if range_form(data):
-        dialogs.closed()
+        page_run.closed()
         st.rerun()
 
 

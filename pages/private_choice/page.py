@@ -21,7 +21,7 @@ from pages.private_choice import actions, tabs, work
 from pages.private_choice.question import QUESTION, PageParameters
 from pages.shared.base import keys
 from pages.shared.fields import fields, runner, setting
-from pages.shared.screen import answer_tabs, inputs, layout, plots
+from pages.shared.screen import inputs, layout, plots
 from pages.shared.session import session
 from pages.total.question import QUESTION as TOTAL
 
@@ -118,7 +118,7 @@ def show_costs(parameters: PrivateParameters, areas: layout.Places) -> None:
     with areas.figure:
         plots.draw(answer.plots["private-cost-epsilon"]())
         tabs.show_progress(work.CURVES.key, solution.copies)
-    contents: dict[str, answer_tabs.Content] = {
+    contents: dict[str, layout.Content] = {
         "Leak and size": {
             "Why the number leaks": lambda: tabs.leak(solution),
             "More or fewer users": lambda: tabs.over_users(solution),
@@ -126,7 +126,7 @@ def show_costs(parameters: PrivateParameters, areas: layout.Places) -> None:
         "Range or pair": {"A value range": tabs.value_range, "A pair per group": tabs.pair},
     }
     files = functools.partial(tabs.files, solution)
-    answer_tabs.show(areas, QUESTION, answer, contents, files, key="private_card", draw_behind=tabs.behind)
+    layout.show_answer(areas, QUESTION, answer, contents, files, key="private_card", draw_behind=tabs.behind)
 
 
 def difference_from_total(parameters: PrivateParameters, number: float) -> str:

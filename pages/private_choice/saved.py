@@ -1,4 +1,4 @@
-"""The private selections that a session file carries (`pages.shared.session.last_releases`).
+"""The private selections that a session file carries (`pages.shared.session.own_tables`).
 
 A selection comes back only beside what it cost: its release must stand on the file's account of the same data.
 """

@@ -26,9 +26,9 @@ from pages.private_choice import actions, on_card, work
 from pages.private_choice.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.card import cards
-from pages.shared.card.expenditure import spent_lines
+from pages.shared.card.releases import spent_lines
 from pages.shared.fields import fields, jobs, setting
-from pages.shared.report import report_content, take_away
+from pages.shared.report import report_content
 from pages.shared.screen import plots as screen
 from pages.shared.session import session
 
@@ -75,7 +75,7 @@ def show_progress(key: str, copies: Copies) -> None:
 
 def files(solution: PrivateSolution) -> None:
     """Draw the downloads of the whole answer, with what was selected."""
-    choices, ledger, source = actions.choices(), session.get_ledger(), take_away.source()
+    choices, ledger, source = actions.choices(), session.get_ledger(), report_content.source()
     parameters, copies, data = solution.parameters, solution.copies, solution.data
 
     def content() -> Report:
@@ -89,7 +89,7 @@ def files(solution: PrivateSolution) -> None:
         lines = (*(_line(number, selection) for number, selection in choices), *spent_lines(ledger))
         return replace(report, releases=lines, methods=None)
 
-    take_away.draw("private", data.provenance, content, methods(solution, actions.numbers(), ledger))
+    report_content.draw("private", data.provenance, content, methods(solution, actions.numbers(), ledger))
 
 
 def _report_labels(parameters: PrivateParameters) -> dict[str, str]:

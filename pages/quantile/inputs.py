@@ -11,9 +11,9 @@ from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import BaseKind, QuantileParameters, Weighting
 from pages.quantile.question import QUESTION
-from pages.shared.base import round_numbers
+from pages.shared.base import question
 from pages.shared.fields import fields
-from pages.shared.screen import inputs, layout, value_range
+from pages.shared.screen import inputs, layout
 from pages.shared.session import session
 
 RANGE_NAMES = {BaseKind.UNIFORM: ("[L, U]", "L and U"), BaseKind.HISTOGRAM: ("the bins of ν", "the bins")}
@@ -40,7 +40,7 @@ def read(data: Dataset, places: layout.Places) -> QuantileParameters | None:
 
     def ask_range(unused: Collection[str]) -> bool:
         ends = {key(name): text for name, text in ENDS[state[key("base")]].items()}
-        return data.values is not None and value_range.ask(data, ends)
+        return data.values is not None and inputs.ask(data, ends)
 
     parameters: QuantileParameters | None = inputs.read(
         QUESTION, places, hidden=has_no_use, ask_first=ask_range, shares=shares
@@ -61,7 +61,7 @@ def _stand_in(data: Dataset) -> None:
     low, high = key("low"), key("high")
     if state[low] is None and state[high] is None and data.values is not None and not data.is_private:
         # The data that the page shows may be a demonstration, of which `propose` knows nothing.
-        state[low], state[high] = round_numbers.rounded_out(
+        state[low], state[high] = question.rounded_out(
             float(data.values.values.min()), float(data.values.values.max())
         )
         state[key("proposed")] = (state[low], state[high])
@@ -83,13 +83,13 @@ def _outside(data: Dataset, parameters: QuantileParameters) -> OutsideCounts | N
     limits = parameters.answer_range
     if data.values is None or limits is None:
         return None
-    return value_range.count_outside(data.digest, *limits, data.values)
+    return inputs.count_outside(data.digest, *limits, data.values)
 
 
 def _warn(data: Dataset, parameters: QuantileParameters) -> None:
     """Warn if many values lie where no answer can fall."""
     _, ends = RANGE_NAMES.get(parameters.base, ("", ""))
-    value_range.warn(
+    inputs.warn(
         data,
         _outside(data, parameters),
         "lie outside the range of the base distribution: the mechanism can never return them, whatever ε. "

@@ -7,8 +7,7 @@ from typing import Any
 
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import QuantileParameters, choose_defaults
-from pages.shared.base.question import Facet, FieldOrigin, Question
-from pages.shared.base.round_numbers import rounded_out
+from pages.shared.base.question import Facet, FieldOrigin, Question, rounded_out
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,12 +37,12 @@ from pages.regression import work
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.regression.upload import RegressionData
 from pages.shared.base import tables
-from pages.shared.card import cards, solver_check
-from pages.shared.card.expenditure import lost_sentence, released_lines, spent_lines
-from pages.shared.card.releases import Releases
+from pages.shared.card import cards
+from pages.shared.card import releases as card_releases
+from pages.shared.card.releases import Releases, lost_sentence, released_lines, spent_lines
 from pages.shared.fields import fields, jobs
-from pages.shared.report import report_content, take_away
-from pages.shared.screen import paper, plots
+from pages.shared.report import report_content
+from pages.shared.screen import plots
 
 AT_ONCE = 100_000
 """Entries of X up to which a curve against epsilon starts by itself."""
@@ -117,7 +117,7 @@ def show_over_epsilon(found: RegressionSolution, of: ErrorOf) -> None:
 def show_paper_figures(parameters: RegressionParameters, of: ErrorOf) -> None:
     """The paper's figures as they came with the app; below, figures 1 and 2 with the person's settings."""
     generator = parameters.generator
-    paper.show(FIGURES, QUESTION.key("paper_figure"))
+    plots.show_paper_figure(FIGURES, QUESTION.key("paper_figure"))
     st.divider()
     st.markdown(
         f"**With your settings**: figures 1 and 2 on generated data "
@@ -412,7 +412,7 @@ def show_search(found: RegressionSolution) -> None:
     plots.draw(plot_gap(steps, found.data.provenance))
     problem, most = found.problem, working_set.MOST_ENTRIES
     entries = problem.num_rows * problem.num_features
-    solver_check.show(
+    card_releases.show(
         QUESTION.key("cvxpy"),
         problem.digest,
         lambda stop: working_set.compare_solvers(problem, stop),
@@ -463,7 +463,7 @@ def show_files(answer: Answer, loaded: RegressionData) -> None:
     disclosure, found = answer.disclosure, answer.solution
     of = releases(loaded)
     draws, ledger = tuple(of.made), of.ledger
-    take_away.draw(
+    report_content.draw(
         "regression",
         disclosure,
         lambda: content(answer, loaded, draws, ledger),

@@ -7,9 +7,9 @@ from dpcore.regression.answer.solution import ErrorOf
 from pages.regression import contents, work
 from pages.regression.question import QUESTION
 from pages.shared.base import keys, page_run
-from pages.shared.data import own_data
+from pages.shared.data import table_upload
 from pages.shared.fields import fields
-from pages.shared.screen import answer_tabs, layout, plots
+from pages.shared.screen import layout, plots
 
 MAIN = {ErrorOf.COEFFICIENTS: "regression-errors", ErrorOf.PREDICTIONS: "regression-errors-predictions"}
 AGAINST = {ErrorOf.COEFFICIENTS: "regression-caps", ErrorOf.PREDICTIONS: "regression-predictions"}
@@ -37,11 +37,11 @@ def body(places: layout.Places) -> None:
         page_run.answers(answer.parameters)
         with places.figure:  # First: its message goes ahead of all others.
             plots.show(answer.plots[MAIN[of]]())
-    with own_data.state_line(places.below, QUESTION):
+    with table_upload.state_line(places.below, QUESTION):
         work.show_state(None if answer is None else answer.solution)
     if answer is None:
         return
-    tabs_of: dict[str, answer_tabs.Content] = {
+    tabs_of: dict[str, layout.Content] = {
         "Release": lambda: contents.show(loaded, found),
         "Studies": {
             "Against the bound": lambda: plots.show(answer.plots[AGAINST[of]]()),
@@ -52,7 +52,7 @@ def body(places: layout.Places) -> None:
             "Examples": contents.show_examples,
         },
     }
-    answer_tabs.show(
+    layout.show_answer(
         places,
         QUESTION,
         answer,

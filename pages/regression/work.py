@@ -39,7 +39,7 @@ from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.regression.upload import UPLOAD, RegressionData
 from pages.shared.base.cache import cached
 from pages.shared.card import cards
-from pages.shared.data import own_data
+from pages.shared.data import table_upload
 from pages.shared.fields import fields, jobs
 from pages.shared.fields.search import Search, wait
 from pages.shared.screen import inputs, layout
@@ -80,9 +80,9 @@ def regression_found(
 
 def read_data() -> RegressionData | None:
     """Show which data are used and offer others; return them, or None if there are none."""
-    table: RegressionData | None = own_data.choose_data(
+    table: RegressionData | None = table_upload.choose_data(
         UPLOAD,
-        {DataSource.GENERATED: _generate, DataSource.UPLOAD: lambda: own_data.show_upload(UPLOAD)},
+        {DataSource.GENERATED: _generate, DataSource.UPLOAD: lambda: table_upload.show_upload(UPLOAD)},
         DataSource.GENERATED,
         "The data are generated as in the paper, appendix E.1.1: normal features and a linear model with noise.",
         GENERATOR_FIELDS,

@@ -7,9 +7,9 @@ import streamlit as st
 from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
 from pages.shared.base.question import Question
-from pages.shared.compare.pin_table import can_answer
+from pages.shared.compare.compare_tab import can_answer
 from pages.shared.fields import fields
-from pages.shared.session import stand_ins
+from pages.shared.session import session
 from pages.start import advice
 from pages.start.question import QUESTION
 
@@ -35,7 +35,7 @@ def ask_questions() -> None:
         )
         target = advice.find_page(release)
         if target is None:
-            stand_ins.draw_data_link("Bring your data")
+            session.draw_data_link("Bring your data")
         else:
             st.page_link(target.path, label=f"Go to {target.title}", icon=target.icon)
 

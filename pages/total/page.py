@@ -15,7 +15,7 @@ from pages.shared.card import cards
 from pages.shared.fields import runner
 from pages.shared.render.question_page import Page
 from pages.shared.screen import inputs, layout
-from pages.shared.session import session, stand_ins
+from pages.shared.session import session
 from pages.total.question import QUESTION
 
 REPORTED = ("mechanism", "delta", "summed", "measure", "own_bound", "lower", "upper", "highest_total")
@@ -51,7 +51,7 @@ class TotalPage(Page):
         with places.notes:
             st.info(plain(reason, 400), icon=":material/info:")
             if totals.amounts is None:
-                stand_ins.draw_data_link("Bring data with values")
+                session.draw_data_link("Bring data with values")
         if totals.column and data.is_private:
             with places.answer:
                 cards.answer(refused_answer(data, parameters, totals.column), "total_card")

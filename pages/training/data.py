@@ -12,8 +12,8 @@ from dpcore.common.checks import InvalidInput
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource
 from dpcore.training.rows import TrainingGenerator, make_scaling
 from dpcore.training.training_data import TrainingData, describe_label_rule
-from pages.shared.base import demo, round_numbers
-from pages.shared.data import own_data
+from pages.shared.base import demo, question
+from pages.shared.data import table_upload
 from pages.shared.fields import fields
 from pages.training import cached
 from pages.training.question import QUESTION
@@ -30,7 +30,7 @@ def read_data() -> TrainingData | None:
         DataSource.GENERATED: _generate,
         DataSource.UPLOAD: _show_upload,
     }
-    table: TrainingData | None = own_data.choose_data(
+    table: TrainingData | None = table_upload.choose_data(
         UPLOAD,
         sources,
         DataSource.GENERATED,
@@ -69,7 +69,7 @@ def _generate() -> TrainingData | None:
 
 
 def _show_upload() -> TrainingData | None:
-    table: TrainingData | None = own_data.show_upload(UPLOAD)
+    table: TrainingData | None = table_upload.show_upload(UPLOAD)
     return None if table is None else _ask_ranges(table)
 
 
@@ -124,9 +124,7 @@ def _propose_ranges(table: TrainingData) -> None:
     state[key] = table.account
     for column in table.numbers:
         ends = (
-            (None, None)
-            if table.dataset.is_private
-            else round_numbers.rounded_out(*table.find_extremes(column))
+            (None, None) if table.dataset.is_private else question.rounded_out(*table.find_extremes(column))
         )
         for end, value in zip(("low", "high"), ends, strict=True):
             state[_range_key(end, column)] = value

@@ -6,9 +6,9 @@ from dpcore.common.checks import InvalidInput
 from dpcore.training.answer import build_answer
 from dpcore.training.answer.plots import plot_bounds, plot_methods
 from pages.shared.base import keys, page_run
-from pages.shared.data import own_data
+from pages.shared.data import table_upload
 from pages.shared.fields import fields
-from pages.shared.screen import answer_tabs, layout, plots
+from pages.shared.screen import layout, plots
 from pages.training import data, inputs, paper, release, tabs, work
 from pages.training.question import QUESTION
 
@@ -40,11 +40,11 @@ def body(places: layout.Places) -> None:
         page_run.answers(answer.parameters)
         with places.figure:  # First: its message goes ahead of all others.
             plots.draw(plot_methods(answer.solution, measure, over))
-    with own_data.state_line(places.below, QUESTION):
+    with table_upload.state_line(places.below, QUESTION):
         work.show_state(found)
     if answer is None:
         return
-    of: dict[str, answer_tabs.Content] = {
+    of: dict[str, layout.Content] = {
         "Release": lambda: release.show(answer.solution),
         "Studies": {
             "Against the bound": lambda: plots.draw(plot_bounds(answer.solution, measure, over)),
@@ -53,7 +53,7 @@ def body(places: layout.Places) -> None:
             "The paper's learner": lambda: paper.show(answer.solution),
         },
     }
-    answer_tabs.show(
+    layout.show_answer(
         places, QUESTION, answer, of, lambda: tabs.show_files(answer), draw_behind=tabs.show_behind
     )
 

@@ -25,8 +25,8 @@ from dpcore.training.parameters import GENERATOR_FIELDS, DataSource
 from dpcore.training.rows import Measure, ScoreUnit
 from pages.shared.base import tables
 from pages.shared.card import cards
-from pages.shared.card.expenditure import lost_sentence, released_lines, spent_lines
-from pages.shared.report import report_content, take_away
+from pages.shared.card.releases import lost_sentence, released_lines, spent_lines
+from pages.shared.report import report_content
 from pages.shared.screen import plots
 from pages.training import inputs, release
 from pages.training.question import QUESTION
@@ -157,7 +157,7 @@ def show_files(answer: Answer) -> None:
     of = release.releases(answer.solution)
     made, ledger = tuple(of.made), of.ledger
     kind = answer.disclosure
-    take_away.draw(
+    report_content.draw(
         "training",
         kind,
         lambda: content(answer, made, ledger),

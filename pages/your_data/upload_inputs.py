@@ -18,7 +18,7 @@ from dpcore.dataset import Dataset
 from pages.shared.base import demo
 from pages.shared.data import uploads
 from pages.shared.fields import jobs
-from pages.shared.session import known_files, session
+from pages.shared.session import own_tables, session
 from pages.your_data import engine_inputs, upload_distribution, upload_roles
 from pages.your_data.question import QUESTION
 
@@ -200,7 +200,7 @@ def _use_opened_files() -> None:
     if source.complete:
         source.close()  # every row is in memory
     state[QUESTION.key("upload_table")] = source
-    known_file = known_files.find_file(source.columns)
+    known_file = own_tables.find_file(source.columns)
     upload_roles.propose(roles if known_file is None else known_file.roles)
     stated_release = upload_roles.find_stated_release(source, roles)
     label = Disclosure.PRIVATE if stated_release is None else Disclosure.DP_RELEASE
@@ -215,7 +215,7 @@ def _use(source: counting.Source, roles: Roles) -> None:
     stated_release = upload_roles.find_stated_release(source, roles)
     provenance = (stated_release or disclosure) if disclosure is Disclosure.DP_RELEASE else disclosure
     remembered = Disclosure.PRIVATE if disclosure is Disclosure.PRIVATE else Disclosure.PUBLIC
-    known_files.add_files([known_files.KnownFile(source.name, tuple(source.columns), roles, remembered)])
+    own_tables.add_files([own_tables.KnownFile(source.name, tuple(source.columns), roles, remembered)])
     st.session_state[QUESTION.key("upload_stopped")] = ""
     if not source.complete:
         copies = bool(st.session_state.get(QUESTION.key("upload_copies")))

@@ -16,7 +16,7 @@ from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_rol
 from dpcore.dataset import Contribution
 from pages.shared.data import uploads
 from pages.shared.fields import fields
-from pages.shared.session import known_files
+from pages.shared.session import own_tables
 from pages.your_data.question import QUESTION
 
 NO_COLUMN = "(none)"
@@ -116,7 +116,7 @@ def choose_roles(source: counting.Source) -> Roles:
         with st.expander("More about users, groups and rows"):
             _show_event_choices(source)
     roles = read_roles(table_kind)
-    known_file = known_files.find_file(source.columns)
+    known_file = own_tables.find_file(source.columns)
     explanation = explain_roles(roles)
     if known_file and known_file.roles == roles:
         explanation += f" As in {known_file.name}, which has the same columns."

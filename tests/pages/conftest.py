@@ -14,7 +14,7 @@ from dpcore.private_choice import comparison
 from dpcore.quantile import mechanism
 from dpcore.training import experiment
 from pages.shared import shell
-from pages.shared.report import take_away
+from pages.shared.report import report_content
 
 ALL_COPIES, COPIES_OF_ONE = comparison.copy_curves, comparison.copy_cost
 FEW = 3
@@ -92,7 +92,9 @@ def taken():
     """What pages contribute, by stem: AppTest cannot see what a button downloads."""
     found = {}
     with pytest.MonkeyPatch.context() as patch:  # not the test's own, which costs it what others have cached
-        patch.setattr(take_away, "_files", lambda stem, disclosure, content: found.update({stem: content}))
+        patch.setattr(
+            report_content, "_files", lambda stem, disclosure, content: found.update({stem: content})
+        )
         yield found
 
 

@@ -26,7 +26,7 @@ from streamlit.util import calc_hash
 
 from dpcore.dataset import Dataset
 from pages.shared.base import catalogue, keys
-from pages.shared.card import number_elements
+from pages.shared.card import cards
 from pages.shared.fields import jobs
 from pages.shared.figure import component
 from pages.shared.server import server
@@ -326,13 +326,13 @@ def numbers(field: Any) -> np.ndarray:
 
 def answer_of(at: AppTest, card: str) -> dict[str, Any]:
     """The large number of an answer card: its label, value and unit, what is copied, and the parts of its error."""
-    found: dict[str, Any] = json.loads(at.get_by_key(number_elements.LARGE_BEGINS + card).proto.json)
+    found: dict[str, Any] = json.loads(at.get_by_key(cards.LARGE_BEGINS + card).proto.json)
     return found
 
 
 def words_of_numbers(at: AppTest) -> str:
     """What stands in and behind all key numbers and grids of numbers: labels, units, notes, and what explains them."""
-    begins = (f"-{number_elements.GRID_BEGINS}", f"-{number_elements.LARGE_BEGINS}")
+    begins = (f"-{cards.GRID_BEGINS}", f"-{cards.LARGE_BEGINS}")
     told = [e.proto.json for e in at.get("bidi_component") if any(begin in e.proto.id for begin in begins)]
     return "\n".join(_strings(json.loads(text) for text in told))
 
@@ -354,7 +354,7 @@ class Metric(NamedTuple):
 
 def metrics_of(at: Any) -> list[Metric]:
     """The numbers behind an answer, and single ones beside figures, of a page or of a part of it."""
-    grids = [e.proto for e in at.get("bidi_component") if f"-{number_elements.GRID_BEGINS}" in e.proto.id]
+    grids = [e.proto for e in at.get("bidi_component") if f"-{cards.GRID_BEGINS}" in e.proto.id]
     told = [one for proto in grids for one in json.loads(proto.json)]
     single = [Metric(one.label, one.value, one.delta) for one in at.metric]
     return [*(Metric(one["label"], one["value"], one["note"]) for one in told), *single]

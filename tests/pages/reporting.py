@@ -17,9 +17,9 @@ import numpy as np
 
 from dpcore.answer import Bars, Cells, Curve, Level, Mark
 from pages.shared.base import keys
-from pages.shared.card import number_elements
+from pages.shared.card import cards
 from pages.shared.fields import jobs
-from pages.shared.report import take_away
+from pages.shared.report import report_content
 from tests.pages.driving import (
     ROOT,
     chart,
@@ -303,7 +303,7 @@ def opened(case):
 
 def numbers_shown(at, key):
     """(label, value) of a card's large number and of its error; empty where it has none."""
-    wanted = number_elements.LARGE_BEGINS + key
+    wanted = cards.LARGE_BEGINS + key
     proto = next((e.proto for e in at.get("bidi_component") if e.proto.id.endswith(wanted)), None)
     if proto is None:
         return []
@@ -397,7 +397,7 @@ def answer_of_script(content, folder):
     """The answer that the script of a page computes anew."""
     names: dict[str, object] = {}
     with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
-        exec(take_away.write_script(content, MADE, public_only=False), names)
+        exec(report_content.write_script(content, MADE, public_only=False), names)
     return answer_in(names)
 
 

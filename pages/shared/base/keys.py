@@ -16,7 +16,7 @@ DATA_VERSION = "data_version"
 # Set once the link of this session has been read, and what was wrong with it.
 LINK_READ = "link_read"
 LINK_PROBLEMS = "link_problems"
-# A public list of items: name by id (pages.shared.data.item_list).
+# A public list of items: name by id (pages.shared.data.uploads).
 ITEM_NAMES = "item_names"
 # What the link said of choices, by session key.
 LINK_SAID = "link_said"
@@ -39,7 +39,7 @@ FIGURES_AHEAD = "figures_ahead"
 TOUR = "tour"
 TOUR_GOES_TO = "tour_goes_to"
 
-# Which files were put to use, and what their columns were taken for (pages.shared.session.known_files).
+# Which files were put to use, and what their columns were taken for (pages.shared.session.own_tables).
 KNOWN_FILES = "known_files"
 
 # Whether the app is shown on a projector.
@@ -47,7 +47,7 @@ PRESENTING = "presenting"
 
 # The button of an answer card that opens its code: the card's own key goes before.
 CARD_CODE = "_code"
-# Which dialog was asked for, until it is open; and whether one is open (pages.shared.base.dialogs).
+# Which dialog was asked for, until it is open; and whether one is open (pages.shared.base.page_run).
 DIALOG_ASKED = "dialog_asked"
 DIALOG_OPEN = "dialog_open"
 # The library that a person chose, one for all cards; and what is applied, with the card's key behind.

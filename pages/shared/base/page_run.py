@@ -1,7 +1,14 @@
-"""A run of a page: how it is presented, and what it has drawn so far, for what the machinery makes of them.
+"""A run of a page: what it has drawn so far, and its dialogs.
+
+A run of a page: how it is presented, and what it has drawn so far, for what the machinery makes of them.
 
 Pages say nothing of it: the main figure is the first one that stands in the place of the main figure, and the card the
 first one that is shown.
+
+Dialogs that work beside the page does not close.
+
+A run of the whole app closes the dialog that is open, as Streamlit 1.67 keeps only those that the run calls. Work that
+ends, or has more to show, asks for such a run: it waits until nobody reads a dialog.
 """
 
 from __future__ import annotations
@@ -20,6 +27,7 @@ from pages.shared.base.question import Question
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
+
 
 PRESENT_MARK = "present"
 """Field of the address; any link takes it along."""
@@ -139,3 +147,36 @@ class MainPlace:
         self._place.__exit__(kind, error, trace)
         if (run := now()) is not None:
             run.in_main = False
+
+
+def ask(dialog: Callable[..., None], *arguments: Any) -> None:
+    """Let this run of the app open a dialog; for callbacks."""
+    st.session_state[keys.DIALOG_ASKED] = dialog, arguments
+
+
+def open_asked() -> None:
+    """Open the dialog that was asked for; to be called outside of every fragment.
+
+    Streamlit 1.67 keeps a wrapper for what a fragment writes elsewhere. With a dialog opened in a page's fragment,
+    a run of that fragment just before one of the whole app left the browser with an empty page, once in some runs.
+    """
+    asked = st.session_state.pop(keys.DIALOG_ASKED, None)
+    if asked is not None:
+        dialog, arguments = asked
+        st.session_state[keys.DIALOG_OPEN] = True
+        dialog(*arguments)
+
+
+def is_asked() -> bool:
+    """Return whether a dialog waits to be opened."""
+    return keys.DIALOG_ASKED in st.session_state
+
+
+def in_sight() -> bool:
+    """Return whether one is open, or about to be."""
+    return is_asked() or bool(st.session_state.get(keys.DIALOG_OPEN))
+
+
+def closed() -> None:
+    """No dialog is open: a person closed it, or the page begins anew."""
+    st.session_state.pop(keys.DIALOG_OPEN, None)

@@ -1,4 +1,6 @@
-"""The declaration of a question: its place in the app, its parameters, and what else its page keeps.
+"""The declaration of a question, and what its fields begin with for new data.
+
+The declaration of a question: its place in the app, its parameters, and what else its page keeps.
 
 Widgets, session keys, links, resets, reports and the sentences on empty fields follow from it.
 """
@@ -7,15 +9,76 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dpcore.common.checks import VALUE_BOUND_RANGE
 from dpcore.common.parameters import EPSILON, Field, Parameters, Place, declared_fields
 from dpcore.common.parameters import FieldOrigin as FieldOrigin
 from dpcore.dataset import Dataset
+
+DEFAULT_VALUE_BOUNDS = (0.0, 1.0)
+"""Values in [0, 1], as shares and answers of yes or no are."""
+
+
+def rounded_out(low: float, high: float) -> tuple[float, float]:
+    """Round bounds that contain [low, high]: 0 where they fit, else 1, 2 or 5 times a power of ten."""
+    tiny, huge = VALUE_BOUND_RANGE
+    lower = 0.0 if low > -tiny else -next_round(min(-low, huge / 2.0))
+    upper = 0.0 if high < tiny else next_round(min(high, huge / 2.0))
+    return (lower, upper) if lower < upper else (lower, lower + 1.0)
+
+
+def next_round(value: float) -> float:
+    """Smallest number of the form 1, 2 or 5 times a power of ten that is at least ``value`` > 0."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return next((power * step for step in (1.0, 2.0, 5.0) if power * step >= value), 10.0 * power)
+
+
+def propose_settings(
+    now: Mapping[str, Any], usual: Mapping[str, Any], reset: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return the settings that follow from the data, each with a note that it was proposed.
+
+    A setting that the user changed stays. One of ``reset`` was chosen for other data and is proposed again.
+    """
+    return {
+        key: value
+        for name, value in usual.items()
+        if name in reset or now[name] == now[f"{name}_proposed"]
+        for key in (name, f"{name}_proposed")
+    }
+
+
+def propose_range(
+    data: Dataset,
+    now: Mapping[str, Any],
+    ends: tuple[str, str],
+    initial: tuple[float | None, float | None] = (None, None),
+) -> dict[str, Any]:
+    """Return the range of public values, rounded; a range that the user entered stays.
+
+    For private values there is no range, and the page asks for one: a range that nobody chose would clamp values
+    without a word and stand in programs. For a release nothing is proposed.
+
+    Args:
+        data: The new data.
+        now: What the fields hold.
+        ends: Names of the two fields.
+        initial: The range of data without values.
+    """
+    before = now[ends[0]], now[ends[1]]
+    if data.release is not None or before not in (now["proposed"] or initial, (None, None)):
+        return {}
+    proposed = (None, None) if data.is_private else initial
+    if data.values is not None and not data.is_private:
+        proposed = rounded_out(float(data.values.values.min()), float(data.values.values.max()))
+    return {ends[0]: proposed[0], ends[1]: proposed[1], "proposed": proposed}
+
 
 T = TypeVar("T")
 

@@ -1,26 +1,268 @@
-"""The tab *Compare* of every question: pinned answers, the best bound or method over ε, common bounds."""
+"""The tab *Compare* of every question: pinned answers, and bounds and methods over ε."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import streamlit as st
 
-from dpcore.answer import Plot, against
+from dpcore.answer import against
 from dpcore.answer.against import BoundComparison, BoundCurves, MethodComparison, MethodCurves
+from dpcore.answer.answer import Answer
+from dpcore.answer.plot import Plot
+from dpcore.code.choice import PER_GROUP, Choice
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
-from dpcore.common.privacy import Provenance
-from dpcore.report import plotly_figures
+from dpcore.common.privacy import Provenance, find_strictest
+from dpcore.common.text_fields import to_text
+from dpcore.data.column_names import escape_formula
+from dpcore.dataset import Dataset
+from dpcore.report import document, plotly_figures
 from pages.shared.base import keys, page_run, tables
 from pages.shared.base.cache import cached
-from pages.shared.base.question import Question
+from pages.shared.base.question import Facet, Question
 from pages.shared.card import cards
-from pages.shared.compare import comparisons, pin_table
 from pages.shared.fields import fields, jobs
 from pages.shared.figures import figures, pins
-from pages.shared.session import session, stand_ins
+from pages.shared.figures.pins import Pin
+from pages.shared.session import session
+
+KEY_EPSILON = 1.0
+"""The ε of the key under which functions of ε are kept: they do not depend on the one in use."""
+
+
+Comparison = BoundComparison | MethodComparison | str
+"""A comparison over ε, or a sentence on why there is none."""
+
+
+def find_comparison_function(question: Question) -> Callable[[Any, Any], Comparison] | None:
+    """Return the function ``against_epsilon`` of the question's answer; None if it has none."""
+    module = _import_answer_module(question.name)
+    compare_over_epsilon: Callable[[Any, Any], Comparison] | None = getattr(module, "against_epsilon", None)
+    return compare_over_epsilon
+
+
+def _import_answer_module(name: str) -> Any:
+    """Return the module that answers a question, from the core or beside its page; None if there is none."""
+    packages = (f"dpcore.{name}", f"pages.{name}")
+    # Asked of the folder first: `find_spec` raises where that is not there.
+    modules = (f"{name}.answer" for name in packages if find_spec(name) and find_spec(f"{name}.answer"))
+    return next(map(importlib.import_module, modules), None)
+
+
+def build_cache_key(question: Question, parameters: Any) -> Any:
+    """Return the parameters at one ε and without what no comparison depends on: the cache key of a comparison.
+
+    Raises:
+        InvalidInput: The parameters are not valid at that ε.
+    """
+    return reset_uncompared(parameters, _import_answer_module(question.name), KEY_EPSILON)
+
+
+def reset_uncompared(parameters: Any, module: Any, epsilon: float) -> Any:
+    """Return the parameters at an ε, with the fields in the module's ``NOT_COMPARED`` set to their defaults."""
+    field_names = getattr(module, "NOT_COMPARED", ())
+    defaults = {f.name: f.default for f in dataclasses.fields(parameters) if f.name in field_names}
+    return dataclasses.replace(parameters, epsilon=epsilon, **defaults)
+
+
+def compute_comparison(question: Question, parameters: Any, data: Any) -> Comparison:
+    """Return what the question compares over ε on these data, cached, or a sentence on why it compares nothing.
+
+    Args:
+        question: The question.
+        parameters: Its parameters object.
+        data: A data set, or the page's own data, with ``digest``.
+
+    Raises:
+        InvalidInput: The data do not fit the question.
+    """
+    if find_comparison_function(question) is None:
+        return "This page compares nothing over ε."
+    return _compute_cached(question.name, data.digest, build_cache_key(question, parameters), data)
+
+
+@cached(max_entries=8)
+def _compute_cached(name: str, digest: str, parameters: Any, _data: Any) -> Comparison:
+    comparison: Comparison = _import_answer_module(name).against_epsilon(_data, parameters)
+    assert isinstance(comparison, BoundComparison | MethodComparison | str)
+    return comparison
+
+
+NONE_YET = (
+    "Nothing is pinned yet. *Pin this*, under the main figure, keeps its answer, to be compared with those of other "
+    "data and settings."
+)
+HALF_OR_DOUBLE = "Half or double"
+"""The fact of a card that says what half and double of the bound cost."""
+
+
+# --- What can be pinned -----------------------------------------------------------------------------------------------
+
+
+def build_pin(run: page_run.Drawn, data: Dataset, parameters: Any | None) -> Pin | None:
+    """Return the page's answer as a pin; None if the page shows no answer.
+
+    Args:
+        run: What the page drew.
+        data: The session's.
+        parameters: The parameters object that the answer is for.
+    """
+    card: Answer | None = run.card
+    if run.figure is None or card is None or parameters is None:
+        return None
+    question = run.question
+    is_on_session_data = not question.own_data and can_answer(question, data)
+    epsilon = getattr(parameters, "epsilon", None)
+    name = f"{question.title}: data of its own" if question.own_data else "Demonstration"
+    if is_on_session_data:
+        name = data.name
+    numbers = [(number.label, number.text) for number in card.numbers[:2]]
+    number, error = [*numbers, ("", ""), ("", "")][:2]
+    budget = "" if epsilon is None else f", ε = {wording.entered(epsilon)}"
+    return Pin(
+        question=question.name,
+        name=(name if len(name) <= 28 else name[:27] + "…") + budget,
+        data=name,
+        epsilon=epsilon,
+        bound=number,
+        error=error,
+        rows_lost=_compute_lost_share(card, data) if is_on_session_data else None,
+        half_or_double=card.facts.get(HALF_OR_DOUBLE, ""),
+        settings=tuple(_list_settings(question, parameters)),
+        disclosure=card.disclosure,
+    )
+
+
+def can_answer(question: Question, data: Dataset) -> bool:
+    """Return True if the data have what the question needs; if not, its page shows a demonstration."""
+    available = {
+        Facet.ROWS: True,
+        Facet.VALUES: data.values is not None,
+        Facet.GROUPS: data.task_sizes is not None,
+    }
+    return not question.answers_from or any(available[facet] for facet in question.answers_from)
+
+
+def _compute_lost_share(card: Answer, data: Dataset) -> float | None:
+    """Return the share of rows that a cap on rows leaves out; None for other bounds."""
+    forms = card.code.forms if card.code is not None else ()
+    choice = forms[0][1] if forms else None
+    if not isinstance(choice, Choice) or choice.quantity in PER_GROUP or choice.max_rows is None:
+        return None
+    return float(data.histogram.excess(choice.max_rows)) / data.histogram.num_rows
+
+
+def _list_settings(question: Question, parameters: Any) -> list[tuple[str, str]]:
+    """Return label and value of each field that is not at its initial value."""
+    changed = []
+    for name, field in question.fields.items():
+        value = getattr(parameters, name)
+        if value is None or value == field.initial:
+            continue
+        if field.options is not None and value in field.options:
+            text = field.options[value]
+        else:
+            text = wording.entered(value) if type(value) in (int, float) else to_text(value)
+        changed.append((field.report_label or field.label or name, text))
+    return changed
+
+
+# --- The list ---------------------------------------------------------------------------------------------------------
+
+
+def show_pins(question: Question) -> None:
+    """Show the pins of a question as a table, with buttons to rename, remove, copy and download them."""
+    listed_pins = pins.list_pins(question.name)
+    if not listed_pins:
+        st.markdown(NONE_YET)
+        return
+    import pandas as pd
+
+    frame = pd.DataFrame([pins.tabulate_pin(pin) for pin in listed_pins]).map(escape_formula)
+    frame = frame.loc[:, (frame != "").any()]
+    tables.show(frame, "The pinned answers, a line each", height="content")
+    disclosure = find_strictest(pin.disclosure for pin in listed_pins)
+    if len(pins.all_pins()) >= pins.MAX_PINS:
+        st.caption(f"All {pins.MAX_PINS} places are taken: one more, and the oldest goes.")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        _edit_pins(question, listed_pins)
+        with st.popover("Copy", icon=":material/content_copy:", key=f"{question.name}_pins_copy"):
+            st.markdown("The table for a spreadsheet. Use the copy button in the corner of the box.")
+            st.code(frame.to_csv(index=False, sep="\t"), language=None)
+        cards.file_button(
+            "Pins (CSV)",
+            f"{question.name}_pins.csv",
+            disclosure,
+            lambda: as_csv(listed_pins),
+            key=f"{question.name}_pins_file",
+        )
+    cards.label(disclosure)
+
+
+def as_csv(listed_pins: tuple[Pin, ...]) -> str:
+    """Return the pins as a CSV file; the last column is the label of the whole file."""
+    rows = [pins.tabulate_pin(pin) for pin in listed_pins]
+    columns: Mapping[str, npt.ArrayLike] = {
+        name: np.array([row[name] for row in rows], dtype=object) for name in rows[0]
+    }
+    return document.write_columns(columns, find_strictest(pin.disclosure for pin in listed_pins))
+
+
+def _edit_pins(question: Question, listed_pins: tuple[Pin, ...]) -> None:
+    """Draw the fields that rename a pin, and the buttons that remove pins."""
+    names = [pin.name for pin in listed_pins]
+    selected_key = f"{question.name}_pin_chosen"
+    if st.session_state.get(selected_key) not in names:
+        st.session_state[selected_key] = names[-1]
+    selected_name = st.selectbox("Pin", names, key=selected_key, width=260)
+    name_key = f"{question.name}_pin_name"
+    # What was typed into it before, `_rename` has taken: callbacks come before the run.
+    st.session_state[name_key] = selected_name
+    st.text_input(
+        "New name",
+        key=name_key,
+        max_chars=60,
+        on_change=_rename,
+        args=(question.name, selected_name, name_key),
+        width=260,
+    )
+    fields.button("Remove", f"{question.name}_pin_remove", "delete", _remove, question.name, selected_name)
+    st.button(
+        "Remove all",
+        key=f"{question.name}_pins_remove",
+        on_click=_remove,
+        args=(question.name, ""),
+        type="tertiary",
+    )
+
+
+def _rename(question: str, selected_name: str, key: str) -> None:
+    """Give the selected pin the name in the field, made unique."""
+    new_name = str(st.session_state.get(key) or "").strip()
+    if new_name and new_name != selected_name:
+        name = pins.find_free_name(question, new_name)
+        pins.store_pins(
+            replace(pin, name=name) if (pin.question, pin.name) == (question, selected_name) else pin
+            for pin in pins.all_pins()
+        )
+        st.session_state[f"{question}_pin_chosen"] = name
+
+
+def _remove(question: str, pin_name: str) -> None:
+    """Remove one pin of a question, or all of them if the name is empty."""
+    pins.store_pins(
+        pin for pin in pins.all_pins() if pin.question != question or (pin_name and pin.name != pin_name)
+    )
+
 
 TITLE = "Compare"
 Key = tuple[str, Any]
@@ -31,7 +273,7 @@ def show_below(run: page_run.Drawn) -> None:
     """Show the comparison below the page, folded up, on a page that has drawn no tabs."""
     if run.figure is None:
         return
-    is_compared = comparisons.find_comparison_function(run.question) is not None
+    is_compared = find_comparison_function(run.question) is not None
     if not is_compared and not pins.list_pins(run.question.name):
         return
     folded = st.expander(TITLE, icon=":material/keep:", key=f"{run.question.name}_pinned", on_change="rerun")
@@ -42,17 +284,17 @@ def show_below(run: page_run.Drawn) -> None:
 
 def show(question: Question) -> None:
     """Show the pins of the question, and its comparison over ε."""
-    pin_table.show(question)
+    show_pins(question)
     parameters = st.session_state.get(keys.PAGE_PARAMETERS)
-    if parameters is None or comparisons.find_comparison_function(question) is None:
+    if parameters is None or find_comparison_function(question) is None:
         return
     run = page_run.now()
     page_data = None if run is None else run.own
     if question.own_data and page_data is None:
         return
     data = session.dataset() if page_data is None else page_data
-    if page_data is None and not pin_table.can_answer(question, data):
-        data = stand_ins.load_demonstration()
+    if page_data is None and not can_answer(question, data):
+        data = session.load_demonstration()
     try:
         show_over_epsilon(question, data, parameters)
     except InvalidInput as refused:  # What holds at the ε in use need not hold at every other.
@@ -61,12 +303,12 @@ def show(question: Question) -> None:
 
 def show_over_epsilon(question: Question, data: Any, parameters: Any) -> None:
     """Show what the question compares over ε and common bounds, or why it compares nothing."""
-    comparison = comparisons.compute_comparison(question, parameters, data)
+    comparison = compute_comparison(question, parameters, data)
     if isinstance(comparison, str):
         st.caption(comparison)
         return
     provenance: Provenance = comparison.provenance or data.provenance
-    cache_key, epsilon = (data.digest, comparisons.build_cache_key(question, parameters)), parameters.epsilon
+    cache_key, epsilon = (data.digest, build_cache_key(question, parameters)), parameters.epsilon
     methods = comparison if isinstance(comparison, MethodComparison) else comparison.methods
     if methods is not None:
         show_methods(question, cache_key, methods, epsilon, provenance)

@@ -4,7 +4,7 @@ The work runs in a thread, so sliders stay live, and a fragment polls it. Its re
 start, whatever the person does meanwhile. Work that fails says why in sentences, and can be started again. Work of a
 session that nobody is connected to any more is told to stop. Heavy work runs one piece at a time in the process,
 whichever session started it: two at once would each take twice as long, and twice the memory. Light work, a search that
-a moved slider starts, waits in a queue (`pages.shared.base.turns`) in which pages go first.
+a moved slider starts, waits in a queue (`pages.shared.base.cache`) in which pages go first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import streamlit as st
 from dpcore.common.checks import InputProblem, InvalidInput, describe_error
 from dpcore.common.progress import ShouldStop
 from pages.shared import streamlit_internals
-from pages.shared.base import dialogs, turns
+from pages.shared.base import cache, page_run
 from pages.shared.fields import fields
 
 
@@ -72,8 +72,8 @@ class Job:
     _dropped: bool = False
     _in_queue: bool = False
     _has_turn: bool = False
-    _line: turns.Line = field(default_factory=lambda: turns.LIGHT)
-    _place: turns.Place = field(init=False)
+    _line: cache.Line = field(default_factory=lambda: cache.LIGHT)
+    _place: cache.Place = field(init=False)
 
     def __post_init__(self) -> None:
         self._place = self._line.place()
@@ -110,7 +110,7 @@ class Job:
 
     def wait(self, seconds: float) -> None:
         """Wait until it is done, for so many seconds at most."""
-        with turns.PAGES.wait():
+        with cache.PAGES.wait():
             self._done.wait(seconds)
 
     def run(self, work: Work) -> None:
@@ -322,7 +322,7 @@ def rerun_if_ended(key: str) -> None:
     If not, the result so far would stand as the final one, as nothing polls work that has ended.
     """
     job: Job | None = st.session_state.get(key)
-    if job is not None and job.read_early and not job.running and not dialogs.in_sight():
+    if job is not None and job.read_early and not job.running and not page_run.in_sight():
         job.read_early = False
         st.rerun()
 
@@ -357,7 +357,7 @@ def _bar(
 ) -> None:
     """Draw the bar; run the page again if the work or its results differ from ``shown``, what the page has drawn."""
     at_work = working(*keys)
-    if [(job, job.so_far) for job in at_work] != shown and not dialogs.in_sight():
+    if [(job, job.so_far) for job in at_work] != shown and not page_run.in_sight():
         st.rerun()
     if not at_work:
         return

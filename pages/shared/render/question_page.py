@@ -1,28 +1,213 @@
-"""The page of a question whose answer is data: inputs, answer, main figure, tabs and downloads follow from it."""
+"""The page of a question whose answer is data: inputs, answer, figure, and the sections of the answer."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
-from dpcore.answer import Answer, Plot
+from dpcore.answer import section
+from dpcore.answer.answer import Answer
+from dpcore.answer.plot import Plot
 from dpcore.answer.section import BEHIND, DOWNLOADS, Cached, Found, Solver
 from dpcore.answer.stage import Stage
 from dpcore.common.checks import InvalidInput
 from dpcore.dataset import Dataset
-from pages.shared.base import keys, page_run
+from dpcore.report import document
+from pages.shared.base import keys, page_run, tables
 from pages.shared.base.question import Question
 from pages.shared.card import cards
-from pages.shared.data import own_data
-from pages.shared.fields import fields, jobs, runner
-from pages.shared.render.sections import Renderer, contents
-from pages.shared.report import report_content, take_away
-from pages.shared.screen import answer_tabs, inputs, layout, plots
-from pages.shared.session import session, stand_ins
+from pages.shared.data import table_upload
+from pages.shared.fields import fields, jobs, runner, setting
+from pages.shared.figures import figures
+from pages.shared.report import report_content
+from pages.shared.screen import inputs, layout, plots
+from pages.shared.session import session
+
+
+def contents(renderer: Renderer, sections: Mapping[str, Any], tabs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tabs of a page: those that it draws itself, and those that show the sections of an answer."""
+
+    def content(name: str, part: Any) -> Any:
+        if isinstance(part, Mapping):
+            return contents(renderer, part, {}) | tabs.get(name, {})
+        return lambda: renderer.show(part)
+
+    return {**tabs, **{name: content(name, part) for name, part in sections.items()}}
+
+
+@dataclass(frozen=True)
+class Renderer:
+    """Draws the sections of one answer.
+
+    Attributes:
+        question: The question of the page.
+        answer: The answer.
+        data: What it is about.
+        main: The main figure as it is drawn.
+        label: What stands above the figures; empty for nothing.
+        is_final: False if another answer will replace this one.
+    """
+
+    question: Question
+    answer: Answer
+    data: Any
+    main: Plot
+    label: str = ""
+    is_final: bool = True
+
+    def show(self, part: section.Section) -> None:
+        """Draw a section."""
+        try:
+            section.walk(part(self.answer, self.data), self._draw)
+        except InvalidInput as refused:
+            fields.say(refused.problems)
+
+    def _draw(self, part: section.Part) -> Any:
+        """Draw a part; return what the section asks for."""
+        match part:
+            case str():
+                st.markdown(part)
+            case section.Note(text, icon):
+                st.info(text, icon=f":material/{icon}:") if icon else st.caption(text)
+            case section.Refusal(error):
+                fields.say(error.problems)
+            case section.Label(disclosure, after):
+                cards.label(self.answer.disclosure if disclosure is None else disclosure, after=after)
+            case Plot():
+                plots.draw(part, self.label)
+            case section.Figures():
+                self._draw_figures(part)
+            case section.Table():
+                self._draw_table(part)
+            case section.Numbers(numbers):
+                with st.container(horizontal=True):
+                    for number in numbers:
+                        cards.single(number.label, number.text, number.note, number.help)
+            case section.File():
+                self._draw_file(part)
+            case section.Fields(names, shares):
+                if shares:
+                    fields.columns(self.question, shares, *names)
+                else:
+                    fields.draw_row(self.question, *names)
+            case section.Choice():
+                key = self.question.key(part.key)
+                if st.session_state.get(key) not in part.options:
+                    st.session_state[key] = part.first
+                return fields.choice(part.label, part.options, key)
+            case section.Integer(key, label, limits, initial, step, help):
+                st.session_state.setdefault(self.question.key(key), initial)
+                return fields.whole_number(label, self.question.key(key), *limits, step, help)
+            case section.Window():
+                return self._draw_window(part)
+            case section.Missing(needed, remedy):
+                session.show_stand_in(self.data, needed, remedy)
+            case section.Proposal(label, icon, settings):
+                key = f"{self.question.name}_{'_'.join(settings)}_use"
+                fields.button(label, key, icon, setting.enter, settings)
+            case section.PrivateRange():
+                inputs.offer_draw(self.data)
+            case section.Row(parts):
+                with st.container(horizontal=True, vertical_alignment="center"):
+                    section.walk(parts, self._draw)
+            case section.Link(page, label, icon):
+                st.page_link(session.page_file(page), label=label, icon=f":material/{icon}:")
+            case section.Columns(columns):
+                for place, column in zip(st.columns(len(columns), gap="large"), columns, strict=True):
+                    with place:
+                        section.walk(column, self._draw)
+            case section.PaperFigures(paper_figures):
+                st.divider()
+                plots.show_paper_figure(paper_figures)
+            case section.Cached():
+                return runner.compute(part)
+            case section.Search():
+                return self._draw_search(part)
+        return None
+
+    def _draw_window(self, part: section.Window) -> tuple[float, float]:
+        with plots.place_controls(part.key, part.button, "") as (chart, below):
+            low, high = st.slider(
+                part.label,
+                *part.widest,
+                value=part.initial,
+                step=(part.widest[1] - part.widest[0]) / 1000.0,
+                format="%.4g",
+                key=f"{part.key}_{session.data_version()}_{part.widest}",
+            )
+        limits = (low, high) if low < high else part.initial
+        plots.draw(part.draw(limits), self.label, button_place=below, figure_place=chart)
+        return limits
+
+    def _draw_figures(self, part: section.Figures) -> None:
+        ends = {axis: getattr(self.main, axis).limits for axis in part.main_axes}
+        several = [plot.with_limits(**ends) for plot in part.plots]
+        if len(several) == 1 and part.controls:
+            plots.show(several[0], "x" not in part.controls, self.label, keeps_y="y" not in part.controls)
+            return
+        places = st.columns(len(several))
+        if part.controls:
+            key = several[0].key.replace("-", "_")
+            with st.popover("Axis ranges", icon=":material/straighten:", key=f"{key}_ranges"):
+                across = plots.choose_limits(several[0].x, f"{key}_x")  # All have one horizontal axis.
+                several = [
+                    p.with_limits(across, plots.choose_limits(p.y, f"{p.key}_y".replace("-", "_")))
+                    for p in several
+                ]
+        for place, plot in zip(places, several, strict=True):
+            with place:
+                if part.titled:
+                    st.markdown(f"**{plot.title}**")
+                plots.draw(plot, self.label)
+
+    def _draw_table(self, part: section.Table) -> None:
+        if part.plain:
+            st.table(pd.DataFrame(part.columns), hide_index=True)
+            return
+        columns, height = pd.DataFrame(part.columns), "content" if part.full else "auto"
+        tables.show(columns, part.alt, part.key or None, part.formats, part.titles, height=height)
+
+    def _draw_file(self, part: section.File) -> None:
+        disclosure, content = part.disclosure or self.answer.disclosure, part.content
+        key, help, is_table = part.name.replace(".", "_"), part.help or None, isinstance(content, Mapping)
+        if isinstance(content, Mapping):
+            notes = figures.question_notes()  # Read now: the file is made when its button is pressed.
+            content = functools.partial(document.write_columns, content, disclosure, notes)
+        cards.file_button(part.label, part.name, disclosure, content, key=key, quiet=is_table, help=help)
+
+    def _draw_search(self, part: section.Search) -> Any:
+        run = runner.Run(self.question, part, self.data, session.is_same_for_all())
+        key = run.key.replace(".", "_")
+        if part.button:
+            with st.container(horizontal=True, vertical_alignment="bottom"):
+                fields.draw_all(self.question, *part.fields)
+                if fields.button(part.button, f"{key}_start", part.icon):
+                    run.start()
+        elif not self.is_final:
+            st.caption("The figure follows the exact answer.")
+            return None
+        else:
+            run.ask()
+        is_running = jobs.watch(run.key, part.doing, part.measured)
+        found = run.found()
+        if found.value is None or is_running:
+            if part.idle and not is_running:
+                st.caption(part.idle)
+            return None
+        if found.stage is Stage.EARLIER:
+            st.caption(part.outdated)
+            return found.value if part.shows_outdated else None
+        if stopped := part.describe_stop(found.value):
+            st.warning(stopped, icon=":material/stop_circle:")
+            fields.button("Compute again", f"{key}_again", "refresh", run.forget)
+        return found.value
+
 
 PROGRESS_HEIGHT = 44
 """In pixels: kept free for a line of progress, so that nothing moves when it comes and goes."""
@@ -95,7 +280,7 @@ class Page:
         """Return the name of the file that says how the answer is computed."""
         return "formula"
 
-    def tabs(self, answer: Answer) -> Mapping[str, answer_tabs.Content]:
+    def tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
         """Return tabs that the page draws itself; a group of tabs joins the sections of its name."""
         return {}
 
@@ -136,7 +321,7 @@ class Page:
         """Draw the page."""
         in_use = session.dataset()
         is_demonstration = self.needs is not None and self.needs.is_missing(in_use)
-        data = stand_ins.load_demonstration() if is_demonstration else in_use
+        data = session.load_demonstration() if is_demonstration else in_use
         layout.show(self.question, lambda places: self._body(places, in_use, data))
 
     def _body(self, places: layout.Places, in_use: Dataset, data: Dataset) -> None:
@@ -144,7 +329,7 @@ class Page:
         if self.needs is not None and is_demonstration:
             page_run.answers_on_invented_data()
             if self.needs.sentence:
-                missing = stand_ins.explain_missing(in_use, self.needs.sentence, "This page")
+                missing = session.explain_missing(in_use, self.needs.sentence, "This page")
                 places.notes.markdown(f":small[{missing}]")
         parameters = self.read(places, data)
         if parameters is None:
@@ -159,7 +344,7 @@ class Page:
                 fields.say(refused.problems)
             self.draw_refused(places, data, parameters)
             return
-        label = stand_ins.DEMONSTRATION if is_demonstration else ""
+        label = session.DEMONSTRATION if is_demonstration else ""
         if found.value is not None:
             answered = getattr(found.value, "parameters", parameters) if runs else parameters
             page_run.answers(answered)
@@ -173,7 +358,7 @@ class Page:
                 with st.container(height=PROGRESS_HEIGHT, border=False):
                     self.draw_progress(found, runs)
         if runs and self.progress_below:
-            with own_data.state_line(places.below, self.question):
+            with table_upload.state_line(places.below, self.question):
                 self.draw_progress(found, runs)
         if found.value is None:
             return
@@ -187,7 +372,7 @@ class Page:
             if downloads is not None:
                 renderer.show(downloads)
 
-        answer_tabs.show(
+        layout.show_answer(
             places,
             self.question,
             answer,
@@ -201,7 +386,7 @@ class Page:
         )
         with places.answer:
             if self.needs is not None and is_demonstration:
-                stand_ins.draw_data_link(self.needs.remedy)
+                session.draw_data_link(self.needs.remedy)
             for run in runs:
                 result = run.found()
                 ended = result.stage is Stage.FINAL and result.value is not None
@@ -219,9 +404,9 @@ class Page:
     def show_files(self, answer: Answer, data: Dataset, label: str) -> None:
         """Offer the answer, and its files."""
         question = self.question
-        source = take_away.source_of(data) if self.reads_rows(answer) else take_away.source()
+        source = report_content.source_of(data) if self.reads_rows(answer) else report_content.source()
         formula, asked = self.formula(answer), question.asked(*self.fields_in_report(answer))
-        take_away.draw(
+        report_content.draw(
             "_".join(filter(None, (self.stem or question.name, self.variant(answer)))),
             answer.disclosure,
             lambda: report_content.of_answer(question, answer, source, formula, asked, label),

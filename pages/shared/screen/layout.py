@@ -1,4 +1,6 @@
-"""The page of every question: title and one sentence, the inputs in a line, the figure with the answer beside it.
+"""The page of every question: title, inputs, the figure with the answer beside it, the tabs below.
+
+The page of every question: title and one sentence, the inputs in a line, the figure with the answer beside it.
 
 Everything a question draws stands in one fragment: a moved slider runs the question again, not the whole app.
 """
@@ -6,29 +8,35 @@ Everything a question draws stands in one fragment: a moved slider runs the ques
 from __future__ import annotations
 
 import functools
+import importlib
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from dpcore.answer import section
 from dpcore.answer.against import EPSILON_STEPS
+from dpcore.answer.answer import Answer
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
+from dpcore.common.privacy import ReleaseFacts
 from pages.shared import streamlit_internals
-from pages.shared.base import catalogue, dialogs, keys, page_run, turns
+from pages.shared.base import cache, catalogue, keys, page_run
 from pages.shared.base.question import Question
-from pages.shared.compare import compare_tab, pin_table
+from pages.shared.card import cards
+from pages.shared.compare import compare_tab
 from pages.shared.fields import fields, setting
-from pages.shared.screen import strip, tour_bar
+from pages.shared.screen import strip
 from pages.shared.session import links, session, session_file, shelf, tour
 from pages.shared.speed import figure_socket
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
+
 
 _ADDRESS = Path(__file__).with_name("address.js").read_text(encoding="utf-8")
 _mount_address = st.components.v2.component(
@@ -132,13 +140,13 @@ def show(
                 strip.draw(question, run)
         elif touring is not None:
             with bar:  # Last, as it goes by what was entered.
-                tour_bar.draw(question, touring)
+                strip.draw_tour(question, touring)
         if run.tabs:  # On a page that has no tabs.
             with below:
                 compare_tab.show_below(run)
         # It is made when *Pin this* is pressed, not at every run.
         parameters = run.answered or state.get(keys.PAGE_PARAMETERS)
-        state[keys.PIN_OFFERED] = functools.partial(pin_table.build_pin, run, data, parameters)
+        state[keys.PIN_OFFERED] = functools.partial(compare_tab.build_pin, run, data, parameters)
         permanent, query = links.write_current_link(question)
         presenting = bool(state.get(keys.PRESENTING))
         _offer_link(question, link, permanent, presenting)
@@ -147,12 +155,12 @@ def show(
         session_file.update_snapshot()
 
     def before_light_work() -> None:
-        with turns.PAGES.run():
+        with cache.PAGES.run():
             page()
 
     (st.fragment(before_light_work) if runs_alone else before_light_work)()
     if keys.DIALOG_ASKED in st.session_state:
-        dialogs.open_asked()
+        page_run.open_asked()
 
 
 def _draw_epsilon(page_name: str) -> None:
@@ -219,7 +227,7 @@ def _offer_link(question: Question, container: DeltaGenerator, permanent: str, i
     """Draw the popover with the page's link; on the first page, the button that begins the tour before it."""
     if question is catalogue.PAGES[0]:
         with container:
-            tour_bar.draw_begin_button()
+            strip.draw_begin_button()
     if is_presented:
         with container:
             _draw_present_button(is_presented)
@@ -243,3 +251,123 @@ def _draw_present_button(is_presented: bool) -> None:
     ):
         st.session_state[keys.PRESENTING] = not is_presented
         st.rerun()
+
+
+Content = Callable[[], object] | Mapping[str, Callable[[], object]]
+"""The content of a tab: a function that draws it, or inner tabs by name."""
+
+
+def show_answer(
+    places: Places,
+    question: Question,
+    answer: Answer,
+    tabs: Mapping[str, Content],
+    draw_downloads: Callable[[], object],
+    *,
+    describe_basis: Callable[[], str | None] | None = None,
+    draw_behind: Callable[[Answer], object] = cards.behind,
+    formula: str = "formula",
+    tabs_name: str = "tabs",
+    key: str = "",
+    bound_fields: Sequence[str] | None = None,
+) -> None:
+    """Draw the answer card and the tabs.
+
+    Args:
+        places: Of the page.
+        question: The question.
+        answer: Its answer.
+        tabs: The question's own tabs, which stand between those that every question has. No more than six fit and are
+            read, so a page with more folds its own: a tab may hold tabs.
+        draw_downloads: Draws the downloads.
+        describe_basis: Writes what the answer was computed from, below the first tab's content; None if
+            it drew that itself.
+        draw_behind: Draws what stands behind the answer.
+        formula: Name of the text on how the answer is computed.
+        tabs_name: Name under which the session remembers the open tab.
+        key: Of the card; by default the question's name, and ``_card``.
+        bound_fields: The fields for a bound of the person's own; by default those that the question declares.
+    """
+
+    def draw_first_tab() -> None:
+        if _shows_private_draw(answer):
+            st.markdown(READ_OFF)
+        draw_behind(answer)
+        _offer_plan(question, answer, key or f"{question.name}_card")
+        if describe_basis is not None and (text := describe_basis()):
+            st.caption(text)
+
+    with places.answer:
+        cards.answer(answer, key or f"{question.name}_card")
+        _show_own_bound(question, answer, question.own if bound_fields is None else bound_fields)
+    contents: dict[str, Content] = {BEHIND: draw_first_tab, **tabs, DOWNLOADS: draw_downloads}
+    contents[COMPUTED] = lambda: st.markdown(question.formula(formula))
+    with places.below:
+        draw_tabs(contents, question.key(tabs_name))
+
+
+READ_OFF = (
+    "**This tab is about the bound that was read off the private data**, not about the one that was drawn. Do not "
+    "publish it."
+)
+
+
+def _shows_private_draw(answer: Answer) -> bool:
+    """Return True if the card shows a privately drawn bound in place of the answer's bound."""
+    run = page_run.now()
+    shown_answer = None if run is None or run.card is not answer else run.shown
+    return (
+        shown_answer is not None
+        and isinstance(shown_answer.disclosure, ReleaseFacts)
+        and answer.disclosure != shown_answer.disclosure
+    )
+
+
+def _offer_plan(question: Question, answer: Answer, key: str) -> None:
+    """Draw the button that takes the release into the plan, on pages of the plan's group."""
+    plan = catalogue.PLANNING
+    if plan is not None and question is not plan and question.group == plan.group:
+        importlib.import_module(f"pages.{plan.name}.on_card").draw(answer, key)
+
+
+def draw_tabs(contents: Mapping[str, Content], key: str) -> None:
+    """Draw tabs under the session key ``key``; only the open one is drawn, so the others cost nothing.
+
+    The page's first tabs come first; the machinery's tabs are added among them. Whoever puts the name of a tab into the
+    session, such as a tour or a link, need not know in which other tab it lies.
+    """
+    if (run := page_run.now()) is not None:
+        contents = run.with_tabs(contents)
+    open_tab = st.session_state.get(key)
+    for name, content in contents.items():
+        if not callable(content) and open_tab in content:
+            st.session_state[key], st.session_state[_build_inner_key(key, name)] = name, open_tab
+    _draw_open_tab(contents, key)
+
+
+def _draw_open_tab(contents: Mapping[str, Any], key: str) -> None:
+    """Draw the row of tabs and the content of the open one, which may hold tabs itself."""
+    for tab, (name, content) in zip(
+        st.tabs(list(contents), key=key, on_change="rerun"), contents.items(), strict=True
+    ):
+        if tab.open:
+            with tab:
+                if callable(content):
+                    content()
+                else:
+                    _draw_open_tab(content, _build_inner_key(key, name))
+
+
+def _build_inner_key(key: str, name: str) -> str:
+    """Return the session key that remembers the open tab inside the tab ``name``."""
+    return f"{key}_{re.sub('[^a-z]+', '_', name.lower())}"
+
+
+def _show_own_bound(question: Question, answer: Answer, bound_fields: Sequence[str]) -> None:
+    """Draw the fields for the person's own bound and what it costs, right below the card."""
+    if not bound_fields:
+        return
+    fields.draw_row(question, *bound_fields)
+    for name, sentence in answer.facts.items():
+        if name.startswith("Your "):
+            st.caption(f"{name}: {sentence}")

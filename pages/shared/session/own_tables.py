@@ -1,27 +1,116 @@
-"""The tables that pages have for themselves, as JSON and back, for the session file.
+"""What pages have for themselves as JSON and back: tables, releases, files, pins.
+
+The tables that pages have for themselves, as JSON and back, for the session file.
 
 A page with one has an ``UPLOAD`` in its ``upload.py`` (`pages.shared.data.table_upload`), which says what it takes.
+
+Releases that pages have drawn, as a session file carries them.
+
+A page with such releases has a ``saved.py`` with ``ENTRY``, the name under which the session holds them, and
+
+    def to_json(held) -> Any                                  # the JSON for the file
+    def from_json(part: Part, accounts: Mapping[str, Ledger]) -> held     # problems are added to the part
+    def joined(now, more) -> held                             # those of the session and of a file together
+
+``accounts`` are the file's ledgers of the page's data, those of its own data if it has some.
+
+Files that were put to use, with the roles of their columns: a file with the same columns gets the same roles.
+
+The session file holds them, so that data too large for it can be read again without choosing the roles anew. Only the
+name of a file and the names of its columns are stored.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 import streamlit as st
 
-from dpcore.common.privacy import Disclosure
-from dpcore.common.strict_json import JsonValue, read_enum, read_optional, read_text
+from dpcore.common.checks import EPSILON_RANGE
+from dpcore.common.privacy import Disclosure, Ledger, Provenance, ReleaseFacts
+from dpcore.common.strict_json import JsonValue, read_enum, read_optional, read_text, read_texts
 from dpcore.data import saved_dataset
+from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.design_matrix import MAX_FEATURES, MAX_LEVELS, Design, Feature, FeatureKind
-from dpcore.data.saved_dataset import compute_seal, table_to_json
-from dpcore.dataset import Dataset
-from pages.shared.base import catalogue
+from dpcore.data.saved_dataset import compute_seal, cut, facts_to_json, read_facts, table_to_json
+from dpcore.dataset import Contribution, Dataset
+from pages.shared.base import catalogue, keys
 from pages.shared.base.question import Question
 from pages.shared.data.table_upload import TableUpload
+from pages.shared.figures.pins import MAX_PINS, Pin
+
+TEXT, SETTINGS = 400, 60
+"""Longest text and most settings of a pin."""
+_TEXTS = ("question", "name", "data", "half_or_double")
+_PAIRS = ("bound", "error")
+_NUMBERS = {"epsilon": EPSILON_RANGE, "rows_lost": (0.0, 1.0)}
+
+
+def pins_to_json(pin: Pin) -> dict[str, Any]:
+    """Return the pin as it stands in a session file."""
+    entry: dict[str, Any] = {name: cut(getattr(pin, name), TEXT) for name in _TEXTS}
+    entry |= {name: [cut(text, TEXT) for text in getattr(pin, name)] for name in _PAIRS}
+    entry |= {name: getattr(pin, name) for name in _NUMBERS}
+    entry["settings"] = [[cut(text, TEXT) for text in pair] for pair in pin.settings[:SETTINGS]]
+    entry["disclosure"] = (
+        facts_to_json(pin.disclosure) if isinstance(pin.disclosure, ReleaseFacts) else pin.disclosure.value
+    )
+    return entry
+
+
+def pins_from_json(node: JsonValue) -> tuple[Pin, ...]:
+    """Return the pins of a file without those of unknown questions; problems are added to ``node``."""
+    pins = [_pin(entry) for entry in node.get_entries(MAX_PINS) or ()]
+    return tuple(pin for pin in pins if pin is not None)
+
+
+def _pin(node: JsonValue) -> Pin | None:
+    members = node.read_members(
+        {
+            **dict.fromkeys(_TEXTS, read_text(TEXT)),
+            **{name: functools.partial(_number, *ends) for name, ends in _NUMBERS.items()},
+            **dict.fromkeys(_PAIRS, functools.partial(_texts, 2)),
+            "settings": lambda entries: tuple(
+                _texts(2, entry) for entry in entries.get_entries(SETTINGS) or ()
+            ),
+            "disclosure": _disclosure,
+        },
+        {"curve": lambda _: None},  # Pins of before had a curve, which no figure shows any more.
+    )
+    if members is None or catalogue.named(members["question"]) is None:
+        return None
+    members.pop("curve", None)
+    return Pin(**members)
+
+
+def _number(low: float, high: float, node: JsonValue) -> float | None:
+    number = None if node.value is None else node.get_number()
+    if number is not None and not low <= number <= high:
+        node.refuse(f"this must lie between {low:g} and {high:g}")
+    return number
+
+
+def _texts(length: int, node: JsonValue) -> tuple[str, ...] | None:
+    entries = node.get_entries(length) or []
+    if len(entries) != length:
+        node.refuse(f"this must be a list of {length} texts")
+        return None
+    return tuple(entry.get_text(TEXT) or "" for entry in entries)
+
+
+def _disclosure(node: JsonValue) -> Provenance | None:
+    if isinstance(node.value, dict):
+        return read_facts(node)
+    return node.choose(
+        {disclosure.value: disclosure for disclosure in (Disclosure.PUBLIC, Disclosure.PRIVATE)}
+    )
+
 
 MOST_ENTRIES = 2 * MAX_FEATURES
 """Fields about columns: a lowest and a highest value of each."""
@@ -223,3 +312,142 @@ def _read_json_entries(node: JsonValue, question: Question, upload: TableUpload)
         elif number is not None:
             numbers[name] = number
     return numbers
+
+
+_MODULES: dict[str, Any | None] = {}
+"""Modules by page, None without one: looking for a file in every run of every page would take as long as a figure."""
+
+
+def _import_saved(name: str) -> Any | None:
+    if name not in _MODULES:
+        module = f"pages.{name}.saved"
+        _MODULES[name] = None if find_spec(module) is None else importlib.import_module(module)
+    return _MODULES[name]
+
+
+def _list_pages() -> list[tuple[Question, Any]]:
+    return [(page, saved) for page in catalogue.PAGES if (saved := _import_saved(page.name)) is not None]
+
+
+def list_releases(state: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the releases in a session, by name of the page."""
+    return {
+        page.name: releases for page, saved in _list_pages() if (releases := state.get(page.key(saved.ENTRY)))
+    }
+
+
+def releases_to_json(releases: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the releases as they stand in a file, by name of the page."""
+    return {
+        page.name: saved.to_json(releases[page.name])
+        for page, saved in _list_pages()
+        if page.name in releases
+    }
+
+
+def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
+    """Return the releases of a file, by name of the page; problems are added to ``node``."""
+    pages = {page.name: (page, saved) for page, saved in _list_pages()}
+    releases = {}
+    for name, entry in (node.get_members((), tuple(pages)) or {}).items():
+        page, saved = pages[name]
+        releases[name] = saved.from_json(entry, accounts.get(name if page.own_account else "", {}))
+    return {name: release for name, release in releases.items() if release}
+
+
+def apply_releases(releases: Mapping[str, Any]) -> None:
+    """Add the releases of a file to those of the session."""
+    for page, saved in _list_pages():
+        if page.name in releases:
+            key = page.key(saved.ENTRY)
+            st.session_state[key] = saved.joined(st.session_state.get(key, {}), releases[page.name])
+
+
+MAX_FILES = 20
+NAME, MOST_COLUMNS = 400, 10_000
+"""Characters of a file's or a column's name, and columns of a file, in a session file that is read."""
+SINGLE = ("user", "count", "size", "users", "value", "task")
+SEVERAL = ("further_user", "further_task")
+_ENUMS: dict[str, Any] = {"kind": TableKind, "missing_users": MissingUsers, "contribution": Contribution}
+_LABELS = {label.value: label for label in (Disclosure.PRIVATE, Disclosure.PUBLIC)}
+
+
+@dataclass(frozen=True)
+class KnownFile:
+    """A file that was put to use.
+
+    Attributes:
+        name: Its name.
+        columns: All its columns.
+        roles: The roles of the columns.
+        disclosure: Whether its data were called public. It is not proposed again: other data may have the same columns.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    roles: Roles
+    disclosure: Disclosure
+
+
+def list_files() -> tuple[KnownFile, ...]:
+    """Return all known files, the latest first."""
+    files: tuple[KnownFile, ...] = st.session_state.get(keys.KNOWN_FILES, ())
+    return files
+
+
+def add_files(files: Sequence[KnownFile]) -> None:
+    """Add known files; of files with the same columns the first one is kept."""
+    latest: dict[tuple[str, ...], KnownFile] = {}
+    for file in (*files, *list_files()):
+        latest.setdefault(file.columns, file)
+    st.session_state[keys.KNOWN_FILES] = tuple(latest.values())[:MAX_FILES]
+
+
+def find_file(columns: Sequence[str]) -> KnownFile | None:
+    """Return the file with these columns; None if none is known."""
+    return next((file for file in list_files() if file.columns == tuple(columns)), None)
+
+
+def known_files_to_json(files: Sequence[KnownFile]) -> list[dict[str, Any]]:
+    """Return the files as they stand in a session file."""
+    return [
+        {
+            "name": file.name,
+            "columns": list(file.columns),
+            "label": file.disclosure.value,
+            **{name: getattr(file.roles, name).value for name in _ENUMS},
+            **{name: column for name in SINGLE if (column := getattr(file.roles, name)) is not None},
+            **{name: list(getattr(file.roles, name)) for name in SEVERAL},
+        }
+        for file in files
+    ]
+
+
+def known_files_from_json(node: JsonValue) -> tuple[KnownFile, ...]:
+    """Return the files of a session file; problems are added to ``node``."""
+    files = [_file(entry) for entry in node.get_entries(MAX_FILES) or ()]
+    return tuple(file for file in files if file is not None)
+
+
+def _file(node: JsonValue) -> KnownFile | None:
+    members = node.read_members(
+        {
+            "name": read_text(NAME),
+            "columns": read_texts(MOST_COLUMNS, NAME),
+            "label": lambda label: label.choose(_LABELS),
+            **{field_name: read_enum(options) for field_name, options in _ENUMS.items()},
+            **dict.fromkeys(SEVERAL, read_texts(MOST_COLUMNS, NAME)),
+        },
+        dict.fromkeys(SINGLE, read_text(NAME)),
+    )
+    if members is None:
+        return None
+    name, columns, label = (members.pop(field) for field in ("name", "columns", "label"))
+    used_columns = [
+        *(members[field_name] for field_name in SINGLE if field_name in members),
+        *(column for field_name in SEVERAL for column in members[field_name]),
+    ]
+    if missing := [column for column in used_columns if column not in columns]:
+        node.refuse(f"the file has no column {missing[0]}")
+        return None
+    return KnownFile(name, columns, Roles(**members), label)

@@ -1,4 +1,4 @@
-"""The state of a browser session: the data in use, how a link names them, and what was released of them."""
+"""The state of a browser session: data in use, files that were used, and demonstrations."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import Any
 import streamlit as st
 
 from dpcore.common.checks import InputProblem, InvalidInput, refuse
+from dpcore.common.parameters import FieldOrigin
 from dpcore.common.privacy import Ledger, ReleaseFacts
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.data import generators, samples
 from dpcore.dataset import Dataset
 from pages.shared.base import cache, catalogue, keys
-from pages.shared.base.question import FieldOrigin, Question
+from pages.shared.base.cache import cached_for_all
+from pages.shared.base.question import Question
 from pages.shared.fields import jobs, setting
 from pages.shared.figures import pins
 from pages.shared.session import shelf
@@ -360,3 +362,52 @@ def data_version() -> int:
 def page_file(title: str) -> str:
     """Return the file of the page with this title, for links inside the app."""
     return catalogue.page(title).path
+
+
+DEMONSTRATION = "Demonstration: invented shop purchases, not your data"
+"""Stands on figure and card where invented data show what a page does with data that have what it needs."""
+SAMPLE_WITH_EVERYTHING = "shop-events"
+
+
+@cached_for_all(max_entries=1)
+def load_demonstration() -> Dataset:
+    """Return invented data with values and groups, which a page shows if the data in use have none."""
+    return samples.load(SAMPLE_WITH_EVERYTHING)
+
+
+def explain_missing(data: Dataset, needed: str, subject: str = "This") -> str:
+    """Write why ``needed`` (a plural noun phrase), which ``subject`` needs, is not there."""
+    if data.release is not None:
+        return (
+            f"{subject} needs {needed}. A DP release holds only how many users have how many rows; everything else was "
+            "left behind, so that nothing of it can be shown."
+        )
+    return f"{subject} needs {needed}. The data in use hold only how many rows each user has."
+
+
+def show_stand_in(data: Dataset, needed: str, remedy: str) -> None:
+    """Show why the page shows a demonstration, and a link to *Your data*."""
+    st.info(explain_missing(data, needed), icon=":material/info:")
+    draw_data_link(remedy)
+
+
+def draw_data_link(label: str) -> None:
+    """Draw a link to *Your data*."""
+    st.page_link(page_file("Your data"), label=label, icon=":material/upload:")
+
+
+def explain_cleared(fields: Mapping[str, str]) -> None:
+    """Show why a release has emptied fields and what to do; nothing if no field is empty for this reason.
+
+    Args:
+        fields: What each field is called in a sentence, by session key.
+    """
+    empty = [name for key, name in fields.items() if is_cleared(key)]
+    if empty:
+        is_single = len(empty) == 1
+        names = " and ".join(filter(None, (", ".join(empty[:-1]), empty[-1])))
+        st.caption(
+            f"{names} {'is' if is_single else 'are'} empty because the release in use holds no values, and "
+            f"what was entered while the values were in sight may have been read off them. Enter "
+            f"{'it' if is_single else 'them'} anew from what the quantity is, not from the data."
+        )

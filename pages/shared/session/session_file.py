@@ -28,18 +28,9 @@ from pages.shared.base import catalogue, keys
 from pages.shared.fields import fields
 from pages.shared.figures import pins
 from pages.shared.figures.pins import Pin
-from pages.shared.session import (
-    known_files,
-    last_releases,
-    links,
-    own_tables,
-    pins_json,
-    saved_settings,
-    session,
-    shelf,
-)
-from pages.shared.session.known_files import KnownFile
-from pages.shared.session.own_tables import OwnTable
+from pages.shared.session import links, session, shelf
+from pages.shared.session import own_tables as session_own_tables
+from pages.shared.session.own_tables import KnownFile, OwnTable
 
 SCHEMA = "sweetspot/session/1"
 MOST_BYTES = 80_000_000
@@ -133,7 +124,7 @@ def read_session(state: Mapping[Any, Any] | None = None) -> Content:
             present state of this session.
     """
     state = st.session_state.to_dict() if state is None else state
-    releases, left_out = last_releases.list_releases(state), tuple(_list_undownloaded_releases(state))
+    releases, left_out = session_own_tables.list_releases(state), tuple(_list_undownloaded_releases(state))
     return replace(_without_draws(state), releases=releases, left_out=left_out)
 
 
@@ -156,7 +147,7 @@ def _without_draws(state: Mapping[Any, Any]) -> Content:
         saved_state = tour.saved_state
         tour_keys = {key for q in catalogue.PAGES for key in shelf.list_entered_keys(q, state)}
         settings = {key: value for key, value in settings.items() if key not in tour_keys} | {
-            key: value for key, value in saved_state.settings.items() if saved_settings.is_field(key)
+            key: value for key, value in saved_state.settings.items() if links.is_field(key)
         }
     loaded_data: session.LoadedData = saved_state.loaded
     pinned_now, aside = state.get(keys.PINS, ()), loaded_data.set_aside.get(keys.PINS, ())
@@ -165,7 +156,10 @@ def _without_draws(state: Mapping[Any, Any]) -> Content:
         *(pins.merge_pins(saved_state.pinned, pinned_now) if saved_state.pinned or pinned_now else ()),
     )
     has_tables = any(q.file_key and q.file_key in state for q in catalogue.PAGES)
-    tables, files = own_tables.list_tables(state) if has_tables else {}, state.get(keys.KNOWN_FILES, ())
+    tables, files = (
+        session_own_tables.list_tables(state) if has_tables else {},
+        state.get(keys.KNOWN_FILES, ()),
+    )
     return Content(loaded_data, saved_state.epsilon, settings, accounts, pinned, tables, files=files)
 
 
@@ -192,7 +186,7 @@ def write_file(content: Content, saved_at: datetime | None = None) -> str:
         saved_at: Time in the file; now by default.
     """
     data, left_out, room = _write_data(content.data, saved_dataset.ROOM)
-    tables, further = own_tables.to_json(content.own_tables, room)
+    tables, further = session_own_tables.to_json(content.own_tables, room)
     left_out += [*further, *content.left_out]
     return write_document(
         SCHEMA,
@@ -200,13 +194,13 @@ def write_file(content: Content, saved_at: datetime | None = None) -> str:
         saved=(saved_at or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
         left_out=left_out,
         data=data,
-        epsilon=saved_settings.to_json_value(content.epsilon),
-        settings=saved_settings.group_by_question(content.settings),
+        epsilon=links.to_json_value(content.epsilon),
+        settings=links.group_by_question(content.settings),
         accounts=_write_accounts(content.accounts),
-        pins=[pins_json.to_json(pin) for pin in content.pins[-pins.MAX_PINS :]],
+        pins=[session_own_tables.pins_to_json(pin) for pin in content.pins[-pins.MAX_PINS :]],
         own=tables,
-        drawn=last_releases.to_json(content.releases),
-        files=known_files.to_json(content.files),
+        drawn=session_own_tables.releases_to_json(content.releases),
+        files=session_own_tables.known_files_to_json(content.files),
     )
 
 
@@ -229,7 +223,7 @@ def _write_data(
         behind, omissions, room = _write_data(loaded_data.made_of, room)
         left_out += omissions
         if behind is not None:
-            entry |= {"made_of": behind, "set_aside": saved_settings.group_by_question(loaded_data.set_aside)}
+            entry |= {"made_of": behind, "set_aside": links.group_by_question(loaded_data.set_aside)}
     return entry, left_out, room
 
 
@@ -294,22 +288,26 @@ def read_file(content: bytes) -> FileContent:
             "left_out": read_texts(100, saved_dataset.SENTENCE),
             "data": read_optional(functools.partial(_read_dataset, problems)),
             "epsilon": functools.partial(_read_epsilon, problems),
-            "settings": lambda settings: saved_settings.read_settings(settings, problems),
+            "settings": lambda settings: links.read_settings(settings, problems),
             "accounts": _read_accounts,
-            "pins": pins_json.from_json,
+            "pins": session_own_tables.pins_from_json,
         },
         {
             "second": lambda node: _note_second_dataset(node, problems),
             # Files of before have none.
-            "own": own_tables.from_json,
+            "own": session_own_tables.from_json,
             "drawn": lambda releases: releases,
-            "files": known_files.from_json,
+            "files": session_own_tables.known_files_from_json,
             "page": lambda page: page,
         },
     )
     document.problems.raise_if_any()
     assert members is not None
-    releases = last_releases.from_json(members["drawn"], members["accounts"]) if "drawn" in members else {}
+    releases = (
+        session_own_tables.releases_from_json(members["drawn"], members["accounts"])
+        if "drawn" in members
+        else {}
+    )
     document.problems.raise_if_any()
     session_content = Content(
         data=members["data"],
@@ -346,9 +344,7 @@ def _read_dataset(
         {
             "content": saved_dataset.from_json,
             "made_of": made_of,
-            "set_aside": lambda settings: saved_settings.read_settings(
-                settings, problems, fills_new_fields=False
-            ),
+            "set_aside": lambda settings: links.read_settings(settings, problems, fills_new_fields=False),
         },
     )
     if members is None:
@@ -428,9 +424,9 @@ def apply(content: Content) -> None:
         if data.made_of is not None:
             set_aside[keys.PINS], pinned = pins.split_private(pinned)
         session.use(data.dataset, data.origin, data.made_of, set_aside)
-    known_files.add_files(content.files)
-    last_releases.apply(content.releases)
-    own_tables.apply(content.own_tables)
+    session_own_tables.add_files(content.files)
+    session_own_tables.apply_releases(content.releases)
+    session_own_tables.apply(content.own_tables)
     pins.store_pins(pins.merge_pins(pins.all_pins(), pinned))
     for key, value in content.settings.items():
         state[key] = value

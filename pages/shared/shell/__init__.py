@@ -14,8 +14,8 @@ from dpcore.common.workspace import remove_abandoned
 from dpcore.dataset import Dataset
 from pages.shared.base import keys
 from pages.shared.base.question import Question
-from pages.shared.card import cards, expenditure
-from pages.shared.server import ended_sessions
+from pages.shared.card import cards, releases
+from pages.shared.server import server
 from pages.shared.session import links, session, session_file, shelf
 from pages.shared.shell import room
 
@@ -41,7 +41,7 @@ def freeze_memory() -> bool:
     remove_abandoned()
     # No first figure needs it, and nearly every page does: 0.2 s that the next visit does not wait for.
     importlib.import_module("pandas")
-    ended_sessions.freeze()
+    server.freeze()
     # Else what is frozen outlives the interpreter, and DuckDB prints a page of "nanobind: leaked".
     atexit.register(gc.unfreeze)
     return True
@@ -75,7 +75,7 @@ def show(question: Question) -> None:
                 "*Save session* keeps both as a file."
             )
         if session.get_ledger().releases:
-            st.caption(f"{session.get_ledger().sentence} {expenditure.IN_THIS_WINDOW}")
+            st.caption(f"{session.get_ledger().sentence} {releases.IN_THIS_WINDOW}")
         if question.own_data:
             st.caption(f"Not used here: {question.title} has data of its own.")
     _show_link_problems()

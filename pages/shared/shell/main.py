@@ -5,12 +5,12 @@ import streamlit as st
 from pages.shared import shell
 from pages.shared.base import page_run
 from pages.shared.base.catalogue import PAGES
-from pages.shared.server import ended_sessions
+from pages.shared.server import server
 
 SIDEBAR_WIDTH = 240
 """Pixels; what is left of the width is for the figure and its answer."""
 
-ended_sessions.watch()
+server.watch()
 st.set_page_config(
     page_title="Sweet Spot",
     page_icon="⚖️",

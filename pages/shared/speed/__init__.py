@@ -12,7 +12,7 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
 from pages.shared.speed import figure_socket
-from pages.shared.speed.figures_first import FiguresFirst
+from pages.shared.speed.figure_socket import FiguresFirst
 from pages.shared.speed.frontend import Frontend
 
 IS_ON = os.environ.get("SWEETSPOT_PLAIN", "").strip() in {"", "0"}

@@ -1,5 +1,7 @@
 """Curves that do not wait for the rest of the page.
 
+Curves that do not wait for the rest of the page.
+
 Streamlit's page goes through all of its elements when a run begins, and again when its messages have come. Only then
 does it hand a figure its data, which is half of the time from a key press to new curves. So a figure's message also
 goes to the browser by a web socket of our own, as soon as it is made, and the figure draws what comes first. Streamlit
@@ -9,6 +11,13 @@ else.
 Messages may hold numbers computed from private data. So they go only to a browser that names the session's token, a
 random text that only the session's own browser gets. The socket passes the same checks of host and origin as every
 request.
+
+Curves before the rest: while a run makes its first figure, Streamlit's own messages to the browser wait.
+
+Streamlit's page goes through all of its elements as soon as it hears that a run begins. A browser does one thing at a
+time, so curves that were sent ahead meanwhile waited, the longer the more fields a page has. Now they come first. When
+the browser confirms that it has drawn them, Streamlit's own messages follow in their order. They wait for 0.1 s at
+most, and only if the last run drew a figure ahead; without the figures' own socket nothing waits.
 """
 
 from __future__ import annotations
@@ -17,6 +26,7 @@ import asyncio
 import contextlib
 import secrets
 import threading
+from typing import TYPE_CHECKING
 from weakref import WeakSet, WeakValueDictionary
 
 import streamlit as st
@@ -27,7 +37,46 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from pages.shared import streamlit_internals
 from pages.shared.base import keys
-from pages.shared.speed.gate import Gate
+from pages.shared.streamlit_internals import asks_for_run, read_session_id
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+
+MAX_WAIT = 0.1
+"""Seconds for which messages wait at most. With no other load a figure is drawn some 60 ms after the run began."""
+MIN_OPEN = 0.05
+"""Seconds for which a gate that was opened stays open: while a slider is held, all that waited gets out in between."""
+
+
+class Gate:
+    """A gate that holds back a web socket's messages while it is closed; for the socket's event loop only."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._is_open = asyncio.Event()
+        self._is_open.set()
+        self._opened = -MIN_OPEN
+        self._limit: asyncio.TimerHandle | None = None
+
+    def close(self) -> None:
+        """Hold messages back until `open`, for `MAX_WAIT` at most; do nothing if it is closed or was just opened."""
+        if self._is_open.is_set() and self._loop.time() - self._opened >= MIN_OPEN:
+            self._is_open.clear()
+            self._limit = self._loop.call_later(MAX_WAIT, self.open)
+
+    def open(self) -> None:
+        """Let messages go on."""
+        if self._limit is not None:
+            self._limit.cancel()
+            self._limit = None
+            self._opened = self._loop.time()
+            self._is_open.set()
+
+    async def wait(self) -> None:
+        """Wait until it is open."""
+        await self._is_open.wait()
+
 
 ADDRESS = "/assets/figures"
 """Path of the socket, below the root of the app."""
@@ -190,3 +239,37 @@ def _respond(request: Request) -> Response:
 SOCKET = WebSocketRoute(ADDRESS, serve)
 SESSION_CHECK = Route(SESSION, _respond, methods=["GET"])
 """No matter of speed: it is served in any case."""
+
+
+STREAM = "/_stcore/stream"
+"""Streamlit's own web socket."""
+
+
+class FiguresFirst:
+    """ASGI middleware with a gate in each of Streamlit's web sockets, which closes when the browser asks for a run."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass everything on, in order."""
+        if scope["type"] != "websocket" or not scope["path"].endswith(STREAM):
+            await self._app(scope, receive, send)
+            return
+        gate = Gate()
+        session = ""
+
+        async def receive_and_close() -> Message:
+            message = await receive()
+            if session and asks_for_run(message.get("bytes")):
+                close_until_drawn(session, gate)
+            return message
+
+        async def send_in_turn(message: Message) -> None:
+            nonlocal session
+            if message["type"] == "websocket.send":
+                session = session or read_session_id(message.get("bytes"))
+                await gate.wait()
+            await send(message)
+
+        await self._app(scope, receive_and_close, send_in_turn)

@@ -34,7 +34,7 @@ from dpcore.report.content import remove_private
 from dpcore.report.script import Source
 from pages.data_owners import contents, question, upload
 from pages.shared.base import keys
-from pages.shared.report import take_away
+from pages.shared.report import report_content
 from tests.pages.driving import (
     address_of,
     errors,
@@ -173,7 +173,7 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
         assert told.summary is not None
         assert {line.disclosure for line in told.summary} == {Disclosure.PRIVATE}
         # Its script knows what kind of numbers it holds, though it reads no data.
-        assert "data = Disclosure.PRIVATE" in take_away.write_script(told, MADE, False)
+        assert "data = Disclosure.PRIVATE" in report_content.write_script(told, MADE, False)
     # What is declared public stays so, and what fields begin with was read off nothing. A private table of the
     # page's own counts as data.
     assert found_of(SECRET, unit=Unit.USER, records_per_user=5.0).disclosure is Disclosure.PUBLIC
@@ -342,7 +342,7 @@ def test_the_report_holds_what_training_found_under_its_own_label() -> None:
     ]
     (figure,) = [figure for figure in made.figures if figure.key == "owners-accuracy"]
     assert np.asarray(figure.columns["joint_epsilon_1"]).tolist() == [0.9, 0.9]
-    assert "above in 4 of 4" in take_away.write_html(of, MADE, True)
+    assert "above in 4 of 4" in report_content.write_html(of, MADE, True)
     # Of private records nothing of it is published, though the bounds beside them are public.
     of = contents.content(answer_of(), Source(LINES), secret)
     assert of.disclosure is Disclosure.PRIVATE
@@ -353,8 +353,8 @@ def test_the_report_holds_what_training_found_under_its_own_label() -> None:
     assert made.answers[1][1].detail == ""
     assert made.answers[1][1].all_facts == ()
     assert "37 owners of 100 records" in made.answer.detail
-    assert "above in 4 of 4" not in take_away.write_html(of, MADE, True)
-    assert "above in 4 of 4" in take_away.write_html(of, MADE, False)
+    assert "above in 4 of 4" not in report_content.write_html(of, MADE, True)
+    assert "above in 4 of 4" in report_content.write_html(of, MADE, False)
     stopped = made_up()
     stopped.accuracy[Form.NON_PRIVATE][:] = np.nan
     assert "stopped after" in TrainingCard(stopped, Disclosure.PUBLIC, True).card.detail

@@ -35,8 +35,8 @@ from dpcore.report.script import Source
 from pages.per_group import inputs, question
 from pages.per_group.question import QUESTION
 from pages.shared.base import keys
-from pages.shared.report import report_content, take_away
-from pages.shared.session import stand_ins
+from pages.shared.report import report_content
+from pages.shared.session import session
 from tests.pages.driving import (
     SHOP_EVENTS,
     chart,
@@ -360,7 +360,7 @@ def test_data_without_groups_show_a_labelled_demonstration() -> None:
     assert [link.proto.label for link in at.get("page_link")][-1] == "Bring groups"
     notes = [note["text"] for note in chart(at, "per_group_error")["layout"]["annotations"]]
     assert any("Demonstration" in note for note in notes)
-    assert data(at).name != stand_ins.load_demonstration().name  # It does not take their place.
+    assert data(at).name != session.load_demonstration().name  # It does not take their place.
 
 
 def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -424,14 +424,14 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
     )
     (figure, *_), told = of.figures, card(view, private)
     assert figure.columns["error"].tolist() == view.map.errors.ravel().tolist()
-    whole = take_away.write_html(of, MADE, False)
+    whole = report_content.write_html(of, MADE, False)
     assert told.numbers[0].text in whole
     assert "Only how pairs are distributed is known" in whole
-    assert told.numbers[0].text not in take_away.write_html(of, MADE, True)
+    assert told.numbers[0].text not in report_content.write_html(of, MADE, True)
     shown = on_data(private, "Per group")
     assert_script_has_what_the_page_has(shown, of, answer_of_script(of, tmp_path))
     for public_only in (False, True):
-        printed = run(take_away.write_script(of, MADE, public_only), tmp_path)
+        printed = run(report_content.write_script(of, MADE, public_only), tmp_path)
         for number in told.numbers:
             assert f"{number.label}: {number.text}" in printed
 

@@ -24,7 +24,7 @@ from dpcore.plan.parameters import Objective
 from dpcore.report.script import Source
 from pages.plan import inputs, question
 from pages.shared.base import keys
-from pages.shared.report import report_content, take_away
+from pages.shared.report import report_content
 from tests.pages.driving import (
     errors,
     fine,
@@ -181,12 +181,12 @@ def test_what_leaves_the_page_reads_a_file_with_any_names(nasty: Dataset):
     path = nasty.layout.files[0].name
     assert ss.plan_bounds(nasty, **held).parameters == asked
     content = report_content.of_answer(question.QUESTION, said, Source(nasty, needs_rows=True))
-    public = take_away.write_json(content, MADE, public_only=True)
+    public = report_content.write_json(content, MADE, public_only=True)
     assert said.headline not in public
     for private in (path, "Betrag"):
         assert private not in public
-    compile(take_away.write_script(content, MADE, False), "script.py", "exec")
-    assert VALUE in take_away.write_script(content, MADE, False)
+    compile(report_content.write_script(content, MADE, False), "script.py", "exec")
+    assert VALUE in report_content.write_script(content, MADE, False)
 
 
 def test_what_mean_assumes_the_mean_of_a_plan_assumes_and_of_private_values_it_is_asked_anew():

@@ -25,7 +25,7 @@ from pages.shared import shell
 from pages.shared.base import cache, keys
 from pages.shared.fields import jobs
 from pages.shared.figures import figures
-from pages.shared.report import take_away
+from pages.shared.report import report_content
 from pages.shared.session import session
 from tests.pages.driving import (
     chart,
@@ -339,14 +339,14 @@ def test_report_and_script_of_the_copy_carry_the_label(taken, tmp_path) -> None:
     content = taken["mean"]()
     label = "DP release (epsilon = 1, add or remove one user, discrete Laplace)"
     assert not content.holds_private
-    document = json.loads(take_away.write_json(content, MADE, public_only=False))
+    document = json.loads(report_content.write_json(content, MADE, public_only=False))
     assert document["answers"][0]["label"] == label
     assert {figure["label"] for figure in document["figures"]} == {label}
-    page = Reader(take_away.write_html(content, MADE, public_only=False)).text
+    page = Reader(report_content.write_html(content, MADE, public_only=False)).text
     assert label in page
     assert "No number in this report was computed from private data" not in page
     assert "computed from that release of private data" in page
-    script = take_away.write_script(content, MADE, public_only=False)
+    script = report_content.write_script(content, MADE, public_only=False)
     assert label in script
     printed = run(script, tmp_path)
     for _, value in card_numbers(at, "mean_card"):
@@ -380,7 +380,9 @@ def test_a_bound_dragged_on_start_over_private_data_is_no_public_input_and_is_fo
 
 def test_files_of_a_sum_on_a_release_name_its_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
     given = []
-    monkeypatch.setattr(take_away, "draw", lambda stem, provenance, *rest: given.append((stem, provenance)))
+    monkeypatch.setattr(
+        report_content, "draw", lambda stem, provenance, *rest: given.append((stem, provenance))
+    )
     at = go(release(secret()), "Sum and count")
     at.session_state["total.tabs"] = "Downloads"
     fine(at.run())

@@ -29,7 +29,7 @@ from dpcore.quantile.base_distribution import HistogramBase, NormalBase, uniform
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 from dpcore.report import plotly_figures
 from pages.shared.base import keys
-from pages.shared.session import session, stand_ins
+from pages.shared.session import session
 from tests.pages.driving import (
     begin,
     chart,
@@ -455,11 +455,11 @@ def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
     at = settled(open_app("Quantile"))
     texts = shown_texts(at)
     assert "This page needs values, one per row" in texts
-    assert stand_ins.DEMONSTRATION in texts
+    assert session.DEMONSTRATION in texts
     notes = [
         note["text"].replace("<br>", " ") for note in chart(at, "quantile_error")["layout"]["annotations"]
     ]
-    assert stand_ins.DEMONSTRATION in notes
+    assert session.DEMONSTRATION in notes
     assert data(at).values is None
     assert f"data={session.DEFAULT_SAMPLE}" in link_of(at)
     # The ends of the base come from the invented values, rounded out; the answer is that on these values.
@@ -469,7 +469,7 @@ def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
     fine(at.run())
     for key in ("quantile_density", "quantile_near"):
         notes = [note["text"].replace("<br>", " ") for note in chart(at, key)["layout"]["annotations"]]
-        assert stand_ins.DEMONSTRATION in notes
+        assert session.DEMONSTRATION in notes
 
 
 def test_a_demonstration_lends_its_range_to_no_private_data():

@@ -24,7 +24,7 @@ from dpcore.training.descent import plan_noise
 from dpcore.training.mechanism import Pace
 from dpcore.training.rows import prepare_rows
 from pages.shared.base import catalogue
-from pages.shared.compare import comparisons
+from pages.shared.compare import compare_tab
 from tests.pages.driving import chart, figure_keys, fine, finished, go, open_app, shown_texts
 
 SIZES, USERS = np.array([1, 2, 5, 40]), np.array([50, 30, 15, 5])
@@ -47,7 +47,7 @@ def declared(name: str, **changes: Any) -> BoundComparison:
     question = catalogue.named(name)
     assert question is not None
     assert question.parameters is not None
-    function = comparisons.find_comparison_function(question)
+    function = compare_tab.find_comparison_function(question)
     assert function is not None
     found = function(DATA, question.parameters(epsilon=1.0, **(ASKED[name] | changes)))
     assert isinstance(found, BoundComparison)
@@ -65,9 +65,9 @@ def toy() -> BoundComparison:
 def test_every_question_with_an_epsilon_says_what_it_compares_or_why_not() -> None:
     data = catalogue.named("your_data")
     assert data is not None
-    assert comparisons.find_comparison_function(data) is None
+    assert compare_tab.find_comparison_function(data) is None
     asked = [of for of in catalogue.PAGES if of.parameters is not None]
-    assert [of.name for of in asked if comparisons.find_comparison_function(of) is None] == []
+    assert [of.name for of in asked if compare_tab.find_comparison_function(of) is None] == []
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_fields_that_nothing_depends_on_make_no_work() -> None:
         assert question.parameters is not None
         one = question.parameters(epsilon=0.4, **(ASKED[name] | changes))
         other = question.parameters(epsilon=2.0, **ASKED[name])
-        assert comparisons.build_cache_key(question, one) == comparisons.build_cache_key(question, other)
-        kept = comparisons.build_cache_key(question, one)
-        assert declared(name, **changes).compute_best(0.7) == comparisons.find_comparison_function(question)(
+        assert compare_tab.build_cache_key(question, one) == compare_tab.build_cache_key(question, other)
+        kept = compare_tab.build_cache_key(question, one)
+        assert declared(name, **changes).compute_best(0.7) == compare_tab.find_comparison_function(question)(
             DATA, kept
         ).compute_best(0.7)  # type: ignore
 
@@ -109,7 +109,7 @@ def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:
         question = catalogue.named(name)
         assert question is not None
         assert question.parameters is not None
-        function = comparisons.find_comparison_function(question)
+        function = compare_tab.find_comparison_function(question)
         assert function is not None
         bare = replace(DATA, pairs=None, tasks=None)
         said = function(bare, question.parameters(epsilon=1.0, **(ASKED[name] | changes)))
@@ -123,7 +123,7 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
     assert question is not None
     assert question.parameters is not None
     asked = question.parameters(epsilon=1.0, personal=personal, personal_diameter=float(personal > 0))
-    function = comparisons.find_comparison_function(question)
+    function = compare_tab.find_comparison_function(question)
     assert function is not None
     found = function(DATA, asked)
     assert isinstance(found, MethodComparison)
@@ -157,7 +157,7 @@ def test_the_best_way_of_many_tasks_is_the_best_at_every_epsilon() -> None:
     assert question is not None
     assert question.parameters is not None
     asked = question.parameters(epsilon=1.0, num_users=400, num_tasks=12, tasks_per_user=4.0)
-    function = comparisons.find_comparison_function(question)
+    function = compare_tab.find_comparison_function(question)
     assert function is not None
     found = function(DATA, asked)
     assert isinstance(found, MethodComparison)
@@ -207,7 +207,7 @@ def test_training_predicts_what_its_formulas_say() -> None:
     assert question is not None
     assert question.parameters is not None
     asked = question.parameters(epsilon=1.0, neighbours=Neighbours.REPLACE_VALUES, pace=Pace.ENTERED)
-    function = comparisons.find_comparison_function(question)
+    function = compare_tab.find_comparison_function(question)
     assert function is not None
     found = function(loaded, asked)
     assert isinstance(found, BoundComparison)

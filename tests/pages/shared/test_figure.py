@@ -30,9 +30,9 @@ from streamlit.web.server.starlette.starlette_static_routes import create_stream
 
 from dpcore.report import charts, plotly_script
 from pages.shared import streamlit_internals
-from pages.shared.figure import component, serving
+from pages.shared.figure import component
 from pages.shared.server import server
-from pages.shared.speed import figure_socket, figures_first, frontend, gate
+from pages.shared.speed import figure_socket, frontend
 from tests.pages.driving import chart, fine, numbers, open_app, trace
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -193,7 +193,7 @@ def test_our_plotly_is_of_the_version_that_the_package_was_made_for(monkeypatch)
 
 def test_plotlys_script_is_served_packed_plain_and_not_twice():
     app = Starlette(routes=server.ROUTES)
-    address = serving.PLOTLY.address
+    address = component.PLOTLY.address
     plain, packed = Answer(app, address), Answer(app, address, accept_encoding="br, gzip")
     assert plain.body == plotly_script.find_script().read_bytes()
     assert packed.header("content-encoding") == "gzip"
@@ -211,14 +211,14 @@ def test_plotlys_script_is_served_packed_plain_and_not_twice():
 def test_the_loader_asks_for_what_is_served_and_an_edited_script_has_another_address(tmp_path):
     served = {route.path for route in server.ROUTES if isinstance(route, Route | WebSocketRoute)}
     asked = set(re.findall(r'"(/assets/[^"]+)"', component._build_loader()))
-    assert asked == {serving.PLOTLY.address, serving.FIGURE.address, figure_socket.ADDRESS}
+    assert asked == {component.PLOTLY.address, component.FIGURE.address, figure_socket.ADDRESS}
     assert asked <= served
-    text = b"\n".join(file.read_bytes() for file in serving.FIGURE.files)
-    assert Answer(Starlette(routes=server.ROUTES), serving.FIGURE.address).body == text
+    text = b"\n".join(file.read_bytes() for file in component.FIGURE.files)
+    assert Answer(Starlette(routes=server.ROUTES), component.FIGURE.address).body == text
     edited = tmp_path / "figure.js"
-    edited.write_bytes(serving.FIGURE.files[-1].read_bytes() + b"\n")
-    address = serving.build_script("figure", serving.FIGURE.files[-1]).address
-    assert serving.build_script("figure", edited).address != address
+    edited.write_bytes(component.FIGURE.files[-1].read_bytes() + b"\n")
+    address = component.build_script("figure", component.FIGURE.files[-1]).address
+    assert component.build_script("figure", edited).address != address
 
 
 class Ear:
@@ -371,8 +371,8 @@ class Stream:
         async def out(message: dict[str, Any]) -> None:
             self.out.append(message["bytes"])
 
-        await figures_first.FiguresFirst(streamlit)(
-            {"type": "websocket", "path": figures_first.STREAM}, self.asked.get, out
+        await figure_socket.FiguresFirst(streamlit)(
+            {"type": "websocket", "path": figure_socket.STREAM}, self.asked.get, out
         )
 
 
@@ -389,8 +389,8 @@ def asked_for(*, by_itself: bool = False) -> BackMsg:
 
 def test_what_streamlit_says_waits_for_the_figure_and_for_no_longer(monkeypatch):
     async def one_session() -> None:
-        monkeypatch.setattr(gate, "MAX_WAIT", 3600.0)
-        monkeypatch.setattr(gate, "MIN_OPEN", 0.0)
+        monkeypatch.setattr(figure_socket, "MAX_WAIT", 3600.0)
+        monkeypatch.setattr(figure_socket, "MIN_OPEN", 0.0)
         monkeypatch.setattr(figure_socket.st, "session_state", {})
         monkeypatch.setattr(streamlit_internals, "session_id", lambda: "mine")
         mine = figure_socket.get_channel()
@@ -432,14 +432,14 @@ def test_what_streamlit_says_waits_for_the_figure_and_for_no_longer(monkeypatch)
         assert stream.out == [b"first", b"second"]
         stream.out.clear()
         # A run that draws nothing holds what is said for a limited time, and the run after it nothing.
-        monkeypatch.setattr(gate, "MAX_WAIT", 0.0)
+        monkeypatch.setattr(figure_socket, "MAX_WAIT", 0.0)
         assert await goes_out(asked_for()) or await goes_out(BackMsg(stop_script=True))
-        monkeypatch.setattr(gate, "MAX_WAIT", 3600.0)
+        monkeypatch.setattr(figure_socket, "MAX_WAIT", 3600.0)
         assert await goes_out(asked_for())
         # A slider that is held asks again and again: a gate that was just opened is not closed.
         mine.send("a_figure", b"{}")
         assert not await goes_out(asked_for())
-        monkeypatch.setattr(gate, "MIN_OPEN", 3600.0)
+        monkeypatch.setattr(figure_socket, "MIN_OPEN", 3600.0)
         ear.says.put_nowait({"type": "websocket.receive", "text": "drawn"})
         await turns()
         stream.out.clear()
@@ -526,7 +526,7 @@ def test_streamlits_own_scripts_are_answered_as_streamlit_answers_them():
 
 
 def test_only_a_page_announces_the_scripts():
-    app = serving.EarlyScripts(
+    app = component.EarlyScripts(
         Starlette(
             routes=[
                 Route("/", lambda _: HTMLResponse("page")),
@@ -535,8 +535,8 @@ def test_only_a_page_announces_the_scripts():
         )
     )
     link = Answer(app, "/").header("link")
-    assert f"<{serving.PLOTLY.address}>; rel=preload; as=script" in link
-    assert f"<{serving.FIGURE.address}>; rel=modulepreload" in link
+    assert f"<{component.PLOTLY.address}>; rel=preload; as=script" in link
+    assert f"<{component.FIGURE.address}>; rel=modulepreload" in link
     assert Answer(app, "/text").header("link") == ""
 
 

@@ -14,7 +14,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dpcore.common.checks import InputProblem, InvalidInput
-from pages.shared.base import dialogs
+from pages.shared.base import page_run
 from pages.shared.fields import jobs
 from pages.shared.fields import search as search_module
 from pages.shared.fields.jobs import Job
@@ -325,15 +325,15 @@ def test_work_that_ends_waits_with_a_run_of_the_page_until_nobody_reads_a_dialog
     state: dict[str, object] = {}
     app = SimpleNamespace(session_state=state, rerun=lambda: runs.append(True))
     monkeypatch.setattr(jobs, "st", app)
-    monkeypatch.setattr(dialogs, "st", app)
+    monkeypatch.setattr(page_run, "st", app)
     state["work"] = job = Job("question", read_early=True)
     job.run(lambda tell, stop: 42)
-    dialogs.ask(lambda: None)
+    page_run.ask(lambda: None)
     jobs.rerun_if_ended("work")
-    dialogs.open_asked()
+    page_run.open_asked()
     jobs.rerun_if_ended("work")
     assert not runs
-    dialogs.closed()
+    page_run.closed()
     jobs.rerun_if_ended("work")
     assert runs
     jobs.rerun_if_ended("work")

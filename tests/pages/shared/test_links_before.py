@@ -19,7 +19,7 @@ from pages.shared.base import catalogue, keys
 from pages.shared.base.question import Question
 from pages.shared.figures import pins
 from pages.shared.figures.pins import Pin
-from pages.shared.session import links, pins_json, saved_settings
+from pages.shared.session import links, own_tables
 from tests.pages.driving import begin, fine, shown_texts, with_data
 
 PRIVATE = dataclasses.replace(samples.load("shop-events"), name="secret.csv", disclosure=Disclosure.PRIVATE)
@@ -131,7 +131,7 @@ def test_a_session_file_and_a_pin_of_before_keep_their_meaning(spec) -> None:
     told, meant, refused = BEFORE[spec.title]
     held = {name: as_json(spec, name, text) for name, text in parse_qsl(told)}
     aside = Problems()
-    found = saved_settings.read_settings(JsonValue({spec.name: held}, "settings", aside), aside)
+    found = links.read_settings(JsonValue({spec.name: held}, "settings", aside), aside)
     if held:  # Of a page that had no fields a file says nothing.
         assert {name: plain(found[spec.key(name)]) for name in meant} == meant
     assert all("no such field" in problem.message for problem in aside.entries)
@@ -140,8 +140,8 @@ def test_a_session_file_and_a_pin_of_before_keep_their_meaning(spec) -> None:
     settings = (("Noise", "entered"), ("A field of then", "gone"))
     numbers = ("Best cap", "3 rows per user"), ("Standard error", "0.4")
     pin = Pin(spec.name, "ε = 1", "shop.csv", 1.0, *numbers, 0.1, "", settings, Disclosure.PRIVATE)
-    file = json.loads(json.dumps([pins_json.to_json(pin)]))
-    (read,) = pins_json.from_json(JsonValue(file, "pins", Problems()))
+    file = json.loads(json.dumps([own_tables.pins_to_json(pin)]))
+    (read,) = own_tables.pins_from_json(JsonValue(file, "pins", Problems()))
     assert pins.tabulate_pin(read) == pins.tabulate_pin(pin)
 
 
@@ -150,7 +150,7 @@ def test_of_a_page_that_nobody_saw_a_file_of_before_says_nothing() -> None:
     aside = Problems()
     (of,) = (spec for spec in PAGES if spec.name == "quantile")
     held = {"quantile": {"low": 0.0, "high": 9.0, "bound_from": "counts", "own_bound": None}}
-    found = saved_settings.read_settings(JsonValue(held, "settings", aside), aside)
+    found = links.read_settings(JsonValue(held, "settings", aside), aside)
     assert of.key("neighbours") not in found
     for spec in catalogue.PAGES:
         for data in (samples.load("shop-events"), PRIVATE):
@@ -192,7 +192,7 @@ def test_a_link_of_before_opens_with_its_old_meaning_or_says_what_is_not_followe
 def test_what_a_session_file_says_by_todays_name_holds() -> None:
     aside = Problems()
     settings = {"training": {"others": "nothing", "bound": 2.0}}
-    found = saved_settings.read_settings(JsonValue(settings, "settings", aside), aside)
+    found = links.read_settings(JsonValue(settings, "settings", aside), aside)
     assert (plain(found["training.bounded_by"]), found["training.bound"]) == ("smooth weights", 2.0)
     assert [problem.location for problem in aside.entries] == ["settings, training, others"]
     (of,) = (spec for spec in PAGES if spec.name == "mean")

@@ -23,7 +23,7 @@ from dpcore.report import plotly_figures
 from dpcore.start import answer as start_answer
 from dpcore.start.answer.answer import choose_axis_limits
 from dpcore.start.parameters import StartParameters
-from pages.shared.base import catalogue, round_numbers
+from pages.shared.base import catalogue, question
 from pages.shared.screen import layout, plots
 from pages.shared.session import session
 from tests.pages.driving import ROOT
@@ -258,7 +258,7 @@ def test_the_slider_stands_nearest_to_epsilon(epsilon):
 
 @given(low=st.floats(-2e8, 2e8), width=st.just(0.0) | st.floats(1e-6, 3e8))
 def test_proposed_value_bounds_hold_all_values_and_are_round(low, width):
-    lower, upper = round_numbers.rounded_out(low, low + width)
+    lower, upper = question.rounded_out(low, low + width)
     # The shortest interval that the Mean page takes is 1e-9.
     assert lower <= low + 1e-9
     assert upper >= low + width - 1e-9
@@ -269,7 +269,7 @@ def test_proposed_value_bounds_hold_all_values_and_are_round(low, width):
 
 @given(low=st.floats(-1e300, 1e300), high=st.floats(-1e300, 1e300))
 def test_proposed_value_bounds_are_valid_for_any_values(low, high):
-    lower, upper = round_numbers.rounded_out(min(low, high), max(low, high))
+    lower, upper = question.rounded_out(min(low, high), max(low, high))
     assert mean.MeanParameters(epsilon=1.0, lower=lower, upper=upper).value_bound > 0
 
 
@@ -277,7 +277,7 @@ def test_proposed_value_bounds_are_valid_for_any_values(low, high):
     ("value", "rounded"), [(0.3, 0.5), (1.0, 1.0), (1.01, 2.0), (99.9, 100.0), (100.0, 100.0), (0.02, 0.02)]
 )
 def test_next_round(value, rounded):
-    assert round_numbers.next_round(value) == pytest.approx(rounded, rel=1e-12)
+    assert question.next_round(value) == pytest.approx(rounded, rel=1e-12)
 
 
 def test_start_s_axis_goes_beyond_the_heaviest_user_as_far_as_bounds_do():

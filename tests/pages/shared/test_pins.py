@@ -14,10 +14,10 @@ from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, find_str
 from dpcore.common.strict_json import JsonValue
 from dpcore.quantile.parameters import QuantileParameters
 from pages.shared.base import catalogue, keys, page_run
-from pages.shared.compare import pin_table
+from pages.shared.compare import compare_tab
 from pages.shared.figures import figures, pins
 from pages.shared.figures.pins import Pin
-from pages.shared.session import pins_json, session, session_file
+from pages.shared.session import own_tables, session, session_file
 from tests.pages.driving import (
     SHOP_EVENTS,
     chart,
@@ -49,7 +49,7 @@ def test_the_strictest_label_holds() -> None:
 
 
 def test_the_list_as_a_file_carries_the_label_and_no_formula() -> None:
-    text = pin_table.as_csv((pin("=1+1"), pin("b", Disclosure.PRIVATE, epsilon=None, rows_lost=None)))
+    text = compare_tab.as_csv((pin("=1+1"), pin("b", Disclosure.PRIVATE, epsilon=None, rows_lost=None)))
     head, first, second = text.splitlines()
     assert head.startswith("Pin,ε,Bound,Error,Rows left out,Half or double,")
     assert "'=1+1" in first
@@ -60,21 +60,21 @@ def test_the_list_as_a_file_carries_the_label_and_no_formula() -> None:
 
 def test_pins_come_back_from_json_and_changed_ones_are_refused() -> None:
     held = [pin(), pin("release", FACTS), pin("map", Disclosure.PRIVATE, epsilon=None)]
-    content = json.loads(json.dumps([pins_json.to_json(one) for one in held]))
+    content = json.loads(json.dumps([own_tables.pins_to_json(one) for one in held]))
     problems = Problems()
-    back = pins_json.from_json(JsonValue(content, "pins", problems))
+    back = own_tables.pins_from_json(JsonValue(content, "pins", problems))
     assert problems.entries == []
     assert [pins.tabulate_pin(one) for one in back] == [pins.tabulate_pin(one) for one in held]
     assert [one.disclosure for one in back] == [one.disclosure for one in held]
     before = content[0] | {"curve": {"x": [1, 2, 3], "y": [1, 2, 3]}}  # Pins of before had one.
-    (without,) = pins_json.from_json(JsonValue([before], "pins", problems))
+    (without,) = own_tables.pins_from_json(JsonValue([before], "pins", problems))
     assert (pins.tabulate_pin(without), problems.entries) == (pins.tabulate_pin(back[0]), [])
     for change in (
         {"epsilon": "1"}, {"bound": ["a"]}, {"settings": [["a"]]}, {"disclosure": "DP release"}, {"more": 1},
         {"rows_lost": 1e308}, {"epsilon": 0}, {"name": "x" * 500},
     ):  # fmt: skip
         problems = Problems()
-        assert pins_json.from_json(JsonValue([content[0] | change], "pins", problems)) == ()
+        assert own_tables.pins_from_json(JsonValue([content[0] | change], "pins", problems)) == ()
         assert problems.entries, change
 
 

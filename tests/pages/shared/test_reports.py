@@ -14,7 +14,7 @@ from dpcore.common.version import VERSION
 from dpcore.report import plotly_script
 from dpcore.report.document import SCHEMA
 from dpcore.training import experiment
-from pages.shared.report import take_away
+from pages.shared.report import report_content
 from tests.pages.driving import raw_texts, words_of_numbers
 from tests.pages.reporting import (
     CASES,
@@ -68,10 +68,10 @@ def test_report_json_and_script_say_what_the_page_says_and_the_report_is_whole(n
     shown = card_numbers(at, case.card)
     assert len(shown) >= 2
 
-    page = Reader(take_away.write_html(content, MADE, public_only=False))
+    page = Reader(report_content.write_html(content, MADE, public_only=False))
     assert_one_file_with_every_figure_and_a_label_beside_every_number(page, content)
-    document = json.loads(take_away.write_json(content, MADE, public_only=False))
-    script = take_away.write_script(content, MADE, public_only=False)
+    document = json.loads(report_content.write_json(content, MADE, public_only=False))
+    script = report_content.write_script(content, MADE, public_only=False)
     names: dict[str, object] = {}
     printed = run(script, tmp_path, name in AS_A_PERSON, names).splitlines()
     if name in WHOLE:

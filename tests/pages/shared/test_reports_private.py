@@ -37,7 +37,7 @@ from pages.mean.question import QUESTION as MEAN
 from pages.regression import contents as regression_report
 from pages.regression.upload import RegressionData
 from pages.shared.base import keys
-from pages.shared.report import report_content, take_away
+from pages.shared.report import report_content
 from pages.shared.session import session
 from pages.training import tabs as training_report
 from tests.pages.driving import (
@@ -71,8 +71,8 @@ def test_private_numbers_are_left_out_and_that_is_said(taken):
     histogram = data(at).histogram
     numbers = [value for _, value in card_numbers(at, "mean_card")]
     users, rows = f"{histogram.num_users:,}", f"{histogram.num_rows:,}"
-    whole = Reader(take_away.write_html(content, MADE, public_only=False))
-    public_text = take_away.write_html(content, MADE, public_only=True)
+    whole = Reader(report_content.write_html(content, MADE, public_only=False))
+    public_text = report_content.write_html(content, MADE, public_only=True)
     public = Reader(public_text)
     assert users in whole.text
     assert rows in whole.text
@@ -95,12 +95,12 @@ def test_private_numbers_are_left_out_and_that_is_said(taken):
     for kept in ("What is assumed", "How this is computed", "Versions", "Privacy budget ε"):
         assert kept in public.text
     assert not remove_private(content).holds_private
-    encoded = take_away.write_json(content, MADE, public_only=True)
+    encoded = report_content.write_json(content, MADE, public_only=True)
     # Short ones (a cap of 67 rows) also stand in versions; the next test covers them.
     for number in (*(n for n in numbers if len(n) > 3), rows):
         assert number not in encoded
     assert json.loads(encoded)["choice"] is None
-    assert json.loads(take_away.write_json(content, MADE, public_only=False))["choice"]["answer"]
+    assert json.loads(report_content.write_json(content, MADE, public_only=False))["choice"]["answer"]
 
 
 def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_cost(taken):
@@ -114,8 +114,8 @@ def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_co
         drawn.value for found in at.session_state["private_choice.choices"].values() for _, drawn in found
     )
     texts = [f"{value:,.3f}".rstrip("0").rstrip(".") for value in (first, second)]
-    public = take_away.write_html(content, MADE, public_only=True)
-    document = json.loads(take_away.write_json(content, MADE, public_only=True))
+    public = report_content.write_html(content, MADE, public_only=True)
+    document = json.loads(report_content.write_json(content, MADE, public_only=True))
     assert [line["number"] for line in document["releases"]] == [first, second, 0.2]
     for line, text in zip(document["releases"][:2], texts, strict=True):
         assert line["value"].startswith(f"{text} row")
@@ -127,7 +127,7 @@ def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_co
     assert document["answers"][0]["numbers"] == []
     private = data(at)
     for number in (f"{private.histogram.num_users:,}", f"{private.histogram.num_rows:,}"):
-        assert number in Reader(take_away.write_html(content, MADE, public_only=False)).text
+        assert number in Reader(report_content.write_html(content, MADE, public_only=False)).text
     assert f"{private.histogram.num_rows:,}" not in public
 
 
@@ -137,10 +137,10 @@ def test_a_report_of_a_private_choice_on_a_copy_is_that_of_the_copy(taken, tmp_p
     content, copy = taken["private"](), data(at)
     assert copy.release is not None
     assert content.disclosure == copy.release
-    document = json.loads(take_away.write_json(content, MADE, public_only=True))
+    document = json.loads(report_content.write_json(content, MADE, public_only=True))
     assert document["answers"][0]["numbers"]  # nothing is left out: all of it rests on the release
     assert "ε = 3, in 1 release" in document["releases"][0]["value"]
-    printed = run(take_away.write_script(content, MADE, public_only=True), tmp_path).splitlines()
+    printed = run(report_content.write_script(content, MADE, public_only=True), tmp_path).splitlines()
     for label, value in card_numbers(at, "private_card"):
         assert f"{label}: {value}" in printed
     assert_script_has_what_the_page_has(at, content, answer_of_script(content, tmp_path))
@@ -164,7 +164,7 @@ def test_a_public_report_does_not_depend_on_the_private_data(taken):
         re.sub(
             rf'    "({shift}|Figure: Error over [^"]*)",\n',
             "",
-            take_away.write_json(one, MADE, public_only=True),
+            report_content.write_json(one, MADE, public_only=True),
         )
         for one in (first, second)
     ]
@@ -181,7 +181,7 @@ def test_a_public_report_does_not_depend_on_the_private_data(taken):
 )
 def test_hostile_names_stay_text(title, stem, tab, card, taken):
     private_page(title, tab)
-    page = Reader(take_away.write_html(taken[stem](), MADE, public_only=False))
+    page = Reader(report_content.write_html(taken[stem](), MADE, public_only=False))
     kinds = {tag for tag, _ in page.elements}
     assert not kinds & {"img", "a", "iframe", "svg"}
     assert all(
@@ -189,7 +189,7 @@ def test_hostile_names_stay_text(title, stem, tab, card, taken):
         for attributes, script in page.scripts
     )
     assert HOSTILE.replace("/", "") in page.text.replace("\u2060", "")
-    document = take_away.write_json(taken[stem](), MADE, public_only=False)
+    document = report_content.write_json(taken[stem](), MADE, public_only=False)
     assert HOSTILE.replace("/", "") in json.loads(document)["data"][0]["value"]
 
 
@@ -249,7 +249,7 @@ def test_no_text_of_a_report_becomes_markup():
 @pytest.mark.parametrize("public_only", [True, False])
 def test_a_script_holds_no_number_of_private_data(public_only, taken):
     at = private_page("Mean", ("mean.tabs", "Downloads"), READ)
-    script = take_away.write_script(taken["mean"](), MADE, public_only)
+    script = report_content.write_script(taken["mean"](), MADE, public_only)
     histogram = data(at).histogram
     own = {float(n) for n in (*histogram.sizes, *histogram.users, histogram.num_rows, histogram.num_users)}
     parameters = [
@@ -277,7 +277,7 @@ def test_the_script_of_private_data_reads_the_persons_own_files(taken, tmp_path)
         ),
         encoding="utf-8",
     )
-    printed = run(take_away.write_script(content, MADE, True), tmp_path, as_a_person=True).splitlines()
+    printed = run(report_content.write_script(content, MADE, True), tmp_path, as_a_person=True).splitlines()
     for label, value in shown:
         assert f"{label}: {value}" in printed
 
@@ -287,7 +287,7 @@ def test_the_script_of_private_values_reads_the_file_that_was_loaded(taken, tmp_
     shown = card_numbers(at, "mean_card")
     content = taken["mean"]()
     (tmp_path / "your-file.csv").write_bytes(PRIVATE_FILE)
-    printed = run(take_away.write_script(content, MADE, True), tmp_path).splitlines()
+    printed = run(report_content.write_script(content, MADE, True), tmp_path).splitlines()
     for label, value in shown:
         assert f"{label}: {value}" in printed
 
@@ -315,27 +315,27 @@ def test_both_reports_of_private_data_stand_beside_each_other():
 )
 def test_how_large_a_report_will_be_is_true_of_what_it_holds(title, stem, tab, monkeypatch):
     contents = {}
-    maker = take_away._maker
+    maker = report_content._maker
 
     def noted(make, content, public_only):
         contents[make, public_only] = content
         return maker(make, content, public_only)
 
-    monkeypatch.setattr(take_away, "_maker", noted)
+    monkeypatch.setattr(report_content, "_maker", noted)
     at = private_page(title, tab)
-    without, whole = f"Less than {take_away.KILOBYTES} kB", f"About {take_away.MEGABYTES} MB"
+    without, whole = f"Less than {report_content.KILOBYTES} kB", f"About {report_content.MEGABYTES} MB"
     assert without in shown_texts(at)
     assert whole in shown_texts(at)
-    text = take_away.write_html(contents[take_away.write_html, True](), MADE, True)
-    assert take_away.KILOBYTES / 2 < len(text.encode()) / 1e3 < take_away.KILOBYTES
-    text = take_away.write_html(contents[take_away.write_html, False](), MADE, False)
-    assert abs(len(text.encode()) / 1e6 - take_away.MEGABYTES) < 0.15
+    text = report_content.write_html(contents[report_content.write_html, True](), MADE, True)
+    assert report_content.KILOBYTES / 2 < len(text.encode()) / 1e3 < report_content.KILOBYTES
+    text = report_content.write_html(contents[report_content.write_html, False](), MADE, False)
+    assert abs(len(text.encode()) / 1e6 - report_content.MEGABYTES) < 0.15
 
 
 def printed_of(content, folder, file, name):
     """What the script of private data prints, beside the person's own file."""
     (folder / name).write_bytes(file)
-    return run(take_away.write_script(content, MADE, public_only=True), folder).splitlines()
+    return run(report_content.write_script(content, MADE, public_only=True), folder).splitlines()
 
 
 def test_scripts_of_pages_that_need_rows_read_them_from_the_file(taken, tmp_path):
@@ -396,7 +396,7 @@ def test_regression_on_a_table_of_ones_own(taken, tmp_path):
     assert len(shown) == 2
     for label, value in shown:
         assert f"{label}: {value}" in printed
-    public = Reader(take_away.write_html(content, MADE, public_only=True))
+    public = Reader(report_content.write_html(content, MADE, public_only=True))
     assert "ratings.csv" not in public.text
     assert not public.of_class("private")
 

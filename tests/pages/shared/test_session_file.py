@@ -31,9 +31,8 @@ from pages.shared.base import catalogue, keys
 from pages.shared.base.question import Question
 from pages.shared.fields import fields
 from pages.shared.figures.pins import Pin
-from pages.shared.session import last_releases, own_tables, pins_json, session, session_file
-from pages.shared.session.known_files import KnownFile
-from pages.shared.session.own_tables import OwnTable
+from pages.shared.session import own_tables, session, session_file
+from pages.shared.session.own_tables import KnownFile, OwnTable
 from pages.shared.session.session_file import Content
 from pages.your_data import upload_roles
 from tests.pages.driving import (
@@ -136,7 +135,7 @@ def test_everything_comes_back() -> None:
         assert type(back.table) is type(table.table)
         assert (back.dataset, back.table.account, back.table.design) == (TABLE, ACCOUNT, DESIGN)
         assert back.entries == table.entries
-    assert [pins_json.to_json(pin) for pin in found.content.pins] == [pins_json.to_json(PIN)]
+    assert [own_tables.pins_to_json(pin) for pin in found.content.pins] == [own_tables.pins_to_json(PIN)]
     assert found.content.accounts[""][SECRET.histogram.digest].marks == ("aa", "bb", "cc")
     assert (found.not_followed, found.left_out) == ((), ())
     for origin in (
@@ -395,7 +394,7 @@ def test_numbers_drawn_are_joined_and_none_is_lost_or_doubled() -> None:
         state[key] = {
             SECRET.histogram.digest: ((Wanted.SUM, other), (Wanted.SUM, CHOSEN), (Wanted.SUM, CHOSEN))
         }
-        last_releases.apply({"private_choice": DRAWN})
+        own_tables.apply_releases({"private_choice": DRAWN})
         assert len(state[key][SECRET.histogram.digest]) == 3
 
 

@@ -25,7 +25,7 @@ from dpcore.start import presets
 from dpcore.start.presets import UserPreset
 from pages.shared.base import keys
 from pages.shared.base.question import Question
-from pages.shared.screen import tour_bar
+from pages.shared.screen import strip
 from pages.shared.session import links, session, session_file, shelf, tour
 from tests.pages.driving import (
     address_of,
@@ -395,24 +395,24 @@ def test_the_bar_says_where_the_tour_is(state: dict[str, Any]) -> None:
     assert now is not None
     start, mean = STOPS[:2]
     step = tour.step_of(start)
-    asked = tour_bar.write_text(start, start, step, now, "")
+    asked = strip.write_text(start, start, step, now, "")
     assert "step 1 of 7" in asked
     assert step.question in asked
-    assert tour_bar.HINT in asked
+    assert strip.HINT in asked
     assert "brings **secret.csv** back, and your settings" in asked.replace("\\", "")
     named_only = replace(now, saved_state=replace(now.saved_state, named_only=True))
-    assert "goes on with **secret.csv**" in tour_bar.write_text(start, start, step, named_only, "").replace(
+    assert "goes on with **secret.csv**" in strip.write_text(start, start, step, named_only, "").replace(
         "\\", ""
     )
     long = replace(now.saved_state.loaded, dataset=replace(SECRET, name="x" * 200))
     of_long = replace(now, saved_state=replace(now.saved_state, loaded=long))
-    assert len(tour_bar.write_text(start, start, step, of_long, "")) < len(asked) + 20
-    assert tour_bar.write_text(start, start, step, now, "Because.").endswith("Because.")
-    away = tour_bar.write_text(mean, start, step, now, "")
+    assert len(strip.write_text(start, start, step, of_long, "")) < len(asked) + 20
+    assert strip.write_text(start, start, step, now, "Because.").endswith("Because.")
+    away = strip.write_text(mean, start, step, now, "")
     assert "waits on **Start**" in away
     assert "secret.csv" in away.replace("\\", "")
     session.put_in_use(SECRET, UPLOAD)
-    assert "Other data are in use" in tour_bar.write_text(start, start, step, now, "")
+    assert "Other data are in use" in strip.write_text(start, start, step, now, "")
 
 
 def followed(at: AppTest) -> AppTest:
@@ -435,7 +435,7 @@ def test_the_tour_on_the_real_pages() -> None:
         # As declared, or the answer would say that it is about other settings.
         assert at.session_state[keys.PAGE_PARAMETERS] == step.parameters
         assert address_of(at)["tour"] == str(number)
-        assert tour_bar.HINT in shown_texts(at)
+        assert strip.HINT in shown_texts(at)
         widget = f"{question.widgets[step.field]}"
         if step.field == "epsilon":
             fine(at.number_input(key=keys.EPSILON).set_value(step.goal).run())
@@ -447,7 +447,7 @@ def test_the_tour_on_the_real_pages() -> None:
             fine(at.slider(key=widget).set_value(step.goal).run())
         else:
             fine(at.number_input(key=widget).set_value(step.goal).run())
-        assert tour_bar.HINT not in shown_texts(at)
+        assert strip.HINT not in shown_texts(at)
         assert answer_at(question.name) in shown_texts(at)
         assert tour.OTHERWISE not in shown_texts(at)
         if number < len(STOPS):
@@ -478,6 +478,6 @@ def test_an_address_leads_to_a_step() -> None:
     at = open_app("Mean", link="1", data="online-retail-lines", epsilon="0.5", lower="0", upper="1", tour="2")
     assert at.session_state[keys.EPSILON] == 0.5  # The step as it was left, not as it begins.
     assert "Step 2 of 7".lower() in shown_texts(at)
-    assert tour_bar.HINT not in shown_texts(at)
+    assert strip.HINT not in shown_texts(at)
     at = open_app("Start", tour="nine")
     assert "The tour has 7 steps" in errors(at)

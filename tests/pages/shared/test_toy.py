@@ -20,7 +20,7 @@ from pages.private_choice import actions
 from pages.shared import shell
 from pages.shared.base import cache, catalogue, keys
 from pages.shared.fields import jobs
-from pages.shared.report import take_away
+from pages.shared.report import report_content
 from pages.shared.session import links, session
 from tests.pages.driving import (
     ROOT,
@@ -178,12 +178,12 @@ def test_report_script_and_code(toy: Any, taken: dict[str, Any], tmp_path: Any, 
     on_tab(at, "Downloads")
     ((label, number),) = numbers_shown(at, "toy_card")
     content = taken["toy"]()
-    document = json.loads(take_away.write_json(content, MADE, public_only=False))
+    document = json.loads(report_content.write_json(content, MADE, public_only=False))
     assert {figure["key"] for figure in document["figures"]} == {"toy-users", "toy-share", "distribution"}
-    page = take_away.write_html(content, MADE, public_only=False)
+    page = report_content.write_html(content, MADE, public_only=False)
     assert "More rows than" not in page
     assert "Rows" in page
-    script = take_away.write_script(content, MADE, public_only=False)
+    script = report_content.write_script(content, MADE, public_only=False)
     monkeypatch.chdir(tmp_path)
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(compile(script, "script.py", "exec"), {"__name__": "__main__"})

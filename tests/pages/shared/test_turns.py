@@ -9,19 +9,19 @@ from types import SimpleNamespace
 
 import pytest
 
-from pages.shared.base import turns
+from pages.shared.base import cache
 from pages.shared.fields import jobs
 from pages.shared.fields.jobs import Job
 from tests.pages.driving import PATIENCE, until
 
 
 @pytest.fixture
-def line(monkeypatch: pytest.MonkeyPatch) -> turns.Line:
+def line(monkeypatch: pytest.MonkeyPatch) -> cache.Line:
     """A line of the test's own, in which one computes at a time, and no page is at work."""
-    pages = turns.Pages()
-    found = turns.Line(1, pages)
-    monkeypatch.setattr(turns, "PAGES", pages)
-    monkeypatch.setattr(turns, "LIGHT", found)
+    pages = cache.Pages()
+    found = cache.Line(1, pages)
+    monkeypatch.setattr(cache, "PAGES", pages)
+    monkeypatch.setattr(cache, "LIGHT", found)
     monkeypatch.setattr(jobs, "st", SimpleNamespace(session_state={}))
     monkeypatch.setattr(jobs, "_loss_of_session", lambda: None)
     return found
@@ -55,7 +55,7 @@ class Searches:
         return jobs.start(key, name, self.work(name, steps), 0.0, light=True)
 
 
-def test_only_so_many_compute_at_once_and_all_end(line: turns.Line) -> None:
+def test_only_so_many_compute_at_once_and_all_end(line: cache.Line) -> None:
     searches = Searches()
     first = searches.start("of a", "a")
     until(lambda: searches.order)
@@ -72,7 +72,7 @@ def test_only_so_many_compute_at_once_and_all_end(line: turns.Line) -> None:
 
 
 def test_whoever_asked_first_computes_first_and_a_question_asked_anew_keeps_its_place(
-    line: turns.Line,
+    line: cache.Line,
 ) -> None:
     searches = Searches()
     running = searches.start("of a", "a")
@@ -91,7 +91,7 @@ def test_whoever_asked_first_computes_first_and_a_question_asked_anew_keeps_its_
     assert searches.order == ["a0", "new0", "c0"]
 
 
-def test_a_stop_while_it_waits_ends_it_with_what_a_stopped_search_returns(line: turns.Line) -> None:
+def test_a_stop_while_it_waits_ends_it_with_what_a_stopped_search_returns(line: cache.Line) -> None:
     searches = Searches()
     running = searches.start("of a", "a")
     until(lambda: searches.order)
@@ -108,7 +108,7 @@ def test_a_stop_while_it_waits_ends_it_with_what_a_stopped_search_returns(line: 
     assert (again.result, searches.most) == ("b", 1)
 
 
-def test_a_failure_gives_the_turn_back(line: turns.Line) -> None:
+def test_a_failure_gives_the_turn_back(line: cache.Line) -> None:
     def fails(tell: jobs.Tell, should_stop: jobs.ShouldStop) -> None:
         raise ZeroDivisionError
 
@@ -123,14 +123,14 @@ def test_a_failure_gives_the_turn_back(line: turns.Line) -> None:
 
 def test_long_work_hands_its_turn_on_and_gets_it_back() -> None:
     now = [0.0]
-    line = turns.Line(1, turns.Pages(), lambda: now[0])
+    line = cache.Line(1, cache.Pages(), lambda: now[0])
     long, brief, late = line.place(), line.place(), line.place()
     order: list[str] = []
 
     def never() -> bool:
         return False
 
-    def take(name: str, place: turns.Place) -> threading.Thread:
+    def take(name: str, place: cache.Place) -> threading.Thread:
         def enter() -> None:
             line.enter(place, never)
             order.append(name)
@@ -142,17 +142,17 @@ def test_long_work_hands_its_turn_on_and_gets_it_back() -> None:
         return thread
 
     assert line.enter(long, never)
-    now[0] = turns.TURN_SECONDS * 2
+    now[0] = cache.TURN_SECONDS * 2
     assert line.step(long, never)  # Nobody waits.
     assert (long.began, order) == (0.0, [])
     brief.since = now[0]
     first = take("brief", brief)
-    late.since = now[0] + turns.LATER_SECONDS + 1.0
+    late.since = now[0] + cache.LATER_SECONDS + 1.0
     second = take("late", late)
-    now[0] = turns.TURN_SECONDS / 2
+    now[0] = cache.TURN_SECONDS / 2
     assert line.step(long, never)  # Its turn is not over.
     assert order == []
-    now[0] = turns.TURN_SECONDS * 2
+    now[0] = cache.TURN_SECONDS * 2
     assert line.step(long, never)  # Back after the first, before the one that came later.
     first.join(PATIENCE)
     assert order == ["brief"]
@@ -161,7 +161,7 @@ def test_long_work_hands_its_turn_on_and_gets_it_back() -> None:
     assert order == ["brief", "late"]
 
 
-def test_long_work_that_is_stopped_while_it_waits_for_its_next_turn_ends(line: turns.Line) -> None:
+def test_long_work_that_is_stopped_while_it_waits_for_its_next_turn_ends(line: cache.Line) -> None:
     line._clock = itertools.count().__next__  # Every look at the clock is a turn later.
     searches, others = Searches(), Searches()
     long = searches.start("of a", "long", steps=1000)
@@ -182,12 +182,12 @@ def test_long_work_that_is_stopped_while_it_waits_for_its_next_turn_ends(line: t
 
 
 def test_light_work_stands_back_at_a_step_while_a_page_computes_but_not_while_it_waits(
-    line: turns.Line,
+    line: cache.Line,
 ) -> None:
     searches = Searches()
     searches.go_on.set()
-    with turns.PAGES.run():
-        with turns.PAGES.run():  # A page within a page is one run.
+    with cache.PAGES.run():
+        with cache.PAGES.run():  # A page within a page is one run.
             patient = Job("patient", light=True)
             patient._place.patience = PATIENCE
             thread = threading.Thread(target=patient.run, args=(searches.work("patient", 3),))
@@ -197,10 +197,10 @@ def test_light_work_stands_back_at_a_step_while_a_page_computes_but_not_while_it
         patient.wait(PATIENCE)  # The page waits for it: it goes on.
     assert patient.result == "patient"
     thread.join(PATIENCE)
-    assert turns.PAGES._at_work == 0
+    assert cache.PAGES._at_work == 0
 
 
-def test_light_work_stands_back_for_a_page_that_begins_later(line: turns.Line) -> None:
+def test_light_work_stands_back_for_a_page_that_begins_later(line: cache.Line) -> None:
     begun, goes_on, steps = threading.Event(), threading.Event(), []
 
     def work(tell: jobs.Tell, should_stop: jobs.ShouldStop) -> str:
@@ -215,7 +215,7 @@ def test_light_work_stands_back_for_a_page_that_begins_later(line: turns.Line) -
     thread = threading.Thread(target=job.run, args=(work,))
     thread.start()
     assert begun.wait(PATIENCE)
-    with turns.PAGES.run():
+    with cache.PAGES.run():
         goes_on.set()
         time.sleep(0.05)
         steps.append("the page")
@@ -223,20 +223,20 @@ def test_light_work_stands_back_for_a_page_that_begins_later(line: turns.Line) -
     assert (steps, job.result) == (["the page", "after the page"], "done")
 
 
-def test_light_work_does_not_stand_back_for_ever(line: turns.Line) -> None:
+def test_light_work_does_not_stand_back_for_ever(line: cache.Line) -> None:
     searches = Searches()
     searches.go_on.set()
     job = Job(None, light=True)
     job._place.patience = 0.01
     thread = threading.Thread(target=job.run, args=(searches.work("a", 5),))
-    with turns.PAGES.run():
+    with cache.PAGES.run():
         thread.start()
         thread.join(PATIENCE)
         assert job.result == "a"
 
 
 def test_a_page_that_fails_is_no_more_at_work() -> None:
-    pages = turns.Pages()
+    pages = cache.Pages()
     with pytest.raises(ZeroDivisionError), pages.run():
         raise ZeroDivisionError
     assert pages._at_work == 0

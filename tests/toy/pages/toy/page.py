@@ -7,8 +7,8 @@ from dpcore.toy.answer import build_answer
 from dpcore.toy.heavy import noisy_counts
 from pages.shared.base import keys
 from pages.shared.fields import jobs
-from pages.shared.report import report_content, take_away
-from pages.shared.screen import answer_tabs, inputs, layout, plots
+from pages.shared.report import report_content
+from pages.shared.screen import inputs, layout, plots
 from pages.shared.session import session
 from pages.toy.question import QUESTION
 
@@ -28,10 +28,10 @@ def body(places: layout.Places) -> None:
         "Their share": lambda: plots.draw(answer.plots["toy-share"]()),
         "Simulation": lambda: simulate(answer),
     }
-    source = take_away.source()
+    source = report_content.source()
     report = lambda: report_content.of_answer(QUESTION, answer, source)  # noqa: E731
-    files = lambda: take_away.draw("toy", data.provenance, report, answer.methods)  # noqa: E731
-    answer_tabs.show(places, QUESTION, answer, tabs, files)
+    files = lambda: report_content.draw("toy", data.provenance, report, answer.methods)  # noqa: E731
+    layout.show_answer(places, QUESTION, answer, tabs, files)
 
 
 def simulate(answer: Answer) -> None:
