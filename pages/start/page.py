@@ -15,7 +15,7 @@ from pages.shared.card import cards
 from pages.shared.fields import fields
 from pages.shared.screen import layout, plots
 from pages.shared.session import session, shelf
-from pages.start import cached, way
+from pages.start import contents
 from pages.start.question import QUESTION
 
 
@@ -23,7 +23,7 @@ def body(places: layout.Places) -> None:
     """Draw the questions that lead to a page, the figure, and its answer."""
     if places.intro is not None:
         with places.intro:
-            way.ask_questions()
+            contents.ask_questions()
     fields.start(QUESTION)
     with places.line:
         users = fields.draw(QUESTION, "users")
@@ -41,7 +41,7 @@ def body(places: layout.Places) -> None:
         parameters = replace(parameters_read, bound=None) if data.is_private else parameters_read
         show(places, parameters, data, parameters_read.bound)
     with places.answer:
-        way.show_advice(session.dataset())
+        contents.show_advice(session.dataset())
     places.below.caption(f"The figure is drawn on {plain(data.name)}. {ASSUMPTION}.")
 
 
@@ -51,7 +51,7 @@ def show(places: layout.Places, parameters: StartParameters, data: Dataset, boun
     # During the tour its question says whose rows these are, and the sentence would answer it.
     if parameters.users in presets.SENTENCES and shelf.get_tour() is None:
         places.notes.markdown(f"**Invented users.** {presets.SENTENCES[parameters.users]}")
-    solution = cached.solve_cached(data.digest, parameters.epsilon, data)
+    solution = contents.solve_cached(data.digest, parameters.epsilon, data)
     answer = build_answer(data, replace(parameters, bound=bound), solution)
     with places.figure:
         plots.show(answer.plots["start-tradeoff"](), key_of=QUESTION.key)

@@ -21,7 +21,7 @@ from dpcore.start.presets import UserPreset
 from pages.shared.base import catalogue, keys
 from pages.shared.fields import setting
 from pages.shared.session import session
-from pages.start import advice
+from pages.start import contents
 from tests.pages.driving import (
     answer_of,
     chart,
@@ -211,9 +211,9 @@ def test_three_answers_lead_to_a_page_with_the_data_in_use():
     assert "Bring your data" in links
     assert not [label for label in links if label.startswith("Go to")]
     fine(at.get_by_key("start.several").set_value("No").run())
-    assert advice.SEVERAL_ROWS["No"] in shown_texts(at)
+    assert contents.SEVERAL_ROWS["No"] in shown_texts(at)
     fine(at.get_by_key("start.kind").set_value("A model").run())
-    assert at.selectbox(key="start.release").options == advice.list_releases("A model")
+    assert at.selectbox(key="start.release").options == contents.list_releases("A model")
     fine(at.get_by_key("start.kind").set_value("Numbers").run())
     mean, groups = catalogue.page("Mean"), catalogue.page("Per group")
     fine(at.selectbox(key="start.release").set_value(mean.release).run())
@@ -228,11 +228,14 @@ def test_three_answers_lead_to_a_page_with_the_data_in_use():
 
 
 def test_only_what_there_is_a_page_for_is_offered():
-    assert set(advice.list_releases()) == {*advice.list_releases("Numbers"), *advice.list_releases("A model")}
-    for release in advice.list_releases():
-        assert advice.find_page(release).release == release
-    assert advice.find_page(None) is None
-    assert advice.find_page("a unicorn") is None
+    assert set(contents.list_releases()) == {
+        *contents.list_releases("Numbers"),
+        *contents.list_releases("A model"),
+    }
+    for release in contents.list_releases():
+        assert contents.find_page(release).release == release
+    assert contents.find_page(None) is None
+    assert contents.find_page("a unicorn") is None
 
 
 def test_a_link_keeps_the_bound_on_public_data():
@@ -257,7 +260,7 @@ def test_a_link_keeps_the_bound_on_public_data():
 def test_advice_on_several_columns_is_what_the_upload_offers():
     at = upload(open_app("Your data"), b"customer_id,branch,amount\n1,a,2\n1,b,3\n")
     label = at.multiselect(key="your_data.upload_further").label
-    assert f"*{label}*" in advice.USER_HELP
+    assert f"*{label}*" in contents.USER_HELP
 
 
 def test_what_invented_users_teach_is_so():
