@@ -9,7 +9,7 @@ from pages.shared.base import keys, page_run
 from pages.shared.data import table_upload
 from pages.shared.fields import fields
 from pages.shared.screen import layout, plots
-from pages.training import data, inputs, paper, release, tabs, work
+from pages.training import contents, work
 from pages.training.question import QUESTION
 
 
@@ -17,16 +17,16 @@ def body(places: layout.Places) -> None:
     """Read data and inputs, and draw the answer."""
     fields.start(QUESTION)
     with places.notes:
-        loaded = data.read_data()
+        loaded = work.read_data()
     if loaded is None:
         return
-    parameters, measure, over = inputs.read(places)
+    parameters, measure, over = work.read_inputs(places)
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     page_run.compares(loaded)
     with places.notes:
-        data.show_label_rule(loaded, parameters.positive_above)
+        work.show_label_rule(loaded, parameters.positive_above)
         try:
             found = work.find(loaded, parameters)
         except InvalidInput as refused:
@@ -34,7 +34,7 @@ def body(places: layout.Places) -> None:
             found = None
     if found is not None and found.best is None:
         found = None  # Its first runs are being made.
-    release.collect()  # Whatever tab is open, and before files and methods are made.
+    contents.collect()  # Whatever tab is open, and before files and methods are made.
     answer = None if found is None else build_answer(found.data, found.parameters, found)
     if answer is not None:
         page_run.answers(answer.parameters)
@@ -45,16 +45,16 @@ def body(places: layout.Places) -> None:
     if answer is None:
         return
     of: dict[str, layout.Content] = {
-        "Release": lambda: release.show(answer.solution),
+        "Release": lambda: contents.show(answer.solution),
         "Studies": {
             "Against the bound": lambda: plots.draw(plot_bounds(answer.solution, measure, over)),
-            "Rows and users": lambda: tabs.show_sides(answer),
-            "Theory": lambda: tabs.show_theory(answer.solution),
-            "The paper's learner": lambda: paper.show(answer.solution),
+            "Rows and users": lambda: contents.show_sides(answer),
+            "Theory": lambda: contents.show_theory(answer.solution),
+            "The paper's learner": lambda: contents.show_paper(answer.solution),
         },
     }
     layout.show_answer(
-        places, QUESTION, answer, of, lambda: tabs.show_files(answer), draw_behind=tabs.show_behind
+        places, QUESTION, answer, of, lambda: contents.show_files(answer), draw_behind=contents.show_behind
     )
 
 

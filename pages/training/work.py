@@ -1,4 +1,6 @@
-"""The Training page's runs, beside the page: a first curve at once, surer ones as more runs are made.
+"""The data of the page Training, its fields, and its runs beside the page.
+
+The Training page's runs, beside the page: a first curve at once, surer ones as more runs are made.
 
 A run of the page waits a moment for the first curve; until there is one, the answer of before stays, and says so. What
 was stopped is a result, and goes on where it was. Runs on the sample are the same for everybody: one session goes on
@@ -8,24 +10,214 @@ where another one was.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
 from dpcore.answer.stage import Stage
 from dpcore.common import wording
+from dpcore.common.checks import InvalidInput
+from dpcore.common.parameters import LINE, MORE
 from dpcore.common.progress import ShouldStop
 from dpcore.training import experiment
-from dpcore.training.answer import TrainingSolution
-from dpcore.training.answer.found import Runs
+from dpcore.training.answer.found import Runs, TrainingSolution
 from dpcore.training.experiment import Experiment, Table
-from dpcore.training.parameters import DataSource, TrainingParameters
-from dpcore.training.training_data import TrainingData
-from pages.shared.base import cache
+from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
+from dpcore.training.rows import Measure, ScoreUnit, TrainingGenerator, make_scaling
+from dpcore.training.training_data import TrainingData, describe_label_rule
+from pages.shared.base import cache, demo, question
+from pages.shared.data import table_upload
 from pages.shared.fields import fields, jobs
 from pages.shared.fields.search import Search, wait
+from pages.shared.screen import layout
 from pages.training import cached
-from pages.training import data as sources
 from pages.training.question import QUESTION
+from pages.training.upload import UPLOAD
+
+MAX_DEMO_USERS, MAX_DEMO_RUNS = 2_000, 20
+"""What a public demo generates and runs at most: others wait for the same two cores."""
+
+
+def read_data() -> TrainingData | None:
+    """Show which data are used and offer others; return them, or None if there are none to train on."""
+    sources = {
+        DataSource.SAMPLE: cached.sample,
+        DataSource.GENERATED: _generate,
+        DataSource.UPLOAD: _show_upload,
+    }
+    table: TrainingData | None = table_upload.choose_data(
+        UPLOAD,
+        sources,
+        DataSource.GENERATED,
+        "A logistic model whose best θ is known, and users with a heavy tail of rows.",
+        GENERATOR_FIELDS,
+        lambda data: (
+            f"{wording.counted(data.histogram.num_rows, 'row')} of "
+            f"{wording.counted(data.histogram.num_users, 'user')}"
+        ),
+    )
+    return table
+
+
+def _generate() -> TrainingData | None:
+    state_names = {"seed": "data_seed"}
+    values: dict[str, Any] = {
+        name: st.session_state[QUESTION.key(state_names.get(name, name))]
+        for name in TrainingGenerator.__dataclass_fields__
+    }
+    labels = {name: QUESTION.field(state_names.get(name, name)).name for name in values}
+    generator, problems = fields.build_parameters(TrainingGenerator, values, labels)
+    if generator is None:
+        fields.say(problems)
+        return None
+    if demo.is_served() and generator.num_users > MAX_DEMO_USERS:
+        st.info(
+            f"A public demo generates at most {MAX_DEMO_USERS:,} users. Run Sweet Spot on your computer for more.",
+            icon=":material/cloud_off:",
+        )
+        return None
+    try:
+        return cached.generated(generator)
+    except InvalidInput as refused:
+        fields.say(refused.problems)
+        return None
+
+
+def _show_upload() -> TrainingData | None:
+    table: TrainingData | None = table_upload.show_upload(UPLOAD)
+    return None if table is None else _ask_ranges(table)
+
+
+def _range_key(end: str, column: str) -> str:
+    return f"{QUESTION.key('range_')}{end}_{column}"
+
+
+def _ask_ranges(table: TrainingData) -> TrainingData | None:
+    """Draw the fields of the features' ranges and return the scaled data; None if a range is missing or bad."""
+    _propose_ranges(table)
+    state = st.session_state
+    if table.numbers:
+        missing = any(
+            state.get(_range_key(end, column)) is None for column in table.numbers for end in ("low", "high")
+        )
+        with st.expander("Ranges of the features", expanded=missing, icon=":material/straighten:"):
+            st.caption(
+                "What each column can be, from what the quantity is. Read off private data, ranges are not covered by "
+                "ε. Values outside are clipped."
+            )
+            with st.grid(4, min_column_width=150):
+                for column in table.numbers:
+                    fields.number(f"{wording.plain(column, 20)}, lowest", _range_key("low", column))
+                    fields.number(f"{wording.plain(column, 20)}, highest", _range_key("high", column))
+    ranges, empty_columns = {}, []
+    for column in table.numbers:
+        low, high = (state.get(_range_key(end, column)) for end in ("low", "high"))
+        if low is None or high is None:
+            empty_columns.append(column)
+        else:
+            ranges[column] = (float(low), float(high))
+    if empty_columns:
+        st.info(
+            f"**What range can these columns have?** Enter the lowest and the highest value of "
+            f"{wording.plain(', '.join(empty_columns), 200)} from what the quantity is. The answer follows.",
+            icon=":material/straighten:",
+        )
+        return None
+    assert table.design is not None
+    try:
+        return replace(table, scaling=make_scaling(table.dataset, table.design, ranges), ranges=ranges)
+    except InvalidInput as refused:
+        fields.say(refused.problems)
+        return None
+
+
+def _propose_ranges(table: TrainingData) -> None:
+    """Set the fields to ranges of public data, rounded out, once for each table; for private data, empty them."""
+    state, key = st.session_state, QUESTION.key("proposed")
+    if state.get(key) == table.account:
+        return
+    state[key] = table.account
+    for column in table.numbers:
+        ends = (
+            (None, None) if table.dataset.is_private else question.rounded_out(*table.find_extremes(column))
+        )
+        for end, value in zip(("low", "high"), ends, strict=True):
+            state[_range_key(end, column)] = value
+
+
+def show_label_rule(table: TrainingData, positive_above: float) -> None:
+    """Show how a threshold splits labels of more than two values, unless one class is named."""
+    has_named_class = table.design is not None and bool(table.design.positive)
+    if (rule := describe_label_rule(table, positive_above)) and not has_named_class:
+        st.info(
+            f"{wording.plain(rule, 300)}. Set the threshold under *More settings*, or load the table again and name "
+            "one class under *Which one is 1?*",
+            icon=":material/label:",
+        )
+
+
+def show_run_limit(num_runs: int) -> None:
+    """Show that a public demo makes fewer runs than were asked for."""
+    if demo.is_served() and num_runs > MAX_DEMO_RUNS:
+        st.caption(f":material/cloud_off: A public demo makes {MAX_DEMO_RUNS} runs of each.")
+
+
+def get_max_runs() -> int:
+    """Return the largest number of runs that are made."""
+    return MAX_DEMO_RUNS if demo.is_served() else 10**6
+
+
+MEASURES = {Measure.LOSS: "Loss", Measure.ACCURACY: "Rows told right"}
+OVERS = {ScoreUnit.ROWS: "Rows", ScoreUnit.USERS: "Users"}
+
+
+def read_inputs(places: layout.Places) -> tuple[TrainingParameters | None, Measure, ScoreUnit]:
+    """Draw the inputs; return the parameters, and the measure and the unit of the main figure.
+
+    The parameters are None, with the sentences on the page, if they are refused.
+    """
+    with places.line:
+        fields.draw_all(QUESTION, *QUESTION.placed(LINE))
+    with places.more("training_more"):
+        measure, over = _read_figure_choices()
+        with st.grid(2):
+            fields.draw_all(QUESTION, *QUESTION.placed(MORE))
+    with places.notes:
+        state = st.session_state
+        # Empty fields of the generator are named where the data are made, and matter to no other data.
+        unused = {name for name in GENERATOR_FIELDS if state[QUESTION.key(name)] is None}
+        parameters: TrainingParameters | None = fields.build(QUESTION, unused=unused)
+    return parameters, measure, over
+
+
+def _read_figure_choices() -> tuple[Measure, ScoreUnit]:
+    """Draw the choices of the main figure; return its measure and its unit."""
+    for name, first in (("measure", Measure.LOSS), ("over", ScoreUnit.ROWS)):
+        st.session_state.setdefault(QUESTION.key(name), first)
+    with fields.row():
+        measure: Measure = fields.choice("The figure shows", MEASURES, QUESTION.key("measure"))
+        over: ScoreUnit = fields.choice(
+            "Mean over",
+            OVERS,
+            QUESTION.key("over"),
+            "Over users, every user counts alike; over rows, heavy users count for more.",
+        )
+    return measure, over
+
+
+def what_is_used(found: TrainingSolution) -> str:
+    """Return the quantities that the answer is computed with, and where they come from."""
+    experiment = found.table.experiment
+    positive = float((experiment.train.signs > 0).mean())
+    return (
+        f"{wording.plain(found.data.dataset.source, 600)} {wording.counted(experiment.train.num_users, 'user')} with "
+        f"{wording.counted(experiment.train.num_rows, 'row')} to train on, "
+        f"{wording.counted(experiment.test.num_users, 'user')} with "
+        f"{wording.counted(experiment.test.num_rows, 'row')} held out, "
+        f"{wording.counted(experiment.train.num_features, 'feature')}, intercept included; "
+        f"{wording.percent(positive)} of the labels are 1."
+    )
+
 
 SOON_SECONDS, FIRST_SECONDS = 0.25, 1.5
 """How long a run of the page waits for a new question's first curve, and for the first of all, while there is nothing
@@ -42,8 +234,8 @@ def find(data: TrainingData, parameters: TrainingParameters) -> TrainingSolution
     said here.
     """
     rows = cached.rows(data.digest, parameters.positive_above, data)
-    question = cached.experiment(rows.digest, parameters, sources.get_max_runs(), rows)
-    sources.show_run_limit(parameters.runs)
+    question = cached.experiment(rows.digest, parameters, get_max_runs(), rows)
+    show_run_limit(parameters.runs)
     runs = _found(question, parameters.source is DataSource.SAMPLE)
     if jobs.say_failure(RUNS.key):
         return None
@@ -195,7 +387,7 @@ def show_state(found: TrainingSolution | None) -> None:
         made = f"{fewest} to {most}" if fewest != most else f"{fewest}"
         st.caption(f":material/pan_tool: Stopped after {made} of {asked} runs.")
     rows = cached.rows(found.data.digest, found.parameters.positive_above, found.data)
-    question = cached.experiment(rows.digest, found.parameters, sources.get_max_runs(), rows)
+    question = cached.experiment(rows.digest, found.parameters, get_max_runs(), rows)
     of_sample = found.parameters.source is DataSource.SAMPLE
     whole = (question, Runs(found.table, found.references, found.user_share), of_sample)
     fields.button("Go on", "training_go_on", "play_arrow", start, *whole, type="tertiary")

@@ -31,8 +31,8 @@ from dpcore.training.rows import Measure, ScoreUnit, prepare_rows
 from dpcore.training.training_data import TrainingData
 from pages.shared.base import demo, keys
 from pages.shared.fields import jobs
-from pages.training import data as sources
-from pages.training import tabs
+from pages.training import contents
+from pages.training import work as sources
 from pages.training.upload import UPLOAD
 from tests.pages.driving import (
     address_of,
@@ -282,7 +282,7 @@ def test_first_runs_make_a_figure_and_a_card_that_say_so(whole):
 
 
 def test_the_table_and_the_files_hold_every_cell(whole):
-    frame = tabs.methods_table(whole)
+    frame = contents.methods_table(whole)
     assert len(frame) == len(whole.table.experiment.cells)
     assert frame["Loss"].to_numpy() == pytest.approx(whole.summarise(Measure.LOSS, ScoreUnit.ROWS).mean)
     sides = plots.plot_sides(whole).columns
@@ -431,7 +431,7 @@ def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
     assert "Trained with a cap: at most 2 rows of each user, drawn at random" in shown_texts(at)
     made = at.session_state["training.shown"]
     drawn = at.session_state["training.draws"][made.data.account]
-    (line, *_) = tabs.content(said_of(made), drawn, Ledger()).releases
+    (line, *_) = contents.content(said_of(made), drawn, Ledger()).releases
     assert "a cap: at most 2 rows of each user" in line.note
     assert line.disclosure is Disclosure.DP_RELEASE
     settled(fine(at.number_input(key="training.bound").set_value(1.5).run()))
@@ -570,9 +570,9 @@ def test_labels_of_many_values_are_not_cut_in_silence():
 
 
 def _cut(loaded):
-    from pages.training import data
+    from pages.training import work
 
-    data.show_label_rule(loaded, 2.5)
+    work.show_label_rule(loaded, 2.5)
 
 
 def test_a_large_table_has_a_first_look(monkeypatch):
