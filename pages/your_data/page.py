@@ -10,14 +10,14 @@ from pages.shared.card import cards
 from pages.shared.fields import fields
 from pages.shared.screen import layout, plots
 from pages.shared.session import session
-from pages.your_data import generator_inputs, heaviest, offers, sample_inputs, session_inputs, upload_inputs
+from pages.your_data import contents, heaviest, upload_inputs
 from pages.your_data.question import QUESTION
 
 SOURCES = {
-    "Sample": sample_inputs.show_panel,
+    "Sample": contents.show_samples,
     "Upload a file": upload_inputs.show_panel,
-    "Generate": generator_inputs.show_panel,
-    "Session": session_inputs.show_panel,
+    "Generate": contents.show_generators,
+    "Session": contents.show_session_upload,
 }
 """The drawing that stands beside what the data can answer."""
 
@@ -51,7 +51,7 @@ def show_offers(data: Dataset) -> None:
         cards.label(data.provenance)
     with st.container(key="your_data_offers", gap="xsmall"):
         st.markdown("**What these data can answer**")
-        for offer in offers.list_offers(data):
+        for offer in contents.list_offers(data):
             with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
                 st.markdown(f"{plain(offer.column)} →", width="content")
                 for page in offer.pages:

@@ -19,7 +19,8 @@ from pages.shared.base import demo
 from pages.shared.data import uploads
 from pages.shared.fields import jobs
 from pages.shared.session import own_tables, session
-from pages.your_data import engine_inputs, upload_distribution, upload_roles
+from pages.your_data import contents as your_data_contents
+from pages.your_data import upload_roles
 from pages.your_data.question import QUESTION
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def show_panel() -> None:
     roles: Roles | None = None
     if (
         distribution is not None
-        and (dataset := upload_distribution.choose(distribution, _discard)) is not None
+        and (dataset := upload_roles.choose_distribution(distribution, _discard)) is not None
     ):
         _use_dataset(dataset)
     if source is not None:
@@ -78,7 +79,7 @@ def show_panel() -> None:
             _use(source, roles)
     if is_waiting():
         _show_problems()  # Next to the buttons of the file.
-    engine_inputs.show_recipes(roles)
+    your_data_contents.show_recipes(roles)
 
 
 def _show_problems() -> None:
@@ -155,11 +156,9 @@ def _open_files(
     """Open files as work beside the page, or read them as a distribution of pairs."""
     _discard()
     st.session_state[QUESTION.key("upload_stopped")] = ""
-    if upload_distribution.has_distribution(paths):
+    if upload_roles.has_distribution(paths):
         try:
-            st.session_state[QUESTION.key("upload_pairs")] = upload_distribution.read_distribution(
-                paths, names
-            )
+            st.session_state[QUESTION.key("upload_pairs")] = upload_roles.read_distribution(paths, names)
         except (InvalidInput, OSError) as refused:
             ENTRY.refuse(describe_error(refused), names)
         finally:

@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner.exec_code import modified_sys_path
 from dpcore.common.workspace import Workspace
 from pages.shared.screen import layout
 from pages.shared.server import server
-from pages.your_data import generator_inputs, sample_inputs, upload_roles
+from pages.your_data import contents, upload_roles
 from tests.pages.driving import ROOT
 
 SETTLED = """
@@ -55,8 +55,8 @@ def test_runs_leave_the_folders_alone_that_imports_of_other_threads_walk_over():
 
 
 def test_a_late_press_that_finds_no_widget_changes_nothing():
-    generate = functools.partial(generator_inputs._generate, "zipf")
-    for callback in (layout._slider_moved, sample_inputs._load_sample, upload_roles._rename, generate):
+    generate = functools.partial(contents._generate, "zipf")
+    for callback in (layout._slider_moved, contents._load_sample, upload_roles._rename, generate):
         st.session_state.clear()
         callback()
         assert not st.session_state, callback
