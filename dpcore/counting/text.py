@@ -63,8 +63,8 @@ def read_table(content: bytes, name: str) -> Table:
     """Read a text table; encoding and delimiter are detected, and the first line must name the columns.
 
     Args:
-        content: The file, at most `dpcore.data.delimited_text.MAX_BYTES` bytes: UTF-8, UTF-16 or UTF-32, else Windows-1252,
-            with fields between commas, semicolons, tabs or vertical bars, or one column.
+        content: The file, at most `dpcore.data.delimited_text.MAX_BYTES` bytes: UTF-8, UTF-16 or UTF-32, else
+            Windows-1252, with fields between commas, semicolons, tabs or vertical bars, or one column.
         name: File name, for messages.
 
     Raises:

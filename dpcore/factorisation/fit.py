@@ -323,8 +323,8 @@ def fit_private(
             solution (algorithm 1), with two releases. Steps need noisy counts under every scheme.
 
     Returns:
-        The fit; None where it was stopped. With mu^2 as in `dpcore.factorisation.allocation`, it is a Gaussian mechanism
-        under adding or removing one user.
+        The fit; None where it was stopped. With mu^2 as in `dpcore.factorisation.allocation`, it is a Gaussian
+        mechanism under adding or removing one user.
 
     Raises:
         InvalidInput: The releases of ``spending`` are not those that are made.

@@ -303,8 +303,8 @@ def fit_private(
         should_stop: Asked before each sweep.
 
     Returns:
-        The fit; None where it was stopped. With mu^2 as in `dpcore.factorisation.allocation`, it is a Gaussian mechanism
-        under adding or removing one user.
+        The fit; None where it was stopped. With mu^2 as in `dpcore.factorisation.allocation`, it is a Gaussian
+        mechanism under adding or removing one user.
 
     Raises:
         InvalidInput: The budget is for other releases than are made, or pays for no counts.

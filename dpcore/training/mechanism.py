@@ -136,8 +136,8 @@ class Mechanism:
         clip: Norm to which a row's gradient is clipped, above 0.
         sampled: Probability with which each user takes part in a step, by a draw of its own; 1 for everybody in every
             step. Below 1 only where neighbours add or remove a user: amplification by sampling is about that.
-        pace: By the rule of `dpcore.training.mechanism`, which looks at nothing but the number of users, and in place of
-            ``steps``, ``step_size``, ``average`` and ``sampled`` (`apply_rule` sets them); or as entered.
+        pace: By the rule of `dpcore.training.mechanism`, which looks at nothing but the number of users, and in place
+            of ``steps``, ``step_size``, ``average`` and ``sampled`` (`apply_rule` sets them); or as entered.
         user_share: Share of the users that it is simulated on, for a first look: with noise of that share, a mean
             gradient has the noise that it has with all users. 1 for every release.
 

@@ -322,7 +322,8 @@ def _describe_alike_rows(solution: LearningSolution) -> str:
     times = math.sqrt(noise_error.design_effect(kept_rows, histogram.users))
     return (
         "the limit lets users differ in what is learnt from them, but takes the rows of one user as independent draws. "
-        f"If a share ρ = {noise_error.ASSUMED_SHARE} of the variance of a loss lies between users, the finite-sample part is "
+        f"If a share ρ = {noise_error.ASSUMED_SHARE} of the variance of a loss lies between users, the finite-sample "
+        "part is "
         f"about {wording.number(times)} times as large."
     )
 

@@ -448,7 +448,8 @@ def _describe_users(solution: PerGroupSolution) -> str:
     ratios = np.sqrt(1.0 + noise_error.ASSUMED_SHARE * (squares[is_occupied] / group_rows[is_occupied] - 1.0))
     return (
         f"{sentence} As an estimate for people like these, a group's mean is off by more than that of independent "
-        f"rows: if a share ρ = {noise_error.ASSUMED_SHARE} of the variance lies between users, its standard error before "
+        f"rows: if a share ρ = {noise_error.ASSUMED_SHARE} of the variance lies between users, its standard error "
+        "before "
         f"noise is {wording.number(float(np.median(ratios)))} times theirs in the middle group and "
         f"{wording.number(float(ratios.max()))} times in the worst."
     )

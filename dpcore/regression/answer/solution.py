@@ -412,7 +412,8 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
     error = math.sqrt(effect * estimate.sampling_variance + estimate.privacy_variance)
     sentences[noise_error.NAME] = (
         "errors of the model are taken as independent, those of one user, too. If a share "
-        f"ρ = {noise_error.ASSUMED_SHARE} of σ² lies between users, the sampling variance is {wording.number(effect)} times "
+        f"ρ = {noise_error.ASSUMED_SHARE} of σ² lies between users, the sampling variance is {wording.number(effect)} "
+        "times "
         f"as large and the standard error {wording.number(error)} instead of "
         f"{wording.number(math.sqrt(estimate.variance))}; for users with s rows of equal weight the factor is 1 + (s − "
         "1)ρ."
