@@ -325,7 +325,7 @@ def _read_distribution(paths: Sequence[str | os.PathLike[str]], provenance: Prov
         raise refuse("a distribution of pairs cannot be a DP release", remedy="Say public or private")
     path = Path(paths[0])
     with path.open("rb") as file:
-        return group_pairs.read(file.read(group_pairs.MAX_BYTES + 1), path.name, provenance)
+        return group_pairs.read_distribution(file.read(group_pairs.MAX_BYTES + 1), path.name, provenance)
 
 
 def _read_source(

@@ -171,7 +171,7 @@ def to_text(dataset: Dataset) -> str:
     return json.dumps(content, ensure_ascii=False) + "\n"
 
 
-def read(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
+def read_distribution(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
     """Read the dataset of such a file.
 
     Args:

@@ -369,7 +369,7 @@ def _checked_names(names: Sequence[str], num_features: int | None, problems: Pro
     return tuple(str(name) for name in names)
 
 
-def build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
+def build_dataset(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
     """Build the dataset as `dpcore.data.design_matrix.build_dataset`; features and users are public here.
 
     Raises:
@@ -378,7 +378,7 @@ def build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
     return design_matrix.build_dataset(table, design, disclosure, _check_rank)
 
 
-read_labelled_table = build
+read_labelled_table = build_dataset
 """What `dpcore.regression_weights` makes of a table."""
 
 

@@ -278,29 +278,33 @@ def _check_file(code: Code, name: str, remedy: str) -> str:
 
 
 def write_table_cell(
-    code: Code, source: Source, public_only: bool, design: Design | None, package: str = "dpcore.data"
+    code: Code,
+    source: Source,
+    public_only: bool,
+    design: Design | None,
+    module: str = "dpcore.data.design_matrix",
 ) -> str:
-    """Write the cell of a table with a label and features; ``design_matrix`` of a package builds ``data`` from it.
+    """Write the cell that builds ``data`` from a table with a label and features.
 
     Args:
         code: Receives the imports of the cell.
         source: The data source.
         public_only: Whether names from private data are omitted.
         design: The meaning of the columns; None if it is not known and the script guesses again.
-        package: The package whose ``design_matrix`` builds the data.
+        module: The module whose ``build_dataset`` builds the data.
     """
     dataset = source.dataset
-    code.import_name("design_matrix", package)
+    code.import_name("build_dataset", module)
     code.import_name("read_table", "dpcore.counting")
     if design is None:
-        code.import_name("guess", "dpcore.data.design_matrix")
+        code.import_name("guess_design", "dpcore.data.design_matrix")
     name = "your-table.csv" if public_only and dataset.is_private else dataset.name
     return (
         "# The table that was loaded on the page.\n"
         f"{_check_file(code, name, 'Put the table that was loaded on the page into this folder.')}\n"
         "table = read_table(FILE.read_bytes(), FILE.name)\n"
-        f"design = {'guess(table)' if design is None else code.write(design)}\n"
-        f"data = design_matrix.build(table, design, {code.write(dataset.disclosure)})"
+        f"design = {'guess_design(table)' if design is None else code.write(design)}\n"
+        f"data = build_dataset(table, design, {code.write(dataset.disclosure)})"
     )
 
 

@@ -438,7 +438,7 @@ def content(answer: Answer, loaded: RegressionData, made: Sequence[Draw], ledger
     def cell(code: Code, source: Source, public_only: bool) -> str:
         if is_generated:
             return "data = None  # Features, labels and owners are generated, as the settings say."
-        return write_table_cell(code, source, public_only, loaded.design, "dpcore.regression")
+        return write_table_cell(code, source, public_only, loaded.design, "dpcore.regression.problem")
 
     is_generated = answer.parameters.source is DataSource.GENERATED
     asked = ["lower", "upper", "source", "variance_source", "residual_variance"]

@@ -38,7 +38,7 @@ UPLOAD = TableUpload(
     uploader_label="A table with one row per observation, a label, features, and a column that says whose it is (CSV)",
     label="Label: what is predicted (private)",
     public_help="The method takes features and owners as public in any case; this is about the labels.",
-    build=problem.build,
+    build=problem.build_dataset,
     build_entry=_build_entry,
     check=problem.check,
 )

@@ -247,7 +247,7 @@ def read_distribution(files: Sequence[str | counting.MemoryFile], names: Sequenc
     if len(files) > 1:
         raise refuse("a distribution of pairs is one file, and is brought alone")
     content = _read_start(files[0], group_pairs.MAX_BYTES + 1)
-    return group_pairs.read(content, names[0], Disclosure.PRIVATE)
+    return group_pairs.read_distribution(content, names[0], Disclosure.PRIVATE)
 
 
 def _read_start(file: str | counting.MemoryFile, max_bytes: int) -> bytes:

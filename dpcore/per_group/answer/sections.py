@@ -164,13 +164,13 @@ def describe_data(solution: DistributionSolution) -> str:
 
 def write_data_cell(code: Code, source: Source, public_only: bool) -> str:
     """Write the cell that reads the distribution's file into ``data``; its name holds nothing of the person's."""
-    code.import_name("pair_distribution", "dpcore.data")
+    code.import_name("read_distribution", "dpcore.data.group_pairs")
     name = f"{write_file_name('pair_distribution', source.dataset.provenance)}.json"
     code.import_name("Path", "pathlib")
     return (
         "# From the page Per group, Downloads, button Distribution of pairs (JSON).\n"
         f"FILE = Path({name!r})\n"
-        f"data = pair_distribution.read(FILE.read_bytes(), FILE.name, {code.write(source.dataset.disclosure)})"
+        f"data = read_distribution(FILE.read_bytes(), FILE.name, {code.write(source.dataset.disclosure)})"
     )
 
 

@@ -83,7 +83,7 @@ def test_a_distribution_of_pairs_answers_without_columns(events, tmp_path, capsy
     path = tmp_path / "distribution.json"
     path.write_text(group_pairs.to_text(events))
     truth = bounds_of(
-        ss.group_bounds(group_pairs.read(path.read_bytes(), "x", Disclosure.PRIVATE), epsilon=1)
+        ss.group_bounds(group_pairs.read_distribution(path.read_bytes(), "x", Disclosure.PRIVATE), epsilon=1)
     )
     assert bounds_of(ss.group_bounds(path, epsilon=1)) == truth
     assert bounds_of(ss.group_bounds([str(path)], user="user", group="group", epsilon=1)) == truth

@@ -82,7 +82,7 @@ def test_the_shell_writes_how_pairs_are_distributed(events, tmp_path, capsys):
     arguments = ["--user", "user id", "--task", "product", "--distribution-to", str(target)]
     assert main(["--from", str(events), *arguments]) == 0
     assert f"The distribution of pairs is in {target} (computed from private data" in capsys.readouterr().err
-    back = group_pairs.read(target.read_bytes(), "pairs", Disclosure.PRIVATE)
+    back = group_pairs.read_distribution(target.read_bytes(), "pairs", Disclosure.PRIVATE)
     source = counting.open_files([events])
     roles = Roles(TableKind.EVENTS, user="user id", task="product")
     counted = counting.count(source, roles, Disclosure.PRIVATE).dataset

@@ -32,7 +32,7 @@ GOOD = {
 
 
 def read(content: object, disclosure: Disclosure = Disclosure.PRIVATE) -> Dataset:
-    return group_pairs.read(json.dumps(content).encode(), "pairs.json", disclosure)
+    return group_pairs.read_distribution(json.dumps(content).encode(), "pairs.json", disclosure)
 
 
 def test_what_is_written_by_hand_is_read() -> None:
@@ -67,7 +67,7 @@ def test_a_distribution_is_what_counting_by_hand_gives_and_comes_back(rows, dist
         "made", "made", Disclosure.PRIVATE, ContributionHistogram.from_counts(list(counts.values())),
         contribution=Contribution.DISTINCT_TASKS if distinct else Contribution.ROWS, pairs=pairs,
     )  # fmt: skip
-    back = group_pairs.read(group_pairs.to_text(data).encode(), "made", Disclosure.PRIVATE)
+    back = group_pairs.read_distribution(group_pairs.to_text(data).encode(), "made", Disclosure.PRIVATE)
     assert back.histogram == data.histogram
     assert back.contribution is data.contribution
     sizes = back.pair_sizes
@@ -141,7 +141,7 @@ def test_several_problems_are_said_at_once_and_other_files_are_not_meant() -> No
         b"[" * 10**5,
     ):
         with pytest.raises(InvalidInput):
-            group_pairs.read(content, "x", Disclosure.PRIVATE)
+            group_pairs.read_distribution(content, "x", Disclosure.PRIVATE)
     text = json.dumps(GOOD).encode()
     assert group_pairs.has_schema(text)
     assert group_pairs.has_schema(b"\xef\xbb\xbf\n  " + text)
