@@ -31,9 +31,11 @@ from dpcore.training.rows import Measure, ScoreUnit, prepare_rows
 from dpcore.training.training_data import TrainingData
 from pages.shared.base import demo, keys
 from pages.shared.fields import jobs
+from pages.shared.report import report_content
 from pages.training import contents
 from pages.training import work as sources
 from pages.training.upload import UPLOAD
+from tests.pages import reporting
 from tests.pages.driving import (
     address_of,
     answer_of,
@@ -629,6 +631,19 @@ def test_ranges_of_public_rows_are_proposed():
     assert any(
         begin in shown_texts(at) for begin in ("Train with", "Best so far", "Do not train", "Not clear")
     )
+
+
+def test_the_script_reads_the_table_and_prints_what_the_card_says(taken, tmp_path):
+    at = with_upload(public=True)
+    at.session_state["training.tabs"] = "Downloads"
+    settled(settled(at))
+    (tmp_path / "visits.csv").write_bytes(visits())
+    script = report_content.write_script(taken["training"](), reporting.MADE, public_only=False)
+    printed = reporting.run(script, tmp_path).splitlines()
+    shown = reporting.card_numbers(at, "training_card")
+    assert shown
+    for label, value in shown:
+        assert f"{label}: {value}" in printed
 
 
 def test_a_public_demo_makes_fewer_runs_and_takes_no_table(monkeypatch):
