@@ -103,7 +103,7 @@ def test_hostile_names_do_nothing_in_a_browser(
         page="Mean",
         question=LINKED,
         answers=((LINKED, answer),),
-        figures=(Plot("one", LINKED, LINKED, axis, axis, {LINKED: [1.0]}, (), kind),),
+        figures=(Plot("one", LINKED, LINKED, axis, axis, (), kind, {LINKED: [1.0]}),),
         settings=(line,),
         summary=(line,),
         disclosure=kind,

@@ -186,7 +186,7 @@ def write_headline(solution: MultitaskSolution) -> str:
         return "Give the only task every user's whole budget."
     if best_exponent == 0.0:
         return "Give all tasks the same weight."
-    return f"Weight each task by 1 / n to the power {wording.entered(best_exponent)}, where n is its number of users."
+    return f"Weight each task of n users by 1 / n to the power {wording.entered(best_exponent)}."
 
 
 def describe_near_optimal(solution: MultitaskSolution) -> str:

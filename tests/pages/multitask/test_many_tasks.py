@@ -189,9 +189,7 @@ def test_what_is_good_enough_is_recommended_and_else_the_best():
         ratio = ratio_of(problem, WeightRule(expected))
         assert one.numbers[1].text == f"−{wording.percent(1.0 - ratio)}"
         power = wording.entered(expected)
-        assert (
-            one.headline == f"Weight each task by 1 / n to the power {power}, where n is its number of users."
-        )
+        assert one.headline == f"Weight each task of n users by 1 / n to the power {power}."
     # Two stretches that are good enough: only the one around the best counts.
     curve = replace(
         found.comparison.curve, exponents=np.arange(5.0), totals=np.array([1.0, 2.0, 1.03, 0.99, 2.0])
