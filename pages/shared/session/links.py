@@ -20,7 +20,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import streamlit as st
 
 from dpcore.common.checks import InputProblem, InvalidInput, Problems
-from dpcore.common.parameters import FieldOrigin, Parameters
+from dpcore.common.parameters import FieldOrigin, Parameters, declared_fields
 from dpcore.common.strict_json import JsonValue
 from dpcore.common.text_fields import (
     MAX_TEXT,
@@ -363,18 +363,24 @@ def _convert_value(hint: Any, node: JsonValue, longest: int) -> Any:
 def _list_accepted(question: Question, values: Mapping[str, Any], empty: Collection[str]) -> set[str]:
     """Return the names of fields that the parameters object accepts, with the others or alone under some option.
 
-    A value that does not apply now, such as the variance beside *Worst case*, stays in its field.
+    A value that does not apply now, such as the variance beside *Worst case*, stays in its field if it is in range.
     """
     assert question.parameters is not None
     field_names = {f.name for f in dataclasses.fields(question.parameters) if f.init}
     stand_ins = {name: value for name, value in STAND_INS.items() if name in field_names}
     texts = {name: to_text(value) for name, value in values.items()}
     defaults = {name: str(value) for name, value in stand_ins.items() if name not in texts}
-    _, bad, _ = read_good_fields(question.parameters, defaults | texts, stand_ins)
+    parameters, bad, _ = read_good_fields(question.parameters, defaults | texts, stand_ins)
+    declared, hints = declared_fields(question.parameters), list_field_types(question.parameters)
+
+    def is_unused_and_in_range(name: str) -> bool:
+        problems = Problems()
+        if name in parameters.unused:
+            declared[name].check(problems, values[name], hints[name])
+        return name in parameters.unused and not problems.entries
+
     choices: list[dict[str, Any]] = [{}]
-    choices += [
-        {name: option} for name, declared in question.fields.items() for option in (declared.options or ())
-    ]
+    choices += [{name: option} for name, field in question.fields.items() for option in (field.options or ())]
     # Nothing is compared with what is empty, nor with an end of a range that nobody entered.
     base = {name: value if name == "epsilon" else math.nan for name, value in stand_ins.items()}
     base |= dict.fromkeys(empty, math.nan)
@@ -384,6 +390,7 @@ def _list_accepted(question: Question, values: Mapping[str, Any], empty: Collect
         if (question.fields[name].options is None or value in question.fields[name].options)  # type: ignore[operator]
         and (
             name not in bad
+            or is_unused_and_in_range(name)
             or any(_is_accepted(question, base | choice | {name: value}) for choice in choices)
         )
     }

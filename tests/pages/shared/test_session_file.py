@@ -217,6 +217,19 @@ def test_settings_come_back_or_are_said_and_a_good_question_comes_back_whole(
         assert fields.build_parameters(question.parameters, {"epsilon": epsilon} | again, labels)[0] == asked
 
 
+def test_the_apps_own_first_values_of_all_pages_come_back() -> None:
+    first_values = {
+        question.key(name): question.first(name)
+        for question in catalogue.PAGES
+        if question.parameters is not None
+        for name in question.widgets
+        if name != "epsilon"
+    }
+    found = session_file.read_file(session_file.write_file(Content(None, 1.0, first_values)).encode())
+    assert found.not_followed == ()
+    assert {key: found.content.settings[key] for key in first_values} == first_values
+
+
 def test_what_does_not_apply_now_and_what_is_half_entered_comes_back() -> None:
     held = {"mean.value_variance": 0.3, "mean.lower": 7.0, "mean.upper": None}
     found = session_file.read_file(session_file.write_file(Content(None, None, held)).encode())
