@@ -1,4 +1,4 @@
-"""What stands on the page Data owners: its inputs, its tabs, and the work beside it."""
+"""The contents of the page Data owners: its inputs, its tabs, and the work beside it."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from pages.shared.report import report_content
 from pages.shared.screen import inputs, layout, plots
 
 
-def read_inputs(places: layout.Places) -> OwnersParameters | None:
+def read_inputs(slots: layout.PageSlots) -> OwnersParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
     unused = inputs.start(QUESTION)
-    with places.line:
+    with slots.line:
         fields.draw_all(QUESTION, *(name for name in ("owners", "records", "shared") if name not in unused))
-    with places.more("owners_more"):
+    with slots.more_settings("owners_more"):
         fields.draw_all(QUESTION, "source", "unit")
         with fields.row():
             if "records_per_user" not in unused:
@@ -44,20 +44,20 @@ def read_inputs(places: layout.Places) -> OwnersParameters | None:
         fields.draw_row(QUESTION, "personal", "personal_diameter", "shared_diameter")
         fields.draw_row(QUESTION, "lipschitz", "alone_constant", "sampling_constant", "privacy_constant")
         fields.draw_row(QUESTION, "x_axis", "y_axis")
-    with places.notes:
+    with slots.notes:
         # Those of the training stand in a tab, which a refused question does not show.
-        found: OwnersParameters | None = fields.build(QUESTION, unused=unused, optional=TRAINING_FIELDS)
-    return found
+        parameters: OwnersParameters | None = fields.build(QUESTION, unused=unused, optional=TRAINING_FIELDS)
+    return parameters
 
 
 def training_source() -> Records:
     """Return what is trained on."""
-    found: Records = fields.draw(QUESTION, "train_on")
-    return found
+    records: Records = fields.draw(QUESTION, "train_on")
+    return records
 
 
 def training(given_owners: bool) -> bool:
-    """Return the fields of the training and its button; returns whether it was pressed.
+    """Draw the fields of the training and its button; return True if the button was pressed.
 
     Args:
         given_owners: Whether the records have owners, so that their number is no choice.
@@ -74,7 +74,7 @@ def training(given_owners: bool) -> bool:
 
 
 def show(parameters: OwnersParameters) -> None:
-    """The tab: inputs, Train, figure and sentences; below, the paper's tables and figure at its setting."""
+    """Draw the tab: inputs, *Train*, figure and sentences; below, the paper's tables and figure at its setting."""
     _show_training(parameters)
     st.divider()
     plots.show_paper_figure(FIGURES, QUESTION.key("paper_figure"))
@@ -88,54 +88,56 @@ def _show_training(parameters: OwnersParameters) -> None:
         f"**{trained.UNIT_NAMES[parameters.unit].capitalize()}** is protected, at the page's δ: neighbouring data sets "
         "differ in one unit whose records are zeroed, and how many records and units there are is public."
     )
-    own = None
+    own_table = None
     if training_source() is Records.UPLOAD:
-        own = upload.show_table()
-        if own is None:
+        own_table = upload.show_table()
+        if own_table is None:
             return
-    start = training(own is not None)
+    start = training(own_table is not None)
     key, study = QUESTION.key("training_job"), parameters.study
     records: Records | LabelledRecords = parameters.train_on
-    if own is not None:
-        records, study = own.records, replace(study, owners=(own.records.num_owners,))
-    disclosure: Provenance = Disclosure.PUBLIC if own is None else own.dataset.provenance
-    asked = (parameters.train_on, "" if own is None else own.account, study, disclosure)
+    if own_table is not None:
+        records, study = own_table.records, replace(study, owners=(own_table.records.num_owners,))
+    disclosure: Provenance = Disclosure.PUBLIC if own_table is None else own_table.dataset.provenance
+    question = (parameters.train_on, "" if own_table is None else own_table.account, study, disclosure)
     try:
         check_records(study, records)
     except InvalidInput as refused:
-        fields.say(refused.problems)
+        fields.show_problems(refused.problems)
         start = False
     if start:
-        jobs.start(key, asked, lambda tell, stop: run_study(study, records, tell, stop), heavy=True)
+        jobs.start(
+            key, question, lambda progress, stop: run_study(study, records, progress, stop), heavy=True
+        )
     running = jobs.watch(key, "Training")
-    found: StudyResult | None = None
-    if running and (now := jobs.so_far_of(key)) is not None and now[0] == asked:
-        found = now[1]
+    result: StudyResult | None = None
+    if running and (partial_result := jobs.so_far_of(key)) is not None and partial_result[0] == question:
+        result = partial_result[1]
     if not running and (done := jobs.result_of(key)) is not None:
         # Of another source they would stand under the wrong label.
-        found = done[1] if done[0][:2] == asked[:2] else None
-        if found is not None and done[0] != asked:
+        result = done[1] if done[0][:2] == question[:2] else None
+        if result is not None and done[0] != question:
             st.caption(":material/history: These are for earlier settings; train again for the new ones.")
-    if found is None or found.share_done == 0.0:
+    if result is None or result.share_done == 0.0:
         if not running:
             st.caption("Nothing was trained yet. With these defaults it takes a few seconds.")
         return
-    _results(found, running, disclosure, own is None)
+    _results(result, running, disclosure, own_table is None)
 
 
-def _results(found: StudyResult, running: bool, disclosure: Provenance, paper: bool) -> None:
-    if not running and found.share_done < 1.0:
-        st.caption(f":material/stop_circle: Stopped after {wording.percent(found.share_done)} of the fits.")
-    plots.draw(trained.plot_accuracy(found, disclosure, paper))
+def _results(result: StudyResult, running: bool, disclosure: Provenance, paper: bool) -> None:
+    if not running and result.share_done < 1.0:
+        st.caption(f":material/stop_circle: Stopped after {wording.percent(result.share_done)} of the fits.")
+    plots.draw(trained.plot_accuracy(result, disclosure, paper))
     if running:
         return
-    st.markdown("\n".join(f"- {sentence}" for sentence in trained.write_directions(found, paper)))
+    st.markdown("\n".join(f"- {sentence}" for sentence in trained.write_directions(result, paper)))
     st.dataframe(
-        trained.tabulate_accuracy(found).style.format("{:.3f}", na_rep="not run"),
+        trained.tabulate_accuracy(result).style.format("{:.3f}", na_rep="not run"),
         alt="Test accuracy of every form against the number of owners",
     )
     st.caption(
-        f"{wording.plain(found.name[:1].upper() + found.name[1:])}: {trained.write_settings(found, paper)}"
+        f"{wording.plain(result.name[:1].upper() + result.name[1:])}: {trained.write_settings(result, paper)}"
     )
     cards.label(disclosure)
 
@@ -145,54 +147,56 @@ def finished() -> TrainingCard | None:
     done = jobs.result_of(QUESTION.key("training_job"))
     if done is None or done[1].share_done == 0.0:
         return None
-    (records, _, _, disclosure), found = done
-    return TrainingCard(found, disclosure, records is not Records.UPLOAD)
+    (records, _, _, disclosure), result = done
+    return TrainingCard(result, disclosure, records is not Records.UPLOAD)
 
 
 def content(answer: Answer, source: Source, trained: TrainingCard | None = None) -> Report:
     """Return what the page contributes to its report, with what training has found, if any."""
 
-    def entered(code: Code, source: Source, public_only: bool) -> str:
-        kind = code.write(answer.disclosure)
-        return f"data = {kind}  # The settings hold the owners; this is what kind of numbers they are."
+    def write_disclosure(code: Code, source: Source, public_only: bool) -> str:
+        disclosure = code.write(answer.disclosure)
+        return f"data = {disclosure}  # The settings hold the owners; this is what kind of numbers they are."
 
-    found, parameters, summary = answer.solution, answer.parameters, None
-    own = {*TRAINING_FIELDS, "owners", "records", "own_cap", "records_per_user", "x_axis", "y_axis"}
-    asked = [name for name in QUESTION.fields if name not in own]
-    if found.is_of_data:
-        asked.append("own_cap")
+    solution, parameters, summary = answer.solution, answer.parameters, None
+    hidden_fields = {*TRAINING_FIELDS, "owners", "records", "own_cap", "records_per_user", "x_axis", "y_axis"}
+    field_names = [name for name in QUESTION.fields if name not in hidden_fields]
+    if solution.is_of_data:
+        field_names.append("own_cap")
     else:
-        asked, summary = ["owners", "records", *asked], answer_answer.summarise_owners(found)
-        source = replace(source, disclosure=answer.disclosure, write_cell=entered)
+        field_names, summary = ["owners", "records", *field_names], answer_answer.summarise_owners(solution)
+        source = replace(source, disclosure=answer.disclosure, write_cell=write_disclosure)
     if parameters.unit is Unit.USER:
-        asked.append("records_per_user")
+        field_names.append("records_per_user")
     if trained is not None and trained.is_private:
         # The bounds may be public: the file as a whole is not.
         source = replace(source, disclosure=trained.disclosure)
-    of = report_content.of_answer(
-        QUESTION, answer, source, setting_labels=QUESTION.asked(*asked), summary=summary
+    report = report_content.of_answer(
+        QUESTION, answer, source, setting_labels=QUESTION.get_labels(*field_names), summary=summary
     )
     if trained is None:
-        return of
-    return replace(of, answers=(*of.answers, (TITLE, trained.card)), figures=(*of.figures, trained.plot))
+        return report
+    return replace(
+        report, answers=(*report.answers, (TITLE, trained.card)), figures=(*report.figures, trained.plot)
+    )
 
 
 def show_files(answer: Answer) -> None:
-    """The whole answer, and the choice as a file."""
-    source, found = report_content.source(), finished()
-    disclosure = answer.disclosure if found is None or not found.is_private else found.disclosure
-    holds = "**Choice** holds the question, every bound and every crossing. Label: "
+    """Offer the whole answer, and the choice as a file."""
+    source, card = report_content.source(), finished()
+    disclosure = answer.disclosure if card is None or not card.is_private else card.disclosure
+    description = "**Choice** holds the question, every bound and every crossing. Label: "
     report_content.draw(
         "owners",
         disclosure,
-        lambda: content(answer, source, found),
+        lambda: content(answer, source, card),
         answer.methods,
-        f"{holds}*{answer.disclosure.label}*.",
+        f"{description}*{answer.disclosure.label}*.",
         files_disclosure=answer.disclosure,
     )
-    if found is None:
+    if card is None:
         st.caption("Nothing was trained, so that the report holds the bounds alone: see the tab *Accuracy*.")
     else:
         st.caption(
-            f"The report holds the accuracies of the last training, too. Their label: *{found.disclosure.label}*."
+            f"The report holds the accuracies of the last training, too. Their label: *{card.disclosure.label}*."
         )

@@ -17,8 +17,8 @@ from pages.shared.screen import layout
 
 def solve_with_label(data: Dataset, parameters: OwnersParameters) -> Solver:
     """Evaluate the bounds; of owners who are entered the data matter for the label alone."""
-    own = upload.find_table()
-    label = disclosure_of(parameters, data, None if own is None else own.dataset)
+    own_table = upload.find_table()
+    label = disclosure_of(parameters, data, None if own_table is None else own_table.dataset)
     subject = data if parameters.source is OwnersSource.DATA else label
     solution = yield Cached(solve, (subject, parameters.without_training))
     return Found(solution)
@@ -27,9 +27,9 @@ def solve_with_label(data: Dataset, parameters: OwnersParameters) -> Solver:
 class OwnersPage(Page):
     """The page."""
 
-    def read(self, places: layout.Places, data: Dataset) -> OwnersParameters | None:
+    def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> OwnersParameters | None:
         """Draw the inputs."""
-        return contents.read_inputs(places)
+        return contents.read_inputs(slots)
 
     def tabs(self, answer: Answer) -> Mapping[str, Callable[[], None]]:
         """Return the training, which has records of its own."""

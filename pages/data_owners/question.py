@@ -25,7 +25,9 @@ QUESTION = Question(
 )
 
 
-def disclosure_of(parameters: OwnersParameters, data: Dataset, own: Dataset | None = None) -> Provenance:
+def disclosure_of(
+    parameters: OwnersParameters, data: Dataset, own_table: Dataset | None = None
+) -> Provenance:
     """Return what the answer rests on.
 
     Owners that are entered beside private data may have been read off them: what such a field does not hold from the
@@ -34,14 +36,14 @@ def disclosure_of(parameters: OwnersParameters, data: Dataset, own: Dataset | No
     Args:
         parameters: What was asked.
         data: The data in use.
-        own: The page's own table, where there is one.
+        own_table: The page's own table, where there is one.
     """
     if parameters.source is OwnersSource.DATA:
         return data.provenance
-    entered = any(
+    is_entered = any(
         getattr(parameters, name) not in (None, QUESTION.first(name))
         for name, field in QUESTION.fields.items()
         if field.origin is not FieldOrigin.PUBLIC
     )
-    private = data.is_private or (own is not None and own.is_private)
-    return Disclosure.PRIVATE if entered and private else Disclosure.PUBLIC
+    private = data.is_private or (own_table is not None and own_table.is_private)
+    return Disclosure.PRIVATE if is_entered and private else Disclosure.PUBLIC

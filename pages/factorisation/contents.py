@@ -1,4 +1,4 @@
-"""What stands on the page Recommender: its inputs, its tabs, and the work beside it."""
+"""The contents of the page Recommender: its inputs, its tabs, and the work beside it."""
 
 from __future__ import annotations
 
@@ -53,12 +53,14 @@ def _shares(
     return divide_budget(_table.ratings, scheme, spending, exponent)
 
 
-def shares(of: core.RatingsInUse, parameters: FactorisationParameters) -> tuple[BudgetShares, ...]:
-    """Who gets the budget under each scheme."""
-    asked = {scheme: core.choose_share_settings(parameters, scheme) for scheme in Scheme}
+def shares(
+    ratings_in_use: core.RatingsInUse, parameters: FactorisationParameters
+) -> tuple[BudgetShares, ...]:
+    """Return how each scheme divides the budget."""
+    settings = {scheme: core.choose_share_settings(parameters, scheme) for scheme in Scheme}
     return tuple(
-        core.replace_noise(_shares(of.key, scheme, *budget, of), parameters)
-        for scheme, budget in asked.items()
+        core.replace_noise(_shares(ratings_in_use.key, scheme, *budget, ratings_in_use), parameters)
+        for scheme, budget in settings.items()
     )
 
 
@@ -70,7 +72,7 @@ LARGE_COST = "about 0.8 GB of memory, and half a minute on a free processor"
 
 
 def question(table: RatingsInUse, parameters: FactorisationParameters) -> tuple[object, ...]:
-    """Return what a training answers: the ratings and what is run, without the page's own epsilon."""
+    """Return the question that a training answers: ratings and study, without the page's own epsilon."""
     study = replace(parameters.study, epsilons=(1.0,))
     return table.key, study
 
@@ -78,33 +80,34 @@ def question(table: RatingsInUse, parameters: FactorisationParameters) -> tuple[
 def start(table: RatingsInUse, parameters: FactorisationParameters) -> None:
     """Train all models on this table."""
     ratings, study = table.ratings, parameters.study
-    held = jobs.result_of(TRAIN)
-    if held is not None and isinstance(held[1], StudyResult) and held[1].finished:
-        st.session_state[EARLIER] = held  # Stop, or an error, does not take it away.
+    trained = jobs.result_of(TRAIN)
+    if trained is not None and isinstance(trained[1], StudyResult) and trained[1].finished:
+        st.session_state[EARLIER] = trained  # Stop, or an error, does not take it away.
     jobs.start(
-        TRAIN, question(table, parameters), lambda tell, stop: run(ratings, study, tell, stop), heavy=True
+        TRAIN,
+        question(table, parameters),
+        lambda progress, stop: run(ratings, study, progress, stop),
+        heavy=True,
     )
 
 
-def found(table: RatingsInUse, parameters: FactorisationParameters) -> tuple[StudyResult | None, bool]:
-    """Return what was trained for this question as far as it is, here or before it was stored, and whether
-    that is all.
-    """
-    asked = question(table, parameters)
+def get_training(table: RatingsInUse, parameters: FactorisationParameters) -> tuple[StudyResult | None, bool]:
+    """Return the training for this question as far as it is, from this session or stored; and True if it has ended."""
+    present_question = question(table, parameters)
     earlier = st.session_state.get(EARLIER)
-    earlier = earlier[1] if earlier is not None and earlier[0] == asked else None
-    for held, finished in ((jobs.result_of(TRAIN), True), (jobs.so_far_of(TRAIN), False)):
-        if held is not None and held[0] == asked and isinstance(held[1], StudyResult):
-            if earlier is not None and finished and not held[1].finished:
+    earlier = earlier[1] if earlier is not None and earlier[0] == present_question else None
+    for training, finished in ((jobs.result_of(TRAIN), True), (jobs.so_far_of(TRAIN), False)):
+        if training is not None and training[0] == present_question and isinstance(training[1], StudyResult):
+            if earlier is not None and finished and not training[1].finished:
                 return earlier, True  # What was stopped has less than what there was.
-            return held[1], finished
+            return training[1], finished
     if earlier is None:
         earlier = stored.find_stored(parameters)
     return (None, False) if earlier is None else (earlier, True)
 
 
 def show_progress(table: RatingsInUse, parameters: FactorisationParameters) -> bool:
-    """Return how far the training is, with Stop. Returns whether it runs."""
+    """Show how far the training is, with Stop; return True if it runs."""
     job: jobs.Job | None = st.session_state.get(TRAIN)
     if job is not None and job.running and job.question != question(table, parameters):
         job.stop()  # Nobody waits for the answer to another question.
@@ -112,7 +115,7 @@ def show_progress(table: RatingsInUse, parameters: FactorisationParameters) -> b
 
 
 def show_button(table: RatingsInUse, parameters: FactorisationParameters, trained: bool) -> None:
-    """*Train*, with what it costs."""
+    """Draw the button *Train*."""
     st.button(
         "Train again" if trained else "Train",
         type="secondary" if trained else fields.main_button(),
@@ -131,9 +134,9 @@ def start_large(parameters: FactorisationParameters) -> None:
     study = parameters.large_study
     seed = parameters.data_seed
 
-    def work(tell: jobs.Tell, stop: ShouldStop) -> StudyResult | None:
+    def work(progress: jobs.Progress, stop: ShouldStop) -> StudyResult | None:
         ratings = LARGE.draw(np.random.default_rng(seed))
-        return run(ratings, study, tell, stop)
+        return run(ratings, study, progress, stop)
 
     jobs.start(LARGE_JOB, (study, seed), work, heavy=True)
 
@@ -148,20 +151,20 @@ def has_ratings(data: Dataset) -> bool:
     return data.pairs is not None and data.pairs.sums is not None
 
 
-def read_inputs(data: Dataset, places: layout.Places) -> FactorisationParameters | None:
-    """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
+def read_inputs(data: Dataset, slots: layout.PageSlots) -> FactorisationParameters | None:
+    """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""
     fields.start(QUESTION)
     state, key = st.session_state, QUESTION.key
     if state[key("source")] is RatingSource.DATA and not has_ratings(data):
         state[key("source")] = RatingSource.GENERATED
     unused = inputs.start(QUESTION)
-    offered = list(RatingSource) if has_ratings(data) else [RatingSource.GENERATED]
-    with places.line:
+    sources = list(RatingSource) if has_ratings(data) else [RatingSource.GENERATED]
+    with slots.line:
         fields.draw_all(QUESTION, "max_items", "exponent")
     ends = {key("lowest"): "the lowest rating", key("highest"): "the highest rating"}
     empty = [name for end, name in ends.items() if state[end] is None]
-    with places.more("factorisation_more"):
-        fields.draw(QUESTION, "source", options=offered)
+    with slots.more_settings("factorisation_more"):
+        fields.draw(QUESTION, "source", options=sources)
         if not has_ratings(data):
             st.caption("The data in use hold no ratings of items, so these are generated.")
             session.draw_data_link("Bring ratings")
@@ -174,10 +177,10 @@ def read_inputs(data: Dataset, places: layout.Places) -> FactorisationParameters
             ("user_ridge", "ridge_to_noise"),
             ("count_share", "delta"),
         ):
-            _beside(*(name for name in names if name not in unused))
+            _draw_in_columns(*(name for name in names if name not in unused))
         fields.draw(QUESTION, "train_epsilons")
-        _beside("repeats", "train_seed")
-    with places.notes:
+        _draw_in_columns("repeats", "train_seed")
+    with slots.notes:
         if data.pairs is not None and not has_ratings(data):
             st.markdown(
                 ":small[The data in use have groups but no ratings of them: **these are generated**.]"
@@ -194,12 +197,12 @@ def read_inputs(data: Dataset, places: layout.Places) -> FactorisationParameters
                 )
                 return None
         parameters: FactorisationParameters | None = fields.build(
-            QUESTION, unused=unused, optional=QUESTION.placed(Place.TAB)
+            QUESTION, unused=unused, optional=QUESTION.list_fields(Place.TAB)
         )
         return parameters if parameters is None or _fits_here(parameters) else None
 
 
-def _beside(*names: str) -> None:
+def _draw_in_columns(*names: str) -> None:
     for column, name in zip(st.columns(2), names, strict=False):
         with column:
             fields.draw(QUESTION, name)
@@ -210,8 +213,8 @@ def _fits_here(parameters: FactorisationParameters) -> bool:
     if not demo.is_served():
         return True
     problems = Problems()
-    of = parameters.generator
-    if of is not None and of.num_users * of.ratings_per_user > SERVED_RATINGS:
+    generator = parameters.generator
+    if generator is not None and generator.num_users * generator.ratings_per_user > SERVED_RATINGS:
         problems.add(
             f"this public demo generates at most {SERVED_RATINGS:,} ratings",
             remedy="Take fewer users or fewer ratings per user, or run the app on your own computer",
@@ -219,7 +222,7 @@ def _fits_here(parameters: FactorisationParameters) -> bool:
     if parameters.repeats > SERVED_REPEATS:
         problems.add(f"this public demo trains at most {SERVED_REPEATS} seeds", remedy="Take fewer")
     if problems.entries:
-        fields.say(problems.entries)
+        fields.show_problems(problems.entries)
     return not problems.entries
 
 
@@ -230,7 +233,7 @@ NOT_ANSWERED = ("item", "chosen_from", "unobserved")
 
 
 def budget(answer: Answer) -> None:
-    """Who gets the budget, where the main figure is another one."""
+    """Draw how the budget is divided, for a page whose main figure shows something else."""
     st.markdown(
         "**Look at** the left end: what uniform sampling leaves for rare items, and how far noise stands above their "
         "signal. Where noise over signal is above 1, no scheme can teach an item's vector much."
@@ -239,14 +242,14 @@ def budget(answer: Answer) -> None:
 
 
 def paper_figures() -> None:
-    """The paper's figures at its setting, on generated ratings and choices."""
+    """Draw the paper's figures at its setting, on generated ratings and choices."""
     plots.show_paper_figure((*FIGURES, *paper_recall.FIGURES), QUESTION.key("paper_figure"))
 
 
 def popularity(answer: Answer) -> None:
-    """Differences to uniform sampling by popularity."""
-    found: FactorisationSolution = answer.solution
-    if found.result is None or found.epsilon_index is None:
+    """Draw the differences to uniform sampling by popularity."""
+    solution: FactorisationSolution = answer.solution
+    if solution.result is None or solution.epsilon_index is None:
         st.caption(NOT_TRAINED)
         return
     key = QUESTION.key("measure")
@@ -254,7 +257,7 @@ def popularity(answer: Answer) -> None:
     measure = fields.choice("Measure", {"rmse": "Error (RMSE)", "recall": "Recall"}, key)
     plots.draw(answer.plots[f"factorisation-buckets-{measure}"]())
     st.caption(
-        f"Mean differences over {wording.counted(found.result.study.repeats, 'seed')}, paired; whiskers are "
+        f"Mean differences over {wording.counted(solution.result.study.repeats, 'seed')}, paired; whiskers are "
         f"95{wording.PERCENT} intervals. "
         + (
             "Recall of items rated in the test set among the top 20 (all, most rated) to 100 (rarest). In generated "
@@ -266,52 +269,53 @@ def popularity(answer: Answer) -> None:
     cards.label(answer.disclosure)
 
 
-def likeness(found: FactorisationSolution, data: Dataset) -> None:
-    """The items nearest to one, under each model."""
-    result, at = found.result, found.epsilon_index
+def likeness(solution: FactorisationSolution, data: Dataset) -> None:
+    """Draw the items that are nearest to one item, under each model."""
+    result, epsilon_index = solution.result, solution.epsilon_index
     fields.draw_row(QUESTION, "item")
-    own = found.parameters.source is RatingSource.DATA
-    if result is None or at is None:
+    uses_data = solution.parameters.source is RatingSource.DATA
+    if result is None or epsilon_index is None:
         st.caption(NOT_TRAINED)
-        if own:
+        if uses_data:
             uploads.show_upload(QUESTION, data)
         return
     if not result.models:
         st.caption("*Train again* shows them: this training was stored with its errors only.")
         return
-    names = uploads.list_task_names(data) if own else ()
-    called = [f"item {one}" for one in range(result.train_counts.size)] if not names else list(names)
-    epsilon = result.study.epsilons[at]
+    names = uploads.list_task_names(data) if uses_data else ()
+    item_names = [f"item {i}" for i in range(result.train_counts.size)] if not names else list(names)
+    epsilon = result.study.epsilons[epsilon_index]
     counts = result.train_counts
     order = (-counts).argsort(kind="stable")
-    rank = min(found.parameters.item, order.size) - 1
+    rank = min(solution.parameters.item, order.size) - 1
     item = int(order[rank])
     columns: dict[str, list[str]] = {}
-    for kind, name in ((ModelKind.NO_PRIVACY, "Not private"), *((k, _short(k)) for k in SCHEMES)):
-        model = result.models.get((kind, epsilon if kind.is_private else 0.0))
+    for model_kind, name in ((ModelKind.NO_PRIVACY, "Not private"), *((k, _short(k)) for k in SCHEMES)):
+        model = result.models.get((model_kind, epsilon if model_kind.is_private else 0.0))
         if model is not None:
             columns[name] = [
-                f"{escape_formula(called[one])} ({wording.counted(int(counts[one]), 'rating')})"
-                for one in find_neighbours(model, item, NEIGHBOURS)
+                f"{escape_formula(item_names[neighbour])} ({wording.counted(int(counts[neighbour]), 'rating')})"
+                for neighbour in find_neighbours(model, item, NEIGHBOURS)
             ]
     st.markdown(
-        f"**Nearest to {wording.plain(called[item])}** ({wording.counted(int(counts[item]), 'rating')} in training), "
-        f"at ε = {wording.entered(epsilon)}, first seed; by the inner product of item vectors without their level."
+        f"**Nearest to {wording.plain(item_names[item])}** ({wording.counted(int(counts[item]), 'rating')} in "
+        f"training), at ε = {wording.entered(epsilon)}, first seed; by the inner product of item vectors without "
+        "their level."
     )
     tables.show(columns, "The nearest items under each model", "factorisation_neighbours")
-    if shared := core_plots.compute_overlaps(result, at):
-        plots.draw_titled(core_plots.plot_nearest_items(found, shared))
-    cards.label(found.table.disclosure)
-    if own:
+    if shared := core_plots.compute_overlaps(result, epsilon_index):
+        plots.draw_titled(core_plots.plot_nearest_items(solution, shared))
+    cards.label(solution.table.disclosure)
+    if uses_data:
         uploads.show_upload(QUESTION, data)
 
 
-def _short(kind: ModelKind) -> str:
-    return words.SCHEME_NAMES[SCHEMES[kind]]
+def _short(model_kind: ModelKind) -> str:
+    return words.SCHEME_NAMES[SCHEMES[model_kind]]
 
 
 def large(parameters: FactorisationParameters) -> None:
-    """The size of MovieLens 10M, generated."""
+    """Draw the training at the size of MovieLens 10M, on generated ratings."""
     st.markdown(
         "**The size of MovieLens 10M**: 69,878 users, 10,677 items and 10 million ratings, generated, at "
         f"ε = {wording.entered(parameters.epsilon)} with one seed and the settings above."
@@ -331,14 +335,14 @@ def large(parameters: FactorisationParameters) -> None:
     if not result.runs:
         st.info("Stopped before the first private model was done.", icon=":material/stop_circle:")
         return
-    if (found := judge(result, result.study.epsilons[0])) is not None:
-        st.markdown(f"**{words.write_verdict(found)}**")
+    if (verdict := judge(result, result.study.epsilons[0])) is not None:
+        st.markdown(f"**{words.write_verdict(verdict)}**")
     table = {
-        "Model": [kind.value for kind in ModelKind],
-        "All": [float(result.summarise(kind)[0][0, 0]) for kind in ModelKind],
+        "Model": [model_kind.value for model_kind in ModelKind],
+        "All": [float(result.summarise(model_kind)[0][0, 0]) for model_kind in ModelKind],
     }
-    for place, name in enumerate(core_plots.BUCKET_NAMES):
-        table[name] = [float(result.summarise(kind)[0][0, 1 + place]) for kind in ModelKind]
+    for bucket, name in enumerate(core_plots.BUCKET_NAMES):
+        table[name] = [float(result.summarise(model_kind)[0][0, 1 + bucket]) for model_kind in ModelKind]
     tables.show(
         table,
         "Test error of each model, over all items and by popularity",
@@ -356,27 +360,27 @@ def _generated_cell(code: Code, source: Source, public_only: bool) -> str:
 
 
 def show_files(answer: Answer, data: Dataset) -> None:
-    """The whole answer, and all runs."""
-    kind, parameters = answer.disclosure, answer.parameters
-    own = parameters.source is RatingSource.DATA
-    source = report_content.source(needs_rows=True, disclosure=kind)
-    if not own:
-        source = replace(report_content.source(disclosure=kind), write_cell=_generated_cell)
+    """Offer the whole answer, and all runs, as files."""
+    disclosure, parameters = answer.disclosure, answer.parameters
+    uses_data = parameters.source is RatingSource.DATA
+    source = report_content.source(needs_rows=True, disclosure=disclosure)
+    if not uses_data:
+        source = replace(report_content.source(disclosure=disclosure), write_cell=_generated_cell)
     unused = {*inputs.unused_fields(QUESTION), *NOT_ANSWERED}
-    asked = QUESTION.asked(*(name for name in QUESTION.fields if name not in unused))
+    setting_labels = QUESTION.get_labels(*(name for name in QUESTION.fields if name not in unused))
     report_content.draw(
         "factorisation",
-        kind,
+        disclosure,
         lambda: report_content.of_answer(
             QUESTION,
             answer,
             source,
-            setting_labels=asked,
-            summary=words.summarise_ratings(answer.solution, data if own else None),
+            setting_labels=setting_labels,
+            summary=words.summarise_ratings(answer.solution, data if uses_data else None),
         ),
         answer.methods,
     )
     if answer.files:
         st.markdown("**Runs** holds the error and recall of each model, ε, seed and bucket, a line each.")
     for name, content in answer.files.items():
-        cards.file_button("Runs (CSV)", name, kind, content)
+        cards.file_button("Runs (CSV)", name, disclosure, content)

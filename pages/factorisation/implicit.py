@@ -24,21 +24,21 @@ from pages.shared.screen import plots
 JOB = QUESTION.key("implicit_job")
 
 
-def show(found: FactorisationSolution) -> None:
-    """The tab: what counts as chosen, the button, recall over epsilon and by popularity."""
-    parameters = found.parameters
-    own = parameters.source is RatingSource.DATA
+def show(solution: FactorisationSolution) -> None:
+    """Draw the tab: what counts as chosen, the button, recall over epsilon and by popularity."""
+    parameters = solution.parameters
+    uses_data = parameters.source is RatingSource.DATA
     st.markdown(
         "**What should be recommended?** It counts what users chose, not how they rate it; what they did not choose "
         "counts a little as *no*. Users are held out whole, and a fifth of what they chose is to be found among the "
         "first 20 recommended. "
         + (
             "Of your ratings, those from the number below on are choices."
-            if own
+            if uses_data
             else "These choices are generated as the settings say, and here taste decides what is chosen."
         )
     )
-    fields.draw_row(QUESTION, *(("chosen_from", "unobserved") if own else ("unobserved",)))
+    fields.draw_row(QUESTION, *(("chosen_from", "unobserved") if uses_data else ("unobserved",)))
     if not jobs.working(JOB):
         study = parameters.implicit_study
         st.button(
@@ -46,13 +46,13 @@ def show(found: FactorisationSolution) -> None:
             icon=":material/model_training:",
             key="factorisation_train_choices",
             on_click=_start,
-            args=(found,),
+            args=(solution,),
             help="About as long as a third of *Train*.",
         )
-    held = jobs.outcome(JOB, "Training on choices", _question(found), live=True)
-    if held is None:
+    question_and_result = jobs.outcome(JOB, "Training on choices", _question(solution), live=True)
+    if question_and_result is None:
         return
-    question, result = held
+    question, result = question_and_result
     # Of the ratings that it was trained on: those in use may be others by now.
     disclosure: Provenance = question[0]
     if not isinstance(result, ImplicitResult) or not np.isfinite(result.recall).any():
@@ -64,40 +64,46 @@ def show(found: FactorisationSolution) -> None:
     cards.label(disclosure)
 
 
-def _question(found: FactorisationSolution) -> tuple[Provenance, *tuple[object, ...]]:
+def _question(solution: FactorisationSolution) -> tuple[Provenance, *tuple[object, ...]]:
     """Return what a training answers: the ratings, their provenance first, and what is run, without the
     page's epsilon.
     """
-    parameters = found.parameters
+    parameters = solution.parameters
     study = replace(parameters.implicit_study, epsilons=(1.0,))
-    return found.table.disclosure, found.table.key, study, parameters.train_epsilons, parameters.chosen_from
+    return (
+        solution.table.disclosure,
+        solution.table.key,
+        study,
+        parameters.train_epsilons,
+        parameters.chosen_from,
+    )
 
 
-def _start(found: FactorisationSolution) -> None:
-    parameters, ratings = found.parameters, found.table.ratings
+def _start(solution: FactorisationSolution) -> None:
+    parameters, ratings = solution.parameters, solution.table.ratings
 
-    def work(tell: jobs.Tell, stop: ShouldStop) -> ImplicitResult:
+    def work(progress: jobs.Progress, stop: ShouldStop) -> ImplicitResult:
         if parameters.source is RatingSource.DATA:
             choices = select_choices(ratings, parameters.chosen_from)
         else:
-            of = replace(parameters.population, choice_spread=CHOICE_SPREAD)
-            choices = select_choices(of.draw(np.random.default_rng(parameters.data_seed)))
-        return run(choices, parameters.implicit_study, tell, stop)
+            population = replace(parameters.population, choice_spread=CHOICE_SPREAD)
+            choices = select_choices(population.draw(np.random.default_rng(parameters.data_seed)))
+        return run(choices, parameters.implicit_study, progress, stop)
 
-    jobs.start(JOB, _question(found), work, heavy=True)
+    jobs.start(JOB, _question(solution), work, heavy=True)
 
 
 def _show_table(result: ImplicitResult) -> None:
-    """Recall of each model by popularity, at the largest epsilon that is done."""
+    """Draw the recall of each model by popularity, at the largest epsilon that is done."""
     done = np.isfinite(result.recall[:, :, 0, 0]).all(axis=0)
     if not done.any():
         return
-    at = int(np.flatnonzero(done)[-1])
+    epsilon_index = int(np.flatnonzero(done)[-1])
     table: dict[str, list[object]] = {"Model": [model.value for model in RECOMMENDERS]}
-    means = [result.summarise(model).mean[at] for model in RECOMMENDERS]
-    for place, name in enumerate(("All", *core_plots.BUCKET_NAMES)):
-        table[name] = [float(mean[place]) for mean in means]
-    epsilon = wording.entered(result.study.epsilons[at])
+    means = [result.summarise(model).mean[epsilon_index] for model in RECOMMENDERS]
+    for bucket, name in enumerate(("All", *core_plots.BUCKET_NAMES)):
+        table[name] = [float(mean[bucket]) for mean in means]
+    epsilon = wording.entered(result.study.epsilons[epsilon_index])
     st.markdown(
         f"**By popularity, at ε = {epsilon}.** Recall at 20 over all items; by fifths of the items at 100 on the "
         "rarest to 20 on the most chosen."

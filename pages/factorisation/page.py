@@ -13,25 +13,25 @@ from pages.shared.session import session
 data = session.dataset()
 
 
-def body(places: layout.Places) -> None:
+def body(slots: layout.PageSlots) -> None:
     """Read the inputs and show the answer."""
-    parameters = contents.read_inputs(data, places)
+    parameters = contents.read_inputs(data, slots)
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
-    found = load(parameters)
-    answer = build_answer(data, parameters, found)
-    with places.figure:  # First, so that the browser draws it while the rest is on its way.
+    solution = load(parameters)
+    answer = build_answer(data, parameters, solution)
+    with slots.figure:  # First, so that the browser draws it while the rest is on its way.
         plots.draw(next(iter(answer.plots.values()))())
-    with places.answer:
-        running = contents.show_progress(found.table, parameters)
-    budget = {"Who gets the budget": lambda: contents.budget(answer)} if found.verdict is not None else {}
-    of: dict[str, layout.Content] = {
+    with slots.answer:
+        running = contents.show_progress(solution.table, parameters)
+    budget = {"Who gets the budget": lambda: contents.budget(answer)} if solution.verdict is not None else {}
+    tabs: dict[str, layout.Content] = {
         "Items": {
             **budget,
             "Rare and popular items": lambda: contents.popularity(answer),
-            "Nearest items": lambda: contents.likeness(found, data),
-            "Implicit feedback": lambda: implicit.show(found),
+            "Nearest items": lambda: contents.likeness(solution, data),
+            "Implicit feedback": lambda: implicit.show(solution),
         },
         "Size": {
             "Large size": lambda: contents.large(parameters),
@@ -39,23 +39,23 @@ def body(places: layout.Places) -> None:
         },
     }
     layout.show_answer(
-        places,
+        slots,
         QUESTION,
         answer,
-        of,
+        tabs,
         lambda: contents.show_files(answer, data),
-        describe_basis=lambda: words.describe_ratings(found.table),
+        describe_basis=lambda: words.describe_ratings(solution.table),
     )
     if not running:
-        with places.answer:
-            contents.show_button(found.table, parameters, found.result is not None)
+        with slots.answer:
+            contents.show_button(solution.table, parameters, solution.result is not None)
 
 
 def load(parameters: FactorisationParameters) -> FactorisationSolution:
     """Ratings, shares of the budget, and what was trained."""
     table = contents.table(parameters, data)
     assert table is not None  # Inputs offer the data's ratings only where they hold some.
-    result, finished = contents.found(table, parameters)
+    result, finished = contents.get_training(table, parameters)
     return FactorisationSolution(parameters, table, contents.shares(table, parameters), result, finished)
 
 

@@ -16,14 +16,14 @@ RANGE = ("lowest", "highest")
 """Fields that only ratings of one's own use."""
 
 
-def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
+def propose(data: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
     """Return the ratings of the data where they hold some; otherwise generated ones.
 
-    The range of public ratings is read off them. That of private ones must come from what a rating is.
+    The range of public ratings is read off them. The range of private ratings must come from what a rating is.
     """
     pairs = data.pairs
     if pairs is None or pairs.value_range is None:
-        return {"source": RatingSource.GENERATED} if now["source"] in (None, RatingSource.DATA) else {}
+        return {"source": RatingSource.GENERATED} if current["source"] in (None, RatingSource.DATA) else {}
     lowest, highest = (None, None) if data.is_private else pairs.value_range
     return {"source": RatingSource.DATA, "lowest": lowest, "highest": highest}
 
@@ -44,5 +44,5 @@ QUESTION = Question(
     | FieldOrigin.PUBLIC.each("tabs", "measure", "paper_figure")
     | FieldOrigin.DATA.each("train_job", "large_job", "implicit_job", "earlier"),
     propose=propose,
-    proposed=("source", "lowest", "highest"),
+    proposed_fields=("source", "lowest", "highest"),
 )

@@ -1,4 +1,4 @@
-"""What weights gain: the person's data, the paper's example and bound, and the sharp bound."""
+"""The gain of weights: the person's data, the paper's example and bound, and the sharp bound."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def say_cleared(unused: Collection[str]) -> bool:
 class GapPage(Page):
     """The page."""
 
-    def read(self, places: layout.Places, data: Dataset) -> GapParameters | None:
+    def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> GapParameters | None:
         """Draw the variance of a value."""
-        return inputs.read(QUESTION, places, ask_first=say_cleared)
+        return inputs.read_inputs(QUESTION, slots, ask_first=say_cleared)
 
     def fields_in_report(self, answer: Answer) -> tuple[str, ...]:
         """Leave out what only the steps on instances ask for."""
         return ("variance_source", "value_variance")
 
-    def draw_last(self, places: layout.Places, answer: Answer) -> None:
+    def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Say why *Mean* finds another bound, if it does."""
         cap = answer.solution.comparison.cap.max_contributions
         if reason := elsewhere.differing(session.dataset(), answer.setting, cap):
-            places.notes.caption(reason)
+            slots.notes.caption(reason)
 
 
 GapPage(QUESTION, solve_beside_page, build_with_range, stem="gap").show()

@@ -1,4 +1,4 @@
-"""What weights gain: what it asks, and what a person enters."""
+"""The gain of weights: the question, and its fields."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class LearningPage(Page):
 
     def fields_in_report(self, answer: Answer) -> list[str]:
         """Leave out what tabs ask for."""
-        return self.question.placed(*(place for place in Place if place is not Place.TAB))
+        return self.question.list_fields(*(set(Place) - {Place.TAB}))
 
 
 LearningPage(QUESTION, solve, build_answer, GLOSSARY).show()

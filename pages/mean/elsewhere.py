@@ -24,28 +24,28 @@ def parameters(epsilon: float = 1.0) -> MeanParameters | None:
     fields.start(QUESTION, uses_shared_data=False)
     state = st.session_state
     source = state[QUESTION.key("variance_source")]
-    entered = state[QUESTION.key("value_variance")] if source is VarianceSource.ENTERED else None
+    variance = state[QUESTION.key("value_variance")] if source is VarianceSource.ENTERED else None
     lower, upper = setting.read_value(QUESTION, "lower"), setting.read_value(QUESTION, "upper")
     if lower is None or upper is None:
         return None
     try:
         users = {name: state[QUESTION.key(name)] for name in ("counts", "target", "likeness", "user_share")}
-        return MeanParameters(epsilon, lower, upper, variance_source=source, value_variance=entered, **users)
+        return MeanParameters(epsilon, lower, upper, variance_source=source, value_variance=variance, **users)
     except InvalidInput:
         return None
 
 
 def build_answer(data: Dataset, epsilon: float = 1.0) -> Answer | None:
     """Return what *Mean* answers on these data; None where its fields do not fit together."""
-    asked = parameters(epsilon)
-    if asked is None:
+    mean_parameters = parameters(epsilon)
+    if mean_parameters is None:
         return None
-    found, _ = runner.solve(solve_beside_page(data, asked), QUESTION, data, for_all=False)
-    return core.build_answer(data, asked, found.value)
+    state, _ = runner.solve(solve_beside_page(data, mean_parameters), QUESTION, data, for_all=False)
+    return core.build_answer(data, mean_parameters, state.value)
 
 
 def share_between_users(data: Dataset) -> float:
-    """rho that *Mean* goes by for the mean of this table, where it is public or assumed.
+    """Return the rho that *Mean* uses for the mean of this table, if it is public or assumed.
 
     Returns:
         0 for independent rows, and for a population; of private values what is usually assumed, of public ones what
@@ -59,15 +59,15 @@ def share_between_users(data: Dataset) -> float:
         return 0.0
     if likeness is Likeness.ENTERED and not reads:
         return float(state[key("user_share")] if state[key("user_share")] is not None else ASSUMED_SHARE)
-    there = None if data.is_private else build_answer(data)
-    read = None if there is None else there.solution.values
-    if read is None or math.isnan(read.share.estimate):
+    answer = None if data.is_private else build_answer(data)
+    value_moments = None if answer is None else answer.solution.values
+    if value_moments is None or math.isnan(value_moments.share.estimate):
         return ASSUMED_SHARE
-    return float(round(read.share.clipped_estimate, 2))
+    return float(round(value_moments.share.clipped_estimate, 2))
 
 
-def differing(data: Dataset, here: ReleaseSetting | None, number: float, smooth: bool = False) -> str:
-    """Both numbers and why they differ, one sentence; empty where *Mean* finds the same.
+def differing(data: Dataset, page_setting: ReleaseSetting | None, number: float, smooth: bool = False) -> str:
+    """Return a sentence with both numbers and why they differ; empty if *Mean* finds the same number.
 
     Args:
         data: In use.
@@ -75,40 +75,40 @@ def differing(data: Dataset, here: ReleaseSetting | None, number: float, smooth:
         number: What that page finds, in rows per user.
         smooth: Whether that is the bound of smooth weights.
     """
-    there = None if here is None else build_answer(data, here.epsilon)
+    answer = None if page_setting is None else build_answer(data, page_setting.epsilon)
     if (
-        here is None
-        or there is None
-        or there.setting is None
-        or here.statistic is not there.setting.statistic
+        page_setting is None
+        or answer is None
+        or answer.setting is None
+        or page_setting.statistic is not answer.setting.statistic
     ):
         return ""
-    found = there.solution.smooth.threshold if smooth else there.solution.cap.max_contributions
-    if abs(found - number) <= 1e-6 * number:
+    mean_bound = answer.solution.smooth.threshold if smooth else answer.solution.cap.max_contributions
+    if abs(mean_bound - number) <= 1e-6 * number:
         return ""
-    why, other = _why(here, there.setting), wording.number(found)
-    if smooth and here.user_share and not here.list_differences(there.setting):
+    why, mean_text = _why(page_setting, answer.setting), wording.number(mean_bound)
+    if smooth and page_setting.user_share and not page_setting.list_differences(answer.setting):
         why = (
             "its weights have a constant beside the bound, which is as private as it is, and a draw has none"
         )
-    if there.setting.uses_values and data.is_private:
+    if answer.setting.uses_values and data.is_private:
         why = "it reads the values, which are private. A private choice cannot, and takes the worst case"
-    return f"*Mean* finds {other} for this release, this page {wording.number(number)}: {why}."
+    return f"*Mean* finds {mean_text} for this release, this page {wording.number(number)}: {why}."
 
 
-def _why(here: ReleaseSetting, there: ReleaseSetting) -> str:
-    differing = here.list_differences(there)
+def _why(page_setting: ReleaseSetting, mean_setting: ReleaseSetting) -> str:
+    differing = page_setting.list_differences(mean_setting)
     if "is_exact_for_values" in differing:
         return "it goes by the error on the values of this very table, here σ² and ρ are all that is known of them"
     if {"user_share", "is_table_mean"} & set(differing):
-        share, ours = (wording.number(one.user_share, 2) for one in (there, here))
-        if here.user_share and there.user_share and not there.is_table_mean:
+        share, page_share = (wording.number(s.user_share, 2) for s in (mean_setting, page_setting))
+        if page_setting.user_share and mean_setting.user_share and not mean_setting.is_table_mean:
             return "it is about the mean of a population, this page about that of this table"
-        if not here.user_share:
+        if not page_setting.user_share:
             return f"here rows are independent (ρ = 0), there ρ = {share}"
-        return f"its share ρ of the variance between users is {share}, here it is {ours}"
+        return f"its share ρ of the variance between users is {share}, here it is {page_share}"
     if "variance_share" in differing:
-        shares = (wording.number(one.variance_share or 0.0) for one in (there, here))
+        shares = (wording.number(s.variance_share or 0.0) for s in (mean_setting, page_setting))
         return "its σ² is {} of (U − L)², here it is {}".format(*shares)
     return (
         "with private counts it goes by the mean of the values, here by the mean at which the error is worst"

@@ -1,4 +1,4 @@
-"""What a person enters on the Mean page, as one validated parameters object."""
+"""The inputs of the Mean page, as one validated parameters object."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pages.shared.session import session
 FROM_VALUES = mean.VarianceSource.FROM_VALUES
 
 
-def read(data: Dataset, places: layout.Places) -> mean.MeanParameters | None:
+def read_inputs(data: Dataset, slots: layout.PageSlots) -> mean.MeanParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
     key = QUESTION.key
 
@@ -38,18 +38,18 @@ def read(data: Dataset, places: layout.Places) -> mean.MeanParameters | None:
             )
         return False
 
-    parameters: mean.MeanParameters | None = inputs.read(
+    parameters: mean.MeanParameters | None = inputs.read_inputs(
         QUESTION,
-        places,
+        slots,
         options=WITHOUT_VALUES if data.release is not None else {},
         hidden=reads_values,
-        more=lambda: fields.button(
+        draw_more=lambda: fields.button(
             "Independent rows, as in the paper", "mean_as_in_paper", "menu_book", _as_in_paper
         ),
         ask_first=ask_range,
     )
     if parameters is not None and data.values is None and words.reads_values(parameters):
-        with places.notes:
+        with slots.notes:
             st.caption(
                 "These data have no values to read: the worst case stands in for σ², and the assumed share for ρ."
             )
@@ -57,6 +57,6 @@ def read(data: Dataset, places: layout.Places) -> mean.MeanParameters | None:
 
 
 def _as_in_paper() -> None:
-    """The model of Epasto et al. 2020: the mean of a distribution that all rows are independent draws of."""
+    """Set the model of Epasto et al. 2020: the mean of a distribution that all rows are independent draws of."""
     st.session_state[QUESTION.key("target")] = mean.Target.POPULATION
     st.session_state[QUESTION.key("likeness")] = mean.Likeness.INDEPENDENT

@@ -16,9 +16,9 @@ from pages.shared.screen import layout
 class MeanPage(Page):
     """The page."""
 
-    def read(self, places: layout.Places, data: Dataset) -> MeanParameters | None:
+    def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> MeanParameters | None:
         """Draw the inputs that go with the values at hand."""
-        return inputs.read(data, places)
+        return inputs.read_inputs(data, slots)
 
     def formula(self, answer: Answer) -> str:
         """Return the file on the error on this table, on users who differ, or on independent rows."""

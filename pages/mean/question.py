@@ -26,20 +26,20 @@ WITHOUT_VALUES = {
 """Choices for a release, which has no values to read; the first one replaces *From values*."""
 
 
-def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
+def propose(data: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
     """Return value bounds for public values, and the settings that follow from the data.
 
     For private data it is asked anew whether counts are public and whether values may be read: the answers before were
     about other data.
     """
     reset = [name for name in FROM_DATA if data.is_private and name != "target"]
-    proposed = propose_settings(now, choose_defaults(data), reset)
+    settings = propose_settings(current, choose_defaults(data), reset)
     if data.values is None and data.release is not None:
         reads_values = (VarianceSource.FROM_VALUES, Likeness.FROM_VALUES)
-        proposed |= {
-            name: choices[0] for name, choices in WITHOUT_VALUES.items() if now[name] in reads_values
+        settings |= {
+            name: choices[0] for name, choices in WITHOUT_VALUES.items() if current[name] in reads_values
         }
-    return proposed | propose_range(data, now, ENDS, DEFAULT_VALUE_BOUNDS)
+    return settings | propose_range(data, current, ENDS, DEFAULT_VALUE_BOUNDS)
 
 
 QUESTION = Question(
@@ -58,6 +58,6 @@ QUESTION = Question(
     also=FieldOrigin.PUBLIC.each("proposed", *(f"{name}_proposed" for name in FROM_DATA), "tabs")
     | FieldOrigin.VALUES.each("range_search"),
     propose=propose,
-    proposed=(*FROM_DATA, *ENDS),
+    proposed_fields=(*FROM_DATA, *ENDS),
     formerly={"noise": "variance_source", "noise_variance": "value_variance"},
 )

@@ -1,4 +1,4 @@
-"""What stands on the page Many tasks: its inputs, its tabs, and the work beside it."""
+"""The contents of the page Many tasks: its inputs, its tabs, and the work beside it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
 from dpcore.multitask import exact, files
 from dpcore.multitask.answer import answer, words
-from dpcore.multitask.answer import answer as answer_answer
-from dpcore.multitask.answer import answer as shown
 from dpcore.multitask.answer import plots as core_plots
 from dpcore.multitask.answer.found import (
     MultitaskSolution,
@@ -49,13 +47,13 @@ def show_counts(solution: MultitaskSolution) -> None:
         "page simulates one draw of the noise; nothing is released."
     )
     fields.columns(QUESTION, [3, 3, 4, 2], "count_share", "count_max_tasks", "count_covers", "count_seed")
-    simulation, chosen = cached.counts(solution), solution.comparison.allocation
+    simulation, allocation = cached.counts(solution), solution.comparison.allocation
     with_s, without = (
-        simulation.compare_total(a, chosen) for a in (simulation.with_slack, simulation.without_slack)
+        simulation.compare_total(a, allocation) for a in (simulation.with_slack, simulation.without_slack)
     )
     counts = simulation.counts
-    left, right = st.columns([5, 6])
-    with left:
+    left_column, right_column = st.columns([5, 6])
+    with left_column:
         with st.grid(2, min_column_width=140, gap="small"):
             of_exact = "of that with exact sizes"
             cards.single("Total bound with n̂ + s", f"{wording.number(with_s)}×", of_exact)
@@ -69,7 +67,7 @@ def show_counts(solution: MultitaskSolution) -> None:
             uncounted = f"{wording.number(counts.truncation)} for the uncounted"
             cards.single("Slack s", wording.counted(counts.slack, "user"), uncounted)
         st.markdown(answer.describe_counts(solution.comparison, simulation))
-    with right:
+    with right_column:
         plots.draw(core_plots.plot_counts(solution.tasks, counts))
     st.badge("simulation: not a release", color="violet", icon=":material/casino:")
     cards.label(solution.tasks.disclosure)
@@ -127,9 +125,9 @@ def _figures(result: ExperimentResult) -> None:
             if not np.isfinite(result.rmse[a, p]).any():
                 continue
             with column:
-                plots.draw_titled(shown.plot_errors(result, a, p, relative))
+                plots.draw_titled(answer.plot_errors(result, a, p, relative))
     alt = "Best exponent per algorithm, skew and privacy budget, and what 1/2 gains over 0 and 1"
-    tables.show(shown.tabulate_errors(result), alt, formats={"Its RMSE": "%.4f"})
+    tables.show(answer.tabulate_errors(result), alt, formats={"Its RMSE": "%.4f"})
     st.caption(
         f"{wording.counted(done, 'run')}; whiskers and ± are two standard errors over "
         f"{wording.counted(experiment.repeats, 'repeat')}, the last two columns paired: a minus sign means "
@@ -139,22 +137,22 @@ def _figures(result: ExperimentResult) -> None:
     cards.label(Disclosure.PUBLIC)
 
 
-def known_optima(weighed: WeightComparison) -> Optima | None:
-    """Both optima for these tasks, where they were computed."""
+def known_optima(comparison: WeightComparison) -> Optima | None:
+    """Return both optima for these tasks; None if they have not been computed."""
     done = jobs.result_of(QUESTION.key("optimum_job"))
-    if done is None or done[0] != _optimum_question(weighed):
+    if done is None or done[0] != _optimum_question(comparison):
         return None
     optima: Optima = done[1]
     return optima
 
 
-def _optimum_question(weighed: WeightComparison) -> tuple[str, str]:
-    return weighed.tasks.key, weighed.problem.loss.name
+def _optimum_question(comparison: WeightComparison) -> tuple[str, str]:
+    return comparison.tasks.key, comparison.problem.loss.name
 
 
-def show_optimum(weighed: WeightComparison) -> None:
-    """The exact optima: a button, then like beside like."""
-    tasks, loss = weighed.tasks, weighed.problem.loss
+def show_optimum(comparison: WeightComparison) -> None:
+    """Draw the tab of the exact optima: a button, then the comparison."""
+    tasks, loss = comparison.tasks, comparison.problem.loss
     st.markdown(
         "If the graph of users and tasks is public, the weights can be computed from it. **Compare like "
         "with like:** problem (9) gives all users of a task the same weight and clips nobody, so compare it "
@@ -166,51 +164,51 @@ def show_optimum(weighed: WeightComparison) -> None:
     ):
         jobs.start(
             QUESTION.key("optimum_job"),
-            _optimum_question(weighed),
+            _optimum_question(comparison),
             lambda progress, stop: answer.find_optima(tasks, loss, progress, stop),
         )
-        if known_optima(weighed) is not None:
+        if known_optima(comparison) is not None:
             st.rerun()  # The card above is drawn already, without them.
     if jobs.watch(QUESTION.key("optimum_job"), "Solving"):
         return
-    optima = known_optima(weighed)
+    optima = known_optima(comparison)
     if optima is None:
         st.caption(
             "The optima have not been computed for these tasks and this loss. Millions of pairs take seconds; "
             "ε, δ and μ do not matter."
         )
     else:
-        _show_methods(weighed, optima)
-        _show_beside(weighed, optima)
-    _show_check(weighed)
+        _show_methods(comparison, optima)
+        _show_beside(comparison, optima)
+    _show_check(comparison)
 
 
-def _show_check(weighed: WeightComparison) -> None:
-    problem, pairs, most = weighed.problem, weighed.tasks.graph.num_pairs, exact.MAX_PAIRS
+def _show_check(comparison: WeightComparison) -> None:
+    problem, pairs, max_pairs = comparison.problem, comparison.tasks.graph.num_pairs, exact.MAX_PAIRS
     releases.show(
         QUESTION.key("cvxpy_job"),
-        _optimum_question(weighed),
+        _optimum_question(comparison),
         lambda stop: exact.compare_with_cvxpy(problem, stop),
         "Total bound for β = 1",
         f"A general solver takes too long for {wording.counted(pairs, 'pair')} of a user and a task; the comparison is "
-        f"offered up to {most:,}."
-        if pairs > most
+        f"offered up to {max_pairs:,}."
+        if pairs > max_pairs
         else "",
     )
-    cards.label(weighed.tasks.disclosure)
+    cards.label(comparison.tasks.disclosure)
 
 
-def _show_methods(weighed: WeightComparison, optima: Optima) -> None:
-    found = cached.methods(weighed, optima)
+def _show_methods(comparison: WeightComparison, optima: Optima) -> None:
+    methods = cached.methods(comparison, optima)
     tables.show(
         {
             "Users of a task": [
-                "weigh the same" if m.optimum is optima.task_optimum else "may differ" for m in found
+                "weigh the same" if m.optimum is optima.task_optimum else "may differ" for m in methods
             ],
-            "Weights": [m.name for m in found],
-            "Total bound": [compute_total_ratio(m.allocation, optima.user_task_optimum) for m in found],
-            "Above the optimum of its kind": [100.0 * max(m.above_optimum, 0.0) for m in found],
-            "Largest weight skew": [100.0 * m.weight_skew.largest for m in found],
+            "Weights": [m.name for m in methods],
+            "Total bound": [compute_total_ratio(m.allocation, optima.user_task_optimum) for m in methods],
+            "Above the optimum of its kind": [100.0 * max(m.above_optimum, 0.0) for m in methods],
+            "Largest weight skew": [100.0 * m.weight_skew.largest for m in methods],
         },
         "Total error bound of every way of dividing the budget, beside the optimum of its kind",
         formats={
@@ -222,16 +220,16 @@ def _show_methods(weighed: WeightComparison, optima: Optima) -> None:
             ),
         },
     )
-    for name, one in (("Problem (9)", optima.task_optimum), ("Free weights", optima.user_task_optimum)):
-        assert one.certificate is not None
-        st.caption(f"**{name}.** {one.stop_reason} {one.certificate.sentence}")
+    for name, optimum in (("Problem (9)", optima.task_optimum), ("Free weights", optima.user_task_optimum)):
+        assert optimum.certificate is not None
+        st.caption(f"**{name}.** {optimum.stop_reason} {optimum.certificate.sentence}")
 
 
-def _show_beside(weighed: WeightComparison, optima: Optima) -> None:
+def _show_beside(comparison: WeightComparison, optima: Optima) -> None:
     free = compute_skew(optima.user_task_optimum)
-    plots.draw_beside(core_plots.plot_optimum(weighed, optima), core_plots.plot_skew(weighed, free))
+    plots.draw_beside(core_plots.plot_optimum(comparison, optima), core_plots.plot_skew(comparison, free))
     st.markdown(answer.describe_free_weights(free))
-    cards.label(weighed.tasks.disclosure)
+    cards.label(comparison.tasks.disclosure)
 
 
 TABLE_ROWS = 2_000
@@ -245,33 +243,33 @@ def show_behind(answer: Answer) -> None:
     st.caption(words.describe_tasks(answer.solution))
 
 
-def show_users_and_tasks(found: MultitaskSolution) -> None:
+def show_users_and_tasks(solution: MultitaskSolution) -> None:
     """Draw the use of the budget, the users who use it, the sizes of tasks, and a table of the tasks."""
-    weighed = found.comparison
-    plots.draw_beside(core_plots.plot_use(weighed), core_plots.plot_users(weighed))
-    idle = weighed.problem.num_users - int((found.tasks.graph.tasks_per_user > 0).sum())
+    comparison = solution.comparison
+    plots.draw_beside(core_plots.plot_use(comparison), core_plots.plot_users(comparison))
+    idle = comparison.problem.num_users - int((solution.tasks.graph.tasks_per_user > 0).sum())
     if idle:
         st.caption(
             f"{wording.counted(idle, 'user')} without a task {wording.agreeing(idle, 'is', 'are')} left out of both."
         )
-    plots.draw_titled(core_plots.plot_sizes(found.tasks, has_all_tasks=True))
-    _show_table(found)
+    plots.draw_titled(core_plots.plot_sizes(solution.tasks, has_all_tasks=True))
+    _show_table(solution)
 
 
-def _show_table(found: MultitaskSolution) -> None:
+def _show_table(solution: MultitaskSolution) -> None:
     """Draw a table with one row per task."""
-    columns, left_out = core_plots.tabulate_tasks(found, TABLE_ROWS)
+    columns, left_out = core_plots.tabulate_tasks(solution, TABLE_ROWS)
     number = st.column_config.NumberColumn
-    own, data = found.parameters.source is TaskSource.DATA, session.dataset()
-    names = uploads.list_task_names(data, "task") if own else ()
+    uses_data, data = solution.parameters.source is TaskSource.DATA, session.dataset()
+    names = uploads.list_task_names(data, "task") if uses_data else ()
     # Tasks without users are left out of the graph, and would shift the others' numbers.
-    called = (
-        {"name": [escape_formula(names[at]) for at in columns["task"]]}
-        if names and _has_all(found, data)
+    name_column = (
+        {"name": [escape_formula(names[task]) for task in columns["task"]]}
+        if names and _has_all(solution, data)
         else {}
     )
     st.dataframe(
-        called | columns,
+        name_column | columns,
         hide_index=True,
         height=420,
         column_config={
@@ -299,25 +297,25 @@ def _show_table(found: MultitaskSolution) -> None:
     )
     number_from = (
         "Tasks are numbered from 0 in the order in which they first appear in your file."
-        if own
+        if uses_data
         else "Tasks are numbered from 0 as drawn."
     )
     st.caption(note + number_from)
-    cards.label(found.tasks.disclosure)
-    if own:
+    cards.label(solution.tasks.disclosure)
+    if uses_data:
         uploads.show_upload(QUESTION, data, "tasks")
 
 
-def _has_all(found: MultitaskSolution, data: Dataset) -> bool:
-    return data.pairs is not None and found.tasks.graph.num_tasks == data.pairs.num_tasks
+def _has_all(solution: MultitaskSolution, data: Dataset) -> bool:
+    return data.pairs is not None and solution.tasks.graph.num_tasks == data.pairs.num_tasks
 
 
 def show_budget(parameters: MultitaskParameters) -> None:
     """Draw the exact and the sufficient beta."""
     budgets, columns = cached.budget(parameters.target), cached.budgets(parameters.delta)
-    left, right = st.columns([5, 6])
-    left.markdown(answer_answer.describe_budgets(budgets))
-    with right:
+    left_column, right_column = st.columns([5, 6])
+    left_column.markdown(answer.describe_budgets(budgets))
+    with right_column:
         plots.draw(core_plots.plot_budget(columns, parameters.epsilon, budgets.exact))
 
 
@@ -326,8 +324,8 @@ def show_budget(parameters: MultitaskParameters) -> None:
 
 def name_settings(parameters: MultitaskParameters) -> dict[str, str]:
     """Return the names of the settings that the answer depends on, by field."""
-    placed = QUESTION.placed(LINE, MORE, OWN)
-    return QUESTION.asked(*(name for name in placed if name not in parameters.unused))
+    field_names = QUESTION.list_fields(LINE, MORE, OWN)
+    return QUESTION.get_labels(*(name for name in field_names if name not in parameters.unused))
 
 
 def _generated_cell(code: Code, source: Source, public_only: bool) -> str:
@@ -336,17 +334,17 @@ def _generated_cell(code: Code, source: Source, public_only: bool) -> str:
 
 def show_files(answer: Answer) -> None:
     """Offer the answer, the weights and the code as files."""
-    found: MultitaskSolution = answer.solution
-    disclosure, parameters, weighed, optima = (
+    solution: MultitaskSolution = answer.solution
+    disclosure, parameters, comparison, optima = (
         answer.disclosure,
-        found.parameters,
-        found.comparison,
-        found.optima,
+        solution.parameters,
+        solution.comparison,
+        solution.optima,
     )
-    own = session.dataset() if parameters.source is TaskSource.DATA else None
+    dataset = session.dataset() if parameters.source is TaskSource.DATA else None
     source = replace(
         report_content.source(needs_rows=True, disclosure=disclosure),
-        write_cell=_generated_cell if own is None else None,
+        write_cell=_generated_cell if dataset is None else None,
     )
     report_content.draw(
         "many_tasks",
@@ -356,21 +354,21 @@ def show_files(answer: Answer) -> None:
             answer,
             source,
             setting_labels=name_settings(parameters),
-            summary=words.summarise_tasks(found, own),
+            summary=words.summarise_tasks(solution, dataset),
         ),
         answer.methods,
     )
-    offered = {
-        f"Chosen: μ = {words.format_exponent(weighed.rule.exponent)}": weighed.allocation,
-        f"Uniform sampling, k = {count_tasks_per_user(weighed.sampling):,}": weighed.sampling,
+    allocations = {
+        f"Chosen: μ = {words.format_exponent(comparison.rule.exponent)}": comparison.allocation,
+        f"Uniform sampling, k = {count_tasks_per_user(comparison.sampling):,}": comparison.sampling,
     }
     if optima is not None:
-        offered["Exact optimum, problem (9)"] = optima.task_optimum
-        offered["Exact optimum, free weights"] = optima.user_task_optimum
-    if st.session_state.get(QUESTION.key("download")) not in offered:
-        st.session_state[QUESTION.key("download")] = next(iter(offered))
-    name = st.selectbox("Which weights", list(offered), key=QUESTION.key("download"))
-    allocation = rescale_budget(offered[name], found.budgets.exact)
+        allocations["Exact optimum, problem (9)"] = optima.task_optimum
+        allocations["Exact optimum, free weights"] = optima.user_task_optimum
+    if st.session_state.get(QUESTION.key("download")) not in allocations:
+        st.session_state[QUESTION.key("download")] = next(iter(allocations))
+    name = st.selectbox("Which weights", list(allocations), key=QUESTION.key("download"))
+    allocation = rescale_budget(allocations[name], solution.budgets.exact)
     if allocation.reads_graph:
         st.caption(
             ":material/warning: These weights are computed from who contributes to what, so they are not part of "
@@ -401,7 +399,7 @@ def show_files(answer: Answer) -> None:
             on_click="ignore",
             icon=":material/download:",
         )
-    pairs = found.tasks.graph.num_pairs
+    pairs = solution.tasks.graph.num_pairs
     st.caption(
         f"Label in both tables: *{disclosure.label}*. {wording.counted(pairs, 'line')} of user-task weights"
         + (f", about {pairs * 32 / 1e6:,.0f} MB" if pairs > LARGE_FILE else "")

@@ -31,19 +31,19 @@ NO_TASKS_RELEASED = (
 data = session.dataset()
 
 
-def body(places: layout.Places) -> None:
+def body(slots: layout.PageSlots) -> None:
     """Read the inputs and show the answer."""
-    parameters = inputs.read(QUESTION, places, more=lambda: fields.draw(QUESTION, "max_tasks"))
+    parameters = inputs.read_inputs(QUESTION, slots, draw_more=lambda: fields.draw(QUESTION, "max_tasks"))
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
-    with places.notes:
+    with slots.notes:
         solution = load(parameters)
     answer = None if solution is None else build_answer(data, parameters, solution)
     if answer is not None:
-        with places.figure:  # First, so that the browser draws it while the rest is on its way.
+        with slots.figure:  # First, so that the browser draws it while the rest is on its way.
             plots.show(answer.plots["many-tasks-buckets"]())
-        with places.answer:
+        with slots.answer:
             cards.answer(answer, key="tasks_card")
             best, _ = answer.solution.comparison.recommendation
             # Links, reports and scripts hold the field. The best exponent for private data is computed from them, so
@@ -51,7 +51,7 @@ def body(places: layout.Places) -> None:
             if best != parameters.exponent and answer.disclosure is not Disclosure.PRIVATE:
                 label = f"Use μ = {wording.entered(best)}"
                 fields.button(label, "tasks_use_best", "check", use_exponent, best)
-    with places.below:
+    with slots.bottom:
         show_tabs(answer, parameters)
 
 
@@ -63,9 +63,9 @@ def use_exponent(exponent: float) -> None:
 def load(parameters: MultitaskParameters) -> MultitaskSolution | None:
     """Return the solution; None, with the reason on the page, if there are no tasks or they are refused."""
     try:
-        solution = cached.found(data.digest, parameters, data)
+        solution = cached.solve(data.digest, parameters, data)
     except InvalidInput as refused:
-        fields.say(refused.problems)
+        fields.show_problems(refused.problems)
         return None
     if solution is None:
         st.info(NO_TASKS if data.release is None else NO_TASKS_RELEASED, icon=":material/info:")

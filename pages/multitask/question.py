@@ -11,11 +11,11 @@ from pages.shared.base.question import Facet, FieldOrigin, Question
 from pages.shared.data import uploads
 
 
-def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
+def propose(data: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
     """Return the tasks of the data if they have some, and a generator otherwise: the one in use if there is one."""
     if data.pairs is not None:
         return {"source": TaskSource.DATA}
-    return {"source": MultitaskParameters.source} if now["source"] in (None, TaskSource.DATA) else {}
+    return {"source": MultitaskParameters.source} if current["source"] in (None, TaskSource.DATA) else {}
 
 
 QUESTION = Question(
@@ -34,5 +34,5 @@ QUESTION = Question(
     | FieldOrigin.PUBLIC.each("tabs", "relative")
     | FieldOrigin.DATA.each("optimum_job", "cvxpy_job", "experiment_job", "download"),
     propose=propose,
-    proposed=("source",),
+    proposed_fields=("source",),
 )

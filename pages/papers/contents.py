@@ -1,4 +1,4 @@
-"""What stands on the page Reproduce: its inputs, its tabs, and the work beside it."""
+"""The contents of the page Reproduce: its inputs, its tabs, and the work beside it."""
 
 from __future__ import annotations
 

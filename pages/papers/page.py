@@ -20,18 +20,18 @@ FIRST_FIGURE = "amin-figure-3"
 """Shown first: the paper says numbers of it, and few curves tell whether ours agree."""
 
 
-def body(places: layout.Places) -> None:
+def body(slots: layout.PageSlots) -> None:
     """Draw the chosen figure with its answer, and the lists below."""
     figure_key = QUESTION.key("figure")
     st.session_state.setdefault(figure_key, FIRST_FIGURE)
-    with places.line:
+    with slots.line:
         figure = find_figure(fields.pick("Figure", NAMES, figure_key, width=560))
     runs = plots.find_newest_runs(figure)
-    with places.figure:
+    with slots.figure:
         plots.draw(build_plot(figure, runs))
-    with places.answer:
+    with slots.answer:
         show_answer(figure, runs)
-    with places.below:
+    with slots.bottom:
         plots.show_text(figure, runs)
         show_lists()
 

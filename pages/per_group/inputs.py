@@ -15,7 +15,7 @@ from pages.shared.screen import inputs, layout
 from pages.shared.session import session
 
 
-def offered(data: Dataset) -> list[Statistic]:
+def list_statistics(data: Dataset) -> list[Statistic]:
     """Return the statistics that can be computed from the data."""
     pairs = data.pairs
     if pairs is None and data.pair_sizes is not None:
@@ -29,11 +29,11 @@ def offered(data: Dataset) -> list[Statistic]:
     return [Statistic.ROWS, Statistic.USERS, *sums, Statistic.SIGNED_SUM, Statistic.MEAN]
 
 
-def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
+def read_inputs(data: Dataset, slots: layout.PageSlots) -> PerGroupParameters | None:
     """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""
     shares = data is session.dataset()
     state, key = st.session_state, QUESTION.key
-    options: dict[str, list[Any]] = {"statistic": offered(data), "objective": list(Objective)}
+    options: dict[str, list[Any]] = {"statistic": list_statistics(data), "objective": list(Objective)}
     is_mean = state.get(key("statistic")) is Statistic.MEAN and Statistic.MEAN in options["statistic"]
     if is_mean:
         options["objective"] = [objective for objective in Objective if not objective.relative]
@@ -51,14 +51,14 @@ def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
             if name not in unused:
                 fields.draw(QUESTION, name, options=options.get(name))
 
-    with places.line:
+    with slots.line:
         draw("statistic", *in_line)
-    with places.more("per_group_more"):
+    with slots.more_settings("per_group_more"):
         draw(*(name for name in ("objective", "floor", "selection") if name not in in_line))
         with fields.row():
             draw("selection_share", "selection_delta")
         draw(*(name for name in ("num_groups", "noise", "delta", "neighbours") if name not in in_line))
-    with places.notes:
+    with slots.notes:
         if "floor" not in unused:
             is_large = state[key("objective")] is Objective.LARGE_GROUPS
             start = "Groups are large from" if is_large else "Errors are divided by at least"
@@ -72,5 +72,7 @@ def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
             if inputs.ask(data, ends):
                 return None
             session.explain_cleared(ends)
-        parameters: PerGroupParameters | None = fields.build(QUESTION, unused=unused, optional=QUESTION.own)
+        parameters: PerGroupParameters | None = fields.build(
+            QUESTION, unused=unused, optional=QUESTION.own_fields
+        )
     return parameters

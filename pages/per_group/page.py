@@ -22,14 +22,14 @@ from pages.shared.screen import layout
 class PerGroupPage(Page):
     """The page."""
 
-    def read(self, places: layout.Places, data: Dataset) -> PerGroupParameters | None:
+    def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> PerGroupParameters | None:
         """Draw the inputs that go with the statistic."""
-        return inputs.read(data, places)
+        return inputs.read_inputs(data, slots)
 
-    def draw_refused(self, places: layout.Places, data: Dataset, parameters: PerGroupParameters) -> None:
+    def draw_refused(self, slots: layout.PageSlots, data: Dataset, parameters: PerGroupParameters) -> None:
         """Offer to draw the pair of private data privately."""
         if data.is_private:
-            with places.answer:
+            with slots.answer:
                 cards.answer(refused_answer(data, parameters), "per_group_card")
 
     def describe_files(self, answer: Answer) -> str:
@@ -60,7 +60,7 @@ class PerGroupPage(Page):
             "pairs** is what the script reads and *Your data* opens: it names no user and no group. Label of both: "
             f"*{data.provenance.label}*."
         )
-        parts: list[report_content.AnswerFile] = [
+        answer_files: list[report_content.AnswerFile] = [
             ("Choice (JSON)", "per_group_choice.json", answer.choice),
             (
                 "Distribution of pairs (JSON)",
@@ -68,7 +68,7 @@ class PerGroupPage(Page):
                 lambda: group_pairs.to_text(data),
             ),
         ]
-        cards.file_buttons(parts if fits else parts[:1], data.provenance)
+        cards.file_buttons(answer_files if fits else answer_files[:1], data.provenance)
         if not fits:
             st.caption(
                 f"The distribution has {sizes.pairs.size:,} sizes and {sizes.task_rows.size:,} groups, more than a "

@@ -10,19 +10,19 @@ from dpcore.per_group.parameters import PerGroupParameters
 from pages.shared.base.question import Facet, FieldOrigin, Question, rounded_out
 
 
-def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
+def propose(data: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
     """Return the range of public values, for a mean; a range that the user entered stays.
 
     For private values the page asks for the range. For a release nothing is proposed.
     """
     if data.release is not None:
         return {}
-    if (now["lower"], now["upper"]) not in (now["proposed"] or (None, None), (None, None)):
+    if (current["lower"], current["upper"]) not in (current["proposed"] or (None, None), (None, None)):
         return {}
     if data.pairs is None or data.pairs.value_range is None or data.is_private:
         return {"lower": None, "upper": None, "proposed": None}
-    proposed = rounded_out(*data.pairs.value_range)
-    return {"lower": proposed[0], "upper": proposed[1], "proposed": proposed}
+    value_range = rounded_out(*data.pairs.value_range)
+    return {"lower": value_range[0], "upper": value_range[1], "proposed": value_range}
 
 
 QUESTION = Question(
@@ -39,5 +39,5 @@ QUESTION = Question(
     parameters=PerGroupParameters,
     also=FieldOrigin.PUBLIC.each("proposed", "tabs") | FieldOrigin.DATA.each("job", "job_earlier"),
     propose=propose,
-    proposed=("lower", "upper"),
+    proposed_fields=("lower", "upper"),
 )

@@ -1,4 +1,4 @@
-"""What a person enters on Plan, as one validated parameters object; the lines stand in a table."""
+"""The inputs of Plan, as one validated parameters object; the lines stand in a table."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from dpcore.report import script
 from pages.plan.question import ENDS, OF_MEAN, QUESTION
 from pages.shared.screen import inputs, layout
 
-RELEASE, QUANTILE, WANTED, WEIGHT = "Release", "q", "Wanted error", "Weight"
+RELEASE, QUANTILE, WANTED_ERROR, WEIGHT = "Release", "q", "Wanted error", "Weight"
 FIELDS_OF_MEAN = (*OF_MEAN, "value_variance", "user_share")
 EDITOR_WIDTH = 480
 """Pixels, for all four columns: what lies in the popover makes it wide, and a table alone does not."""
 
 
-def read(places: layout.Places) -> PlanParameters | None:
-    """Show the inputs. Returns None, with the sentences on the page, where they do not hold together."""
+def read_inputs(slots: layout.PageSlots) -> PlanParameters | None:
+    """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""
     state, key = st.session_state, QUESTION.key
 
     def is_hidden(name: str) -> bool:
-        asked = lines.parse_lines(state[key("lines")], Problems())
+        parsed_lines = lines.parse_lines(state[key("lines")], Problems())
         if name in ENDS:
-            return not any(line.statistic.needs_range for line in asked)
-        has_mean = any(line.statistic is LineStatistic.MEAN for line in asked)
+            return not any(line.statistic.needs_range for line in parsed_lines)
+        has_mean = any(line.statistic is LineStatistic.MEAN for line in parsed_lines)
         of_table = state[key("target")] is Target.TABLE
         reads_table = of_table and state[key("variance_source")] is VarianceSource.FROM_VALUES
         return name in FIELDS_OF_MEAN and (
@@ -45,17 +45,17 @@ def read(places: layout.Places) -> PlanParameters | None:
         with st.popover("Numbers to release", icon=":material/table_rows:", key="plan_lines"):
             _editor()
 
-    parameters: PlanParameters | None = inputs.read(
-        QUESTION, places, hidden=is_hidden, widgets={"lines": draw_editor}
+    parameters: PlanParameters | None = inputs.read_inputs(
+        QUESTION, slots, hidden=is_hidden, widgets={"lines": draw_editor}
     )
     return parameters
 
 
 def _editor() -> None:
-    """The lines as a table; what it holds becomes their text, which the link carries."""
+    """Draw the lines as a table; its content becomes their text, which the link carries."""
     state = st.session_state
-    text, written = state[QUESTION.key("lines")], state.get(QUESTION.key("written"))
-    if text != written or QUESTION.key("editor_round") not in state:
+    text, written_text = state[QUESTION.key("lines")], state.get(QUESTION.key("written"))
+    if text != written_text or QUESTION.key("editor_round") not in state:
         # They were set elsewhere: by a link, by new data, by another page. The editor starts afresh.
         state[QUESTION.key("editor_round")] = state.get(QUESTION.key("editor_round"), 0) + 1
     key = f"{QUESTION.key('editor_')}{state[QUESTION.key('editor_round')]}"
@@ -71,12 +71,12 @@ def _editor() -> None:
         key=key,
         column_config={
             RELEASE: st.column_config.SelectboxColumn(
-                options=[kind.value for kind in LineStatistic], required=True
+                options=[statistic.value for statistic in LineStatistic], required=True
             ),
             QUANTILE: st.column_config.NumberColumn(
                 help="Which quantile; 0.5, the median, where empty", format="%g", width=70
             ),
-            WANTED: st.column_config.TextColumn(
+            WANTED_ERROR: st.column_config.TextColumn(
                 help="5% of the value (of a quantile: of the rows), or 12 in its own unit; 5% where empty",
                 width=120,
             ),
@@ -97,33 +97,33 @@ def frame_of(text: str) -> pd.DataFrame:
     entered is lost.
     """
     rows = [
-        (what, q, wanted or None, None if weight == 1.0 else weight)
-        for what, q, wanted, weight in lines.tabulate_lines(text)
+        (statistic, q, wanted_error or None, None if weight == 1.0 else weight)
+        for statistic, q, wanted_error, weight in lines.tabulate_lines(text)
     ]
-    frame = pd.DataFrame(rows, columns=[RELEASE, QUANTILE, WANTED, WEIGHT])
-    return frame.astype({RELEASE: object, QUANTILE: float, WANTED: object, WEIGHT: float})
+    frame = pd.DataFrame(rows, columns=[RELEASE, QUANTILE, WANTED_ERROR, WEIGHT])
+    return frame.astype({RELEASE: object, QUANTILE: float, WANTED_ERROR: object, WEIGHT: float})
 
 
 def text_of(frame: pd.DataFrame) -> str:
     """Return the lines of a table as text; rows without a release are left out, and what else is wrong stays
     for the check.
     """
-    found = []
+    texts = []
     for row in frame.to_dict("records"):
-        kind = row[RELEASE]
-        if not isinstance(kind, str) or not kind:
+        statistic = row[RELEASE]
+        if not isinstance(statistic, str) or not statistic:
             continue
-        said = [kind]
-        if kind == LineStatistic.QUANTILE.value:
+        words = [statistic]
+        if statistic == LineStatistic.QUANTILE.value:
             q = 0.5 if pd.isna(row[QUANTILE]) else float(row[QUANTILE])
-            said = ["median" if q == 0.5 else f"quantile {wording.digits(q)}"]
-        if isinstance(row[WANTED], str) and row[WANTED].strip():
-            wanted = re.sub(r"[;\s]+", " ", row[WANTED]).strip()
-            said.append(f"within {wanted}")
+            words = ["median" if q == 0.5 else f"quantile {wording.digits(q)}"]
+        if isinstance(row[WANTED_ERROR], str) and row[WANTED_ERROR].strip():
+            wanted_error = re.sub(r"[;\s]+", " ", row[WANTED_ERROR]).strip()
+            words.append(f"within {wanted_error}")
         if not pd.isna(row[WEIGHT]) and row[WEIGHT] != 1.0:
-            said.append(f"weight {wording.digits(float(row[WEIGHT]))}")
-        found.append(" ".join(said))
-    return "; ".join(found)
+            words.append(f"weight {wording.digits(float(row[WEIGHT]))}")
+        texts.append(" ".join(words))
+    return "; ".join(texts)
 
 
 def write_settings(data: Dataset, answer: Answer) -> str:

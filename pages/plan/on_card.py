@@ -9,7 +9,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.code import Quantity as Written
+from dpcore.code import Quantity
 from dpcore.common.checks import Problems
 from dpcore.common.text_fields import parse_numbers
 from dpcore.plan import lines
@@ -19,16 +19,16 @@ from pages.plan.question import QUESTION
 from pages.shared.base.cache import cached
 
 LINES = {
-    Written.MEAN: LineStatistic.MEAN,
-    Written.SUM: LineStatistic.SUM,
-    Written.COUNT: LineStatistic.ROWS,
-    Written.GROUP_COUNTS: LineStatistic.GROUP_USERS,
-    Written.GROUP_ROWS: LineStatistic.GROUP_ROWS,
-    Written.GROUP_SUMS: LineStatistic.GROUP_SUMS,
+    Quantity.MEAN: LineStatistic.MEAN,
+    Quantity.SUM: LineStatistic.SUM,
+    Quantity.COUNT: LineStatistic.ROWS,
+    Quantity.GROUP_COUNTS: LineStatistic.GROUP_USERS,
+    Quantity.GROUP_ROWS: LineStatistic.GROUP_ROWS,
+    Quantity.GROUP_SUMS: LineStatistic.GROUP_SUMS,
 }
 
 
-NOT_HELD = {Written.GROUP_MEANS: "A plan has no means per group: their sums and rows can be lines of one."}
+NOT_HELD = {Quantity.GROUP_MEANS: "A plan has no means per group: their sums and rows can be lines of one."}
 """Releases of the pages beside it that somebody would look for in vain, and what to do."""
 
 
@@ -36,46 +36,46 @@ def texts_of(card: Answer) -> tuple[str, ...]:
     """Return the lines that release the same; empty where there are none."""
     if card.setting is None:
         return ()
-    if card.setting.statistic is Written.QUANTILE:
+    if card.setting.statistic is Quantity.QUANTILE:
         return tuple(Line(LineStatistic.QUANTILE, q).text for q in parse_numbers(card.parameters.quantiles))
-    kind = LINES.get(card.setting.statistic)
-    return () if kind is None else (kind.value,)
+    statistic = LINES.get(card.setting.statistic)
+    return () if statistic is None else (statistic.value,)
 
 
 def lacking(text: str, new: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of further lines that are not among these."""
-    there = _there(text)
-    return tuple([one for one in new if one not in there])
+    """Return the lines in ``new`` that are not in the text."""
+    present_labels = _line_labels(text)
+    return tuple([line for line in new if line not in present_labels])
 
 
 @cached(max_entries=4)
-def _there(text: str) -> frozenset[str]:
+def _line_labels(text: str) -> frozenset[str]:
     return frozenset(line.label for line in lines.parse_lines(text, Problems()))
 
 
 def otherwise(card: Answer) -> tuple[str, ...]:
-    """Return what a plan takes otherwise than the page does, sentences."""
-    said = []
+    """Return sentences on how a plan differs from the page."""
+    sentences = []
     if card.setting is not None and card.setting.neighbours is not NEIGHBOURS:
-        said.append("There a user comes or goes with all their rows, whatever is protected here.")
+        sentences.append("There a user comes or goes with all their rows, whatever is protected here.")
     if getattr(card.parameters, "selection_share", None) is not None:
-        said.append("There the list of groups is public.")
-    return tuple(said)
+        sentences.append("There the list of groups is public.")
+    return tuple(sentences)
 
 
 def draw(card: Answer, key: str) -> None:
-    """The button; once the lines are there, the way to the plan; nothing where the card releases no line.
+    """Draw the button, or a link to the plan if it has the lines; nothing if the card releases no line.
 
     Args:
         card: What the page answers.
         key: Of the card.
     """
-    new, held = texts_of(card), QUESTION.key("lines")
+    new, lines_key = texts_of(card), QUESTION.key("lines")
     if not new:
         if card.setting is not None and card.setting.statistic in NOT_HELD:
             st.caption(NOT_HELD[card.setting.statistic])
         return
-    if not lacking(st.session_state.get(held) or "", new):
+    if not lacking(st.session_state.get(lines_key) or "", new):
         st.page_link(QUESTION.path, label="Among the numbers of the plan", icon=QUESTION.icon)
         return
     st.button(

@@ -24,9 +24,9 @@ from pages.shared.screen import layout
 class PlanPage(Page):
     """The page."""
 
-    def read(self, places: layout.Places, data: Dataset) -> PlanParameters | None:
+    def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> PlanParameters | None:
         """Draw the lines and what they need."""
-        return inputs.read(places)
+        return inputs.read_inputs(slots)
 
     def draw_behind(self, answer: Answer) -> None:
         """Draw every line with its share, bound and error, and what stands behind the plan."""

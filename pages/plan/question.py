@@ -14,26 +14,26 @@ OF_MEAN = ("variance_source", "likeness", "target")
 ENDS = ("lower", "upper")
 
 
-def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
-    """Lines that these data have, the range of public values, and what a mean assumes, as *Mean* proposes it.
+def propose(data: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
+    """Propose lines that these data have, the range of public values, and the assumptions of *Mean*.
 
-    What the person chose stays; but that private values may be read was said of other data, and is asked anew.
+    Choices of the user stay, except that private values may be read: the user said so of other data.
     """
-    found = propose_settings(now, choose_defaults(data), OF_MEAN[:2] if data.is_private else ())
+    settings = propose_settings(current, choose_defaults(data), OF_MEAN[:2] if data.is_private else ())
     ranged = data.values is not None and not data.is_private and data.release is None
-    if now["lines"] in (
+    if current["lines"] in (
         None,
-        now["lines_proposed"] or FIRST_LINES,
+        current["lines_proposed"] or FIRST_LINES,
     ):  # None where nobody has seen the page yet.
-        asked = ["users"]
+        line_names = ["users"]
         if data.contribution is Contribution.ROWS:
-            asked.append("rows")
+            line_names.append("rows")
         if data.values is not None:
-            asked += ["sum", "mean"] if ranged else ["sum"]
+            line_names += ["sum", "mean"] if ranged else ["sum"]
         if data.pairs is not None and data.contribution is Contribution.ROWS:
-            asked.append("rows per group")
-        found |= {"lines": "; ".join(asked), "lines_proposed": "; ".join(asked)}
-    return found | propose_range(data, now, ENDS)
+            line_names.append("rows per group")
+        settings |= {"lines": "; ".join(line_names), "lines_proposed": "; ".join(line_names)}
+    return settings | propose_range(data, current, ENDS)
 
 
 QUESTION = Question(
@@ -59,6 +59,6 @@ QUESTION = Question(
         "written",
     ),
     propose=propose,
-    proposed=("lines", *ENDS, *OF_MEAN),
+    proposed_fields=("lines", *ENDS, *OF_MEAN),
     plans=True,
 )

@@ -218,7 +218,7 @@ def show(parameters: PrivateParameters | None, data: Dataset) -> None:
         _buttons(parameters, data)
     refusal: InvalidInput | None = st.session_state.pop(QUESTION.key("refused"), None)
     if refusal is not None:
-        fields.say(refusal.problems)
+        fields.show_problems(refusal.problems)
     if choices():
         _show_choices()
     if st.session_state.get(QUESTION.key("empty_copy")) == original.histogram.digest:
@@ -228,9 +228,11 @@ def show(parameters: PrivateParameters | None, data: Dataset) -> None:
 
 
 def _buttons(parameters: PrivateParameters, data: Dataset) -> None:
-    run, request = page_run.now(), SelectionRequest.from_parameters(parameters)
+    run, request = page_run.get_run(), SelectionRequest.from_parameters(parameters)
     is_sum_hidden = (
-        run is not None and run.shown is not run.card and isinstance(run.shown.disclosure, ReleaseFacts)
+        run is not None
+        and run.shown_card is not run.card
+        and isinstance(run.shown_card.disclosure, ReleaseFacts)
     )
     if dropped := describe_dropped(request):
         st.markdown(dropped)
@@ -311,7 +313,7 @@ def show_code(selection: Selection, number: NumberKind, index: int) -> None:
     program = selections.build_code(selection, number, data, epsilon, delta, ends, range_facts(*ends))
     if program is None:
         problems = fields.check_epsilon(epsilon)
-        fields.say(problems) if problems else st.info(
+        fields.show_problems(problems) if problems else st.info(
             "No program can be written: L must lie below U on the page *Mean*."
         )
         return

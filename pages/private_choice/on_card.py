@@ -44,13 +44,13 @@ find_range = actions.find_range
 
 
 @dataclass(frozen=True)
-class Way:
+class BoundSelection:
     """How the bound of a card, or its pair of bounds, is selected privately.
 
     Attributes:
         request: What is selected; None if something is missing.
-        drawn: The card with what was selected for it last; None before.
-        offered: True if the card has the button; the page that compares ways has its own.
+        card: The card with what was selected for it last; None before.
+        has_button: True if the card has the button; the page that compares ways has its own.
         lacking: What must be entered before, a sentence; empty if nothing is missing.
         aim: What the selection takes otherwise than the card, a sentence; empty for nothing.
         fields: The fields of public numbers that are drawn beside the button, and their question.
@@ -58,8 +58,8 @@ class Way:
     """
 
     request: SelectionRequest | None
-    drawn: Answer | None = None
-    offered: bool = True
+    card: Answer | None = None
+    has_button: bool = True
     lacking: str = ""
     aim: str = ""
     fields: Fields = NO_FIELDS
@@ -69,7 +69,7 @@ class Way:
     def name(self) -> str:
         """Return the label of the button."""
         assert self.request is not None
-        verb = "Draw it privately" if self.drawn is None else "Draw another"
+        verb = "Draw it privately" if self.card is None else "Draw another"
         return f"{verb} (ε = {format_rounded_up(self.request.problem.epsilon)})"
 
     @property
@@ -102,13 +102,13 @@ class Way:
         return "" if self.request is None else actions.describe_dropped(self.request)
 
     @property
-    def selection(self) -> tuple[float | dict[str, float], str]:
+    def value(self) -> tuple[float | dict[str, float], str]:
         """Return what was selected, a pair by the columns of its figure, and the name of its curve."""
-        assert self.drawn is not None
-        if isinstance(pair := self.drawn.bound, PrivatePair):
+        assert self.card is not None
+        if isinstance(pair := self.card.bound, PrivatePair):
             return {"max_groups": float(pair.max_groups), "max_amount": float(pair.max_amount)}, ""
         smooth = self.request is not None and self.request.number is Bounded.QUANTILE_SMOOTH
-        return float(self.drawn.numbers[0].value or 0.0), "Smooth weights" if smooth else "Bounded rows"
+        return float(self.card.numbers[0].value or 0.0), "Smooth weights" if smooth else "Bounded rows"
 
     def ask(self) -> None:
         """Draw the fields of the public numbers that the selection needs."""
@@ -123,9 +123,9 @@ class Way:
         actions.choose(self.request)
 
 
-def way(card: Answer) -> Way | None:
+def build_selection(card: Answer) -> BoundSelection | None:
     """Return how the bound of a card is selected on the data in use; None if it cannot be, or need not."""
-    data, run = session.dataset(), page_run.now()
+    data, run = session.dataset(), page_run.get_run()
     if not data.is_private:
         return None
     public_fields: Fields = NO_FIELDS
@@ -158,11 +158,13 @@ def way(card: Answer) -> Way | None:
     released_card = _build_card(card, fitting[-1], request, data) if fitting else None
     needs_no_number = isinstance(request.number, Wanted)
     public_fields = NO_FIELDS if needs_no_number else public_fields
-    return Way(request, released_card, offered=not own_page, aim=_aim(card, request), fields=public_fields)
+    return BoundSelection(
+        request, released_card, has_button=not own_page, aim=_aim(card, request), fields=public_fields
+    )
 
 
-def _missing(card: Answer, missing: MissingInput, public_fields: Fields) -> Way | None:
-    run, is_pair = page_run.now(), isinstance(card.parameters, PerGroupParameters)
+def _missing(card: Answer, missing: MissingInput, public_fields: Fields) -> BoundSelection | None:
+    run, is_pair = page_run.get_run(), isinstance(card.parameters, PerGroupParameters)
     if missing is selections.NO_PAIR or (card.setting is None and not is_pair):
         return None
     question, names = public_fields
@@ -173,7 +175,7 @@ def _missing(card: Answer, missing: MissingInput, public_fields: Fields) -> Way 
         waits_for = question.field(names[0]).label
     elif not is_pair:
         public_fields = NO_FIELDS
-    return Way(None, lacking=missing.sentence, fields=public_fields, waits_for=waits_for)
+    return BoundSelection(None, lacking=missing.sentence, fields=public_fields, waits_for=waits_for)
 
 
 def _aim(card: Answer, request: SelectionRequest) -> str:
@@ -263,7 +265,7 @@ def range_form(data: Dataset) -> bool:
     )
     problem = _read_range_problem()
     if isinstance(problem, InvalidInput):
-        fields.say(problem.problems)
+        fields.show_problems(problem.problems)
         return False
     if problem is None:
         st.caption("Fill in the fields to see what a draw spends and what it is good for.")
@@ -308,7 +310,7 @@ def _read_range_problem() -> RangeProblem | InvalidInput | None:
     release = state.get(keys.EPSILON)
     if epsilon is None or unit is None or largest is None or anchor is None or release is None:
         return None
-    if any(key(name) in state.get(keys.ASIDE, {}) for name in QUESTION.placed(TAB)):
+    if any(key(name) in state.get(keys.ASIDE, {}) for name in QUESTION.list_fields(TAB)):
         return None  # Said below its field.
     relation: Relation = state.get(key("relation")) or QUESTION.first("relation")
     try:

@@ -38,7 +38,7 @@ AIMS = {
 data = session.dataset()
 
 
-def body(areas: layout.Places) -> None:
+def body(areas: layout.PageSlots) -> None:
     """Read the inputs, and show what either way costs, with its button."""
     actions.show_account()
     page_parameters = read_inputs(areas)
@@ -51,14 +51,14 @@ def body(areas: layout.Places) -> None:
         except InvalidInput as refusal:
             parameters = None
             with areas.notes:
-                fields.say(refusal.problems)
+                fields.show_problems(refusal.problems)
     if parameters is not None:
         show_costs(parameters, areas)
     with areas.answer:
         actions.show(parameters, data)
 
 
-def read_inputs(areas: layout.Places) -> PageParameters | None:
+def read_inputs(areas: layout.PageSlots) -> PageParameters | None:
     """Draw the inputs; return None, with the sentences on the page, if they do not fit together."""
     fields.start(QUESTION)
     follow_mean()
@@ -72,7 +72,7 @@ def read_inputs(areas: layout.Places) -> PageParameters | None:
             st.caption(SUM_OF_THE_TOTAL.format(wording.plain(column)) if column else SUM_OF_A_COLUMN)
         return False
 
-    return inputs.read(
+    return inputs.read_inputs(
         QUESTION,
         areas,
         hidden=lambda name: name == "factor" and without_guess,
@@ -106,7 +106,7 @@ def _follow(name: str, followed: str, value: float, first_value: float) -> None:
     state[followed_key] = value
 
 
-def show_costs(parameters: PrivateParameters, areas: layout.Places) -> None:
+def show_costs(parameters: PrivateParameters, areas: layout.PageSlots) -> None:
     """Draw the figure of costs, the card, and the tabs."""
     exact = work.solve(data.digest, parameters, data)
     solution = replace(exact, copies=work.copies_over_epsilon(data, parameters))
@@ -114,7 +114,7 @@ def show_costs(parameters: PrivateParameters, areas: layout.Places) -> None:
     smooth = parameters.wanted is Wanted.SMOOTH
     difference = elsewhere.differing(data, answer.setting, solution.best, smooth)
     if difference := difference or difference_from_total(parameters, solution.best):
-        areas.below.caption(difference)
+        areas.bottom.caption(difference)
     with areas.figure:
         plots.draw(answer.plots["private-cost-epsilon"]())
         tabs.show_progress(work.CURVES.key, solution.copies)

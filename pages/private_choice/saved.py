@@ -224,7 +224,7 @@ def _build_range(members: dict[str, Any], facts: ReleaseFacts) -> PrivateRange |
     return PrivateRange(*ends, facts, problem, members["column"]) if problem.may_draw(*ends) else None
 
 
-def joined(choices: Mapping[str, Choices], added: Mapping[str, Choices]) -> dict[str, Choices]:
+def merge(choices: Mapping[str, Choices], added: Mapping[str, Choices]) -> dict[str, Choices]:
     """Return all selections of both, each as often as the one that holds it more often."""
     union = dict(choices)
     for digest, entries in added.items():

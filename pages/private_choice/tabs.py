@@ -96,10 +96,10 @@ def _report_labels(parameters: PrivateParameters) -> dict[str, str]:
     """Return the labels in a report of the fields that apply."""
     applying = [
         name
-        for name in QUESTION.placed(Place.LINE, Place.MORE)
+        for name in QUESTION.list_fields(Place.LINE, Place.MORE)
         if applies(QUESTION.fields[name].only_with, parameters.__getattribute__)
     ]
-    return QUESTION.asked(*applying) | {"epsilon": "ε of the release that will use it"}
+    return QUESTION.get_labels(*applying) | {"epsilon": "ε of the release that will use it"}
 
 
 def _line(number: NumberKind, selection: words.Selection) -> Line:
@@ -134,14 +134,14 @@ def pair() -> None:
     try:
         request = selections.build_pair_request(parameters, actions.selection_settings())
     except InvalidInput as refusal:
-        fields.say(refusal.problems)
+        fields.show_problems(refusal.problems)
         return
     if parameters.statistic is Statistic.SUM:
         fields.draw_row(QUESTION, "pair_unit", "pair_largest")
     if isinstance(request, selections.MissingInput):
         st.info(request.sentence)
         return
-    offer = on_card.Way(request)
+    offer = on_card.BoundSelection(request)
     st.markdown(f"{offer.cost} What is released is set on *Per group*.")
     if offer.dropped:
         st.markdown(offer.dropped)
@@ -161,7 +161,7 @@ def per_group_parameters() -> PerGroupParameters:
     is_mean = statistic is Statistic.MEAN
     return PerGroupParameters(
         state[keys.EPSILON],
-        statistic if statistic in per_group_inputs.offered(session.dataset()) else Statistic.ROWS,
+        statistic if statistic in per_group_inputs.list_statistics(session.dataset()) else Statistic.ROWS,
         noise,
         state[key("delta")] if noise is NoiseKind.GAUSSIAN else None,
         state[key("neighbours")],

@@ -60,7 +60,7 @@ def dropped_cells(digest: str, _dataset: Dataset) -> dict[str, int]:
 
 def copies_over_epsilon(data: Dataset, parameters: PrivateParameters) -> Copies:
     """Return the costs of copies over budgets of the choice, as far as they are known."""
-    histogram, (key, previous) = data.histogram, CURVES.last() or (None, Copies())
+    histogram, (key, previous) = data.histogram, CURVES.get_last_result() or (None, Copies())
     same = (
         key is not None and _curve_key(*key) == _curve_key(data.digest, parameters) and not previous.cancelled
     )
@@ -71,7 +71,7 @@ def copies_over_epsilon(data: Dataset, parameters: PrivateParameters) -> Copies:
         parameters,
         lambda progress, stop: comparison.simulate(histogram, parameters, curve, progress, stop),
     )
-    result = CURVES.found(lambda key: bool(key[0] == data.digest))
+    result = CURVES.get_state(lambda key: bool(key[0] == data.digest))
     if result.value is None:
         return Copies()
     return (
@@ -85,18 +85,18 @@ def copies_over_users(data: Dataset, parameters: PrivateParameters) -> Copies:
     """Return the costs of copies over numbers of users."""
     histogram = data.histogram
 
-    def simulate(progress: jobs.Tell, stop: ShouldStop) -> Copies:
+    def simulate(progress: jobs.Progress, stop: ShouldStop) -> Copies:
         return comparison.copy_curves(parameters, histogram, progress, stop, epsilons=())
 
     _simulate(USERS, data, parameters, simulate)
-    return USERS.found().value or Copies()
+    return USERS.get_state().value or Copies()
 
 
 def _simulate(
     search: Search[Copies],
     data: Dataset,
     parameters: PrivateParameters,
-    simulate: Callable[[jobs.Tell, ShouldStop], Copies],
+    simulate: Callable[[jobs.Progress, ShouldStop], Copies],
 ) -> None:
     """Simulate beside the page, unless it was done before."""
     key, for_all = (data.digest, parameters), session.is_same_for_all()

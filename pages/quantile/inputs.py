@@ -1,4 +1,4 @@
-"""What a person enters on the Quantile page, as one validated parameters object."""
+"""The inputs of the Quantile page, as one validated parameters object."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ENDS = {
 """The fields of the base that the page asks for if the values are private, with their names in a sentence."""
 
 
-def read(data: Dataset, places: layout.Places) -> QuantileParameters | None:
+def read_inputs(data: Dataset, slots: layout.PageSlots) -> QuantileParameters | None:
     """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""
     shares = data is session.dataset()
     fields.start(QUESTION, shares)
@@ -42,11 +42,11 @@ def read(data: Dataset, places: layout.Places) -> QuantileParameters | None:
         ends = {key(name): text for name, text in ENDS[state[key("base")]].items()}
         return data.values is not None and inputs.ask(data, ends)
 
-    parameters: QuantileParameters | None = inputs.read(
-        QUESTION, places, hidden=has_no_use, ask_first=ask_range, shares=shares
+    parameters: QuantileParameters | None = inputs.read_inputs(
+        QUESTION, slots, hidden=has_no_use, ask_first=ask_range, shares=shares
     )
     if parameters is not None:
-        with places.notes:
+        with slots.notes:
             _warn(data, parameters)
     return parameters
 
@@ -67,11 +67,11 @@ def _stand_in(data: Dataset) -> None:
         state[key("proposed")] = (state[low], state[high])
     if state[low] is None or state[high] is None or not state[low] < state[high]:
         return
-    middle = (state[low] + state[high]) / 2.0
+    center = (state[low] + state[high]) / 2.0
     stand_ins = {
-        "center": middle,
+        "center": center,
         "spread": (state[high] - state[low]) / 4.0,
-        "edges": ", ".join(map(wording.digits, (state[low], middle, state[high]))),
+        "edges": ", ".join(map(wording.digits, (state[low], center, state[high]))),
         "masses": QUESTION.first("masses"),
     }
     for name in inputs.unused_fields(QUESTION):

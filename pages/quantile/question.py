@@ -10,7 +10,7 @@ from dpcore.quantile.parameters import QuantileParameters, choose_defaults
 from pages.shared.base.question import Facet, FieldOrigin, Question, rounded_out
 
 
-def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
+def propose(data: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
     """Return the range of public values, the source of the bound, and what ε protects; the user's own choices stay.
 
     For private values there is no range, and the page asks for one. Their bound comes from the counts, which are
@@ -18,9 +18,12 @@ def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
     """
     source: dict[str, Any] = {}
     for name, value in choose_defaults(data).items():
-        if data.is_private or now[name] == (now[f"{name}_proposed"] or QUESTION.first(name)):
+        if data.is_private or current[name] == (current[f"{name}_proposed"] or QUESTION.first(name)):
             source |= {name: value, f"{name}_proposed": value}
-    if data.release is not None or (now["low"], now["high"]) not in (now["proposed"], (None, None)):
+    if data.release is not None or (current["low"], current["high"]) not in (
+        current["proposed"],
+        (None, None),
+    ):
         return source
     low, high = None, None
     if data.values is not None and not data.is_private:
@@ -44,5 +47,5 @@ QUESTION = Question(
     also=FieldOrigin.PUBLIC.each("proposed", "bound_from_proposed", "neighbours_proposed", "tabs")
     | FieldOrigin.DATA.each("search_job", "search_job_earlier", "poorer", "poorer_job", "draws", "draws_job"),
     propose=propose,
-    proposed=("bound_from", "neighbours", "low", "high"),
+    proposed_fields=("bound_from", "neighbours", "low", "high"),
 )

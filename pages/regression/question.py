@@ -47,5 +47,5 @@ QUESTION = Question(
     ),
     formerly={"noise": "variance_source", "noise_variance": "residual_variance"},
 )
-GENERATOR_FIELDS = tuple(name for name in QUESTION.placed(SOURCE) if name != "source")
+GENERATOR_FIELDS = tuple(name for name in QUESTION.list_fields(SOURCE) if name != "source")
 """The settings of generated data, in the order of the page."""

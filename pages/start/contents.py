@@ -1,4 +1,4 @@
-"""What stands on the page Start: its inputs, its tabs, and the work beside it."""
+"""The contents of the page Start: its inputs, its tabs, and the work beside it."""
 
 from __future__ import annotations
 

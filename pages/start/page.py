@@ -19,43 +19,43 @@ from pages.start import contents
 from pages.start.question import QUESTION
 
 
-def body(places: layout.Places) -> None:
+def body(slots: layout.PageSlots) -> None:
     """Draw the questions that lead to a page, the figure, and its answer."""
-    if places.intro is not None:
-        with places.intro:
+    if slots.intro is not None:
+        with slots.intro:
             contents.ask_questions()
     fields.start(QUESTION)
-    with places.line:
+    with slots.line:
         users = fields.draw(QUESTION, "users")
     data = presets.choose_dataset(session.dataset(), users)
     # A bound is one of the users that are shown: of others it would be read wrongly, or off private data.
     if st.session_state.get(QUESTION.key("of"), data.digest) != data.digest:
         st.session_state[QUESTION.key("bound")] = None
     st.session_state[QUESTION.key("of")] = data.digest
-    with places.line:
+    with slots.line:
         fields.draw(QUESTION, "bound")
-    with places.notes:
+    with slots.notes:
         parameters_read: StartParameters | None = fields.build(QUESTION, optional=("bound",))
     if parameters_read is not None:
         # What is dragged along a curve of private data may be read off it: no public input, and in no link.
         parameters = replace(parameters_read, bound=None) if data.is_private else parameters_read
-        show(places, parameters, data, parameters_read.bound)
-    with places.answer:
+        show(slots, parameters, data, parameters_read.bound)
+    with slots.answer:
         contents.show_advice(session.dataset())
-    places.below.caption(f"The figure is drawn on {plain(data.name)}. {ASSUMPTION}.")
+    slots.bottom.caption(f"The figure is drawn on {plain(data.name)}. {ASSUMPTION}.")
 
 
-def show(places: layout.Places, parameters: StartParameters, data: Dataset, bound: int | None) -> None:
+def show(slots: layout.PageSlots, parameters: StartParameters, data: Dataset, bound: int | None) -> None:
     """Draw the figure and the answer."""
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     # During the tour its question says whose rows these are, and the sentence would answer it.
     if parameters.users in presets.SENTENCES and shelf.get_tour() is None:
-        places.notes.markdown(f"**Invented users.** {presets.SENTENCES[parameters.users]}")
+        slots.notes.markdown(f"**Invented users.** {presets.SENTENCES[parameters.users]}")
     solution = contents.solve_cached(data.digest, parameters.epsilon, data)
     answer = build_answer(data, replace(parameters, bound=bound), solution)
-    with places.figure:
+    with slots.figure:
         plots.show(answer.plots["start-tradeoff"](), key_of=QUESTION.key)
-    with places.answer:
+    with slots.answer:
         cards.answer(answer, key="start_card")
 
 

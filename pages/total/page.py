@@ -35,25 +35,25 @@ def is_signed(answer: Answer) -> bool:
 class TotalPage(Page):
     """The page."""
 
-    def read(self, places: layout.Places, data: Dataset) -> TotalParameters | None:
+    def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> TotalParameters | None:
         """Draw the inputs; totals of both signs are clipped to [L, U]."""
 
         def is_hidden(name: str) -> bool:
             return name in ("lower", "upper") and compute_totals(data).signed is None
 
-        return inputs.read(QUESTION, places, hidden=is_hidden)
+        return inputs.read_inputs(QUESTION, slots, hidden=is_hidden)
 
-    def refuse(self, places: layout.Places, data: Dataset, parameters: TotalParameters) -> bool:
+    def refuse(self, slots: layout.PageSlots, data: Dataset, parameters: TotalParameters) -> bool:
         """Say why there is nothing to add up; a bound can still be drawn privately."""
         totals = compute_totals(data)
         if not (reason := explain_refusal(totals)):
             return False
-        with places.notes:
+        with slots.notes:
             st.info(plain(reason, 400), icon=":material/info:")
             if totals.amounts is None:
                 session.draw_data_link("Bring data with values")
         if totals.column and data.is_private:
-            with places.answer:
+            with slots.answer:
                 cards.answer(refused_answer(data, parameters, totals.column), "total_card")
         return True
 
@@ -84,10 +84,10 @@ class TotalPage(Page):
         """Return "signed" if some user's total is negative."""
         return "signed" if is_signed(answer) else ""
 
-    def draw_last(self, places: layout.Places, answer: Answer) -> None:
+    def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Offer the page for sums per group."""
         if not is_signed(answer):
-            with places.below:
+            with slots.bottom:
                 file, label = session.page_file("Per group"), "Per group (GROUP BY): a page of its own"
                 st.page_link(file, label=label, icon=":material/table_rows:")
 

@@ -10,11 +10,11 @@ from dpcore.total.parameters import Summed, TotalParameters
 from pages.shared.base.question import Facet, FieldOrigin, Question
 
 
-def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
+def propose(data: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
     """Return where the contributions are a column's total, that is what is added up; what the person chose
     stays.
     """
-    if now["summed"] is not (now["summed_proposed"] or Summed.ROWS):
+    if current["summed"] is not (current["summed_proposed"] or Summed.ROWS):
         return {}
     summed = Summed.VALUES if data.contribution is Contribution.TOTAL else Summed.ROWS
     return {"summed": summed, "summed_proposed": summed}
@@ -35,6 +35,6 @@ QUESTION = Question(
     parameters=TotalParameters,
     also=FieldOrigin.PUBLIC.each("tabs", "signed_tabs", "summed_proposed") | FieldOrigin.DATA.each("job"),
     propose=propose,
-    proposed=("summed",),
+    proposed_fields=("summed",),
     formerly={"noise": "mechanism"},
 )

@@ -21,13 +21,13 @@ def sample() -> TrainingData:
 
 @cached(max_entries=4, own_data=True)
 def generated(generator: TrainingGenerator) -> TrainingData:
-    """Generated features, labels and owners."""
+    """Return generated features, labels and owners."""
     return training_data.generate_data(generator)
 
 
 @cached(max_entries=4, own_data=True)
 def rows(digest: str, positive_above: float, _data: TrainingData) -> ClassifierRows:
-    """Rows scaled and sorted by user."""
+    """Return the rows, scaled and sorted by user."""
     return scale_rows(_data, positive_above)
 
 
@@ -40,12 +40,12 @@ def experiment(
 
 
 @cached(max_entries=8, own_data=True)
-def found(
-    known: tuple[object, ...],
+def load_solution(
+    key: tuple[object, ...],
     stage: Stage,
     _data: TrainingData,
     _parameters: TrainingParameters,
     _runs: Runs,
 ) -> TrainingSolution:
-    """Return what the page shows; ``known`` names the question and how many runs are done."""
+    """Return the solution that the page shows; ``key`` names the question and how many runs are done."""
     return build_solution(_data, _parameters, _runs, stage)

@@ -1,8 +1,8 @@
-"""What stands on the page Training below its answer: tabs, a release, and the paper's learner.
+"""The contents of the page Training below its answer: tabs, a release, and the paper's learner.
 
 One DP release of a model, on request, counted: work beside the page, with progress and Stop.
 
-What it costs is noted before the work begins, and taken out again only where it ended before there was any noise.
+The cost is noted before the work begins, and taken out again only if the work ended before there was any noise.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ MOST_SERVED = 200
 """Users up to which a public demo makes all m² steps."""
 
 
-def show_paper(found: TrainingSolution) -> None:
-    """What it is, the button, and the losses so far."""
-    rows = found.table.experiment.train
+def show_paper(solution: TrainingSolution) -> None:
+    """Draw the tab of the paper's learner: a description, the button, and the losses so far."""
+    rows = solution.table.experiment.train
     st.markdown(
         "**Replication, no protection.** The paper's appendix E.2 trains by algorithm 1 of Bassily, Smith and Thakurta "
         "(2014): one random user a step, $m^2$ steps, noise for each, the last iterate; ε = 30 to 50 with δ = 0.1. "
@@ -78,79 +78,79 @@ def show_paper(found: TrainingSolution) -> None:
             "The paper does not say. As recalled: ‖C‖ / √(t (m² L² + d σ²)). Free of the noise: "
             "‖C‖ / √t, or twice that, which come nearer to the paper's table, and were picked after seeing it.",
         )
-    most = MOST_SERVED if demo.is_served() else bassily.MAX_USERS
-    if rows.num_users > most:
+    max_users = MOST_SERVED if demo.is_served() else bassily.MAX_USERS
+    if rows.num_users > max_users:
         st.info(
             f"{wording.counted(rows.num_users, 'user')} take {rows.num_users**2:,} steps; at most "
-            f"{wording.counted(most, 'user')} are run here.",
+            f"{wording.counted(max_users, 'user')} are run here.",
             icon=":material/info:",
         )
         return
-    asked = (rows.digest, epsilon, step_size)
+    question = (rows.digest, epsilon, step_size)
     job: jobs.Job | None = st.session_state.get(PAPER_JOB)
-    again = job is not None and job.question == asked
+    is_repeat = job is not None and job.question == question
     st.button(
-        "Run it again" if again else f"Run {rows.num_users**2:,} steps for each of 9 columns",
+        "Run it again" if is_repeat else f"Run {rows.num_users**2:,} steps for each of 9 columns",
         key="training_paper_run",
         on_click=_start,
-        args=(found, epsilon, step_size),
+        args=(solution, epsilon, step_size),
         icon=":material/play_arrow:",
         disabled=job is not None and job.running,
     )
-    told = jobs.outcome(PAPER_JOB, "Running", asked, live=True)
-    if told is None:
+    outcome = jobs.outcome(PAPER_JOB, "Running", question, live=True)
+    if outcome is None:
         return
-    (_, of_epsilon, of_step_size), table = told
-    _show_table(found, table, of_epsilon, of_step_size)
+    (_, of_epsilon, of_step_size), table = outcome
+    _show_table(solution, table, of_epsilon, of_step_size)
 
 
-def _start(found: TrainingSolution, epsilon: float, step_size: StepSize) -> None:
-    rows, seed = found.table.experiment.train, found.parameters.seed
+def _start(solution: TrainingSolution, epsilon: float, step_size: StepSize) -> None:
+    rows, seed = solution.table.experiment.train, solution.parameters.seed
 
-    def work(tell: jobs.Tell, should_stop: ShouldStop) -> PaperTable:
+    def work(progress: jobs.Progress, should_stop: ShouldStop) -> PaperTable:
         return bassily.fill_paper_table(
             rows,
             epsilon,
             Reading(step_size),
             RUNS,
             seed,
-            progress=tell,
+            progress=progress,
             should_stop=should_stop,
-            on_more=lambda more: tell(None, more),
+            on_more=lambda table: progress(None, table),
         )
 
     jobs.start(PAPER_JOB, (rows.digest, epsilon, step_size), work, heavy=True)
 
 
-def lines(found: TrainingSolution, table: PaperTable) -> Mapping[str, list[object]]:
+def lines(solution: TrainingSolution, table: PaperTable) -> Mapping[str, list[object]]:
     """Return one line per column of the paper's table that is done."""
     done = table.finished_cells.tolist()
-    largest = float(found.table.experiment.train.sizes.max())
-    unbounded = [table.cells[at].bound == largest and at == len(table.cells) - 1 for at in done]
+    largest = float(solution.table.experiment.train.sizes.max())
+    unbounded = [table.cells[i].bound == largest and i == len(table.cells) - 1 for i in done]
     return {
         "Method": [
-            "No bound" if free else METHOD_NAMES[table.cells[at].method]
-            for at, free in zip(done, unbounded, strict=True)
+            "No bound" if free else METHOD_NAMES[table.cells[i].method]
+            for i, free in zip(done, unbounded, strict=True)
         ],
-        "h": [table.cells[at].bound for at in done],
-        "Loss": [float(table.mean[at]) for at in done],
-        "Standard error": [float(table.standard_error[at]) for at in done],
+        "h": [table.cells[i].bound for i in done],
+        "Loss": [float(table.mean[i]) for i in done],
+        "Standard error": [float(table.standard_error[i]) for i in done],
     }
 
 
-def _show_table(found: TrainingSolution, table: PaperTable, epsilon: float, step_size: StepSize) -> None:
+def _show_table(solution: TrainingSolution, table: PaperTable, epsilon: float, step_size: StepSize) -> None:
     if not table.finished_cells.size:
         st.caption("No column is done yet.")
         return
     tables.show(
-        pd.DataFrame(lines(found, table)),
+        pd.DataFrame(lines(solution, table)),
         "Loss of the paper's learner for smooth weights, caps and no bound",
         "training_paper",
         dict.fromkeys(("Loss", "Standard error"), "%.3f"),
     )
     floor, guess = (
-        wording.number(float(of[0, 0, 0, 0]))
-        for of in (found.references.no_privacy, found.references.guessing)
+        wording.number(float(reference[0, 0, 0, 0]))
+        for reference in (solution.references.no_privacy, solution.references.guessing)
     )
     st.caption(
         f"ε = {wording.entered(epsilon)}, δ = {wording.entered(bassily.DELTA)}, step size "
@@ -158,14 +158,14 @@ def _show_table(found: TrainingSolution, table: PaperTable, epsilon: float, step
         f"On the same rows {floor} without privacy, {guess} guessing. The paper's table 2 itself, on its own data, is "
         "in benchmarks/training.py."
     )
-    cards.label(found.data.provenance)
+    cards.label(solution.data.provenance)
 
 
 JOB = QUESTION.key("release_job")
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _ReleaseRequest:
     """A release that was asked for: whose rows, and the mark of what was noted for it; empty once that is settled."""
 
     account: str
@@ -174,31 +174,31 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _Stopped:
-    """It was stopped, or failed, before or after noise was drawn."""
+    """A training that was stopped or failed; ``has_noise`` is True if noise had been drawn by then."""
 
-    drawn: bool
+    has_noise: bool
     problems: tuple[InputProblem, ...] = ()
 
 
-def asked(found: TrainingSolution) -> object:
-    """Return what a release would answer now."""
-    return (found.data.dataset.digest, found.data.scaling, found.parameters.positive_above,
-            mechanism_of(found), found.parameters.release_cell)  # fmt: skip
+def get_question(solution: TrainingSolution) -> object:
+    """Return the question that a release would answer now."""
+    return (solution.data.dataset.digest, solution.data.scaling, solution.parameters.positive_above,
+            get_mechanism(solution), solution.parameters.release_cell)  # fmt: skip
 
 
-def mechanism_of(found: TrainingSolution) -> Mechanism:
-    """That of the page, with all users in every step: a release samples none."""
-    return replace(found.parameters.mechanism, sampled=1.0)
+def get_mechanism(solution: TrainingSolution) -> Mechanism:
+    """Return the mechanism of the page with all users in every step: a release samples none."""
+    return replace(solution.parameters.mechanism, sampled=1.0)
 
 
-def show(found: TrainingSolution) -> None:
-    """What a release would be, the button, and the latest one with its label."""
-    of, parameters = releases(found), found.parameters
+def show(solution: TrainingSolution) -> None:
+    """Draw the tab of the release: a description, the button, and the latest model with its label."""
+    store, parameters = releases(solution), solution.parameters
     collect()
-    made = of.made
+    draws = store.draws
     cost = f"ε = {format_rounded_up(parameters.epsilon)}, δ = {format_rounded_up(parameters.delta)}"
     st.markdown(
-        f"A release trains on **all {wording.counted(found.data.dataset.histogram.num_users, 'user')}**, with "
+        f"A release trains on **all {wording.counted(solution.data.dataset.histogram.num_users, 'user')}**, with "
         f"{describe_cell(parameters.release_cell)} (*More settings*). What users contribute is rounded onto a "
         "public grid "
         f"before it is added up, and OpenDP's discrete Gaussian noise covers all of it. It spends **{cost}**. "
@@ -216,89 +216,93 @@ def show(found: TrainingSolution) -> None:
     )
     if jobs.watch(JOB, "Training the model that is released"):
         return
-    _say_stopped(found)
+    _say_stopped(solution)
     st.button(
-        f"Train once more: spends another {cost}" if made else f"Train once: spends {cost}",
+        f"Train once more: spends another {cost}" if draws else f"Train once: spends {cost}",
         key="training_release",
         on_click=_draw,
-        args=(found,),
-        type="secondary" if made else fields.main_button(),
+        args=(solution,),
+        type="secondary" if draws else fields.main_button(),
         icon=":material/casino:",
     )
-    of.say_refused()
-    of.show_account(made[-1].model.facts if made else None, bool(made) and made[-1].question != asked(found))
-    if made:
-        _show_model(made[-1])
-        of.file_button("Released models (CSV)", lambda: files.write_models(made), "released-models")
+    store.say_refused()
+    store.show_account(
+        draws[-1].model.facts if draws else None, bool(draws) and draws[-1].question != get_question(solution)
+    )
+    if draws:
+        _show_model(draws[-1])
+        store.file_button("Released models (CSV)", lambda: files.write_models(draws), "released-models")
 
 
-def releases(found: TrainingSolution) -> Releases:
-    """Those of the rows in use."""
-    return Releases(QUESTION, found.data.account)
+def releases(solution: TrainingSolution) -> Releases:
+    """Return the releases of the rows in use."""
+    return Releases(QUESTION, solution.data.account)
 
 
-def latest(found: TrainingSolution) -> Model | None:
-    """Return the last model that was released for what is asked now; None where there is none."""
-    made = [draw.model for draw in releases(found).made if draw.question == asked(found)]
-    return made[-1] if made else None
+def latest(solution: TrainingSolution) -> Model | None:
+    """Return the last model that was released for the present question; None if there is none."""
+    models = [draw.model for draw in releases(solution).draws if draw.question == get_question(solution)]
+    return models[-1] if models else None
 
 
-def _draw(found: TrainingSolution) -> None:
-    data, parameters = found.data, found.parameters
+def _draw(solution: TrainingSolution) -> None:
+    data, parameters = solution.data, solution.parameters
     table, scaling = data.dataset.table, data.scaling
     assert table is not None
     assert scaling is not None
     rows: ClassifierRows = cached.rows(data.digest, parameters.positive_above, data)
-    mechanism, cell, of = mechanism_of(found), parameters.release_cell, releases(found)
-    question, says = asked(found), describe_positive(data, parameters.positive_above)
+    mechanism, cell, store = get_mechanism(solution), parameters.release_cell, releases(solution)
+    question, says = get_question(solution), describe_positive(data, parameters.positive_above)
     collect()
     try:
         facts = state_guarantee(rows, mechanism, cell)
     except InvalidInput as refused:
-        of.refuse(refused)
+        store.refuse(refused)
         return
 
     def is_noted(charged: ReleaseFacts) -> None:
         if charged != facts:  # Asked before anything is drawn.
             raise refuse("the release would cost something else than was noted")
 
-    def make(tell: jobs.Tell, should_stop: ShouldStop) -> ReleaseRecord | _Stopped:
+    def make(progress: jobs.Progress, should_stop: ShouldStop) -> ReleaseRecord | _Stopped:
         try:
-            model = train_once(rows, mechanism, cell, charge=is_noted, progress=tell, should_stop=should_stop)
+            model = train_once(
+                rows, mechanism, cell, charge=is_noted, progress=progress, should_stop=should_stop
+            )
         except StoppedError as stopped:
             return _Stopped(stopped.was_drawn)
         except Exception as error:  # No second try of the same work: it would draw noise that nobody noted.
             return _Stopped(True, describe_error(error))
         return ReleaseRecord(question, table.feature_names, scaling, model, says)
 
-    jobs.start(JOB, _Asked(data.account, of.note(facts)), make)
+    jobs.start(JOB, _ReleaseRequest(data.account, store.note(facts)), make)
 
 
 def collect() -> None:
-    """Keep what the work beside the page has drawn; where it was stopped before there was noise, nothing was spent."""
-    held = jobs.result_of(JOB)
-    if held is None or not held[0].mark:
+    """Keep the model that was drawn beside the page; if the work stopped before there was noise, nothing was spent."""
+    question_and_result = jobs.result_of(JOB)
+    if question_and_result is None or not question_and_result[0].mark:
         return
-    question, result = held
-    of = Releases(QUESTION, question.account)
-    jobs.put(JOB, _Asked(question.account, ""), result)
+    question, result = question_and_result
+    store = Releases(QUESTION, question.account)
+    jobs.put(JOB, _ReleaseRequest(question.account, ""), result)
     if isinstance(result, ReleaseRecord):
-        of.made.append(result)
-    elif isinstance(result, _Stopped) and not result.drawn:
-        of.take_back(question.mark)
+        store.draws.append(result)
+    elif isinstance(result, _Stopped) and not result.has_noise:
+        store.take_back(question.mark)
 
 
-def _say_stopped(found: TrainingSolution) -> None:
-    """How the last release of these rows ended, where it was stopped or failed."""
+def _say_stopped(solution: TrainingSolution) -> None:
+    """Show how the last release of these rows ended, if it was stopped or failed."""
     question, stopped = jobs.result_of(JOB) or (None, None)
-    if question is None or question.account != found.data.account or not isinstance(stopped, _Stopped):
+    if question is None or question.account != solution.data.account or not isinstance(stopped, _Stopped):
         return
     if stopped.problems:
-        fields.say(stopped.problems)
+        fields.show_problems(stopped.problems)
         return
     st.info(
         "Stopped after noise was drawn: what the release costs is spent."
-        if stopped.drawn
+        if stopped.has_noise
         else "Stopped before any noise was drawn: nothing was spent.",
         icon=":material/stop_circle:",
     )
@@ -330,15 +334,15 @@ def _noise_of(draw: ReleaseRecord) -> str:
     size = f"standard deviation {wording.number(model.noise)}"
     if model.cell.method is Method.OUTPUT:
         return f"Noise: {size} on each coordinate of θ."
-    last = f" The last bound was {wording.counted(model.last_bound, 'row')}."
+    last_bound = f" The last bound was {wording.counted(model.last_bound, 'row')}."
     return (
         f"Noise of {'the last' if model.cell.method is Method.FOLLOWED else 'a'} step: {size} rows on each coordinate "
-        f"of the summed gradient.{last if model.cell.method is Method.FOLLOWED else ''}"
+        f"of the summed gradient.{last_bound if model.cell.method is Method.FOLLOWED else ''}"
     )
 
 
 def show_behind(answer: Answer) -> None:
-    """How sure the answer is, what it assumes, what it used, and every method at every bound."""
+    """Draw how sure the answer is, its assumptions, its inputs, and every method at every bound."""
     cards.behind(answer)
     st.caption(work.what_is_used(answer.solution))
     st.markdown("**Every method at every bound**")
@@ -358,20 +362,20 @@ def show_behind(answer: Answer) -> None:
     )
 
 
-def methods_table(found: TrainingSolution) -> pd.DataFrame:
+def methods_table(solution: TrainingSolution) -> pd.DataFrame:
     """Return one line per method and bound."""
-    cells = found.table.experiment.cells
+    cells = solution.table.experiment.cells
     losses, users = (
-        found.summarise(Measure.LOSS, ScoreUnit.ROWS),
-        found.summarise(Measure.LOSS, ScoreUnit.USERS),
+        solution.summarise(Measure.LOSS, ScoreUnit.ROWS),
+        solution.summarise(Measure.LOSS, ScoreUnit.USERS),
     )
-    trained = found.summarise(Measure.LOSS, ScoreUnit.ROWS, Side.TRAINED)
-    right = found.summarise(Measure.ACCURACY, ScoreUnit.ROWS)
+    trained = solution.summarise(Measure.LOSS, ScoreUnit.ROWS, Side.TRAINED)
+    right = solution.summarise(Measure.ACCURACY, ScoreUnit.ROWS)
     return pd.DataFrame(
         {
             "Method": [METHOD_NAMES[cell.method] for cell in cells],
             "h": [np.nan if cell.method is Method.FOLLOWED else cell.reach for cell in cells],
-            "W": 100.0 * found.largest_weight,
+            "W": 100.0 * solution.largest_weight,
             "Runs": losses.runs,
             "Loss": losses.mean,
             "± noise": losses.half_width,
@@ -385,7 +389,7 @@ def methods_table(found: TrainingSolution) -> pd.DataFrame:
 
 
 def show_sides(answer: Answer) -> None:
-    """Rows and users, trained on and held out."""
+    """Draw the means over rows and over users, trained on and held out."""
     st.markdown(
         "**Look at** the two colours: bounds bring the target nearer to a mean over users. Where heavy users differ "
         "from light ones the two means part, and you must know which of them you want. Dotted lines are for the users "
@@ -394,26 +398,26 @@ def show_sides(answer: Answer) -> None:
     plots.draw(answer.plots["training-sides"]())
 
 
-def show_theory(found: TrainingSolution) -> None:
-    """The bounds that theory calls for, beside what was measured."""
-    best = found.best_by_method.get(Method.SMOOTH)
+def show_theory(solution: TrainingSolution) -> None:
+    """Draw the bounds that theory calls for, beside the measured ones."""
+    best = solution.best_by_method.get(Method.SMOOTH)
     rows = [
-        ("Constants computed", found.calibrated_bound, "from features and the descent's own constants"),
-        ("Theorem 4, constant 1", found.theorem_bound, "log d log n ε² / log⁴(m/δ)"),
+        ("Constants computed", solution.calibrated_bound, "from features and the descent's own constants"),
+        ("Theorem 4, constant 1", solution.theorem_bound, "log d log n ε² / log⁴(m/δ)"),
     ]
     columns = {
         "Trade-off": [name for name, _, _ in rows],
         "A": [theory.trade_off for _, theory, _ in rows],
         "Best h, smooth weights": [theory.threshold.bound for _, theory, _ in rows],
         "Best cap": [theory.cap.bound for _, theory, _ in rows],
-        "A is": [what for _, _, what in rows],
+        "A is": [meaning for _, _, meaning in rows],
     }
     formats = dict.fromkeys(("A", "Best h, smooth weights"), "%.3g")
     tables.show(columns, "Trade-off, best bound and best cap by two theories", "training_theory", formats)
     measured = (
         ""
         if best is None
-        else f" The runs have it at h = {wording.number(found.get_cell(best.cell_index).reach)}."
+        else f" The runs have it at h = {wording.number(solution.get_cell(best.cell_index).reach)}."
     )
     st.markdown(
         f"Both minimise $(\\max_j W_j)^2 + A \\sum_i c_i^2$ over weights $c$, proved best.{measured} The first has "
@@ -421,14 +425,14 @@ def show_theory(found: TrainingSolution) -> None:
         "labels), which ε does not cover. The second is the paper's bound, whose constant it leaves open. Neither "
         "knows of clipping, of steps too few, or of heavy users who differ."
     )
-    cards.label(found.data.dataset.provenance)
+    cards.label(solution.data.dataset.provenance)
 
 
-def content(answer: Answer, made: Sequence[ReleaseRecord], ledger: Ledger) -> Report:
-    """Return what the page contributes to its report, with the latest of the releases ``made``, if any."""
+def content(answer: Answer, draws: Sequence[ReleaseRecord], ledger: Ledger) -> Report:
+    """Return what the page contributes to its report, with the latest of the releases in ``records``, if any."""
 
     def cell(code: Code, source: Source, public_only: bool) -> str:
-        if entered is not DataSource.UPLOAD:
+        if data_source is not DataSource.UPLOAD:
             return "data = None  # The settings name the sample, or say how the data are generated."
         code.import_name("TrainingData", "dpcore.training.training_data")
         code.import_name("make_scaling", "dpcore.training.rows")
@@ -439,34 +443,34 @@ def content(answer: Answer, made: Sequence[ReleaseRecord], ledger: Ledger) -> Re
             "data = TrainingData(data, design=design, scaling=scaling, ranges=ranges)"
         )
 
-    data, entered = answer.solution.data, answer.parameters.source
+    data, data_source = answer.solution.data, answer.parameters.source
     names = [name for name in QUESTION.fields if name not in GENERATOR_FIELDS]
-    names += GENERATOR_FIELDS if entered is DataSource.GENERATED else ()
+    names += GENERATOR_FIELDS if data_source is DataSource.GENERATED else ()
     source = Source(data.dataset, needs_rows=True, write_cell=cell)
-    of = report_content.of_answer(QUESTION, answer, source, setting_labels=QUESTION.asked(*names))
-    return replace(of, releases=_released(made, ledger))
+    report = report_content.of_answer(QUESTION, answer, source, setting_labels=QUESTION.get_labels(*names))
+    return replace(report, releases=_list_release_lines(draws, ledger))
 
 
-def _released(made: Sequence[ReleaseRecord], ledger: Ledger) -> tuple[Line, ...]:
+def _list_release_lines(draws: Sequence[ReleaseRecord], ledger: Ledger) -> tuple[Line, ...]:
     """Return the latest release, and all that was spent: releases that ended in an error, too."""
-    spent = spent_lines(ledger, lost_sentence(ledger, len(made), "these rows"))
-    if not made:
-        return spent
-    draw = made[-1]
-    note = f"Release {len(made)} of these rows; {words.describe_cell(draw.model.cell)}."
-    return released_lines(draw.names, draw.model.theta, note, draw.model.facts.label, spent)
+    spending = spent_lines(ledger, lost_sentence(ledger, len(draws), "these rows"))
+    if not draws:
+        return spending
+    draw = draws[-1]
+    note = f"Release {len(draws)} of these rows; {words.describe_cell(draw.model.cell)}."
+    return released_lines(draw.names, draw.model.theta, note, draw.model.facts.label, spending)
 
 
 def show_files(answer: Answer) -> None:
-    """Downloads: the choice, the report, every run."""
-    of = releases(answer.solution)
-    made, ledger = tuple(of.made), of.ledger
-    kind = answer.disclosure
+    """Offer the choice, the report and every run as files."""
+    store, table = releases(answer.solution), answer.solution.table
+    draws, ledger = tuple(store.draws), store.ledger
+    disclosure = answer.disclosure
     report_content.draw(
         "training",
-        kind,
-        lambda: content(answer, made, ledger),
+        disclosure,
+        lambda: content(answer, draws, ledger),
         write_methods(answer.solution, latest(answer.solution)),
         "**Parts of it**",
-        [("Every run (CSV)", "training_runs.csv", lambda: files.write_table(answer.solution.table, kind))],
+        [("Every run (CSV)", "training_runs.csv", lambda: files.write_table(table, disclosure))],
     )

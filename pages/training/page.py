@@ -13,48 +13,48 @@ from pages.training import contents, work
 from pages.training.question import QUESTION
 
 
-def body(places: layout.Places) -> None:
+def body(slots: layout.PageSlots) -> None:
     """Read data and inputs, and draw the answer."""
     fields.start(QUESTION)
-    with places.notes:
-        loaded = work.read_data()
-    if loaded is None:
+    with slots.notes:
+        training_data = work.read_data()
+    if training_data is None:
         return
-    parameters, measure, over = work.read_inputs(places)
+    parameters, measure, unit = work.read_inputs(slots)
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
-    page_run.compares(loaded)
-    with places.notes:
-        work.show_label_rule(loaded, parameters.positive_above)
+    page_run.compares(training_data)
+    with slots.notes:
+        work.show_label_rule(training_data, parameters.positive_above)
         try:
-            found = work.find(loaded, parameters)
+            solution = work.find(training_data, parameters)
         except InvalidInput as refused:
-            fields.say(refused.problems)
-            found = None
-    if found is not None and found.best is None:
-        found = None  # Its first runs are being made.
+            fields.show_problems(refused.problems)
+            solution = None
+    if solution is not None and solution.best is None:
+        solution = None  # Its first runs are being made.
     contents.collect()  # Whatever tab is open, and before files and methods are made.
-    answer = None if found is None else build_answer(found.data, found.parameters, found)
+    answer = None if solution is None else build_answer(solution.data, solution.parameters, solution)
     if answer is not None:
         page_run.answers(answer.parameters)
-        with places.figure:  # First: its message goes ahead of all others.
-            plots.draw(plot_methods(answer.solution, measure, over))
-    with table_upload.state_line(places.below, QUESTION):
-        work.show_state(found)
+        with slots.figure:  # First: its message goes ahead of all others.
+            plots.draw(plot_methods(answer.solution, measure, unit))
+    with table_upload.state_line(slots.bottom, QUESTION):
+        work.show_state(solution)
     if answer is None:
         return
-    of: dict[str, layout.Content] = {
+    tabs: dict[str, layout.Content] = {
         "Release": lambda: contents.show(answer.solution),
         "Studies": {
-            "Against the bound": lambda: plots.draw(plot_bounds(answer.solution, measure, over)),
+            "Against the bound": lambda: plots.draw(plot_bounds(answer.solution, measure, unit)),
             "Rows and users": lambda: contents.show_sides(answer),
             "Theory": lambda: contents.show_theory(answer.solution),
             "The paper's learner": lambda: contents.show_paper(answer.solution),
         },
     }
     layout.show_answer(
-        places, QUESTION, answer, of, lambda: contents.show_files(answer), draw_behind=contents.show_behind
+        slots, QUESTION, answer, tabs, lambda: contents.show_files(answer), draw_behind=contents.show_behind
     )
 
 

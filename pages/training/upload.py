@@ -54,5 +54,5 @@ UPLOAD = TableUpload(
     must_list_levels=True,
     allows_classes=True,
     # Else ranges would be proposed once more, in place of those that the file brings.
-    list_extra_state=lambda used: {"proposed": used.account},
+    list_extra_state=lambda table: {"proposed": table.account},
 )

@@ -2,8 +2,8 @@
 
 The Training page's runs, beside the page: a first curve at once, surer ones as more runs are made.
 
-A run of the page waits a moment for the first curve; until there is one, the answer of before stays, and says so. What
-was stopped is a result, and goes on where it was. Runs on the sample are the same for everybody: one session goes on
+A run of the page waits a moment for the first curve; until there is one, the answer of before stays, and says so. A
+stopped training has a result, and can go on. Runs on the sample are the same for everybody: one session goes on
 where another one was.
 """
 
@@ -68,7 +68,7 @@ def _generate() -> TrainingData | None:
     labels = {name: QUESTION.field(state_names.get(name, name)).name for name in values}
     generator, problems = fields.build_parameters(TrainingGenerator, values, labels)
     if generator is None:
-        fields.say(problems)
+        fields.show_problems(problems)
         return None
     if demo.is_served() and generator.num_users > MAX_DEMO_USERS:
         st.info(
@@ -79,7 +79,7 @@ def _generate() -> TrainingData | None:
     try:
         return cached.generated(generator)
     except InvalidInput as refused:
-        fields.say(refused.problems)
+        fields.show_problems(refused.problems)
         return None
 
 
@@ -127,7 +127,7 @@ def _ask_ranges(table: TrainingData) -> TrainingData | None:
     try:
         return replace(table, scaling=make_scaling(table.dataset, table.design, ranges), ranges=ranges)
     except InvalidInput as refused:
-        fields.say(refused.problems)
+        fields.show_problems(refused.problems)
         return None
 
 
@@ -171,23 +171,23 @@ MEASURES = {Measure.LOSS: "Loss", Measure.ACCURACY: "Rows told right"}
 OVERS = {ScoreUnit.ROWS: "Rows", ScoreUnit.USERS: "Users"}
 
 
-def read_inputs(places: layout.Places) -> tuple[TrainingParameters | None, Measure, ScoreUnit]:
+def read_inputs(slots: layout.PageSlots) -> tuple[TrainingParameters | None, Measure, ScoreUnit]:
     """Draw the inputs; return the parameters, and the measure and the unit of the main figure.
 
     The parameters are None, with the sentences on the page, if they are refused.
     """
-    with places.line:
-        fields.draw_all(QUESTION, *QUESTION.placed(LINE))
-    with places.more("training_more"):
-        measure, over = _read_figure_choices()
+    with slots.line:
+        fields.draw_all(QUESTION, *QUESTION.list_fields(LINE))
+    with slots.more_settings("training_more"):
+        measure, unit = _read_figure_choices()
         with st.grid(2):
-            fields.draw_all(QUESTION, *QUESTION.placed(MORE))
-    with places.notes:
+            fields.draw_all(QUESTION, *QUESTION.list_fields(MORE))
+    with slots.notes:
         state = st.session_state
         # Empty fields of the generator are named where the data are made, and matter to no other data.
         unused = {name for name in GENERATOR_FIELDS if state[QUESTION.key(name)] is None}
         parameters: TrainingParameters | None = fields.build(QUESTION, unused=unused)
-    return parameters, measure, over
+    return parameters, measure, unit
 
 
 def _read_figure_choices() -> tuple[Measure, ScoreUnit]:
@@ -196,21 +196,22 @@ def _read_figure_choices() -> tuple[Measure, ScoreUnit]:
         st.session_state.setdefault(QUESTION.key(name), first)
     with fields.row():
         measure: Measure = fields.choice("The figure shows", MEASURES, QUESTION.key("measure"))
-        over: ScoreUnit = fields.choice(
+        unit: ScoreUnit = fields.choice(
             "Mean over",
             OVERS,
             QUESTION.key("over"),
             "Over users, every user counts alike; over rows, heavy users count for more.",
         )
-    return measure, over
+    return measure, unit
 
 
-def what_is_used(found: TrainingSolution) -> str:
+def what_is_used(solution: TrainingSolution) -> str:
     """Return the quantities that the answer is computed with, and where they come from."""
-    experiment = found.table.experiment
+    experiment = solution.table.experiment
     positive = float((experiment.train.signs > 0).mean())
     return (
-        f"{wording.plain(found.data.dataset.source, 600)} {wording.counted(experiment.train.num_users, 'user')} with "
+        f"{wording.plain(solution.data.dataset.source, 600)} "
+        f"{wording.counted(experiment.train.num_users, 'user')} with "
         f"{wording.counted(experiment.train.num_rows, 'row')} to train on, "
         f"{wording.counted(experiment.test.num_users, 'user')} with "
         f"{wording.counted(experiment.test.num_rows, 'row')} held out, "
@@ -223,32 +224,30 @@ SOON_SECONDS, FIRST_SECONDS = 0.25, 1.5
 """How long a run of the page waits for a new question's first curve, and for the first of all, while there is nothing
 to be shown in its place. On the sample it is there after 0.1 s of a free core. For work that stands in line behind that
 of others, nobody waits longer than for a new question's: of 20 sessions each run took 1.5 s."""
-KEPT = 12
+MAX_TABLES = 12
 """Tables of earlier questions that are kept, so that a slider moved back has its answer: 300 kB each on the sample."""
-RUNS = Search[Runs](QUESTION.key("runs_job"), KEPT)
-SHOWN, FOUND = QUESTION.key("shown"), QUESTION.key("found")
+RUNS = Search[Runs](QUESTION.key("runs_job"), MAX_TABLES)
+SHOWN_KEY, RUNS_KEY = QUESTION.key("shown"), QUESTION.key("found")
 
 
 def find(data: TrainingData, parameters: TrainingParameters) -> TrainingSolution | None:
-    """Return what is found so far, or was before; None where that is nothing, or the work failed, which is
-    said here.
-    """
+    """Return the solution so far, or the previous one; None if there is neither, or if the work failed."""
     rows = cached.rows(data.digest, parameters.positive_above, data)
     question = cached.experiment(rows.digest, parameters, get_max_runs(), rows)
     show_run_limit(parameters.runs)
-    runs = _found(question, parameters.source is DataSource.SAMPLE)
+    runs = _get_runs(question, parameters.source is DataSource.SAMPLE)
     if jobs.say_failure(RUNS.key):
         return None
     if runs is None:
-        before: TrainingSolution | None = st.session_state.get(SHOWN)
-        return None if before is None else replace(before, stage=Stage.EARLIER)
-    stage = Stage.FIRST if RUNS.running and RUNS.asks(question.key) else Stage.FINAL
+        previous: TrainingSolution | None = st.session_state.get(SHOWN_KEY)
+        return None if previous is None else replace(previous, stage=Stage.EARLIER)
+    stage = Stage.FIRST if RUNS.running and RUNS.is_working_on(question.key) else Stage.FINAL
     close = (
         ()
         if runs.close_table is None
         else (runs.close_table.experiment.key, *runs.close_table.runs_done.tolist())
     )
-    known = (
+    cache_key = (
         data.digest,
         question.key,
         parameters,
@@ -257,82 +256,80 @@ def find(data: TrainingData, parameters: TrainingParameters) -> TrainingSolution
         *runs.table.runs_done.tolist(),
         close,
     )
-    found = cached.found(known, stage, data, parameters, runs)
-    st.session_state[SHOWN] = found
-    return found
+    solution = cached.load_solution(cache_key, stage, data, parameters, runs)
+    st.session_state[SHOWN_KEY] = solution
+    return solution
 
 
-def _found(question: Experiment, of_sample: bool) -> Runs | None:
-    """Return what is known of this question; its runs are started where they were not, and no run of them is
-    stopped.
-    """
-    own: cache.Answers[Runs] = st.session_state.setdefault(FOUND, cache.Answers(KEPT))
-    if not RUNS.asks(question.key):
-        if (stopped := own.known(question.key)) is not None:
+def _get_runs(question: Experiment, of_sample: bool) -> Runs | None:
+    """Return the runs for this question as far as they are; start them if they have not begun."""
+    session_runs: cache.Answers[Runs] = st.session_state.setdefault(RUNS_KEY, cache.Answers(MAX_TABLES))
+    if not RUNS.is_working_on(question.key):
+        if (stopped := session_runs.get(question.key)) is not None:
             return stopped
-        known = RUNS.answers(for_all=True).known(question.key) if of_sample else None
-        if known is not None:
-            own.keep(question.key, known)
-            if not known.table.is_finished or _is_open(known):
-                start(question, known, of_sample)
-            return known
+        shared_runs = RUNS.answers(for_all=True).get(question.key) if of_sample else None
+        if shared_runs is not None:
+            session_runs.keep(question.key, shared_runs)
+            if not shared_runs.table.is_finished or _is_open(shared_runs):
+                start(question, shared_runs, of_sample)
+            return shared_runs
         start(question, None, of_sample)
         job = RUNS.job
         assert job is not None
 
         def enough(waited: float) -> bool:
-            soon = SHOWN in st.session_state or job.waiting
+            soon = SHOWN_KEY in st.session_state or job.waiting
             return job.so_far is not None or waited >= (SOON_SECONDS if soon else FIRST_SECONDS)
 
         wait(RUNS, enough=enough)
-    found = RUNS.found().value
-    if found is not None:
-        own.keep(question.key, found)
-    return own.known(question.key)
+    current_runs = RUNS.get_state().value
+    if current_runs is not None:
+        session_runs.keep(question.key, current_runs)
+    return session_runs.get(question.key)
 
 
-def _is_open(known: Runs) -> bool:
-    """Return whether more runs are to decide, and are not made."""
-    return known.close_table is None and experiment.plan_close_call(known.table) is not None
+def _is_open(runs: Runs) -> bool:
+    """Return True if more runs are needed for a close call and have not been made."""
+    return runs.close_table is None and experiment.plan_close_call(runs.table) is not None
 
 
-def start(question: Experiment, found: Runs | None, of_sample: bool) -> None:
-    """Make the runs that are not there yet; of the sample, for all sessions."""
+def start(question: Experiment, runs: Runs | None, of_sample: bool) -> None:
+    """Make the missing runs; those on the sample are for all sessions."""
     of_all = RUNS.answers(for_all=True) if of_sample else None
 
-    def make(tell: jobs.Tell, should_stop: ShouldStop) -> Runs | None:
-        known = None if found is None or found.user_share < 1.0 else found.references
-        look = None
-        if known is None:
-            look = _first_look(question, tell, should_stop)
-            known = experiment.compute_references(question, should_stop)
-        if known is None:  # Stopped before there was anything to compare with.
-            return look
+    def make(progress: jobs.Progress, should_stop: ShouldStop) -> Runs | None:
+        references = None if runs is None or runs.user_share < 1.0 else runs.references
+        first_look = None
+        if references is None:
+            first_look = _first_look(question, progress, should_stop)
+            references = experiment.compute_references(question, should_stop)
+        if references is None:  # Stopped before there was anything to compare with.
+            return first_look
 
-        def more(table: Table) -> Runs:
-            now = Runs(table, known)
+        def build_runs(table: Table) -> Runs:
+            latest_runs = Runs(table, references)
             # Another session may be further.
-            if of_all is not None and _made(now) > _made(of_all.known(question.key)):
-                of_all.keep(question.key, now)
-            return now
+            if of_all is not None and _count_runs(latest_runs) > _count_runs(of_all.get(question.key)):
+                of_all.keep(question.key, latest_runs)
+            return latest_runs
 
         table = experiment.fill_table(
-            question.make_empty_table() if found is None or found.user_share < 1.0 else found.table,
-            progress=tell,
+            question.make_empty_table() if runs is None or runs.user_share < 1.0 else runs.table,
+            progress=progress,
             should_stop=should_stop,
-            on_update=lambda table: tell(None, more(table)),
+            on_update=lambda table: progress(None, build_runs(table)),
         )
-        if look is not None and not table.runs_done.any():
-            return look
-        asked = experiment.plan_close_call(table)
+        if first_look is not None and not table.runs_done.any():
+            return first_look
+        close_call = experiment.plan_close_call(table)
         close = (
             None
-            if asked is None
-            else experiment.fill_table(asked.make_empty_table(), should_stop=should_stop)
+            if close_call is None
+            else experiment.fill_table(close_call.make_empty_table(), should_stop=should_stop)
         )
         if close is None or not close.runs_done.min():
-            return more(table)
-        decided = Runs(table, known, close_table=close)
+            return build_runs(table)
+        decided = Runs(table, references, close_table=close)
         if of_all is not None:
             of_all.keep(question.key, decided)
         return decided
@@ -340,54 +337,54 @@ def start(question: Experiment, found: Runs | None, of_sample: bool) -> None:
     jobs.start(RUNS.key, question.key, make, seconds=0.0, heavy=True)
 
 
-def _first_look(question: Experiment, tell: jobs.Tell, should_stop: ShouldStop) -> Runs | None:
-    """Return a table of many rows on some of its users first; None where it has few, or nothing was done."""
-    asked = experiment.make_first_look(question)
-    known = None if asked is None else experiment.compute_references(asked, should_stop)
-    if asked is None or known is None:
+def _first_look(question: Experiment, progress: jobs.Progress, should_stop: ShouldStop) -> Runs | None:
+    """Return the runs on some of the users of a large table; None if it is small, or if no run was done."""
+    subset = experiment.make_first_look(question)
+    references = None if subset is None else experiment.compute_references(subset, should_stop)
+    if subset is None or references is None:
         return None
-    look = asked.mechanism.user_share
+    user_share = subset.mechanism.user_share
 
-    def more(table: Table) -> None:
-        tell(None, Runs(table, known, look))
+    def report_table(table: Table) -> None:
+        progress(None, Runs(table, references, user_share))
 
-    table = experiment.fill_table(asked.make_empty_table(), should_stop=should_stop, on_update=more)
-    return Runs(table, known, look) if table.runs_done.any() else None
+    table = experiment.fill_table(subset.make_empty_table(), should_stop=should_stop, on_update=report_table)
+    return Runs(table, references, user_share) if table.runs_done.any() else None
 
 
-def _made(found: Runs | None) -> int:
+def _count_runs(runs: Runs | None) -> int:
     """Return how many runs there are."""
-    return 0 if found is None or found.user_share < 1.0 else int(found.table.runs_done.sum())
+    return 0 if runs is None or runs.user_share < 1.0 else int(runs.table.runs_done.sum())
 
 
-def show_state(found: TrainingSolution | None) -> None:
-    """One line: how many runs there are, how far the work is with Stop, or what goes on with the rest."""
+def show_state(solution: TrainingSolution | None) -> None:
+    """Draw one line: the number of runs, and the progress with *Stop*, or a button for the missing runs."""
     jobs.rerun_if_ended(RUNS.key)
     if RUNS.running:
-        earlier = found is not None and found.stage is Stage.EARLIER
+        earlier = solution is not None and solution.stage is Stage.EARLIER
         words = "These are the settings before; training for the new ones" if earlier else "Training"
         jobs.watch(RUNS.key, words)
         return
-    if found is None:
+    if solution is None:
         return
-    fewest, most = found.runs
-    asked = found.table.experiment.runs
-    if found.user_share < 1.0:
+    fewest, largest = solution.runs
+    runs = solution.table.experiment.runs
+    if solution.user_share < 1.0:
         st.caption(":material/pan_tool: Stopped after a first look at some of the users.")
-    elif found.table.is_finished:
-        splits = len(found.table.experiment.splits)
-        on = f", on {wording.counted(splits, 'split')} of the users" if splits > 1 else ""
-        close = found.close_table
-        more = "" if close is None else f"; {close.experiment.runs} of the closest {close.runs_done.size}"
+    elif solution.table.is_finished:
+        splits = len(solution.table.experiment.splits)
+        split_note = f", on {wording.counted(splits, 'split')} of the users" if splits > 1 else ""
+        close = solution.close_table
+        note = "" if close is None else f"; {close.experiment.runs} of the closest {close.runs_done.size}"
         st.caption(
-            f":material/check: {wording.counted(asked, 'run')} of every method at every bound{on}{more}."
+            f":material/check: {wording.counted(runs, 'run')} of every method at every bound{split_note}{note}."
         )
         return
     else:
-        made = f"{fewest} to {most}" if fewest != most else f"{fewest}"
-        st.caption(f":material/pan_tool: Stopped after {made} of {asked} runs.")
-    rows = cached.rows(found.data.digest, found.parameters.positive_above, found.data)
-    question = cached.experiment(rows.digest, found.parameters, get_max_runs(), rows)
-    of_sample = found.parameters.source is DataSource.SAMPLE
-    whole = (question, Runs(found.table, found.references, found.user_share), of_sample)
-    fields.button("Go on", "training_go_on", "play_arrow", start, *whole, type="tertiary")
+        run_counts = f"{fewest} to {largest}" if fewest != largest else f"{fewest}"
+        st.caption(f":material/pan_tool: Stopped after {run_counts} of {runs} runs.")
+    rows = cached.rows(solution.data.digest, solution.parameters.positive_above, solution.data)
+    question = cached.experiment(rows.digest, solution.parameters, get_max_runs(), rows)
+    of_sample = solution.parameters.source is DataSource.SAMPLE
+    start_arguments = (question, Runs(solution.table, solution.references, solution.user_share), of_sample)
+    fields.button("Go on", "training_go_on", "play_arrow", start, *start_arguments, type="tertiary")

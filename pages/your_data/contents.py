@@ -102,7 +102,7 @@ def show_generators() -> None:
     fields.button("Generate", "generate", "casino", _generate, name, is_main=True)
     problems = st.session_state.get(QUESTION.key("generator_problems"), ())
     if problems:
-        fields.say(problems)
+        fields.show_problems(problems)
 
 
 def _key(name: str, field: GeneratorField) -> str:
@@ -234,7 +234,7 @@ def _show_outcome(opened: _OpenedFile | None) -> None:
         st.warning(
             "These settings of the file were not followed; all others were.", icon=":material/warning:"
         )
-        fields.say(opened.content.not_followed)
+        fields.show_problems(opened.content.not_followed)
 
 
 @dataclass(frozen=True)

@@ -22,24 +22,24 @@ SOURCES = {
 """The drawing that stands beside what the data can answer."""
 
 
-def body(places: layout.Places) -> None:
+def body(slots: layout.PageSlots) -> None:
     """Draw the choice of data, the main figure, and where the data lead."""
-    with places.line:
+    with slots.line:
         st.session_state.setdefault(QUESTION.key("data_source"), "Sample")
         source = fields.choice("Where from", {name: name for name in SOURCES}, QUESTION.key("data_source"))
-    with places.line if source == "Sample" else places.notes:
+    with slots.line if source == "Sample" else slots.notes:
         SOURCES[source]()
     data = session.dataset()
     if source == "Upload a file" and upload_inputs.is_waiting():
-        places.notes.caption(f"In use until then: {plain(data.name)}.")
+        slots.notes.caption(f"In use until then: {plain(data.name)}.")
         return
-    with places.figure:
+    with slots.figure:
         main = distribution.plot_classes(data)
         st.markdown(f"**{main.title}**")
         plots.draw(main)
-    with places.answer:
+    with slots.answer:
         show_offers(data)
-    with places.below:
+    with slots.bottom:
         show_details(data)
 
 

@@ -102,7 +102,7 @@ def choose_roles(source: counting.Source) -> Roles:
         try:
             source.with_names(names.split(","))
         except InvalidInput as refused:
-            fields.say(refused.problems)
+            fields.show_problems(refused.problems)
     st.session_state.setdefault(QUESTION.key("upload_kind"), TableKind.EVENTS)
     table_kind: TableKind = fields.radio(
         "**1.** What is one row?",

@@ -212,7 +212,7 @@ def work_waits_for_stop(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def data(at: AppTest) -> Dataset:
     """The data in use."""
-    found: Dataset = at.session_state[keys.LOADED].dataset
+    found: Dataset = at.session_state[keys.LOADED_DATA].dataset
     return found
 
 

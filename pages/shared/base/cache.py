@@ -1,6 +1,6 @@
-"""Calls of the core that a rerun repeats, cached by content, and who computes now.
+"""Calls of the core that a rerun repeats, cached by content, and the queue of light work.
 
-Who computes now: of light work so many pieces at a time, and runs of pages before all of them.
+A few pieces of light work compute at a time, and runs of pages go before all of them.
 
 The interpreter runs one thread at a time: twenty searches at once leave a run of a page a twentieth of it, and none of
 them ends soon. So light work stands in a line. At each of its steps it lets pages go first, and after a while it hands
@@ -9,15 +9,15 @@ its turn to whoever has waited longer.
 Calls of the core that a rerun repeats, cached by content. Every cache of the app is made here.
 
 Streamlit hashes only a sample of a large array, and heavy tails are exactly what a sample misses: so the key is
-the data's digest and the frozen question, and the data themselves pass by as ``_argument``. What depends on data is
-kept per session, since uploads are private to the person who made them, and as a resource, since answers are frozen
+the data's digest and the frozen question, and the data themselves pass by as ``_argument``. Results that depend on data
+are kept per session, since uploads are private to the person who made them, and as a resource, since answers are frozen
 and pickling millions of users on every rerun would cost more than the answer.
 
 A private copy takes the place of the data it was drawn from, and nothing computed from those may stay: a cache that
 this module does not know could not be forgotten. A test looks for others.
 
-What searches find is kept as `Answers`: those on samples and generated data for everybody, as a class that is shown one
-sample asks the same twenty times; those on anything else per session.
+The results of searches are kept as `Answers`. Results on samples and generated data are for everybody, as a class that
+is shown one sample asks the same twenty times; all others are per session.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PATIENCE_SECONDS = 0.5
 _LOOK_SECONDS = 0.5
 
 
-class Place:
+class QueueEntry:
     """The place of one piece of work in a line.
 
     Attributes:
@@ -72,7 +72,7 @@ class Pages:
 
     @contextmanager
     def run(self) -> Iterator[None]:
-        """A run of a page, in its own thread."""
+        """Count a run of a page, in its own thread."""
         if self._runs_here():
             yield
             return
@@ -86,7 +86,7 @@ class Pages:
 
     @contextmanager
     def wait(self) -> Iterator[None]:
-        """Here the run of this thread only waits, where there is one."""
+        """Do not count the run of this thread, if there is one, while it only waits."""
         if not self._runs_here():
             yield
             return
@@ -98,14 +98,14 @@ class Pages:
             self._mine.runs = True
             self._count(1)
 
-    def let_go_first(self, place: Place) -> None:
+    def let_go_first(self, entry: QueueEntry) -> None:
         """Return when no page computes, or when the patience of this work is at its end."""
-        if not self._at_work or place.patience <= 0.0:
+        if not self._at_work or entry.patience <= 0.0:
             return
         began = time.monotonic()
         with self._changed:
-            self._changed.wait_for(lambda: not self._at_work, place.patience)
-        place.patience -= time.monotonic() - began
+            self._changed.wait_for(lambda: not self._at_work, entry.patience)
+        entry.patience -= time.monotonic() - began
 
     def _runs_here(self) -> bool:
         return getattr(self._mine, "runs", False)
@@ -116,8 +116,8 @@ class Pages:
             self._changed.notify_all()
 
 
-class Line:
-    """So many compute at once, the others wait.
+class WorkQueue:
+    """The queue of light work: a few pieces compute at once, the others wait.
 
     Args:
         at_once: How many.
@@ -129,29 +129,29 @@ class Line:
         self._changed = threading.Condition()
         self._free = at_once
         self.pages, self._clock = pages, clock
-        self._waiting: list[Place] = []
+        self._waiting: list[QueueEntry] = []
 
-    def place(self, before: Place | None = None) -> Place:
+    def create_entry(self, previous: QueueEntry | None = None) -> QueueEntry:
         """Return a new place: at the end, or that of the work before where it is still in the line."""
         with self._changed:
-            return Place(before.since if before is not None and before.waiting else self._clock())
+            return QueueEntry(previous.since if previous is not None and previous.waiting else self._clock())
 
-    def enter(self, place: Place, stopped: Callable[[], bool]) -> bool:
+    def enter(self, entry: QueueEntry, stopped: Callable[[], bool]) -> bool:
         """Wait for a turn; False where it was stopped before it came."""
         with self._changed:
-            self._waiting.append(place)
-            place.waiting = True
+            self._waiting.append(entry)
+            entry.waiting = True
             try:
                 while not stopped():
-                    if self._free and place is min(self._waiting, key=lambda one: one.since):
+                    if self._free and entry is min(self._waiting, key=lambda candidate: candidate.since):
                         self._free -= 1
-                        place.began = self._clock()
+                        entry.began = self._clock()
                         return True
                     self._changed.wait(_LOOK_SECONDS)
                 return False
             finally:
-                place.waiting = False
-                self._waiting.remove(place)
+                entry.waiting = False
+                self._waiting.remove(entry)
                 self._changed.notify_all()
 
     def look_again(self) -> None:
@@ -165,24 +165,24 @@ class Line:
             self._free += 1
             self._changed.notify_all()
 
-    def step(self, place: Place, stopped: Callable[[], bool]) -> bool:
+    def step(self, entry: QueueEntry, stopped: Callable[[], bool]) -> bool:
         """Between two steps of work that has its turn: let pages go first, and after a while others of the line.
 
         Returns:
             Whether it still has its turn; not where it was stopped while it waited for the next one.
         """
-        self.pages.let_go_first(place)
+        self.pages.let_go_first(entry)
         with self._changed:
-            now = self._clock()
-            if not self._waiting or now - place.began < TURN_SECONDS:
+            current_time = self._clock()
+            if not self._waiting or current_time - entry.began < TURN_SECONDS:
                 return True
-        place.since = now + LATER_SECONDS
+        entry.since = current_time + LATER_SECONDS
         self.leave()
-        return self.enter(place, stopped)
+        return self.enter(entry, stopped)
 
 
 PAGES = Pages()
-LIGHT = Line(AT_ONCE, PAGES)
+LIGHT = WorkQueue(AT_ONCE, PAGES)
 
 
 P = ParamSpec("P")
@@ -202,15 +202,15 @@ def cached(
         own_data: Whether it is about data that its page has for itself, which a private copy does not concern.
     """
 
-    def of(function: Callable[P, R]) -> Callable[P, R]:
-        kept = st.cache_resource(max_entries=max_entries, scope="session", show_spinner=spinner or False)(
-            function
-        )
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        cached_function = st.cache_resource(
+            max_entries=max_entries, scope="session", show_spinner=spinner or False
+        )(function)
         if not own_data:
-            _ABOUT_DATA.append(kept)
-        return kept
+            _ABOUT_DATA.append(cached_function)
+        return cached_function
 
-    return of
+    return decorate
 
 
 def cached_for_all(max_entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -222,60 +222,60 @@ class Answers(Generic[R]):
     """The last so many answers that searches have found, by question; threads may use it.
 
     Args:
-        most: How many are kept.
+        max_entries: How many are kept.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, max_entries: int) -> None:
         self._lock = threading.Lock()
-        self._most, self._kept = most, dict[Hashable, R]()
+        self._max_entries, self._answers = max_entries, dict[Hashable, R]()
 
-    def known(self, question: Hashable) -> R | None:
+    def get(self, question: Hashable) -> R | None:
         """Return the answer; None where it is not known."""
         with self._lock:
-            if question not in self._kept:
+            if question not in self._answers:
                 return None
-            self._kept[question] = answer = self._kept.pop(question)  # Now the last one used.
+            self._answers[question] = answer = self._answers.pop(question)  # Now the last one used.
             return answer
 
-    def found(self, question: Hashable, search: Callable[[], R], whole: Callable[[R], bool]) -> R:
-        """Return the answer, searched for where it is not known; kept where it is ``whole``, not stopped
+    def compute(self, question: Hashable, search: Callable[[], R], is_complete: Callable[[R], bool]) -> R:
+        """Return the answer, searched for where it is not known; kept if it ``is_complete``, not stopped
         early.
         """
-        if (known := self.known(question)) is not None:
-            return known
-        if whole(answer := search()):
+        if (known_answer := self.get(question)) is not None:
+            return known_answer
+        if is_complete(answer := search()):
             self.keep(question, answer)
         return answer
 
     def keep(self, question: Hashable, answer: R) -> None:
         """Keep an answer, in place of the one before."""
         with self._lock:
-            self._kept.pop(question, None)
-            self._kept[question] = answer
-            while len(self._kept) > self._most:
-                del self._kept[next(iter(self._kept))]
+            self._answers.pop(question, None)
+            self._answers[question] = answer
+            while len(self._answers) > self._max_entries:
+                del self._answers[next(iter(self._answers))]
 
 
-def answers(of: str, for_all: bool, most: int = 32) -> Answers[Any]:
-    """Return what searches of one name have found; questions are to hold the digest of the data.
+def answers(name: str, for_all: bool, max_entries: int = 32) -> Answers[Any]:
+    """Return the results of the searches of one name; questions are to hold the digest of the data.
 
     Args:
-        of: The name, of a page or of one of its searches.
+        name: Name of a page or of one of its searches.
         for_all: Whether all sessions share them: only where the data are the same for everybody by themselves, as
             samples and generators are. An upload stays with its session, whatever it was declared to be.
-        most: How many are kept.
+        max_entries: How many are kept.
     """
-    return _for_all(of, most) if for_all else _of_session(of, most)
+    return _for_all(name, max_entries) if for_all else _of_session(name, max_entries)
 
 
 @cached_for_all(max_entries=64)
-def _for_all(of: str, most: int) -> Answers[Any]:
-    return Answers(most)
+def _for_all(name: str, max_entries: int) -> Answers[Any]:
+    return Answers(max_entries)
 
 
 @cached(max_entries=64)
-def _of_session(of: str, most: int) -> Answers[Any]:
-    return Answers(most)
+def _of_session(name: str, max_entries: int) -> Answers[Any]:
+    return Answers(max_entries)
 
 
 def forget() -> None:

@@ -29,7 +29,7 @@ ORDER = (
 """The folders of all questions, in the order of the sidebar. A new question adds its own here, and nowhere else."""
 
 
-def read(order: Iterable[str]) -> tuple[Question, ...]:
+def read_questions(order: Iterable[str]) -> tuple[Question, ...]:
     """Return what the questions in these folders declare of themselves.
 
     Raises:
@@ -44,14 +44,14 @@ def read(order: Iterable[str]) -> tuple[Question, ...]:
     return tuple(questions)
 
 
-PAGES = read(ORDER)
+PAGES = read_questions(ORDER)
 DRAWING = next((spec for spec in PAGES if spec.draws), None)
 """The question that draws the bounds of other questions privately; None where there is none."""
 PLANNING = next((spec for spec in PAGES if spec.plans), None)
 """The question that takes the releases of other questions into a plan; None where there is none."""
 
 
-def named(name: str) -> Question | None:
+def find_question(name: str) -> Question | None:
     """Return the question with this folder; None where there is none."""
     return next((spec for spec in PAGES if spec.name == name), None)
 

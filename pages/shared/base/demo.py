@@ -27,14 +27,14 @@ def public_origins(environment: Mapping[str, str] = os.environ) -> frozenset[str
     Raises:
         SettingsError: Where there are such addresses and no demo, or one that is no origin.
     """
-    given = environment.get(ORIGINS, "").replace(",", " ").lower().split()
-    if given and not is_served(environment):
+    urls = environment.get(ORIGINS, "").replace(",", " ").lower().split()
+    if urls and not is_served(environment):
         raise SettingsError(
             f"{ORIGINS} names the addresses of a public demo, and this is none. Set {SERVED}=1 as well, "
             f"or unset {ORIGINS}."
         )
-    origins = frozenset(re.sub(r"^(http:.*):80$|^(https:.*):443$", r"\1\2", one.rstrip("/")) for one in given)
-    if wrong := sorted(one for one in origins if not _ORIGIN.fullmatch(one)):
+    origins = frozenset(re.sub(r"^(http:.*):80$|^(https:.*):443$", r"\1\2", url.rstrip("/")) for url in urls)
+    if wrong := sorted(url for url in origins if not _ORIGIN.fullmatch(url)):
         raise SettingsError(
             f"{ORIGINS} holds {', '.join(wrong)}. Write each address as a browser shows it, without a path: "
             f"https://demo.example.org or http://192.0.2.7:8501; several stand apart by commas or spaces."

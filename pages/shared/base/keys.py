@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # What is loaded, and how a link can name it (pages.shared.session.session).
-LOADED = "loaded_data"
+LOADED_DATA = "loaded_data"
 # What was spent on each set of data.
 LEDGERS = "ledgers"
 # What a click on Save session writes.
@@ -54,9 +54,9 @@ DIALOG_OPEN = "dialog_open"
 CODE_LIBRARY = "code_library"
 CODE_FORM = "code_form_"
 
-KEPT = frozenset(
+PRESERVED = frozenset(
     {
-        LOADED,
+        LOADED_DATA,
         LEDGERS,
         DATA_VERSION,
         LINK_READ,

@@ -37,115 +37,114 @@ and figures follow."""
 
 
 @dataclass(eq=False)
-class Drawn:
+class PageRun:
     """One run of a page.
 
     Attributes:
         question: Of the page.
         tabs: What the machinery adds to the page's tabs, by name; emptied where they are drawn.
-        before: The tab of the page's own that they stand before.
-        in_main: Whether what is drawn now stands in the place of the main figure.
+        next_tab: The page's own tab before which they stand.
+        in_main: True while the container of the main figure is being filled.
         figure: The main figure as the page made it; None before it was drawn.
         card: The answer card; None before it was shown.
-        shown: The card in its place, where a number that was drawn privately stands in it; else the answer card.
+        shown_card: The card that is shown: with the privately selected bound if there is one, else the answer card.
         key: Of that card.
         lacks: Label of the field that a private draw of the bound waits for; empty for none.
-        way: The card, and the way in which its bound can be drawn privately; None before anyone asks.
-        invented: Whether the answer is about invented data, in place of data in use that lack what it needs.
-        private: Whether the data in use are private: no bound is drawn of others.
-        own: Data that the page has for itself, for what is compared on it; with ``digest`` and ``provenance``.
-        answered: The parameters object that the answer in sight is for, where it may be that of the settings before;
-            None for the page's.
+        selection: The card, and how its bound can be selected privately; None before anyone asks.
+        invented: True if the answer is about invented data because the data in use lack what it needs.
+        private: True if the data in use are private; only then a bound is selected privately.
+        own_data: The page's own data, which the tab *Compare* uses; with ``digest`` and ``provenance``.
+        answered_parameters: The parameters of the answer in sight, if these may be earlier ones; None for the page's.
     """
 
     question: Question
     tabs: dict[str, Callable[[], object]] = field(default_factory=dict)
-    before: str = ""
+    next_tab: str = ""
     in_main: bool = False
     figure: go.Figure | None = None
     card: Any = None
-    shown: Any = None
+    shown_card: Any = None
     key: str = ""
     lacks: str = ""
-    way: tuple[Any, Any] | None = None
+    selection: tuple[Any, Any] | None = None
     invented: bool = False
     private: bool = False
-    own: Any = None
-    answered: Any = None
+    own_data: Any = None
+    answered_parameters: Any = None
 
-    def with_tabs(self, own: Mapping[str, Any]) -> dict[str, Any]:
+    def with_tabs(self, tabs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the page's tabs with those of the machinery, which a page that has one of that name keeps as
         its own.
         """
-        added = {name: draw for name, draw in self.tabs.items() if name not in own}
+        added = {name: draw for name, draw in self.tabs.items() if name not in tabs}
         self.tabs = {}
-        names = list(own)
-        at = names.index(self.before) if self.before in names else len(names)
-        return {n: own[n] for n in names[:at]} | added | {n: own[n] for n in names[at:]}
+        names = list(tabs)
+        i = names.index(self.next_tab) if self.next_tab in names else len(names)
+        return {n: tabs[n] for n in names[:i]} | added | {n: tabs[n] for n in names[i:]}
 
 
 def is_presented() -> bool:
-    """Return whether this session shows the app on a projector, with larger type and no sidebar.
+    """Return True if this session shows the app on a projector, with larger type and no sidebar.
 
     ``?present=1`` in the address, or a button, sets it. To be asked first by the script: navigation takes the mark out
-    of the address. What comes later in the run finds it under `keys.PRESENTING`.
+    of the address. Later code of the run reads `keys.PRESENTING`.
     """
     if PRESENT_MARK in st.query_params and keys.PRESENTING not in st.session_state:
         st.session_state[keys.PRESENTING] = st.query_params[PRESENT_MARK] == "1"
     return bool(st.session_state.get(keys.PRESENTING))
 
 
-_NOW: ContextVar[Drawn | None] = ContextVar("drawn", default=None)
+_CURRENT_RUN: ContextVar[PageRun | None] = ContextVar("drawn", default=None)
 
 
-def begin(run: Drawn | None) -> None:
-    """A run of a page begins, or has ended."""
-    _NOW.set(run)
+def begin(run: PageRun | None) -> None:
+    """Set the run of the page that is drawn now; None if it has ended."""
+    _CURRENT_RUN.set(run)
 
 
-def now() -> Drawn | None:
+def get_run() -> PageRun | None:
     """Return the run of the page that is drawn now; None outside of pages."""
-    return _NOW.get()
+    return _CURRENT_RUN.get()
 
 
-def compares(own: Any) -> None:
-    """A page's own data, on which the tab *Compare* is to answer; with ``digest`` and ``provenance``."""
-    if (run := now()) is not None:
-        run.own = own
+def compares(own_data: Any) -> None:
+    """Let the tab *Compare* use a page's own data, which have ``digest`` and ``provenance``."""
+    if (run := get_run()) is not None:
+        run.own_data = own_data
 
 
 def answers(parameters: Any) -> None:
-    """What the answer in sight is for, where a page goes on showing one while another is looked for.
+    """Note the parameters of the answer in sight, which a page may show until there is a newer one.
 
     Files and pins then name these settings, and not those that were entered since.
     """
-    if (run := now()) is not None:
-        run.answered = parameters
+    if (run := get_run()) is not None:
+        run.answered_parameters = parameters
 
 
 def answers_on_invented_data() -> None:
-    """The answer is not about the data in use, which lack what the page needs."""
-    if (run := now()) is not None:
+    """Note that the answer is not about the data in use, which lack what the page needs."""
+    if (run := get_run()) is not None:
         run.invented = True
 
 
 class MainPlace:
     """The place of the main figure: a container, used in ``with``, that lets figures know that they stand in it."""
 
-    def __init__(self, place: DeltaGenerator) -> None:
-        self._place = place
+    def __init__(self, container: DeltaGenerator) -> None:
+        self._container = container
 
     def __enter__(self) -> DeltaGenerator:
-        if (run := now()) is not None:
+        if (run := get_run()) is not None:
             run.in_main = True
-        self._place.__enter__()
-        return self._place
+        self._container.__enter__()
+        return self._container
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._place.__exit__(kind, error, trace)
-        if (run := now()) is not None:
+        self._container.__exit__(error_type, error, trace)
+        if (run := get_run()) is not None:
             run.in_main = False
 
 
@@ -160,23 +159,23 @@ def open_asked() -> None:
     Streamlit 1.67 keeps a wrapper for what a fragment writes elsewhere. With a dialog opened in a page's fragment,
     a run of that fragment just before one of the whole app left the browser with an empty page, once in some runs.
     """
-    asked = st.session_state.pop(keys.DIALOG_ASKED, None)
-    if asked is not None:
-        dialog, arguments = asked
+    request = st.session_state.pop(keys.DIALOG_ASKED, None)
+    if request is not None:
+        dialog, arguments = request
         st.session_state[keys.DIALOG_OPEN] = True
         dialog(*arguments)
 
 
 def is_asked() -> bool:
-    """Return whether a dialog waits to be opened."""
+    """Return True if a dialog waits to be opened."""
     return keys.DIALOG_ASKED in st.session_state
 
 
 def in_sight() -> bool:
-    """Return whether one is open, or about to be."""
+    """Return True if a dialog is open, or about to be."""
     return is_asked() or bool(st.session_state.get(keys.DIALOG_OPEN))
 
 
 def closed() -> None:
-    """No dialog is open: a person closed it, or the page begins anew."""
+    """Note that no dialog is open: a person closed it, or the page begins again."""
     st.session_state.pop(keys.DIALOG_OPEN, None)

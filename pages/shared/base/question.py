@@ -34,13 +34,13 @@ def rounded_out(low: float, high: float) -> tuple[float, float]:
 
 
 def next_round(value: float) -> float:
-    """Smallest number of the form 1, 2 or 5 times a power of ten that is at least ``value`` > 0."""
+    """Return the smallest number of the form 1, 2 or 5 times a power of ten that is at least ``value`` > 0."""
     power = 10.0 ** math.floor(math.log10(value))
     return next((power * step for step in (1.0, 2.0, 5.0) if power * step >= value), 10.0 * power)
 
 
 def propose_settings(
-    now: Mapping[str, Any], usual: Mapping[str, Any], reset: Collection[str] = ()
+    current: Mapping[str, Any], defaults: Mapping[str, Any], reset: Collection[str] = ()
 ) -> dict[str, Any]:
     """Return the settings that follow from the data, each with a note that it was proposed.
 
@@ -48,15 +48,15 @@ def propose_settings(
     """
     return {
         key: value
-        for name, value in usual.items()
-        if name in reset or now[name] == now[f"{name}_proposed"]
+        for name, value in defaults.items()
+        if name in reset or current[name] == current[f"{name}_proposed"]
         for key in (name, f"{name}_proposed")
     }
 
 
 def propose_range(
     data: Dataset,
-    now: Mapping[str, Any],
+    current: Mapping[str, Any],
     ends: tuple[str, str],
     initial: tuple[float | None, float | None] = (None, None),
 ) -> dict[str, Any]:
@@ -67,17 +67,17 @@ def propose_range(
 
     Args:
         data: The new data.
-        now: What the fields hold.
+        current: Present values of the fields.
         ends: Names of the two fields.
         initial: The range of data without values.
     """
-    before = now[ends[0]], now[ends[1]]
-    if data.release is not None or before not in (now["proposed"] or initial, (None, None)):
+    current_range = current[ends[0]], current[ends[1]]
+    if data.release is not None or current_range not in (current["proposed"] or initial, (None, None)):
         return {}
-    proposed = (None, None) if data.is_private else initial
+    new_range = (None, None) if data.is_private else initial
     if data.values is not None and not data.is_private:
-        proposed = rounded_out(float(data.values.values.min()), float(data.values.values.max()))
-    return {ends[0]: proposed[0], ends[1]: proposed[1], "proposed": proposed}
+        new_range = rounded_out(float(data.values.values.min()), float(data.values.values.max()))
+    return {ends[0]: new_range[0], ends[1]: new_range[1], "proposed": new_range}
 
 
 T = TypeVar("T")
@@ -112,7 +112,7 @@ class Question:
         parameters: Class of the page's parameters object, which declares the fields; None if it has none.
         also: What else the page keeps in the session, by name: tabs, runs, jobs.
         propose: Returns values of fields for new data, by name, given the data and the present values.
-        proposed: Fields that ``propose`` may set. A page that nobody has seen has these and no others.
+        proposed_fields: Fields that ``propose`` may set. A page that nobody has seen has these and no others.
         draws: True if its folder has ``on_card.py``, which selects the bounds of other questions' cards privately.
         plans: True if its folder has ``on_card.py``, which takes the releases of other cards into a plan.
         range_on: Returns the title of the page on which the range of a value is entered, given the parameters; empty if
@@ -137,7 +137,7 @@ class Question:
     parameters: type[Parameters] | None = None
     also: Mapping[str, FieldOrigin] = field(default_factory=dict)
     propose: Callable[[Dataset, Mapping[str, Any]], Mapping[str, Any]] | None = None
-    proposed: tuple[str, ...] = ()
+    proposed_fields: tuple[str, ...] = ()
     draws: bool = False
     plans: bool = False
     range_on: Callable[[Any], str] | None = None
@@ -149,27 +149,27 @@ class Question:
 
     @functools.cached_property
     def fields(self) -> Mapping[str, Field]:
-        """The declarations of the fields, by name, without the shared epsilon.
+        """Return the declarations of the fields, by name, without the shared epsilon.
 
         On a page with data of its own, values that may have been read off data belong to these.
         """
         declared = {} if self.parameters is None else declared_fields(self.parameters)
         if not self.own_data:
             return declared
-        own = {name: field for name, field in declared.items() if field.origin is FieldOrigin.DATA}
+        data_fields = {name: field for name, field in declared.items() if field.origin is FieldOrigin.DATA}
         return {
             **declared,
-            **{name: replace(field, origin=FieldOrigin.OWN_DATA) for name, field in own.items()},
+            **{name: replace(field, origin=FieldOrigin.OWN_DATA) for name, field in data_fields.items()},
         }
 
-    def placed(self, *places: Place) -> list[str]:
+    def list_fields(self, *positions: Place) -> list[str]:
         """Return the names of the fields that stand in these places."""
-        return [name for name, field in self.fields.items() if field.place in places]
+        return [name for name, field in self.fields.items() if field.place in positions]
 
     @functools.cached_property
-    def own(self) -> tuple[str, ...]:
-        """The fields for a bound of the user's own, which stand under the answer."""
-        return tuple(self.placed(Place.OWN))
+    def own_fields(self) -> tuple[str, ...]:
+        """Return the fields for a bound of the user's own, which stand under the answer."""
+        return tuple(self.list_fields(Place.OWN))
 
     @functools.cached_property
     def own_account(self) -> str:
@@ -191,7 +191,7 @@ class Question:
 
     @functools.cached_property
     def path(self) -> str:
-        """The absolute path of the page's file, from a cache: every run of the app names all pages."""
+        """Return the absolute path of the page's file, from a cache: every run of the app names all pages."""
         file = find_spec(f"pages.{self.name}.page")  # It looks for the file and runs nothing.
         if file is None or file.origin is None:
             raise FileNotFoundError(f"the folder of {self.name} has no page.py")
@@ -222,15 +222,15 @@ class Question:
                 nobody saw has only proposed fields, and these meant nothing yet.
         """
         assert self.parameters is not None
-        known = set(names)
-        seen = {name for name in known & set(self.fields) if not self.fields[name].renewed}
-        if not seen - set(self.proposed):
+        known_names = set(names)
+        seen_names = {name for name in known_names & set(self.fields) if not self.fields[name].renewed}
+        if not seen_names - set(self.proposed_fields):
             return {}
         defaults = {f.name: f.default for f in fields(self.parameters)}
         return {
             name: defaults[name]
             for name in self.fields
-            if name not in known and defaults[name] is not MISSING
+            if name not in known_names and defaults[name] is not MISSING
         }
 
     @functools.cached_property
@@ -243,18 +243,18 @@ class Question:
 
     @functools.cached_property
     def widgets(self) -> dict[str, str]:
-        """The session keys of the fields, by name, the shared epsilon among them."""
+        """Return the session keys of the fields, by name, the shared epsilon among them."""
         shared = {"epsilon": "epsilon"} if self.parameters is not None else {}
         return shared | {name: self.key(name) for name in self.fields}
 
     @functools.cached_property
     def declared(self) -> dict[str, Field]:
-        """The declarations of the fields, by name, the shared epsilon among them."""
+        """Return the declarations of the fields, by name, the shared epsilon among them."""
         return {"epsilon": EPSILON, **self.fields}
 
     @functools.cached_property
-    def called(self) -> dict[str, str]:
-        """The names of the fields in sentences, by name, those that may stay empty among them."""
+    def subjects(self) -> dict[str, str]:
+        """Return the words for the fields in sentences, by name, those that may stay empty among them."""
         return {name: self.declared[name].subject for name in self.widgets}
 
     def field(self, name: str) -> Field:
@@ -268,11 +268,12 @@ class Question:
         assert declared.origin is not None
         return _text(Path(declared.origin).with_name(f"{room}.md"))
 
-    def asked(self, *names: str) -> dict[str, str]:
+    def get_labels(self, *names: str) -> dict[str, str]:
         """Return the labels in a report of these fields, or of all, by name; the shared epsilon comes first."""
-        chosen = names or (*self.fields,)
+        field_names = names or (*self.fields,)
         return {
-            name: self.field(name).report_label or self.field(name).label for name in ("epsilon", *chosen)
+            name: self.field(name).report_label or self.field(name).label
+            for name in ("epsilon", *field_names)
         }
 
     def comes_from(self, name: str) -> FieldOrigin:
@@ -284,7 +285,7 @@ class Question:
         if name in self.fields:
             return self.fields[name].origin
         declared = [
-            known for known in self.also if name == known or name.startswith(known.removesuffix("_") + "_")
+            entry for entry in self.also if name == entry or name.startswith(entry.removesuffix("_") + "_")
         ]
         return self.also[max(declared, key=len)] if declared else FieldOrigin.DATA
 

@@ -17,7 +17,7 @@ def show(
     key: str | None = None,
     formats: Mapping[str, str | tuple[str, str]] | None = None,
     titles: Mapping[str, str] | None = None,
-    **more: Any,
+    **args: Any,
 ) -> None:
     """Draw a table without its index.
 
@@ -27,12 +27,18 @@ def show(
         key: Unique on the page; None for none.
         formats: How Streamlit is to write the numbers of a column, by its name; or that and a help at its head.
         titles: What stands at the head of a column of numbers, by its name, where that is not the name.
-        more: Further arguments of `st.dataframe`.
+        args: Further arguments of `st.dataframe`.
     """
     config = {}
-    for name, written in (formats or {}).items():
-        shown, help = (written, None) if isinstance(written, str) else written
-        config[name] = st.column_config.NumberColumn((titles or {}).get(name), format=shown, help=help)
+    for name, column_format in (formats or {}).items():
+        pattern, help = (column_format, None) if isinstance(column_format, str) else column_format
+        config[name] = st.column_config.NumberColumn((titles or {}).get(name), format=pattern, help=help)
     st.dataframe(
-        columns, hide_index=True, key=key, column_config=config or None, alt=alt, placeholder=MISSING, **more
+        columns,
+        hide_index=True,
+        key=key,
+        column_config=config or None,
+        alt=alt,
+        placeholder=MISSING,
+        **args,
     )

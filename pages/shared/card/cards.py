@@ -169,7 +169,7 @@ MOUNT_GRID = st.components.v2.component("sweetspot_grid", html=_GRID_HTML, css=_
 
 
 def single(label: str, value: str, note: str, help: str = "") -> None:
-    """One number beside a figure, with a note that compares it."""
+    """Draw one number beside a figure, with a note that compares it."""
     st.metric(label, value, note, delta_color="off", delta_arrow="off", help=help or None)
 
 
@@ -189,43 +189,47 @@ def badge(disclosure: Provenance, text: str = "") -> str:
     return f":small[:{color}-background[:{color}[{icon} {text or words}]]]"
 
 
-def label(disclosure: Provenance, text: str = "", after: str = "", then: str = "") -> None:
-    """The badge of numbers, between ``after`` and ``then``, which are Markdown; of a release, its facts too.
+def label(disclosure: Provenance, text: str = "", prefix: str = "", suffix: str = "") -> None:
+    """Draw the badge of numbers between ``prefix`` and ``suffix``, which are Markdown; of a release, its facts too.
 
-    Both are one element: what a page costs the browser at every step goes by the number of its elements.
+    They are one element, because the browser's work at every step grows with the number of elements.
     """
-    st.markdown("\n\n".join(filter(None, (after, badge(disclosure, text), then))))
+    st.markdown("\n\n".join(filter(None, (prefix, badge(disclosure, text), suffix))))
     if isinstance(disclosure, ReleaseFacts) and not text:
         st.caption(disclosure.label)  # Too long for a badge, which is cut where it does not fit.
 
 
 def answer(card: Answer, key: str) -> None:
-    """Draw what a person came for: the headline, the number with its error, and the way to the code.
+    """Draw the answer: the headline, the number with its error, and the way to the code.
 
     Args:
         card: What it says; the rest of it is for `behind`.
         key: Unique on the page.
     """
-    way = None
-    if (run := page_run.now()) is not None and run.card is None:
+    selection = None
+    if (run := page_run.get_run()) is not None and run.card is None:
         run.card = card
-        way = private_way(card)
-        run.lacks = "" if way is None else way.waits_for
+        selection = get_private_selection(card)
+        run.lacks = "" if selection is None else selection.waits_for
         if run.private and (draws := _drawing()) is not None:
-            card = draws.with_range(card if way is None or way.drawn is None else way.drawn)
-    if run is not None and run.shown is None:
-        run.shown, run.key = card, key
+            card = draws.with_range(card if selection is None or selection.card is None else selection.card)
+    if run is not None and run.shown_card is None:
+        run.shown_card, run.key = card, key
     # Words of one answer take a line more than those of the next. As high as the column of the figure, and with the
     # buttons at its end, nothing moves while a slider does.
     with st.container(key=key, height="stretch"):
         with st.container(height="stretch"):
             _words(card, key, run is not None and run.question.draws)
-        to_draw = way is not None and way.drawn is None
-        if way is not None and to_draw:
-            way.ask()
-            if not way.lacking:
-                _draw_button(way, key)
-            st.markdown("\n\n".join(filter(None, (f":small[{way.lacking or way.cost}]", way.dropped))))
+        to_draw = selection is not None and selection.card is None
+        if selection is not None and to_draw:
+            selection.ask()
+            if not selection.lacking:
+                _draw_button(selection, key)
+            st.markdown(
+                "\n\n".join(
+                    filter(None, (f":small[{selection.lacking or selection.cost}]", selection.dropped))
+                )
+            )
         if card.code is not None:
             st.button(
                 "Use the number as it is" if to_draw else "Code for your library",
@@ -238,58 +242,59 @@ def answer(card: Answer, key: str) -> None:
                 on_click=page_run.ask,
                 args=(_code_dialog, card.code, card.disclosure, key),
             )
-        if way is not None and not to_draw and way.offered:
-            way.ask()
-            _draw_button(way, key)
-            if way.dropped:
-                st.markdown(way.dropped)
+        if selection is not None and not to_draw and selection.has_button:
+            selection.ask()
+            _draw_button(selection, key)
+            if selection.dropped:
+                st.markdown(selection.dropped)
 
 
 def _words(card: Answer, key: str, draws: bool) -> None:
-    """Headline, number and sentences of an answer, on a page that ``draws`` its bound or does not."""
+    """Draw headline, number and sentences of an answer; ``draws`` is True if the page selects its bound privately."""
     st.markdown(f"## {card.headline}")
     if card.numbers:
-        number, *others = card.numbers
-        error = (others[0].label, others[0].text, others[0].note) if others else None
-        parts = [(part.name, part.text, LINE_STYLES[STYLES[part.name]]["color"]) for part in card.error_parts]
+        number, *errors = card.numbers
+        error = (errors[0].label, errors[0].text, errors[0].note) if errors else None
+        components = [
+            (component.name, component.text, LINE_STYLES[STYLES[component.name]]["color"])
+            for component in card.error_parts
+        ]
         # Where the page draws its bound, what stands here before is a cost: nobody's library takes it.
         is_cost = draws and not isinstance(card.disclosure, ReleaseFacts)
         copied = "" if is_cost else number.text_to_copy
-        large(number.label, number.text, number.note, copied, key, error, parts)
+        large(number.label, number.text, number.note, copied, key, error, components)
     good = f"**Good enough:** {card.near_optimal}" if card.near_optimal else ""
-    label(card.disclosure, then="\n\n".join(filter(None, (good, card.detail))))
+    label(card.disclosure, suffix="\n\n".join(filter(None, (good, card.detail))))
 
 
-def private_way(card: Answer) -> Any | None:
-    """Return the way in which the bound of a card can be drawn in this run; None where it cannot."""
-    run = page_run.now()
+def get_private_selection(card: Answer) -> Any | None:
+    """Return how the bound of a card can be selected privately in this run; None if it cannot."""
+    run = page_run.get_run()
     if run is None or not run.private or (draws := _drawing()) is None:
         return None
-    if run.way is None or run.way[0] is not card:
-        run.way = card, draws.way(card)
-    return run.way[1]
+    if run.selection is None or run.selection[0] is not card:
+        run.selection = card, draws.build_selection(card)
+    return run.selection[1]
 
 
 def _drawing() -> Any | None:
-    """Return what the question that draws bounds privately has for a card; None where there is no such
-    question.
+    """Return the module ``on_card`` of the question that selects bounds privately; None without such a question.
 
-    Its ``way(card)`` is the ``Way`` in which the card's bound can be drawn, None where it cannot; its ``waits_for`` is
-    the label of the field that is to be filled before. ``with_range(card)`` is the card with what the draw of its range
-    has cost, where it was drawn.
+    Its ``build_selection(card)`` returns the ``BoundSelection`` of a card, or None. Its ``waits_for`` is the label of
+    the field that must be filled before. ``with_range(card)`` adds the cost of the card's drawn range to the card.
     """
-    of = catalogue.DRAWING
-    return None if of is None else importlib.import_module(f"pages.{of.name}.on_card")
+    selection_page = catalogue.DRAWING
+    return None if selection_page is None else importlib.import_module(f"pages.{selection_page.name}.on_card")
 
 
-def _draw_button(way: Any, key: str) -> None:
+def _draw_button(selection: Any, key: str) -> None:
     st.button(
-        way.name,
+        selection.name,
         key=f"{key}_draw",
         icon=":material/casino:",
-        type=fields.main_button() if way.drawn is None else "tertiary",
-        help=way.help,
-        on_click=way.draw,
+        type=fields.main_button() if selection.card is None else "tertiary",
+        help=selection.help,
+        on_click=selection.draw,
     )
 
 
@@ -300,18 +305,20 @@ def _code_dialog(code: CodeChoice, disclosure: Provenance, key: str) -> None:
 
 
 def behind(card: Answer) -> None:
-    """What stands behind the answer, in a tab: how sure it is, what is assumed, what changes it costs."""
+    """Draw the tab behind the answer: how sure it is, its assumptions, and the cost of other choices."""
     if len(card.numbers) > 1:
         grid([(item.label, item.text, item.note, item.help) for item in card.numbers], "behind")
-    left, right = st.columns(2, gap="large")
-    with left:
+    left_column, right_column = st.columns(2, gap="large")
+    with left_column:
         facts = "\n".join(f"- **{name}:** {sentence}" for name, sentence in card.facts.items())
-        proofs = "\n".join(f"- **{what}:** {ended} {proof.sentence}" for what, proof, ended in card.proofs)
-        if said := [part for part in (facts, proofs and f"**How sure**\n\n{proofs}") if part]:
-            st.markdown("\n\n".join(said))
-    with right:
+        proofs = "\n".join(
+            f"- **{claim}:** {reason} {proof.sentence}" for claim, proof, reason in card.proofs
+        )
+        if blocks := [block for block in (facts, proofs and f"**How sure**\n\n{proofs}") if block]:
+            st.markdown("\n\n".join(blocks))
+    with right_column:
         assumed = "\n".join(f"- {assumption}." for assumption in card.all_assumptions)
-        label(card.disclosure, after=f"**What is assumed**\n\n{assumed}")
+        label(card.disclosure, prefix=f"**What is assumed**\n\n{assumed}")
 
 
 # --- Numbers and files ------------------------------------------------------------------------------------------------
@@ -324,7 +331,7 @@ def large(
     copied: str,
     key: str,
     error: tuple[str, str, str] | None = None,
-    parts: Sequence[tuple[str, str, str]] = (),
+    components: Sequence[tuple[str, str, str]] = (),
 ) -> None:
     """Draw one large number with a button that copies it.
 
@@ -335,10 +342,10 @@ def large(
         copied: What the button copies: the digits alone, as a program takes them; no button where empty.
         key: Unique on the page.
         error: Label, value and note of its error, the line below; None for none.
-        parts: Name, size and colour of what the error consists of, a line below that.
+        components: Name, size and colour of each component of the error, in a line below that.
     """
-    told = {"label": label, "value": value, "unit": unit, "copied": copied, "error": error or ()}
-    MOUNT_LARGE(key=f"{LARGE_BEGINS}{key}", data=told | {"parts": parts}, height="content")
+    payload = {"label": label, "value": value, "unit": unit, "copied": copied, "error": error or ()}
+    MOUNT_LARGE(key=f"{LARGE_BEGINS}{key}", data=payload | {"parts": components}, height="content")
 
 
 LONGEST_VALUE = 12
@@ -348,18 +355,18 @@ LONGEST_VALUE = 12
 def grid(numbers: Sequence[tuple[str, str, str, str]], key: str) -> None:
     """Draw several numbers beside each other, each with a note, and an explanation on demand.
 
-    One element in place of `st.metric` in a grid, which comes to a dozen elements for four numbers: whatever a slider
-    moves, the browser goes through all elements of the page three times.
+    This is one element, where `st.metric` in a grid takes a dozen for four numbers. Whenever a slider moves, the
+    browser goes through all elements of the page three times.
 
     Args:
         numbers: Label, value, note and explanation of each; the last two may be empty.
         key: Unique on the page.
     """
-    told = [
+    payload = [
         {"label": label, "value": value, "note": note, "help": help, "wide": len(value) > LONGEST_VALUE}
         for label, value, note, help in numbers
     ]
-    MOUNT_GRID(key=f"{GRID_BEGINS}{key}", data=told, height="content")
+    MOUNT_GRID(key=f"{GRID_BEGINS}{key}", data=payload, height="content")
 
 
 MIMES = {
@@ -381,7 +388,7 @@ def file_button(
     quiet: bool = False,
     help: str | None = None,
 ) -> None:
-    """The button behind which a file to take away lies; its name says what its numbers are.
+    """Draw a button that downloads a file; the name of the file says what its numbers are.
 
     The file is made when the button is pressed, without a rerun.
 
@@ -409,7 +416,7 @@ def file_button(
 
 
 def file_buttons(files: Iterable[tuple[str, str, Callable[[], str | bytes]]], disclosure: Provenance) -> None:
-    """Several beside each other: label, name and content of each."""
+    """Draw several such buttons beside each other: label, name and content of each."""
     with st.container(horizontal=True):
         for label, name, content in files:
             file_button(label, name, disclosure, content)

@@ -26,16 +26,16 @@ def show(code: CodeChoice, key: str) -> None:
         _download(choice, choice.file_name, key)
         return
     library = _library(key, choice)
-    written = write(choice, library)
-    for sentence in written.differences if not written.text else ():
+    program = write(choice, library)
+    for sentence in program.differences if not program.text else ():
         st.info(plain(sentence, 2000), icon=":material/block:")
-    if not written.text and (nearest := _nearest(code, library)) is not None:
-        name, choice, written = nearest
+    if not program.text and (nearest := _nearest(code, library)) is not None:
+        name, choice, program = nearest
         st.caption(f"The program below is for **{plain(name, 200)}**, which {library.value} has.")
-    if written.text:
-        _draw(written, choice)
-    if written.text:
-        _download(written, _file_name(written, choice), key)
+    if program.text:
+        _draw(program, choice)
+    if program.text:
+        _download(program, _file_name(program, choice), key)
     # Not a dialog of its own: the panel stands in one, and Streamlit refuses a dialog inside another.
     with st.expander("The same thing is called …", icon=":material/translate:"):
         st.markdown(markdown_table())
@@ -48,15 +48,15 @@ def show(code: CodeChoice, key: str) -> None:
 def _nearest(code: CodeChoice, library: Library) -> tuple[str, Choice | Several, Code] | None:
     """Return the first form that the library has, its name and its program; None where it has none."""
     for name, choice in code.forms:
-        if not isinstance(choice, Code) and (written := write(choice, library)).text:
-            return name, choice, written
+        if not isinstance(choice, Code) and (program := write(choice, library)).text:
+            return name, choice, program
     return None
 
 
-def _download(written: Code, file_name: str, key: str) -> None:
+def _download(program: Code, file_name: str, key: str) -> None:
     st.download_button(
         "Download",
-        lambda: written.text,
+        lambda: program.text,
         file_name=file_name,
         mime="text/plain",
         key=f"{key}_code_file",
@@ -70,17 +70,17 @@ def _form(code: CodeChoice, key: str) -> Choice | Several | Code:
     if len(forms) == 1:
         return code.forms[0][1]
     # The names carry the bound, which moves: the position is what is remembered.
-    kept = keys.CODE_FORM + key
-    at = st.segmented_control(
+    state_key = keys.CODE_FORM + key
+    position = st.segmented_control(
         "What to apply",
         range(len(forms)),
         default=0,
         format_func=lambda i: code.forms[i][0],
-        key=kept,
+        key=state_key,
         required=True,
         persist_state="session",
     )
-    return code.forms[min(at or 0, len(forms) - 1)][1]
+    return code.forms[min(position or 0, len(forms) - 1)][1]
 
 
 def _library(key: str, choice: Choice | Several) -> Library:
@@ -89,39 +89,39 @@ def _library(key: str, choice: Choice | Several) -> Library:
 
     Until one is chosen, every card begins with the first that has such a release.
     """
-    own, state = f"{keys.CODE_LIBRARY}_{key}", st.session_state
+    widget_key, state = f"{keys.CODE_LIBRARY}_{key}", st.session_state
     begin = state.get(keys.CODE_LIBRARY)
     if begin is None:
         able = (library for library in Library if write(choice, library).text)
         begin = next(able, Library.OPENDP).name
-    if state.get(own) != begin:
-        state[own] = begin
+    if state.get(widget_key) != begin:
+        state[widget_key] = begin
 
-    def chosen() -> None:
-        state[keys.CODE_LIBRARY] = state.get(own)
+    def remember_choice() -> None:
+        state[keys.CODE_LIBRARY] = state.get(widget_key)
 
     st.segmented_control(
         "Library",
         [library.name for library in Library],
         format_func=lambda name: Library[name].value,
-        key=own,
+        key=widget_key,
         required=True,
-        on_change=chosen,
+        on_change=remember_choice,
     )
-    return Library[state[own]]
+    return Library[state[widget_key]]
 
 
-def _draw(written: Code, choice: Choice | Several) -> None:
-    st.code(written.text, language=written.language, height=HEIGHT, wrap_lines=True)
-    told = [plain(sentence, 2000) for sentence in written.differences]
+def _draw(program: Code, choice: Choice | Several) -> None:
+    st.code(program.text, language=program.language, height=HEIGHT, wrap_lines=True)
+    notes = [plain(sentence, 2000) for sentence in program.differences]
     if not choice.known_columns:
-        told.insert(
+        notes.insert(
             0, "File and columns are placeholders: the data in use do not say what theirs are called."
         )
-    if told:
-        st.markdown("**What differs**\n" + "\n".join(f"- {sentence}" for sentence in told))
+    if notes:
+        st.markdown("**What differs**\n" + "\n".join(f"- {sentence}" for sentence in notes))
 
 
-def _file_name(written: Code, choice: Choice | Several) -> str:
-    stem, _, ending = written.file_name.rpartition(".")
+def _file_name(program: Code, choice: Choice | Several) -> str:
+    stem, _, ending = program.file_name.rpartition(".")
     return f"{figures.write_file_name(stem, choice.disclosure)}.{ending}"

@@ -1,7 +1,7 @@
 """DP releases that a page draws on request, what was spent, and a check by another solver.
 
-What was spent on private data, in words and as lines of a report: the person's own doing, which tells nothing of
-the data. Pure.
+The spending on private data is described in sentences and as lines of a report. It is the user's own doing and tells
+nothing about the data.
 
 DP releases that a page with data of its own draws on request, and what they cost; kept in the session by account.
 
@@ -36,45 +36,45 @@ IN_THIS_WINDOW = (
 """How far an account of what was spent reaches."""
 
 
-def lost_sentence(ledger: Ledger, made: int, of: str) -> str:
-    """That more was paid for than the ``made`` releases that are there; empty where it was not."""
-    lost = len(ledger.releases) - made
+def lost_sentence(ledger: Ledger, num_releases: int, subject: str) -> str:
+    """Return a sentence if more releases were paid for than ``num_releases``; else an empty string."""
+    lost = len(ledger.releases) - num_releases
     if lost <= 0:
         return ""
     return (
-        f"{wording.counted(lost, 'release')} of {of} ended in an error after noise may have been drawn, or came back "
-        f"with the account of a session file. The account counts {'it' if lost == 1 else 'them'}."
+        f"{wording.counted(lost, 'release')} of {subject} ended in an error after noise may have been drawn, or "
+        f"came back with the account of a session file. The account counts {'it' if lost == 1 else 'them'}."
     )
 
 
 def spent_lines(ledger: Ledger, note: str = "") -> tuple[Line, ...]:
-    """Everything that was spent, as a line of a report; none before the first release."""
-    spent = ledger.total
-    if spent is None:
+    """Return the total spending as a line of a report; no line before the first release."""
+    total = ledger.total
+    if total is None:
         return ()
-    delta = f", δ = {format_rounded_up(spent.delta)}" if spent.delta else ""
+    delta = f", δ = {format_rounded_up(total.delta)}" if total.delta else ""
     return (
         Line(
             "Spent on these data so far",
-            f"ε = {format_rounded_up(spent.epsilon)}{delta}, in {wording.counted(len(ledger.releases), 'release')}",
+            f"ε = {format_rounded_up(total.epsilon)}{delta}, in {wording.counted(len(ledger.releases), 'release')}",
             Disclosure.PUBLIC,
-            f"Neighbouring data: {spent.neighbours.short}. {note}".rstrip(),
-            number=spent.epsilon,
+            f"Neighbouring data: {total.neighbours.short}. {note}".rstrip(),
+            number=total.epsilon,
         ),
     )
 
 
 def released_lines(
-    names: Iterable[str], values: Iterable[float], note: str, label: str, spent: tuple[Line, ...]
+    names: Iterable[str], values: Iterable[float], note: str, label: str, spending: tuple[Line, ...]
 ) -> tuple[Line, ...]:
-    """Numbers that were released, as lines of a report, and what was spent behind them.
+    """Return the released numbers as lines of a report, and after them the spending.
 
     Args:
-        names: What each is.
+        names: Name of each number.
         values: The numbers.
         note: Of which release, and with which noise.
         label: What they are.
-        spent: `spent_lines`.
+        spending: The result of `spent_lines`.
     """
     lines = (
         Line(
@@ -87,7 +87,7 @@ def released_lines(
         )
         for name, value in zip(names, values, strict=True)
     )
-    return (*lines, *spent)
+    return (*lines, *spending)
 
 
 @dataclass(frozen=True)
@@ -97,15 +97,15 @@ class Releases:
     Attributes:
         question: The page.
         account: Whose rows they are.
-        of: What is released is a function of these, in words, such as ``these rows``.
+        subject: The data that a release is computed from, in words, such as ``these rows``.
     """
 
     question: Question
     account: str
-    of: str = "these rows"
+    subject: str = "these rows"
 
     @property
-    def made(self) -> list[Any]:
+    def draws(self) -> list[Any]:
         """Return what was drawn in this session, oldest first."""
         accounts: dict[str, list[Any]] = st.session_state.setdefault(self.question.key("draws"), {})
         return accounts.setdefault(self.account, [])
@@ -123,7 +123,7 @@ class Releases:
     def draw(self, make: Callable[[Charge], Any]) -> None:
         """Keep what ``make`` draws and charges; where it is refused, `say_refused` says why on the next run."""
         try:
-            self.made.append(make(self._charge))
+            self.draws.append(make(self._charge))
         except InvalidInput as refused:
             self.refuse(refused)
 
@@ -138,26 +138,28 @@ class Releases:
 
     def take_back(self, mark: str) -> None:
         """Take out what was noted, where the work ended before there was any noise."""
-        kept = [pair for pair in zip(self.ledger.releases, self.ledger.marks, strict=True) if pair[1] != mark]
-        ledger = Ledger(tuple(facts for facts, _ in kept), tuple(one for _, one in kept))
+        remaining = [
+            pair for pair in zip(self.ledger.releases, self.ledger.marks, strict=True) if pair[1] != mark
+        ]
+        ledger = Ledger(tuple(facts for facts, _ in remaining), tuple(tag for _, tag in remaining))
         st.session_state[self.question.key("spent")] = {**self._ledgers, self.account: ledger}
 
     def _charge(self, facts: ReleaseFacts) -> None:
-        spent = {**self._ledgers, self.account: self.ledger.add(facts)}
-        st.session_state[self.question.key("spent")] = spent
+        ledgers = {**self._ledgers, self.account: self.ledger.add(facts)}
+        st.session_state[self.question.key("spent")] = ledgers
 
     def say_refused(self) -> None:
-        """Why nothing was drawn, once."""
+        """Show once why nothing was drawn."""
         refused: InvalidInput | None = st.session_state.pop(self.question.key("refused"), None)
         if refused is not None:
-            fields.say(refused.problems)
+            fields.show_problems(refused.problems)
 
     def show_account(self, latest: ReleaseFacts | None, is_earlier: bool) -> None:
-        """How much was spent, and whether the latest release, where there is one, is one of earlier settings."""
+        """Show how much was spent, and say so if the latest release is for earlier settings."""
         if latest is not None:
             cards.label(latest)
             st.markdown(f"**{self.ledger.sentence}** Publishing all of them spends the sum. {IN_THIS_WINDOW}")
-        if lost := lost_sentence(self.ledger, len(self.made), self.of):
+        if lost := lost_sentence(self.ledger, len(self.draws), self.subject):
             st.warning(f"{lost} {self.ledger.sentence}", icon=":material/warning:")
         if is_earlier:
             st.info(
@@ -166,21 +168,25 @@ class Releases:
             )
 
     def file_button(self, label: str, text: Callable[[], str], name: str) -> None:
-        """All releases as a CSV file."""
+        """Draw a button that downloads all releases as a CSV file."""
         key = f"{self.question.name}_released_file"
         cards.file_button(label, f"{self.question.url_path}-{name}.csv", Disclosure.PUBLIC, text, key=key)
 
 
 def show(
-    key: str, question: Hashable, solve: Callable[[ShouldStop], tuple[Solved, ...]], what: str, too_large: str
+    key: str,
+    question: Hashable,
+    solve: Callable[[ShouldStop], tuple[Solved, ...]],
+    quantity: str,
+    too_large: str,
 ) -> None:
-    """A button that solves with both, and the two answers with their proofs and times.
+    """Draw a button that solves with both solvers, and both results with their proofs and times.
 
     Args:
         key: In the session, of the work.
         question: What is solved.
         solve: Our answer and the other; ours alone where it is stopped before the other has begun.
-        what: What the value is.
+        quantity: Name of the value in the table.
         too_large: Why it is not offered; empty where it is.
     """
     st.markdown("**Compare with CVXPY**")
@@ -192,22 +198,24 @@ def show(
         "their value and a number that no answer goes below are computed from the data."
     )
     if st.button("Compare with CVXPY", key=f"{key}_start", icon=":material/balance:"):
-        jobs.start(key, question, lambda _tell, stop: solve(stop), heavy=True)
+        jobs.start(key, question, lambda _progress, stop: solve(stop), heavy=True)
     if jobs.watch(key, "Solving with both", measured=False):
         return
     done = jobs.result_of(key)
     if done is None or done[0] != question:
         return
-    both: tuple[Solved, ...] = done[1]
+    results: tuple[Solved, ...] = done[1]
     tables.show(
         {
-            "Solver": [one.solver for one in both],
-            what: [one.certificate.value for one in both],
-            "No answer is below": [one.certificate.lower_bound for one in both],
-            "Seconds": [one.seconds for one in both],
-            "How it ended": [one.stop_reason for one in both],
+            "Solver": [result.solver for result in results],
+            quantity: [solution.certificate.value for solution in results],
+            "No answer is below": [solution.certificate.lower_bound for solution in results],
+            "Seconds": [solution.seconds for solution in results],
+            "How it ended": [solution.stop_reason for solution in results],
         },
-        f"{what} and time of both solvers",
-        formats={what: "%.9g", "No answer is below": "%.9g", "Seconds": "%.3f"},
+        f"{quantity} and time of both solvers",
+        formats={quantity: "%.9g", "No answer is below": "%.9g", "Seconds": "%.3f"},
     )
-    st.markdown(certificate.compare_results(*both) if len(both) == 2 else "Stopped before CVXPY had begun.")
+    st.markdown(
+        certificate.compare_results(*results) if len(results) == 2 else "Stopped before CVXPY had begun."
+    )

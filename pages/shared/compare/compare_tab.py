@@ -108,7 +108,7 @@ HALF_OR_DOUBLE = "Half or double"
 # --- What can be pinned -----------------------------------------------------------------------------------------------
 
 
-def build_pin(run: page_run.Drawn, data: Dataset, parameters: Any | None) -> Pin | None:
+def build_pin(run: page_run.PageRun, data: Dataset, parameters: Any | None) -> Pin | None:
     """Return the page's answer as a pin; None if the page shows no answer.
 
     Args:
@@ -269,7 +269,7 @@ Key = tuple[str, Any]
 """Key of cached curves: digest of the data, and parameters."""
 
 
-def show_below(run: page_run.Drawn) -> None:
+def show_below(run: page_run.PageRun) -> None:
     """Show the comparison below the page, folded up, on a page that has drawn no tabs."""
     if run.figure is None:
         return
@@ -288,8 +288,8 @@ def show(question: Question) -> None:
     parameters = st.session_state.get(keys.PAGE_PARAMETERS)
     if parameters is None or find_comparison_function(question) is None:
         return
-    run = page_run.now()
-    page_data = None if run is None else run.own
+    run = page_run.get_run()
+    page_data = None if run is None else run.own_data
     if question.own_data and page_data is None:
         return
     data = session.dataset() if page_data is None else page_data
@@ -298,7 +298,7 @@ def show(question: Question) -> None:
     try:
         show_over_epsilon(question, data, parameters)
     except InvalidInput as refused:  # What holds at the ε in use need not hold at every other.
-        fields.say(refused.problems)
+        fields.show_problems(refused.problems)
 
 
 def show_over_epsilon(question: Question, data: Any, parameters: Any) -> None:

@@ -197,7 +197,7 @@ class TableUpload:
             design = self._build_design()
             st.caption(wording.plain(design_matrix.explain_design(design), 600))
         except InvalidInput as refused:
-            fields.say(refused.problems)
+            fields.show_problems(refused.problems)
         with st.container(horizontal=True, vertical_alignment="center"):
             fields.radio(
                 "Are these data public?", DISCLOSURE_OPTIONS, self.question.key("public"), self.public_help

@@ -276,10 +276,10 @@ def button(
     return st.button(label, key=key, icon=f":material/{icon}:", on_click=callback, args=arguments, **options)
 
 
-def say(problems: Iterable[InputProblem]) -> None:
+def show_problems(problems: Iterable[InputProblem]) -> None:
     """Show problems as an error box, a sentence each, with the labels of the page's fields."""
-    run = page_run.now()
-    labels = {} if run is None else run.question.called
+    run = page_run.get_run()
+    labels = {} if run is None else run.question.subjects
     sentences = [wording.plain(_name_fields(problem, labels).sentence, 300) for problem in problems]
     mark = "- " if len(sentences) > 1 else ""
     st.error("\n".join(mark + sentence for sentence in sentences), icon=":material/error:")
@@ -307,7 +307,7 @@ def build(
     keys_by_name = {name: key for name, key in question.widgets.items() if name not in unused}
     values = {name: state[key] for name, key in keys_by_name.items()} | dict(overrides or {})
     state[keys.ASIDE] = {}
-    labels = question.called
+    labels = question.subjects
     # All at once first: two that go together, of one's own pair, are no good one by one.
     complete, refused = build_parameters(question.parameters, values, required, labels=labels)
     if complete is not None:
@@ -315,7 +315,7 @@ def build(
     needed = {name: value for name, value in values.items() if name not in optional}
     parameters, _ = build_parameters(question.parameters, needed, required, labels=labels)
     if parameters is None:
-        say(refused)
+        show_problems(refused)
         return None
     for name in optional:
         if name not in values:
@@ -334,7 +334,7 @@ def build(
                 for p in problems
             ]
     if state[keys.ASIDE]:
-        say(p for problems in state[keys.ASIDE].values() for p in problems)
+        show_problems(p for problems in state[keys.ASIDE].values() for p in problems)
     return parameters
 
 
@@ -408,7 +408,7 @@ def whole_number(label: str, key: str, low: int, high: int, step: int, help: str
         problems.add(f"{label} is empty", remedy="Enter a number")
     elif problems.whole(low, high, **{label: value}):
         return int(value)
-    say(problems.entries)
+    show_problems(problems.entries)
     return None
 
 

@@ -24,14 +24,14 @@ from pages.shared.base import cache, page_run
 from pages.shared.fields import fields
 
 
-class Tell(Protocol):
+class Progress(Protocol):
     """The callback by which work reports; a `dpcore.common.progress.Progress`, too."""
 
     def __call__(self, share: float | None, so_far: Any = None) -> None:
         """Report the share done, from 0 to 1, and a first result if there is one; None keeps the last share."""
 
 
-Work = Callable[[Tell, ShouldStop], Any]
+Work = Callable[[Progress, ShouldStop], Any]
 POLL_SECONDS = 0.4
 LOST_SECONDS = 5.0
 """How long work goes on after the last connection of its session was lost: a short drop shall cost nothing."""
@@ -53,7 +53,7 @@ class Job:
         result: What the work returned; None while it runs, and if it failed.
         problems: Why it failed; empty if it did not.
         read_early: True if the page last asked for the result while it worked.
-        again: The work, if it may be tried again after it failed.
+        retry_work: The work, if it may be tried again after it failed.
         cut_off: True if it was stopped because the connection of its session was lost.
     """
 
@@ -65,18 +65,18 @@ class Job:
     read_early: bool = False
     result: Any = None
     problems: tuple[InputProblem, ...] = ()
-    again: Work | None = None
+    retry_work: Work | None = None
     cut_off: bool = False
     _stop: threading.Event = field(default_factory=threading.Event)
     _done: threading.Event = field(default_factory=threading.Event)
     _dropped: bool = False
     _in_queue: bool = False
     _has_turn: bool = False
-    _line: cache.Line = field(default_factory=lambda: cache.LIGHT)
-    _place: cache.Place = field(init=False)
+    _line: cache.WorkQueue = field(default_factory=lambda: cache.LIGHT)
+    _queue_entry: cache.QueueEntry = field(init=False)
 
     def __post_init__(self) -> None:
-        self._place = self._line.place()
+        self._queue_entry = self._line.create_entry()
 
     @property
     def running(self) -> bool:
@@ -86,7 +86,7 @@ class Job:
     @property
     def waiting(self) -> bool:
         """Return True if it waits for other work now."""
-        return self._in_queue or self._place.waiting
+        return self._in_queue or self._queue_entry.waiting
 
     @property
     def failed(self) -> bool:
@@ -103,10 +103,10 @@ class Job:
         self._dropped = True
         self.stop()
 
-    def take_place_of(self, before: Job) -> None:
+    def take_place_of(self, previous: Job) -> None:
         """Take the place of other work in the queue, if that still waits, and drop that work."""
-        self._place = self._line.place(before._place)
-        before.drop()
+        self._queue_entry = self._line.create_entry(previous._queue_entry)
+        previous.drop()
 
     def wait(self, seconds: float) -> None:
         """Wait until it is done, for so many seconds at most."""
@@ -121,14 +121,14 @@ class Job:
         _running.add(self)
         admitted = self.heavy and self._wait_for_turn()
         if self.light:
-            self._line.pages.let_go_first(self._place)
-            self._has_turn = self._line.enter(self._place, self._stop.is_set)
+            self._line.pages.let_go_first(self._queue_entry)
+            self._has_turn = self._line.enter(self._queue_entry, self._stop.is_set)
         try:
             if not self._dropped:
                 self.result = work(self._report, self._should_stop)
         except Exception as error:  # Whatever it is, the page says it in words and goes on.
             self.problems = describe_error(error)
-            self.again = None if isinstance(error, InvalidInput) else work
+            self.retry_work = None if isinstance(error, InvalidInput) else work
         finally:
             if admitted:
                 _HEAVY.release()
@@ -148,19 +148,19 @@ class Job:
 
     def _should_stop(self) -> bool:
         if self._has_turn and not self._stop.is_set():
-            self._has_turn = self._line.step(self._place, self._stop.is_set)
+            self._has_turn = self._line.step(self._queue_entry, self._stop.is_set)
         return self._stop.is_set()
 
-    def stop_when(self, is_lost: Callable[[], bool], after: float) -> None:
+    def stop_when(self, is_lost: Callable[[], bool], lost_seconds: float) -> None:
         """Wait until it is done; ask it to end once ``is_lost`` has held for so many seconds."""
         since: float | None = None
         while self.running:
             since = (since or time.monotonic()) if is_lost() else None
-            if since is not None and time.monotonic() - since >= after:
+            if since is not None and time.monotonic() - since >= lost_seconds:
                 self.cut_off = True
                 self.stop()
                 return
-            self.wait(min(_LOOK_SECONDS, after))
+            self.wait(min(_LOOK_SECONDS, lost_seconds))
 
     def _report(self, share: float | None, so_far: Any = None) -> None:
         if share is not None:
@@ -197,10 +197,10 @@ def start(
         heavy: True if it waits until no other heavy work runs.
         light: True if it waits in the queue of light work; it must ask often whether it should stop.
     """
-    before: Job | None = st.session_state.get(key)
+    previous: Job | None = st.session_state.get(key)
     job = Job(question, heavy, light)
-    if before is not None:
-        job.take_place_of(before)
+    if previous is not None:
+        job.take_place_of(previous)
     st.session_state[key] = job
     # A daemon: a server that is told to end does not wait for work.
     threading.Thread(target=job.run, args=(work,), daemon=True).start()
@@ -212,11 +212,11 @@ def start(
 
 def put(key: str, question: Any, result: Any) -> Job:
     """Drop the work under this session key and store a known result in its place."""
-    before: Job | None = st.session_state.get(key)
-    if before is not None:
-        before.drop()
+    previous: Job | None = st.session_state.get(key)
+    if previous is not None:
+        previous.drop()
     job = st.session_state[key] = Job(question)
-    job.run(lambda tell, should_stop: result)
+    job.run(lambda progress, should_stop: result)
     return job
 
 
@@ -283,7 +283,7 @@ def watch(keys: str | Sequence[str], doing: str | Callable[[], str], measured: b
 def outcome(
     key: str,
     doing: str,
-    asked: Any,
+    question: Any,
     idle: str = "",
     *,
     live: bool = False,
@@ -294,7 +294,7 @@ def outcome(
     Args:
         key: In the session.
         doing: What is done, beside its progress.
-        asked: The present question: results for another question are labelled as such.
+        question: The present question: results for another question are labelled as such.
         idle: Shown if there is no result; empty for nothing.
         live: True if results are shown while it works.
         fits: Returns True if the result for a question may be shown beside the present one.
@@ -305,7 +305,7 @@ def outcome(
         if idle and not running:
             st.caption(idle)
         return None
-    if done[0] != asked:
+    if done[0] != question:
         st.caption(":material/history: These results are for earlier settings; start again for the new ones.")
     return done
 
@@ -332,32 +332,32 @@ def say_failure(key: str) -> bool:
     job: Job | None = st.session_state.get(key)
     if job is None or not job.failed:
         return False
-    fields.say(job.problems)
-    if job.again is not None:
-        again = job.again
+    fields.show_problems(job.problems)
+    if job.retry_work is not None:
+        retry_work = job.retry_work
         st.button(
             "Try again",
             key=f"{key}_retry",
             on_click=_start_again,
-            args=(key, job.question, again),
+            args=(key, job.question, retry_work),
             icon=":material/refresh:",
         )
     return True
 
 
 def _start_again(key: str, question: Any, work: Work) -> None:
-    before: Job | None = st.session_state.get(key)
-    heavy, light = (False, False) if before is None else (before.heavy, before.light)
+    failed_job: Job | None = st.session_state.get(key)
+    heavy, light = (False, False) if failed_job is None else (failed_job.heavy, failed_job.light)
     start(key, question, work, heavy=heavy, light=light)
 
 
 @st.fragment(run_every=POLL_SECONDS)
 def _bar(
-    keys: Sequence[str], doing: str | Callable[[], str], measured: bool, shown: list[tuple[Job, Any]]
+    keys: Sequence[str], doing: str | Callable[[], str], measured: bool, drawn_jobs: list[tuple[Job, Any]]
 ) -> None:
-    """Draw the bar; run the page again if the work or its results differ from ``shown``, what the page has drawn."""
+    """Draw the bar; run the page again if the work or its results differ from ``drawn_jobs``."""
     at_work = working(*keys)
-    if [(job, job.so_far) for job in at_work] != shown and not page_run.in_sight():
+    if [(job, job.so_far) for job in at_work] != drawn_jobs and not page_run.in_sight():
         st.rerun()
     if not at_work:
         return
@@ -366,8 +366,8 @@ def _bar(
         # Several for one answer take turns, and each waits for the other now and then.
         if len(keys) == 1 and at_work[0].waiting:
             heavy = at_work[0].heavy
-            others = "other long work in this app ends" if heavy else "other searches in this app end"
-            st.markdown(f"Waiting until {others}…")
+            blockers = "other long work in this app ends" if heavy else "other searches in this app end"
+            st.markdown(f"Waiting until {blockers}…")
         elif measured:
             share = min(job.progress for job in at_work)
             st.progress(share, f"{words}: {share:.0%}")

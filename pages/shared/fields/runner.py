@@ -1,6 +1,6 @@
 """Runs the searches of a question beside the page, and keeps what a rerun repeats.
 
-A search that starts by itself keeps its complete results: what was found before is known at once, and until there is a
+A search that starts by itself keeps its complete results, so that earlier ones are known at once. Until there is a
 result the first answer stands, or the answer for the settings before. Results on samples and generated data are kept
 for everybody, as a class that is shown one sample asks the same twenty times; all others are kept per session.
 """
@@ -20,9 +20,11 @@ from pages.shared.base.question import Question
 from pages.shared.fields import jobs
 
 
-def compute(part: Cached) -> Any:
+def compute(call: Cached) -> Any:
     """Return the result of a call of the core, kept for this session."""
-    return cache.answers(part.name, False, part.kept).found(part.question, part.compute, lambda result: True)
+    return cache.answers(call.name, False, call.kept).compute(
+        call.question, call.compute, lambda result: True
+    )
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Run:
         return self.question.key(self.search.key)
 
     @property
-    def asked(self) -> tuple[str, Hashable]:
+    def request(self) -> tuple[str, Hashable]:
         """Return what the work answers."""
         return (self.data.digest if self.search.of_data else "", self.search.question)
 
@@ -59,33 +61,33 @@ class Run:
 
     def ask(self) -> None:
         """Start the work unless it works on this question; work that a lost connection cut off starts anew."""
-        if self.job is None or self.job.question != self.asked or self.job.cut_off:
+        if self.job is None or self.job.question != self.request or self.job.cut_off:
             self.start()
 
     def start(self) -> None:
         """Start the work; a result that is known takes its place."""
         search, seconds = self.search, self.search.seconds if self.job is None else self.search.soon
-        if (known := self._results.known(self.asked)) is not None:
-            jobs.put(self.key, self.asked, known)
+        if (known_result := self._results.get(self.request)) is not None:
+            jobs.put(self.key, self.request, known_result)
             return
-        jobs.start(self.key, self.asked, self._work(), seconds, heavy=search.heavy, light=search.light)
+        jobs.start(self.key, self.request, self._work(), seconds, heavy=search.heavy, light=search.light)
 
     @property
     def _results(self) -> cache.Answers[Any]:
         return cache.answers(f"{self.question.name}.{self.search.key}", self.for_all, self.search.kept)
 
     @property
-    def _before(self) -> Run | None:
+    def _prior(self) -> Run | None:
         return None if self.search.before is None else replace(self, search=self.search.before)
 
     def _work(self) -> Callable[..., Any]:
         """Return the work, which keeps its result if it is complete; to be called in the thread of the page."""
-        search, asked, results, before = self.search, self.asked, self._results, self._before
-        begin = None if before is None else before._work()
+        search, request, results, prior = (self.search, self.request, self._results, self._prior)
+        begin = None if prior is None else prior._work()
 
-        def work(tell: jobs.Tell, stop: Callable[[], bool]) -> Any:
-            begun = () if begin is None else (begin(tell, stop),)
-            return results.found(asked, lambda: search.work(*begun, tell, stop), search.is_complete)
+        def work(progress: jobs.Progress, stop: Callable[[], bool]) -> Any:
+            begun = () if begin is None else (begin(progress, stop),)
+            return results.compute(request, lambda: search.work(*begun, progress, stop), search.is_complete)
 
         return work
 
@@ -95,21 +97,21 @@ class Run:
             self.job.drop()
         st.session_state[self.key] = None
 
-    def found(self) -> Found:
+    def get_state(self) -> Found:
         """Return what there is: the result, a first answer, or the result for earlier settings on the same data."""
         earlier = f"{self.key}_earlier"
         if (done := jobs.result_of(self.key)) is not None:
             st.session_state[earlier] = done
-            if done[0] == self.asked:
+            if done[0] == self.request:
                 return Found(done[1], Stage.FINAL)
-        if (partial := jobs.so_far_of(self.key)) is not None and partial[0] == self.asked:
+        if (partial := jobs.so_far_of(self.key)) is not None and partial[0] == self.request:
             return Found(partial[1], Stage.FIRST)
         if self.search.first is not None:
-            begun = () if self._before is None else (self._before._results.known(self._before.asked),)
+            begun = () if self._prior is None else (self._prior._results.get(self._prior.request),)
             if (first := self.search.first(*begun)) is not None:
                 return Found(first, Stage.FIRST)
-        if (before := st.session_state.get(earlier)) is not None and before[0][0] == self.asked[0]:
-            return Found(before[1], Stage.EARLIER)
+        if (previous := st.session_state.get(earlier)) is not None and previous[0][0] == self.request[0]:
+            return Found(previous[1], Stage.EARLIER)
         return Found(None, Stage.FINAL if jobs.failure_of(self.key) else Stage.FIRST)
 
 
@@ -118,12 +120,12 @@ def solve(solver: Solver, question: Question, data: Any, for_all: bool) -> tuple
     reply, runs = None, list[Run]()
     try:
         while True:
-            part = solver.send(reply)
-            if isinstance(part, Cached):
-                reply = compute(part)
+            step = solver.send(reply)
+            if isinstance(step, Cached):
+                reply = compute(step)
                 continue
-            runs.append(Run(question, part, data, for_all))
+            runs.append(Run(question, step, data, for_all))
             runs[-1].ask()
-            reply = runs[-1].found()
+            reply = runs[-1].get_state()
     except StopIteration as end:
         return end.value, runs

@@ -23,7 +23,7 @@ LOOK_SECONDS = 0.005
 
 
 @dataclass(frozen=True)
-class Found(Generic[R]):
+class SearchState(Generic[R]):
     """The answer of a search as it stands now.
 
     Attributes:
@@ -40,11 +40,11 @@ class Search(Generic[R]):
 
     Args:
         key: Of its work, in the session; also the name under which answers are kept.
-        kept: How many answers are kept.
+        max_entries: How many answers are kept.
     """
 
-    def __init__(self, key: str, kept: int = 32) -> None:
-        self.key, self._earlier, self._kept = key, f"{key}_earlier", kept
+    def __init__(self, key: str, max_entries: int = 32) -> None:
+        self.key, self._earlier, self._max_entries = key, f"{key}_earlier", max_entries
 
     @property
     def job(self) -> jobs.Job | None:
@@ -57,19 +57,19 @@ class Search(Generic[R]):
         """Return True if it works now."""
         return self.job is not None and self.job.running
 
-    def asks(self, question: Hashable) -> bool:
+    def is_working_on(self, question: Hashable) -> bool:
         """Return True if this was its last question; False after a lost connection, so that it begins anew."""
         return self.job is not None and self.job.question == question and not self.job.cut_off
 
     def answers(self, for_all: bool) -> cache.Answers[R]:
         """Return its known answers, of this session or, for data that are the same for everybody, of all sessions."""
-        return cache.answers(self.key, for_all, self._kept)
+        return cache.answers(self.key, for_all, self._max_entries)
 
     def ask(
         self,
         question: Hashable,
-        work: Callable[[jobs.Tell, Callable[[], bool]], R],
-        whole: Callable[[R], bool] | None = None,
+        work: Callable[[jobs.Progress, Callable[[], bool]], R],
+        is_complete: Callable[[R], bool] | None = None,
         for_all: bool = False,
         seconds: float = 0.0,
         **turn: bool,
@@ -79,29 +79,29 @@ class Search(Generic[R]):
         Args:
             question: What it works on, with the digest of its data.
             work: What to do.
-            whole: Returns True if an answer is complete and may be kept, not one that was stopped; None to keep none.
+            is_complete: Returns True if an answer is complete, so that it may be kept; None to keep none.
             for_all: True if all sessions share the answers, as in `cache.answers`.
             seconds: How long to wait for it.
             **turn: ``heavy`` or ``light``, as of `jobs.start`.
         """
-        if self.asks(question):
+        if self.is_working_on(question):
             return
-        if whole is None:
+        if is_complete is None:
             jobs.start(self.key, question, work, seconds, **turn)
             return
         answers = self.answers(for_all)
-        if (known := answers.known(question)) is not None:
-            jobs.put(self.key, question, known)
+        if (known_answer := answers.get(question)) is not None:
+            jobs.put(self.key, question, known_answer)
             return
 
-        def kept(tell: jobs.Tell, stop: Callable[[], bool]) -> R:
-            return answers.found(question, lambda: work(tell, stop), whole)
+        def search_and_keep(progress: jobs.Progress, stop: Callable[[], bool]) -> R:
+            return answers.compute(question, lambda: work(progress, stop), is_complete)
 
-        jobs.start(self.key, question, kept, seconds, **turn)
+        jobs.start(self.key, question, search_and_keep, seconds, **turn)
 
-    def found(
+    def get_state(
         self, same: Callable[[Any], bool] | None = None, first: Callable[[], R | None] = lambda: None
-    ) -> Found[R]:
+    ) -> SearchState[R]:
         """Return the answer to the last question as it stands now.
 
         Args:
@@ -114,20 +114,20 @@ class Search(Generic[R]):
         if done is not None:
             if same is not None:
                 st.session_state[self._earlier] = done
-            return Found(done[1], Stage.FINAL)
+            return SearchState(done[1], Stage.FINAL)
         so_far = jobs.so_far_of(self.key)
         if (quick := so_far[1] if so_far is not None else first()) is not None:
-            return Found(quick, Stage.FIRST)
-        before = None if same is None else st.session_state.get(self._earlier)
-        if before is not None and same is not None and same(before[0]):
-            return Found(before[1], Stage.EARLIER)
-        return Found(None, Stage.FIRST)
+            return SearchState(quick, Stage.FIRST)
+        previous = None if same is None else st.session_state.get(self._earlier)
+        if previous is not None and same is not None and same(previous[0]):
+            return SearchState(previous[1], Stage.EARLIER)
+        return SearchState(None, Stage.FIRST)
 
-    def last(self) -> tuple[Any, R] | None:
+    def get_last_result(self) -> tuple[Any, R] | None:
         """Return (question, answer) of the last search that ended, whatever was asked since; None if there is none."""
-        self.found(lambda question: False)
-        last: tuple[Any, R] | None = st.session_state.get(self._earlier)
-        return last
+        self.get_state(lambda question: False)
+        last_result: tuple[Any, R] | None = st.session_state.get(self._earlier)
+        return last_result
 
     def forget(self) -> None:
         """Let the next run search anew."""
@@ -139,7 +139,7 @@ class Search(Generic[R]):
 def wait(*searches: Search[Any], enough: Callable[[float], bool]) -> None:
     """Wait until the searches have ended, or until ``enough`` accepts the seconds that were waited."""
     began = time.monotonic()
-    while at_work := [one.job for one in searches if one.job is not None and one.job.running]:
+    while at_work := [search.job for search in searches if search.job is not None and search.job.running]:
         if enough(time.monotonic() - began):
             return
         at_work[0].wait(LOOK_SECONDS)

@@ -51,7 +51,7 @@ def show(
         handle: Description of the handle, and session keys of the fields that it moves.
     """
     # Read now: the file is made when its button is pressed, in a thread that knows nothing of the session.
-    run, original = page_run.now(), fig
+    run, original = page_run.get_run(), fig
     parameters = _find_parameters(run)
     question = ""
     # The first figure in the main place of a page with parameters can be pinned.
@@ -102,12 +102,12 @@ def question_notes() -> list[str]:
 
     They hold what a link holds, and hence no number computed from private data.
     """
-    return _list_inputs(_find_parameters(page_run.now()))
+    return _list_inputs(_find_parameters(page_run.get_run()))
 
 
-def _find_parameters(run: page_run.Drawn | None) -> Any:
+def _find_parameters(run: page_run.PageRun | None) -> Any:
     """Return the parameters of the visible answer, or None; call it while the page is drawn."""
-    settings = None if run is None else run.answered
+    settings = None if run is None else run.answered_parameters
     return settings or st.session_state.get(keys.PAGE_PARAMETERS)
 
 

@@ -33,12 +33,12 @@ from pages.shared.session import session
 def contents(renderer: Renderer, sections: Mapping[str, Any], tabs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the tabs of a page: those that it draws itself, and those that show the sections of an answer."""
 
-    def content(name: str, part: Any) -> Any:
-        if isinstance(part, Mapping):
-            return contents(renderer, part, {}) | tabs.get(name, {})
-        return lambda: renderer.show(part)
+    def content(name: str, entry: Any) -> Any:
+        if isinstance(entry, Mapping):
+            return contents(renderer, entry, {}) | tabs.get(name, {})
+        return lambda: renderer.show(entry)
 
-    return {**tabs, **{name: content(name, part) for name, part in sections.items()}}
+    return {**tabs, **{name: content(name, entry) for name, entry in sections.items()}}
 
 
 @dataclass(frozen=True)
@@ -61,51 +61,51 @@ class Renderer:
     label: str = ""
     is_final: bool = True
 
-    def show(self, part: section.Section) -> None:
+    def show(self, content: section.Section) -> None:
         """Draw a section."""
         try:
-            section.walk(part(self.answer, self.data), self._draw)
+            section.walk(content(self.answer, self.data), self._draw)
         except InvalidInput as refused:
-            fields.say(refused.problems)
+            fields.show_problems(refused.problems)
 
-    def _draw(self, part: section.Part) -> Any:
+    def _draw(self, item: section.Part) -> Any:
         """Draw a part; return what the section asks for."""
-        match part:
+        match item:
             case str():
-                st.markdown(part)
+                st.markdown(item)
             case section.Note(text, icon):
                 st.info(text, icon=f":material/{icon}:") if icon else st.caption(text)
             case section.Refusal(error):
-                fields.say(error.problems)
+                fields.show_problems(error.problems)
             case section.Label(disclosure, after):
-                cards.label(self.answer.disclosure if disclosure is None else disclosure, after=after)
+                cards.label(self.answer.disclosure if disclosure is None else disclosure, prefix=after)
             case Plot():
-                plots.draw(part, self.label)
+                plots.draw(item, self.label)
             case section.Figures():
-                self._draw_figures(part)
+                self._draw_figures(item)
             case section.Table():
-                self._draw_table(part)
+                self._draw_table(item)
             case section.Numbers(numbers):
                 with st.container(horizontal=True):
                     for number in numbers:
                         cards.single(number.label, number.text, number.note, number.help)
             case section.File():
-                self._draw_file(part)
+                self._draw_file(item)
             case section.Fields(names, shares):
                 if shares:
                     fields.columns(self.question, shares, *names)
                 else:
                     fields.draw_row(self.question, *names)
             case section.Choice():
-                key = self.question.key(part.key)
-                if st.session_state.get(key) not in part.options:
-                    st.session_state[key] = part.first
-                return fields.choice(part.label, part.options, key)
+                key = self.question.key(item.key)
+                if st.session_state.get(key) not in item.options:
+                    st.session_state[key] = item.first
+                return fields.choice(item.label, item.options, key)
             case section.Integer(key, label, limits, initial, step, help):
                 st.session_state.setdefault(self.question.key(key), initial)
                 return fields.whole_number(label, self.question.key(key), *limits, step, help)
             case section.Window():
-                return self._draw_window(part)
+                return self._draw_window(item)
             case section.Missing(needed, remedy):
                 session.show_stand_in(self.data, needed, remedy)
             case section.Proposal(label, icon, settings):
@@ -119,40 +119,40 @@ class Renderer:
             case section.Link(page, label, icon):
                 st.page_link(session.page_file(page), label=label, icon=f":material/{icon}:")
             case section.Columns(columns):
-                for place, column in zip(st.columns(len(columns), gap="large"), columns, strict=True):
-                    with place:
+                for container, column in zip(st.columns(len(columns), gap="large"), columns, strict=True):
+                    with container:
                         section.walk(column, self._draw)
             case section.PaperFigures(paper_figures):
                 st.divider()
                 plots.show_paper_figure(paper_figures)
             case section.Cached():
-                return runner.compute(part)
+                return runner.compute(item)
             case section.Search():
-                return self._draw_search(part)
+                return self._draw_search(item)
         return None
 
-    def _draw_window(self, part: section.Window) -> tuple[float, float]:
-        with plots.place_controls(part.key, part.button, "") as (chart, below):
+    def _draw_window(self, item: section.Window) -> tuple[float, float]:
+        with plots.place_controls(item.key, item.button, "") as (chart, button_slot):
             low, high = st.slider(
-                part.label,
-                *part.widest,
-                value=part.initial,
-                step=(part.widest[1] - part.widest[0]) / 1000.0,
+                item.label,
+                *item.widest,
+                value=item.initial,
+                step=(item.widest[1] - item.widest[0]) / 1000.0,
                 format="%.4g",
-                key=f"{part.key}_{session.data_version()}_{part.widest}",
+                key=f"{item.key}_{session.data_version()}_{item.widest}",
             )
-        limits = (low, high) if low < high else part.initial
-        plots.draw(part.draw(limits), self.label, button_place=below, figure_place=chart)
+        limits = (low, high) if low < high else item.initial
+        plots.draw(item.draw(limits), self.label, button_place=button_slot, figure_place=chart)
         return limits
 
-    def _draw_figures(self, part: section.Figures) -> None:
-        ends = {axis: getattr(self.main, axis).limits for axis in part.main_axes}
-        several = [plot.with_limits(**ends) for plot in part.plots]
-        if len(several) == 1 and part.controls:
-            plots.show(several[0], "x" not in part.controls, self.label, keeps_y="y" not in part.controls)
+    def _draw_figures(self, item: section.Figures) -> None:
+        ends = {axis: getattr(self.main, axis).limits for axis in item.main_axes}
+        several = [plot.with_limits(**ends) for plot in item.plots]
+        if len(several) == 1 and item.controls:
+            plots.show(several[0], "x" not in item.controls, self.label, keeps_y="y" not in item.controls)
             return
-        places = st.columns(len(several))
-        if part.controls:
+        containers = st.columns(len(several))
+        if item.controls:
             key = several[0].key.replace("-", "_")
             with st.popover("Axis ranges", icon=":material/straighten:", key=f"{key}_ranges"):
                 across = plots.choose_limits(several[0].x, f"{key}_x")  # All have one horizontal axis.
@@ -160,53 +160,53 @@ class Renderer:
                     p.with_limits(across, plots.choose_limits(p.y, f"{p.key}_y".replace("-", "_")))
                     for p in several
                 ]
-        for place, plot in zip(places, several, strict=True):
-            with place:
-                if part.titled:
+        for container, plot in zip(containers, several, strict=True):
+            with container:
+                if item.titled:
                     st.markdown(f"**{plot.title}**")
                 plots.draw(plot, self.label)
 
-    def _draw_table(self, part: section.Table) -> None:
-        if part.plain:
-            st.table(pd.DataFrame(part.columns), hide_index=True)
+    def _draw_table(self, item: section.Table) -> None:
+        if item.plain:
+            st.table(pd.DataFrame(item.columns), hide_index=True)
             return
-        columns, height = pd.DataFrame(part.columns), "content" if part.full else "auto"
-        tables.show(columns, part.alt, part.key or None, part.formats, part.titles, height=height)
+        columns, height = pd.DataFrame(item.columns), "content" if item.full else "auto"
+        tables.show(columns, item.alt, item.key or None, item.formats, item.titles, height=height)
 
-    def _draw_file(self, part: section.File) -> None:
-        disclosure, content = part.disclosure or self.answer.disclosure, part.content
-        key, help, is_table = part.name.replace(".", "_"), part.help or None, isinstance(content, Mapping)
+    def _draw_file(self, item: section.File) -> None:
+        disclosure, content = item.disclosure or self.answer.disclosure, item.content
+        key, help, is_table = (item.name.replace(".", "_"), item.help or None, isinstance(content, Mapping))
         if isinstance(content, Mapping):
             notes = figures.question_notes()  # Read now: the file is made when its button is pressed.
             content = functools.partial(document.write_columns, content, disclosure, notes)
-        cards.file_button(part.label, part.name, disclosure, content, key=key, quiet=is_table, help=help)
+        cards.file_button(item.label, item.name, disclosure, content, key=key, quiet=is_table, help=help)
 
-    def _draw_search(self, part: section.Search) -> Any:
-        run = runner.Run(self.question, part, self.data, session.is_same_for_all())
+    def _draw_search(self, item: section.Search) -> Any:
+        run = runner.Run(self.question, item, self.data, session.is_same_for_all())
         key = run.key.replace(".", "_")
-        if part.button:
+        if item.button:
             with st.container(horizontal=True, vertical_alignment="bottom"):
-                fields.draw_all(self.question, *part.fields)
-                if fields.button(part.button, f"{key}_start", part.icon):
+                fields.draw_all(self.question, *item.fields)
+                if fields.button(item.button, f"{key}_start", item.icon):
                     run.start()
         elif not self.is_final:
             st.caption("The figure follows the exact answer.")
             return None
         else:
             run.ask()
-        is_running = jobs.watch(run.key, part.doing, part.measured)
-        found = run.found()
-        if found.value is None or is_running:
-            if part.idle and not is_running:
-                st.caption(part.idle)
+        is_running = jobs.watch(run.key, item.doing, item.measured)
+        state = run.get_state()
+        if state.value is None or is_running:
+            if item.idle and not is_running:
+                st.caption(item.idle)
             return None
-        if found.stage is Stage.EARLIER:
-            st.caption(part.outdated)
-            return found.value if part.shows_outdated else None
-        if stopped := part.describe_stop(found.value):
+        if state.stage is Stage.EARLIER:
+            st.caption(item.outdated)
+            return state.value if item.shows_outdated else None
+        if stopped := item.describe_stop(state.value):
             st.warning(stopped, icon=":material/stop_circle:")
             fields.button("Compute again", f"{key}_again", "refresh", run.forget)
-        return found.value
+        return state.value
 
 
 PROGRESS_HEIGHT = 44
@@ -215,7 +215,7 @@ PROGRESS_HEIGHT = 44
 
 @dataclass(frozen=True)
 class Needs:
-    """What a question needs of the data; without it the page shows invented data.
+    """The data that a question needs; without them the page shows invented data.
 
     Attributes:
         is_missing: Returns True if data lack it.
@@ -255,12 +255,12 @@ class Page:
     has_axis_controls: bool = True
     progress_below: bool = False
 
-    def read(self, places: layout.Places, data: Dataset) -> Any | None:
+    def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> Any | None:
         """Draw the inputs; return the parameters, or None if they are refused."""
-        more = self.glossary
-        return inputs.read(self.question, places, more=lambda: st.caption(more) if more else None)
+        text = self.glossary
+        return inputs.read_inputs(self.question, slots, draw_more=lambda: st.caption(text) if text else None)
 
-    def refuse(self, places: layout.Places, data: Dataset, parameters: Any) -> bool:
+    def refuse(self, slots: layout.PageSlots, data: Dataset, parameters: Any) -> bool:
         """Return True, with the reason on the page, if there is no answer to the question on these data."""
         return False
 
@@ -300,13 +300,13 @@ class Page:
         """Return the variant of the answer that has tabs and files of its own; empty for the only one."""
         return ""
 
-    def draw_refused(self, places: layout.Places, data: Dataset, parameters: Any) -> None:
+    def draw_refused(self, slots: layout.PageSlots, data: Dataset, parameters: Any) -> None:
         """Draw what is left to do if the data refuse the question."""
 
-    def draw_progress(self, found: Found, runs: Sequence[runner.Run]) -> None:
+    def draw_progress(self, state: Found, runs: Sequence[runner.Run]) -> None:
         """Draw how far the searches are."""
         for run in runs:
-            doing = run.search.doing_at.get(found.stage) if found.value is not None else None
+            doing = run.search.doing_at.get(state.stage) if state.value is not None else None
             jobs.watch(run.key, doing or run.search.doing, run.search.measured)
 
     def file_label(self, name: str) -> str:
@@ -314,7 +314,7 @@ class Page:
         stem, _, ending = name.removeprefix(f"{self.question.name}_").rpartition(".")
         return f"{stem.replace('_', ' ').capitalize()} ({ending.upper()})"
 
-    def draw_last(self, places: layout.Places, answer: Answer) -> None:
+    def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Draw what stands below everything else."""
 
     def show(self) -> None:
@@ -322,47 +322,47 @@ class Page:
         in_use = session.dataset()
         is_demonstration = self.needs is not None and self.needs.is_missing(in_use)
         data = session.load_demonstration() if is_demonstration else in_use
-        layout.show(self.question, lambda places: self._body(places, in_use, data))
+        layout.show(self.question, lambda slots: self._body(slots, in_use, data))
 
-    def _body(self, places: layout.Places, in_use: Dataset, data: Dataset) -> None:
+    def _body(self, slots: layout.PageSlots, in_use: Dataset, data: Dataset) -> None:
         is_demonstration = data is not in_use
         if self.needs is not None and is_demonstration:
             page_run.answers_on_invented_data()
             if self.needs.sentence:
                 missing = session.explain_missing(in_use, self.needs.sentence, "This page")
-                places.notes.markdown(f":small[{missing}]")
-        parameters = self.read(places, data)
+                slots.notes.markdown(f":small[{missing}]")
+        parameters = self.read_inputs(slots, data)
         if parameters is None:
             return
         st.session_state[keys.PAGE_PARAMETERS] = parameters
-        if self.refuse(places, data, parameters):
+        if self.refuse(slots, data, parameters):
             return
         try:
-            found, runs = self._solve(data, parameters, is_demonstration or session.is_same_for_all())
+            state, runs = self._solve(data, parameters, is_demonstration or session.is_same_for_all())
         except InvalidInput as refused:
-            with places.notes:
-                fields.say(refused.problems)
-            self.draw_refused(places, data, parameters)
+            with slots.notes:
+                fields.show_problems(refused.problems)
+            self.draw_refused(slots, data, parameters)
             return
         label = session.DEMONSTRATION if is_demonstration else ""
-        if found.value is not None:
-            answered = getattr(found.value, "parameters", parameters) if runs else parameters
-            page_run.answers(answered)
-            answer = self.build_answer(data, answered, found.value)
+        if state.value is not None:
+            answered_parameters = getattr(state.value, "parameters", parameters) if runs else parameters
+            page_run.answers(answered_parameters)
+            answer = self.build_answer(data, answered_parameters, state.value)
             if self.needs is not None and self.needs.describe is not None and is_demonstration:
-                answer = replace(answer, detail=f"**{label}.** {self.needs.describe(found.value, data)}")
-        with places.figure:  # First: the browser draws it while the rest is still on its way.
-            if found.value is not None:
+                answer = replace(answer, detail=f"**{label}.** {self.needs.describe(state.value, data)}")
+        with slots.figure:  # First: the browser draws it while the rest is still on its way.
+            if state.value is not None:
                 main = self.draw_main(answer, label)
             if runs and not self.progress_below:
                 with st.container(height=PROGRESS_HEIGHT, border=False):
-                    self.draw_progress(found, runs)
+                    self.draw_progress(state, runs)
         if runs and self.progress_below:
-            with table_upload.state_line(places.below, self.question):
-                self.draw_progress(found, runs)
-        if found.value is None:
+            with table_upload.state_line(slots.bottom, self.question):
+                self.draw_progress(state, runs)
+        if state.value is None:
             return
-        renderer = Renderer(self.question, answer, data, main, label, found.stage is Stage.FINAL)
+        renderer = Renderer(self.question, answer, data, main, label, state.stage is Stage.FINAL)
         sections = dict(answer.sections)
         behind: Any = sections.pop(BEHIND, None)
         downloads: Any = sections.pop(DOWNLOADS, None)
@@ -373,7 +373,7 @@ class Page:
                 renderer.show(downloads)
 
         layout.show_answer(
-            places,
+            slots,
             self.question,
             answer,
             contents(renderer, sections, self.tabs(answer)),
@@ -384,15 +384,15 @@ class Page:
             formula=self.formula(answer),
             tabs_name="_".join(filter(None, (self.variant(answer), "tabs"))),
         )
-        with places.answer:
+        with slots.answer:
             if self.needs is not None and is_demonstration:
                 session.draw_data_link(self.needs.remedy)
             for run in runs:
-                result = run.found()
-                ended = result.stage is Stage.FINAL and result.value is not None
-                if ended and not run.search.is_complete(result.value):
+                result = run.get_state()
+                is_final = result.stage is Stage.FINAL and result.value is not None
+                if is_final and not run.search.is_complete(result.value):
                     fields.button("Search again", f"{self.question.name}_again", "refresh", run.forget)
-        self.draw_last(places, answer)
+        self.draw_last(slots, answer)
 
     def _solve(self, data: Dataset, parameters: Any, for_all: bool) -> tuple[Found, Sequence[runner.Run]]:
         """Return the solution as it stands, and the searches for it."""
@@ -405,11 +405,11 @@ class Page:
         """Offer the answer, and its files."""
         question = self.question
         source = report_content.source_of(data) if self.reads_rows(answer) else report_content.source()
-        formula, asked = self.formula(answer), question.asked(*self.fields_in_report(answer))
+        formula, labels = (self.formula(answer), question.get_labels(*self.fields_in_report(answer)))
         report_content.draw(
             "_".join(filter(None, (self.stem or question.name, self.variant(answer)))),
             answer.disclosure,
-            lambda: report_content.of_answer(question, answer, source, formula, asked, label),
+            lambda: report_content.of_answer(question, answer, source, formula, labels, label),
             answer.methods,
             self.describe_files(answer),
             [(self.file_label(name), name, make) for name, make in answer.files.items()],

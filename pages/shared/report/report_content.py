@@ -56,7 +56,7 @@ def of_answer(
         plots.append(replace(plot_counts(source.dataset), key="distribution"))
     is_private = source.shown_disclosure is Disclosure.PRIVATE
     private_settings = list_private_settings(question, parameters) if is_private else ()
-    names = question.asked() if setting_labels is None else setting_labels
+    names = question.get_labels() if setting_labels is None else setting_labels
     return Report(
         page=question.title,
         question=question.sentence,

@@ -72,14 +72,14 @@ def count_outside(digest: str, lower: float, upper: float, _values: Values) -> O
     return OutsideCounts(int((values < lower).sum()), int((values > upper).sum()), values.size)
 
 
-def read(
+def read_inputs(
     question: Question,
-    places: layout.Places,
+    slots: layout.PageSlots,
     *,
     options: Mapping[str, Sequence[Any]] | None = None,
     hidden: Callable[[str], bool] = lambda name: False,
     widgets: Mapping[str, Callable[[], object]] | None = None,
-    more: Callable[[], object] = lambda: None,
+    draw_more: Callable[[], object] = lambda: None,
     ask_first: Callable[[Collection[str]], bool] = lambda unused: False,
     shares: bool = True,
 ) -> Any | None:
@@ -87,11 +87,11 @@ def read(
 
     Args:
         question: The question, whose parameters class declares its fields.
-        places: Where the page draws.
+        slots: The containers of the page.
         options: The choices that a field offers for these data; the first one replaces a choice that is not offered.
         hidden: Returns True for a field that is not drawn here. It is left out if it is empty, or None by default.
         widgets: Draws a field in place of its own widget.
-        more: Draws what stands below the fields of *More settings*.
+        draw_more: Draws what stands below the fields of *More settings*.
         ask_first: Given the fields that do not apply, returns True if it asks for something that the answer needs.
         shares: False if the page shows other data than those in use, so that it does not take up their settings.
     """
@@ -99,8 +99,8 @@ def read(
     options, widgets = options or {}, widgets or {}
     unused = start(question, options, shares)
 
-    def draw(place: Place) -> None:
-        for name in question.placed(place):
+    def draw(position: Place) -> None:
+        for name in question.list_fields(position):
             if name in unused or hidden(name):
                 continue
             if name in widgets:
@@ -109,17 +109,17 @@ def read(
                 enabled = _applies(question, question.fields[name].enabled_with)
                 fields.draw(question, name, options=options.get(name), disabled=not enabled)
 
-    with places.line:
+    with slots.line:
         draw(Place.LINE)
-    if question.placed(Place.MORE):
-        with places.more(f"{question.name}_more"):
+    if question.list_fields(Place.MORE):
+        with slots.more_settings(f"{question.name}_more"):
             draw(Place.MORE)
-            more()
-    with places.notes:
+            draw_more()
+    with slots.notes:
         if ask_first(unused):
             return None
         # A refused field that stands elsewhere leaves the answer standing.
-        optional = question.placed(Place.OWN, Place.CARD, Place.TAB)
+        optional = question.list_fields(Place.OWN, Place.CARD, Place.TAB)
         unused += [
             f.name
             for f in dataclasses.fields(question.parameters)

@@ -55,7 +55,7 @@ LINK_NOTES = {
 
 
 @dataclass(frozen=True)
-class Places:
+class PageSlots:
     """The containers of a question's page.
 
     Attributes:
@@ -63,7 +63,7 @@ class Places:
         notes: What is wrong with the inputs, and what they leave out: right below them.
         figure: The main figure, on the left: ``with places.figure``; what it holds can be pinned.
         answer: The answer card, on the right.
-        below: Everything else, as wide as the page.
+        bottom: Everything else, as wide as the page.
         intro: Right below the title's sentence; None where something else stands there.
     """
 
@@ -71,10 +71,10 @@ class Places:
     notes: DeltaGenerator
     figure: page_run.MainPlace
     answer: DeltaGenerator
-    below: DeltaGenerator
+    bottom: DeltaGenerator
     intro: DeltaGenerator | None = None
 
-    def more(self, key: str) -> DeltaGenerator:
+    def more_settings(self, key: str) -> DeltaGenerator:
         """Return a popover for all other inputs at the end of the line; call it after drawing the main inputs.
 
         Args:
@@ -84,7 +84,7 @@ class Places:
 
 
 def show(
-    question: Question, body: Callable[[Places], None], *, has_budget: bool = True, runs_alone: bool = True
+    question: Question, body: Callable[[PageSlots], None], *, has_budget: bool = True, runs_alone: bool = True
 ) -> None:
     """Draw a question's page.
 
@@ -123,14 +123,14 @@ def show(
                 _draw_epsilon(question.name)
         notes = st.container(key=f"{question.name}_notes")
         figure, answer = st.columns(FIGURE_SHARE, gap="medium")
-        below = st.container()
+        bottom = st.container()
         data = session.dataset()
-        run = page_run.Drawn(question, before=DOWNLOADS, private=data.is_private)
+        run = page_run.PageRun(question, next_tab=DOWNLOADS, private=data.is_private)
         if question.parameters is not None:
             run.tabs = {compare_tab.TITLE: lambda: compare_tab.show(question)}
         page_run.begin(run)
         try:
-            body(Places(line, notes, page_run.MainPlace(figure), answer, below, intro))
+            body(PageSlots(line, notes, page_run.MainPlace(figure), answer, bottom, intro))
         finally:
             page_run.begin(None)
         if run.card is not None:
@@ -142,10 +142,10 @@ def show(
             with bar:  # Last, as it goes by what was entered.
                 strip.draw_tour(question, touring)
         if run.tabs:  # On a page that has no tabs.
-            with below:
+            with bottom:
                 compare_tab.show_below(run)
         # It is made when *Pin this* is pressed, not at every run.
-        parameters = run.answered or state.get(keys.PAGE_PARAMETERS)
+        parameters = run.answered_parameters or state.get(keys.PAGE_PARAMETERS)
         state[keys.PIN_OFFERED] = functools.partial(compare_tab.build_pin, run, data, parameters)
         permanent, query = links.write_current_link(question)
         presenting = bool(state.get(keys.PRESENTING))
@@ -258,7 +258,7 @@ Content = Callable[[], object] | Mapping[str, Callable[[], object]]
 
 
 def show_answer(
-    places: Places,
+    slots: PageSlots,
     question: Question,
     answer: Answer,
     tabs: Mapping[str, Content],
@@ -274,7 +274,7 @@ def show_answer(
     """Draw the answer card and the tabs.
 
     Args:
-        places: Of the page.
+        slots: The containers of the page.
         question: The question.
         answer: Its answer.
         tabs: The question's own tabs, which stand between those that every question has. No more than six fit and are
@@ -297,12 +297,12 @@ def show_answer(
         if describe_basis is not None and (text := describe_basis()):
             st.caption(text)
 
-    with places.answer:
+    with slots.answer:
         cards.answer(answer, key or f"{question.name}_card")
-        _show_own_bound(question, answer, question.own if bound_fields is None else bound_fields)
+        _show_own_bound(question, answer, question.own_fields if bound_fields is None else bound_fields)
     contents: dict[str, Content] = {BEHIND: draw_first_tab, **tabs, DOWNLOADS: draw_downloads}
     contents[COMPUTED] = lambda: st.markdown(question.formula(formula))
-    with places.below:
+    with slots.bottom:
         draw_tabs(contents, question.key(tabs_name))
 
 
@@ -314,8 +314,8 @@ READ_OFF = (
 
 def _shows_private_draw(answer: Answer) -> bool:
     """Return True if the card shows a privately drawn bound in place of the answer's bound."""
-    run = page_run.now()
-    shown_answer = None if run is None or run.card is not answer else run.shown
+    run = page_run.get_run()
+    shown_answer = None if run is None or run.card is not answer else run.shown_card
     return (
         shown_answer is not None
         and isinstance(shown_answer.disclosure, ReleaseFacts)
@@ -336,7 +336,7 @@ def draw_tabs(contents: Mapping[str, Content], key: str) -> None:
     The page's first tabs come first; the machinery's tabs are added among them. Whoever puts the name of a tab into the
     session, such as a tour or a link, need not know in which other tab it lies.
     """
-    if (run := page_run.now()) is not None:
+    if (run := page_run.get_run()) is not None:
         contents = run.with_tabs(contents)
     open_tab = st.session_state.get(key)
     for name, content in contents.items():

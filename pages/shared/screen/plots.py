@@ -30,8 +30,8 @@ Keys = Callable[[str], str]
 
 def main_plot(answer: Answer, key: str) -> Plot:
     """Return the main figure of an answer; a bound that was drawn privately is marked in it."""
-    plot, way = answer.plots[key](), cards.private_way(answer)
-    return plot if way is None or way.drawn is None else plot.with_selection(*way.selection)
+    plot, selection = answer.plots[key](), cards.get_private_selection(answer)
+    return plot if selection is None or selection.card is None else plot.with_selection(*selection.value)
 
 
 def draw(

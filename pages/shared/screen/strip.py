@@ -108,7 +108,7 @@ class Step:
     is_pressed: bool = False
 
 
-def draw(question: Question, run: page_run.Drawn) -> None:
+def draw(question: Question, run: page_run.PageRun) -> None:
     """Draw the strip; call it once the page has drawn its answer."""
     shown_steps = list_steps(question, run)
     payload = {"steps": tuple(dataclasses.asdict(step) for step in shown_steps)}
@@ -122,9 +122,9 @@ def _do_nothing() -> None:
     """Do nothing: Streamlit hands on what was pressed only if there is a callback."""
 
 
-def list_steps(question: Question, run: page_run.Drawn) -> tuple[Step, ...]:
+def list_steps(question: Question, run: page_run.PageRun) -> tuple[Step, ...]:
     """Return the steps as the page stands now."""
-    data, card = session.dataset(), run.shown
+    data, card = session.dataset(), run.shown_card
     name = "invented" if run.invented else data.name
     if len(name) > LONGEST_NAME:
         name = textwrap.shorten(name, LONGEST_NAME, placeholder="").rstrip(" :,;(-")
@@ -170,7 +170,7 @@ def _describe_bound(question: Question, card: Answer) -> str:
     return card.numbers[0].text
 
 
-def _select_button(run: page_run.Drawn, name: str) -> str:
+def _select_button(run: page_run.PageRun, name: str) -> str:
     """Return the CSS selector of a button of the page's card; empty if there is no card."""
     return f".st-key-{run.key}{name} button" if run.key else ""
 
@@ -218,7 +218,7 @@ def _describe_range(low: Any, high: Any) -> str:
     return f"{wording.entered(low)} to {wording.entered(high)}{cost}"
 
 
-def _build_privacy_step(is_private: bool, card: Answer | None, run: page_run.Drawn) -> Step:
+def _build_privacy_step(is_private: bool, card: Answer | None, run: page_run.PageRun) -> Step:
     """Return the step of privacy: data or counts public, the bound drawn privately, or not yet."""
     page = "Choose privately"
     if card is not None and isinstance(card.disclosure, ReleaseFacts):
@@ -285,7 +285,7 @@ def write_text(
         answer: The answer; empty while it is not shown.
     """
     badge = f":blue-badge[Tour, step {tour_state.number} of {len(tour.list_questions())}]"
-    name = f"**{wording.plain(_shorten_name(tour_state.saved_state.loaded.dataset))}**"
+    name = f"**{wording.plain(_shorten_name(tour_state.saved_state.loaded_data.dataset))}**"
     ending = (
         f"*End* goes on with {name}."
         if tour_state.saved_state.named_only

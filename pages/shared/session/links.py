@@ -224,13 +224,13 @@ def write_current_link(spec: Question) -> tuple[str, str]:
     page's own is in use, everything entered may have been read off it. A page with data of its own depends on those
     alone.
     """
-    data, state, stated = session.get_loaded(), st.session_state, _read_parameters(spec)
+    data, state, parameters = session.get_loaded(), st.session_state, _read_parameters(spec)
     is_guarded = bool(spec.file_key) and spec.file_key in state
     if not spec.own_data:
         is_guarded = is_guarded or (data.made_of or data).dataset.is_private
     has_own_table = any(q.file_key and q.file_key in state for q in catalogue.PAGES)
     touring: shelf.Tour | None = state.get(keys.TOUR)
-    data_to_name: session.LoadedData = data if touring is None else touring.saved_state.loaded
+    data_to_name: session.LoadedData = data if touring is None else touring.saved_state.loaded_data
     is_file = session.is_file(data_to_name.made_of or data_to_name)
     marks = {UPLOAD_MARK: "1"} if has_own_table or is_file else {}
     if touring is not None:
@@ -241,12 +241,12 @@ def write_current_link(spec: Question) -> tuple[str, str]:
         marks[SPENT_MARK] = "1"
     if state.get(keys.PRESENTING):
         marks[page_run.PRESENT_MARK] = "1"
-    shown_fields = _list_parameter_fields(*stated)
+    shown_fields = _list_parameter_fields(*parameters)
     if is_guarded:
         for name, field in spec.fields.items():
             if field.origin is not FieldOrigin.PUBLIC and not field.published:
                 shown_fields.pop(name, None)
-    link = write_link(st.context.url or "http://127.0.0.1:8501", spec.url_path, data.origin, *stated)
+    link = write_link(st.context.url or "http://127.0.0.1:8501", spec.url_path, data.origin, *parameters)
     return link, urlencode(_list_origin_fields(data.origin) | shown_fields | marks)
 
 
@@ -268,7 +268,7 @@ def _read_parameters(spec: Question) -> tuple[Any | None, float | None]:
 def is_field(key: str) -> bool:
     """Return True if a session key is that of a question's field."""
     name, _, entry = key.partition(".")
-    question = catalogue.named(name)
+    question = catalogue.find_question(name)
     return question is not None and entry in question.fields
 
 
@@ -295,7 +295,7 @@ def read_settings(node: JsonValue, problems: Problems, fills_new_fields: bool = 
     """Return valid settings by session key; with ``fills_new_fields``, add fields that are newer than the file."""
     settings: dict[str, Any] = {}
     for name, page_node in (JsonValue(node.value, node.location, problems).get_named(200) or {}).items():
-        question = catalogue.named(name)
+        question = catalogue.find_question(name)
         if question is None or question.parameters is None:
             page_node.refuse("there is no such question here")
             continue

@@ -1,4 +1,4 @@
-"""What pages have for themselves as JSON and back: tables, releases, files, pins.
+"""The pages' own tables, releases, files and pins, as JSON and back.
 
 The tables that pages have for themselves, as JSON and back, for the session file.
 
@@ -10,14 +10,14 @@ A page with such releases has a ``saved.py`` with ``ENTRY``, the name under whic
 
     def to_json(held) -> Any                                  # the JSON for the file
     def from_json(part: Part, accounts: Mapping[str, Ledger]) -> held     # problems are added to the part
-    def joined(now, more) -> held                             # those of the session and of a file together
+    def merge(current, added) -> held                         # those of the session and of a file together
 
 ``accounts`` are the file's ledgers of the page's data, those of its own data if it has some.
 
 Files that were put to use, with the roles of their columns: a file with the same columns gets the same roles.
 
-The session file holds them, so that data too large for it can be read again without choosing the roles anew. Only the
-name of a file and the names of its columns are stored.
+The session file holds them, so that data too large for it can be read again without choosing the roles anew. The
+session file has the names of files and of their columns, and nothing else of them.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _pin(node: JsonValue) -> Pin | None:
         },
         {"curve": lambda _: None},  # Pins of before had a curve, which no figure shows any more.
     )
-    if members is None or catalogue.named(members["question"]) is None:
+    if members is None or catalogue.find_question(members["question"]) is None:
         return None
     members.pop("curve", None)
     return Pin(**members)
@@ -171,7 +171,7 @@ def _read_entries(question: Question, upload: TableUpload, state: Mapping[Any, A
 def apply(tables: Mapping[str, OwnTable]) -> None:
     """Put tables in use on their pages, in place of the present ones."""
     for name, table in tables.items():
-        question = catalogue.named(name)
+        question = catalogue.find_question(name)
         upload = None if question is None else find_upload(question)
         if question is None or upload is None:
             continue
@@ -197,7 +197,7 @@ def to_json(tables: Mapping[str, OwnTable], room: int) -> tuple[dict[str, Any], 
     for name, table in tables.items():
         saved = saved_dataset.to_json(table.dataset, room)
         if saved.content is None or "table" not in saved.content["facets"]:
-            question = catalogue.named(name)
+            question = catalogue.find_question(name)
             left_out.append(
                 f"{name if question is None else question.title}: its own table is too large for a file"
             )
@@ -360,7 +360,7 @@ def apply_releases(releases: Mapping[str, Any]) -> None:
     for page, saved in _list_pages():
         if page.name in releases:
             key = page.key(saved.ENTRY)
-            st.session_state[key] = saved.joined(st.session_state.get(key, {}), releases[page.name])
+            st.session_state[key] = saved.merge(st.session_state.get(key, {}), releases[page.name])
 
 
 MAX_FILES = 20

@@ -83,9 +83,9 @@ class LoadedData:
 
 def get_loaded() -> LoadedData:
     """Return the session's data with their origin; the default sample if nothing was chosen yet."""
-    if keys.LOADED not in st.session_state:
+    if keys.LOADED_DATA not in st.session_state:
         use(Origin(DEFAULT_SAMPLE).load(), Origin(DEFAULT_SAMPLE))
-    in_use: LoadedData = st.session_state[keys.LOADED]
+    in_use: LoadedData = st.session_state[keys.LOADED_DATA]
     return in_use
 
 
@@ -115,7 +115,7 @@ def end_tour() -> bool:
     tour = shelf.get_tour()
     if tour is None:
         return False
-    behind: LoadedData = tour.saved_state.loaded
+    behind: LoadedData = tour.saved_state.loaded_data
     del st.session_state[keys.TOUR]
     put_in_use(behind.dataset, behind.origin, behind.made_of, behind.set_aside)
     shelf.put_back(tour.saved_state)  # Last: new data renew fields.
@@ -142,10 +142,10 @@ def put_in_use(
         same_rows: True if they are the data that were in use before, or a release of them: settings stay.
     """
     state = st.session_state
-    if not same_rows and keys.LOADED in state:
+    if not same_rows and keys.LOADED_DATA in state:
         clear_settings(state.get(keys.AWAITED, {}))
     state[keys.AWAITED] = {}
-    state[keys.LOADED] = LoadedData(data, origin, made_of, set_aside or {})
+    state[keys.LOADED_DATA] = LoadedData(data, origin, made_of, set_aside or {})
     state[keys.DATA_VERSION] = data_version() + 1
     state[keys.LINK_PROBLEMS] = ()
     changed: list[InputProblem] = []
@@ -273,7 +273,7 @@ def use_release(data: Dataset) -> None:
     )  # Last: the run may be cut short anywhere before.
     changed = {key: value for key, value in stayed.items() if st.session_state.get(key) != value}
     if changed:  # Fields for which a release proposes something else, such as private counts, return too.
-        st.session_state[keys.LOADED] = replace(get_loaded(), set_aside={**changed, **aside})
+        st.session_state[keys.LOADED_DATA] = replace(get_loaded(), set_aside={**changed, **aside})
 
 
 def use_original() -> None:
@@ -320,10 +320,10 @@ def _forget_private(with_values: bool) -> dict[str, Any]:
     state = st.session_state
     aside: dict[str, Any] = {}
     for key in map(str, list(state)):
-        if key in keys.KEPT:
+        if key in keys.PRESERVED:
             continue
         name, _, entry = key.partition(".")
-        question = catalogue.named(name)
+        question = catalogue.find_question(name)
         origin = FieldOrigin.DATA if question is None else question.comes_from(entry)
         if origin in (FieldOrigin.PUBLIC, FieldOrigin.OWN_DATA) or (
             origin is FieldOrigin.VALUES and not with_values

@@ -142,14 +142,14 @@ def _without_draws(state: Mapping[Any, Any]) -> Content:
             accounts[question.name] = state.get(question.account_key, {})
     tour: shelf.Tour | None = state.get(keys.TOUR)
     if tour is None:
-        saved_state = shelf.SavedState(state[keys.LOADED], state.get(keys.EPSILON), settings)
+        saved_state = shelf.SavedState(state[keys.LOADED_DATA], state.get(keys.EPSILON), settings)
     else:
         saved_state = tour.saved_state
         tour_keys = {key for q in catalogue.PAGES for key in shelf.list_entered_keys(q, state)}
         settings = {key: value for key, value in settings.items() if key not in tour_keys} | {
             key: value for key, value in saved_state.settings.items() if links.is_field(key)
         }
-    loaded_data: session.LoadedData = saved_state.loaded
+    loaded_data: session.LoadedData = saved_state.loaded_data
     pinned_now, aside = state.get(keys.PINS, ()), loaded_data.set_aside.get(keys.PINS, ())
     pinned = (
         *aside,
@@ -411,7 +411,7 @@ def apply(content: Content) -> None:
     session.end_tour()  # Else its end would put the settings from before over those of the file.
     # First: whatever stops this, nothing that was spent is forgotten.
     for name, ledgers in content.accounts.items():
-        question = catalogue.named(name)
+        question = catalogue.find_question(name)
         key = keys.LEDGERS if question is None else question.key(question.own_account)
         ledgers_now: dict[str, Ledger] = state.get(key, {})
         state[key] = ledgers_now | {
@@ -433,7 +433,8 @@ def apply(content: Content) -> None:
     state[keys.AWAITED] = {
         key: value
         for key, value in content.settings.items()
-        if content.data is None or ((page := catalogue.named(key.partition(".")[0])) and page.own_data)
+        if content.data is None
+        or ((page := catalogue.find_question(key.partition(".")[0])) and page.own_data)
     }
     if content.epsilon is not None:
         state[keys.EPSILON] = content.epsilon

@@ -23,14 +23,14 @@ class SavedState:
     """A session as it was before the tour.
 
     Attributes:
-        loaded: The data in use, a `pages.shared.session.session.LoadedData`.
+        loaded_data: The data in use, a `pages.shared.session.session.LoadedData`.
         epsilon: The shared epsilon; None if its field was empty.
         settings: Values of fields, and choices beside them, by session key.
         pinned: Pins.
         named_only: True if only an address named the data: the settings from before, and data of a file, are lost.
     """
 
-    loaded: Any
+    loaded_data: Any
     epsilon: float | None
     settings: Mapping[str, Any] = field(default_factory=dict)
     pinned: tuple[pins.Pin, ...] = ()

@@ -148,7 +148,7 @@ OTHERWISE = "(This is with the step's other settings.)"
 @cached(max_entries=16)
 def _answer(name: str, digest: str, parameters: Any, _data: Dataset) -> str:
     """Return the answer of a question's step, cached: the page is drawn at every movement."""
-    question = catalogue.named(name)
+    question = catalogue.find_question(name)
     assert question is not None
     return step_of(question).answer(_data, parameters)
 
@@ -158,7 +158,7 @@ def _answer(name: str, digest: str, parameters: Any, _data: Dataset) -> str:
 
 def list_address_fields(tour: Tour) -> dict[str, str]:
     """Return the fields of the address that bring a reloaded page back to the step."""
-    origin: session.Origin = tour.saved_state.loaded.origin
+    origin: session.Origin = tour.saved_state.loaded_data.origin
     address_fields = {MARK: str(tour.number), DATA_MARK: origin.name}
     return address_fields | {f"{DATA_MARK}.{name}": text for name, text in origin.fields.items()}
 

@@ -65,7 +65,7 @@ def show(question: Question) -> None:
         touring: shelf.Tour | None = st.session_state.get(keys.TOUR)
         if touring is not None:
             st.caption(
-                f"For the tour. *End* brings back: {wording.plain(touring.saved_state.loaded.dataset.name)}"
+                f"For the tour. *End* brings back: {wording.plain(touring.saved_state.loaded_data.dataset.name)}"
             )
         if session.is_file():
             st.caption("Here until this page is closed or loaded anew. *Save session* keeps them as a file.")

@@ -2,8 +2,8 @@
 
 Curves that do not wait for the rest of the page.
 
-Streamlit's page goes through all of its elements when a run begins, and again when its messages have come. Only then
-does it hand a figure its data, which is half of the time from a key press to new curves. So a figure's message also
+Streamlit's page goes through all of its elements when a run begins, and again when its messages have come. Then at
+last it hands a figure its data, which is half of the time from a key press to new curves. So a figure's message also
 goes to the browser by a web socket of our own, as soon as it is made, and the figure draws what comes first. Streamlit
 brings the same message in the end. Without the socket, as behind a proxy that blocks it, figures are slower and nothing
 else.
@@ -223,7 +223,7 @@ def is_connected(token: str) -> bool:
     """Return True if a browser is connected to the session of this token.
 
     After a lost connection, a browser may have been given another session: the server was restarted, or has dropped
-    the old one. That one may still be in memory, so Streamlit is asked which sessions it knows.
+    the old one. The old session may still be in memory, so Streamlit is asked which sessions it knows.
     """
     channel = _channels.get(token)
     if channel is None:

@@ -69,7 +69,7 @@ def opened() -> AppTest:
 @pytest.fixture
 def at(opened: AppTest) -> AppTest:
     """The module's session on the default sample, with nothing entered."""
-    opened.session_state[keys.LOADED] = replace(opened.session_state[keys.LOADED], dataset=SAMPLE)
+    opened.session_state[keys.LOADED_DATA] = replace(opened.session_state[keys.LOADED_DATA], dataset=SAMPLE)
     names = {name: QUESTION.first(name) for name in QUESTION.fields}
     return on_tab(enter(opened, epsilon=DEFAULT_EPSILON, **names), layout.BEHIND)
 
@@ -437,7 +437,7 @@ def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(at)
 def test_degenerate_data_are_answered_on_every_tab(at):
     for sizes, users in (([1], [1]), ([5], [3]), ([1], [10**12])):
         tiny = replace(SAMPLE, histogram=ContributionHistogram(sizes, users))
-        at.session_state[keys.LOADED] = replace(at.session_state[keys.LOADED], dataset=tiny)
+        at.session_state[keys.LOADED_DATA] = replace(at.session_state[keys.LOADED_DATA], dataset=tiny)
         for tab in TABS:
             at.session_state["learning.tabs"] = tab  # Run once: the next tab is the second run.
             assert not errors(fine(at.run()))

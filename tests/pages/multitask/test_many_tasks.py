@@ -79,7 +79,7 @@ def opened() -> AppTest:
 @pytest.fixture
 def at(opened: AppTest) -> AppTest:
     """The module's session on few generated tasks, with nothing else entered."""
-    opened.session_state[keys.LOADED] = replace(opened.session_state[keys.LOADED], dataset=WITHOUT)
+    opened.session_state[keys.LOADED_DATA] = replace(opened.session_state[keys.LOADED_DATA], dataset=WITHOUT)
     names = {name: QUESTION.first(name) for name in QUESTION.fields}
     jobs = dict.fromkeys(("optimum_job", "cvxpy_job", "experiment_job"))
     return tab(enter(opened, epsilon=1.0, **{**names, **SMALL, **jobs}), layout.BEHIND)
@@ -402,7 +402,7 @@ def test_both_budgets_are_shown(at):
 
 def test_tasks_of_private_data_are_taken_and_private(at):
     private = replace(WITH_TASKS, disclosure=Disclosure.PRIVATE)
-    at.session_state[keys.LOADED] = session.LoadedData(private, session.Origin(session.UPLOADED))
+    at.session_state[keys.LOADED_DATA] = session.LoadedData(private, session.Origin(session.UPLOADED))
     enter(at, source=TaskSource.DATA)
     assert cards.BADGES[Disclosure.PRIVATE][0] in shown_texts(at)
     assert "release them first" in shown_texts(at)

@@ -312,11 +312,11 @@ def test_only_what_the_data_hold_is_offered() -> None:
     def data(pairs: object) -> Dataset:
         return Dataset("d", "", Disclosure.PUBLIC, ContributionHistogram([1, 2], [1, 1]), pairs=pairs)  # type: ignore[arg-type]
 
-    assert inputs.offered(SHOP) == list(Statistic)
-    assert Statistic.SUM not in inputs.offered(data(signed))
-    assert Statistic.SIGNED_SUM in inputs.offered(data(signed))
-    assert inputs.offered(data(plain)) == [Statistic.ROWS, Statistic.USERS]
-    assert inputs.offered(data(replace(plain, rows=None))) == [Statistic.USERS]
+    assert inputs.list_statistics(SHOP) == list(Statistic)
+    assert Statistic.SUM not in inputs.list_statistics(data(signed))
+    assert Statistic.SIGNED_SUM in inputs.list_statistics(data(signed))
+    assert inputs.list_statistics(data(plain)) == [Statistic.ROWS, Statistic.USERS]
+    assert inputs.list_statistics(data(replace(plain, rows=None))) == [Statistic.USERS]
 
 
 def test_the_page_goes_from_one_question_to_the_next() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from dpcore.answer import Answer
 from dpcore.answer.answer import ReleaseSetting
-from dpcore.code import Quantity as Written
+from dpcore.code import Quantity
 from dpcore.common.privacy import Disclosure, Neighbours
 from pages.plan import on_card
 
@@ -16,16 +16,16 @@ from pages.plan import on_card
 @pytest.mark.parametrize(
     ("released", "neighbours", "share", "lines", "said"),
     [
-        (Written.MEAN, Neighbours.REPLACE_VALUES, None, ("mean",), "all their rows"),
+        (Quantity.MEAN, Neighbours.REPLACE_VALUES, None, ("mean",), "all their rows"),
         (
-            Written.GROUP_ROWS,
+            Quantity.GROUP_ROWS,
             Neighbours.ADD_OR_REMOVE_USER,
             0.5,
             ("rows per group",),
             "the list of groups is public",
         ),
-        (Written.COUNT, Neighbours.ADD_OR_REMOVE_USER, None, ("rows",), ""),
-        (Written.GROUP_MEANS, Neighbours.ADD_OR_REMOVE_USER, None, (), ""),
+        (Quantity.COUNT, Neighbours.ADD_OR_REMOVE_USER, None, ("rows",), ""),
+        (Quantity.GROUP_MEANS, Neighbours.ADD_OR_REMOVE_USER, None, (), ""),
     ],
 )
 def test_the_way_into_the_plan_says_what_is_otherwise_there(released, neighbours, share, lines, said):

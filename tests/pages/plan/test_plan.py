@@ -54,7 +54,7 @@ def opened(text, **more):
 def test_a_table_of_lines_is_their_text_and_back():
     assert inputs.text_of(inputs.frame_of(TEXT)) == TEXT
     frame = inputs.frame_of("rows; sum; median")
-    frame.loc[0, inputs.WANTED] = " 5 ;\n users"  # No second line comes out of a cell.
+    frame.loc[0, inputs.WANTED_ERROR] = " 5 ;\n users"  # No second line comes out of a cell.
     frame.loc[1, inputs.RELEASE] = None
     frame.loc[2, inputs.QUANTILE] = 0.25
     assert inputs.text_of(frame) == "rows within 5 users; quantile 0.25"

@@ -44,7 +44,7 @@ ASKED: dict[str, dict[str, Any]] = {
 
 
 def declared(name: str, **changes: Any) -> BoundComparison:
-    question = catalogue.named(name)
+    question = catalogue.find_question(name)
     assert question is not None
     assert question.parameters is not None
     function = compare_tab.find_comparison_function(question)
@@ -63,7 +63,7 @@ def toy() -> BoundComparison:
 
 
 def test_every_question_with_an_epsilon_says_what_it_compares_or_why_not() -> None:
-    data = catalogue.named("your_data")
+    data = catalogue.find_question("your_data")
     assert data is not None
     assert compare_tab.find_comparison_function(data) is None
     asked = [of for of in catalogue.PAGES if of.parameters is not None]
@@ -87,7 +87,7 @@ def test_the_best_bound_is_the_best_of_all_whole_ones(name: str, epsilon: float)
 
 def test_fields_that_nothing_depends_on_make_no_work() -> None:
     for name, changes in (("mean", {"own_cap": 3}), ("start", {"bound": 40}), ("total", {"own_bound": 2.0})):
-        question = catalogue.named(name)
+        question = catalogue.find_question(name)
         assert question is not None
         assert question.parameters is not None
         one = question.parameters(epsilon=0.4, **(ASKED[name] | changes))
@@ -106,7 +106,7 @@ def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:
         ("factorisation", {"source": RatingSource.DATA}, "needs ratings"),
         ("per_group", {}, "needs a group"),
     ):
-        question = catalogue.named(name)
+        question = catalogue.find_question(name)
         assert question is not None
         assert question.parameters is not None
         function = compare_tab.find_comparison_function(question)
@@ -119,7 +119,7 @@ def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:
 
 @pytest.mark.parametrize("personal", [0, 300])
 def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
-    question = catalogue.named("data_owners")
+    question = catalogue.find_question("data_owners")
     assert question is not None
     assert question.parameters is not None
     asked = question.parameters(epsilon=1.0, personal=personal, personal_diameter=float(personal > 0))
@@ -153,7 +153,7 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
 def test_the_best_way_of_many_tasks_is_the_best_at_every_epsilon() -> None:
     from dpcore.multitask.problem import compute_exact_budget
 
-    question = catalogue.named("multitask")
+    question = catalogue.find_question("multitask")
     assert question is not None
     assert question.parameters is not None
     asked = question.parameters(epsilon=1.0, num_users=400, num_tasks=12, tasks_per_user=4.0)
@@ -203,7 +203,7 @@ def test_training_predicts_what_its_formulas_say() -> None:
 
     data, scaling = load_tickets()
     loaded = TrainingData(data, data.digest, DESIGN, scaling, RANGES)
-    question = catalogue.named("training")
+    question = catalogue.find_question("training")
     assert question is not None
     assert question.parameters is not None
     asked = question.parameters(epsilon=1.0, neighbours=Neighbours.REPLACE_VALUES, pace=Pace.ENTERED)

@@ -31,17 +31,17 @@ def test_an_answer_is_searched_for_once_and_the_one_used_longest_ago_is_dropped(
             searched.append(question)
             return f"answer to {question}"
 
-        return answers.found(question, search, lambda found: whole and found.endswith(question))
+        return answers.compute(question, search, lambda found: whole and found.endswith(question))
 
     assert ask("a") == ask("a") == "answer to a"
     assert searched == ["a"]
     ask("b", whole=False)  # Stopped early: it is the answer now, and no answer later.
-    assert answers.known("b") is None
+    assert answers.get("b") is None
     assert ask("b") == "answer to b"
     ask("a")
     ask("c")
     assert searched == ["a", "b", "b", "c"]
-    assert [answers.known(one) is not None for one in "abc"] == [True, False, True]
+    assert [answers.get(one) is not None for one in "abc"] == [True, False, True]
 
 
 @pytest.fixture
@@ -59,12 +59,12 @@ def asks() -> None:
     from pages.shared.base import cache
 
     for for_all in (True, False):
-        st.session_state[f"of {for_all}"] = cache.answers("test", for_all).found(
+        st.session_state[f"of {for_all}"] = cache.answers("test", for_all).compute(
             "question", object, lambda found: True
         )
     if st.session_state["forgets"]:
         cache.forget()
-        st.session_state["left"] = [cache.answers("test", f).known("question") for f in (True, False)]
+        st.session_state["left"] = [cache.answers("test", f).get("question") for f in (True, False)]
 
 
 def session_that_asks(forgets: bool = False) -> AppTest:

@@ -68,7 +68,7 @@ def everything_entered() -> None:
         if name.isupper() and isinstance(value, str) and name != "LOADED"
     ]
     made_up = ["mean.nowhere_declared", "nobody.field", "mean_card_code", "learning_ranges"]
-    for key in (*entries, *made_up, *(k for k in shells if k not in keys.KEPT)):
+    for key in (*entries, *made_up, *(k for k in shells if k not in keys.PRESERVED)):
         state[key] = f"secret of {key}"
     before = answer(secret.digest)
     copy = release_histogram(histogram, PrivateCopyParameters(1000.0), charge=session.record)
@@ -99,7 +99,7 @@ def filled(request: pytest.FixtureRequest) -> tuple[bool, dict[str, Any]]:
 def declared(key: str) -> FieldOrigin:
     """Where what stands under a session key may have come from, by the declarations."""
     name, _, entry = key.partition(".")
-    question = catalogue.named(name)
+    question = catalogue.find_question(name)
     return FieldOrigin.DATA if question is None else question.comes_from(entry)
 
 
@@ -119,7 +119,7 @@ def test_nothing_stays_beside_a_copy_that_is_not_declared_public(
     held = seen[when]
     # Nothing but what fields hold.
     assert {key: held.get(key) for key in held[setting.LAST_VALUES_KEY]} == held[setting.LAST_VALUES_KEY]
-    aside = (keys.LOADED, setting.LAST_VALUES_KEY)
+    aside = (keys.LOADED_DATA, setting.LAST_VALUES_KEY)
     stayed = {key for key, value in held.items() if "secret of" in str(value) and key not in aside}
     kept = (*KEPT, *([] if with_values else [FieldOrigin.VALUES]))
     assert {key for key in stayed if declared(key) not in kept} == set()
@@ -189,7 +189,7 @@ def test_a_variance_entered_beside_private_data_is_in_neither_session_nor_link()
     # What was set aside stands with the original data, where no widget or link looks; of files only a session does.
     state = dict(at.session_state.items())
     assert "private_choice.variance_share" in state
-    aside = (keys.LOADED, keys.SESSION_FILE)
+    aside = (keys.LOADED_DATA, keys.SESSION_FILE)
     assert state[keys.SESSION_FILE].content.disclosure is Disclosure.PRIVATE
     assert not [key for key, value in state.items() if "0.1371379" in str(value) and key not in aside]
     at = go(at, "Mean")

@@ -174,7 +174,7 @@ def test_every_error_is_kept_as_a_sentence_that_quotes_nothing(error, says, agai
     (problem,) = job.problems
     assert says in problem.sentence
     assert "s3cr3t" not in problem.sentence
-    assert (job.failed, job.again is not None) == (True, again)
+    assert (job.failed, job.retry_work is not None) == (True, again)
 
 
 def test_work_ends_once_its_session_is_lost_for_long_enough(monkeypatch):
@@ -215,12 +215,12 @@ def test_work_of_a_session_that_nobody_is_connected_to_is_stopped(monkeypatch):
     # What a page searches by itself begins anew; what a person stopped stays as it is.
     search = Search("job")
     monkeypatch.setattr(search_module, "st", jobs.st)
-    assert not search.asks(None)
+    assert not search.is_working_on(None)
     connected.add("ours")
     job = jobs.start("job", None, work, 0.0)
     job.stop()
     job.wait(PATIENCE)
-    assert search.asks(None)
+    assert search.is_working_on(None)
 
 
 def test_a_page_says_that_work_was_stopped_as_the_connection_was_lost():
@@ -274,7 +274,7 @@ def test_a_page_says_why_its_work_failed_and_tries_again(monkeypatch, title):
 
     def run_and_fail(job, work):
         run(job, fails)
-        job.again = work
+        job.retry_work = work
 
     with monkeypatch.context() as patched:
         patched.setattr(Job, "run", run_and_fail)

@@ -156,7 +156,7 @@ def test_of_a_page_that_nobody_saw_a_file_of_before_says_nothing() -> None:
         for data in (samples.load("shop-events"), PRIVATE):
             if spec.propose is not None:
                 names = dict.fromkeys((*spec.fields, *spec.also))
-                assert {*spec.propose(data, names)} & {*spec.fields} <= {*spec.proposed}
+                assert {*spec.propose(data, names)} & {*spec.fields} <= {*spec.proposed_fields}
 
 
 def test_a_choice_of_a_link_that_private_data_change_is_named() -> None:

@@ -189,7 +189,7 @@ def test_no_sentence_names_a_field_as_python_does(of):
     for name in numbers:
         for value in (-1.5e300, 1.5e300):
             asked = usual | {name: value}
-            _, problems = questions.build_parameters(of.parameters, asked, labels, labels=of.called)
+            _, problems = questions.build_parameters(of.parameters, asked, labels, labels=of.subjects)
             for problem in problems:
                 begins, must, _ = problem.sentence.partition(" must ")
                 # What a page leaves out is no matter of names; G is its letter.
@@ -207,8 +207,8 @@ def test_what_the_core_alone_finds_is_named_as_on_the_page(monkeypatch):
     found.whole(2, 10**12, num_users=1)
     found.positive(constant=-1.0)
     try:
-        page_run.begin(page_run.Drawn(catalogue.named("multitask")))
-        questions.say(found.entries)
+        page_run.begin(page_run.PageRun(catalogue.find_question("multitask")))
+        questions.show_problems(found.entries)
     finally:
         page_run.begin(None)
     assert "The number of users must be a whole number between 2 and" in told[0]

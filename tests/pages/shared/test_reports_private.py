@@ -154,7 +154,7 @@ def test_a_public_report_does_not_depend_on_the_private_data(taken):
     origin = session.Origin(session.UPLOADED)
     held = data(at)
     other = type(held)("other", "elsewhere", Disclosure.PRIVATE, ContributionHistogram.from_counts(counts))
-    at.session_state[keys.LOADED] = session.LoadedData(other, origin)
+    at.session_state[keys.LOADED_DATA] = session.LoadedData(other, origin)
     settled(at)
     second = taken["mean"]()
     assert [line.value for line in first.summary] != [line.value for line in second.summary]
@@ -414,7 +414,7 @@ def paid(*epsilons: float) -> Ledger:
 
 def test_released_coefficients_stay_in_a_public_report():
     draw = regression_draw(0.1234564, 1.25, -3.5)
-    *lines, spent = regression_report._released([draw], paid(0.1234564))
+    *lines, spent = regression_report._list_release_lines([draw], paid(0.1234564))
     assert [line.number for line in lines] == [1.25, -3.5]
     assert {line.shown_label for line in lines} == {
         "DP release (epsilon = 0.123457, replace one user's values, Laplace)"
@@ -422,13 +422,13 @@ def test_released_coefficients_stay_in_a_public_report():
     assert {line.disclosure for line in lines} == {Disclosure.DP_RELEASE}
     assert spent.disclosure is Disclosure.PUBLIC
     assert "error" not in spent.note
-    assert regression_report._released([], Ledger()) == ()
+    assert regression_report._list_release_lines([], Ledger()) == ()
 
 
 def test_the_epsilon_of_released_coefficients_is_never_rounded_down_and_draws_add_up():
     # 1/7 = 0.142857142..., whose six nearest digits are too few.
     draw = regression_draw(1 / 7, 1.25, -3.5)
-    line, _, spent = regression_report._released([draw, draw], paid(1 / 7, 1 / 7))
+    line, _, spent = regression_report._list_release_lines([draw, draw], paid(1 / 7, 1 / 7))
     assert "0.142858" in line.shown_label
     assert "Draw 2 of these labels" in line.note
     assert spent.value == "ε = 0.285715, in 2 releases"
@@ -438,7 +438,7 @@ def test_the_epsilon_of_released_coefficients_is_never_rounded_down_and_draws_ad
 @pytest.mark.parametrize(("report", "of"), [(regression_report, "labels"), (training_report, "rows")])
 def test_what_a_failed_release_has_spent_is_in_the_report(report, of):
     """The account charges before there is noise, and so does the report: without any release that came of it, too."""
-    (line,) = report._released([], paid(0.5, 0.25))
+    (line,) = report._list_release_lines([], paid(0.5, 0.25))
     assert (line.value, line.number, line.disclosure) == ("ε = 0.75, in 2 releases", 0.75, Disclosure.PUBLIC)
     assert f"2 releases of these {of} ended in an error" in line.note
 
@@ -460,7 +460,7 @@ def test_what_may_have_been_read_off_private_data_is_no_plain_public_input(discl
     report = report_content.of_answer(MEAN, answer, Source(behind))
     report = remove_private(report) if public_only else report
     labels = {line.name: line.shown_label for line in report.settings}
-    words = MEAN.asked()
+    words = MEAN.get_labels()
     private = disclosure is Disclosure.PRIVATE
     for name in ("lower", "upper", "user_share", "own_cap"):
         expected = content.PRIVATE_SETTING_LABEL if private else Disclosure.PUBLIC.label

@@ -404,8 +404,8 @@ def test_the_bar_says_where_the_tour_is(state: dict[str, Any]) -> None:
     assert "goes on with **secret.csv**" in strip.write_text(start, start, step, named_only, "").replace(
         "\\", ""
     )
-    long = replace(now.saved_state.loaded, dataset=replace(SECRET, name="x" * 200))
-    of_long = replace(now, saved_state=replace(now.saved_state, loaded=long))
+    long = replace(now.saved_state.loaded_data, dataset=replace(SECRET, name="x" * 200))
+    of_long = replace(now, saved_state=replace(now.saved_state, loaded_data=long))
     assert len(strip.write_text(start, start, step, of_long, "")) < len(asked) + 20
     assert strip.write_text(start, start, step, now, "Because.").endswith("Because.")
     away = strip.write_text(mean, start, step, now, "")

@@ -16,10 +16,10 @@ from tests.pages.driving import PATIENCE, until
 
 
 @pytest.fixture
-def line(monkeypatch: pytest.MonkeyPatch) -> cache.Line:
+def line(monkeypatch: pytest.MonkeyPatch) -> cache.WorkQueue:
     """A line of the test's own, in which one computes at a time, and no page is at work."""
     pages = cache.Pages()
-    found = cache.Line(1, pages)
+    found = cache.WorkQueue(1, pages)
     monkeypatch.setattr(cache, "PAGES", pages)
     monkeypatch.setattr(cache, "LIGHT", found)
     monkeypatch.setattr(jobs, "st", SimpleNamespace(session_state={}))
@@ -36,7 +36,7 @@ class Searches:
         self.lock, self.go_on = threading.Lock(), threading.Event()
 
     def work(self, name: str, steps: int = 1) -> jobs.Work:
-        def work(tell: jobs.Tell, should_stop: jobs.ShouldStop) -> str:
+        def work(tell: jobs.Progress, should_stop: jobs.ShouldStop) -> str:
             for step in range(steps):
                 if should_stop():
                     return f"{name} stopped"
@@ -55,7 +55,7 @@ class Searches:
         return jobs.start(key, name, self.work(name, steps), 0.0, light=True)
 
 
-def test_only_so_many_compute_at_once_and_all_end(line: cache.Line) -> None:
+def test_only_so_many_compute_at_once_and_all_end(line: cache.WorkQueue) -> None:
     searches = Searches()
     first = searches.start("of a", "a")
     until(lambda: searches.order)
@@ -72,7 +72,7 @@ def test_only_so_many_compute_at_once_and_all_end(line: cache.Line) -> None:
 
 
 def test_whoever_asked_first_computes_first_and_a_question_asked_anew_keeps_its_place(
-    line: cache.Line,
+    line: cache.WorkQueue,
 ) -> None:
     searches = Searches()
     running = searches.start("of a", "a")
@@ -91,7 +91,7 @@ def test_whoever_asked_first_computes_first_and_a_question_asked_anew_keeps_its_
     assert searches.order == ["a0", "new0", "c0"]
 
 
-def test_a_stop_while_it_waits_ends_it_with_what_a_stopped_search_returns(line: cache.Line) -> None:
+def test_a_stop_while_it_waits_ends_it_with_what_a_stopped_search_returns(line: cache.WorkQueue) -> None:
     searches = Searches()
     running = searches.start("of a", "a")
     until(lambda: searches.order)
@@ -108,8 +108,8 @@ def test_a_stop_while_it_waits_ends_it_with_what_a_stopped_search_returns(line: 
     assert (again.result, searches.most) == ("b", 1)
 
 
-def test_a_failure_gives_the_turn_back(line: cache.Line) -> None:
-    def fails(tell: jobs.Tell, should_stop: jobs.ShouldStop) -> None:
+def test_a_failure_gives_the_turn_back(line: cache.WorkQueue) -> None:
+    def fails(tell: jobs.Progress, should_stop: jobs.ShouldStop) -> None:
         raise ZeroDivisionError
 
     failed = jobs.start("of a", "a", fails, PATIENCE, light=True)
@@ -123,14 +123,14 @@ def test_a_failure_gives_the_turn_back(line: cache.Line) -> None:
 
 def test_long_work_hands_its_turn_on_and_gets_it_back() -> None:
     now = [0.0]
-    line = cache.Line(1, cache.Pages(), lambda: now[0])
-    long, brief, late = line.place(), line.place(), line.place()
+    line = cache.WorkQueue(1, cache.Pages(), lambda: now[0])
+    long, brief, late = line.create_entry(), line.create_entry(), line.create_entry()
     order: list[str] = []
 
     def never() -> bool:
         return False
 
-    def take(name: str, place: cache.Place) -> threading.Thread:
+    def take(name: str, place: cache.QueueEntry) -> threading.Thread:
         def enter() -> None:
             line.enter(place, never)
             order.append(name)
@@ -161,7 +161,7 @@ def test_long_work_hands_its_turn_on_and_gets_it_back() -> None:
     assert order == ["brief", "late"]
 
 
-def test_long_work_that_is_stopped_while_it_waits_for_its_next_turn_ends(line: cache.Line) -> None:
+def test_long_work_that_is_stopped_while_it_waits_for_its_next_turn_ends(line: cache.WorkQueue) -> None:
     line._clock = itertools.count().__next__  # Every look at the clock is a turn later.
     searches, others = Searches(), Searches()
     long = searches.start("of a", "long", steps=1000)
@@ -182,14 +182,14 @@ def test_long_work_that_is_stopped_while_it_waits_for_its_next_turn_ends(line: c
 
 
 def test_light_work_stands_back_at_a_step_while_a_page_computes_but_not_while_it_waits(
-    line: cache.Line,
+    line: cache.WorkQueue,
 ) -> None:
     searches = Searches()
     searches.go_on.set()
     with cache.PAGES.run():
         with cache.PAGES.run():  # A page within a page is one run.
             patient = Job("patient", light=True)
-            patient._place.patience = PATIENCE
+            patient._queue_entry.patience = PATIENCE
             thread = threading.Thread(target=patient.run, args=(searches.work("patient", 3),))
             thread.start()
         assert searches.order == []
@@ -200,10 +200,10 @@ def test_light_work_stands_back_at_a_step_while_a_page_computes_but_not_while_it
     assert cache.PAGES._at_work == 0
 
 
-def test_light_work_stands_back_for_a_page_that_begins_later(line: cache.Line) -> None:
+def test_light_work_stands_back_for_a_page_that_begins_later(line: cache.WorkQueue) -> None:
     begun, goes_on, steps = threading.Event(), threading.Event(), []
 
-    def work(tell: jobs.Tell, should_stop: jobs.ShouldStop) -> str:
+    def work(tell: jobs.Progress, should_stop: jobs.ShouldStop) -> str:
         begun.set()
         assert goes_on.wait(PATIENCE)
         should_stop()
@@ -211,7 +211,7 @@ def test_light_work_stands_back_for_a_page_that_begins_later(line: cache.Line) -
         return "done"
 
     job = Job(None, light=True)
-    job._place.patience = PATIENCE
+    job._queue_entry.patience = PATIENCE
     thread = threading.Thread(target=job.run, args=(work,))
     thread.start()
     assert begun.wait(PATIENCE)
@@ -223,11 +223,11 @@ def test_light_work_stands_back_for_a_page_that_begins_later(line: cache.Line) -
     assert (steps, job.result) == (["the page", "after the page"], "done")
 
 
-def test_light_work_does_not_stand_back_for_ever(line: cache.Line) -> None:
+def test_light_work_does_not_stand_back_for_ever(line: cache.WorkQueue) -> None:
     searches = Searches()
     searches.go_on.set()
     job = Job(None, light=True)
-    job._place.patience = 0.01
+    job._queue_entry.patience = 0.01
     thread = threading.Thread(target=job.run, args=(searches.work("a", 5),))
     with cache.PAGES.run():
         thread.start()

@@ -182,7 +182,7 @@ def test_a_loaded_release_lasts_as_long_as_the_page_and_is_named_in_no_link():
     assert "Here until this page is closed or loaded anew." in shown_texts(at)
     assert address_of(at)["upload"] == "1"
     assert "data=dp-release" in link_of(at)
-    assert at.session_state[keys.LOADED].origin == session.Origin(session.DP_RELEASE)
+    assert at.session_state[keys.LOADED_DATA].origin == session.Origin(session.DP_RELEASE)
 
 
 def test_nothing_can_be_drawn_from_a_loaded_release():

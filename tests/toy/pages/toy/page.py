@@ -15,9 +15,9 @@ from pages.toy.question import QUESTION
 data = session.dataset()
 
 
-def body(places: layout.Places) -> None:
+def body(places: layout.PageSlots) -> None:
     """Read the inputs and draw the answer."""
-    parameters = inputs.read(QUESTION, places)
+    parameters = inputs.read_inputs(QUESTION, places)
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
