@@ -20,8 +20,8 @@ from dpcore.common.checks import refuse
 from dpcore.common.privacy import Charge
 from dpcore.dataset import Dataset
 from dpcore.report import content, document
-from dpcore.report import script as report_script
 from dpcore.report.markup import to_plain_text
+from dpcore.report.script import Call, Source, write_script
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +71,7 @@ class Reply:
     """
 
     answer: Answer
-    call: report_script.Call
+    call: Call
     package: str
     purpose: str
     data: Dataset | None = None
@@ -339,9 +339,9 @@ class Reply:
         """A Python script in cells that computes all of it again; it holds no number of private data."""
         if self.data is None:
             raise refuse("a script is written of a data set; these data are of another kind")
-        source = report_script.Source(self.data, needs_rows=True, disclosure=self.answer.disclosure)
+        source = Source(self.data, needs_rows=True, disclosure=self.answer.disclosure)
         made_at = datetime.now(UTC)
-        return report_script.write_script(
+        return write_script(
             self._title, self.answer.parameters, source, self.package, made_at, False, self.call
         )
 

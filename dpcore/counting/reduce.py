@@ -12,9 +12,17 @@ import numpy.typing as npt
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, IntArray, read_only
-from dpcore.counting import duck as counting_duck
 from dpcore.counting import query
-from dpcore.counting.duck import Duck, in_part, sql_of
+from dpcore.counting.duck import (
+    Duck,
+    count_twins_sql,
+    flag_sql,
+    in_part,
+    mask_users,
+    note_placeholders,
+    sql_of,
+    without_point,
+)
 from dpcore.counting.rejects import MAX_PLACES
 from dpcore.counting.running import Columns, Runner
 from dpcore.data.column_names import shorten
@@ -166,9 +174,7 @@ class Reduction:
         marks = {}
         if self.duck is not None:
             who, texts = query.who_columns(self.rows), query.text_columns(self.rows)
-            masks_sql = counting_duck.mask_users(who, texts) | {
-                name: counting_duck.flag_sql(mask) for name, mask in masks.items()
-            }
+            masks_sql = mask_users(who, texts) | {name: flag_sql(mask) for name, mask in masks.items()}
             marks = {f"{query.MARK}{name}": sql for name, sql in masks_sql.items()}
 
         def make(rows: Table) -> Table:
@@ -304,17 +310,14 @@ class Reduction:
             return
         who, texts = query.who_columns(self.rows), query.text_columns(self.rows)
         if not self.counts:
-            counting_duck.note_placeholders(int(histogram.get("placeholders", _NONE).sum()), self.notes)
+            note_placeholders(int(histogram.get("placeholders", _NONE).sum()), self.notes)
         with_point = not self.counts and histogram.get("with_point", _NONE).any()
-        if with_point and self.duck.rows(counting_duck.without_point(sql_of(self.rows), who[0]))[0][0]:
+        if with_point and self.duck.rows(without_point(sql_of(self.rows), who[0]))[0][0]:
             reason = "Some users are written like 7.0 and others like 7: who is written in both ways counts as two."
             self.notes.append(f"{reason} {_WRITE_ALIKE}")
         if histogram.get("beyond_ascii", _NONE).any():
             conditions = [in_part("{}", part_number, self.passes) for part_number in range(self.passes)]
-            queries = [
-                counting_duck.count_twins_sql(sql_of(self.rows), who, texts, condition)
-                for condition in conditions
-            ]
+            queries = [count_twins_sql(sql_of(self.rows), who, texts, condition) for condition in conditions]
             if twins := sum(self.duck.rows(sql)[0][0] for sql in queries):
                 differ = wording.counted(twins, "user differs", "users differ")
                 reason = "by a no-break, wide or zero-width space or by the Unicode form of a letter"

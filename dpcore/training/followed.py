@@ -53,9 +53,17 @@ from dpcore.common.privacy import GaussianNoise
 from dpcore.common.progress import ShouldStop
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.training import account
-from dpcore.training import mechanism as training_mechanism
 from dpcore.training.account import compute_smooth_weights
-from dpcore.training.mechanism import LossKind, Mechanism
+from dpcore.training.mechanism import (
+    MOMENTUM,
+    LossKind,
+    Mechanism,
+    average_iterate,
+    choose_step_length,
+    fade_mean,
+    grow_steps,
+    measure_agreement,
+)
 from dpcore.training.rows import ClassifierRows
 
 BLOCK = 200_000
@@ -272,20 +280,18 @@ def descend(
     for step in range(1, mechanism.steps + 1):
         if should_stop():
             return None
-        extrapolated = theta + training_mechanism.MOMENTUM * (theta - previous)
+        extrapolated = theta + MOMENTUM * (theta - previous)
         gradient_sum, num_within = gradient(extrapolated, bounds * mechanism.clip)
         previous = theta
         direction = gradient_sum / (bounds * mechanism.clip) + plan.gradient * repeat_for_bounds(
             noise.gradient[step - 1]
         )
-        fading_mean = training_mechanism.fade_mean(fading_mean, direction)
-        agreements = training_mechanism.measure_agreement(fading_mean, plan.gradient, step)
-        step_factors = training_mechanism.grow_steps(step_factors, agreements, step, mechanism.steps)
+        fading_mean = fade_mean(fading_mean, direction)
+        agreements = measure_agreement(fading_mean, plan.gradient, step)
+        step_factors = grow_steps(step_factors, agreements, step, mechanism.steps)
         theta = (
             extrapolated
-            - training_mechanism.choose_step_length(
-                plan.unit_noise, num_features, users, mechanism, stable_share, step_factors
-            )
+            - choose_step_length(plan.unit_noise, num_features, users, mechanism, stable_share, step_factors)
             * direction
         )
         theta = theta / np.maximum(np.sqrt(np.einsum("kr,kr->r", theta, theta)) / mechanism.radius, 1.0)
@@ -294,7 +300,7 @@ def descend(
             # The count is taken from half of all, so that a user moves it by half of one.
             count = num_within - num_users / 2.0 + plan.count * repeat_for_bounds(noise.count[step - 1])
             bounds = update_bound(bounds, count / users + 0.5, target, mechanism.steps)
-        model, weight = training_mechanism.average_iterate(model, weight, theta, agreements, step)
+        model, weight = average_iterate(model, weight, theta, agreements, step)
     return model, bounds
 
 

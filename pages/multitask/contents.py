@@ -18,7 +18,7 @@ from dpcore.multitask.answer import answer, words
 from dpcore.multitask.answer import answer as answer_answer
 from dpcore.multitask.answer import answer as shown
 from dpcore.multitask.answer import plots as core_plots
-from dpcore.multitask.answer.found import (
+from dpcore.multitask.answer.solution import (
     MultitaskSolution,
     Optima,
     WeightComparison,

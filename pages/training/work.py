@@ -20,7 +20,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.parameters import LINE, MORE
 from dpcore.common.progress import ShouldStop
 from dpcore.training import experiment
-from dpcore.training.answer.found import Runs, TrainingSolution
+from dpcore.training.answer.solution import Runs, TrainingSolution
 from dpcore.training.experiment import Experiment, Table
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
 from dpcore.training.rows import Measure, ScoreUnit, TrainingGenerator, make_scaling

@@ -32,7 +32,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean import value_range
-from dpcore.mean.answer.found import MeanSolution, offered_errors
+from dpcore.mean.answer.solution import MeanSolution, offered_errors
 from dpcore.mean.answer.words import BOUNDED_ROWS, MAX_LISTED_INTERVALS, UNIT
 from dpcore.mean.parameters import MeanParameters
 from dpcore.mean.table_values import Clamped, bounded_mean

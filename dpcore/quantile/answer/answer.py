@@ -34,9 +34,9 @@ from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.common.strict_json import finite_or_none
 from dpcore.dataset import Dataset
 from dpcore.quantile import optimal_bound, several
-from dpcore.quantile.answer import found as core
 from dpcore.quantile.answer import plots, words
-from dpcore.quantile.answer.found import SEARCH_POINTS, Choices, Poorer, QuantileFound, find
+from dpcore.quantile.answer import solution as core
+from dpcore.quantile.answer.solution import SEARCH_POINTS, Choices, Poorer, QuantileFound, find
 from dpcore.quantile.answer.words import methods, of_quantile
 from dpcore.quantile.mechanism import QuantileProblem, WeightKind, assumptions
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters

@@ -27,7 +27,7 @@ from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.quantile import WeightKind
-from dpcore.quantile.answer.found import Poorer, QuantileFound, mean_error, near_grid, window
+from dpcore.quantile.answer.solution import Poorer, QuantileFound, mean_error, near_grid, window
 from dpcore.quantile.answer.words import name_of
 from dpcore.quantile.parameters import Weighting
 from dpcore.quantile.several import SampledAnswers

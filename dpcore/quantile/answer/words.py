@@ -18,7 +18,7 @@ from dpcore.common import noise_error, wording
 from dpcore.common.privacy import Disclosure, format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.quantile import optimal_bound
-from dpcore.quantile.answer.found import Poorer, QuantileFound, mean_error
+from dpcore.quantile.answer.solution import Poorer, QuantileFound, mean_error
 from dpcore.quantile.mechanism import WeightKind
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.several import SampledAnswers, split

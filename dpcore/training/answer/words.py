@@ -11,8 +11,8 @@ from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.training import experiment
 from dpcore.training.account import Cell, Method
-from dpcore.training.answer.found import TrainingSolution
 from dpcore.training.answer.plots import METHOD_NAMES
+from dpcore.training.answer.solution import TrainingSolution
 from dpcore.training.experiment import Side
 from dpcore.training.mechanism import Average, LossKind, Pace, apply_rule
 from dpcore.training.parameters import TrainingParameters

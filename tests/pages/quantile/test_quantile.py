@@ -23,7 +23,7 @@ from dpcore.dataset import Dataset, Values
 from dpcore.quantile import QuantileProblem, WeightKind, mechanism, optimal_bound, several
 from dpcore.quantile.answer import answer as answer_answer
 from dpcore.quantile.answer import build_answer, plots
-from dpcore.quantile.answer import found as core
+from dpcore.quantile.answer import solution as core
 from dpcore.quantile.answer import words as sentences
 from dpcore.quantile.base_distribution import HistogramBase, NormalBase, uniform_base
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting

@@ -22,7 +22,7 @@ from dpcore.report import plotly_figures
 from dpcore.training import account, bassily, experiment
 from dpcore.training.account import Cell, Method
 from dpcore.training.answer import TrainingSolution, build_answer, build_solution, plots, words
-from dpcore.training.answer.found import Runs
+from dpcore.training.answer.solution import Runs
 from dpcore.training.bassily import Reading
 from dpcore.training.experiment import Experiment, References, Table
 from dpcore.training.mechanism import LossKind, Pace
