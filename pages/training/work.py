@@ -19,7 +19,7 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.parameters import LINE, MORE
 from dpcore.common.progress import ShouldStop
-from dpcore.training import experiment
+from dpcore.training import decision, experiment
 from dpcore.training.answer.solution import Runs, TrainingSolution
 from dpcore.training.experiment import Experiment, Table
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
@@ -293,7 +293,7 @@ def _found(question: Experiment, of_sample: bool) -> Runs | None:
 
 def _is_open(known: Runs) -> bool:
     """Return whether more runs are to decide, and are not made."""
-    return known.close_table is None and experiment.plan_close_call(known.table) is not None
+    return known.close_table is None and decision.plan_close_call(known.table) is not None
 
 
 def start(question: Experiment, found: Runs | None, of_sample: bool) -> None:
@@ -324,7 +324,7 @@ def start(question: Experiment, found: Runs | None, of_sample: bool) -> None:
         )
         if look is not None and not table.runs_done.any():
             return look
-        asked = experiment.plan_close_call(table)
+        asked = decision.plan_close_call(table)
         close = (
             None
             if asked is None

@@ -19,7 +19,7 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours
 from dpcore.report import plotly_figures
-from dpcore.training import account, bassily, experiment
+from dpcore.training import account, bassily, decision, experiment
 from dpcore.training.account import Cell, Method
 from dpcore.training.answer import TrainingSolution, build_answer, build_solution, plots, words
 from dpcore.training.answer.solution import Runs
@@ -113,7 +113,7 @@ def said_of(found: TrainingSolution) -> Answer:
 @pytest.fixture(scope="module")
 def whole() -> TrainingSolution:
     table = filled(PARAMETERS)
-    close = experiment.plan_close_call(table)
+    close = decision.plan_close_call(table)
     decided = None if close is None else experiment.fill_table(close.make_empty_table())
     loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
     return build_solution(loaded, PARAMETERS, Runs(table, references(PARAMETERS), close_table=decided))
