@@ -26,7 +26,7 @@ from dpcore.plan.curves import RankCurve, TotalCurve
 from dpcore.plan.lines import NUM_PARTS, Budget, LineStatistic, round_amount_down, round_to_parts
 from dpcore.plan.parameters import PlanParameters
 from dpcore.plan.table import PlannedLine, choose_rank_weights, compute_rank_error
-from dpcore.quantile.mechanism import WeightKind
+from dpcore.quantile.rows import WeightKind
 from dpcore.total.parameters import Summed, user_totals
 
 

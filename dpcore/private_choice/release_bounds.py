@@ -74,8 +74,8 @@ from dpcore.private_choice.scores import (
     interval_distance,
 )
 from dpcore.private_choice.table_scores import Condition
-from dpcore.quantile.mechanism import WeightKind
 from dpcore.quantile.parameters import QuantileParameters
+from dpcore.quantile.rows import WeightKind
 
 UNITS = 1e4
 """A total's largest is at least so many of its units: bounds from one unit on are drawn to 2 % or better."""

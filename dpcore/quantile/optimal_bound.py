@@ -20,13 +20,8 @@ from dpcore.common.checks import Problems, require
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
 from dpcore.quantile.base_distribution import Base
-from dpcore.quantile.mechanism import (
-    QuantileProblem,
-    WeightKind,
-    checked_bound,
-    standard_error,
-    subsample_errors,
-)
+from dpcore.quantile.mechanism import QuantileProblem, checked_bound, standard_error, subsample_errors
+from dpcore.quantile.rows import WeightKind
 from dpcore.quantile.several import split
 
 ALL_CAPS = 200

@@ -28,8 +28,9 @@ from dpcore.common.text_fields import MAX_TEXT
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.quantile.base_distribution import Base, HistogramBase, NormalBase, uniform_base
-from dpcore.quantile.mechanism import WeightKind, user_reach
+from dpcore.quantile.mechanism import user_reach
 from dpcore.quantile.optimal_bound import RankBound, trade_off_of
+from dpcore.quantile.rows import WeightKind
 
 MAX_QUANTILES = 5
 """Quantiles that may be asked for together."""

@@ -38,8 +38,9 @@ from dpcore.quantile.answer import plots, words
 from dpcore.quantile.answer import solution as core
 from dpcore.quantile.answer.solution import SEARCH_POINTS, Choices, Poorer, QuantileFound, find
 from dpcore.quantile.answer.words import methods, of_quantile
-from dpcore.quantile.mechanism import QuantileProblem, WeightKind, assumptions
+from dpcore.quantile.mechanism import QuantileProblem, assumptions
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
+from dpcore.quantile.rows import WeightKind
 
 # A first answer is computed while the person waits: on two cores 3 million rows times bounds take about 0.1 s.
 FIRST_CELLS, FIRST_ROWS = 3_000_000, 200_000

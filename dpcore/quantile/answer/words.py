@@ -19,8 +19,8 @@ from dpcore.common.privacy import Disclosure, format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.quantile import optimal_bound
 from dpcore.quantile.answer.solution import Poorer, QuantileFound, mean_error
-from dpcore.quantile.mechanism import WeightKind
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
+from dpcore.quantile.rows import WeightKind
 from dpcore.quantile.several import SampledAnswers, split
 
 KIND_NAMES = {WeightKind.SMOOTH: "smooth weights", WeightKind.CAP: "bounded rows"}
