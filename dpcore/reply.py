@@ -1,6 +1,6 @@
-"""What a call of `dpcore` replies: the answer of a question, as a person in a notebook or a program reads it.
+"""The reply of a call of `dpcore`: the answer of a question, as a person in a notebook or a program reads it.
 
-Pages and reports read the `Answer` itself; here it is with what a person asks of it: the bound as a number, the numbers
+Pages and reports read the `Answer` itself. The reply adds what a person asks of it: the bound as a number, the numbers
 as a table, figures, programs and files.
 """
 
@@ -58,7 +58,7 @@ class Figures(Mapping[str, Any]):
 class Reply:
     """The answer to one question.
 
-    What is not below is that of the answer: ``headline``, ``detail``, ``facts``, ``assumptions``, ``proofs``,
+    The other attributes are those of the answer: ``headline``, ``detail``, ``facts``, ``assumptions``, ``proofs``,
     ``plots``, ``methods``, ``parameters``, ``disclosure``.
 
     Attributes:
@@ -99,7 +99,7 @@ class Reply:
 
     @property
     def bound(self) -> Any:
-        """What was asked for: a number; of several, all by name; of weights, a table. None where the answer is none."""
+        """The result: a number, several numbers by name, or a table of weights; None if the answer has no bound."""
         answer = self.answer
         if answer.bound is not None:
             return answer.bound() if callable(answer.bound) else answer.bound
@@ -185,7 +185,7 @@ class Reply:
 
     @property
     def forms(self) -> Mapping[str, Any]:
-        """What ``code`` can be written of, by name: the cap and the smooth weights, say."""
+        """The choices that ``code`` can be written for, by name: for example the cap and the smooth weights."""
         return {} if self.answer.code is None else dict(self.answer.code.forms)
 
     def draw(
@@ -201,7 +201,7 @@ class Reply:
         """Draw the bound from these data with an epsilon of its own: a DP release, fresh at every call.
 
         The bound of this reply is read off the data; one that was drawn may be published, and a release that uses it
-        has the epsilon of both. Nothing here keeps an account: keep your own. The draw takes the data and the settings
+        has the epsilon of both. This object keeps no account: keep your own. The draw takes the data and the settings
         of this reply, and nothing that was computed: see `dpcore.select_privately`, which needs no reply.
 
         Args:
@@ -383,11 +383,11 @@ class Reply:
 class DrawnReply(Reply):
     """A bound that was drawn privately: a release, which may be published under its label.
 
-    Of the data it was drawn from it holds nothing, so that it has no figures and cannot be computed again.
+    It holds none of the data that it was drawn from, so that it has no figures and cannot be computed again.
     """
 
     def to_json(self) -> str:
-        """What was drawn, the question of the draw, and its guarantee, as JSON; nothing that was entered beside."""
+        """Return the released number, its request and its guarantee as JSON, and no other entries."""
         assert self.answer.choice is not None
         return self.answer.choice()
 

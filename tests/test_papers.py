@@ -84,10 +84,14 @@ LINES = [line for lines in SECTIONS.values() for line in lines]
 def tabs(folder: str) -> set[str]:
     """Names of a page's tabs: of its sections, and keys of mappings in its modules whose values are drawn as tabs."""
     found = {layout.BEHIND, layout.DOWNLOADS, layout.COMPUTED}
-    sections = ROOT / "dpcore" / folder / "answer" / "sections.py"
-    for path in (*(ROOT / "pages" / folder).glob("*.py"), *([sections] if sections.exists() else [])):
+    answer = ROOT / "dpcore" / folder / "answer"
+    for path in (
+        *(ROOT / "pages" / folder).glob("*.py"),
+        *answer.glob("sections.py"),
+        *answer.glob("answer.py"),
+    ):
         text = path.read_text(encoding="utf-8")
-        if "answer_tabs" not in text and path.name not in ("page.py", "sections.py"):
+        if "answer_tabs" not in text and path.name not in ("page.py", "sections.py", "answer.py"):
             continue
         for node in ast.walk(ast.parse(text)):
             keys: list[ast.expr | None] = []

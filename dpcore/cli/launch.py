@@ -53,7 +53,7 @@ class StartError(Exception):
 
 
 def is_free(port: int) -> bool:
-    """Whether nothing on this computer listens on the port."""
+    """Return True if nothing on this computer listens on the port."""
     with socket.socket() as probe:
         probe.settimeout(1.0)
         # Asked first: on macOS, binding to 127.0.0.1 succeeds beside a server that listens on every address.
@@ -112,7 +112,7 @@ def server_environment(token: str = "") -> dict[str, str]:
 
 
 def answers(url: str, timeout: float = 2.0, token: str = "") -> bool:
-    """Whether a GET of the address succeeds."""
+    """Return True if a GET of the address succeeds."""
     request = urllib.request.Request(url, headers={"Cookie": f"sweetspot-start={token}"} if token else {})
     # ValueError covers the half-sent answers of a server that is going down.
     with contextlib.suppress(OSError, ValueError), _direct.open(request, timeout=timeout) as response:
@@ -121,7 +121,7 @@ def answers(url: str, timeout: float = 2.0, token: str = "") -> bool:
 
 
 def is_healthy(url: str) -> bool:
-    """Whether the server at this address is up; its script need not have run yet."""
+    """Return True if the server at this address is up; its script need not have run yet."""
     return answers(f"{url}/_stcore/health")
 
 
@@ -149,7 +149,7 @@ class Output:
         self._reader.join()
 
     def says(self, words: str) -> bool:
-        """Whether these words stand in one of the last lines so far."""
+        """Return True if these words stand in one of the last lines so far."""
         return any(words in line for line in tuple(self._lines))
 
     def last_lines(self) -> str:

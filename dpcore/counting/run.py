@@ -292,8 +292,8 @@ def count_table(
 ) -> CountResult:
     """Count contributions per user in a table of an engine, through Ibis.
 
-    Only the histogram, binned totals, the numbers of users per task and the distribution of pairs are fetched: no row,
-    no user, no task. With ``max_pairs`` the pairs are fetched as codes, if they are that few.
+    The engine returns the histogram, binned totals, the numbers of users per task and the distribution of pairs: no
+    row, no user, no task. With ``max_pairs`` the pairs are fetched as codes, if they are that few.
 
     Args:
         table: An Ibis table, of any engine.

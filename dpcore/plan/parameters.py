@@ -37,7 +37,7 @@ class Objective(Option):
 
 
 def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
-    """Return the default assumptions on a mean among the lines for these data, as `dpcore.mean.usual` does."""
+    """Return the defaults of `dpcore.mean.choose_defaults` that apply to a mean among the lines, for these data."""
     return {name: value for name, value in mean.choose_defaults(dataset).items() if name != "counts"}
 
 

@@ -371,7 +371,7 @@ def subsample_errors(problems: Sequence[QuantileProblem], weighting: WeightKind,
 def errors_over_epsilon(
     problem: QuantileProblem, weighting: WeightKind, bound: float, epsilons: FloatArray
 ) -> FloatArray:
-    """Return E|F(answer) - q| at each epsilon under a bound, the mean over subsamples, shape (k,); rank the rows once."""
+    """Return E|F(answer) - q| at each epsilon under a bound, the mean over subsamples, shape (k,), from one ranking."""
     checked_bound(weighting, bound)
     move, at_each = problem.largest_move(bound), [problem.with_epsilon(float(e)) for e in epsilons]
     sums, subsamples = np.zeros(len(at_each)), 0

@@ -1,4 +1,4 @@
-"""Which bound serves a private quantile best: the exact error on the given values, and the paper's bound.
+"""The best bound for a private quantile, by the exact error on the given values and by the paper's bound.
 
 Two answers to one question. The expected rank error depends on the values: the bound that minimises it
 leaks unless the values are public. The paper's bound depends on the numbers of rows (public there) and on

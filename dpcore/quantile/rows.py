@@ -67,7 +67,7 @@ class Draws:
         return replace(self, seed=self.seed + self.count, count=count)
 
     def positions(self, first: int, stop: int) -> npt.NDArray[np.int32]:
-        """Return each row's random position within its user in each subsample, in value order, shape (stop - first, n)."""
+        """Return the random position of each row, in value order, within its user, shape (subsamples, n)."""
         if self.count * self.order.size > _KEPT_CELLS:
             return self._sample_orders(first, stop)
         return self._all_orders[first:stop]

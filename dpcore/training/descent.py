@@ -217,7 +217,7 @@ def train_cell(
     Args:
         rows: Users to train on.
         mechanism: What is trained and how.
-        cell: The method (not output perturbation, which is `output.perturb_minimiser`) and its bound.
+        cell: The method (not output perturbation, which is `optimum.perturb_minimiser`) and its bound.
         seed: Of all runs.
         runs: Their numbers.
         ranks: As `draw_ranks` gives them for these runs, for a cap; made here where they are not given.

@@ -94,7 +94,7 @@ class Experiment:
 def make_first_look(experiment: Experiment) -> Experiment | None:
     """Make the experiment on some of the users, with the noise that all of them would have; None for few rows.
 
-    The noise of a mean gradient is that of the whole data. Only the model without privacy is less certain.
+    The noise of a mean gradient is that of the whole data. The model without privacy alone is less certain.
     """
     train = experiment.train
     if train.num_rows <= 2 * FIRST_LOOK_ROWS:

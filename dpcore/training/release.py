@@ -1,7 +1,7 @@
 """One DP release of a model, with OpenDP's noise; everything else in this question simulates.
 
-Sums of integers (`whole`) are exact, and discrete Gaussian noise on them has the account of the continuous one
-(`exact_steps`): a release has the noise of the curves.
+Sums of integers are exact, and discrete Gaussian noise on them has the account of the continuous one (`followed`): a
+release has the noise of the curves.
 
 Under a cap the rows are drawn once, before the first step, at most h of each user, each user's from random bits
 of its own. Whatever bits the others had, a user then moves every sum by at most as much as rows of weight 1

@@ -62,7 +62,7 @@ class OwnersSolution:
         owners_full: The same of full privacy.
         cap: The best cap per owner, where owners of the data are one unit each.
         own_bound: Bound at the person's own cap; None without one.
-        gaining_owners: (m†, owners with fewer records), of the data's owners; see `crossings.find_gaining_size`.
+        gaining_owners: (m†, owners with fewer records), of the data's owners; see `bounds.find_gaining_size`.
         disclosure: Of the numbers above.
     """
 

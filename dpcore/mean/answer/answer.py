@@ -1,8 +1,6 @@
-"""The answer for a mean and its tabs, as all readers take them.
+"""The answer for a mean, with its tabs: one object that page, report, files, script and notebook read.
 
-The answer for a mean: one object that page, report, files, script and notebook read.
-
-Besides the expected error it has the worst-case error over all values in [L, U], and the error of the mean over users.
+It has the expected error, the worst-case error over all values in [L, U], and the error of the mean over users.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The solution for a mean as plots. Pure functions of the solution.
+"""The plots of the solution for a mean, and the range [L, U] that suits the values, in figures and words.
 
-Which range [L, U] the values at hand ask for: what is found, as figures and in words. As private as the values.
-
-The error here counts what clamping cuts off and what weighing shifts without letting them cancel, and takes smooth
-weights (`dpcore.mean.value_range`). The exact error has a minimum that is no answer and is never offered.
+All are pure functions of the solution. The range is as private as the values. Its error counts what clamping cuts off
+and what weighing shifts without letting them cancel, and takes smooth weights (`dpcore.mean.value_range`). The exact
+error has a minimum that is no answer and is never offered.
 """
 
 from __future__ import annotations
@@ -218,7 +217,7 @@ SEPARATE = "Clamping and bounding are counted without cancelling, noise as its s
 
 @dataclass(frozen=True, eq=False)
 class Ranges:
-    """What is found for given L and U, at one bound.
+    """The result for given L and U, at one bound.
 
     Attributes:
         of: The rows at that bound, with smooth weights.

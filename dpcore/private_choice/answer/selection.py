@@ -1,6 +1,7 @@
 """The bound of an answer, selected privately: the request, the selection, and its answer, program and file.
 
-Pages, calls and the command select by this module, so that all of them ask the same and say the same.
+Pages, calls and the command select by this module, so that all of them make the same requests and give the same
+sentences.
 """
 
 from __future__ import annotations
