@@ -114,7 +114,7 @@ QUESTIONS = {
     "training_bound": Question(
         "training", accepts=("ranges", "positive"), default_data=(None,), labelled="training_data"
     ),
-    "regression_weights": Question("regression", default_data=(None,), labelled="design_matrix"),
+    "regression_weights": Question("regression", default_data=(None,), labelled="problem"),
     "task_weights": Question("multitask", accepts=("group",), default_data=(None,), source="data"),
     "rating_weights": Question(
         "factorisation",
