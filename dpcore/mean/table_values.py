@@ -179,7 +179,7 @@ def user_share(clamped: Clamped) -> UserShare:
     (MSB - MSW) / (MSB + (n_0 - 1) MSW); nan if it is undefined (one user, or no user with two rows).
 
     The usual interval for normal values is several times too narrow where users differ in size and are not normal;
-    that of the jackknife is about right (`tests/dpcore/mean/test_user_share.py` measures both).
+    that of the jackknife is about right (`tests/dpcore/mean/test_user_effects.py` measures both).
 
     Source: Miller 1974, "The jackknife: a review", Biometrika 61; the estimate is that of Searle, Casella and
         McCulloch, *Variance Components* (1992), section 3.6.
