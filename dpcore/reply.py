@@ -99,7 +99,7 @@ class Reply:
 
     @property
     def bound(self) -> Any:
-        """The result: a number, several numbers by name, or a table of weights; None if the answer has no bound."""
+        """Return the bound: a number, several numbers by name, or a table of weights; None if the answer has none."""
         answer = self.answer
         if answer.bound is not None:
             return answer.bound() if callable(answer.bound) else answer.bound
@@ -108,7 +108,7 @@ class Reply:
 
     @property
     def error(self) -> float | None:
-        """The error at that number, in the unit that ``numbers`` states; None where there is none."""
+        """Return the error at that number, in the unit that ``numbers`` states; None where there is none."""
         if self.answer.error is not None:
             return self.answer.error
         number = self.answer.numbers[1:2] if self.bound is not None else ()
@@ -116,7 +116,7 @@ class Reply:
 
     @property
     def numbers(self) -> pd.DataFrame:
-        """All numbers, a row each: what it is (index), as it is read, with all digits, its unit, and a note."""
+        """Return all numbers, a row each: name (index), text, value with all digits, unit, and a note."""
         import pandas as pd
 
         rows = [(n.label, n.text, n.value, n.unit, n.note) for n in self.answer.numbers]
@@ -124,11 +124,11 @@ class Reply:
 
     @property
     def figures(self) -> Figures:
-        """All figures by key, as Plotly draws them, on white; private data are labelled in them."""
+        """Return all figures by key, as Plotly draws them, on white; private data are labelled in them."""
         return Figures(self.answer)
 
     def figure(self, key: str = "") -> Any:
-        """One figure.
+        """Return one figure.
 
         Args:
             key: One of ``figures``; the main one by default.
@@ -185,7 +185,7 @@ class Reply:
 
     @property
     def forms(self) -> Mapping[str, Any]:
-        """The choices that ``code`` can be written for, by name: for example the cap and the smooth weights."""
+        """Return the choices that ``code`` can be written for, by name: for example the cap and the smooth weights."""
         return {} if self.answer.code is None else dict(self.answer.code.forms)
 
     def draw(
@@ -332,11 +332,11 @@ class Reply:
         return shown
 
     def to_json(self) -> str:
-        """The whole answer as JSON, every number beside its label (``docs/report.md``)."""
+        """Return the whole answer as JSON, every number beside its label (``docs/report.md``)."""
         return document.write_report_json(self._report(), datetime.now(UTC))
 
     def script(self) -> str:
-        """A Python script in cells that computes all of it again; it holds no number of private data."""
+        """Return a Python script in cells that computes the answer again; it holds no number of private data."""
         if self.data is None:
             raise refuse("a script is written of a data set; these data are of another kind")
         source = Source(self.data, needs_rows=True, disclosure=self.answer.disclosure)
@@ -373,7 +373,7 @@ class Reply:
         )
 
     def _ipython_display_(self) -> None:
-        """The text, and the main figure by Plotly's own way of showing it in this notebook."""
+        """Return the text, and the main figure by Plotly's own way of showing it in this notebook."""
         notebook = importlib.import_module("IPython.display")  # Where this is called, it is there.
         notebook.display(notebook.HTML(self._repr_html_()))
         if self.answer.plots:
@@ -392,7 +392,7 @@ class DrawnReply(Reply):
         return self.answer.choice()
 
     def report(self, path: str | Path) -> Path:
-        """A report shows the data.
+        """Refuse to write a report, as a report shows the data.
 
         Raises:
             InvalidInput: Always.

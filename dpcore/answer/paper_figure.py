@@ -93,7 +93,7 @@ class PaperFigure:
 
     @property
     def name(self) -> str:
-        """The item with its paper."""
+        """Return the item with its paper."""
         return f"{self.paper}, {self.item[0].lower()}{self.item[1:]}"
 
     def compute(

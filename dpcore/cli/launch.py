@@ -71,7 +71,7 @@ def is_free(port: int) -> bool:
 
 
 def choose_port(first: int = FIRST_PORT) -> int:
-    """The first free port from `first` on."""
+    """Return the first free port from `first` on."""
     for port in range(first, first + PORTS_TRIED):
         if is_free(port):
             return port
@@ -79,7 +79,7 @@ def choose_port(first: int = FIRST_PORT) -> int:
 
 
 def server_command(port: int) -> list[str]:
-    """The command that starts the server; flags win over a person's own STREAMLIT_* settings."""
+    """Return the command that starts the server; flags win over a person's own STREAMLIT_* settings."""
     options = {
         "server.address": HOST,
         "server.port": str(port),
@@ -99,7 +99,7 @@ def choose_token() -> str:
 
 
 def server_environment(token: str = "") -> dict[str, str]:
-    """The environment of the server: local, with its output unbuffered, and knowing in which folder a person is.
+    """Return the environment of the server: local, with unbuffered output, and with the folder of the person.
 
     The token stands here, as everybody on this computer can read the arguments of a process.
 
@@ -153,7 +153,7 @@ class Output:
         return any(words in line for line in tuple(self._lines))
 
     def last_lines(self) -> str:
-        """The last lines, once the server has ended or fallen silent."""
+        """Return the last lines, once the server has ended or fallen silent."""
         self._reader.join(timeout=1.0)
         return "".join(self._lines).strip()
 
@@ -217,7 +217,7 @@ def remove_left() -> None:
 
 
 def _start(port: int, token: str) -> tuple[subprocess.Popen[str], Output]:
-    """A server that is starting, and what it says."""
+    """Start the server and return its process and its output."""
     server = subprocess.Popen(
         server_command(port),
         cwd=ROOT,  # Streamlit takes the settings of the folder it is started in, and Python that folder's modules.

@@ -290,7 +290,7 @@ class QuantileParameters(Parameters):
 
     @property
     def _least_drawn(self) -> float:
-        """The paper's bound is for one epsilon: that of the quantile with the most noise."""
+        """Return the epsilon of the quantile with the most noise: the paper's bound is for one epsilon."""
         return min(self.drawn_epsilon(q) for q in self.asked)
 
     @property
