@@ -35,7 +35,7 @@ from dpcore.contributions import FloatArray
 from dpcore.factorisation import implicit_study
 from dpcore.factorisation import study as factorisation_study
 from dpcore.factorisation.allocation import Scheme, Spending
-from dpcore.factorisation.answer.found import judge
+from dpcore.factorisation.answer.solution import judge
 from dpcore.factorisation.fit import fit, fit_private
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.implicit import select_choices

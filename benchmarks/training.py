@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks._peers import peer
 from dpcore.common.privacy import Neighbours
 from dpcore.common.progress import never
-from dpcore.training import account, bassily, descent, experiment, followed, optimum
+from dpcore.training import account, bassily, decision, descent, experiment, followed, optimum
 from dpcore.training.account import Cell, Method
 from dpcore.training.bassily import Reading, StepSize
 from dpcore.training.followed import UserSums
@@ -588,9 +588,9 @@ def page_answer(rows: ClassifierRows, epsilon: float) -> Cell:
     """Method and bound that the page answers after its runs by default, on splits of their own."""
     question = TrainingParameters(epsilon, delta=TABLE_DELTA, seed=1_000).make_experiment(rows)
     table = experiment.fill_table(question.make_empty_table())
-    asked = experiment.plan_close_call(table)
+    asked = decision.plan_close_call(table)
     close = None if asked is None else experiment.fill_table(asked.make_empty_table())
-    best = experiment.choose_answer(table, close, choice_is_free=True)
+    best = decision.choose_answer(table, close, choice_is_free=True)
     assert best is not None
     return question.cells[best.cell_index]
 

@@ -2,8 +2,8 @@
 
 ``dpcore.mean_bound(data, epsilon=1, lower=0, upper=100)`` and its kin ask a question of a person's own data, one call
 each; ``dir(dpcore)`` lists them. The mathematics stands in modules that are imported by name
-(``from dpcore import mean``). Nothing here knows about Streamlit, and what a call needs is loaded when it is asked
-for. See ``dpcore/README.md`` for notation and layers.
+(``from dpcore import mean``). No module knows Streamlit, and a call loads the modules that it needs. See
+``dpcore/README.md`` for notation and layers.
 """
 
 from __future__ import annotations

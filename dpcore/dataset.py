@@ -26,7 +26,7 @@ MAX_TABLE_ENTRIES = 30_000_000
 
 
 class Contribution(enum.Enum):
-    """What is counted as one contribution."""
+    """The unit that counts as one contribution."""
 
     ROWS = "rows"
     DISTINCT_TASKS = "distinct tasks"
@@ -312,7 +312,7 @@ class LabelledRows(_Facet):
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """What a browser session keeps about data. Raw files are dropped after reduction.
+    """The summaries of data that a browser session keeps. Raw files are dropped after reduction.
 
     Attributes:
         name: What a person calls it.

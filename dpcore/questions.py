@@ -5,7 +5,7 @@
     print(answer)
 
 Each takes the data first (see `dpcore.counting.frames.to_dataset`) and the question's settings by name: those of the
-page, with the page's checks. What is loaded for a question is loaded with its first call.
+page, with the page's checks. The first call of a question loads the modules that it needs.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ MOST_LETTERS = 20
 
 @dataclass(frozen=True)
 class Question:
-    """What one call asks.
+    """The function and parameters of one call.
 
     Attributes:
         package: Package of its mathematics, below `dpcore`.

@@ -1,6 +1,6 @@
-"""What a call of `dpcore` replies: the answer of a question, as a person in a notebook or a program reads it.
+"""The reply of a call of `dpcore`: the answer of a question, as a person in a notebook or a program reads it.
 
-Pages and reports read the `Answer` itself; here it is with what a person asks of it: the bound as a number, the numbers
+Pages and reports read the `Answer` itself. The reply adds what a person asks of it: the bound as a number, the numbers
 as a table, figures, programs and files.
 """
 
@@ -20,8 +20,8 @@ from dpcore.common.checks import refuse
 from dpcore.common.privacy import Charge
 from dpcore.dataset import Dataset
 from dpcore.report import content, document
-from dpcore.report import script as report_script
 from dpcore.report.markup import to_plain_text
+from dpcore.report.script import Call, Source, write_script
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +58,7 @@ class Figures(Mapping[str, Any]):
 class Reply:
     """The answer to one question.
 
-    What is not below is that of the answer: ``headline``, ``detail``, ``facts``, ``assumptions``, ``proofs``,
+    The other attributes are those of the answer: ``headline``, ``detail``, ``facts``, ``assumptions``, ``proofs``,
     ``plots``, ``methods``, ``parameters``, ``disclosure``.
 
     Attributes:
@@ -71,7 +71,7 @@ class Reply:
     """
 
     answer: Answer
-    call: report_script.Call
+    call: Call
     package: str
     purpose: str
     data: Dataset | None = None
@@ -99,7 +99,7 @@ class Reply:
 
     @property
     def bound(self) -> Any:
-        """What was asked for: a number; of several, all by name; of weights, a table. None where the answer is none."""
+        """Return the bound: a number, several numbers by name, or a table of weights; None if the answer has none."""
         answer = self.answer
         if answer.bound is not None:
             return answer.bound() if callable(answer.bound) else answer.bound
@@ -108,7 +108,7 @@ class Reply:
 
     @property
     def error(self) -> float | None:
-        """The error at that number, in the unit that ``numbers`` states; None where there is none."""
+        """Return the error at that number, in the unit that ``numbers`` states; None where there is none."""
         if self.answer.error is not None:
             return self.answer.error
         number = self.answer.numbers[1:2] if self.bound is not None else ()
@@ -116,7 +116,7 @@ class Reply:
 
     @property
     def numbers(self) -> pd.DataFrame:
-        """All numbers, a row each: what it is (index), as it is read, with all digits, its unit, and a note."""
+        """Return all numbers, a row each: name (index), text, value with all digits, unit, and a note."""
         import pandas as pd
 
         rows = [(n.label, n.text, n.value, n.unit, n.note) for n in self.answer.numbers]
@@ -124,11 +124,11 @@ class Reply:
 
     @property
     def figures(self) -> Figures:
-        """All figures by key, as Plotly draws them, on white; private data are labelled in them."""
+        """Return all figures by key, as Plotly draws them, on white; private data are labelled in them."""
         return Figures(self.answer)
 
     def figure(self, key: str = "") -> Any:
-        """One figure.
+        """Return one figure.
 
         Args:
             key: One of ``figures``; the main one by default.
@@ -185,7 +185,7 @@ class Reply:
 
     @property
     def forms(self) -> Mapping[str, Any]:
-        """What ``code`` can be written of, by name: the cap and the smooth weights, say."""
+        """Return the choices that ``code`` can be written for, by name: for example the cap and the smooth weights."""
         return {} if self.answer.code is None else dict(self.answer.code.forms)
 
     def draw(
@@ -201,7 +201,7 @@ class Reply:
         """Draw the bound from these data with an epsilon of its own: a DP release, fresh at every call.
 
         The bound of this reply is read off the data; one that was drawn may be published, and a release that uses it
-        has the epsilon of both. Nothing here keeps an account: keep your own. The draw takes the data and the settings
+        has the epsilon of both. This object keeps no account: keep your own. The draw takes the data and the settings
         of this reply, and nothing that was computed: see `dpcore.select_privately`, which needs no reply.
 
         Args:
@@ -332,16 +332,16 @@ class Reply:
         return shown
 
     def to_json(self) -> str:
-        """The whole answer as JSON, every number beside its label (``docs/report.md``)."""
+        """Return the whole answer as JSON, every number beside its label (``docs/report.md``)."""
         return document.write_report_json(self._report(), datetime.now(UTC))
 
     def script(self) -> str:
-        """A Python script in cells that computes all of it again; it holds no number of private data."""
+        """Return a Python script in cells that computes the answer again; it holds no number of private data."""
         if self.data is None:
             raise refuse("a script is written of a data set; these data are of another kind")
-        source = report_script.Source(self.data, needs_rows=True, disclosure=self.answer.disclosure)
+        source = Source(self.data, needs_rows=True, disclosure=self.answer.disclosure)
         made_at = datetime.now(UTC)
-        return report_script.write_script(
+        return write_script(
             self._title, self.answer.parameters, source, self.package, made_at, False, self.call
         )
 
@@ -373,7 +373,7 @@ class Reply:
         )
 
     def _ipython_display_(self) -> None:
-        """The text, and the main figure by Plotly's own way of showing it in this notebook."""
+        """Return the text, and the main figure by Plotly's own way of showing it in this notebook."""
         notebook = importlib.import_module("IPython.display")  # Where this is called, it is there.
         notebook.display(notebook.HTML(self._repr_html_()))
         if self.answer.plots:
@@ -383,16 +383,16 @@ class Reply:
 class DrawnReply(Reply):
     """A bound that was drawn privately: a release, which may be published under its label.
 
-    Of the data it was drawn from it holds nothing, so that it has no figures and cannot be computed again.
+    It holds none of the data that it was drawn from, so that it has no figures and cannot be computed again.
     """
 
     def to_json(self) -> str:
-        """What was drawn, the question of the draw, and its guarantee, as JSON; nothing that was entered beside."""
+        """Return the released number, its request and its guarantee as JSON, and no other entries."""
         assert self.answer.choice is not None
         return self.answer.choice()
 
     def report(self, path: str | Path) -> Path:
-        """A report shows the data.
+        """Refuse to write a report, as a report shows the data.
 
         Raises:
             InvalidInput: Always.

@@ -1,8 +1,6 @@
 """The best bound and its error over ε, beside bounds that people choose without asking, and their plots.
 
-The best bound and its error over ε, and the bounds that people choose without asking. Pure: numbers in, numbers out.
-
-A question declares one function in its ``answer.py``:
+Everything here is pure: numbers in, numbers out. A question declares one function in its ``answer.py``:
 
 ``def against_epsilon(dataset: Dataset, parameters: P) -> BoundComparison | MethodComparison | str``
 

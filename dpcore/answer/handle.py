@@ -1,6 +1,6 @@
 """A handle on a figure's curve: the picture while a person moves the bound by hand, before the server knows.
 
-The page sends all of it once. While the bound moves, the browser looks up columns and places dots; it computes
+The page sends the whole handle once. While the bound moves, the browser looks up columns and places dots; it computes
 nothing else, so that `place_dots` can be compared with the error on the card.
 """
 

@@ -1,6 +1,4 @@
-"""A figure of a paper that is computed again, and its plot.
-
-A figure of a paper that is computed again: the varied setting, the result of a run, and stored results of many.
+"""A figure of a paper that is computed again: the varied setting, the result of a run, stored results, and the plot.
 
 A slow computation comes with the app as a stored result, a small JSON file with the version, the seeds and the
 command that made it. One run at one value is a function of a seed, so that a test can repeat two of them with
@@ -95,7 +93,7 @@ class PaperFigure:
 
     @property
     def name(self) -> str:
-        """The item with its paper."""
+        """Return the item with its paper."""
         return f"{self.paper}, {self.item[0].lower()}{self.item[1:]}"
 
     def compute(

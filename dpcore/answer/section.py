@@ -7,7 +7,7 @@ A section is a generator of parts. A part that asks for something is answered th
         yield Table(tabulate_users(dataset, cap), "Users with more rows")
 
 A page draws the parts and answers with what the person chose; `read` answers with the first choice and computes at
-once what a page computes beside itself. Nothing here imports Streamlit.
+once what a page computes beside itself. No Streamlit is imported here.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class Window(Element):
 
 @dataclass(frozen=True)
 class Missing(Element):
-    """What the data lack that this section needs, as a plural noun phrase, and the text of a link to other data."""
+    """The missing data that this section needs, as a plural noun phrase, and the text of a link to other data."""
 
     needed: str
     remedy: str
@@ -229,7 +229,7 @@ class Cached(Element):
     """A call that a page repeats; answered by its result.
 
     The result is kept by the arguments, so that only a function of a module may be called: it can depend on nothing
-    else. What it does not depend on is left out by `Parameters.without`.
+    else. `Parameters.without` leaves out the fields that it does not depend on.
 
     Attributes:
         function: The function.

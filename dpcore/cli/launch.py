@@ -53,7 +53,7 @@ class StartError(Exception):
 
 
 def is_free(port: int) -> bool:
-    """Whether nothing on this computer listens on the port."""
+    """Return True if nothing on this computer listens on the port."""
     with socket.socket() as probe:
         probe.settimeout(1.0)
         # Asked first: on macOS, binding to 127.0.0.1 succeeds beside a server that listens on every address.
@@ -71,7 +71,7 @@ def is_free(port: int) -> bool:
 
 
 def choose_port(first: int = FIRST_PORT) -> int:
-    """The first free port from `first` on."""
+    """Return the first free port from `first` on."""
     for port in range(first, first + PORTS_TRIED):
         if is_free(port):
             return port
@@ -79,7 +79,7 @@ def choose_port(first: int = FIRST_PORT) -> int:
 
 
 def server_command(port: int) -> list[str]:
-    """The command that starts the server; flags win over a person's own STREAMLIT_* settings."""
+    """Return the command that starts the server; flags win over a person's own STREAMLIT_* settings."""
     options = {
         "server.address": HOST,
         "server.port": str(port),
@@ -99,7 +99,7 @@ def choose_token() -> str:
 
 
 def server_environment(token: str = "") -> dict[str, str]:
-    """The environment of the server: local, with its output unbuffered, and knowing in which folder a person is.
+    """Return the environment of the server: local, with unbuffered output, and with the folder of the person.
 
     The token stands here, as everybody on this computer can read the arguments of a process.
 
@@ -112,7 +112,7 @@ def server_environment(token: str = "") -> dict[str, str]:
 
 
 def answers(url: str, timeout: float = 2.0, token: str = "") -> bool:
-    """Whether a GET of the address succeeds."""
+    """Return True if a GET of the address succeeds."""
     request = urllib.request.Request(url, headers={"Cookie": f"sweetspot-start={token}"} if token else {})
     # ValueError covers the half-sent answers of a server that is going down.
     with contextlib.suppress(OSError, ValueError), _direct.open(request, timeout=timeout) as response:
@@ -121,7 +121,7 @@ def answers(url: str, timeout: float = 2.0, token: str = "") -> bool:
 
 
 def is_healthy(url: str) -> bool:
-    """Whether the server at this address is up; its script need not have run yet."""
+    """Return True if the server at this address is up; its script need not have run yet."""
     return answers(f"{url}/_stcore/health")
 
 
@@ -149,11 +149,11 @@ class Output:
         self._reader.join()
 
     def says(self, words: str) -> bool:
-        """Whether these words stand in one of the last lines so far."""
+        """Return True if these words stand in one of the last lines so far."""
         return any(words in line for line in tuple(self._lines))
 
     def last_lines(self) -> str:
-        """The last lines, once the server has ended or fallen silent."""
+        """Return the last lines, once the server has ended or fallen silent."""
         self._reader.join(timeout=1.0)
         return "".join(self._lines).strip()
 
@@ -217,7 +217,7 @@ def remove_left() -> None:
 
 
 def _start(port: int, token: str) -> tuple[subprocess.Popen[str], Output]:
-    """A server that is starting, and what it says."""
+    """Start the server and return its process and its output."""
     server = subprocess.Popen(
         server_command(port),
         cwd=ROOT,  # Streamlit takes the settings of the folder it is started in, and Python that folder's modules.

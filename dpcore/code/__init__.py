@@ -1,7 +1,7 @@
 """The choice carried away: runnable code for the person's library.
 
 `write(choice, library)` turns a `Choice` into a `Code`. One module per library (`with_opendp`, `with_pipelinedp`,
-`with_tumult`, `with_bigquery`, `with_python`); `quote` makes names from the data safe in each language; `names` holds
+`with_tumult`, `with_bigquery`, `with_python`); `common` makes names from the data safe in each language; `choice` holds
 the table "the same thing is called"; `several` has releases that share one budget.
 """
 

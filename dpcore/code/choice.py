@@ -1,8 +1,7 @@
-"""What is carried away: a release, its bound, and how the data name their columns.
+"""The choice that a program is written for: a release, its bound, and the columns of the data.
 
-Names of the same parameter in each library: the table in ``names.md``.
-
-An em dash means that there is no name, followed by the nearest one.
+The table in ``names.md`` has the names of the same parameter in each library. There an em dash means that a library
+has no name for it; the nearest one follows.
 
 Sources, read 2026-11-21:
 

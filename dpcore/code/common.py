@@ -1,14 +1,11 @@
-"""What the programs of all libraries share: names made safe, their head, sentences, and templates.
+"""The shared parts of all programs: names made safe, their head, sentences, templates, and a classifier.
 
-The text of the programs: one Jinja2 template per library, next to this file, and `shared.jinja` with shared parts.
+Each library has one Jinja2 template next to this file; `shared.jinja` has the parts that they share. A template is the
+program itself and reads from top to bottom. Its conditions depend on the choice; quoting of names is a filter.
 
-A template is the program itself and reads from top to bottom. Its conditions depend on the choice; quoting of names is
-a filter.
-
-A linear classifier under a bound, trained in NumPy: the program, and hints for other libraries.
-
-Names of Opacus and jax-privacy were read in their documentation and source on 2026-11-22:
-https://opacus.ai/api/privacy_engine.html, github.com/google-deepmind/jax_privacy (clipping.py, batch_selection.py).
+The linear classifier under a bound is trained in NumPy, with hints for other libraries. The names of Opacus and
+jax-privacy were read in their documentation and source on 2026-11-22: https://opacus.ai/api/privacy_engine.html,
+github.com/google-deepmind/jax_privacy (clipping.py, batch_selection.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The choice for BigQuery (GoogleSQL): ``SELECT WITH DIFFERENTIAL_PRIVACY``. Their text: ``with_bigquery.sql.jinja``.
+"""The choice for BigQuery (GoogleSQL): ``SELECT WITH DIFFERENTIAL_PRIVACY``, written by ``with_bigquery.sql.jinja``.
 
 Names and meanings from https://cloud.google.com/bigquery/docs/reference/standard-sql/query-syntax#dp_clause (options
 ``epsilon``, ``delta``, ``max_groups_contributed``, ``privacy_unit_column``),

@@ -1,7 +1,6 @@
 """Branch and bound with a certificate, and a search for the least noise within a budget.
 
-Branch and bound for a falling part plus a rising part: the smallest value, with a certificate, without a grid.
-
+Branch and bound minimises a falling part plus a rising part, with a certificate and without a grid.
 For f = fall + rise with fall never rising and rise never falling, every x in [a, b] has
 f(x) >= fall(b) + rise(a); the largest of several such f is at least the largest of these. Intervals are halved
 (geometrically) until each bound is good enough; no derivative, convexity or single valley is assumed.

@@ -19,8 +19,7 @@ IMPOSSIBLE_GAP = -1e-9
 class Certificate:
     """A feasible objective value and a lower bound on every feasible value.
 
-    Both numbers are recomputed from the data by whoever builds the certificate; a solver's own claim is taken
-    for neither.
+    The builder of the certificate recomputes each number from the data and never takes a solver's own claim for it.
 
     Attributes:
         value: Objective at the returned point.

@@ -1,16 +1,14 @@
 """The error of noisy numbers: biased, correlated, or averaged over runs.
 
-The error of one noisy number that is also biased: exact formulas for Laplace and Gaussian noise.
+A biased number has exact formulas for Laplace and Gaussian noise. A released sum is off by noise - a, where a >= 0 is
+the sum that the contribution bound cut away and the noise is symmetric with scale s. Each measure of that error is s
+M(a / s), with M convex and nondecreasing: jointly convex in (a, s) and growing with both. The optimisers of
+`dpcore.total` use no other property.
 
-A released sum is off by noise - a, where a >= 0 is the sum that the contribution bound cut away and the noise is
-symmetric with scale s. Each measure of that error is s M(a / s), with M convex and nondecreasing: jointly
-convex in (a, s) and growing with both. The optimisers of `dpcore.total` use no other property.
-
-The effect of correlated rows of one user on formulas for independent rows.
-
-With a share rho of the variance between users, rows of one user have correlation rho. The mean of n rows, s_l
-of them from user l, has the variance sigma^2 / n^2 sum s_l (1 + (s_l - 1) rho): that of independent rows times
-1 + (sum s_l^2 / n - 1) rho. Source: Kish 1965, *Survey Sampling*, section 5.4, there for clusters of one size.
+Correlated rows of one user change formulas for independent rows. With a share rho of the variance between users, rows
+of one user have correlation rho. The mean of n rows, s_l of them from user l, has the variance sigma^2 / n^2 sum s_l
+(1 + (s_l - 1) rho): that of independent rows times 1 + (sum s_l^2 / n - 1) rho. Source: Kish 1965, *Survey Sampling*,
+section 5.4, there for clusters of one size.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ class Field:
 
     @property
     def subject(self) -> str:
-        """The field's name in sentences about its value."""
+        """Return the field's name in sentences about its value."""
         return self.name or self.report_label or self.label
 
     def complete(self, hint: Any, default: Any) -> Field:
@@ -360,13 +360,13 @@ class Parameters:
 
     @property
     def unused(self) -> tuple[str, ...]:
-        """The fields that do not go with the choices."""
+        """Return the fields that do not go with the choices."""
         declared = declared_fields(type(self)).items()
         return tuple(name for name, field in declared if not applies(field.only_with, self.__getattribute__))
 
     @property
     def about_data(self: P) -> P:
-        """The parameters without what does not change the answer for the data."""
+        """Return the parameters without the fields that do not change the answer for the data."""
         return self.without(*fields_beside_data(type(self)))
 
 

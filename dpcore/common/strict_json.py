@@ -1,9 +1,8 @@
 """JSON: files that a person takes away, and a reader of files from unknown authors.
 
-A reader of JSON from unknown authors: every value is read by type, and every problem is collected.
-
-Refused with a sentence that names the location: a name that stands twice, a number beyond float64, NaN, an
-integer with thousands of digits, half a character, and every value that nobody reads.
+The reader reads every value by its type and collects every problem. A sentence that names the location refuses a name
+that stands twice, a number beyond float64, NaN, an integer with thousands of digits, half a character, and every
+value that nobody reads.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def _value(text: str) -> float:
 def digits(value: float) -> str:
     """Format all digits of ``value``, as a program reads them: ``0.00001``, ``1234.5``, ``1e-7``.
 
-    Only the rounding of a sum in the last two units (0.1 + 0.2) is not shown.
+    The rounding of a sum in the last two units (0.1 + 0.2) is not shown.
     """
     if not math.isfinite(value) or value == 0.0:
         return "0" if value == 0.0 else repr(float(value))

@@ -137,7 +137,7 @@ def open_link(link: str, workspace: Workspace) -> bool:
     """Open a secret link; return False if no browser opens it.
 
     Every account of a computer can read the arguments of a process. So the browser is given the name of a file that
-    leads to the link. Nobody else can read the file, which goes with the workspace.
+    leads to the link. The file is readable for its owner alone and goes with the workspace.
     """
     if not _can_read_files():
         return False

@@ -1,9 +1,8 @@
-"""DuckDB inside this process, and the text in which users are written.
+"""DuckDB inside this process, and checks of how users are written.
 
-SQL for DuckDB that detects spellings of users which may hide that two of them are the same.
-
-The checks run once per user while users are counted. Remote engines check only for users called NA and the like.
-There may be as many users as rows, so cheap checks come first.
+The checks are SQL that detects spellings which may hide that two users are the same. They run once per user while
+users are counted. Remote engines check only for users called NA and the like. There may be as many users as rows, so
+cheap checks come first.
 """
 
 from __future__ import annotations

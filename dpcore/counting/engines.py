@@ -1,6 +1,4 @@
-"""Engines that Ibis speaks to, and what the page shows for counting on one.
-
-Engines that Ibis supports: their addresses, the source of their credentials, and connections to them.
+"""Engines that Ibis supports: addresses, credentials, connections, and the page's texts for counting on one.
 
 Credentials come from the environment or from the engine's own profiles, never from an address. The table of engines
 was checked against ``_from_url`` and ``do_connect`` in ``ibis/backends/<engine>/__init__.py`` of Ibis 12.0; a test

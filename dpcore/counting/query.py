@@ -1,7 +1,7 @@
 """The group-by, written once with Ibis: the same expressions run in DuckDB, Spark, PostgreSQL ...
 
-`events` reduces a table to user, task and value; every other function reduces that further. Nothing here runs
-a query. Column names of the results are fixed, so that one place reads the results.
+`events` reduces a table to user, task and value; every other function reduces that further. No query is run here.
+Column names of the results are fixed, so that one place reads the results.
 
 The expressions use only features on which all engines agree: NaN is tested by a function and never compared (in some
 engines it equals itself, and DuckDB drops a comparison that a Parquet file's statistics, which exclude NaN, decide),

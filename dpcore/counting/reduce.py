@@ -12,9 +12,18 @@ import numpy.typing as npt
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, IntArray, read_only
-from dpcore.counting import duck as counting_duck
 from dpcore.counting import query
-from dpcore.counting.duck import Duck, in_part, sql_of
+from dpcore.counting.duck import (
+    Duck,
+    count_twins_sql,
+    flag_sql,
+    in_part,
+    mask_users,
+    note_placeholders,
+    sql_of,
+    without_point,
+)
+from dpcore.counting.reduced import Reduced, RowPlaces, describe_first, note_units
 from dpcore.counting.rejects import MAX_PLACES
 from dpcore.counting.running import Columns, Runner
 from dpcore.data.column_names import shorten
@@ -47,42 +56,12 @@ _VALUE_BYTES, _PAIR_BYTES = 16, 32
 MAX_PAIRS_BACK = 2_000_000
 """Largest number of pairs that are fetched from an engine on request: codes and sums, 80 MB, never a name."""
 
-NO_COPIES = "Exact copies of rows were not looked for: that takes another pass over all columns, on request."
 COUNT_REMEDY = "A count must be a whole number of contributions; if it is not one, choose another column"
 _NEGATIVE_REMEDY = "Count rows instead, correct these cells, or choose another column"
 _SEVERAL_ROWS_REMEDY = (
     "A table of counts has one row per user; if every row is one contribution, read it as events, "
     "else add up the counts of each user first"
 )
-
-RowPlaces = list[tuple[str, str]]
-"""Locations of rows as text, each with a detail for the message."""
-
-
-def describe_first(row_places: RowPlaces, count: int) -> str:
-    """Return the location of the first row, as the end of a note; empty if it is unknown."""
-    return f" ({'first: ' if count > 1 else ''}{row_places[0][0]})" if row_places else ""
-
-
-def note_copies(number: int, notes: list[str], row_places: RowPlaces | None = None) -> None:
-    """Add a note on the number of copies and the location of the first one."""
-    if number:
-        rows = wording.counted(number, "row is an exact copy", "rows are exact copies")
-        notes.append(f"{rows} of an earlier one{describe_first(row_places or [], 2)}.")
-
-
-@dataclass
-class Reduced:
-    """The results of the queries."""
-
-    histogram: ContributionHistogram
-    values: Values | None = None
-    totals: Totals | None = None
-    pairs: Pairs | None = None
-    tasks: TaskSizes | None = None
-    pair_sizes: PairSizes | None = None
-    task_names: tuple[str, ...] = ()
-    sizes_repeat: bool = False
 
 
 @dataclass
@@ -166,9 +145,7 @@ class Reduction:
         marks = {}
         if self.duck is not None:
             who, texts = query.who_columns(self.rows), query.text_columns(self.rows)
-            masks_sql = counting_duck.mask_users(who, texts) | {
-                name: counting_duck.flag_sql(mask) for name, mask in masks.items()
-            }
+            masks_sql = mask_users(who, texts) | {name: flag_sql(mask) for name, mask in masks.items()}
             marks = {f"{query.MARK}{name}": sql for name, sql in masks_sql.items()}
 
         def make(rows: Table) -> Table:
@@ -291,7 +268,7 @@ class Reduction:
             if self.counts:
                 self._note_counts(sizes, without, problems)
             else:
-                self._note_units(float(sizes.max()), without, broken, problems)
+                note_units(roles.value or "", float(sizes.max()), without, broken, problems, self.notes)
             problems.raise_if_any()
             sizes, users = sizes[sizes > 0], users[sizes > 0]
         if users.sum() > MAX_USERS:
@@ -304,17 +281,14 @@ class Reduction:
             return
         who, texts = query.who_columns(self.rows), query.text_columns(self.rows)
         if not self.counts:
-            counting_duck.note_placeholders(int(histogram.get("placeholders", _NONE).sum()), self.notes)
+            note_placeholders(int(histogram.get("placeholders", _NONE).sum()), self.notes)
         with_point = not self.counts and histogram.get("with_point", _NONE).any()
-        if with_point and self.duck.rows(counting_duck.without_point(sql_of(self.rows), who[0]))[0][0]:
+        if with_point and self.duck.rows(without_point(sql_of(self.rows), who[0]))[0][0]:
             reason = "Some users are written like 7.0 and others like 7: who is written in both ways counts as two."
             self.notes.append(f"{reason} {_WRITE_ALIKE}")
         if histogram.get("beyond_ascii", _NONE).any():
             conditions = [in_part("{}", part_number, self.passes) for part_number in range(self.passes)]
-            queries = [
-                counting_duck.count_twins_sql(sql_of(self.rows), who, texts, condition)
-                for condition in conditions
-            ]
+            queries = [count_twins_sql(sql_of(self.rows), who, texts, condition) for condition in conditions]
             if twins := sum(self.duck.rows(sql)[0][0] for sql in queries):
                 differ = wording.counted(twins, "user differs", "users differ")
                 reason = "by a no-break, wide or zero-width space or by the Unicode form of a letter"
@@ -338,29 +312,6 @@ class Reduction:
         elif without:
             users = wording.counted(without, "user with a count of 0 was", "users with a count of 0 were")
             self.notes.append(f"{users} left out{self._describe_first('zero', without)}.")
-
-    def _note_units(self, largest: float, without: int, broken: bool, problems: Problems) -> None:
-        """Add problems and notes on totals that count as contributions.
-
-        Args:
-            largest: The largest total, in units.
-            without: Number of users with a total of 0.
-            broken: True if any total was rounded up.
-            problems: Collection to which problems are added.
-        """
-        location = f"column {shorten(self.roles.value or '')}"
-        if not largest > 0:
-            problems.add("all totals are 0", location, "Choose another column, or count rows")
-        elif not largest <= MAX_SIZE:
-            message = f"the total of one user is above {MAX_SIZE:,}"
-            problems.add(message, location, "Write the column in a larger unit, or count rows")
-        elif without:
-            users = wording.counted(
-                without, "user has a total of 0 and is", "users have a total of 0 and are"
-            )
-            self.notes.append(f"{users} among the totals, not in the histogram.")
-        if broken and not problems.entries:
-            self.notes.append(f"Totals of {location} that are not whole count as the next whole number.")
 
     def _refuse_users_with_several_rows(self, num_users: int) -> None:
         is_one_user = self.roles.missing_users is MissingUsers.ONE_USER

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
@@ -16,18 +15,12 @@ from dpcore.common.progress import ShouldStop
 from dpcore.common.workspace import Workspace
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import diagnose, query, reading
+from dpcore.counting.cells import clean_sql, comparable_sql, keep_text, number_column, strip_padded
 from dpcore.counting.duck import Duck, in_part, literal, release_memory, sql_of
 from dpcore.counting.formats import Format
 from dpcore.counting.reading import InputFile, Reading, safe_path
-from dpcore.counting.reduce import (
-    MAX_SIZES,
-    NO_COPIES,
-    Reduced,
-    Reduction,
-    RowPlaces,
-    describe_first,
-    note_copies,
-)
+from dpcore.counting.reduce import MAX_SIZES, Reduction
+from dpcore.counting.reduced import NO_COPIES, Reduced, RowPlaces, describe_first, note_copies
 from dpcore.counting.running import Steps, StoppedError
 from dpcore.data.column_names import and_more, shorten
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
@@ -267,7 +260,7 @@ class Files:
 
     def _view(self, readings: Sequence[Reading], numbered: bool) -> str:
         union = reading.union(readings, self.columns, self.roles.missing_users, numbered)
-        numbers = "".join(f", {sql} AS {_number(column)}" for column, sql in self._numbers.items())
+        numbers = "".join(f", {sql} AS {number_column(column)}" for column, sql in self._numbers.items())
         return f"SELECT *{numbers} FROM ({union})" if numbers else union
 
     def _marks(self, duck: Duck, column: str, name: str) -> Marks:
@@ -290,7 +283,7 @@ class Files:
             self.notes.append(NO_COPIES)
             return
         columns = [f"c{part_number}" for part_number in range(len(self.columns))]
-        cells = ", ".join(f"{self._cell(column)} AS {column}" for column in columns)
+        cells = ", ".join(f"{comparable_sql(column, self._kinds[column])} AS {column}" for column in columns)
         rows = f"SELECT {cells} FROM source WHERE {self._counts_sql(columns, roles)}"
         number = 0
         self._steps.total += self._passes
@@ -305,22 +298,15 @@ class Files:
         """Find the first rows that repeat the cells of an earlier row, with the location of that row."""
         return self._row_locator().find(lambda _: self._repeats_sql(columns, roles), max_rows)
 
-    def _cell(self, column: str) -> str:
-        """Return the SQL of a cell for comparing rows; null for an empty cell."""
-        if self._kinds[column].is_string():
-            return f"nullif({reading.trim_sql(column)}, '')"
-        floating = self._kinds[column].is_floating()
-        return f"CASE WHEN NOT isnan({column}) THEN {column} END" if floating else column
-
     def _counts_sql(self, columns: Sequence[str], roles: Roles) -> str:
         """Return the SQL condition that a row counts, if rows are compared by these columns."""
-        who = [f"{self._cell(column)} IS NOT NULL" for column in roles.privacy_unit]
+        who = [f"{comparable_sql(column, self._kinds[column])} IS NOT NULL" for column in roles.privacy_unit]
         as_one = roles.missing_users is MissingUsers.ONE_USER and len(columns) > len(who)
         return "true" if as_one or not who else " AND ".join(who)
 
     def _repeats_sql(self, columns: Sequence[str], roles: Roles) -> str:
         """Return the SQL of the counted rows, each with the first row that has the same cells (``detail``)."""
-        cells = ", ".join(map(self._cell, columns))
+        cells = ", ".join(comparable_sql(column, self._kinds[column]) for column in columns)
         first = f"min({reading.ROW}) OVER (PARTITION BY {cells})"
         rows = f"SELECT {reading.ROW}, {first} AS detail FROM source WHERE {self._counts_sql(columns, roles)}"
         return f"SELECT *, detail < {reading.ROW} AS bad FROM ({rows})"
@@ -348,7 +334,7 @@ class Files:
         of them takes 14 % longer than grouping numbers; a cast with a proof that no two texts are one number takes
         about 30 %.
         """
-        rows = self._events(table, roles, None, _keep_text)
+        rows = self._events(table, roles, None, keep_text)
         if not (texts := query.text_columns(rows)):
             return None
         reduction = self._reduction(duck, rows, roles, None)
@@ -372,12 +358,12 @@ class Files:
             return ""
         who, name = f"{query.WHO}0", self.roles.user or ""
         # Cleaning every cell would take longer than counting, so the last word of the name is searched first.
-        return f"(contains({who}, {literal(name.split()[-1])}) AND {_clean_sql(who)} = {literal(name)})"
+        return f"(contains({who}, {literal(name.split()[-1])}) AND {clean_sql(who)} = {literal(name)})"
 
     def _refuse_second_headers(self, duck: Duck) -> None:
         """Raise InvalidInput if files were joined with their headers, which would count as a further user."""
         self._steps.total += 1
-        cells = [_clean_sql(f"c{index}") for index in range(len(self.columns))]
+        cells = [clean_sql(f"c{index}") for index in range(len(self.columns))]
         condition = " AND ".join(
             f"{c} = {literal(name)}" for c, name in zip(cells, self.columns, strict=True)
         )
@@ -390,13 +376,15 @@ class Files:
         self, table: Table, roles: Roles, value: Value | None, strip: Callable[[Any], Any] | None = None
     ) -> Table:
         also = (reading.ROW,) if self._in_memory else ()
-        return query.events(table, roles, value, has_nan=True, strip=strip or _strip, further_columns=also)
+        return query.events(
+            table, roles, value, has_nan=True, strip=strip or strip_padded, further_columns=also
+        )
 
     def _value_column(self, table: Table, column: str | None) -> Value | None:
         """Return the numeric column of the view for a column."""
         if column is None:
             return None
-        number = table[_number(column)]
+        number = table[number_column(column)]
         return query.finite_or_beyond(number, has_nan=True) if self._numbers[column] == column else number
 
     def _row_locator(self) -> diagnose.RowLocator:
@@ -429,7 +417,12 @@ class Files:
                 cell = table[roles.value].cast("string") if roles.value else ibis.literal("")
                 cells = table.mutate(cell=cell)
                 events = query.events(
-                    cells, roles, number, has_nan=True, strip=_strip, further_columns=(reading.ROW, "cell")
+                    cells,
+                    roles,
+                    number,
+                    has_nan=True,
+                    strip=strip_padded,
+                    further_columns=(reading.ROW, "cell"),
                 )
                 # These cells are from a short list of words or numbers like 1e999, so they may be shown.
                 quoted = {"not_finite": "cell", "negative": "value", "broken": "value", "large": "value"}
@@ -451,7 +444,7 @@ class Files:
     # --- a histogram, which is counted already ------------------------------------------------------------
 
     def _sizes(self, duck: Duck, roles: Roles) -> Reduced:
-        size, users = _number(roles.size or ""), _number(roles.users or "")
+        size, users = number_column(roles.size or ""), number_column(roles.users or "")
         # Stored, as every other query would read the numbers again, which takes most of the time.
         order = [reading.ROW] if self._in_memory else []
         table = duck.keep("sizes", duck.table("source").select(size, users, *order))
@@ -503,34 +496,3 @@ class Files:
         return self._row_locator().find(
             lambda _: f"SELECT {reading.ROW}, '' AS detail, {mask} AS bad FROM source", max_rows
         )
-
-
-def _clean_sql(cell: str) -> str:
-    """Return the SQL of a cell cleaned like a column name; 65279 is a byte-order mark."""
-    return f"trim(regexp_replace(replace({cell}, chr(65279), ''), '\\s+', ' ', 'g'))"
-
-
-def _number(column: str) -> str:
-    """Return the name of the numeric column in the view."""
-    return f"n{column}"
-
-
-@functools.cache
-def _array_extract() -> Any:
-    import ibis
-
-    def array_extract(text: str, index: int) -> str: ...  # type: ignore[empty-body]
-
-    return ibis.udf.scalar.builtin(array_extract)
-
-
-def _keep_text(column: Value) -> Value:
-    return column
-
-
-def _strip(column: Any) -> Any:
-    """Strip a column as `query.strip_text`, after a test: stripping 10 million cells takes 2 s, the test 0.2 s."""
-    unquoted = column.re_replace(reading.FAR_QUOTED, r"\1") if column.type().is_string() else column
-    # As `reading.is_padded_sql`; Ibis's own SQL for the last character takes DuckDB several times as long.
-    padded = (column < "!") | (_array_extract()(column, -1) <= " ")
-    return padded.ifelse(query.strip_text(unquoted), column)

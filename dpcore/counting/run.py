@@ -22,8 +22,9 @@ from dpcore.counting.duck import MEMORY_LIMIT, Duck
 from dpcore.counting.engines import first_line
 from dpcore.counting.files import Source
 from dpcore.counting.reading import Reading, file_of_table, refuse_changed, safe_path, scan
-from dpcore.counting.reduce import NO_COPIES, Reduced, Reduction, note_copies
+from dpcore.counting.reduce import Reduction
 from dpcore.counting.reduce_files import Files
+from dpcore.counting.reduced import NO_COPIES, Reduced, note_copies
 from dpcore.counting.running import Steps, StoppedError, engine_runner
 from dpcore.counting.times import refuse_times
 from dpcore.data.column_names import shorten
@@ -292,8 +293,8 @@ def count_table(
 ) -> CountResult:
     """Count contributions per user in a table of an engine, through Ibis.
 
-    Only the histogram, binned totals, the numbers of users per task and the distribution of pairs are fetched: no row,
-    no user, no task. With ``max_pairs`` the pairs are fetched as codes, if they are that few.
+    The engine returns the histogram, binned totals, the numbers of users per task and the distribution of pairs: no
+    row, no user, no task. With ``max_pairs`` the pairs are fetched as codes, if they are that few.
 
     Args:
         table: An Ibis table, of any engine.

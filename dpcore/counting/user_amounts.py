@@ -19,8 +19,8 @@ from dpcore.counting.files import Source, open_files
 from dpcore.counting.formats import DetectedFormat, File, Format, MemoryFile, Packing, name_of
 from dpcore.counting.frames import refuse_missing
 from dpcore.counting.reading import InputFile, safe_path
-from dpcore.counting.reduce import Reduced
 from dpcore.counting.reduce_files import Files
+from dpcore.counting.reduced import Reduced
 from dpcore.counting.run import count_pairs, take_pairs
 from dpcore.counting.running import Steps
 from dpcore.counting.text import read_table

@@ -1,8 +1,7 @@
 """Pairs of users and groups: from columns, and as a file of their distribution.
 
-The distribution of pairs of user and group as a file, written by an engine count or by hand.
-
-The file has integers in lists of equal length under three headings, without names of users and groups:
+An engine count or a person writes the file. It has integers in lists of equal length under three headings, without
+names of users and groups:
 
 - ``users``: the number of ``users`` for each number of ``rows`` (``counted`` is the unit of a contribution);
 - ``pairs``: the number of ``pairs`` for each number of ``rows`` and of ``groups`` of their user;

@@ -1,9 +1,7 @@
 """The sample data that come with the app, made-up rows, and public lists of names.
 
-The sample data of the app, as public datasets.
-
-The files are in ``sample_data`` next to this package, or inside ``sweet_spot`` if that is installed. Its README has the
-origin, licence and columns of each file.
+Sample data are public datasets. Their files are in ``sample_data`` next to this package, or inside ``sweet_spot`` if
+that is installed. Its README has the origin, licence and columns of each file.
 """
 
 from __future__ import annotations

@@ -1,14 +1,10 @@
 """Tables of text cells: their lines, how they were read out of files, and the numbers in their cells.
 
-Tables of text cells with known file lines, and joins of them.
-
 Nothing is coerced on reading: a user called "NA" stays a user. Messages name the lines of a file; they never quote
 cells that may contain a user id.
 
-Numbers from text cells: decimal points or commas, thousands marks, and cells that are not numbers.
-
-The marks are determined once for a whole column, never cell by cell. The rules are SQL for DuckDB, both for a table in
-memory and for a file.
+Numbers in text cells may have decimal points or commas, and thousands marks. The marks are determined once for a
+whole column, never cell by cell. The rules are SQL for DuckDB, both for a table in memory and for a file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a user adds: totals per user, and the amounts that a private selection reads."""
+"""The amounts that a user adds: totals per user, and the amounts that a private selection reads."""
 
 from __future__ import annotations
 

@@ -1,23 +1,17 @@
 """Bounds on the excess loss of every setting, where joining begins to pay, and a program for that.
 
-Bounds on the excess loss of every setting: alone, together without privacy, with full and with joint privacy.
-
-Every field of a `Collaboration` may be an array: they are broadcast, so that one call gives a whole map. The
-records of one unit of protection are ``records_per_unit``: 1 for a record, m/r for a user, m for a whole owner.
-With s = records_per_unit · √log(records_per_unit/δ) / ε, the group privacy of the paper's section 3.1.2, all
-levels have one formula: r users of m/r records give s√ℓ/(mn) = √(ℓ log(m/(rδ)))/(εnr).
-
-Source: Huang et al. 2023, theorem 3.1, section 3.2, appendices A and B. The bound of joint privacy is the
-printed one: its loss is that of algorithm 1, whose privacy proof is incomplete.
+The settings are: alone, together without privacy, with full and with joint privacy. Every field of a `Collaboration`
+may be an array: they are broadcast, so that one call gives a whole map. The records of one unit of protection are
+``records_per_unit``: 1 for a record, m/r for a user, m for a whole owner. With s = records_per_unit ·
+√log(records_per_unit/δ) / ε, the group privacy of the paper's section 3.1.2, all levels have one formula: r users of
+m/r records give s√ℓ/(mn) = √(ℓ log(m/(rδ)))/(εnr).
 
 Source: Huang et al. 2023, theorem 3.1, section 3.2, appendices A and B. The bound of joint privacy is the one that is
 printed: its loss is that of algorithm 1, whose privacy proof is incomplete.
 
-The ε, the records and the number of owners at which joining begins to pay, in closed form.
-
-Together beats alone where c_p s √d/√(mn) < c_a κ ρ − c_s, with ρ = √n √(D_X² + D_U²)/R, d parameters that get
-noise, constants c and evenness κ. The right side is `compute_advantage`. The paper compares the bounds in words
-(section 3.2).
+The ε, the records and the number of owners at which joining begins to pay have closed forms. Together beats alone
+where c_p s √d/√(mn) < c_a κ ρ − c_s, with ρ = √n √(D_X² + D_U²)/R, d parameters that get noise, constants c and
+evenness κ. The right side is `compute_advantage`. The paper compares the bounds in words (section 3.2).
 """
 
 from __future__ import annotations

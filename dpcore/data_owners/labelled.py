@@ -166,8 +166,8 @@ def assign_owners(records: LabelledRecords, owners: int, seed: int) -> IntArray:
     """Assign an owner to every record, nearly equally many each; every owner lacks a fifth of the classes.
 
     Records that have owners keep them. The classes that an owner lacks depend on the seed and the owner alone,
-    so that training and test records that are assigned with one seed go to owners of the same classes. Of two
-    populations every other owner has one.
+    so that training and test records that are assigned with one seed go to owners of the same classes. With two
+    populations, every other owner has one of them.
 
     Args:
         records: The records.

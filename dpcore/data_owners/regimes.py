@@ -1,11 +1,10 @@
 """The map of regimes over two quantities, and owners with unequal numbers of records.
 
-Owners with unequal numbers of records: how many records of each owner, or of each user, should be kept?
-
+If owners have unequal numbers of records, a cap says how many records of each owner, or of each user, are kept.
 With at most τ records of every owner, N_τ = Σ_j min(m_j, τ) are kept. The analysis of theorem 3.1 draws one record of
-all and needs nothing but their number: mn becomes N_τ. What it then bounds is the loss averaged with the weights
-min(m_j, τ)/N_τ, so the cap also says whose loss counts: at τ = 1 all owners count alike. Where a whole owner is one
-unit of protection, noise grows with τ, and the bound has a best cap:
+all and needs nothing but their number: mn becomes N_τ. It then bounds the loss averaged with the weights min(m_j,
+τ)/N_τ, so the cap also says whose loss counts: at τ = 1 all owners count alike. Where a whole owner is one unit of
+protection, noise grows with τ, and the bound has a best cap:
 
     B(τ) = L R (c_s/√N_τ + c_p τ √(ℓ log(τ/δ)) / (ε N_τ)).
 

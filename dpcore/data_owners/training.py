@@ -8,7 +8,7 @@ An owner predicts with W + V_j. The forms that are trained, all of them sound:
   its own records with W fixed; nothing comes back, so the others see W alone (the billboard model);
 - no privacy: W by gradient descent without noise, and the same with V_j.
 
-What is protected as one is a record, a user, or a whole owner: the summed gradient of one unit is clipped, and every
+The unit of protection is a record, a user, or a whole owner: the summed gradient of one unit is clipped, and every
 unit takes part in every step. The steps are one Gaussian mechanism (`compute_step_noise`), exactly (ε, δ) for data
 that differ in one unit whose records are zeroed. How many records and units there are is public: the mean divides by
 the one, and an owner's fit depends on both: nothing is promised of whether a unit is there at all. A unit that is

@@ -1,23 +1,20 @@
 """The noise of a private training if a user may have up to G examples: a quick bound, and the exact number.
 
-Rényi accounting of a step in which a user moves the sum by 0, 1, … G clip norms, by quadrature: the quick bound.
+A step adds Gaussian noise to a sum of vectors of norm 1 at most (the clip norm is the unit). Each example, or
+each user, takes part with a given probability; a user's examples are chosen by a rule that looks at that user
+alone, and the sum is divided by a constant. A neighbour has one user more or less.
 
+The quick bound is Rényi accounting, by quadrature, of a step in which a user moves the sum by 0, 1, … G clip norms.
 Each of a user's G examples is sampled independently, so that k of them are in the step with a binomial probability.
-The dominating pair is a normal at 0 against the mixture of normals at 0 … G with these weights
-(Choquette-Choo et al. 2023, arXiv 2310.15526, for vectors; collinear gradients of full norm attain it). Both directions
-are computed, as integrals over the line of powers of the ratio w of the two densities:
+The dominating pair is a normal at 0 against the mixture of normals at 0 … G with these weights (Choquette-Choo et al.
+2023, arXiv 2310.15526, for vectors; collinear gradients of full norm attain it). Both directions are computed, as
+integrals over the line of powers of the ratio w of the two densities:
 
     (α − 1) D_α(P ‖ Q) = log E_Q[w^α],    (α − 1) D_α(Q ‖ P) = log E_Q[w^(1 − α)].
 
 The trapezoidal rule converges exponentially there, since the integrands are analytic around the line and fall as
 normals do. The binomial's tail is never cut by its probability: a tail of 1e-16 that is moved to k = G multiplies
 ε by 15 at G = 128, q = 0.003, T = 100. Terms are left out by their share of the density at each point of the line.
-
-The noise of T steps if a user may have up to G examples: a quick bound, and the exact number.
-
-A step adds Gaussian noise to a sum of vectors of norm 1 at most (the clip norm is the unit). Each example, or
-each user, takes part with a given probability; a user's examples are chosen by a rule that looks at that user
-alone, and the sum is divided by a constant. A neighbour has one user more or less.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """All bounds on examples per user in both ways of sampling, with noise, estimated error and programs.
 
-All bounds G in both ways of sampling: sampled examples, noise, and estimated error. Sums over the histogram.
-
-Neighbours, clip norm and noise are those of `dpcore.examples_per_user.plot_noise`. Both ways expect the same number
-of examples in a step, B: with n_G examples kept, an example or a user is sampled with probability q = B / n_G.
+Everything is a sum over the histogram. Neighbours, clip norm and noise are those of
+`dpcore.examples_per_user.noise`. Both ways expect the same number of examples in a step, B: with n_G examples kept,
+an example or a user is sampled with probability q = B / n_G.
 """
 
 from __future__ import annotations

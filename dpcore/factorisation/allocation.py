@@ -1,17 +1,14 @@
 """How a user's budget is divided among ratings, and what rare and popular items get of it.
 
-One Gaussian budget for the counts and for all sweeps.
+The counts and all sweeps share one Gaussian budget. A user moves the counts by at most sqrt(k) and, in each of T
+sweeps, the matrices and the vectors of all items by at most sqrt(k) each, in units of what a rating of weight 1 may
+add. With noise s_0 on counts and s on the others, all releases together are one Gaussian mechanism with mu^2 = k /
+s_0^2 + R T k / s^2, R = 2 releases a sweep. In terms of `dpcore.multitask.problem` that is beta = mu^2 / 2, and betas
+add. A further release per sweep for all items together, which a user moves by at most 1, adds 1 to R k.
 
-A user moves the counts by at most sqrt(k) and, in each of T sweeps, the matrices and the vectors of all items
-by at most sqrt(k) each, in units of what a rating of weight 1 may add. With noise s_0 on counts and s on the
-others, all releases together are one Gaussian mechanism with mu^2 = k / s_0^2 + R T k / s^2, R = 2 releases a
-sweep. In terms of `dpcore.multitask.problem` that is beta = mu^2 / 2, and betas add. A further release per sweep
-for all items together, which a user moves by at most 1, adds 1 to R k.
-
-How a user's budget is divided: which ratings count, and with which weight.
-
-Squared weights of a user sum to at most k under every scheme. A user's weights may depend on their own items,
-on public numbers and on the noisy counts, never on other users' data.
+The division says which ratings count, and with which weight. Squared weights of a user sum to at most k under every
+scheme. A user's weights may depend on their own items, on public numbers and on the noisy counts, never on other
+users' data.
 """
 
 from __future__ import annotations

@@ -1,18 +1,16 @@
 """Alternating least squares and noisy gradient steps, with and without privacy.
 
-AdaDPSGD: item vectors by noisy gradient steps, algorithm 3 of Krichene et al. 2023 with algorithm 2.
-
-In each sweep users solve for their vectors, and item vectors take S steps. In a step every user's gradient for an item,
-residual times user vector, is clipped to length Gamma and then weighted, so that one user moves the stacked sums by at
-most Gamma sqrt(k): the paper's line 5 clips an item's *summed* gradient, which bounds nothing of the kind (see
+AdaDPSGD finds item vectors by noisy gradient steps: algorithm 3 of Krichene et al. 2023 with algorithm 2. In each
+sweep users solve for their vectors, and item vectors take S steps. In a step every user's gradient for an item,
+residual times user vector, is clipped to length Gamma and then weighted, so that one user moves the stacked sums by
+at most Gamma sqrt(k): the paper's line 5 clips an item's *summed* gradient, which bounds nothing of the kind (see
 `dpcore.multitask.learners`). The ridge is added after the noise; it reads only what is released.
 
-Alternating least squares without privacy, and with it: algorithm 3 of Krichene et al. 2023 with algorithm 1.
-
-Only item vectors and noisy counts are released. Each user's vector is clipped to length 1 and each rating to the
-public range before they enter a sum, so that a rating of weight w adds at most w Gamma_y to an item's vector, and at
-most w times `matrix_sensitivity` to the half of its matrix that is released. A user's own offset is taken off their
-ratings at home before these are clipped: it is computed from their own ratings and what was released, and moves no
+Alternating least squares, without privacy and with it, is algorithm 3 of Krichene et al. 2023 with algorithm 1. It
+releases item vectors and noisy counts alone. Each user's vector is clipped to length 1 and each rating to the public
+range before they enter a sum, so that a rating of weight w adds at most w Gamma_y to an item's vector, and at most w
+times `matrix_sensitivity` to the half of its matrix that is released. A user's own offset is taken off their ratings
+at home before these are clipped: it is computed from their own ratings and what was released, and moves no
 sensitivity.
 """
 

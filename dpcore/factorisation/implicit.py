@@ -150,8 +150,8 @@ def solve_users(
 ) -> Iterator[tuple[slice, slice, FloatArray]]:
     """Solve for the least-squares vectors of all users, block by block, scaled to length 1; 0 without choices.
 
-    What a user is recommended does not depend on the length of their vector. At length 1 every user's signal is
-    as large as it may be for the noise.
+    The recommendations to a user do not depend on the length of their vector. At length 1 every user's signal is as
+    large as it may be for the noise.
 
     Yields:
         The block's users, their pairs, and their vectors, shape (block, d).

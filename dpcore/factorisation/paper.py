@@ -10,12 +10,11 @@ import numpy as np
 
 from dpcore.answer import Axis, Style, linear_axis, share_axis
 from dpcore.answer.paper_figure import Line, PaperFigure
-from dpcore.factorisation import study as ratings_study
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.measures import BUCKETS
 from dpcore.factorisation.model import FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
-from dpcore.factorisation.study import MODEL_KINDS, ModelKind
+from dpcore.factorisation.study import MODEL_KINDS, SCHEMES, ModelKind, Study, run
 
 PAPER = "Krichene et al. 2023"
 EPSILONS = (1.0, 5.0, 10.0, 20.0)
@@ -62,7 +61,7 @@ class Errors:
         """Compute the RMSE of all models, or of the three schemes, over all items and in each fifth, rarest first."""
         key = (epsilon, exponent, seed, all_models)
         if key not in self.cache:
-            study = ratings_study.Study(
+            study = Study(
                 epsilons=(epsilon,),
                 exponent=exponent,
                 repeats=1,
@@ -72,8 +71,8 @@ class Errors:
             )
             if not all_models:  # The one without privacy is not drawn.
                 study = replace(study, reference=FactorSettings(dimension=1, sweeps=1))
-            rmse = ratings_study.run(self.ratings(seed), study).rmse
-            model_kinds = MODEL_STYLES if all_models else ratings_study.SCHEMES
+            rmse = run(self.ratings(seed), study).rmse
+            model_kinds = MODEL_STYLES if all_models else SCHEMES
             self.cache[key] = {
                 model_kind: tuple(rmse[MODEL_KINDS.index(model_kind), 0, 0].tolist())
                 for model_kind in model_kinds

@@ -34,7 +34,7 @@ what is popular."""
 
 
 class RatingSource(Option):
-    """Where the ratings come from."""
+    """The source of the ratings."""
 
     DATA = "data", "Your data"
     GENERATED = "generated", "Generated"

@@ -1,16 +1,12 @@
-"""How much smooth weights gain over the best cap on one instance, with the paper's proof.
-
-How much smooth weights gain over the best cap on one instance, and the paper's proof that it is at most 4.
+"""How much smooth weights gain over the best cap on one instance, and the paper's proof that it is at most 4.
 
 The noise ratio rho = 2 (B / epsilon)^2 / sigma^2 is all that epsilon, B and sigma^2 contribute to the ratio. It
 is the variance of the noise, in rows' variances, if one user holds all the weight. If the users of every size
 and rho are multiplied by the same number, the ratio stays as it is.
 
-Ratios of many small instances at once, by closed forms: for curves under sliders and for the search.
-
-An instance is k sizes, k numbers of users (any positive reals: the ratio depends on their proportions to each
-other and to the noise ratio only) and a noise ratio. Tests compare each ratio with the optimisers of
-`dpcore.mean`.
+Curves under sliders and the search need ratios of many small instances at once; these have closed forms. An instance
+is k sizes, k numbers of users (any positive reals: the ratio depends on their proportions to each other and to the
+noise ratio only) and a noise ratio. Tests compare each ratio with the optimisers of `dpcore.mean`.
 """
 
 from __future__ import annotations

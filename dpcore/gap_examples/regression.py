@@ -1,20 +1,14 @@
 """Linear regression under label privacy: the paper's two instances, and variances of given weights.
 
-Linear regression under label privacy: variance of given weights, and of sample limiting by enumeration.
+The variance of sample limiting is computed by enumeration, and for the two instances in closed form. Features are
+public; neighbours differ in one user's labels. Rows of one user with the same features are interchangeable, so an
+instance lists distinct rows (user, features, number of copies).
 
-Features are public; neighbours differ in one user's labels. Rows of one user with the same features are
-interchangeable, so an instance lists distinct rows (user, features, number of copies).
+The gap between the paper's feasible C and sample limiting grows without bound in g, unlike that for the mean. The
+paper's C is enough for the claim but not the best; the best one's variance has a closed form here too, which
+`dpcore.regression` certifies.
 
-Source: Epasto et al. 2020, sections 5.1 and 5.2.
-
-Source: Epasto et al. 2020, sections 5.1 and 5.2.
-
-The paper's two linear-regression instances, with its feasible C and sample limiting in closed form.
-
-The gap between the two grows without bound in g, unlike that for the mean. The paper's C is enough for the
-claim but not the best; the best one's variance has a closed form here too, which `dpcore.regression` certifies.
-
-Source: Epasto et al. 2020, section 5.3 and appendix D.4.
+Source: Epasto et al. 2020, sections 5.1 to 5.3 and appendix D.4.
 """
 
 from __future__ import annotations

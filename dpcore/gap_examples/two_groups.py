@@ -1,6 +1,4 @@
-"""Two groups of users, light and heavy: where the largest gap is, and why two groups suffice.
-
-Two groups of users, light and heavy: where the largest gap between caps and smooth weights is.
+"""Two groups of users, light and heavy: where caps and smooth weights differ most, and why two groups suffice.
 
 A share p of m users has one row, q = 1 - p has R rows, R -> infinity. Write t = 2 (B / epsilon)^2 / (sigma^2
 m) ("noise per user"). In units of sigma^2 / m:
@@ -23,13 +21,11 @@ with any number of groups, reaches it, and that 25/16 is the answer for real cap
 
 Source: Epasto et al. 2020, section 3.3 and example 2; everything beyond theorem 2 is ours.
 
-For any instance, a two-group limit whose ratio is at least as large: why two groups suffice.
-
-With V the best cap's variance in units of sigma^2, no cap is better: n_h <= psi(h) at every whole h, where
-psi(h) = (1 + sqrt(1 + 4 V rho h^2)) / (2 V) solves 1 / n + rho h^2 / n^2 = V for n. n_h is concave, psi convex,
-and they meet at the best cap, so a line a + b h lies between them. The instance whose n_h is a min(h, 1) + b h
-(a users with one row, b with infinitely many) then has no better cap and, having more rows at every h, no worse
-weights. docs/gap.md has the whole proof.
+Every instance has a two-group limit whose ratio is at least as large, so two groups suffice. With V the best cap's
+variance in units of sigma^2, no cap is better: n_h <= psi(h) at every whole h, where psi(h) = (1 + sqrt(1 + 4 V rho
+h^2)) / (2 V) solves 1 / n + rho h^2 / n^2 = V for n. n_h is concave, psi convex, and they meet at the best cap, so a
+line a + b h lies between them. The instance whose n_h is a min(h, 1) + b h (a users with one row, b with infinitely
+many) then has no better cap and, having more rows at every h, no worse weights. docs/gap.md has the whole proof.
 """
 
 from __future__ import annotations
@@ -244,7 +240,7 @@ def worst_noise(light_share: npt.ArrayLike) -> WorstNoise:
     With eta = q / t and w = p / q, cap k is best for eta between the ties eta_{k-1} and eta_k, where eta_k = w
     (k / (w + k) + (k + 1) / (w + k + 1)). Between two ties the ratio is convex in eta where eta >= 1 and
     monotone where eta <= 1 (docs/gap.md, section 5), so it is largest at a tie, at eta = 1, or in the limit of
-    large caps, eta = 2 w. Of the ties those of small caps and of caps near 3 w matter: for large k the ratio at
+    large caps, eta = 2 w. The ties that matter are those of small caps and of caps near 3 w: for large k the ratio at
     a tie is nearly (x + 3)(2 x + 1) / (2 (x + 1)^2), x = w / k, with its one maximum at x = 1/3.
 
     Args:

@@ -1,9 +1,8 @@
 """Learning under a bound: the error bound of a capped private learner, and its best cap.
 
-The error bound of a capped private learner, whoever contributes: its settings, its parts, its best choice.
-
-Amin et al. 2019, theorem 1: with probability at least 1 - delta, the risk of what an epsilon-DP empirical
-risk minimiser returns exceeds the best possible by at most
+At most tau = tau_0 n rows of each user are kept, and a private learner runs on them. Amin et al. 2019, theorem 1:
+with probability at least 1 - delta, the risk of what an epsilon-DP empirical risk minimiser returns exceeds the best
+possible by at most
 
     2 * bias  +  finite-sample term  +  F(largest share, 1 / epsilon, 3 / delta),                          (*)
 
@@ -11,10 +10,8 @@ where neighbours differ in one user's presence, losses lie in [0, 1] and rows ar
 user, then a row of theirs). delta is the probability that the guarantee fails, not the delta of
 (epsilon, delta)-DP. O() constants are 1 unless said otherwise, so (*) compares caps; it promises no accuracy.
 
-Learning under a bound: keep at most tau = tau_0 n rows per user, then run a private learner.
-
-The bound that is minimised, written (*), is that of `dpcore.learning.optimal_cap`; its bias is bounded in one of
-the ways of `dpcore.learning.bias_bounds`. The population side, n toward infinity, is `dpcore.learning.population`.
+The bound that is minimised is (*); its bias is bounded in one of the ways of `dpcore.learning.bias_bounds`. The
+population side, n toward infinity, is `dpcore.learning.population`.
 
 Source: Amin et al. 2019, sections 4 to 6.
 """

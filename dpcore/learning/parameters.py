@@ -1,6 +1,6 @@
-"""What a person chooses on the page "Learning under a bound": everything but the data.
+"""The parameters of the page "Learning under a bound": everything but the data.
 
-The questions themselves are `optimal_cap` (for a histogram) and `population` (for a power law).
+The questions that they belong to are `optimal_cap` (for a histogram) and `population` (for a power law).
 """
 
 from __future__ import annotations

@@ -1,17 +1,14 @@
-"""A population whose users differ in how likely they contribute: what a cap does to its samples.
+"""A population whose users differ in how likely they contribute, and the effect of a cap on its samples.
 
-A population of users whose chance to contribute the next row follows a power law.
-
-Row i comes from user J_i, drawn independently with P(J_i = j) = p_j, p_j = j^-(1 + alpha) / zeta(1 + alpha),
-j = 1, 2, ... Small alpha spreads rows over many users; large alpha gives nearly all to a few.
-What happens in a sample of n rows is in `dpcore.learning.participation`.
+The chance of a user to contribute the next row follows a power law. Row i comes from user J_i, drawn independently
+with P(J_i = j) = p_j, p_j = j^-(1 + alpha) / zeta(1 + alpha), j = 1, 2, ... Small alpha spreads rows over many users;
+large alpha gives nearly all to a few.
 
 Source: Amin et al. 2019, sections 5 to 7.
 
-A cap on a sample of n rows from a power-law population: expectations, and simulated draws.
-
-User j's number of rows is Binomial(n, p_j), so every expectation of a sum over users is a sum of binomial
-expectations; no sample is needed. The paper averages 100 draws instead (figure 3).
+A cap on a sample of n rows has expectations, and simulated draws. User j's number of rows is Binomial(n, p_j), so
+every expectation of a sum over users is a sum of binomial expectations; no sample is needed. The paper averages 100
+draws instead (figure 3).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ For a power-law population the bound (*) of `dpcore.learning.optimal_cap` is a f
 large: user j keeps min(p_j, tau_0) of the whole. A small tau_0 drives the largest share, hence the noise, to
 zero but leaves a sample in which ever more users weigh the same; a large one leaves users who hold a constant
 share and must be hidden. Neither end vanishes with n, so the smallest bound flattens above zero: the cost of
-privacy of Amin et al. 2019, section 7. Only users who are alike (Var(H) = 0, in a bound that uses it) escape.
+privacy of Amin et al. 2019, section 7. Users who are alike (Var(H) = 0, in a bound that uses it) escape.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""What is known of the values of a mean: only the counts, or the population that users come from.
+"""Models of the values of a mean: only the counts are known, or the population that users come from.
 
-The mean of the rows in this table if only counts, sigma^2 and rho are known.
-
-The number of rows of a user tells nothing about the values: users are exchangeable. Weights u then miss the mean of
-the table by an error of variance sigma^2 sum_l (u_l - p_l)^2 / x_l, with p_l = s_l / n and the effective sizes
-x_l = s_l / (1 + (s_l - 1) rho). A cap also draws rows:
+**Only counts.** The mean is that of the rows in this table; counts, sigma^2 and rho are known. The number of rows of
+a user tells nothing about the values: users are exchangeable. Weights u then miss the mean of the table by an error
+of variance sigma^2 sum_l (u_l - p_l)^2 / x_l, with p_l = s_l / n and the effective sizes x_l = s_l / (1 + (s_l - 1)
+rho). A cap also draws rows:
 
     sigma^2 [rho sum_l (k_l / n_h - p_l)^2 + (1 - rho) (1 / n_h - 1 / n)],      k_l = min(h, s_l).
 
@@ -18,12 +17,11 @@ Karush, Kuhn and Tucker; ours.
 2. *Point*: on that piece nu is linear in t, so the condition is a linear equation in t.
 3. *Bound*: convert t back to a number of rows h by bisection, as t rises with h.
 
-The mean of the population that users come from, if rows of one user are correlated.
-
-A row is mu + a_l + e with Var a = rho sigma^2 and Var e = (1 - rho) sigma^2, independent of each other and of the
-number of rows of a user. For given weights of users it is best to spread each over the user's rows evenly. The variance
-is then sigma^2 sum_l u_l^2 / x_l with x_l = s_l / (1 + (s_l - 1) rho): the problem of `dpcore.common.weights` in
-effective sizes. So its optimum is the best among all weights of users. At rho = 0 it is Epasto et al. 2020.
+**Population.** The mean is that of the population that users come from; rows of one user are correlated. A row is mu
++ a_l + e with Var a = rho sigma^2 and Var e = (1 - rho) sigma^2, independent of each other and of the number of rows
+of a user. For given weights of users it is best to spread each over the user's rows evenly. The variance is then
+sigma^2 sum_l u_l^2 / x_l with x_l = s_l / (1 + (s_l - 1) rho): the problem of `dpcore.common.weights` in effective
+sizes. So its optimum is the best among all weights of users. At rho = 0 it is Epasto et al. 2020.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a person chooses for a mean, as one validated object: everything but the data. And what is assumed for it."""
+"""The parameters of a mean, everything but the data, as one validated object, and its assumptions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from dpcore.mean.table_values import ValueSummary
 
 
 class VarianceSource(Option):
-    """Where sigma^2, the variance of one row's value, is taken from."""
+    """The source of sigma^2, the variance of one row's value."""
 
     WORST_CASE = "worst", "Worst case"
     FROM_VALUES = "values", "From values"
@@ -48,7 +48,7 @@ class Likeness(Option):
 
 
 class Counts(Option):
-    """Whether the number of rows of each user is public."""
+    """The treatment of the number of rows of each user: public or private."""
 
     PUBLIC = "public", "Public"
     PRIVATE = "private", "Private too"
@@ -74,10 +74,10 @@ def choose_defaults(data: Dataset) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class MeanParameters(Parameters):
-    """What a person chooses on the Mean page: everything but the data.
+    """The parameters of the page Mean: everything but the data.
 
-    What is left out means what it did before users could differ: the mean of a population whose rows are independent,
-    as in Epasto et al. 2020. What page and call take is `usual`.
+    Omitted fields mean the same as before users could differ: the mean of a population whose rows are independent, as
+    in Epasto et al. 2020. Page and call take the defaults of `choose_defaults`.
     """
 
     lower: float = range_end(0.0, "Lowest value L", width=146, shared="lower", place=LINE)

@@ -1,10 +1,8 @@
 """A mean whose contribution counts are private too, and the file of a mean's choice.
 
-A mean whose contribution counts are private too: neighbours add or remove a whole user.
-
-`dpcore.mean` follows Epasto et al. 2020, where everybody's number of rows is public. Here the sum of weights
-n_h = sum_l min(h, s_l) is private and must be released as well. With weights w = min(h, s_l) / s_l (or 1 for
-at most h rows of a user) and values y in [0, B], the pair
+Neighbours add or remove a whole user. `dpcore.mean` follows Epasto et al. 2020, where everybody's number of rows is
+public. Here the sum of weights n_h = sum_l min(h, s_l) is private and must be released as well. With weights w =
+min(h, s_l) / s_l (or 1 for at most h rows of a user) and values y in [0, B], the pair
 
     P = sum w y,    N = sum w (B - y)
 

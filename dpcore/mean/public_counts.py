@@ -5,7 +5,7 @@ sigma^2 and are independent; neighbours differ in one user's values; the release
 epsilon-DP. All errors here are variances in (unit of the values)^2.
 
 `MeanProblem.target` and the fields after it choose the target and the model of users; the defaults are the paper's.
-The other models are `dpcore.mean.models`, `dpcore.mean.models` and `dpcore.mean.table_values`.
+The other models are those of `dpcore.mean.models` and `dpcore.mean.table_values`.
 """
 
 from __future__ import annotations

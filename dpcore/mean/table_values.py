@@ -1,15 +1,13 @@
-"""What the values of a table say about a mean: summaries, differences between users, and exact errors.
+"""The values of a table and its mean: summaries, differences between users, and exact errors.
 
-Differences between users, which the assumption of independent rows hides, and the shift of the mean by bounding.
+The assumption of independent rows hides differences between users and the shift of the mean by bounding. Epasto et
+al. 2020, section 2.2, take all rows as draws from one distribution. If users differ, weighting users differently
+shifts the mean (Amin et al. 2019 is about that bias). These numbers measure the shift on the given values and are as
+private as those.
 
-Epasto et al. 2020, section 2.2, take all rows as draws from one distribution. If users differ, weighting users
-differently shifts the mean (Amin et al. 2019 is about that bias). These numbers measure the shift on the given values
-and are as private as those.
-
-The exact error of a release about the mean of the rows in this table, computed from its values.
-
-User l has s_l rows, whose clamped values have the mean c_l and the variance V_l (s_l - 1 below). A cap that keeps
-k_l = min(h, s_l) rows of each user, drawn without replacement, misses the mean of the table by
+The error of a release about the mean of the rows in this table is exact. User l has s_l rows, whose clamped values
+have the mean c_l and the variance V_l (s_l - 1 below). A cap that keeps k_l = min(h, s_l) rows of each user, drawn
+without replacement, misses the mean of the table by
 
     (sum_l k_l (c_l - y) / n_h)^2 + sum_l k_l (1 - k_l / s_l) V_l / n_h^2 + noise,      y the mean before clamping,
 
@@ -181,7 +179,7 @@ def user_share(clamped: Clamped) -> UserShare:
     (MSB - MSW) / (MSB + (n_0 - 1) MSW); nan if it is undefined (one user, or no user with two rows).
 
     The usual interval for normal values is several times too narrow where users differ in size and are not normal;
-    that of the jackknife is about right (`tests/dpcore/mean/test_user_share.py` measures both).
+    that of the jackknife is about right (`tests/dpcore/mean/test_user_effects.py` measures both).
 
     Source: Miller 1974, "The jackknife: a review", Biometrika 61; the estimate is that of Searle, Casella and
         McCulloch, *Variance Components* (1992), section 3.6.

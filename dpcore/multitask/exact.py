@@ -1,7 +1,6 @@
 """Exact optima where the graph may be treated as public: one weight per task, or per user and task.
 
-Problem (9) itself, solved and proved, when the graph may be treated as public (a what-if).
-
+**One weight per task.** This is problem (9) itself, solved and proved, for a graph that may be treated as public.
 With p_i = omega_i^2 and c_i = n_i^(-gamma):  minimise sum_i c_i / p_i  subject to  A p <= beta, A the
 user-task matrix. For shares lambda on the simplex of users let q = A^T lambda and S = sum_i sqrt(c_i q_i).
 Minimising the Lagrangian over p, and then choosing the multipliers' sum, leaves the lower bound S^2 / beta.
@@ -17,7 +16,7 @@ and are kept as long as S rises; where it falls, the proven step is taken instea
 Few users bind, so the ascent works on a small set of heavy users; users outside whose load exceeds S are
 then added, and users whose share died out dropped.
 
-Beyond the paper: a weight for every user and task, optimal on a graph that may be treated as public.
+**A weight for every user and task.** This goes beyond the paper; the graph may again be treated as public:
 
 minimise  sum_i e_i / W_i^2,  e_i = n_i^(2 - gamma),  W_i = sum_j w_ij,  subject to  sum_i w_ij^2 <= beta
 for every user. With w_ij = omega_i for all j this is problem (9). It is convex.
@@ -32,8 +31,8 @@ the condition reads pi_i = e_i^(1/4) D_i^(-3/4). The right-hand side grows with 
 degree 3/4 in it, hence a contraction by 3/4 in Thompson's metric, max_i |log pi_i - log pi'_i|: iterating it
 converges from anywhere, linearly, at two passes over the pairs a step; the gap shrinks with its square.
 
-What it assumes: that a task's users are interchangeable. Users with few tasks have more to give to each, so
-the task's loss skews toward them; see `dpcore.multitask.weights`.
+It assumes that a task's users are interchangeable. Users with few tasks have more to give to each, so the task's loss
+skews toward them; see `dpcore.multitask.weights`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""The experiment on generated tasks: test error over the exponent, and the paper's figure.
+"""The experiment on generated tasks: test error over the exponent mu, and the paper's figure.
 
-The experiment of appendix C: test error against the exponent mu, by algorithm, skew and epsilon.
-
-As in the paper, task sizes n_i are taken to be public, so nothing is spent on counting; step sizes use them
-and nothing else. The paper gives neither regularisation nor clipping bounds nor steps; those of `Experiment`
-were chosen on other seeds. Features and labels of the generator fit Gamma_x = Gamma_* = 1, up to label noise.
+The experiment is that of appendix C, by algorithm, skew and epsilon. As in the paper, task sizes n_i are taken to be
+public, so nothing is spent on counting; step sizes use them and nothing else. The paper gives neither regularisation
+nor clipping bounds nor steps; those of `Experiment` were chosen on other seeds. Features and labels of the generator
+fit Gamma_x = Gamma_* = 1, up to label noise.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The two learners of the paper: ridge regressions and noisy gradient descent, from weighted tasks.
 
-Algorithm 1: ridge regressions from weighted sums of statistics, perturbed.
-
-Sensitivity, by hand. Removing user j takes w_ij (x x^T + lambda I) off A_i and w_ij y x off b_i, for each of
-their tasks. With |x| <= G and |y| <= G G*, and for k = |x|^2 <= G^2,
+**Algorithm 1** solves ridge regressions from weighted sums of statistics, perturbed. Its sensitivity: removing user j
+takes w_ij (x x^T + lambda I) off A_i and w_ij y x off b_i, for each of their tasks. With |x| <= G and |y| <= G G*,
+and for k = |x|^2 <= G^2,
 
     |x x^T + lambda I|_F^2 = k^2 + 2 lambda k + d lambda^2  <=  G^4 + 2 lambda G^2 + d lambda^2,
 
@@ -17,13 +16,12 @@ The paper's proof of theorem 3.3 leaves lambda I out and adds noise G^2. That is
 regularisation does not depend on who is in the data: give ``regularised_totals`` computed from public or
 already private counts, and the matrices move by sqrt(beta) G^2 again.
 
-Algorithm 2: noisy gradient descent on weighted squared losses, all tasks at once.
-
-The paper's line 5 clips a task's *summed* gradient; removing one user can then turn that sum around, and move
-it by up to twice the bound whatever the user's weight. What its proof (A.3) uses is |w_ij gradient| <=
-w_ij Gamma for each user, so each user's gradient is clipped to Gamma here, before weighting. Removing user j
-then moves the stacked sums of a step by at most Gamma sqrt(sum_i w_ij^2) <= Gamma sqrt(beta). With noise of
-standard deviation Gamma sqrt(T / 2) a step is (alpha, alpha beta / T)-RDP, and T steps (alpha, alpha beta).
+**Algorithm 2** is noisy gradient descent on weighted squared losses, all tasks at once. The paper's line 5 clips a
+task's *summed* gradient; removing one user can then turn that sum around, and move it by up to twice the bound
+whatever the user's weight. Its proof (A.3) uses |w_ij gradient| <= w_ij Gamma for each user, so each user's gradient
+is clipped to Gamma here, before weighting. Removing user j then moves the stacked sums of a step by at most Gamma
+sqrt(sum_i w_ij^2) <= Gamma sqrt(beta). With noise of standard deviation Gamma sqrt(T / 2) a step is (alpha, alpha
+beta / T)-RDP, and T steps (alpha, alpha beta).
 
 The loss of a pair is (theta . x - y)^2 + lambda |theta|^2 (equation 4); the ridge is part of the gradient
 that is clipped, so it needs no accounting of its own.
@@ -412,7 +410,7 @@ def fit_descent(
 
     Args:
         examples: The data.
-        pair_weights: w_ij >= 0 in the graph's order, shape (num_pairs,); as in `ridge.fit_ridge`.
+        pair_weights: w_ij >= 0 in the graph's order, shape (num_pairs,); as in `fit_ridge`.
         settings: Clipping, steps, domain.
         rates: eta_i^(t) > 0, shape (steps, num_tasks); public or already released.
         rng: Source of the noise; None leaves it out, and nothing is private then.

@@ -1,13 +1,12 @@
 """The division of users' budgets among tasks, the allocation that solves it, and the budget of a privacy loss.
 
-(epsilon, delta) <-> beta, the budget that bounds the sum of a user's squared weights.
-
-Both algorithms of Krichene et al. 2023 are (alpha, alpha beta)-RDP (theorems 3.3 and 3.11), and more than that:
-in units of its noise a user moves all the released sums together by at most sqrt(2 beta) in L2 norm (algorithm
-1: beta for the matrices + beta for the vectors; algorithm 2: T steps of 2 beta / T each). So they are one
-Gaussian mechanism of sensitivity 1 and sigma = 1 / sqrt(2 beta). Gaussian mechanisms compose exactly,
-adaptively chosen ones included (Dong, Roth and Su 2019, corollary 3.3), so private counts and both algorithms
-simply add their betas. The exact (epsilon, delta) of that mechanism is Balle and Wang 2018, theorem 8.
+The budget beta bounds the sum of a user's squared weights and stands for (epsilon, delta). Both algorithms of
+Krichene et al. 2023 are (alpha, alpha beta)-RDP (theorems 3.3 and 3.11), and more than that: in units of its noise a
+user moves all the released sums together by at most sqrt(2 beta) in L2 norm (algorithm 1: beta for the matrices +
+beta for the vectors; algorithm 2: T steps of 2 beta / T each). So they are one Gaussian mechanism of sensitivity 1
+and sigma = 1 / sqrt(2 beta). Gaussian mechanisms compose exactly, adaptively chosen ones included (Dong, Roth and Su
+2019, corollary 3.3), so private counts and both algorithms simply add their betas. The exact (epsilon, delta) of that
+mechanism is Balle and Wang 2018, theorem 8.
 """
 
 from __future__ import annotations
@@ -133,7 +132,7 @@ class TaskProblem:
     Attributes:
         task_sizes: n_i, users per task, at least 1, shape (num_tasks,), int64.
         num_users: n, at least the largest task size.
-        budget: beta, above 0 (see `dpcore.multitask.plot_budget`).
+        budget: beta, above 0 (see the module).
         loss: Convex or strongly convex.
         graph: Who contributes to what; None where only sizes are known.
 

@@ -1,10 +1,9 @@
 """Weights as a power of the task's size, within users' budgets, and how they skew a task's loss.
 
-Rules that bring weights within users' budgets, by name, and the optimum that each compares with.
-
-Problem (9) allows no clipping, so its optimum is to be compared with weights scaled so that nobody is clipped.
-Clipping lets light users keep larger weights than heavy ones, and then equations 11 and 12 with c = 1 can beat
-the optimum of (9); they cannot beat `free.find_best_user_task_weights`.
+Each rule that brings weights within users' budgets is compared with an optimum. Problem (9) allows no clipping, so
+its optimum is to be compared with weights scaled so that nobody is clipped. Clipping lets light users keep larger
+weights than heavy ones, and then equations 11 and 12 with c = 1 can beat the optimum of (9); they cannot beat
+`exact.find_best_user_task_weights`.
 """
 
 from __future__ import annotations

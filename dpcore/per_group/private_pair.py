@@ -1,6 +1,6 @@
 """A pair of bounds for a release per group: selected privately, and by the rule of PipelineDP's tuner.
 
-A private selection of a pair of bounds (L0, L-infinity) from a public grid, with one epsilon.
+The private selection is from a public grid of pairs (L0, L-infinity), with one epsilon.
 
 The objective. With D = l C for the pair (l, C), the sum over the groups of |bias| plus mean |noise| is
 
@@ -23,9 +23,9 @@ both attained by users in many groups with large or with small amounts. So
     s_i = max_j (q_i - q_j + t (D_i - D_j)) / d_ij,    t = 2 / epsilon public,
 
 changes by at most 1, as a maximum of functions with that property. Pair i is drawn with a probability proportional to
-D_i^-2 exp(-epsilon s_i / 2), which is epsilon-DP for both numbers together (McSherry and Talwar 2007, theorem 6). Pairs
-that are much too large are G / epsilon users from the best, for any data. Without the weights they would still be
-drawn, as they are many, and their error is proportional to D.
+D_i^-2 exp(-epsilon s_i / 2), which is epsilon-DP for both numbers together (McSherry and Talwar 2007, theorem 6).
+Pairs that are much too large are G / epsilon users from the best, for any data. Without the weights they would still
+be drawn, as they are many, and their error is proportional to D.
 
 Everything is computed in integer steps. Amounts are integers of a public unit; the total kept of users with k groups
 is rounded down to steps of 2^-20 once. Adding one user changes that total by less than a step more than its exact
@@ -35,11 +35,10 @@ groups may be affected. This gives the sensitivity in steps, `PrivatePairProblem
 Source: Raskhodnikova and Smith 2016 for scores relative to each candidate's own sensitivity; d_ij, its proof and the
 weights are ours. The objective is the sum of the groups' errors in the sense of Amin et al. 2019, equation 5.
 
-The pair that the rule of PipelineDP's tuner picks, for comparison: its candidates and its objective.
-
-PipelineDP (analysis/parameter_tuning.py, read 2026-11-22) takes a limited number of candidates. Each bound is evenly
-spread over the list of numbers of three leading digits up to its largest value. It minimises the mean of the groups'
-root mean squared errors. Its wheel 0.2.1 lacks this part.
+For comparison, the rule of PipelineDP's tuner picks a pair, too. PipelineDP (analysis/parameter_tuning.py, read
+2026-11-22) takes a limited number of candidates. Each bound is evenly spread over the list of numbers of three
+leading digits up to its largest value. It minimises the mean of the groups' root mean squared errors. Its wheel 0.2.1
+lacks this part.
 """
 
 from __future__ import annotations

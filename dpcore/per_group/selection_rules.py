@@ -10,9 +10,9 @@ are (epsilon, delta)-DP for adding or removing one user, who changes at most L0 
 - Gaussian: n plus noise for L2 sensitivity sqrt(L0) at (epsilon, delta / 2) reaches a threshold that the L0 groups of
   one user together reach with probability delta / 2.
 
-These are the rules of Google's differential privacy libraries, which PyDP wraps and PipelineDP calls. Beside PyDP
-1.1.5 at 36 settings and 16 sizes each, the first two differ by 2e-16 at most, the Gaussian one by 1.3e-3: PyDP rounds
-its noise up.
+These are the rules of Google's differential privacy libraries, which PyDP wraps and PipelineDP calls. Compared with
+PyDP 1.1.5 at 36 settings and 16 sizes each, the first two differ by 2e-16 at most, the Gaussian one by 1.3e-3: PyDP
+rounds its noise up.
 """
 
 from __future__ import annotations

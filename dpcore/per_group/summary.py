@@ -1,11 +1,10 @@
-"""The answer where only the distribution of pairs is known; what the answers rest on, and in which words and file.
+"""Bounds per group from the distribution of pairs alone, and the assumptions, words and file of all answers.
 
-Bounds from the distribution of pairs alone, if the pairs themselves are not known (`dpcore.dataset.PairSizes`).
-
-The numbers of pairs of each size (rows of the pair, groups of its user) and the rows and users of every group are
-known, but not which pairs lie in which group. These determine the sum of all groups' biases, the sum of their sampling
-variances, and the noise. They do not determine how the bias is spread over groups: it is taken to be proportional to
-their sizes, as if every group had the same mixture of pairs.
+The pairs themselves are then not known (`dpcore.dataset.PairSizes`). The numbers of pairs of each size (rows of the
+pair, groups of its user) and the rows and users of every group are known, but not which pairs lie in which group.
+These determine the sum of all groups' biases, the sum of their sampling variances, and the noise. They do not
+determine how the bias is spread over groups: it is taken to be proportional to their sizes, as if every group had the
+same mixture of pairs.
 
 The root mean square over groups has limits for any mixture. With B the sum of biases, the sum of their squares is
 smallest, B^2 / G, if all groups have the same bias, and largest if the largest groups lose everything, as no group's

@@ -1,9 +1,9 @@
 """Several statistics of one table from one budget: the share of each, and its bound.
 
-`lines` says what is released, `curves` the error of each line at every noise and bound, `budget` how much noise
-a program adds for (epsilon, delta), `find_least_sum` and `reach` divide the budget, `rounding` makes shares that add
-up in binary, `table` computes the curves from a data set, `drawn` computes what a program releases at those
-shares, `programs` hands that to `dpcore.code`, and `one_truncation` has one bound on rows for all lines.
+`lines` has the released lines, the noise that a program adds for (epsilon, delta), and shares that add up in binary.
+`curves` has the error of each line at every noise and bound, and `table` computes these curves from a data set.
+`least_sum` divides the budget, `drawn` computes the releases of a program at those shares and hands them to
+`dpcore.code`, and `one_truncation` has one bound on rows for all lines.
 """
 
 from dpcore.plan.curves import BoundCurve, Curve, RankCurve, TotalCurve

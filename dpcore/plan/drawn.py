@@ -1,7 +1,5 @@
 """A plan as a program releases it: shares as integer parts, the bound and the exact error of every line.
 
-A plan as a program releases it: shares as integer parts, and the bound and the exact error of every line.
-
 Shares are first found as real numbers. A program gets integer parts of 2^20, whose sum no rounding lifts above
 the whole budget; the error of a line is then computed again from them, so that the page and the program have
 the same noise.
@@ -26,7 +24,7 @@ from dpcore.plan.curves import RankCurve, TotalCurve
 from dpcore.plan.lines import NUM_PARTS, Budget, LineStatistic, round_amount_down, round_to_parts
 from dpcore.plan.parameters import PlanParameters
 from dpcore.plan.table import PlannedLine, choose_rank_weights, compute_rank_error
-from dpcore.quantile.mechanism import WeightKind
+from dpcore.quantile.rows import WeightKind
 from dpcore.total.parameters import Summed, user_totals
 
 

@@ -1,20 +1,17 @@
 """The split of a budget: with the least sum of squared errors, or with the smallest largest error over target.
 
-The split with the least weighted sum of squared errors, with a lower bound for every split and every bound.
-
-A line's least squared error f is concave in v and never rises with its share s, where v = v(1) / s^P. So on a
-cell [a, b] of shares it lies above its chord in v, which is convex in s. With a price on shares (Lagrange) the
-least of chord plus price has a closed form in every cell, and the sum over the lines, less the price of the
-whole budget, is a lower bound for all splits. Where bounds jump, f is not convex in s and that bound leaves a
-gap; branch and bound over boxes of shares closes it.
+The split with the least weighted sum has a lower bound, for every split and every bound. A line's least squared error
+f is concave in v and never rises with its share s, where v = v(1) / s^P. So on a cell [a, b] of shares it lies above
+its chord in v, which is convex in s. With a price on shares (Lagrange) the least of chord plus price has a closed
+form in every cell, and the sum over the lines, less the price of the whole budget, is a lower bound for all splits.
+Where bounds jump, f is not convex in s and that bound leaves a gap; branch and bound over boxes of shares closes it.
 
 The search has three steps. `find_lower_bound` bounds one box over prices. `search_boxes` splits the box of the
 smallest bound until the gap is `GAP`. `offer_split` improves each split on the way by alternating bounds and
 shares. `exchange_shares` improves a split whose errors have no known form, without a bound.
 
-The budget that a line needs for a target error, and the split that minimises the largest error over target error.
-
-Both rest only on the fact that the least error never rises with the budget.
+The budget that a line needs for a target error, and the split with the smallest largest error over target error,
+rest only on the fact that the least error never rises with the budget.
 """
 
 from __future__ import annotations

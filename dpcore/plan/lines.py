@@ -1,10 +1,9 @@
 """The lines of a plan: as a person writes them, and their noise for a share of the budget.
 
-The noise of a program for a share of (epsilon, delta), and the epsilon of a plan.
-
-With Laplace noise epsilons add up: a share s of epsilon has scale 1 / (s epsilon) at sensitivity 1. With
-Gaussian noise squares of sensitivity over sigma add up: a share s has sigma / sqrt(s), with sigma that of a
-single release at (epsilon, delta) as the program's own accountant has it.
+The noise for a share of (epsilon, delta) follows from composition. With Laplace noise epsilons add up: a share s of
+epsilon has scale 1 / (s epsilon) at sensitivity 1. With Gaussian noise squares of sensitivity over sigma add up: a
+share s has sigma / sqrt(s), with sigma that of a single release at (epsilon, delta) as the program's own accountant
+has it.
 """
 
 from __future__ import annotations

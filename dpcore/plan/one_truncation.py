@@ -1,8 +1,8 @@
 """One truncation for all lines: at most h rows of each user are kept, and all lines are computed from these.
 
-That is what OpenDP and Tumult do to a table before it is queried. Under a common h every line has one error without
-noise, alpha(h), and one variance of the noise at scale 1, beta(h). With h fixed, the shares of least weighted sum are
-in proportion to (weight beta(h))^(1 / (P + 1)), so the best sum at h is
+OpenDP and Tumult do so to a table before it is queried. Under a common h every line has one error without noise,
+alpha(h), and one variance of the noise at scale 1, beta(h). With h fixed, the shares of least weighted sum are in
+proportion to (weight beta(h))^(1 / (P + 1)), so the best sum at h is
 
     F(h) = sum of weight alpha(h) + v(1) (sum of (weight beta(h))^(1 / (P + 1)))^(P + 1).
 

@@ -21,8 +21,7 @@ from dpcore.common.parameters import (
 )
 from dpcore.dataset import Dataset
 from dpcore.mean import Counts, Likeness, MeanParameters, Target, VarianceSource
-from dpcore.plan import lines as plan_lines
-from dpcore.plan.lines import Budget, Line, LineStatistic, Program
+from dpcore.plan.lines import Budget, Line, LineStatistic, Program, parse_lines
 
 FIRST_LINES = "users; rows"
 MAX_TEXT = 2000
@@ -38,7 +37,7 @@ class Objective(Option):
 
 
 def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
-    """Return the default assumptions on a mean among the lines for these data, as `dpcore.mean.usual` does."""
+    """Return the defaults of `dpcore.mean.choose_defaults` that apply to a mean among the lines, for these data."""
     return {name: value for name, value in mean.choose_defaults(dataset).items() if name != "counts"}
 
 
@@ -114,7 +113,7 @@ class PlanParameters(Parameters):
         if len(self.lines) > MAX_TEXT:
             problems.add(f"the lines have more than {MAX_TEXT:,} characters")
             return ()
-        return plan_lines.parse_lines(self.lines, problems)
+        return parse_lines(self.lines, problems)
 
     def _check_program(self, problems: Problems, parsed: tuple[Line, ...]) -> None:
         """Add the problems of lines that no program of the library releases, so that their error is unknown."""
@@ -165,7 +164,7 @@ class PlanParameters(Parameters):
     @property
     def parsed_lines(self) -> tuple[Line, ...]:
         """Return the parsed lines."""
-        return plan_lines.parse_lines(self.lines, Problems())
+        return parse_lines(self.lines, Problems())
 
     @property
     def budget(self) -> Budget:

@@ -339,7 +339,7 @@ def compute_rank_error(
 ) -> float:
     """Compute the expected rank error of a quantile line at this v and bound, with the rows that its program counts.
 
-    If rows are many and weigh by user it is exact to 1 %: see `dpcore.quantile.mechanism.ThinRows`.
+    If rows are many and weigh by user it is exact to 1 %: see `dpcore.quantile.rows.ThinRows`.
     """
     epsilon, weight_kind = convert_rank_v(v, parameters.noise), choose_rank_weights(parameters)
     if weight_kind is WeightKind.SMOOTH and planned_line.quantile_problem is not None:

@@ -1,17 +1,16 @@
 """Bounds and ranges that are selected for releases of other pages, and what a private range costs.
 
-Bounds that are drawn for releases of other pages: of a quantile, of a learner, and of a column's sum, row by row.
-
-Each is one `dpcore.private_choice.choice.ChoiceProblem`, so that one mechanism draws them all. The proofs here say
-that a question's best bound is where a public target meets a query that one user moves by a known number of users.
+The bounds are those of a quantile, of a learner, and of a column's sum, row by row. Each is one
+`dpcore.private_choice.choice.ChoiceProblem`, so that one mechanism draws them all. The proofs here say that a
+question's best bound is where a public target meets a query that one user moves by a known number of users.
 
 A quantile of values whose counts are private. Its best bound h from counts minimises, of the paper's bound on the
 rank error (`dpcore.quantile.optimal_bound.RankBound`), W^2 + A sum c_i^2 with W = h / n_h: (*) of
 `dpcore.common.weights`, and hence with the conditions of a mean (`dpcore.private_choice.scores`). A = e^2 ln(2 n /
 gamma) / (8 ln^2(1 / (gamma beta))), four times that for the population's quantile, where e is epsilon of one quantile
-over max(q, 1 - q). Only n is private: it is a public number instead
-(`dpcore.quantile.parameters.PUBLIC_ROWS`), for the page's own bound too. So A is public. As 2 A / epsilon^2 it is .49
-for a median, of which a mean has at most .25.
+over max(q, 1 - q). n alone is private: a public number stands in for it (`dpcore.quantile.parameters.PUBLIC_ROWS`),
+for the page's own bound too. So A is public. As 2 A / epsilon^2 it is .49 for a median, of which a mean has at most
+.25.
 - *Smooth weights.* h is best where sum_l (1 - h / s_l)_+ = h / A. With A public only the left side depends on the
   data, and each user adds a number in [0, 1]: one who comes or goes moves the distance by at most 1, and so does one
   who takes the place of another, as two numbers in [0, 1] differ by at most 1.
@@ -32,12 +31,11 @@ users are too many, may move with one user for all users of a bin: of these no b
 Source: Epasto et al. 2020, section 4 and appendix B; Amin et al. 2019, equation 6 and theorem 1. Conditions,
 distances and the approximation for a learner are ours.
 
-The cost of choosing a range privately, and of other ways, against the best range in the clear.
-
-The error is that of `dpcore.mean.value_range`: what clamping cuts off and weighing shifts, without letting them
-cancel, and noise. For every way this is the mean of its error over draws, over the least error at the same bound on
-rows: exactly for the two mechanisms that draw from a grid, over simulated draws for bins. All of it is computed from
-the values: on private data as private as they are.
+The cost of choosing a range privately, and of other ways, is compared with the best range in the clear. The error is
+that of `dpcore.mean.value_range`: what clamping cuts off and weighing shifts, without letting them cancel, and noise.
+For every way this is the mean of its error over draws, over the least error at the same bound on rows: exactly for
+the two mechanisms that draw from a grid, over simulated draws for bins. All of it is computed from the values: on
+private data as private as they are.
 
 The number of users is varied by taking every user ``scale`` times: shares stay, noise matters less.
 """
@@ -74,8 +72,8 @@ from dpcore.private_choice.scores import (
     interval_distance,
 )
 from dpcore.private_choice.table_scores import Condition
-from dpcore.quantile.mechanism import WeightKind
 from dpcore.quantile.parameters import QuantileParameters
+from dpcore.quantile.rows import WeightKind
 
 UNITS = 1e4
 """A total's largest is at least so many of its units: bounds from one unit on are drawn to 2 % or better."""

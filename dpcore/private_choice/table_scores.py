@@ -1,8 +1,8 @@
 """Scores for the bound of a mean of the rows in this very table, where rows of one user are alike.
 
-Only counts of the table are known; sigma^2 and rho, the share of it between users, are public. The error of a cap h
-about the mean of the rows at hand is that of `dpcore.mean.models`. With S and S2 the sums of s and s^2 over users
-at or below h, q the users above, E = sum_l (s_l - h)_+ the rows that are cut, n = n_h + E, and A as in
+The counts of the table are all that is known; sigma^2 and rho, the share of it between users, are public. The error
+of a cap h about the mean of the rows at hand is that of `dpcore.mean.models`. With S and S2 the sums of s and s^2
+over users at or below h, q the users above, E = sum_l (s_l - h)_+ the rows that are cut, n = n_h + E, and A as in
 `dpcore.private_choice.scores`, its derivative in h is
 
     F' n_h^3 / 2 = h S - A rho E (S^2 + q S2) / n - A (1 - rho) q n_h / 2.

@@ -4,9 +4,9 @@ from dpcore.quantile.mechanism import (
     ASSUMPTIONS,
     QuantileOutput,
     QuantileProblem,
-    WeightKind,
     output,
     standard_error,
     subsample_errors,
 )
 from dpcore.quantile.parameters import choose_defaults
+from dpcore.quantile.rows import WeightKind

@@ -20,7 +20,7 @@ from dpcore.contributions import FloatArray, read_only
 
 
 class Base(Protocol):
-    """What a base distribution can tell. Intervals never have one of ``breaks`` strictly inside."""
+    """The interface of a base distribution. Intervals never have one of ``breaks`` strictly inside."""
 
     @property
     def breaks(self) -> FloatArray:

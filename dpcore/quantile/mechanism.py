@@ -19,10 +19,8 @@ F is the unweighted empirical distribution function: the error of an answer y is
 
 from __future__ import annotations
 
-import copy
-import enum
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -32,9 +30,9 @@ import numpy.typing as npt
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
-from dpcore.data.totals_per_user import user_starts
 from dpcore.dataset import Values
 from dpcore.quantile.base_distribution import Base
+from dpcore.quantile.rows import SLACK, Rows, ThinRows, WeightKind, affordable_subsamples
 
 NEIGHBOURS = (Neighbours.REPLACE_VALUES, Neighbours.ADD_OR_REMOVE_USER)
 """The relations under which there is a guarantee."""
@@ -55,17 +53,11 @@ _ALWAYS = (
 )
 ASSUMPTIONS = _PROTECTED[Neighbours.REPLACE_VALUES] + _ALWAYS
 """What the answers about quantiles rest on; sentences without their full stop."""
-SUBSAMPLES, SEARCH_SUBSAMPLES = 400, 50
-"""Subsamples that the figures of a cap are averaged over, and others on which a search compares caps."""
-FEWEST_SUBSAMPLES = 8
-"""Both numbers go down to this where there are many rows."""
+SUBSAMPLES = 400
+"""Subsamples that the figures of a cap are averaged over."""
 MAX_SUBSAMPLES = 10_000
-# Rows times subsamples; larger, a search would take minutes.
-_ROWS_OF_SUBSAMPLES, _ROWS_OF_SEARCH = 4_000_000, 1_000_000
+_ROWS_OF_SUBSAMPLES = 4_000_000  # Rows times subsamples.
 _CELLS = 4_000_000
-_SUBSAMPLE_CELLS = 40_000  # Rows times subsamples of one pass: its arrays stay in the processor's cache.
-_KEPT_CELLS = 10_000_000  # Rows times subsamples up to which the subsamples are kept once drawn, 40 MB.
-_SLACK = 1e-12  # F - q is a difference of rounded numbers: 0.55 - 0.5 > 0.05 in float64.
 
 
 def assumptions(neighbours: Neighbours) -> tuple[str, ...]:
@@ -76,13 +68,6 @@ def assumptions(neighbours: Neighbours) -> tuple[str, ...]:
 def user_reach(quantile: float, neighbours: Neighbours) -> float:
     """Return how far one user of weight 1 moves the score of a quantile q: max(q, 1 - q) if they come or go, else 1."""
     return max(quantile, 1.0 - quantile) if neighbours is Neighbours.ADD_OR_REMOVE_USER else 1.0
-
-
-class WeightKind(enum.Enum):
-    """How the rows of a user share weight under a bound h."""
-
-    SMOOTH = "all rows, min(h, s) / s each"
-    CAP = "at most h rows, drawn at random"
 
 
 @dataclass(frozen=True)
@@ -132,7 +117,7 @@ class QuantileProblem:
         """Return the rows, sorted; computed once."""
         count = self.values.values.size
         subsamples = (
-            _affordable(_ROWS_OF_SUBSAMPLES, count, SUBSAMPLES)
+            affordable_subsamples(_ROWS_OF_SUBSAMPLES, count, SUBSAMPLES)
             if self.subsamples is None
             else self.subsamples
         )
@@ -156,13 +141,13 @@ class QuantileProblem:
         return _with_rows(replace(self, quantile=quantile), self.rows)
 
     def with_base(self, base: Base) -> QuantileProblem:
-        """Get the same question and the same subsamples under another base distribution; the rows are sorted again."""
+        """Return the same question and subsamples under another base distribution; the rows are sorted again."""
         changed = replace(self, base=base)
         # Random orders are of rows sorted by value, which no base changes.
         return _with_rows(changed, changed.rows.with_draws(self.rows.draws))
 
     def with_subsamples(self, subsamples: int) -> QuantileProblem:
-        """Get the same question with the figures of a cap averaged over so many subsamples, without sorting again."""
+        """Return the same question with a cap's figures averaged over so many subsamples, without sorting again."""
         rows = self.rows.with_draws(replace(self.rows.draws, count=subsamples))
         return _with_rows(replace(self, subsamples=subsamples), rows)
 
@@ -187,185 +172,6 @@ def _with_rows(problem: QuantileProblem, rows: Rows) -> QuantileProblem:
     """Return the problem, its rows known: to sort them takes most of the time of a question."""
     object.__setattr__(problem, "rows", rows)
     return problem
-
-
-def _affordable(cells: int, rows: int, limit: int) -> int:
-    """Subsamples to draw where rows times subsamples should stay below ``cells``; never too few for a spread."""
-    return min(max(cells // rows, FEWEST_SUBSAMPLES), limit)
-
-
-@dataclass(frozen=True, eq=False)
-class Draws:
-    """Random orders of each user's rows; the values play no part in them.
-
-    A cap of h keeps the first h rows of each order. So the rows under a smaller cap are among those under a larger one,
-    and curves over h do not jump for want of common rows.
-
-    Attributes:
-        starts: Where each user's rows begin, shape (users,).
-        per_user: How many rows each has, shape (users,).
-        order: The rows, sorted by value, shape (n,).
-        seed: Of the first order; the next ones follow.
-        count: How many orders there are.
-    """
-
-    starts: IntArray
-    per_user: IntArray
-    order: IntArray
-    seed: int
-    count: int
-
-    @cached_property
-    def for_search(self) -> Draws:
-        """Return other draws for the search: none is among these, and no more than a search can afford."""
-        count = min(_affordable(_ROWS_OF_SEARCH, self.order.size, SEARCH_SUBSAMPLES), self.count)
-        return replace(self, seed=self.seed + self.count, count=count)
-
-    def positions(self, first: int, stop: int) -> npt.NDArray[np.int32]:
-        """Random position of each row (in value order) within its user, in each subsample, shape (last - first, n)."""
-        if self.count * self.order.size > _KEPT_CELLS:
-            return self._sample_orders(first, stop)
-        return self._all_orders[first:stop]
-
-    @cached_property
-    def _all_orders(self) -> npt.NDArray[np.int32]:
-        return self._sample_orders(0, self.count)
-
-    def _sample_orders(self, first: int, stop: int) -> npt.NDArray[np.int32]:
-        user = np.repeat(np.arange(self.per_user.size), self.per_user)
-        ranks = np.arange(user.size) - np.repeat(self.starts, self.per_user)
-        orders = np.empty((stop - first, user.size), dtype=np.int32)
-        positions = np.empty(user.size, dtype=np.int32)
-        for k in range(first, stop):
-            # 1e-6 off the draw, so that user + draw never rounds up to the next user (codes stay below 2e7).
-            order = np.argsort(user + np.random.default_rng(self.seed + k).random(user.size) * (1.0 - 1e-6))
-            positions[order] = ranks
-            orders[k - first] = positions[self.order]
-        return orders
-
-
-class Rows:
-    """The rows in the order of their values, cut into intervals on which rank and base density are simple.
-
-    Attributes:
-        histogram: Rows per user.
-        edges: Distinct values and breaks of the base, shape (k + 1,), from -inf to inf.
-        log_base: Log base mass of each interval, shape (k,).
-        share_below: F on each interval, shape (k,).
-        draws: Random orders of each user's rows, by which caps choose.
-    """
-
-    def __init__(self, values: Values, base: Base, subsample: int, subsamples: int) -> None:
-        """Sort the rows of ``values``; ``base`` and ``subsample`` as in `QuantileProblem`."""
-        n = values.values.size
-        starts = user_starts(values)
-        per_user = np.diff(np.append(starts, n))
-        self.histogram = ContributionHistogram.from_counts(per_user)
-        order = np.argsort(values.values)  # Not stable, but several times as fast; equal values are one step.
-        in_order = values.values[order]
-        row_ends = np.flatnonzero(np.concatenate((np.diff(in_order) > 0, [True])))
-        distinct = in_order[row_ends]
-        size_index = np.searchsorted(self.histogram.sizes, per_user)
-        self._size_index = np.repeat(size_index, per_user)[order]
-        self.draws = Draws(starts, per_user, order, subsample, subsamples)
-        inner = np.union1d(distinct, base.breaks)
-        self.edges = np.concatenate(([-np.inf], inner, [np.inf]))
-        # Rows at or below the left end of each interval.
-        self._rows_below = np.concatenate(([0], row_ends + 1))[
-            np.searchsorted(distinct, self.edges[:-1], side="right")
-        ]
-        self.log_base = base.log_mass(self.edges[:-1], self.edges[1:])
-        self.share_below = self._rows_below / n
-
-    def value_at(self, share: float) -> float:
-        """Return the least value with F(value) >= ``share``, for a share in (0, 1]: the exact quantile of the rows."""
-        k = int(np.searchsorted(self.share_below, share * (1.0 - _SLACK)))
-        return float(self.edges[min(k, self.edges.size - 2)])
-
-    @property
-    def subsamples(self) -> int:
-        """Return the number of subsamples that the figures of a cap are averaged over."""
-        return self.draws.count
-
-    @property
-    def for_search(self) -> Rows:
-        """Return the same rows with other subsamples.
-
-        Among many caps one looks best by luck; it must be judged by subsamples that it was not picked on.
-        """
-        return self.with_draws(self.draws.for_search)
-
-    def with_draws(self, draws: Draws) -> Rows:
-        """Return the same rows with these subsamples."""
-        changed = copy.copy(self)
-        changed.draws = draws
-        return changed
-
-    def subsamples_for(self, weighting: WeightKind, bound: float) -> int:
-        """Return how many subsamples to average over: one if all rows are kept or weighted smoothly."""
-        return self.subsamples if weighting is WeightKind.CAP and bound < self.histogram.max_size else 1
-
-    def largest_user_weight(self, bound: float) -> float:
-        """Return W, which is the same in every subsample."""
-        return min(bound, float(self.histogram.max_size)) / float(self.histogram.kept_rows(bound))
-
-    def weighted_ranks(self, weighting: WeightKind, bound: float) -> Iterator[FloatArray]:
-        """Yield the rank on each interval for one bound, in blocks of shape (subsamples in the block, k)."""
-        sizes, subsamples = self.histogram.sizes.astype(np.float64), self.subsamples_for(weighting, bound)
-        count = self._size_index.size
-        if subsamples == 1 and (weighting is WeightKind.SMOOTH or bound >= sizes[-1]):
-            weights = (np.minimum(bound, sizes) / sizes)[self._size_index]
-            cumulated = np.concatenate(([0.0], np.cumsum(weights)))
-            # Divided by the last entry itself, so that the rank ends at 1 exactly.
-            yield (cumulated[self._rows_below] / cumulated[-1])[None, :]
-            return
-        block = max(1, _SUBSAMPLE_CELLS // count)
-        for first in range(0, subsamples, block):
-            stop = min(first + block, subsamples)
-            num_kept = np.zeros((stop - first, count + 1), dtype=np.int32)
-            np.cumsum(self.draws.positions(first, stop) < bound, axis=1, out=num_kept[:, 1:])
-            yield np.take(num_kept, self._rows_below, axis=1) / num_kept[:, -1:]
-
-
-class ThinRows(Rows):
-    """Rows lowered to few distinct values and counted per value and size of user: far less to hold and to rank.
-
-    No rank's distance from q changes by more than 1 %, or by one row. They are for weights by user, which draw nothing.
-    """
-
-    def __init__(self, values: Values, base: Base, quantile: float) -> None:
-        """Sort the rows of ``values`` once; ``base`` and ``quantile`` as in `QuantileProblem`."""
-        n = values.values.size
-        starts = user_starts(values)
-        per_user = np.diff(np.append(starts, n))
-        self.histogram = ContributionHistogram.from_counts(per_user)
-        ordered = np.sort(values.values)
-        # Distances from the quantile's place that grow by 1 % or one row each: lowered to the next, no row's distance
-        # changes by more. The smallest value is among them, so that every row has one at or below it.
-        steps = np.unique(np.round(np.geomspace(1.0, n, math.ceil(math.log(n) / 0.01) + 1)))
-        target = quantile * n
-        positions = np.clip(np.concatenate((target - steps, [0.0, target], target + steps)), 0.0, n - 1.0)
-        few = np.unique(ordered[positions.astype(np.int64)])
-        few_index = np.searchsorted(few, values.values, side="right") - 1
-        size = np.repeat(np.searchsorted(self.histogram.sizes, per_user), per_user)
-        cells, self._counts = np.unique(few_index * self.histogram.sizes.size + size, return_counts=True)
-        self._value_index, self._size_index = np.divmod(cells, self.histogram.sizes.size)
-        inner = np.union1d(few, base.breaks)
-        self.edges = np.concatenate(([-np.inf], inner, [np.inf]))
-        # How many of the values lie at or below the left end of each interval.
-        self._rows_below = np.searchsorted(few, self.edges[:-1], side="right")
-        self.log_base = base.log_mass(self.edges[:-1], self.edges[1:])
-        up_to = np.cumsum(np.bincount(few_index, minlength=few.size))
-        self.share_below = np.concatenate(([0.0], up_to))[self._rows_below] / n
-
-    def weighted_ranks(self, weighting: WeightKind, bound: float) -> Iterator[FloatArray]:
-        """See `Rows`."""
-        if weighting is not WeightKind.SMOOTH:
-            raise ValueError("which rows a cap keeps is not known of rows that were counted together")
-        sizes = self.histogram.sizes.astype(np.float64)
-        weights = (np.minimum(bound, sizes) / sizes)[self._size_index] * self._counts
-        cumulated = np.concatenate(([0.0], np.cumsum(np.bincount(self._value_index, weights))))
-        yield (cumulated[self._rows_below] / cumulated[-1])[None, :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -438,7 +244,7 @@ class QuantileOutput:
         return self.base.draw_between(self.edges[k], self.edges[k + 1], inside)
 
     def interval(self, coverage: float = 0.95) -> tuple[float, float]:
-        """Central interval that holds the answer with probability ``coverage``, in the values' unit."""
+        """Return the central interval that holds the answer with probability ``coverage``, in the values' unit."""
         low, high = self.answer_at([(1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0])
         return float(low), float(high)
 
@@ -461,7 +267,7 @@ class QuantileOutput:
         """Return P(|F(answer) - q| <= t), for t of any shape; t may fall short by 1e-12."""
         order = np.argsort(self._rank_error, kind="stable")
         cumulated = np.concatenate(([0.0], np.minimum(np.cumsum(self.probability[order]), 1.0)))
-        t = np.asarray(distances, dtype=np.float64) + _SLACK
+        t = np.asarray(distances, dtype=np.float64) + SLACK
         return np.asarray(cumulated[np.searchsorted(self._rank_error[order], t, side="right")])
 
     def binned_density(self, low: float, high: float, bins: int) -> tuple[FloatArray, FloatArray]:
@@ -565,7 +371,7 @@ def subsample_errors(problems: Sequence[QuantileProblem], weighting: WeightKind,
 def errors_over_epsilon(
     problem: QuantileProblem, weighting: WeightKind, bound: float, epsilons: FloatArray
 ) -> FloatArray:
-    """E|F(answer) - q| at each epsilon under one bound, the mean over subsamples, shape (k,); rows are ranked once."""
+    """Return E|F(answer) - q| at each epsilon under a bound, the mean over subsamples, shape (k,), from one ranking."""
     checked_bound(weighting, bound)
     move, at_each = problem.largest_move(bound), [problem.with_epsilon(float(e)) for e in epsilons]
     sums, subsamples = np.zeros(len(at_each)), 0
@@ -576,7 +382,7 @@ def errors_over_epsilon(
 
 
 def standard_error(errors: FloatArray, weighting: WeightKind, bound: float, rows: Rows) -> float:
-    """Standard error of the mean of `subsample_errors`: 0 where no subsample matters, NaN with a single one."""
+    """Return the standard error of the mean of `subsample_errors`: 0 without subsamples, NaN with a single one."""
     if weighting is WeightKind.SMOOTH or bound >= rows.histogram.max_size:
         return 0.0
     return float(np.std(errors, ddof=1)) / math.sqrt(errors.size) if errors.size > 1 else math.nan

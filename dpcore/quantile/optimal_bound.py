@@ -1,4 +1,4 @@
-"""Which bound serves a private quantile best: the exact error on the given values, and the paper's bound.
+"""The best bound for a private quantile, by the exact error on the given values and by the paper's bound.
 
 Two answers to one question. The expected rank error depends on the values: the bound that minimises it
 leaks unless the values are public. The paper's bound depends on the numbers of rows (public there) and on
@@ -20,13 +20,8 @@ from dpcore.common.checks import Problems, require
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
 from dpcore.quantile.base_distribution import Base
-from dpcore.quantile.mechanism import (
-    QuantileProblem,
-    WeightKind,
-    checked_bound,
-    standard_error,
-    subsample_errors,
-)
+from dpcore.quantile.mechanism import QuantileProblem, checked_bound, standard_error, subsample_errors
+from dpcore.quantile.rows import WeightKind
 from dpcore.quantile.several import split
 
 ALL_CAPS = 200
@@ -377,7 +372,7 @@ class RankBound:
 
     @property
     def trade_off(self) -> float:
-        """A such that W^2 + A sum c_i^2 is, up to a factor, the sum of the bound's two squared main terms.
+        """Return A such that W^2 + A sum c_i^2 is, up to a factor, the sum of the bound's two squared main terms.
 
         epsilon^2 ln(2 n / gamma) / (8 ln^2(1 / (gamma beta))); four times that for the population's quantile.
         The bound itself adds the two terms: that is at most sqrt(2) times the root of the sum of squares.
@@ -391,7 +386,7 @@ class RankBound:
         return np.asarray(falling + rising)
 
     def parts(self, weighting: WeightKind, bounds: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """The bound at each h > 0 in the part that never rises with h, alpha and eta, and the one that never falls."""
+        """Return the bound at each h > 0 in two parts: one never rises (alpha and eta), the other never falls."""
         h = np.asarray(bounds, dtype=np.float64)
         if weighting is WeightKind.SMOOTH:
             losses = weights.smooth_losses(self.histogram, h)

@@ -28,8 +28,9 @@ from dpcore.common.text_fields import MAX_TEXT
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.quantile.base_distribution import Base, HistogramBase, NormalBase, uniform_base
-from dpcore.quantile.mechanism import WeightKind, user_reach
+from dpcore.quantile.mechanism import user_reach
 from dpcore.quantile.optimal_bound import RankBound, trade_off_of
+from dpcore.quantile.rows import WeightKind
 
 MAX_QUANTILES = 5
 """Quantiles that may be asked for together."""
@@ -289,7 +290,7 @@ class QuantileParameters(Parameters):
 
     @property
     def _least_drawn(self) -> float:
-        """The paper's bound is for one epsilon: that of the quantile with the most noise."""
+        """Return the epsilon of the quantile with the most noise: the paper's bound is for one epsilon."""
         return min(self.drawn_epsilon(q) for q in self.asked)
 
     @property

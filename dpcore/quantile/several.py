@@ -11,7 +11,8 @@ from dpcore.common.checks import refuse, require
 from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray
-from dpcore.quantile.mechanism import QuantileOutput, QuantileProblem, WeightKind, outputs
+from dpcore.quantile.mechanism import QuantileOutput, QuantileProblem, outputs
+from dpcore.quantile.rows import WeightKind
 from dpcore.report.document import write_columns
 
 MAX_DRAWS = 1_000_000

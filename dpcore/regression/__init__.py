@@ -6,8 +6,7 @@ release is C y + Laplace noise with C X = I, so it is unbiased, and C minimises 
 
     sigma^2 sum_ij c_ij^2  +  2 d (B / epsilon)^2 (max_l sum_{i in S_l, j} |c_ij|)^2.
 
-Layers: ``whitening`` -> ``problem`` (the question), ``dual`` (what no C can go below), ``estimate`` (the
-answer) -> one method per file, called by ``solve(problem, ...)``: ``working_set`` (exact, fast),
-``cvxpy_reference`` (the paper's), ``sample_limiting`` (caps), ``naive`` (what people use today); beside them
-``prediction`` (errors), ``draw`` (one DP release) and ``examples`` (generators). This file does no work.
+Layers: ``problem`` (the question), ``dual`` (the lower bound for every C), ``estimate`` (the answer) -> the methods
+``working_set`` (exact and fast, and the paper's solver) and ``sample_limiting`` (caps); beside them ``draw`` (one DP
+release), ``examples`` (generators) and ``study`` (the paper's figures). This file does no work.
 """

@@ -1,8 +1,7 @@
 """The dual of the problem, which no feasible matrix can go below, and Newton's method on it.
 
-A lower bound for every feasible C: the dual of the problem, its multipliers found exactly.
-
-Divided by `unit_noise` the problem is, with W = C^T and a = sigma^2 / unit_noise (`trade_off`),
+The dual is a lower bound for every feasible C, and its multipliers are found exactly. Divided by `unit_noise` the
+problem is, with W = C^T and a = sigma^2 / unit_noise (`trade_off`),
 
     minimise  a sum w_ij^2 + t^2   over  A^T W = E,  sum_{i in S_l, j} |w_ij| <= t for every user l.
 
@@ -24,9 +23,8 @@ lambda_l = max |G_ij|, and the last term of Q is gone.
 
 Source: the problem is Epasto et al. 2020, theorem 6; the dual and the rule above are ours.
 
-Newton's method on the dual: exact within a few steps where sampling noise counts, a warm start where not.
-
-The dual of `dpcore.regression.dual` is a concave, once differentiable, piecewise quadratic function of the
+Newton's method on the dual is exact within a few steps where sampling noise counts, and a warm start elsewhere.
+The dual is a concave, once differentiable, piecewise quadratic function of the
 d x d matrix M, with gradient E - A^T W(M). One step costs one pass over the data whatever the number of
 non-zero entries, so it is the method of choice where C is dense. Where privacy noise rules (a m small), it is
 nearly piecewise linear and Newton stalls; then the problem is smoothed by a larger a, whose solution says

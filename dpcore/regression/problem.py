@@ -1,9 +1,8 @@
 """A linear regression with private labels as a problem: features, owners, noise, and its constraint.
 
-Rows sorted by user, and the constraint C X = I in coordinates where it is well conditioned.
-
-Only the constraint is whitened. The objective counts |c_ij| and c_ij^2 in the coordinates of the coefficients
-and is not invariant. With X = A R (R upper triangular, A^T A = n I) and W = C^T,
+Rows are sorted by user, and the constraint C X = I stands in coordinates where it is well conditioned. The constraint
+alone is whitened. The objective counts |c_ij| and c_ij^2 in the coordinates of the coefficients and is not invariant.
+With X = A R (R upper triangular, A^T A = n I) and W = C^T,
 
     C X = I   <=>   X^T W = I   <=>   A^T W = E,  E = R^-T,
 
@@ -379,7 +378,7 @@ def build_dataset(table: Table, design: Design, disclosure: Disclosure) -> Datas
 
 
 read_labelled_table = build_dataset
-"""What `dpcore.regression_weights` makes of a table."""
+"""The problem that `dpcore.regression_weights` builds from a table."""
 
 
 def check(data: Dataset) -> None:

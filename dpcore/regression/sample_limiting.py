@@ -1,8 +1,6 @@
-"""What people use today: at most h random rows of each user, and ordinary least squares on them.
+"""Sample limiting, which people use today: ordinary least squares on at most h random rows of each user.
 
-Sample limiting: at most h random rows of each user, ordinary least squares on them, exact noise.
-
-The draw is made before the labels are seen, so the noise is that of the drawn rows. What a cap costs is an
+The draw is made before the labels are seen, so the noise is exactly that of the drawn rows. The cost of a cap is an
 expectation over draws, estimated from a few of them that are the same for all caps: a user's rows are put in
 a random order and the first h are kept.
 

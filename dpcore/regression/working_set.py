@@ -1,11 +1,9 @@
-"""The best matrix, exactly and fast: Newton on the dual, then a growing set of entries.
+"""The best matrix C, exactly and fast: Newton on the dual, then a growing set of entries; certified at every step.
 
-The best C, exactly and fast: Newton on the dual, then a growing set of entries; certified at every step.
-
-1. Newton's method on the dual (`dual_newton`). Where sampling noise counts it ends here, at once.
+1. Newton's method on the dual (`dual`). Where sampling noise counts it ends here, at once.
 2. Where privacy noise rules, C is sparse (about one entry per user). The entries that a smoothed dual points
-   to are solved exactly with Clarabel (`quadratic_program`); its multipliers M price all other entries, those
-   above their user's multiplier enter, and so on until the gap closes.
+   to are solved exactly with Clarabel; its multipliers M price all other entries, those above their user's multiplier
+   enter, and so on until the gap closes.
 
 Every C is made feasible by C + (I - C X)(X^T X)^-1 X^T and every M gives a lower bound (`dual`), so a search
 that is stopped returns the best C so far with what is proved of it.

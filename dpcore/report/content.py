@@ -239,7 +239,7 @@ def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
 def remove_private(report: Report) -> Report:
     """Remove all that was computed from private data, and say what is missing.
 
-    That note does not depend on the data either: sections are named, not counted.
+    The note does not depend on the data either: it names sections and does not count them.
     """
 
     def remove_private_lines(lines: tuple[Line, ...]) -> tuple[Line, ...]:

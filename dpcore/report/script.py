@@ -1,13 +1,11 @@
 """A choice as a Python script in cells, and its settings as a file.
 
-A choice as a Python script in cells: the same data and parameters, the same numbers, the same curves.
+The script has the same data and parameters, the same numbers, the same curves. It makes the call that the page makes,
+and its figures are a loop over the answer's plots. It holds what was entered, never a number of private data: those
+it reads from the person's own files.
 
-A script makes the call that the page makes, and its figures are a loop over the answer's plots. It holds what was
-entered, never a number of private data: those it reads from the person's own files.
-
-The settings of one call as a TOML file, which the command and the call itself accept.
-
-The file holds what was entered and the names of the columns; no number of the data.
+The settings of one call are a TOML file, which the command and the call itself accept. It holds what was entered and
+the names of the columns; no number of the data.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a person chooses on the page of sums and counts, and what every user holds for it."""
+"""The parameters of the page of sums and counts, and the amount of every user for them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ SIGNED_ASSUMPTIONS = (
 
 
 class Summed(Option):
-    """What is added up over users."""
+    """The amount that is added up over users."""
 
     ROWS = "rows", "Rows"
     VALUES = "values", "Values"
@@ -138,7 +138,7 @@ class TotalParameters(Parameters):
 
 @dataclass(frozen=True, eq=False)
 class UserTotals:
-    """What every user adds to the sum.
+    """The amount that every user adds to the sum.
 
     Attributes:
         amounts: Totals of at least 0, grouped; None where there are none.

@@ -95,8 +95,8 @@ def proposed_bound(
 ) -> float:
     """Propose T for a range [-T, T]: the one that minimises sum_i (|x_i| - T)_+ plus the mean noise.
 
-    The rank rule of `dpcore.total` on |x_i|. What is cut at the two ends may cancel, so the error itself can
-    be smaller; this bound does not count on it. It comes in few digits (`dpcore.total.short_bound`), because the
+    The rank rule of `dpcore.total` on |x_i|. The amounts that are cut at the two ends may cancel, so the error itself
+    can be smaller; this bound does not count on it. It comes in few digits (`dpcore.total.short_bound`), because the
     exact value equals one user's total. Arguments as `clipped_sum`.
     """
     amounts = Amounts.from_totals(np.abs(_finite(totals)))

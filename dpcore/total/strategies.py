@@ -1,6 +1,6 @@
 """Ways to release a sum, compared over ε, and the figure of the paper that compares some of them.
 
-Ways to release a sum, compared: four bounds against epsilon, exact and simulated; two noises.
+Four bounds are compared, exactly and by simulation, under two noises.
 
 Source: Amin et al. 2019, section 3, figure 1. There: the (1 - 1/(n epsilon))-quantile, the median and the 95
 % quantile, 1000 runs each. A fixed quantile is near the best for one epsilon only.

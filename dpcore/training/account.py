@@ -1,16 +1,14 @@
 """Bounds on the rows of a user in a training, and the noise of all its steps.
 
-Methods that bound the rows of a user before gradients are summed, and how far one user can then move the sum.
+Each method bounds the rows of a user before gradients are summed, and so how far one user can move the sum. Weights
+are not divided by their sum: where counts are private, that sum moves with a user, and a mean divided by it can move
+by up to twice the largest share even where one user is only added. So the sum of gradients gets the noise, and the
+sum of weights is public, or gets noise of its own (`account`).
 
-Weights are not divided by their sum: where counts are private, that sum moves with a user, and a mean divided
-by it can move by up to twice the largest share even where one user is only added. So the sum of gradients gets
-the noise, and the sum of weights is public, or gets noise of its own (`account`).
-
-The noise of a training: all steps, and the sum of weights where it is private, as one Gaussian mechanism.
-
-A sequence of Gaussian mechanisms, each chosen in the light of those before, with sensitivities Δ_k and standard
-deviations σ_k is exactly as private as one Gaussian mechanism with (Δ/σ)² = Σ (Δ_k/σ_k)² (Dong, Roth, Su 2022,
-corollary 3.3). So the noise of T equal steps is √T times that of one, and nothing is lost in composition.
+All steps, and the sum of weights where it is private, are one Gaussian mechanism. A sequence of Gaussian mechanisms,
+each chosen in the light of those before, with sensitivities Δ_k and standard deviations σ_k is exactly as private as
+one Gaussian mechanism with (Δ/σ)² = Σ (Δ_k/σ_k)² (Dong, Roth, Su 2022, corollary 3.3). So the noise of T equal steps
+is √T times that of one, and nothing is lost in composition.
 """
 
 from __future__ import annotations
@@ -207,14 +205,14 @@ def plan_noise(
 
 
 NUMBER_SHARE = 0.03
-"""Of the budget, likewise, for the number of users, where it is private, of a descent by the rule of `pace`."""
+"""Share of the budget for the number of users, where it is private, in a descent by the rule of `mechanism`."""
 COUNT_SHARE = 0.03
 """Likewise for counting, in every step, the users within a bound that follows them."""
 
 
 @dataclass(frozen=True)
 class RulePlan:
-    """Noise of a descent by the rule of `pace`, as ratios to the bound, which may change from step to step.
+    """Noise of a descent by the rule of `mechanism`, as ratios to the bound, which may change from step to step.
 
     Attributes:
         unit_noise: κ, of one release of the whole budget that a user moves by 1 (by 2 where a user is replaced).

@@ -1,8 +1,7 @@
 """The learner of the paper's experiment, and the paper's table.
 
-The learner of the paper's experiment: algorithm 1 of Bassily, Smith, Thakurta 2014, over user losses.
-
-One user a step, drawn with replacement; m times their gradient and noise; m² steps; the last iterate:
+The learner is algorithm 1 of Bassily, Smith, Thakurta 2014, over user losses. One user a step, drawn with
+replacement; m times their gradient and noise; m² steps; the last iterate:
 
     σ² = 32 L² m² log(m/δ) log(1/δ) / ε²,    η(t) = ‖C‖ / √(t (m² L² + d σ²)),
     θ ← Π_C(θ - η(t) (m ∇l'(θ, M_j) + N(0, σ² I)))    for t = 1 … m² - 1,
@@ -12,9 +11,9 @@ on advanced composition and on the amplification of drawing one user in m, with 
 on ε that is not much above 1; the paper's table 2 has 30 to 50, and δ = 0.1, where it protects nobody. It is here to
 compare with that table, for nothing else: a step costs as much as a run has columns, and there are m² of them.
 
-The formulae are recalled from Bassily et al., whose text could not be had to check them against; Epasto et al. cite it.
-That paper prints neither the algorithm nor the start, the step size, the norm of C or which iterate it takes. `Reading`
-holds the settings that it leaves open.
+The formulae are recalled from Bassily et al., whose text could not be had to check them against; Epasto et al. cite
+it. That paper prints neither the algorithm nor the start, the step size, the norm of C or which iterate it takes.
+`Reading` holds the settings that it leaves open.
 """
 
 from __future__ import annotations

@@ -15,10 +15,9 @@ import numpy as np
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.training import account, followed
-from dpcore.training import mechanism as training_mechanism
 from dpcore.training.account import FIRST_BOUND, Cell, Method, compute_smooth_weights, draw_ranks
 from dpcore.training.followed import BLOCK, UserSums
-from dpcore.training.mechanism import Mechanism, Pace
+from dpcore.training.mechanism import Mechanism, Pace, apply_rule
 from dpcore.training.rows import ClassifierRows
 
 Gradient = Callable[[FloatArray, FloatArray | None], FloatArray]
@@ -121,7 +120,7 @@ def descend_without_noise(
     Returns:
         θ, shape (num_features, 1); None where it was stopped.
     """
-    mechanism = training_mechanism.apply_rule(mechanism)
+    mechanism = apply_rule(mechanism)
     bounded_gradient = make_bounded_gradient(rows, mechanism, [Cell(Method.FOLLOWED)], 0, range(1))
     weighted_gradient = make_weighted_gradient(rows, mechanism, np.ones((rows.num_rows, 1)))
 
@@ -218,7 +217,7 @@ def train_cell(
     Args:
         rows: Users to train on.
         mechanism: What is trained and how.
-        cell: The method (not output perturbation, which is `output.perturb_minimiser`) and its bound.
+        cell: The method (not output perturbation, which is `optimum.perturb_minimiser`) and its bound.
         seed: Of all runs.
         runs: Their numbers.
         ranks: As `draw_ranks` gives them for these runs, for a cap; made here where they are not given.
@@ -300,7 +299,7 @@ def train_cells(
     mechanism = replace(mechanism, clip=mechanism.clip * cells[0].clip)
     bound_follows = cells[0].method is Method.FOLLOWED
     if bound_follows:
-        mechanism = training_mechanism.apply_rule(mechanism)
+        mechanism = apply_rule(mechanism)
     gradient = make_bounded_gradient(rows, mechanism, cells, seed, runs, ranks)
     plan = account.plan_rule_noise(
         mechanism.epsilon,

@@ -1,26 +1,23 @@
 """Descent under a bound that may follow a private quantile of users' norms: sums per user, in integers.
 
-Descent by the rule of `pace`, with a bound that is fixed, or one that follows a private quantile of the users.
+The descent has the rule of `mechanism`, with a bound that is fixed, or one that follows a private quantile. Clipping
+the users' summed gradients at h costs a bias of at most one bound for each user that is clipped, if all pull one way,
+and noise of κ √d bounds. The two balance where about κ √d users are clipped, whatever the data: so the bound goes to
+the quantile that leaves `CLIPPED_USERS` times as many above it. In every step the users within the bound are counted,
+with noise of their own, and the bound moves by the ratio of what is asked and what is found. It starts near where the
+best bounds of fixed ones were, which grow with the root of users over noise, so that it has no long way to go.
 
-Clipping the users' summed gradients at h costs a bias of at most one bound for each user that is clipped, if all pull
-one way, and noise of κ √d bounds. The two balance where about κ √d users are clipped, whatever the data: so the bound
-goes to the quantile that leaves `CLIPPED_USERS` times as many above it. In every step the users within the bound are
-counted, with noise of their own, and the bound moves by the ratio of what is asked and what is found. It starts near
-where the best bounds of fixed ones were, which grow with the root of users over noise, so that it has no long way to
-go.
+Everything about a step is divided by its bound, which may therefore depend on all that was released before
+(`account`). A bound below one row shortens single rows, too: the model then minimises a loss that is linear far out,
+and a target that is nearer to one voice per user than to one per row.
 
-Everything about a step is divided by its bound, which may therefore depend on all that was released before (`account`).
-A bound below one row shortens single rows, too: the model then minimises a loss that is linear far out, and a target
-that is nearer to one voice per user than to one per row.
+The idea of a bound that follows a private quantile is that of Andrew, Thakkar, McMahan and Ramaswamy 2021; theirs
+moves by a fixed rate toward a quantile that is chosen by hand.
 
-The idea of a bound that follows a private quantile is that of Andrew, Thakkar, McMahan and Ramaswamy 2021; theirs moves
-by a fixed rate toward a quantile that is chosen by hand.
-
-Discrete Gaussian noise with the account of the continuous one: simulations and releases have the same σ.
-
-OpenDP's sampler draws whole numbers k with probability p(k) ∝ e^(-k²/(2 σ²)), exactly. Rounding a normal draw of the
-same σ to the nearest whole number has probabilities q(k). On sums of whole numbers the latter is the Gaussian mechanism
-with its result rounded, whose privacy is known exactly. And the two are nearly the same:
+Discrete Gaussian noise has the account of the continuous one: simulations and releases have the same σ. OpenDP's
+sampler draws whole numbers k with probability p(k) ∝ e^(-k²/(2 σ²)), exactly. Rounding a normal draw of the same σ to
+the nearest whole number has probabilities q(k). On sums of whole numbers the latter is the Gaussian mechanism with
+its result rounded, whose privacy is known exactly. And the two are nearly the same:
 
     p(k) / q(k) <= 1 / (1 - 1/(24 σ²))                for every k,
     q(k) / p(k) <= e^(K²/(8 σ²)) (1 + 3 e^(-2π²σ²))   for |k| <= K σ.
@@ -31,12 +28,11 @@ cosh >= 1 and cosh(x) <= e^(x²/2), and by Poisson's summation Σ_k e^(-k²/(2 �
 (ε₀, δ₀)-DP, discrete noise is so with ε = ε₀ + N (log ratios) and δ = e^(…) (δ₀ + e^ε₀ N P(|k| > K σ)). On the grids
 used here σ is above 10⁵, and what is added is below a millionth of ε and δ.
 
-Gradients as integers: a user contributes the same integer whoever else is in the data.
-
-Gradients are rounded before they are summed, toward 0 onto a public grid, so that a user's sum is an integer
-vector no longer than the bound. Everything about a row is computed from its own numbers by single operations
-that IEEE 754 defines to the last digit (sums, products, roots, column by column), never by a matrix product or
-a library's vectorised exponential, whose last digit may depend on where in an array a row is.
+Gradients are integers, so that a user contributes the same integer whoever else is in the data. They are rounded
+before they are summed, toward 0 onto a public grid, so that a user's sum is an integer vector no longer than the
+bound. Everything about a row is computed from its own numbers by single operations that IEEE 754 defines to the last
+digit (sums, products, roots, column by column), never by a matrix product or a library's vectorised exponential,
+whose last digit may depend on where in an array a row is.
 """
 
 from __future__ import annotations
@@ -53,9 +49,17 @@ from dpcore.common.privacy import GaussianNoise
 from dpcore.common.progress import ShouldStop
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.training import account
-from dpcore.training import mechanism as training_mechanism
 from dpcore.training.account import compute_smooth_weights
-from dpcore.training.mechanism import LossKind, Mechanism
+from dpcore.training.mechanism import (
+    MOMENTUM,
+    LossKind,
+    Mechanism,
+    average_iterate,
+    choose_step_length,
+    fade_mean,
+    grow_steps,
+    measure_agreement,
+)
 from dpcore.training.rows import ClassifierRows
 
 BLOCK = 200_000
@@ -235,7 +239,7 @@ def descend(
 ) -> tuple[FloatArray, FloatArray] | None:
     """Descend in several runs at each of several bounds; the runs have the same noise at each bound.
 
-    Nesterov's momentum; the model is the mean of the iterates by `pace.average_iterate`.
+    Nesterov's momentum; the model is the mean of the iterates by `mechanism.average_iterate`.
 
     Args:
         gradient: Of the users, bounded.
@@ -272,20 +276,18 @@ def descend(
     for step in range(1, mechanism.steps + 1):
         if should_stop():
             return None
-        extrapolated = theta + training_mechanism.MOMENTUM * (theta - previous)
+        extrapolated = theta + MOMENTUM * (theta - previous)
         gradient_sum, num_within = gradient(extrapolated, bounds * mechanism.clip)
         previous = theta
         direction = gradient_sum / (bounds * mechanism.clip) + plan.gradient * repeat_for_bounds(
             noise.gradient[step - 1]
         )
-        fading_mean = training_mechanism.fade_mean(fading_mean, direction)
-        agreements = training_mechanism.measure_agreement(fading_mean, plan.gradient, step)
-        step_factors = training_mechanism.grow_steps(step_factors, agreements, step, mechanism.steps)
+        fading_mean = fade_mean(fading_mean, direction)
+        agreements = measure_agreement(fading_mean, plan.gradient, step)
+        step_factors = grow_steps(step_factors, agreements, step, mechanism.steps)
         theta = (
             extrapolated
-            - training_mechanism.choose_step_length(
-                plan.unit_noise, num_features, users, mechanism, stable_share, step_factors
-            )
+            - choose_step_length(plan.unit_noise, num_features, users, mechanism, stable_share, step_factors)
             * direction
         )
         theta = theta / np.maximum(np.sqrt(np.einsum("kr,kr->r", theta, theta)) / mechanism.radius, 1.0)
@@ -294,7 +296,7 @@ def descend(
             # The count is taken from half of all, so that a user moves it by half of one.
             count = num_within - num_users / 2.0 + plan.count * repeat_for_bounds(noise.count[step - 1])
             bounds = update_bound(bounds, count / users + 0.5, target, mechanism.steps)
-        model, weight = training_mechanism.average_iterate(model, weight, theta, agreements, step)
+        model, weight = average_iterate(model, weight, theta, agreements, step)
     return model, bounds
 
 

@@ -1,11 +1,10 @@
 """The best model without privacy, and output perturbation, the baseline.
 
-Output perturbation, the baseline: minimise exactly with a penalty, then add noise to the minimiser once.
-
-The sum of weighted losses plus N Λ/2 |θ|² is N Λ-strongly convex. A user adds a convex function whose gradient has
-norm at most h, so that the minimiser moves by at most h / (N Λ), twice that where a user is replaced (Chaudhuri,
-Monteleoni, Sarwate 2011, lemma 7, for users instead of rows). N is the sum of weights where that is public, else what
-the same noisy release as in `descent` says of it; given that, everything else is one Gaussian.
+Output perturbation minimises exactly with a penalty, then adds noise to the minimiser once. The sum of weighted
+losses plus N Λ/2 |θ|² is N Λ-strongly convex. A user adds a convex function whose gradient has norm at most h, so
+that the minimiser moves by at most h / (N Λ), twice that where a user is replaced (Chaudhuri, Monteleoni, Sarwate
+2011, lemma 7, for users instead of rows). N is the sum of weights where that is public, else what the same noisy
+release as in `descent` says of it; given that, everything else is one Gaussian.
 
 Gaussian objective perturbation is not offered: its analysis is for losses of one margin per person, and a user with
 two rows has a loss of two margins.

@@ -1,7 +1,7 @@
 """One DP release of a model, with OpenDP's noise; everything else in this question simulates.
 
-Sums of integers (`whole`) are exact, and discrete Gaussian noise on them has the account of the continuous one
-(`exact_steps`): a release has the noise of the curves.
+Sums of integers are exact, and discrete Gaussian noise on them has the account of the continuous one (`followed`): a
+release has the noise of the curves.
 
 Under a cap the rows are drawn once, before the first step, at most h of each user, each user's from random bits
 of its own. Whatever bits the others had, a user then moves every sum by at most as much as rows of weight 1
@@ -23,7 +23,6 @@ from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.training import account, followed, optimum
-from dpcore.training import mechanism as training_mechanism
 from dpcore.training.account import (
     WEIGHT_SHARE,
     Cell,
@@ -34,7 +33,17 @@ from dpcore.training.account import (
     weight_sensitivity,
 )
 from dpcore.training.followed import CELLS, USER_NORM, account_exactly, round_gradients, round_user_sums
-from dpcore.training.mechanism import Mechanism, Pace
+from dpcore.training.mechanism import (
+    MOMENTUM,
+    Mechanism,
+    Pace,
+    apply_rule,
+    average_iterate,
+    choose_step_length,
+    fade_mean,
+    grow_steps,
+    measure_agreement,
+)
 from dpcore.training.rows import ClassifierRows
 
 MECHANISM = "discrete Gaussian gradient descent"
@@ -199,7 +208,7 @@ def state_guarantee(rows: ClassifierRows, mechanism: Mechanism, cell: Cell) -> R
 def _apply_method(mechanism: Mechanism, cell: Cell) -> Mechanism:
     """Apply the clip and the pace of a method to the mechanism."""
     mechanism = replace(mechanism, clip=mechanism.clip * cell.clip)
-    return training_mechanism.apply_rule(mechanism) if cell.method is Method.FOLLOWED else mechanism
+    return apply_rule(mechanism) if cell.method is Method.FOLLOWED else mechanism
 
 
 def _price_release(
@@ -306,16 +315,14 @@ def _release_by_rule(
     for step in range(1, steps + 1):
         # Before the first step noise was drawn for the number of users only, where that is released.
         watcher.report((step - 1) / steps, was_drawn=step > 1 or grid.number > 0)
-        extrapolated, bound_in_use = theta + training_mechanism.MOMENTUM * (theta - previous), float(bound[0])
+        extrapolated, bound_in_use = theta + MOMENTUM * (theta - previous), float(bound[0])
         gradient_sum, num_within = _sum_gradients(rows, mechanism, cell, bound_in_use, extrapolated)
         direction = noise.release(gradient_sum, grid.squared_gradient) / CELLS
-        fading_mean = training_mechanism.fade_mean(fading_mean, direction[:, None])
-        agreements = training_mechanism.measure_agreement(fading_mean, noise.scale / CELLS, step)
-        step_factors = training_mechanism.grow_steps(step_factors, agreements, step, steps)
+        fading_mean = fade_mean(fading_mean, direction[:, None])
+        agreements = measure_agreement(fading_mean, noise.scale / CELLS, step)
+        step_factors = grow_steps(step_factors, agreements, step, steps)
         length = float(
-            training_mechanism.choose_step_length(
-                unit_noise, num_features, num_users, mechanism, stable_share, step_factors
-            )[0]
+            choose_step_length(unit_noise, num_features, num_users, mechanism, stable_share, step_factors)[0]
         )
         previous, theta = theta, extrapolated - length * direction
         theta = theta / max(float(np.linalg.norm(theta)) / mechanism.radius, 1.0)
@@ -325,7 +332,7 @@ def _release_by_rule(
             # (2 within - n) / (2 n) + 1/2 = within / n, of released numbers.
             share_within = np.array([float(noisy_value) / (2.0 * grid.count * noisy_users) + 0.5])
             bound = followed.update_bound(bound, share_within, target, steps)
-        model, weight = training_mechanism.average_iterate(model, weight, theta[:, None], agreements, step)
+        model, weight = average_iterate(model, weight, theta[:, None], agreements, step)
     unit = bound_in_use * mechanism.clip / CELLS
     return Model(model[:, 0], facts, cell, noise.scale * unit, bound_in_use)
 

@@ -16,10 +16,10 @@ from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
 from dpcore.factorisation import paper_recall
 from dpcore.factorisation.allocation import BudgetShares, Scheme, Spending, divide_budget
-from dpcore.factorisation.answer import found as core
 from dpcore.factorisation.answer import plots as core_plots
+from dpcore.factorisation.answer import solution as core
 from dpcore.factorisation.answer import stored, words
-from dpcore.factorisation.answer.found import FactorisationSolution, RatingsInUse, judge
+from dpcore.factorisation.answer.solution import FactorisationSolution, RatingsInUse, judge
 from dpcore.factorisation.measures import find_neighbours
 from dpcore.factorisation.paper import FIGURES
 from dpcore.factorisation.parameters import LARGE, FactorisationParameters, RatingSource

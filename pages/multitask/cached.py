@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.multitask.answer import MultitaskSolution, answer, plots
-from dpcore.multitask.answer import found as core
+from dpcore.multitask.answer import solution as core
 from dpcore.multitask.experiment import HeavyTailed, SkewedTasks
 from dpcore.multitask.parameters import MultitaskParameters
 from dpcore.multitask.problem import Allocation, BudgetComparison, Loss, PrivacyTarget

@@ -16,7 +16,7 @@ from dpcore.dataset import Dataset
 from dpcore.multitask import exact, files
 from dpcore.multitask.answer import answer, words
 from dpcore.multitask.answer import plots as core_plots
-from dpcore.multitask.answer.found import (
+from dpcore.multitask.answer.solution import (
     MultitaskSolution,
     Optima,
     WeightComparison,

@@ -10,7 +10,7 @@ from dpcore.plan.parameters import FIRST_LINES, PlanParameters, choose_defaults
 from pages.shared.base.question import Facet, FieldOrigin, Question, propose_range, propose_settings
 
 OF_MEAN = ("variance_source", "likeness", "target")
-"""Settings of a mean that follow from the data, as `dpcore.plan.parameters.usual` has them."""
+"""Settings of a mean that follow from the data, as `dpcore.plan.parameters.choose_defaults` has them."""
 ENDS = ("lower", "upper")
 
 

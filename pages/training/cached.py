@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpcore.answer.stage import Stage
 from dpcore.training import training_data
 from dpcore.training.answer import TrainingSolution, build_solution
-from dpcore.training.answer.found import Runs, scale_rows
+from dpcore.training.answer.solution import Runs, scale_rows
 from dpcore.training.experiment import Experiment
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.rows import ClassifierRows, TrainingGenerator

@@ -26,8 +26,8 @@ from dpcore.report.script import Code, Source, write_table_cell
 from dpcore.training import bassily, files
 from dpcore.training.account import Method
 from dpcore.training.answer import words
-from dpcore.training.answer.found import TrainingSolution
 from dpcore.training.answer.plots import METHOD_NAMES
+from dpcore.training.answer.solution import TrainingSolution
 from dpcore.training.answer.words import describe_cell, write_methods
 from dpcore.training.bassily import PaperTable, Reading, StepSize
 from dpcore.training.experiment import Side

@@ -19,8 +19,8 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.parameters import LINE, MORE
 from dpcore.common.progress import ShouldStop
-from dpcore.training import experiment
-from dpcore.training.answer.found import Runs, TrainingSolution
+from dpcore.training import decision, experiment
+from dpcore.training.answer.solution import Runs, TrainingSolution
 from dpcore.training.experiment import Experiment, Table
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
 from dpcore.training.rows import Measure, ScoreUnit, TrainingGenerator, make_scaling
@@ -290,7 +290,7 @@ def _get_runs(question: Experiment, of_sample: bool) -> Runs | None:
 
 def _is_open(runs: Runs) -> bool:
     """Return True if more runs are needed for a close call and have not been made."""
-    return runs.close_table is None and experiment.plan_close_call(runs.table) is not None
+    return runs.close_table is None and decision.plan_close_call(runs.table) is not None
 
 
 def start(question: Experiment, runs: Runs | None, of_sample: bool) -> None:
@@ -321,7 +321,7 @@ def start(question: Experiment, runs: Runs | None, of_sample: bool) -> None:
         )
         if first_look is not None and not table.runs_done.any():
             return first_look
-        close_call = experiment.plan_close_call(table)
+        close_call = decision.plan_close_call(table)
         close = (
             None
             if close_call is None

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpcore.private_choice import comparison
-from dpcore.quantile import mechanism
+from dpcore.quantile import mechanism, rows
 from dpcore.training import experiment
 from pages.shared import shell
 from pages.shared.report import report_content
@@ -41,7 +41,7 @@ def few_subsamples() -> Iterator[None]:
     """Of a cap on Quantile, whose errors are averages over them: a tenth says the same of words, figures and wiring."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mechanism, "SUBSAMPLES", 40)
-        patch.setattr(mechanism, "SEARCH_SUBSAMPLES", 10)
+        patch.setattr(rows, "SEARCH_SUBSAMPLES", 10)
         yield
 
 

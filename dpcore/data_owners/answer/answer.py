@@ -16,7 +16,7 @@ from dpcore.common.privacy import Disclosure, Neighbours, Provenance, write_file
 from dpcore.common.strict_json import finite_or_none
 from dpcore.data_owners import bounds
 from dpcore.data_owners.answer import plots
-from dpcore.data_owners.answer.found import OwnersSolution, solve, tabulate_bounds
+from dpcore.data_owners.answer.solution import OwnersSolution, solve, tabulate_bounds
 from dpcore.data_owners.bounds import (
     ProtectedPart,
     Unit,

@@ -11,7 +11,7 @@ from dpcore.answer import Axis, Border, Column, Curve, Hatching, Item, Level, Ma
 from dpcore.common import wording
 from dpcore.contributions import log_spaced
 from dpcore.data_owners import regimes
-from dpcore.data_owners.answer.found import OwnersSolution
+from dpcore.data_owners.answer.solution import OwnersSolution
 from dpcore.data_owners.bounds import ProtectedPart, bound_alone, bound_together, bound_without_privacy
 from dpcore.data_owners.regimes import AXIS_RANGES, AXIS_TITLES, Regime
 from dpcore.data_owners.regimes import MapAxis as MapAxis

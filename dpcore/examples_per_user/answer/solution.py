@@ -16,9 +16,16 @@ from dpcore.common.privacy import Provenance, format_rounded_up, write_file_name
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset
-from dpcore.examples_per_user import options as examples_per_user_options
 from dpcore.examples_per_user.noise import find_multiplier, is_too_slow
-from dpcore.examples_per_user.options import PROGRAMS, Option, Options, Training, write_program
+from dpcore.examples_per_user.options import (
+    PROGRAMS,
+    Option,
+    Options,
+    Training,
+    evaluate_option,
+    solve_options,
+    write_program,
+)
 from dpcore.examples_per_user.parameters import NEIGHBOURS, ExamplesParameters, Sampling
 
 NOT_COMPARED = ("own_bound",)
@@ -68,7 +75,7 @@ class ExamplesSolution:
         if sigma is None:
             return replace(self, stage=Stage.FIRST)
         best_option = self.options.best
-        best = examples_per_user_options.evaluate_option(
+        best = evaluate_option(
             self.histogram, self.parameters, best_option.sampling, best_option.bound, sigma
         )
         assert best is not None
@@ -96,15 +103,14 @@ def solve_quickly(histogram: ContributionHistogram, parameters: ExamplesParamete
     Raises:
         InvalidInput: B is more than all examples.
     """
-    options_found = examples_per_user_options.solve_options(histogram, parameters)
+    options_found = solve_options(histogram, parameters)
     solution = ExamplesSolution(parameters, histogram, options_found, options_found.best, None)
     if parameters.own_bound is None:
         return solution
     # At G = 1 both ways are one.
     samplings = solution.samplings if parameters.own_bound > 1 else solution.samplings[:1]
     entered_options = [
-        examples_per_user_options.evaluate_option(histogram, parameters, sampling, parameters.own_bound)
-        for sampling in samplings
+        evaluate_option(histogram, parameters, sampling, parameters.own_bound) for sampling in samplings
     ]
     possible_options = [candidate for candidate in entered_options if candidate is not None]
     return replace(
@@ -122,7 +128,7 @@ def against_epsilon(dataset: Dataset, parameters: ExamplesParameters) -> BoundCo
     """Return the best bound and the estimated error at any ε, by the quick bound on the noise."""
 
     def best(epsilon: float) -> tuple[float, float]:
-        best_option = examples_per_user_options.solve_options(
+        best_option = solve_options(
             dataset.histogram, replace(parameters, epsilon=epsilon, own_bound=None)
         ).best
         return float(best_option.bound), best_option.error

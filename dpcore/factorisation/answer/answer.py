@@ -6,7 +6,7 @@ from dpcore.answer import Answer
 from dpcore.dataset import Dataset
 from dpcore.factorisation import files
 from dpcore.factorisation.answer import plots, words
-from dpcore.factorisation.answer.found import FactorisationSolution, solve
+from dpcore.factorisation.answer.solution import FactorisationSolution, solve
 from dpcore.factorisation.answer.words import choose_programs, write_methods
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
 

@@ -26,7 +26,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
 from dpcore.factorisation.allocation import Scheme
-from dpcore.factorisation.answer.found import MIN_SEEDS, FactorisationSolution
+from dpcore.factorisation.answer.solution import MIN_SEEDS, FactorisationSolution
 from dpcore.factorisation.answer.words import FEW_SEEDS, SCHEME_NAMES
 from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitResult, Recommender
 from dpcore.factorisation.measures import BUCKETS, RECALL_SIZE, assign_buckets, compute_overlap

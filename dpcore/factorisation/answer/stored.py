@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpcore.factorisation.answer.found import load_table
+from dpcore.factorisation.answer.solution import load_table
 from dpcore.factorisation.measures import BUCKETS
 from dpcore.factorisation.parameters import FactorisationParameters
 from dpcore.factorisation.study import MODEL_KINDS, StudyResult, run

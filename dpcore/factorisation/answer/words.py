@@ -15,7 +15,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
 from dpcore.factorisation.allocation import Scheme
-from dpcore.factorisation.answer.found import (
+from dpcore.factorisation.answer.solution import (
     MIN_SEEDS,
     FactorisationSolution,
     RatingsInUse,
@@ -23,7 +23,7 @@ from dpcore.factorisation.answer.found import (
     compare_with_uniform,
     list_trained_epsilons,
 )
-from dpcore.factorisation.answer.found import judge as judge
+from dpcore.factorisation.answer.solution import judge as judge
 from dpcore.factorisation.parameters import Algorithm, FactorisationParameters
 from dpcore.factorisation.study import BASELINE, FACTORISATION, MEANS, SCHEMES, ModelKind, StudyResult
 from dpcore.report.content import Line, summarise_dataset

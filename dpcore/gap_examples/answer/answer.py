@@ -30,8 +30,18 @@ from dpcore.common.privacy import Disclosure, Neighbours, Provenance
 from dpcore.dataset import Dataset
 from dpcore.gap_examples import two_groups
 from dpcore.gap_examples.answer import plots
-from dpcore.gap_examples.answer import solution as answer_solution
-from dpcore.gap_examples.answer.solution import GapSolution, solve, write_methods
+from dpcore.gap_examples.answer.solution import (
+    GapSolution,
+    build_facts,
+    build_numbers,
+    certify,
+    describe_near_optimal,
+    solve,
+    write_detail,
+    write_headline,
+    write_methods,
+    write_proof,
+)
 from dpcore.gap_examples.compare import Comparison, compare
 from dpcore.gap_examples.parameters import NUM_USERS, GapParameters
 from dpcore.gap_examples.two_groups import (
@@ -46,7 +56,7 @@ from dpcore.mean.answer.words import mean_forms
 
 def solve_beside_page(data: Dataset, parameters: GapParameters) -> Solver:
     """Compare cap and weights; what is entered in the steps on instances does not matter."""
-    solution = yield Cached(answer_solution.solve, (data, parameters.mean_parameters()))
+    solution = yield Cached(solve, (data, parameters.mean_parameters()))
     return Found(solution)
 
 
@@ -55,9 +65,7 @@ def show_proof(answer: Answer, data: Dataset) -> Parts:
     if answer.code is None:
         yield "**Code for your library:** it needs the range of a value, which you enter on *Mean*."
     yield "**The proof of theorem 3, on these data**"
-    yield "\n".join(
-        f"{i}. {sentence}" for i, sentence in enumerate(answer_solution.write_proof(answer.solution), 1)
-    )
+    yield "\n".join(f"{i}. {sentence}" for i, sentence in enumerate(write_proof(answer.solution), 1))
     if answer.disclosure is Disclosure.PRIVATE:
         yield Label()
 
@@ -116,7 +124,7 @@ In units of σ², with 2(B/ε)² = gσ²: {wording.counted(g, "user")} with 1 ro
 """
     )
     comparison: Comparison = yield Cached(compare, (theorem_2_problem(g),))
-    yield Note(answer_solution.certify(comparison))
+    yield Note(certify(comparison))
     yield offer_instance(comparison, "gap_theorem_2")
 
 
@@ -156,7 +164,7 @@ $$
         f"The instance: {wording.counted(light, 'user')} with {wording.counted(light_size, 'row')}, "
         f"{wording.counted(NUM_USERS - light, 'user')} with "
         f"{wording.counted(light_size * heavy_size, 'row')}, ρ = {wording.number(comparison.noise_ratio)}. "
-        f"{answer_solution.certify(comparison)}"
+        f"{certify(comparison)}"
     )
     yield offer_instance(comparison, "gap_two_groups")
 
@@ -210,7 +218,7 @@ def show_any_noise(answer: Answer, data: Dataset) -> Parts:
     yield Note(
         f"An instance near it: {wording.counted(int(users[0]), 'user')} with "
         f"{wording.counted(int(sizes[0]), 'row')}, {users[1]} with {sizes[1]:,}, "
-        f"ρ = {comparison.noise_ratio:.4f}. {answer_solution.certify(comparison)}"
+        f"ρ = {comparison.noise_ratio:.4f}. {certify(comparison)}"
     )
     yield offer_instance(comparison, "gap_largest")
 
@@ -342,18 +350,18 @@ def build_answer(
     solution = solve(dataset, parameters.mean_parameters()) if solution is None else solution
     comparison = solution.comparison
     return Answer(
-        headline=answer_solution.write_headline(comparison),
-        detail=answer_solution.write_detail(dataset),
-        numbers=answer_solution.build_numbers(comparison),
+        headline=write_headline(comparison),
+        detail=write_detail(dataset),
+        numbers=build_numbers(comparison),
         assumptions=mean.ASSUMPTIONS,
         disclosure=dataset.provenance,
-        facts=answer_solution.build_facts(solution),
+        facts=build_facts(solution),
         proofs=(
             ("Bounded rows", comparison.cap.certificate, comparison.cap.stop_reason),
             ("Smooth weights", comparison.smooth.certificate, comparison.smooth.stop_reason),
         ),
         code=_build_code(solution, dataset, parameters.epsilon, value_range),
-        near_optimal=answer_solution.describe_near_optimal(solution),
+        near_optimal=describe_near_optimal(solution),
         parameters=parameters,
         solution=solution,
         plots={"gap-data": lambda: plots.plot_variances(solution, dataset)},

@@ -30,12 +30,19 @@ from dpcore.common.strict_json import certificate_fields
 from dpcore.common.text_fields import to_fields
 from dpcore.dataset import Dataset
 from dpcore.learning.answer import plots, population
-from dpcore.learning.answer import solution as answer_solution
 from dpcore.learning.answer.solution import (
     LearningSolution,
+    describe_formulae,
+    describe_near_optimal,
     list_capped_users,
+    list_error_parts,
+    list_facts,
+    list_numbers,
+    list_rival_rows,
     solve,
     solve_rivals,
+    write_detail,
+    write_headline,
     write_methods,
 )
 from dpcore.learning.optimal_cap import NEIGHBOURS
@@ -50,7 +57,7 @@ PUBLIC = Label(Disclosure.PUBLIC)
 
 def describe_inputs(answer: Answer, data: Dataset) -> Parts:
     """Say how bias and noise are bounded."""
-    yield Note(answer_solution.describe_formulae(answer.parameters))
+    yield Note(describe_formulae(answer.parameters))
 
 
 def compare_bias_bounds(answer: Answer, data: Dataset) -> Parts:
@@ -67,7 +74,7 @@ def compare_bias_bounds(answer: Answer, data: Dataset) -> Parts:
     )
     others = yield Cached(solve_rivals, (answer.solution.problem,))
     yield Table(
-        answer_solution.list_rival_rows(answer.solution, others, answer.parameters.own_cap),
+        list_rival_rows(answer.solution, others, answer.parameters.own_cap),
         "All bounds",
         plain=True,
     )
@@ -237,17 +244,17 @@ def build_answer(
     solved = solve(data, parameters) if solution is None else solution
     cap = solved.choice.max_contributions
     answer = Answer(
-        headline=answer_solution.write_headline(solved),
-        detail=answer_solution.write_detail(solved, data),
-        numbers=answer_solution.list_numbers(solved),
+        headline=write_headline(solved),
+        detail=write_detail(solved, data),
+        numbers=list_numbers(solved),
         assumptions=learning.ASSUMPTIONS,
         disclosure=data.provenance,
-        facts=answer_solution.list_facts(solved, parameters.own_cap),
+        facts=list_facts(solved, parameters.own_cap),
         proofs=(("Bound", solved.choice.certificate, solved.choice.stop_reason),),
         code=build_forms(
             parameters.epsilon, fields_of_data(data), [(cap_form(cap), Quantity.MODEL, {"max_rows": cap})]
         ),
-        near_optimal=answer_solution.describe_near_optimal(solved),
+        near_optimal=describe_near_optimal(solved),
         parameters=parameters,
         solution=solved,
         plots={
@@ -261,7 +268,7 @@ def build_answer(
             )
         },
         setting=ReleaseSetting(Quantity.MODEL, parameters.epsilon, NEIGHBOURS),
-        error_parts=answer_solution.list_error_parts(solved),
+        error_parts=list_error_parts(solved),
         sections=SECTIONS,
     )
     return add_choice(

@@ -1,6 +1,6 @@
 """A learner under a cap on a population instead of data: figures 2 and 3 of the paper, and the cost of privacy.
 
-The solution, as columns and in words. All of it is public: it is computed from parameters alone.
+The solution, its columns and its sentences are public, as they are computed from parameters alone.
 """
 
 from __future__ import annotations

@@ -76,8 +76,8 @@ def compute_curves(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[str, 
     """Return the bound of a capped learner in its parts, and every bound on the bias (twice), as columns.
 
     Columns: ``cap_rows``, ``tau_0``, ``kept_share``, ``largest_share``, ``users_capped``, ``bias_twice``,
-    ``finite_sample``, ``privacy_noise``, ``bound``, and ``twice_`` and its name for every bound on the bias. What
-    does not apply is infinite.
+    ``finite_sample``, ``privacy_noise``, ``bound``, and ``twice_`` and its name for every bound on the bias. A bound
+    that does not apply is infinite.
 
     Args:
         problem: The question.

@@ -1,8 +1,6 @@
-"""The answer for a mean and its tabs, as all readers take them.
+"""The answer for a mean, with its tabs: one object that page, report, files, script and notebook read.
 
-The answer for a mean: one object that page, report, files, script and notebook read.
-
-Besides the expected error it has the worst-case error over all values in [L, U], and the error of the mean over users.
+It has the expected error, the worst-case error over all values in [L, U], and the error of the mean over users.
 """
 
 from __future__ import annotations
@@ -40,8 +38,7 @@ from dpcore.common.privacy import Neighbours, ReleaseFacts
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts, value_range, worst_values
 from dpcore.mean.answer import plots, words
-from dpcore.mean.answer.found import MeanSolution, solve, summarise_values
-from dpcore.mean.answer.found import solve as solve_at_once
+from dpcore.mean.answer.solution import MeanSolution, solve, summarise_values
 from dpcore.mean.answer.words import MEAN_OVER_USERS, UNIT
 from dpcore.mean.parameters import MeanParameters, VarianceSource, assumptions
 from dpcore.mean.private_counts import PrivateCountsProblem
@@ -53,7 +50,7 @@ NO_VALUES = Missing("values, one per row", "Bring data with values")
 def solve_beside_page(data: Dataset, parameters: MeanParameters) -> Solver:
     """Find the best bounds; what is read of the values does not depend on epsilon, and is computed once."""
     read = yield Cached(ValueSummary.from_dataset, (data, parameters.lower, parameters.upper), kept=8)
-    solution = yield Cached(solve_at_once, (data, parameters.without("own_cap"), read))
+    solution = yield Cached(solve, (data, parameters.without("own_cap"), read))
     return Found(solution)
 
 

@@ -1,9 +1,8 @@
-"""The solution for a mean as plots. Pure functions of the solution.
+"""The plots of the solution for a mean, and the range [L, U] that suits the values, in figures and words.
 
-Which range [L, U] the values at hand ask for: what is found, as figures and in words. As private as the values.
-
-The error here counts what clamping cuts off and what weighing shifts without letting them cancel, and takes smooth
-weights (`dpcore.mean.value_range`). The exact error has a minimum that is no answer and is never offered.
+All are pure functions of the solution. The range is as private as the values. Its error counts what clamping cuts off
+and what weighing shifts without letting them cancel, and takes smooth weights (`dpcore.mean.value_range`). The exact
+error has a minimum that is no answer and is never offered.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean import value_range
-from dpcore.mean.answer.found import MeanSolution, offered_errors
+from dpcore.mean.answer.solution import MeanSolution, offered_errors
 from dpcore.mean.answer.words import BOUNDED_ROWS, MAX_LISTED_INTERVALS, UNIT
 from dpcore.mean.parameters import MeanParameters
 from dpcore.mean.table_values import Clamped, bounded_mean
@@ -218,7 +217,7 @@ SEPARATE = "Clamping and bounding are counted without cancelling, noise as its s
 
 @dataclass(frozen=True, eq=False)
 class Ranges:
-    """What is found for given L and U, at one bound.
+    """The result for given L and U, at one bound.
 
     Attributes:
         of: The rows at that bound, with smooth weights.

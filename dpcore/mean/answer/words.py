@@ -17,7 +17,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
-from dpcore.mean.answer.found import MeanSolution, SplitRelease
+from dpcore.mean.answer.solution import MeanSolution, SplitRelease
 from dpcore.mean.parameters import MeanParameters
 from dpcore.mean.table_values import ValueSummary, bounded_mean
 

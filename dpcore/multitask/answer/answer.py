@@ -18,10 +18,9 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.dataset import Dataset
-from dpcore.multitask import exact as multitask_exact
 from dpcore.multitask import files
 from dpcore.multitask.answer import plots, words
-from dpcore.multitask.answer.found import (
+from dpcore.multitask.answer.solution import (
     MultitaskSolution,
     Optima,
     Tasks,
@@ -33,7 +32,7 @@ from dpcore.multitask.answer.found import (
     solve,
 )
 from dpcore.multitask.answer.words import compute_inflation, write_methods
-from dpcore.multitask.exact import SearchOptions
+from dpcore.multitask.exact import SearchOptions, find_best_task_weights, find_best_user_task_weights
 from dpcore.multitask.experiment import Algorithm, ExperimentResult
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from dpcore.multitask.problem import Allocation, BudgetComparison, Loss, TaskProblem
@@ -140,14 +139,10 @@ def find_optima(tasks: Tasks, loss: Loss, progress: Progress, should_stop: Shoul
     """Solve both problems; if the search is stopped, both allocations are valid all the same."""
     problem = TaskProblem.from_graph(tasks.graph, 1.0, loss)
     options = SearchOptions(TOLERANCE)
-    task_optimum = multitask_exact.find_best_task_weights(
-        problem, options, lambda share: progress(0.7 * share), should_stop
-    )
+    task_optimum = find_best_task_weights(problem, options, lambda share: progress(0.7 * share), should_stop)
     return Optima(
         task_optimum,
-        multitask_exact.find_best_user_task_weights(
-            problem, options, lambda share: progress(0.7 + 0.3 * share), should_stop
-        ),
+        find_best_user_task_weights(problem, options, lambda share: progress(0.7 + 0.3 * share), should_stop),
     )
 
 

@@ -25,7 +25,7 @@ from dpcore.answer.limits import fit_limits
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.multitask.answer.found import (
+from dpcore.multitask.answer.solution import (
     MultitaskSolution,
     Optima,
     Tasks,

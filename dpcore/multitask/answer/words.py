@@ -10,7 +10,7 @@ from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.dataset import Dataset
-from dpcore.multitask.answer.found import (
+from dpcore.multitask.answer.solution import (
     MultitaskSolution,
     Optima,
     WeightComparison,

@@ -27,8 +27,8 @@ from dpcore.common.strict_json import certificate_fields
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import plots, sections, words
 from dpcore.per_group.answer.error_map import Pair
-from dpcore.per_group.answer.found import MIN_SAVING, PerGroupSolution, solve
 from dpcore.per_group.answer.sections import DistributionSolution, build_sections, describe_inputs
+from dpcore.per_group.answer.solution import MIN_SAVING, PerGroupSolution, solve
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair
 from dpcore.per_group.summary import (

@@ -44,8 +44,8 @@ class ErrorMap:
         groups: L0, ascending, shape (columns,).
         amounts: L-infinity, ascending, shape (rows,).
         errors: Shape (rows, columns).
-        sampling: Part of the error from the random choice of groups, as in `dpcore.per_group.ErrorParts`, of the same
-            shape; None if the parts of the error are unknown.
+        sampling: Part of the error from the random choice of groups, as in `dpcore.per_group.moments.ErrorParts`, of
+            the same shape; None if the parts of the error are unknown.
         noise: Part of the error from the noise, likewise.
     """
 

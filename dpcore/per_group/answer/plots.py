@@ -15,7 +15,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group.answer.error_map import MappedSolution, OverEpsilon
-from dpcore.per_group.answer.found import NEAR_OPTIMAL, USEFUL_ERROR, PerGroupSolution
+from dpcore.per_group.answer.solution import NEAR_OPTIMAL, USEFUL_ERROR, PerGroupSolution
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.summary import OBJECTIVES, error_words, unit_of
 

@@ -15,9 +15,8 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import words
 from dpcore.per_group.answer.error_map import BoundedSizes, ErrorMap, Pair
-from dpcore.per_group.answer.found import PerGroupSolution, check
-from dpcore.per_group.answer.found import solve as solve_at_once
 from dpcore.per_group.answer.plots import MOST_POINTS
+from dpcore.per_group.answer.solution import PerGroupSolution, check, solve
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.summary import (
     APPROXIMATE,
@@ -190,7 +189,7 @@ def is_long(data: Dataset, parameters: PerGroupParameters) -> bool:
 
 def choose_pair(data: Dataset, parameters: PerGroupParameters) -> PerGroupSolution | DistributionSolution:
     """Find the best pair for pairs of users and groups, or for how these are distributed."""
-    return solve_by_distribution(data, parameters) if data.pairs is None else solve_at_once(data, parameters)
+    return solve_by_distribution(data, parameters) if data.pairs is None else solve(data, parameters)
 
 
 def is_checked(data: Dataset, parameters: PerGroupParameters) -> bool:
@@ -210,7 +209,7 @@ def solve_beside_page(data: Dataset, parameters: PerGroupParameters) -> Solver:
     found: Found = yield Search(
         "job",
         parameters,
-        lambda tell, stop: solve_at_once(data, parameters, tell, stop),
+        lambda tell, stop: solve(data, parameters, tell, stop),
         doing,
         heavy=data.pairs.user_codes.size >= HEAVY,
         doing_at={

@@ -13,7 +13,7 @@ from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Contribution, Dataset
 from dpcore.per_group import summary
 from dpcore.per_group.answer.error_map import SelectionSolution, split_error
-from dpcore.per_group.answer.found import MIN_SAVING, USEFUL_ERROR, PerGroupSolution
+from dpcore.per_group.answer.solution import MIN_SAVING, USEFUL_ERROR, PerGroupSolution
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import COVERED
 from dpcore.per_group.summary import OBJECTIVES, error_words

@@ -21,8 +21,8 @@ from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
 from dpcore.common.privacy import format_rounded_up
 from dpcore.common.strict_json import certificate_fields, finite_or_none
 from dpcore.dataset import Dataset
-from dpcore.plan.answer import found, plots, words
-from dpcore.plan.answer.found import PlanSolution, compute_exact_epsilon, solve
+from dpcore.plan.answer import plots, words
+from dpcore.plan.answer.solution import PlanSolution, compute_exact_epsilon, solve
 from dpcore.plan.answer.words import format_error, write_methods
 from dpcore.plan.curves import RankCurve
 from dpcore.plan.drawn import make_program, sum_weighted_squares
@@ -82,7 +82,7 @@ def compare_noises(dataset: Dataset, parameters: PlanParameters, solution: PlanS
     Args:
         dataset: The data.
         parameters: The question.
-        solution: What was found for both.
+        solution: The solution for both.
     """
     if parameters.program is Program.PIPELINEDP:
         return _compare_in_pipelinedp(dataset, parameters, solution)
@@ -294,7 +294,7 @@ def solve_beside_page(data: Dataset, parameters: PlanParameters) -> Solver:
     curves = yield Cached(
         plan_lines, (data, replace(parameters, epsilon=1.0, objective=Objective.SUM)), kept=8
     )
-    solution = yield Cached(found.solve, (data, parameters, curves))
+    solution = yield Cached(solve, (data, parameters, curves))
     return Found(solution)
 
 
@@ -346,7 +346,7 @@ def build_answer(
     Args:
         dataset: How many rows users have; values and groups where lines need them.
         parameters: The question.
-        solution: What `find` found for both; computed here by default, and then both noises are compared, too.
+        solution: The solution for both; it is computed here by default, and then both noises are compared, too.
 
     Returns:
         The answer; its ``solution`` is a `PlanSolution`, and ``bound`` a table with a row per line.

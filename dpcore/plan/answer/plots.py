@@ -11,7 +11,7 @@ from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
-from dpcore.plan.answer.found import PlanSolution
+from dpcore.plan.answer.solution import PlanSolution
 from dpcore.plan.lines import MAX_AMOUNT
 
 LINE_STYLES = (Style.CAP, Style.SMOOTH, Style.SAMPLING, Style.PRIVACY, Style.CUSTOMARY)

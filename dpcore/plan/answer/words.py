@@ -13,7 +13,7 @@ from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset
-from dpcore.plan.answer.found import PlanSolution, compute_exact_epsilon
+from dpcore.plan.answer.solution import PlanSolution, compute_exact_epsilon
 from dpcore.plan.drawn import AllocatedLine, describe_coverage, sum_weighted_squares
 from dpcore.plan.lines import LineStatistic
 from dpcore.plan.one_truncation import OneTruncation

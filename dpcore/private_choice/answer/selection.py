@@ -1,6 +1,7 @@
 """The bound of an answer, selected privately: the request, the selection, and its answer, program and file.
 
-Pages, calls and the command select by this module, so that all of them ask the same and say the same.
+Pages, calls and the command select by this module, so that all of them make the same requests and give the same
+sentences.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes
 from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters
 from dpcore.per_group import private_pair
-from dpcore.per_group.answer import answer as pair_code
+from dpcore.per_group.answer.answer import write_private_forms
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import COVERED, PrivatePair, PrivatePairProblem
@@ -414,7 +415,7 @@ def build_code(
         The program; None for a range, for a mean without a range, and for a quantile of rows per user.
     """
     if isinstance(selection, PrivatePair):
-        return pair_code.write_private_forms(selection, dataset, epsilon)
+        return write_private_forms(selection, dataset, epsilon)
     unbounded = number is Wanted.QUANTILE or (number in OF_MEAN and None in ends)
     if not isinstance(selection, PrivateChoice) or unbounded:
         return None

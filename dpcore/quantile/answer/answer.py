@@ -34,12 +34,13 @@ from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.common.strict_json import finite_or_none
 from dpcore.dataset import Dataset
 from dpcore.quantile import optimal_bound, several
-from dpcore.quantile.answer import found as core
 from dpcore.quantile.answer import plots, words
-from dpcore.quantile.answer.found import SEARCH_POINTS, Choices, Poorer, QuantileFound, find
+from dpcore.quantile.answer import solution as core
+from dpcore.quantile.answer.solution import SEARCH_POINTS, Choices, Poorer, QuantileSolution
 from dpcore.quantile.answer.words import methods, of_quantile
-from dpcore.quantile.mechanism import QuantileProblem, WeightKind, assumptions
+from dpcore.quantile.mechanism import QuantileProblem, assumptions
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
+from dpcore.quantile.rows import WeightKind
 
 # A first answer is computed while the person waits: on two cores 3 million rows times bounds take about 0.1 s.
 FIRST_CELLS, FIRST_ROWS = 3_000_000, 200_000
@@ -120,10 +121,10 @@ def solve(data: Dataset, parameters: QuantileParameters) -> Solver:
         kept=KEPT_CHOICES,
     )
 
-    def compute(choices: Choices, tell: Progress, stop: ShouldStop) -> QuantileFound:
+    def compute(choices: Choices, tell: Progress, stop: ShouldStop) -> QuantileSolution:
         return core.compute(parameters, problem, choices)
 
-    def compute_first(choices: Choices | None) -> QuantileFound:
+    def compute_first(choices: Choices | None) -> QuantileSolution:
         first = few.under(neighbours).with_epsilon(epsilon)
         return core.compute(parameters, first, choices or first_choices(first, parameters.asked))
 
@@ -158,7 +159,7 @@ def show_answers(answer: Answer, data: Dataset) -> Parts:
     yield Columns((_show_density(answer.solution, data), [answer.plots["quantile-near"]()]))
 
 
-def _show_density(solution: QuantileFound, data: Dataset) -> Parts:
+def _show_density(solution: QuantileSolution, data: Dataset) -> Parts:
     limits = yield _choose_values(
         solution, "where", lambda limits: plots.plot_density(solution, data, limits)
     )
@@ -167,7 +168,7 @@ def _show_density(solution: QuantileFound, data: Dataset) -> Parts:
         yield Note(words.outside(outside))
 
 
-def _choose_values(solution: QuantileFound, tab: str, draw: Callable[[Limits], Plot]) -> Window:
+def _choose_values(solution: QuantileSolution, tab: str, draw: Callable[[Limits], Plot]) -> Window:
     """Return a plot over the values that a person chooses to see."""
     initial, widest = core.window(solution)
     key = f"quantile_values_{tab}_{solution.parameters.quantiles}"
@@ -271,7 +272,7 @@ SECTIONS: Sections = {
 def build_answer(
     data: Dataset,
     parameters: QuantileParameters,
-    found: QuantileFound | None = None,
+    solution: QuantileSolution | None = None,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> Answer:
@@ -280,19 +281,19 @@ def build_answer(
     Args:
         data: The data, with values.
         parameters: The parameters.
-        found: The solution for both; computed by `find` if it is None.
+        solution: The solution for both; computed here if it is None.
         progress: Called with the share of the search that is done, from 0 to 1.
         should_stop: Called during the search; True ends it with the best bound of those tried.
 
     Returns:
-        The answer; its ``solution`` is a `QuantileFound`. Plots are computed on demand.
+        The answer; its ``solution`` is a `QuantileSolution`. Plots are computed on demand.
 
     Raises:
         InvalidInput: The data have no values.
 
     Source: Epasto et al. 2020, section 4 and appendix B.
     """
-    solution = find(data, parameters, progress, should_stop) if found is None else found
+    solution = core.solve(data, parameters, progress, should_stop) if solution is None else solution
     answer = Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution, data),
@@ -341,7 +342,7 @@ def build_answer(
     )
 
 
-def _list_details(solution: QuantileFound, label: str) -> dict[str, object]:
+def _list_details(solution: QuantileSolution, label: str) -> dict[str, object]:
     return {
         "bound": solution.bound,
         "bound_label": label,

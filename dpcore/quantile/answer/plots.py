@@ -27,7 +27,7 @@ from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.quantile import WeightKind
-from dpcore.quantile.answer.found import Poorer, QuantileFound, mean_error, near_grid, window
+from dpcore.quantile.answer.solution import Poorer, QuantileSolution, mean_error, near_grid, window
 from dpcore.quantile.answer.words import name_of
 from dpcore.quantile.parameters import Weighting
 from dpcore.quantile.several import SampledAnswers
@@ -51,7 +51,7 @@ KINDS = (
 )
 
 
-def plot_errors(solution: QuantileFound, dataset: Dataset) -> Plot:
+def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
     """Plot the expected rank error against the bound, with the best of each kind: the main figure."""
     items: list[Item] = []
     rows: list[tuple[npt.NDArray[Any], ...]] = []
@@ -97,7 +97,7 @@ def plot_errors(solution: QuantileFound, dataset: Dataset) -> Plot:
 
 
 def plot_density(
-    solution: QuantileFound, dataset: Dataset, limits: tuple[float, float] | None = None
+    solution: QuantileSolution, dataset: Dataset, limits: tuple[float, float] | None = None
 ) -> Plot:
     """Plot where the answer falls: its exact density on equal bins, with its mean and the quantile of the rows.
 
@@ -159,7 +159,7 @@ def _fit_from_zero(series: Sequence[Curve | Points]) -> tuple[float, float]:
     return 0.0, 1.05 * max(float(np.max(one.y)) for one in series) or 1.0
 
 
-def _compute_base_density(solution: QuantileFound, edges: FloatArray) -> FloatArray:
+def _compute_base_density(solution: QuantileSolution, edges: FloatArray) -> FloatArray:
     # Between two edges the base may change its form: its mass there is that of the pieces.
     base = solution.problem.base
     cuts = np.union1d(edges, base.breaks[(base.breaks > edges[0]) & (base.breaks < edges[-1])])
@@ -167,7 +167,7 @@ def _compute_base_density(solution: QuantileFound, edges: FloatArray) -> FloatAr
     return np.diff(cumulated[np.searchsorted(cuts, edges)]) / np.diff(edges)
 
 
-def plot_rank_distance(solution: QuantileFound, dataset: Dataset) -> Plot:
+def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
     """Plot the probability that the answer lies within t in rank of the quantile, with the bound and without any."""
     grid = near_grid()
     distances, legend = (
@@ -201,7 +201,7 @@ def plot_rank_distance(solution: QuantileFound, dataset: Dataset) -> Plot:
     )
 
 
-def plot_paper_bound(solution: QuantileFound, dataset: Dataset) -> Plot:
+def plot_paper_bound(solution: QuantileSolution, dataset: Dataset) -> Plot:
     """Plot the paper's bound against h for both kinds, with the best h of its trade-off form."""
     histogram = solution.problem.histogram
     bound, bounds = solution.parameters.rank_bound(histogram), choose_curve_bounds(histogram)
@@ -224,7 +224,7 @@ def plot_paper_bound(solution: QuantileFound, dataset: Dataset) -> Plot:
 
 
 def plot_poorer(
-    solution: QuantileFound, how: Poorer, steps: FloatArray, errors: FloatArray, dataset: Dataset
+    solution: QuantileSolution, how: Poorer, steps: FloatArray, errors: FloatArray, dataset: Dataset
 ) -> Plot:
     """Plot the expected rank error as the base distribution gets poorer; ``steps`` and ``errors`` of shape (k,)."""
     is_wider, title = how is Poorer.WIDER, "ν moved by (its widths; 0 = as entered)"
@@ -250,7 +250,7 @@ def plot_poorer(
 
 
 def plot_samples(
-    solution: QuantileFound, sampled: SampledAnswers, limits: tuple[float, float], dataset: Dataset
+    solution: QuantileSolution, sampled: SampledAnswers, limits: tuple[float, float], dataset: Dataset
 ) -> Plot:
     """Plot the share of the simulated answers in each bin beside its exact probability, within ``limits``."""
     edges, draws = np.linspace(*limits, SAMPLE_BINS + 1), max(sampled.answers.shape[0], 1)

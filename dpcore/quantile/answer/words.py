@@ -18,9 +18,9 @@ from dpcore.common import noise_error, wording
 from dpcore.common.privacy import Disclosure, format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.quantile import optimal_bound
-from dpcore.quantile.answer.found import Poorer, QuantileFound, mean_error
-from dpcore.quantile.mechanism import WeightKind
+from dpcore.quantile.answer.solution import Poorer, QuantileSolution, mean_error
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
+from dpcore.quantile.rows import WeightKind
 from dpcore.quantile.several import SampledAnswers, split
 
 KIND_NAMES = {WeightKind.SMOOTH: "smooth weights", WeightKind.CAP: "bounded rows"}
@@ -37,7 +37,7 @@ def with_spread(error: float, standard_error: float) -> str:
     return f"{wording.percent(error, 3)}{spread}"
 
 
-def write_headline(solution: QuantileFound) -> str:
+def write_headline(solution: QuantileSolution) -> str:
     """Write the instruction."""
     if solution.parameters.weighting is Weighting.NONE:
         rows = wording.counted(solution.choices.smooth.bound, "row")
@@ -46,7 +46,7 @@ def write_headline(solution: QuantileFound) -> str:
     return instruct(wording.counted(solution.bound, "row"))
 
 
-def build_numbers(solution: QuantileFound) -> tuple[Number, ...]:
+def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
     """Build the bound, its rank error, and the rank error without a bound."""
     p = solution.parameters
     note = expected = "of rows, expected"
@@ -70,7 +70,7 @@ def build_numbers(solution: QuantileFound) -> tuple[Number, ...]:
     )
 
 
-def describe_near_optimal(solution: QuantileFound) -> str:
+def describe_near_optimal(solution: QuantileSolution) -> str:
     """Write the near-optimal range of bounds; empty if the bound was not chosen by its error."""
     p = solution.parameters
     if p.weighting is Weighting.NONE or p.bound_from is BoundFrom.COUNTS:
@@ -96,7 +96,7 @@ LEAKS_COUNTS = standard.warn_of_leak("this bound was")
 LEAKS = "Your data are private: the figures here are computed from the values. Do not publish them."
 
 
-def write_detail(solution: QuantileFound, dataset: Dataset) -> str:
+def write_detail(solution: QuantileSolution, dataset: Dataset) -> str:
     """Write the sentences that qualify the headline, most important first."""
     p, sentences = solution.parameters, []
     from_values = p.bound_from is BoundFrom.VALUES and p.weighting is not Weighting.NONE
@@ -113,7 +113,7 @@ def write_detail(solution: QuantileFound, dataset: Dataset) -> str:
     return " ".join(sentences)
 
 
-def build_facts(solution: QuantileFound) -> dict[str, str]:
+def build_facts(solution: QuantileSolution) -> dict[str, str]:
     """Build the facts behind the choice, sentences by name."""
     entries: dict[str, str] = {}
     for output, true in zip(solution.outputs, solution.exact, strict=True):
@@ -163,7 +163,7 @@ def _name_unbounded(parameters: QuantileParameters) -> str:
     return "With all rows kept" if parameters.protects_users else "Without a bound"
 
 
-def _compare_weights(solution: QuantileFound) -> str:
+def _compare_weights(solution: QuantileSolution) -> str:
     """Compare the best bounds of both kinds, first the kind in use."""
     first = solution.choices.of(solution.kind)
     choices = (
@@ -183,7 +183,7 @@ def _compare_weights(solution: QuantileFound) -> str:
     return f"{'; '.join(texts)}.{doubt}"
 
 
-def _describe_other_relation(solution: QuantileFound) -> dict[str, str]:
+def _describe_other_relation(solution: QuantileSolution) -> dict[str, str]:
     """Describe the guarantee of the same release under the other neighbouring relation."""
     p = solution.parameters
     opening = f"the same release is {format_rounded_up(p.epsilon_of_other)}-DP if"
@@ -200,7 +200,7 @@ def _describe_other_relation(solution: QuantileFound) -> dict[str, str]:
     }
 
 
-def _describe_subsamples(solution: QuantileFound) -> dict[str, str]:
+def _describe_subsamples(solution: QuantileSolution) -> dict[str, str]:
     """Describe the averages over subsamples of a cap, and how far single subsamples differ."""
     cap = solution.choices.cap
     if not max(cap.standard_error, solution.standard_error) > 0.0:
@@ -217,7 +217,7 @@ def _describe_subsamples(solution: QuantileFound) -> dict[str, str]:
     return {"Random subsamples": f"{text} At the best bound their standard deviation is {deviation}."}
 
 
-def list_proofs(solution: QuantileFound) -> tuple[Proof, ...]:
+def list_proofs(solution: QuantileSolution) -> tuple[Proof, ...]:
     """List the certificates of the best bounds, and how their searches ended."""
     return (
         ("Smooth weights", solution.choices.smooth.certificate, solution.choices.smooth.ended),
@@ -226,7 +226,7 @@ def list_proofs(solution: QuantileFound) -> tuple[Proof, ...]:
     )
 
 
-def base(solution: QuantileFound) -> str:
+def base(solution: QuantileSolution) -> str:
     """Describe what assumption 1 of the paper amounts to on these values."""
     alpha, items = solution.parameters.alpha, []
     for problem in split(solution.problem, solution.parameters.asked):
@@ -244,7 +244,7 @@ def base(solution: QuantileFound) -> str:
     return "\n".join(items)
 
 
-def paper(solution: QuantileFound) -> str:
+def paper(solution: QuantileSolution) -> str:
     """Describe the paper's bound, and the error of its best bound on these values."""
     bound = solution.parameters.rank_bound(solution.problem.histogram)
     value = float(bound.value(solution.kind, solution.counts_bound))
@@ -266,7 +266,7 @@ def outside(share: float) -> str:
     return f"{wording.percent(share)} of the answers fall outside the values shown: widen them under *Values shown*."
 
 
-def poorer(solution: QuantileFound, how: Poorer) -> str:
+def poorer(solution: QuantileSolution, how: Poorer) -> str:
     """Describe the figure of poorer bases, and where the error becomes large."""
     if how is Poorer.MOVED:
         return (
@@ -283,7 +283,7 @@ def poorer(solution: QuantileFound, how: Poorer) -> str:
     )
 
 
-def samples(solution: QuantileFound, sampled: SampledAnswers) -> tuple[str, ...]:
+def samples(solution: QuantileSolution, sampled: SampledAnswers) -> tuple[str, ...]:
     """Compare the mean of the simulated answers with the exact mean, per quantile."""
     order = " The answers are sorted, which the exact mean ignores." if len(solution.outputs) > 1 else ""
     sentences = []
@@ -318,7 +318,7 @@ def inputs(dataset: Dataset, parameters: QuantileParameters) -> str:
     return " ".join(sentences)
 
 
-def methods(solution: QuantileFound, data: Dataset) -> Methods:
+def methods(solution: QuantileSolution, data: Dataset) -> Methods:
     """Describe the bound in use and its rank error; of rows without a bound that error alone."""
     p = solution.parameters
     text = (
@@ -382,7 +382,7 @@ def _rule(p: QuantileParameters) -> str:
     return "The bound has the smallest expected rank error of those tried."
 
 
-def of_quantile(solution: QuantileFound, dataset: Dataset) -> CodeChoice | None:
+def of_quantile(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | None:
     """List the bound in use, the best bound of the other kind, and the entered bound."""
     p = solution.parameters
     low, high = _ends(solution)
@@ -409,7 +409,7 @@ def of_quantile(solution: QuantileFound, dataset: Dataset) -> CodeChoice | None:
     return build_forms(p.epsilon, base, programs)
 
 
-def _ends(solution: QuantileFound) -> tuple[float, float]:
+def _ends(solution: QuantileSolution) -> tuple[float, float]:
     """Return the range of the answer: the ends of the base, or four standard deviations around a normal base."""
     breaks, spread = solution.problem.base.breaks, 4.0 * (solution.parameters.spread or 0.0)
     return float(breaks[0]) - spread, float(breaks[-1]) + spread

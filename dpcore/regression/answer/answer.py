@@ -10,8 +10,17 @@ from dpcore.common.strict_json import certificate_fields
 from dpcore.dataset import Dataset
 from dpcore.regression import draw
 from dpcore.regression.answer import plots
-from dpcore.regression.answer import solution as answer_solution
-from dpcore.regression.answer.solution import ErrorOf, RegressionSolution, solve, write_forms, write_methods
+from dpcore.regression.answer.solution import (
+    ErrorOf,
+    RegressionSolution,
+    describe_near_optimal,
+    list_facts,
+    list_numbers,
+    solve,
+    write_detail,
+    write_forms,
+    write_methods,
+)
 from dpcore.regression.estimate import coefficient_variances
 from dpcore.regression.parameters import ASSUMPTIONS, RegressionParameters, ResidualVarianceSource
 
@@ -38,14 +47,14 @@ def build_answer(
     solved = solve(data, parameters) if solution is None else solution
     answer = Answer(
         headline="Weight the rows, do not bound them.",
-        detail=answer_solution.write_detail(solved),
-        numbers=answer_solution.list_numbers(solved),
+        detail=write_detail(solved),
+        numbers=list_numbers(solved),
         assumptions=ASSUMPTIONS,
         disclosure=solved.data.provenance,
-        facts=answer_solution.list_facts(solved),
+        facts=list_facts(solved),
         proofs=(("Best weights", solved.best_estimate.certificate, solved.best_estimate.stop_reason),),
         code=write_forms(solved),
-        near_optimal=answer_solution.describe_near_optimal(solved),
+        near_optimal=describe_near_optimal(solved),
         parameters=solved.parameters,
         solution=solved,
         plots={

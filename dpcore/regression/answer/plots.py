@@ -183,7 +183,7 @@ def plot_caps(solution: RegressionSolution, target: ErrorOf) -> Plot:
 
 @dataclass(frozen=True)
 class Varied:
-    """What a sweep varies.
+    """The quantity that a sweep varies.
 
     Attributes:
         name: Of the column of its values.

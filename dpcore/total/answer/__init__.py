@@ -1,7 +1,7 @@
 """The answer for a sum or a count as data. It imports the mathematics of `dpcore.total`, which does not know it."""
 
 from dpcore.total.answer.answer import build_answer, refused_answer
-from dpcore.total.answer.found import (
+from dpcore.total.answer.solution import (
     NOT_COMPARED,
     SignedSolution,
     TotalSolution,

@@ -34,8 +34,7 @@ from dpcore.common import noise_error
 from dpcore.common.strict_json import certificate_fields
 from dpcore.dataset import Dataset
 from dpcore.total.answer import plots, signed_words, words
-from dpcore.total.answer.found import SignedSolution, TotalSolution, solve
-from dpcore.total.answer.found import solve as solve_at_once
+from dpcore.total.answer.solution import SignedSolution, TotalSolution, solve
 from dpcore.total.nonnegative import NEIGHBOURS
 from dpcore.total.parameters import (
     ASSUMPTIONS,
@@ -50,7 +49,7 @@ from dpcore.total.strategies import FIGURES, simulate_strategies
 def solve_beside_page(data: Dataset, parameters: TotalParameters) -> Solver:
     """Find the best bound; what every user adds does not depend on epsilon, and is computed once."""
     totals = yield Cached(user_totals, (data, parameters.summed))
-    solution = yield Cached(solve_at_once, (data, parameters.about_data, totals))
+    solution = yield Cached(solve, (data, parameters.about_data, totals))
     return Found(solution)
 
 

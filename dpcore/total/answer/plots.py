@@ -19,7 +19,7 @@ from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
-from dpcore.total.answer.found import SignedSolution, TotalSolution
+from dpcore.total.answer.solution import SignedSolution, TotalSolution
 from dpcore.total.answer.words import MEASURE_NAMES
 from dpcore.total.nonnegative import TotalErrors, TotalProblem
 from dpcore.total.parameters import TotalParameters

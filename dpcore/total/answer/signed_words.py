@@ -10,7 +10,7 @@ from dpcore.answer import Number
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.dataset import Dataset
-from dpcore.total.answer.found import SignedSolution
+from dpcore.total.answer.solution import SignedSolution
 from dpcore.total.answer.words import ERROR_LABELS, LEAKS, MEASURE_NAMES
 from dpcore.total.parameters import TotalParameters
 

@@ -18,7 +18,7 @@ from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance
 from dpcore.dataset import Dataset
-from dpcore.total.answer.found import SignedSolution, TotalSolution, largest_ratio
+from dpcore.total.answer.solution import SignedSolution, TotalSolution, largest_ratio
 from dpcore.total.parameters import Summed, TotalParameters, UserTotals
 
 MEASURE_NAMES = {

@@ -13,13 +13,28 @@ from dpcore.common.strict_json import finite_or_none
 from dpcore.common.weights import smooth_losses
 from dpcore.data.design_matrix import FeatureKind
 from dpcore.training import account, descent, followed
-from dpcore.training import mechanism as training_mechanism
 from dpcore.training.account import Cell, Method
 from dpcore.training.answer import plots, words
-from dpcore.training.answer.found import TrainingSolution, solve
+from dpcore.training.answer.solution import TrainingSolution, solve
 from dpcore.training.answer.words import write_methods
 from dpcore.training.experiment import Side, Table
-from dpcore.training.mechanism import HINGE_WIDTH, LossKind, Mechanism, Pace
+from dpcore.training.mechanism import (
+    AGREEMENT_TO_FORGET,
+    AGREEMENT_TO_GROW,
+    FADE,
+    GROWTH,
+    HINGE_WIDTH,
+    MAX_GROWTH,
+    MOMENTUM,
+    NOISE_NORM,
+    SETTLED_SHARE,
+    STABLE_SHARE,
+    LossKind,
+    Mechanism,
+    Pace,
+    apply_rule,
+    compute_faded_variance,
+)
 from dpcore.training.parameters import DataSource, TrainingParameters, list_assumptions
 from dpcore.training.rows import Measure, ScoreUnit
 from dpcore.training.training_data import FILE, TrainingData, describe_label_rule
@@ -125,7 +140,7 @@ def _set_noise(training: Training, mechanism: Mechanism, cell: Cell) -> Training
     if mechanism.pace is Pace.ENTERED and cell.method is Method.SMOOTH:
         noise_of_steps = descent.plan_noise(mechanism, cell.bound)
         return replace(training, gradient_noise=noise_of_steps.gradient, weight_noise=noise_of_steps.weight)
-    bound_follows, mechanism = cell.method is Method.FOLLOWED, training_mechanism.apply_rule(mechanism)
+    bound_follows, mechanism = cell.method is Method.FOLLOWED, apply_rule(mechanism)
     rule_noise = account.plan_rule_noise(
         mechanism.epsilon, mechanism.delta, mechanism.neighbours, mechanism.steps, bound_follows
     )
@@ -140,19 +155,15 @@ def _set_noise(training: Training, mechanism: Mechanism, cell: Cell) -> Training
         unit_noise=rule_noise.unit_noise,
         count_noise=rule_noise.count,
         number_noise=rule_noise.number,
-        momentum=training_mechanism.MOMENTUM,
-        travel=(1.0 - training_mechanism.MOMENTUM) * training_mechanism.NOISE_NORM / mechanism.steps,
-        longest=training_mechanism.STABLE_SHARE
-        / mechanism.loss.smoothness
-        * (1.0 if bound_follows else min(cell.reach, 1.0)),
-        settled=math.floor(training_mechanism.SETTLED_SHARE * mechanism.steps),
-        fade=training_mechanism.FADE,
-        agreeing=training_mechanism.AGREEMENT_TO_GROW
-        * training_mechanism.compute_faded_variance(rule_noise.gradient),
-        moving=training_mechanism.AGREEMENT_TO_FORGET
-        * training_mechanism.compute_faded_variance(rule_noise.gradient),
-        growth=training_mechanism.GROWTH,
-        most_growth=training_mechanism.MAX_GROWTH,
+        momentum=MOMENTUM,
+        travel=(1.0 - MOMENTUM) * NOISE_NORM / mechanism.steps,
+        longest=STABLE_SHARE / mechanism.loss.smoothness * (1.0 if bound_follows else min(cell.reach, 1.0)),
+        settled=math.floor(SETTLED_SHARE * mechanism.steps),
+        fade=FADE,
+        agreeing=AGREEMENT_TO_GROW * compute_faded_variance(rule_noise.gradient),
+        moving=AGREEMENT_TO_FORGET * compute_faded_variance(rule_noise.gradient),
+        growth=GROWTH,
+        most_growth=MAX_GROWTH,
         start=followed.START_DIVISOR,
         clipped=followed.CLIPPED_USERS,
         turn=followed.BOUND_RATE,

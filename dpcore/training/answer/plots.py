@@ -24,7 +24,7 @@ from dpcore.answer import (
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.training.account import Method
-from dpcore.training.answer.found import TrainingSolution
+from dpcore.training.answer.solution import TrainingSolution
 from dpcore.training.experiment import Side
 from dpcore.training.rows import Measure, ScoreUnit
 

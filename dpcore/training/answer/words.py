@@ -9,10 +9,10 @@ from dpcore.answer.answer import Number
 from dpcore.answer.methods import ChoiceSource, Methods, write_guarantee
 from dpcore.answer.stage import Stage
 from dpcore.common import wording
-from dpcore.training import experiment
+from dpcore.training import decision
 from dpcore.training.account import Cell, Method
-from dpcore.training.answer.found import TrainingSolution
 from dpcore.training.answer.plots import METHOD_NAMES
+from dpcore.training.answer.solution import TrainingSolution
 from dpcore.training.experiment import Side
 from dpcore.training.mechanism import Average, LossKind, Pace, apply_rule
 from dpcore.training.parameters import TrainingParameters
@@ -227,7 +227,7 @@ def _compare_method(solution: TrainingSolution, method: Method) -> str:
     """Compare one method at its best bound with the answer."""
     assert solution.best is not None
     cell_index = solution.best_by_method[method].cell_index
-    difference, half_width = experiment.compare_paired(solution.table, cell_index, solution.best.cell_index)
+    difference, half_width = decision.compare_paired(solution.table, cell_index, solution.best.cell_index)
     loss = wording.number(float(solution.summarise(Measure.LOSS, ScoreUnit.ROWS).mean[cell_index]))
     method_text = (
         METHOD_NAMES[method]

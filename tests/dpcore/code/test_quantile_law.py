@@ -25,7 +25,7 @@ from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Values
 from dpcore.quantile.base_distribution import uniform_base
 from dpcore.quantile.mechanism import QuantileProblem, output
-from dpcore.quantile.mechanism import WeightKind as Weights
+from dpcore.quantile.rows import WeightKind as Weights
 from tests.dpcore.code.choices import REPLACE, choice
 
 DRAWS = 3000

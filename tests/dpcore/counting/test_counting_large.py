@@ -14,7 +14,7 @@ from dpcore import counting
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
-from dpcore.counting import diagnose, reduce, reduce_files, user_amounts
+from dpcore.counting import diagnose, reduce_files, reduced, user_amounts
 from dpcore.counting.duck import Duck
 from dpcore.counting.running import StoppedError
 from dpcore.data.column_names import MAX_COLUMNS
@@ -267,10 +267,10 @@ def test_totals_beyond_what_a_number_holds_are_said(put):
 
 def test_copies_are_counted_on_request_and_otherwise_it_is_said_that_they_were_not(put):
     path = put("user_id,product,amount\na,x,1\na,x,1\na, x,1\nb,x,1\n,x,1\n,x,1\nb,y,1\n")
-    assert reduce.NO_COPIES in counted(path).notes
+    assert reduced.NO_COPIES in counted(path).notes
     asked = counted(path, copies=True).notes
     assert "2 rows are exact copies of an earlier one." in asked
-    assert reduce.NO_COPIES not in asked
+    assert reduced.NO_COPIES not in asked
     both = replace(WHO, missing_users=MissingUsers.ONE_USER)
     assert "3 rows are exact copies of an earlier one." in counted(path, both, copies=True).notes
     in_memory = counted(path, WHO, SMALL).notes

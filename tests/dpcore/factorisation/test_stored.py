@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpcore.factorisation.answer import stored
-from dpcore.factorisation.answer.found import load_table
+from dpcore.factorisation.answer.solution import load_table
 from dpcore.factorisation.study import run
 
 

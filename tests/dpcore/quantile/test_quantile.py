@@ -352,8 +352,8 @@ def test_fewer_subsamples_are_drawn_where_there_are_many_rows_and_blocks_do_not_
     ]
     problem = problem_of(subsamples=9)
     whole = quantile.output(problem, *CAP_2)
-    monkeypatch.setattr(quantile.mechanism, "_SUBSAMPLE_CELLS", 2 * 11)
-    monkeypatch.setattr(quantile.mechanism, "_KEPT_CELLS", 1)
+    monkeypatch.setattr(quantile.rows, "_SUBSAMPLE_CELLS", 2 * 11)
+    monkeypatch.setattr(quantile.rows, "_KEPT_CELLS", 1)
     parts = quantile.output(problem_of(subsamples=9), *CAP_2)
     assert parts.subsample_errors == pytest.approx(whole.subsample_errors)
     assert parts.log_tilt == pytest.approx(whole.log_tilt)

@@ -10,7 +10,7 @@ import pytest
 
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import GaussianNoise, Neighbours
-from dpcore.training import account, descent, excess, experiment
+from dpcore.training import account, decision, descent, excess, experiment
 from dpcore.training import mechanism as training_mechanism
 from dpcore.training.account import Cell, Method
 from dpcore.training.experiment import Experiment, Side, summarise_splits
@@ -101,20 +101,20 @@ def test_a_summary_has_the_mean_and_its_error():
     )  # t of 19, 97.5 %
     empty = question.make_empty_table().summarise(Measure.LOSS, ScoreUnit.ROWS)
     assert np.isnan(empty.mean).all()
-    assert experiment.find_best(question.make_empty_table(), Method.SMOOTH) is None
+    assert decision.find_best(question.make_empty_table(), Method.SMOOTH) is None
     with pytest.raises(InvalidInput, match=r"uns must(.|\n)*no method"):
         Experiment(question.train, question.test, question.mechanism, (), 1)
 
 
 def test_the_best_bound_is_the_least_mean_and_its_stretch_is_near():
     table = experiment.fill_table(small(10).make_empty_table())
-    best = experiment.find_best(table, Method.CAP)
+    best = decision.find_best(table, Method.CAP)
     means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
     assert means[best.cell_index] == min(means[2], means[3])
     for at in (2, 3):
         inside = best.low <= CELLS[at].bound <= best.high
         assert inside is bool(means[at] <= 1.05 * means[best.cell_index])
-    gain, half = experiment.compare_paired(table, 2, 3)
+    gain, half = decision.compare_paired(table, 2, 3)
     each = table.scores[2, :, 1, 0, 0] - table.scores[3, :, 1, 0, 0]
     assert gain == pytest.approx(each.mean())
     assert half == pytest.approx(2.262157 * each.std(ddof=1) / math.sqrt(10), rel=1e-6)  # t of 9
@@ -233,29 +233,29 @@ def test_bounds_that_are_trained_together_are_what_each_is_alone(monkeypatch):
 def test_the_answer_is_the_best_or_follows_the_users_within_one_standard_error():
     question = on_splits(8, 2)
     table = question.make_empty_table()
-    assert experiment.choose_answer(table) is None
+    assert decision.choose_answer(table) is None
     filled = np.zeros_like(table.scores)
     noise = np.array([1.0, 1.0, -1.0, -1.0] * 2) * 0.01
     filled[0, :, :, 0, 0] = (0.5 + noise)[:, None]
     filled[2, :, :, 0, 0] = 0.7
     filled[1, :, :, 0, 0] = 0.5 - 1e-4
-    assert experiment.choose_answer(experiment.Table(question, filled)).cell_index == 0
+    assert decision.choose_answer(experiment.Table(question, filled)).cell_index == 0
     filled[1, :, :, 0, 0] = 0.45
-    assert experiment.choose_answer(experiment.Table(question, filled)).cell_index == 1
+    assert decision.choose_answer(experiment.Table(question, filled)).cell_index == 1
     filled[1, :, :, 0, 0] = 0.6
-    assert experiment.choose_answer(experiment.Table(question, filled)).cell_index == 0
+    assert decision.choose_answer(experiment.Table(question, filled)).cell_index == 0
 
 
 def test_more_runs_decide_where_a_table_does_not():
     question = on_splits(8, 2)
-    assert experiment.plan_close_call(question.make_empty_table()) is None
+    assert decision.plan_close_call(question.make_empty_table()) is None
     filled = np.zeros_like(question.make_empty_table().scores)
     noise = np.array([1.0, 1.0, -1.0, -1.0] * 2) * 0.01
     filled[0, :, :, 0, 0] = (0.5 + noise)[:, None]
     filled[1, :, :, 0, 0] = 0.498  # within two standard errors, which are 0.0076
     filled[2, :, :, 0, 0] = 0.7
     table = experiment.Table(question, filled)
-    asked = experiment.plan_close_call(table)
+    asked = decision.plan_close_call(table)
     assert asked.cells == question.cells[:2]
     assert asked.runs == 4 * 8
     assert asked.seed != question.seed
@@ -275,16 +275,16 @@ def test_more_runs_decide_where_a_table_does_not():
         scores = np.zeros_like(asked.make_empty_table().scores)
         scores[0, :, :, 0, 0] = (0.5 + np.tile(noise, 4))[:, None]
         scores[1, :, :, 0, 0] = 0.5 - more
-        decided = experiment.choose_answer(table, experiment.Table(asked, scores))
+        decided = decision.choose_answer(table, experiment.Table(asked, scores))
         assert decided.cell_index == at
         # Of public rows the least answers.
-        free = experiment.choose_answer(table, experiment.Table(asked, scores), choice_is_free=True)
+        free = decision.choose_answer(table, experiment.Table(asked, scores), choice_is_free=True)
         assert free.cell_index == (0 if more < 0 else 1)
-    assert experiment.choose_answer(table, asked.make_empty_table()).cell_index == 0
+    assert decision.choose_answer(table, asked.make_empty_table()).cell_index == 0
     # Nothing is open where they are clearly worse, or alone in front.
     for value in (0.4, 0.6):
         filled[1, :, :, 0, 0] = value
-        assert experiment.plan_close_call(experiment.Table(question, filled)) is None
+        assert decision.plan_close_call(experiment.Table(question, filled)) is None
 
 
 def test_the_verdict_is_clear_only_where_its_interval_is():
@@ -295,7 +295,7 @@ def test_the_verdict_is_clear_only_where_its_interval_is():
     sway = np.array([0.1, -0.1, 0.02, -0.02] * 2)
     for shift, clear in ((-0.5, True), (0.01, False), (0.5, True)):
         filled[0, :, Side.HELD_OUT, 0, 0] = guess + sway + shift
-        said = experiment.compare_with_guessing(experiment.Table(question, filled), known, 0)
+        said = decision.compare_with_guessing(experiment.Table(question, filled), known, 0)
         assert said.loss_difference == pytest.approx(shift)
         assert said.is_clear is clear
 

@@ -14,7 +14,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.counting import read_table
 from dpcore.data.design_matrix import Design, Feature, guess_design
 from dpcore.training.answer import build_answer
-from dpcore.training.answer.found import scale_rows
+from dpcore.training.answer.solution import scale_rows
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.training_data import describe_positive, read_labelled_table
 

@@ -21,7 +21,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data_owners import bounds, regimes
 from dpcore.data_owners.answer import OwnersSolution, answer, build_answer, plots, solve, trained
-from dpcore.data_owners.answer.found import tabulate_bounds
+from dpcore.data_owners.answer.solution import tabulate_bounds
 from dpcore.data_owners.answer.trained import TrainingCard
 from dpcore.data_owners.bounds import ProtectedPart, Unit, bound_alone, bound_together
 from dpcore.data_owners.labelled import read_table

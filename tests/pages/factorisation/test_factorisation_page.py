@@ -20,8 +20,8 @@ from dpcore.data.group_pairs import build_pairs
 from dpcore.dataset import Dataset
 from dpcore.factorisation import answer, files, implicit_study
 from dpcore.factorisation.allocation import Scheme
-from dpcore.factorisation.answer import found as core
 from dpcore.factorisation.answer import plots, words
+from dpcore.factorisation.answer import solution as core
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.implicit import select_choices
 from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitResult, Recommender

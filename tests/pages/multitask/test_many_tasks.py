@@ -19,7 +19,7 @@ from dpcore.common.text_fields import to_fields
 from dpcore.data import samples
 from dpcore.multitask import bounds, exact, files
 from dpcore.multitask.answer import MultitaskSolution, build_answer, plots, solve, words
-from dpcore.multitask.answer import found as core
+from dpcore.multitask.answer import solution as core
 from dpcore.multitask.exact import SearchOptions
 from dpcore.multitask.experiment import Experiment, SkewedTasks, run_experiment
 from dpcore.multitask.graph import TaskGraph, drop_empty_tasks

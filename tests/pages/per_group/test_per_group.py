@@ -24,7 +24,7 @@ from dpcore.data.group_pairs import build_pairs
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import PerGroupSolution, answer, build_answer, sections, solve
 from dpcore.per_group.answer import words as answer_words
-from dpcore.per_group.answer.found import MIN_SAVING
+from dpcore.per_group.answer.solution import MIN_SAVING
 from dpcore.per_group.moments import moments, pair_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic

@@ -14,7 +14,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Pairs
 from dpcore.per_group.answer import PerGroupSolution, answer, solve, words
 from dpcore.per_group.answer.error_map import split_error
-from dpcore.per_group.answer.found import SELECTED_ROWS
+from dpcore.per_group.answer.solution import SELECTED_ROWS
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.selection import Selection

@@ -21,9 +21,10 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset, Values
 from dpcore.quantile import QuantileProblem, WeightKind, mechanism, optimal_bound, several
+from dpcore.quantile import rows as quantile_rows
 from dpcore.quantile.answer import answer as answer_answer
 from dpcore.quantile.answer import build_answer, plots
-from dpcore.quantile.answer import found as core
+from dpcore.quantile.answer import solution as core
 from dpcore.quantile.answer import words as sentences
 from dpcore.quantile.base_distribution import HistogramBase, NormalBase, uniform_base
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
@@ -147,7 +148,7 @@ def test_the_answer_is_that_of_the_core():
     words = words_of(answer)
     assert all(assumption in words for assumption in quantile.ASSUMPTIONS)
     assert (
-        f"All 140 bounds were tried. Each bound was tried on the same {mechanism.SEARCH_SUBSAMPLES} subsamples. "
+        f"All 140 bounds were tried. Each bound was tried on the same {quantile_rows.SEARCH_SUBSAMPLES} subsamples. "
         "The error stated is the average" in words
     )
     assert "nothing is proved for other subsamples" in words

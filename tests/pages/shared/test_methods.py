@@ -34,7 +34,7 @@ from dpcore.private_choice.answer.answer import methods as private_methods
 from dpcore.private_choice.choice import PrivateChoice, choose, format_choice
 from dpcore.private_choice.parameters import PrivateParameters
 from dpcore.quantile import QuantileProblem
-from dpcore.quantile.answer import found as quantile_found
+from dpcore.quantile.answer import solution as quantile_found
 from dpcore.quantile.answer import words as quantile_methods
 from dpcore.quantile.parameters import QuantileParameters, Weighting
 from dpcore.total import answer as total_answer

@@ -23,7 +23,7 @@ from dpcore.total import signed
 from dpcore.total import strategies as total_strategies
 from dpcore.total.answer import build_answer
 from dpcore.total.answer import plots as compared
-from dpcore.total.answer.found import largest_ratio
+from dpcore.total.answer.solution import largest_ratio
 from dpcore.total.parameters import Summed, TotalParameters
 from pages.shared.base import keys
 from pages.shared.fields import jobs, setting

@@ -19,10 +19,10 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours
 from dpcore.report import plotly_figures
-from dpcore.training import account, bassily, experiment
+from dpcore.training import account, bassily, decision, experiment
 from dpcore.training.account import Cell, Method
 from dpcore.training.answer import TrainingSolution, build_answer, build_solution, plots, words
-from dpcore.training.answer.found import Runs
+from dpcore.training.answer.solution import Runs
 from dpcore.training.bassily import Reading
 from dpcore.training.experiment import Experiment, References, Table
 from dpcore.training.mechanism import LossKind, Pace
@@ -115,7 +115,7 @@ def said_of(found: TrainingSolution) -> Answer:
 @pytest.fixture(scope="module")
 def whole() -> TrainingSolution:
     table = filled(PARAMETERS)
-    close = experiment.plan_close_call(table)
+    close = decision.plan_close_call(table)
     decided = None if close is None else experiment.fill_table(close.make_empty_table())
     loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
     return build_solution(loaded, PARAMETERS, Runs(table, references(PARAMETERS), close_table=decided))

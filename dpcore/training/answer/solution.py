@@ -14,10 +14,11 @@ from dpcore.common.checks import refuse
 from dpcore.common.text_fields import build_from
 from dpcore.common.weights import smooth_losses
 from dpcore.contributions import FloatArray
-from dpcore.training import excess, experiment
+from dpcore.training import decision, excess, experiment
 from dpcore.training.account import Cell, Method
+from dpcore.training.decision import BestBound, Verdict
 from dpcore.training.excess import TheoryBound
-from dpcore.training.experiment import BestBound, References, Side, SplitSummary, Table, Verdict
+from dpcore.training.experiment import References, Side, SplitSummary, Table
 from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
 from dpcore.training.rows import ClassifierRows, Measure, ScoreUnit, prepare_rows
@@ -210,7 +211,7 @@ def solve(data: TrainingData | None, parameters: TrainingParameters) -> Training
     references = experiment.compute_references(question)
     assert references is not None
     table = experiment.fill_table(question.make_empty_table())
-    close_experiment = experiment.plan_close_call(table)
+    close_experiment = decision.plan_close_call(table)
     close_table = (
         None if close_experiment is None else experiment.fill_table(close_experiment.make_empty_table())
     )
@@ -223,8 +224,8 @@ def build_solution(
     """Build the solution from the finished runs."""
     question = runs.table.experiment
     train, mechanism = question.train, theory_mechanism(parameters)
-    best = experiment.choose_answer(runs.table, runs.close_table, not data.dataset.is_private)
-    best_by_method = {method: experiment.find_best(runs.table, method) for method in Method}
+    best = decision.choose_answer(runs.table, runs.close_table, not data.dataset.is_private)
+    best_by_method = {method: decision.find_best(runs.table, method) for method in Method}
     if best is not None:
         best_by_method[question.cells[best.cell_index].method] = best
     hessian = excess.compute_public_hessian(train, mechanism)
@@ -247,7 +248,7 @@ def build_solution(
         stage=stage,
         verdict=None
         if best is None
-        else experiment.compare_with_guessing(runs.table, runs.references, best.cell_index),
+        else decision.compare_with_guessing(runs.table, runs.references, best.cell_index),
         user_share=runs.user_share,
         close_table=runs.close_table,
     )

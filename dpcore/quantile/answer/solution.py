@@ -98,7 +98,7 @@ def against_epsilon(data: Dataset, parameters: QuantileParameters) -> BoundCompa
 
 
 @dataclass(frozen=True)
-class QuantileFound:
+class QuantileSolution:
     """The solution for quantiles.
 
     Attributes:
@@ -194,7 +194,7 @@ def mean_error(together: SeveralOutputs) -> float:
     return float(np.mean([output.expected_rank_error for output in together.outputs]))
 
 
-def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: Choices) -> QuantileFound:
+def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: Choices) -> QuantileSolution:
     """Compute the distributions at the bound in use."""
     quantiles, weighting, histogram = parameters.asked, parameters.kind, problem.histogram
     everything = float(histogram.max_size)
@@ -206,7 +206,7 @@ def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: C
     else:
         bound = choices.of(weighting).bound
     at_counts = optimal_bound.rank_errors(problem, weighting, paper.bound, quantiles=quantiles)
-    return QuantileFound(
+    return QuantileSolution(
         parameters=parameters,
         problem=problem,
         choices=choices,
@@ -223,12 +223,12 @@ def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: C
     )
 
 
-def find(
+def solve(
     data: Dataset,
     parameters: QuantileParameters,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
-) -> QuantileFound:
+) -> QuantileSolution:
     """Search the best bounds and compute the distributions; a stopped search uses the bounds tried so far.
 
     Raises:
@@ -242,7 +242,7 @@ def find(
     return compute(parameters, problem, search(problem, parameters.asked, progress, should_stop))
 
 
-def window(solution: QuantileFound) -> tuple[tuple[float, float], tuple[float, float]]:
+def window(solution: QuantileSolution) -> tuple[tuple[float, float], tuple[float, float]]:
     """Return two ranges of values: the one to show first, and the widest.
 
     Both depend on values, quantiles and base only, so that they do not move with epsilon or the bound.

@@ -12,7 +12,6 @@ from dpcore.common import wording
 from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray
-from dpcore.data_owners import bounds as data_owners_bounds
 from dpcore.data_owners import regimes
 from dpcore.data_owners.bounds import (
     Collaboration,
@@ -24,6 +23,9 @@ from dpcore.data_owners.bounds import (
     bound_trivially,
     bound_without_privacy,
     compute_saving,
+    find_epsilon_star,
+    find_gaining_size,
+    find_owners_needed,
     printed_bound_alone,
     printed_bound_full_user,
     printed_saving,
@@ -60,7 +62,7 @@ class OwnersSolution:
         owners_full: The same of full privacy.
         cap: The best cap per owner, where owners of the data are one unit each.
         own_bound: Bound at the person's own cap; None without one.
-        gaining_owners: (m†, owners with fewer records), of the data's owners; see `crossings.find_gaining_size`.
+        gaining_owners: (m†, owners with fewer records), of the data's owners; see `bounds.find_gaining_size`.
         disclosure: Of the numbers above.
     """
 
@@ -131,7 +133,7 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
         collaboration = parameters.collaborate_on_histogram(
             dataset.histogram, None if cap is None else float(cap.cap)
         )
-        limit = float(data_owners_bounds.find_gaining_size(collaboration))
+        limit = float(find_gaining_size(collaboration))
         gaining_owners = limit, int(dataset.histogram.users[dataset.histogram.sizes < limit].sum())
     return OwnersSolution(
         parameters=parameters,
@@ -142,10 +144,10 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
         bound_joint=float(bound_together(collaboration, ProtectedPart.JOINT)),
         bound_full=float(bound_together(collaboration, ProtectedPart.FULL)),
         trivial_bound=float(bound_trivially(collaboration)),
-        epsilon_joint=float(data_owners_bounds.find_epsilon_star(collaboration, ProtectedPart.JOINT)),
-        epsilon_full=float(data_owners_bounds.find_epsilon_star(collaboration, ProtectedPart.FULL)),
-        owners_joint=data_owners_bounds.find_owners_needed(collaboration, ProtectedPart.JOINT),
-        owners_full=data_owners_bounds.find_owners_needed(collaboration, ProtectedPart.FULL),
+        epsilon_joint=float(find_epsilon_star(collaboration, ProtectedPart.JOINT)),
+        epsilon_full=float(find_epsilon_star(collaboration, ProtectedPart.FULL)),
+        owners_joint=find_owners_needed(collaboration, ProtectedPart.JOINT),
+        owners_full=find_owners_needed(collaboration, ProtectedPart.FULL),
         cap=cap,
         own_bound=own_bound,
         gaining_owners=gaining_owners,
@@ -213,8 +215,8 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
 def _compare_settings(collaboration: Collaboration, disclosure: Provenance) -> MethodComparison:
     """Compare all settings at any epsilon, with the epsilons at which joining begins to pay, in closed form."""
     crossing_epsilons = {
-        "joint privacy": float(data_owners_bounds.find_epsilon_star(collaboration, ProtectedPart.JOINT)),
-        "full privacy": float(data_owners_bounds.find_epsilon_star(collaboration, ProtectedPart.FULL)),
+        "joint privacy": float(find_epsilon_star(collaboration, ProtectedPart.JOINT)),
+        "full privacy": float(find_epsilon_star(collaboration, ProtectedPart.FULL)),
     }
     if collaboration.personal == 0.0:
         crossing_epsilons = {"joint or full privacy": crossing_epsilons["joint privacy"]}

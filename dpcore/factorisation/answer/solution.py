@@ -194,7 +194,7 @@ def replace_noise(shares: BudgetShares, parameters: FactorisationParameters) -> 
 def choose_share_settings(parameters: FactorisationParameters, scheme: Scheme) -> tuple[Spending, float]:
     """Return the budget and the exponent that the shares of a scheme depend on, all else set to one value.
 
-    Only the adaptive scheme reads mu. The uniform one reads no counts: its weights are the same at each budget.
+    The adaptive scheme alone reads mu. The uniform one reads no counts: its weights are the same at each budget.
     """
     spending = parameters.spending
     share_spending = spending if scheme.needs_counts else replace(spending, budget=1.0, count_share=0.0)

@@ -231,7 +231,7 @@ class WeightComparison:
 
 @dataclass(frozen=True, eq=False)
 class Optima:
-    """Both optima, for a budget of 1.
+    """The two optima, for a budget of 1.
 
     Attributes:
         task_optimum: Problem (9): one weight per task, nobody clipped.

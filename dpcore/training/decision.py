@@ -1,0 +1,232 @@
+"""The decision of a training: which method and bound answer, by the losses in a table of runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.common.noise_error import summarise_runs
+from dpcore.training.account import Method
+from dpcore.training.experiment import (
+    FIRST_LOOK_ROWS,
+    MAX_RUNS,
+    Experiment,
+    References,
+    Side,
+    Table,
+    average_by_split,
+    summarise_splits,
+)
+from dpcore.training.rows import ClassifierRows, Measure, ScoreUnit, concatenate_rows
+
+CLOSE_RUNS, CLOSE_SPLITS, CLOSE_CELLS = 4, 4, 3
+"""How many times as many runs decide between methods that a table does not tell apart, on how many times as many
+splits, and between how many at most."""
+
+
+@dataclass(frozen=True)
+class BestBound:
+    """The bound of smallest mean loss in the table.
+
+    Attributes:
+        cell_index: Position of its cell.
+        low: Smallest bound of the stretch around it whose mean loss is within 5 % of it.
+        high: Largest.
+    """
+
+    cell_index: int
+    low: float
+    high: float
+
+
+def find_best(table: Table, method: Method) -> BestBound | None:
+    """Find the best bound of a method on the users held out; None if it has no finished run."""
+    cells = table.find_cells(method)
+    if not cells.size:
+        return None
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean[cells]
+    if not np.isfinite(means).any():
+        return None
+    return _make_best(table, method, int(np.nanargmin(means)))
+
+
+def _make_best(table: Table, method: Method, position: int) -> BestBound:
+    """Make the best bound from its position among those of its method, with the near-optimal interval around it."""
+    cells = table.find_cells(method)
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean[cells]
+    is_near_optimal = means <= 1.05 * means[position]
+    low = high = position
+    while low > 0 and is_near_optimal[low - 1]:
+        low -= 1
+    while high < is_near_optimal.size - 1 and is_near_optimal[high + 1]:
+        high += 1
+    reaches = [
+        experiment_cell.reach
+        for experiment_cell in (table.experiment.cells[cell_index] for cell_index in cells)
+    ]
+    return BestBound(int(cells[position]), reaches[low], reaches[high])
+
+
+def plan_close_call(table: Table) -> Experiment | None:
+    """Plan more runs to decide between the bound that follows and the cells that the table does not distinguish.
+
+    Returns:
+        The question for them, with noise of its own; None where the table is not finished, or nothing is open.
+    """
+    followed = find_best(table, Method.FOLLOWED)
+    if followed is None or not table.is_finished:
+        return None
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+    cells_by_loss = [int(cell_index) for cell_index in np.argsort(means)]
+    # Step 1: the cells whose loss is within two standard errors of the smallest, about a 95 % interval.
+    undecided = [
+        cell_index
+        for cell_index in cells_by_loss
+        if _compare_losses(table, cell_index, cells_by_loss[0])[0]
+        <= 2.0 * _compare_losses(table, cell_index, cells_by_loss[0])[1]
+    ]
+    compared_cells = sorted({followed.cell_index, cells_by_loss[0], *undecided[:CLOSE_CELLS]})
+    if len(compared_cells) < 2 or followed.cell_index not in undecided:
+        return None
+    previous = table.experiment
+    # Step 2: fresh runs for them. In the runs that chose it, the best of many looks better than it is.
+    seed = (previous.seed + 1_000_003) % 2**31
+    runs = min(CLOSE_RUNS * previous.runs, MAX_RUNS)
+    first_split, *further_splits = _draw_more_splits(previous, seed, runs)
+    return Experiment(
+        *first_split,
+        previous.mechanism,
+        tuple(previous.cells[cell_index] for cell_index in compared_cells),
+        runs,
+        seed,
+        tuple(further_splits),
+    )
+
+
+def _draw_more_splits(
+    experiment: Experiment, seed: int, max_splits: int
+) -> list[tuple[ClassifierRows, ClassifierRows]]:
+    """Draw new splits with as many users held out, nobody twice in a permutation; keep the old ones for many rows.
+
+    At a large ε the users who are held out move a difference more than noise does, of few rows above all.
+    """
+    if experiment.train.num_rows > 2 * FIRST_LOOK_ROWS or len(experiment.splits) < 2:
+        return list(experiment.splits)
+    rows, num_test = concatenate_rows(experiment.train, experiment.test), experiment.test.num_users
+    splits_per_permutation = max(rows.num_users // num_test, 1)
+    splits: list[tuple[ClassifierRows, ClassifierRows]] = []
+    for split_index in range(min(CLOSE_SPLITS * len(experiment.splits), max_splits)):
+        permutation_index, part_index = divmod(split_index, splits_per_permutation)
+        order = np.random.default_rng([seed, 7, permutation_index]).permutation(rows.num_users)
+        test_positions = np.arange(part_index * num_test, (part_index + 1) * num_test)
+        splits.append(
+            (
+                rows.select_users(np.sort(np.delete(order, test_positions))),
+                rows.select_users(np.sort(order[test_positions])),
+            )
+        )
+    return splits
+
+
+def choose_answer(
+    table: Table, close_table: Table | None = None, choice_is_free: bool = False
+) -> BestBound | None:
+    """Choose the method that answers, at its best bound; None before the first run.
+
+    It is the method of the smallest mean loss, unless followed clipped sums are within one standard error of
+    it, run by run: they need no choice of a bound by these curves, which ε would not cover.
+
+    Args:
+        table: Of all methods.
+        close_table: Of the question of `plan_close_call`, which then decides; with whatever runs are done of all its
+            cells.
+        choice_is_free: The rows are public, so that a bound chosen by the curves costs nothing: what ``close_table``
+            finds best answers, by however little.
+    """
+    if close_table is not None and close_table.runs_done.min() > 1:
+        decided_index = (
+            int(np.argmin(close_table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean))
+            if choice_is_free
+            else _choose_least_loss(close_table, range(len(close_table.experiment.cells)))
+        )
+        cell = close_table.experiment.cells[decided_index]
+        cell_index = table.experiment.cells.index(cell)
+        return _make_best(table, cell.method, table.find_cells(cell.method).tolist().index(cell_index))
+    best_bounds = [
+        best_bound for best_bound in (find_best(table, method) for method in Method) if best_bound is not None
+    ]
+    if not best_bounds:
+        return None
+    cell_index = _choose_least_loss(table, [best_bound.cell_index for best_bound in best_bounds])
+    return next(best_bound for best_bound in best_bounds if best_bound.cell_index == cell_index)
+
+
+def _choose_least_loss(table: Table, cells: Sequence[int]) -> int:
+    """Choose the cell of the smallest mean loss, or followed clipped sums if they are within one standard error."""
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+    least_cell = min(cells, key=lambda cell_index: means[cell_index])
+    for cell_index in cells:
+        if table.experiment.cells[cell_index].method is Method.FOLLOWED:
+            loss_difference, error = _compare_losses(table, cell_index, least_cell)
+            # Without a standard error, the method that needs no choice answers.
+            return cell_index if not math.isfinite(error) or loss_difference <= error else least_cell
+    return least_cell
+
+
+def _compare_losses(table: Table, cell_index: int, other_index: int) -> tuple[float, float]:
+    """Return the mean of loss(cell) - loss(other) on users held out, and its standard error, by noise or by splits."""
+    values = table.select_scores(Measure.LOSS, ScoreUnit.ROWS)
+    difference = values[cell_index] - values[other_index]
+    summary_of_runs = summarise_splits(difference, table.experiment)
+    summary_of_splits = summarise_runs(average_by_split(difference, table.experiment), axis=-1)
+    return float(summary_of_runs.mean), float(
+        np.fmax(summary_of_runs.standard_error, summary_of_splits.standard_error)
+    )
+
+
+def compare_paired(table: Table, cell_index: int, other_index: int) -> tuple[float, float]:
+    """Return the mean of loss(cell) - loss(other) on users held out and half of its 95 % interval, run by run.
+
+    Runs of the same number share their noise, so this is far more certain than the difference of two means.
+    """
+    values = table.select_scores(Measure.LOSS, ScoreUnit.ROWS)
+    difference = summarise_splits(values[cell_index] - values[other_index], table.experiment)
+    if difference.degrees < 1:
+        return math.nan, math.nan
+    return float(difference.mean), float(difference.half_width)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The comparison of a cell's loss with that of guessing, on the same splits.
+
+    Attributes:
+        loss_difference: Mean of loss - loss of guessing; below 0 where training pays.
+        half_width: Half of a 95 % interval, for other users held out; noise alone where splits are too few for that.
+    """
+
+    loss_difference: float
+    half_width: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Return True if the interval excludes 0."""
+        return bool(abs(self.loss_difference) > self.half_width)
+
+
+def compare_with_guessing(table: Table, references: References, cell_index: int) -> Verdict:
+    """Compare the loss of a cell with that of guessing, over rows held out."""
+    experiment = table.experiment
+    splits = len(experiment.splits)
+    guessing_losses = references.guessing[np.arange(experiment.runs) % splits, Side.HELD_OUT, 0, 0]
+    difference = summarise_splits(
+        table.select_scores(Measure.LOSS, ScoreUnit.ROWS)[cell_index] - guessing_losses, experiment
+    )
+    users_half_width = float(difference.users_half_width)
+    return Verdict(
+        float(difference.mean),
+        users_half_width if math.isfinite(users_half_width) else float(difference.half_width),
+    )
