@@ -35,7 +35,7 @@ LIMIT = 300
 
 
 def unrun(page: str) -> Any:
-    """The page as a notebook without outputs."""
+    """Return the page as a notebook without outputs."""
     sections = re.split(r"^(?=## )", page, flags=re.MULTILINE)
     text = "".join(section for section in sections if "```python" in section or section.startswith("# "))
     parts = re.split(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
@@ -93,7 +93,7 @@ def add_pictures(notebook: Any) -> None:
 
 
 def small(picture: bytes) -> str:
-    """The picture with a palette, as a notebook holds it."""
+    """Return the picture with a palette, as a notebook holds it."""
     made = io.BytesIO()
     image = Image.open(io.BytesIO(picture)).convert("RGB")
     image.quantize(96, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(made, "PNG", optimize=True)

@@ -106,7 +106,7 @@ def pictures() -> list[Picture]:
 
 
 def shoot(page: Page, url: str, picture: Picture) -> bytes:
-    """What the window shows, as a small PNG; a page that shows a problem is refused."""
+    """Return a small PNG of the window; refuse a page that shows a problem."""
     link = f"?{urlencode({'link': '1', **picture.fields})}" if picture.fields else ""
     page.goto(f"{url}/{picture.path}{link}")
     helpers.settle(page)

@@ -77,7 +77,7 @@ class PaddedUnits:
 
 
 def index_in_unit(units: IntArray, num_units: int) -> IntArray:
-    """Number the records within each unit from 0, in their order."""
+    """Return the index of each record within its unit, from 0 in their order."""
     order = np.argsort(units, kind="stable")
     counts = np.bincount(units, minlength=num_units)
     indices = np.empty(units.size, dtype=np.int64)

@@ -437,7 +437,7 @@ def is_too_slow(examples: int, rate: float) -> bool:
     return rate < 1.0 and examples > 1 and len(truncate_mixture(examples, rate)[0]) > MAX_TERMS
 
 
-class _StoppedSearch(Exception):
+class _StoppedSearchError(Exception):
     """The signal that the search was asked to end."""
 
 
@@ -467,7 +467,7 @@ def find_multiplier(
 
     def compute_epsilon(sigma: float) -> float:
         if should_stop():
-            raise _StoppedSearch
+            raise _StoppedSearchError
         return bound_epsilon(sigma, examples, rate, steps, delta, grid_step)
 
     try:
@@ -475,5 +475,5 @@ def find_multiplier(
             find_least_noise(compute_epsilon, epsilon, 0.93 * multiplier_bound, PLD_TOLERANCE),
             multiplier_bound,
         )
-    except _StoppedSearch:
+    except _StoppedSearchError:
         return None

@@ -15,7 +15,7 @@ Kinds = tuple[FloatArray, IntArray, IntArray]
 
 
 def kinds_1(g: int) -> Kinds:
-    """Example 1: one far point against many users with g rows, one user with g rows against many with one."""
+    """Return example 1: one far point against many users with g rows, one with g rows against many with one."""
     many = g * g
     features = np.zeros((2 * many + 2, 2))
     features[: many + 1, 0] = 1.0
@@ -27,7 +27,7 @@ def kinds_1(g: int) -> Kinds:
 
 
 def kinds_3(g: int) -> Kinds:
-    """Example 3: user 1 with g rows, and for each other user one in the first direction and g - 1 in the second."""
+    """Return example 3: user 1 with g rows; for each other user one in the first direction and g - 1 in the second."""
     features = np.concatenate(([[1.0, 0.0]], np.tile([[1.0, 0.0], [0.0, 1.0]], (g, 1))))
     codes = np.concatenate(([0], np.repeat(np.arange(1, g + 1), 2)))
     return features, codes, np.concatenate(([g], np.tile([1, g - 1], g)))

@@ -65,9 +65,7 @@ def show(solution: FactorisationSolution) -> None:
 
 
 def _question(solution: FactorisationSolution) -> tuple[Provenance, *tuple[object, ...]]:
-    """Return what a training answers: the ratings, their provenance first, and what is run, without the
-    page's epsilon.
-    """
+    """Return the key of a training: the ratings, their provenance first, and the study without the page's epsilon."""
     parameters = solution.parameters
     study = replace(parameters.implicit_study, epsilons=(1.0,))
     return (

@@ -70,10 +70,10 @@ def differing(data: Dataset, page_setting: ReleaseSetting | None, number: float,
     """Return a sentence with both numbers and why they differ; empty if *Mean* finds the same number.
 
     Args:
-        data: In use.
-        here: The setting of the other page; None where it is about no mean.
-        number: What that page finds, in rows per user.
-        smooth: Whether that is the bound of smooth weights.
+        data: The data in use.
+        page_setting: The setting of the other page; None if it is about no mean.
+        number: The bound on that page, in rows per user.
+        smooth: True if that is the bound of smooth weights.
     """
     answer = None if page_setting is None else build_answer(data, page_setting.epsilon)
     if (

@@ -93,9 +93,7 @@ def _editor() -> None:
 
 
 def frame_of(text: str) -> pd.DataFrame:
-    """Return the table of lines; one that cannot be read stands there as it is, so that nothing that was
-    entered is lost.
-    """
+    """Return the table of lines; a line that cannot be read stays as it was entered."""
     rows = [
         (statistic, q, wanted_error or None, None if weight == 1.0 else weight)
         for statistic, q, wanted_error, weight in lines.tabulate_lines(text)
@@ -105,9 +103,7 @@ def frame_of(text: str) -> pd.DataFrame:
 
 
 def text_of(frame: pd.DataFrame) -> str:
-    """Return the lines of a table as text; rows without a release are left out, and what else is wrong stays
-    for the check.
-    """
+    """Return the lines of a table as text, without rows that name no release; other faults stay for the check."""
     texts = []
     for row in frame.to_dict("records"):
         statistic = row[RELEASE]

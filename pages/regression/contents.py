@@ -431,9 +431,7 @@ def _show_live_gap(solution: RegressionSolution) -> None:
 
 
 def content(answer: Answer, loaded_data: RegressionData, draws: Sequence[Draw], ledger: Ledger) -> Report:
-    """Return what the page contributes to its report, with the latest of ``draws``, if any, and all that was
-    spent.
-    """
+    """Return the report of the page, with the latest of ``draws``, if any, and all that was spent."""
 
     def cell(code: Code, source: Source, public_only: bool) -> str:
         if is_generated:

@@ -11,9 +11,7 @@ from pages.shared.base.question import Facet, FieldOrigin, Question
 
 
 def propose(data: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
-    """Return where the contributions are a column's total, that is what is added up; what the person chose
-    stays.
-    """
+    """Propose to add up the column whose total is the contribution; keep what the person chose."""
     if current["summed"] is not (current["summed_proposed"] or Summed.ROWS):
         return {}
     summed = Summed.VALUES if data.contribution is Contribution.TOTAL else Summed.ROWS

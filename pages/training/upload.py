@@ -14,9 +14,7 @@ from pages.training.question import QUESTION
 
 
 def _check_levels(design: Design | None) -> None:
-    """Raise InvalidInput for levels that were read off private rows: a release would hold them, and ε does not cover
-    that.
-    """
+    """Raise InvalidInput for levels read off private rows: a release would hold them, and ε does not cover them."""
     with Problems() as problems:
         problems.extend([] if design is None else find_unlisted_levels(design))
 

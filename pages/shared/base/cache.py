@@ -238,9 +238,7 @@ class Answers(Generic[R]):
             return answer
 
     def compute(self, question: Hashable, search: Callable[[], R], is_complete: Callable[[R], bool]) -> R:
-        """Return the answer, searched for where it is not known; kept if it ``is_complete``, not stopped
-        early.
-        """
+        """Return the answer, searched for if it is not known, and keep it if it ``is_complete``."""
         if (known_answer := self.get(question)) is not None:
             return known_answer
         if is_complete(answer := search()):

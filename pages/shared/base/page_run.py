@@ -73,9 +73,7 @@ class PageRun:
     answered_parameters: Any = None
 
     def with_tabs(self, tabs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the page's tabs with those of the machinery, which a page that has one of that name keeps as
-        its own.
-        """
+        """Return the page's tabs and those of the machinery; of two with one name, the page's."""
         added = {name: draw for name, draw in self.tabs.items() if name not in tabs}
         self.tabs = {}
         names = list(tabs)

@@ -181,9 +181,7 @@ BADGES = {
 
 
 def badge(disclosure: Provenance, text: str = "") -> str:
-    """Return the badge that says what kind of numbers these are, as Markdown; ``text`` replaces its words,
-    not its colour.
-    """
+    """Return the badge of a disclosure as Markdown; ``text`` replaces its words, not its colour."""
     words, color, icon = BADGES[classify(disclosure)]
     # Not `st.badge`, which is cut where it does not fit: "do not publish" stands at its end.
     return f":small[:{color}-background[:{color}[{icon} {text or words}]]]"

@@ -84,8 +84,7 @@ def _form(code: CodeChoice, key: str) -> Choice | Several | Code:
 
 
 def _library(key: str, choice: Choice | Several) -> Library:
-    """Return the person's library, one for all cards: several may be drawn at once, each with a widget of its
-    own.
+    """Return the person's library, which all cards share although each has a widget of its own.
 
     Until one is chosen, every card begins with the first that has such a release.
     """

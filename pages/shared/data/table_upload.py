@@ -294,9 +294,7 @@ class TableUpload:
         return st.session_state.get(self.question.key("public"), Disclosure.PRIVATE) is Disclosure.PRIVATE
 
     def _lists_levels(self) -> bool:
-        """Return True if a person must list the levels of categories, as the data are private and a release names
-        them.
-        """
+        """Return True if a person must list the levels of categories: a release of private data names them."""
         return self.must_list_levels and self._is_private()
 
     def _build_design(self) -> Design:

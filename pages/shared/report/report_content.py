@@ -240,8 +240,8 @@ def draw(
     Args:
         stem: Start of the files' names; also part of the widgets' keys.
         disclosure: The disclosure of the data behind the answer.
-        content: Makes the report; called on a click, in a thread that knows nothing of the session, so that it must
-            not look at the session or at caches of it.
+        build_content: Makes the report; called on a click, in a thread that knows nothing of the session, so that it
+            must not look at the session or at caches of it.
         methods: Sentences for a methods section, below the buttons and in the report; None if nothing was chosen yet.
         files_heading: What the files hold, if they are files of their own; empty for none.
         files: The files, except the page's own JSON, which is the last.

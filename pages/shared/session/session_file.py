@@ -106,9 +106,7 @@ class Snapshot:
 
 
 def update_snapshot() -> Snapshot:
-    """Store the present state for the button *Save session*, and return the snapshot: references only, nothing is
-    copied.
-    """
+    """Store the present state for the button *Save session*, without copying it, and return the snapshot."""
     state = st.session_state.to_dict()
     state.pop(keys.SESSION_FILE, None)  # It would hold itself, and large data until the collector comes by.
     snapshot: Snapshot = st.session_state.setdefault(keys.SESSION_FILE, Snapshot(state))

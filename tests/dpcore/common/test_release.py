@@ -81,7 +81,7 @@ DRAWS = {
 }
 
 
-class _Refused(Exception):
+class _RefusedError(Exception):
     pass
 
 
@@ -95,13 +95,13 @@ def test_every_draw_is_charged_before_there_is_noise(monkeypatch):
 
     def fails(self, argument):
         drawn(self, argument)
-        raise _Refused
+        raise _RefusedError
 
     def charge(*what):
         events.append(what)
 
     def refuse(*what):
-        raise _Refused
+        raise _RefusedError
 
     for name, spend in DRAWS.items():
         monkeypatch.setattr(dp.Measurement, "__call__", drawn)
@@ -117,11 +117,11 @@ def test_every_draw_is_charged_before_there_is_noise(monkeypatch):
         # An error after the draw finds it charged; a charge that is refused draws nothing.
         monkeypatch.setattr(dp.Measurement, "__call__", fails)
         events.clear()
-        with pytest.raises(_Refused):
+        with pytest.raises(_RefusedError):
             spend(charge)
         assert events == [charged, "drawn"], name
         events.clear()
-        with pytest.raises(_Refused):
+        with pytest.raises(_RefusedError):
             spend(refuse)
         assert events == [], name
 

@@ -470,7 +470,7 @@ def test_whatever_streamlit_changes_in_its_messages_goes_through(name, monkeypat
 
     class Other:
         @classmethod
-        def FromString(cls, payload: bytes) -> object:
+        def FromString(cls, payload: bytes) -> object:  # noqa: N802
             return cls()
 
     monkeypatch.setattr(f"streamlit.proto.{name}_pb2.{name}", Other)
