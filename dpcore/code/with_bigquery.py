@@ -145,7 +145,7 @@ def _statements(choice: Choice) -> str:
     column_names = [*names, group] if choice.quantity in PER_GROUP else names
     value = sql_name(choice.value_column)
     of_values = choice.quantity in OF_VALUES
-    mean = _of_mean(choice) if choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS) else {}
+    mean_fields = _of_mean(choice) if choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS) else {}
     return common.render_program(
         "with_bigquery.sql",
         choice,
@@ -164,7 +164,7 @@ def _statements(choice: Choice) -> str:
         amount={Quantity.GROUP_COUNTS: "1.0", Quantity.GROUP_ROWS: "CAST(COUNT(*) AS FLOAT64)"}.get(
             choice.quantity, f"LEAST(GREATEST(SUM({value}), 0.0), 1e100)"
         ),
-        **mean,
+        **mean_fields,
     )
 
 

@@ -232,11 +232,11 @@ def find_mixed_columns(input_files: Sequence[InputFile]) -> frozenset[str]:
     """Return the columns whose types in the files have no common exact type."""
 
     def types(column: str) -> set[str]:
-        column_types = {
+        types_in_files = {
             input_file.types[input_file.columns.index(column)] if input_file.types else "VARCHAR"
             for input_file in input_files
         }
-        return {"BIGINT" if column_type in WHOLE_NUMBERS else column_type for column_type in column_types}
+        return {"BIGINT" if column_type in WHOLE_NUMBERS else column_type for column_type in types_in_files}
 
     return frozenset(column for column in input_files[0].columns if len(types(column)) > 1)
 

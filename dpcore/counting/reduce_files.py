@@ -415,9 +415,9 @@ class Files:
                 table = duck_connection.table("source")
                 number = None if value is None else self._value_column(table, roles.value)
                 cell = table[roles.value].cast("string") if roles.value else ibis.literal("")
-                cells = table.mutate(cell=cell)
+                table_with_cells = table.mutate(cell=cell)
                 events = query.events(
-                    cells,
+                    table_with_cells,
                     roles,
                     number,
                     has_nan=True,

@@ -203,13 +203,13 @@ def _as_histogram(table: Table, columns: list[str]) -> Roles | None:
 
 
 def _as_counts(table: Table, columns: list[str]) -> Roles | None:
-    counts = [c for c in columns if _is_count(c)]
-    user = _best_user([c for c in columns if c not in counts])
+    count_columns = [c for c in columns if _is_count(c)]
+    user = _best_user([c for c in columns if c not in count_columns])
     if len(columns) == 1:
-        is_single = counts and _mostly_whole(table, columns[0], 0.5)
+        is_single = count_columns and _mostly_whole(table, columns[0], 0.5)
         return Roles(TableKind.COUNTS, count=columns[0]) if is_single else None
-    if user is not None and counts and (len(columns) == 2 or _all_distinct(table, user)):
-        return Roles(TableKind.COUNTS, user=user, count=counts[0])
+    if user is not None and count_columns and (len(columns) == 2 or _all_distinct(table, user)):
+        return Roles(TableKind.COUNTS, user=user, count=count_columns[0])
     if len(columns) == 2:
         first_column, second_column = columns
         known_words = set(name_words(second_column)) & (_VALUE_WORDS | _TASK_WORDS)

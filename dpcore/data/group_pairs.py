@@ -264,12 +264,12 @@ def _check_agreement(
     document: JsonValue,
 ) -> None:
     """Add problems if the three lists cannot describe the same data."""
-    rows = {
+    total_rows = {
         "users": _product(users["rows"], users["users"]),
         "pairs": _product(pairs["rows"], pairs["pairs"]),
         "groups": _product(groups["rows"], groups["groups"]),
     }
-    for heading, total in rows.items():
+    for heading, total in total_rows.items():
         if total > MAX_ROWS:
             document.refuse(f"{heading} have more than {MAX_ROWS:,} rows in all")
     num_users, num_groups = sum(users["users"].tolist()), sum(groups["groups"].tolist())
@@ -286,7 +286,7 @@ def _check_agreement(
         document.refuse("a user is in more groups than there are")
     if num_pairs != _product(groups["users"], groups["groups"]):
         document.refuse("pairs must be as many as the users of all groups together")
-    if rows["pairs"] != rows["groups"]:
+    if total_rows["pairs"] != total_rows["groups"]:
         document.refuse("pairs and groups must have the same rows in all")
     widths, width_index = np.unique(pairs["groups"], return_inverse=True)
     pairs_by_width = [0] * widths.size
@@ -302,9 +302,9 @@ def _check_agreement(
             f"{users_in_groups:,} users have pairs, and there {wording.agreeing(num_users, 'is', 'are')} "
             f"{wording.counted(num_users, 'user')}"
         )
-    if contribution is Contribution.ROWS and rows["pairs"] > rows["users"]:
+    if contribution is Contribution.ROWS and total_rows["pairs"] > total_rows["users"]:
         document.refuse("pairs have more rows than users do")
-    if contribution is Contribution.DISTINCT_TASKS and num_pairs != rows["users"]:
+    if contribution is Contribution.DISTINCT_TASKS and num_pairs != total_rows["users"]:
         document.refuse("users of distinct tasks must have as many of them as there are pairs")
 
 

@@ -180,7 +180,10 @@ def compute_divergences(ratio: DensityRatio, orders: FloatArray) -> FloatArray:
     """Compute the larger of D_α(P ‖ Q) and D_α(Q ‖ P) of one step, shape of ``orders``."""
     intervals = [ratio.find_upper_ends(float(order)) for order in orders]
     log_moments = _integrate_powers(
-        ratio, min(interval[0] for interval in intervals), max(interval[1] for interval in intervals), orders
+        ratio,
+        min(integration_range[0] for integration_range in intervals),
+        max(interval[1] for interval in intervals),
+        orders,
     )
     reverse_log_moments = _integrate_powers(
         ratio, ratio.find_lower_end(float(orders.max())), 10.0, 1.0 - orders

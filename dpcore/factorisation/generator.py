@@ -37,8 +37,8 @@ class GeneratedRatings:
         user_spread: Standard deviation of the logarithm of a user's activity, 0 to 3.
         rank: r, 1 to 50.
         overall: Mean rating.
-        offset_spread: Standard deviation of the items' offsets.
-        own_spread: Standard deviation of the users' own offsets: some rate everything higher than others.
+        item_offset_spread: Standard deviation of the items' offsets.
+        user_offset_spread: Standard deviation of the users' own offsets: some rate everything higher than others.
         taste_spread: Standard deviation of <taste, trait>.
         error_spread: Standard deviation of the error.
         choice_spread: How much taste decides what is rated: the standard deviation of log a_ij, 0 to 5; 0 for not at
@@ -58,8 +58,8 @@ class GeneratedRatings:
     user_spread: float = 1.0
     rank: int = 6
     overall: float = 3.5
-    offset_spread: float = 0.45
-    own_spread: float = 0.4
+    item_offset_spread: float = 0.45
+    user_offset_spread: float = 0.4
     taste_spread: float = 0.5
     error_spread: float = 0.8
     choice_spread: float = 0.0
@@ -81,8 +81,8 @@ class GeneratedRatings:
             if self.choice_spread and not self.taste_spread:
                 problems.add("taste_spread must be above 0 where taste decides what is rated")
             problems.non_negative(
-                offset_spread=self.offset_spread,
-                own_spread=self.own_spread,
+                item_offset_spread=self.item_offset_spread,
+                user_offset_spread=self.user_offset_spread,
                 taste_spread=self.taste_spread,
                 error_spread=self.error_spread,
             )
@@ -99,9 +99,9 @@ class GeneratedRatings:
         # Draw tastes first only if they decide which items are rated: the other streams then stay as they are.
         taste = self._draw_tastes(rng) if self.choice_spread else None
         starts, items = self._draw_pairs(rng, taste)
-        offsets = self.offset_spread * rng.standard_normal(self.num_items, dtype=np.float32)
+        offsets = self.item_offset_spread * rng.standard_normal(self.num_items, dtype=np.float32)
         traits, tastes = self._draw_tastes(rng) if taste is None else taste
-        own_offsets = self.own_spread * rng.standard_normal(self.num_users, dtype=np.float32)
+        own_offsets = self.user_offset_spread * rng.standard_normal(self.num_users, dtype=np.float32)
         values = np.empty(items.size, dtype=np.float32)
         users_at_once = max(int(_BLOCK_CELLS / self.rank / max(items.size / self.num_users, 1.0)), 1)
         for first in range(0, self.num_users, users_at_once):

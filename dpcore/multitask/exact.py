@@ -269,7 +269,7 @@ def find_best_task_weights(
 
 
 def _certify(
-    problem: TaskProblem, squared: FloatArray, users: IntArray, shares: FloatArray, watch: Watch
+    problem: TaskProblem, squared_weights: FloatArray, users: IntArray, shares: FloatArray, watch: Watch
 ) -> Allocation:
     """Compute both sides of the certificate from the full graph and nothing else."""
     graph = problem.require_graph()
@@ -278,7 +278,7 @@ def _certify(
     allocation = Allocation(
         "exact optimum, one weight per task",
         problem,
-        np.sqrt(squared),
+        np.sqrt(squared_weights),
         np.ones(graph.num_users),
         share_clipped=0.0,
     )

@@ -113,10 +113,10 @@ def error_parts(problem: PerGroupProblem, max_groups: int, max_amount: float) ->
     # The error is sum w s / d, with d the root of each group's s, or of all of them together.
     root = np.sqrt(squares) if problem.parameters.objective.rooted else problem.error(squares)
     share = problem.weights / np.maximum(root, np.finfo(float).tiny)
-    missing = m.clipped + m.left_out
+    lost_amounts = m.clipped + m.left_out
     return ErrorParts(
-        clipped=float(share @ (m.clipped * missing)),
-        left_out=float(share @ (m.left_out * missing)),
+        clipped=float(share @ (m.clipped * lost_amounts)),
+        left_out=float(share @ (m.left_out * lost_amounts)),
         sampling=float(share @ m.sampling_variance),
         noise=float(share.sum()) * m.noise_variance,
     )

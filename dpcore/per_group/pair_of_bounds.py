@@ -259,12 +259,13 @@ class _Search:
         if not self.whole or facet.amounts.size < MIN_NARROWED_ENTRIES or not self.heap:
             return
         windows = [interval.window for *_, interval in self.heap]
-        window = min(first for first, _ in windows), max(end for _, end in windows)
+        group_bound_range = min(first for first, _ in windows), max(end for _, end in windows)
         first, end_index = (
-            int(facet.starts[int(np.sum(facet.sizes > max_groups))]) for max_groups in (window[1], window[0])
+            int(facet.starts[int(np.sum(facet.sizes > max_groups))])
+            for max_groups in (group_bound_range[1], group_bound_range[0])
         )
         if end_index > first and 4 * (end_index - first) < 3 * facet.amounts.size:
-            self.passes.facet = facet.narrow(window, self.passes.number)
+            self.passes.facet = facet.narrow(group_bound_range, self.passes.number)
 
 
 def _stop_reason(max_groups: int, is_stopped: bool, passes: int, tolerance: float | None) -> str:

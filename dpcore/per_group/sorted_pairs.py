@@ -98,7 +98,7 @@ class SortedPairs:
         )
         inverse = 1.0 / self.sizes
 
-        def merge(begin: int, end: int, earlier: MergedPairs | None) -> MergedPairs:
+        def merge(begin: int, end: int, merged_so_far: MergedPairs | None) -> MergedPairs:
             entries = slice(int(self.starts[begin]), int(self.starts[end]))
             # Amounts first: most are small, so that the occupied cells of the table lie close together.
             key = self.amounts[entries].astype(np.int64)
@@ -111,8 +111,8 @@ class SortedPairs:
             # Sums only for the occupied cells: three full tables of 8 bytes per cell took twice as long.
             is_present = np.zeros(num_groups * width, dtype=bool)
             is_present[key] = True
-            if earlier is not None:
-                earlier_keys = earlier.amounts.astype(np.int64) * num_groups + earlier.groups
+            if merged_so_far is not None:
+                earlier_keys = merged_so_far.amounts.astype(np.int64) * num_groups + merged_so_far.groups
                 is_present[earlier_keys] = True
             keys = np.flatnonzero(is_present)
             key_index = np.cumsum(is_present, dtype=np.int32)
@@ -121,9 +121,11 @@ class SortedPairs:
                 np.asarray(np.bincount(index, column, keys.size), dtype=np.float64)
                 for column in (counts, once, shares)
             ]
-            if earlier is not None:
+            if merged_so_far is not None:
                 for total, column in zip(
-                    sums, (earlier.counts, earlier.inverse, earlier.inverse_square), strict=True
+                    sums,
+                    (merged_so_far.counts, merged_so_far.inverse, merged_so_far.inverse_square),
+                    strict=True,
                 ):
                     total[key_index[earlier_keys] - 1] += column
             return MergedPairs(keys % num_groups, (keys // num_groups).astype(np.float64), *sums)

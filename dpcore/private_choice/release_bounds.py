@@ -310,14 +310,14 @@ def _with_centre(table: Table, problem: RangeProblem) -> float:
     far = interval_distance(*table.tails(table.values, problem.centres), half_users)
     slope = private_range.for_centre(problem) / (2.0 * private_range.centre_sensitivity(problem))
     chances = softmax(problem.centre_log_prior - slope * far)
-    total, cap = 0.0, int(problem.max_contributions)
+    weighted_sum, cap = 0.0, int(problem.max_contributions)
     for index in np.flatnonzero(chances > MIN_CHANCE):
         centre = float(problem.centres[index])
         widths = problem.ends(centre) - centre
         beyond = table.tails(private_range.folded(table.values, centre), widths, cap)  # type: ignore[arg-type]
         law = softmax(problem.logits(beyond, centre))
-        total += float(chances[index]) * float(law @ table.around(centre, widths))
-    return total / float(chances[chances > MIN_CHANCE].sum())
+        weighted_sum += float(chances[index]) * float(law @ table.around(centre, widths))
+    return weighted_sum / float(chances[chances > MIN_CHANCE].sum())
 
 
 def of_quantiles(table: Table, problem: RangeProblem) -> float:

@@ -392,9 +392,9 @@ class RisingPrice(SumsOverUsers):
         self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
     ) -> FloatArray:
         """Rows cut and privacy term over ``scale``, in rows, with every user so many times there and N as it is."""
-        excess = Amounts.from_histogram(histogram).excess(candidates)
+        rows_cut = Amounts.from_histogram(histogram).excess(candidates)
         power = self.power + 1.0
-        return np.asarray(excess + self.scale / scale * candidates**power / power)
+        return np.asarray(rows_cut + self.scale / scale * candidates**power / power)
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
         """Return the whole T of least error, chosen in the clear: the slope changes its sign once."""

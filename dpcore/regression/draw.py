@@ -211,13 +211,14 @@ def _half_width(deviation: float, scale: float, outside: float) -> float:
             return 0.5 * math.exp(-z * z / 2.0) * float(erfcx((z + r) / math.sqrt(2.0)))
         return math.exp(r * (r / 2.0 + z)) * float(ndtr(-z - r))
 
-    def excess(x: float) -> float:
+    def tail_excess(x: float) -> float:
+        """Return P(|N + L| > x) minus ``outside``; it is 0 at the half-width."""
         z = x / s
         return 2.0 * float(ndtr(-z)) + tilted(-z) - tilted(z) - outside
 
     # Chebyshev's inequality gives the upper end.
     upper = math.sqrt((s * s + 2.0 * b * b) / outside)
-    return float(brentq(excess, 0.0, upper, xtol=1e-12 * upper, rtol=1e-12))
+    return float(brentq(tail_excess, 0.0, upper, xtol=1e-12 * upper, rtol=1e-12))
 
 
 def matrix_parquet(problem: RegressionProblem, estimate: LinearEstimate, disclosure: Provenance) -> bytes:

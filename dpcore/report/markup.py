@@ -79,13 +79,13 @@ def find_formulae(source: str) -> list[tuple[str, bool]]:
 
 def _replace_formulae(source: str) -> tuple[str, list[tuple[str, str]]]:
     """Replace the formulae of a text by markers, and return them as (LaTeX with dollars, MathML)."""
-    pieces: list[tuple[str, str]] = []
+    formulae: list[tuple[str, str]] = []
 
     def note(match: re.Match[str]) -> str:
-        pieces.append((match[0], to_mathml(match[1] or match[2], match[1] is not None)))
-        return f"{_MARKER_START}{len(pieces) - 1}{_MARKER_END}"
+        formulae.append((match[0], to_mathml(match[1] or match[2], match[1] is not None)))
+        return f"{_MARKER_START}{len(formulae) - 1}{_MARKER_END}"
 
-    return _MATH.sub(note, _INVISIBLE.sub("", source)), pieces
+    return _MATH.sub(note, _INVISIBLE.sub("", source)), formulae
 
 
 def _render(source: str, inline: bool) -> str:

@@ -416,8 +416,8 @@ def round_gradients(rows: ClassifierRows, mechanism: Mechanism, bound: float, th
     # s rows of weight min(h, s) / s, none with a gradient beyond the clip: together at most h times the clip, which is
     # `CELLS` steps. Rounding toward 0 makes no entry larger.
     weights = compute_smooth_weights(rows.sizes, bound)[rows.users]
-    steps = weights * _clip_slopes(rows, mechanism, theta) * (CELLS / (bound * mechanism.clip))
-    return np.trunc(rows.signed * steps[:, None]).astype(np.int64)
+    slopes_in_steps = weights * _clip_slopes(rows, mechanism, theta) * (CELLS / (bound * mechanism.clip))
+    return np.trunc(rows.signed * slopes_in_steps[:, None]).astype(np.int64)
 
 
 def round_user_sums(

@@ -68,7 +68,9 @@ def _methods(
     return answer.compare_with_optima(_tasks, loss, exponent, sampling(key, loss, _tasks), _optima)
 
 
-def methods(comparison: core.WeightComparison, optima: core.Optima) -> list[answer.ComparedAllocation]:
+def list_compared_allocations(
+    comparison: core.WeightComparison, optima: core.Optima
+) -> list[answer.ComparedAllocation]:
     """Return every way of dividing the budget, each with the optimum of its kind."""
     # A search that was stopped and one that was not have different totals.
     totals = optima.task_optimum.total_bound, optima.user_task_optimum.total_bound

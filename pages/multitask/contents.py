@@ -199,7 +199,7 @@ def _show_check(comparison: WeightComparison) -> None:
 
 
 def _show_methods(comparison: WeightComparison, optima: Optima) -> None:
-    methods = cached.methods(comparison, optima)
+    methods = cached.list_compared_allocations(comparison, optima)
     tables.show(
         {
             "Users of a task": [

@@ -33,7 +33,7 @@ class PerGroupPage(Page):
                 cards.answer(refused_answer(data, parameters), "per_group_card")
 
     def describe_files(self, answer: Answer) -> str:
-        """Say what the choice holds."""
+        """Return Markdown on the content of the file *Choice*."""
         return (
             "**Choice** holds the question, the best pair, the best bounds on whole vectors, and the proofs. Label: "
             f"*{answer.disclosure.label}*."

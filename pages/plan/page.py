@@ -40,7 +40,7 @@ class PlanPage(Page):
         return True
 
     def describe_files(self, answer: Answer) -> str:
-        """Say what the choice holds."""
+        """Return Markdown on the content of the file *Choice*."""
         return f"**Choice** holds every line with its share, bound and error. Label: *{answer.disclosure.label}*."
 
     def show_files(self, answer: Answer, data: Dataset, label: str) -> None:

@@ -69,7 +69,7 @@ class TotalPage(Page):
         return plot
 
     def describe_files(self, answer: Answer) -> str:
-        """Say what the choice holds."""
+        """Return Markdown on the content of the file *Choice*."""
         return words.describe_files(answer.disclosure, is_signed(answer))
 
     def fields_in_report(self, answer: Answer) -> tuple[str, ...]:

@@ -148,10 +148,10 @@ def _propose_ranges(table: TrainingData) -> None:
 def show_label_rule(table: TrainingData, positive_above: float) -> None:
     """Show how a threshold splits labels of more than two values, unless one class is named."""
     has_named_class = table.design is not None and bool(table.design.positive)
-    if (rule := describe_label_rule(table, positive_above)) and not has_named_class:
+    if (rule_text := describe_label_rule(table, positive_above)) and not has_named_class:
         st.info(
-            f"{wording.plain(rule, 300)}. Set the threshold under *More settings*, or load the table again and name "
-            "one class under *Which one is 1?*",
+            f"{wording.plain(rule_text, 300)}. Set the threshold under *More settings*, or load the table again and "
+            "name one class under *Which one is 1?*",
             icon=":material/label:",
         )
 
@@ -192,8 +192,8 @@ def read_inputs(slots: layout.PageSlots) -> tuple[TrainingParameters | None, Mea
 
 def _read_figure_choices() -> tuple[Measure, ScoreUnit]:
     """Draw the choices of the main figure; return its measure and its unit."""
-    for name, first in (("measure", Measure.LOSS), ("over", ScoreUnit.ROWS)):
-        st.session_state.setdefault(QUESTION.key(name), first)
+    for name, default in (("measure", Measure.LOSS), ("over", ScoreUnit.ROWS)):
+        st.session_state.setdefault(QUESTION.key(name), default)
     with fields.row():
         measure: Measure = fields.choice("The figure shows", MEASURES, QUESTION.key("measure"))
         unit: ScoreUnit = fields.choice(

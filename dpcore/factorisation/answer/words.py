@@ -249,9 +249,9 @@ def _build_training_facts(result: StudyResult, epsilon_index: int) -> dict[str, 
     }
 
 
-def _describe_adaptive(result: StudyResult, epsilon_index: int) -> str:
+def _describe_adaptive(study_result: StudyResult, epsilon_index: int) -> str:
     """Describe the gain of adaptive weights on the rarest and the most rated items."""
-    mean, half_width = compare_with_uniform(result, ModelKind.ADAPTIVE, epsilon_index)
+    mean, half_width = compare_with_uniform(study_result, ModelKind.ADAPTIVE, epsilon_index)
     if not (math.isfinite(mean[0]) and math.isfinite(mean[-1])):
         return "not tested on both ends."
     return (

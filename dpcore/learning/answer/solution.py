@@ -229,10 +229,10 @@ def _name_parts(bound: LearningCap | ErrorParts) -> dict[str, float]:
     return {name: float(value) for name, value in values.items()}
 
 
-def _largest_part(choice: LearningCap) -> str:
-    shares = _name_parts(choice)
+def _largest_part(optimal_cap: LearningCap) -> str:
+    shares = _name_parts(optimal_cap)
     name = max(shares, key=shares.__getitem__)
-    return f"{wording.percent(shares[name] / choice.total)} {name.lower()}"
+    return f"{wording.percent(shares[name] / optimal_cap.total)} {name.lower()}"
 
 
 def list_error_parts(solution: LearningSolution) -> tuple[ErrorPart, ...]:

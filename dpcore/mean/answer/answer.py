@@ -415,9 +415,9 @@ def error_over_users(solution: MeanSolution) -> float:
 
 def describe_mean_over_users(solution: MeanSolution) -> str:
     """Describe the release of the mean over users, with its error."""
-    error = wording.number(error_over_users(solution))
+    error_text = wording.number(error_over_users(solution))
     return (
-        f"one value per user, the mean of the user's rows: nothing is left out, and the error is {error}, all of it "
-        f"noise{', linearised' if solution.has_private_counts else ''}; clamping comes on top. No bound on rows makes "
-        f"that smaller. *Code for your library* writes it under *{MEAN_OVER_USERS}*."
+        f"one value per user, the mean of the user's rows: nothing is left out, and the error is {error_text}, all of "
+        f"it noise{', linearised' if solution.has_private_counts else ''}; clamping comes on top. No bound on rows "
+        f"makes that smaller. *Code for your library* writes it under *{MEAN_OVER_USERS}*."
     )

@@ -39,7 +39,7 @@ def numbers(solution: MeanSolution) -> tuple[Number, ...]:
         help_text = _ERROR_READ if solution.problem.table is not None else _ERROR_EXPECTED
     errors = cap.standard_error, smooth.standard_error
     noise = cap.privacy_variance / cap.variance, smooth.privacy_variance / smooth.variance
-    rows, threshold = wording.counted(cap.max_contributions, "row"), wording.number(smooth.threshold)
+    rows, threshold_text = wording.counted(cap.max_contributions, "row"), wording.number(smooth.threshold)
     per_user = wording.agreeing(smooth.threshold, "row per user", "rows per user")
     texts = [wording.number(error) for error in errors]
     notes = [f"({wording.percent(share)} noise)" for share in noise]
@@ -49,7 +49,7 @@ def numbers(solution: MeanSolution) -> tuple[Number, ...]:
     return (
         Number("Best bound", rows, "per user", bound, cap.max_contributions, ROWS_UNIT, "max_contributions"),
         Number(label, texts[0], notes[0], help_text, errors[0], UNIT, key),
-        Number(SMOOTH_BOUND, threshold, per_user, _THRESHOLD, smooth.threshold, ROWS_UNIT, "threshold"),
+        Number(SMOOTH_BOUND, threshold_text, per_user, _THRESHOLD, smooth.threshold, ROWS_UNIT, "threshold"),
         Number(smooth_label, texts[1], notes[1], help_text, errors[1], UNIT, f"smooth_{key}"),
     )
 

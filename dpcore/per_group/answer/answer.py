@@ -255,44 +255,44 @@ def build_answer(
     )
 
 
-def _build_from_pairs(data: Dataset, of: PerGroupSolution) -> Answer:
-    kind, selected = data.provenance, of.selected
-    drawn: dict[str, Callable[[], Plot]] = {
-        "per-group-error": lambda: plots.plot_pair_errors(of, kind),
-        "per-group-sizes": lambda: plots.plot_groups(of, kind),
+def _build_from_pairs(dataset: Dataset, solution: PerGroupSolution) -> Answer:
+    kind, selected = dataset.provenance, solution.selected
+    plots_by_name: dict[str, Callable[[], Plot]] = {
+        "per-group-error": lambda: plots.plot_pair_errors(solution, kind),
+        "per-group-sizes": lambda: plots.plot_groups(solution, kind),
     }
-    if of.scaled is not None:
-        drawn["per-group-norm"] = lambda: plots.plot_norm_errors(of, kind)
+    if solution.scaled is not None:
+        plots_by_name["per-group-norm"] = lambda: plots.plot_norm_errors(solution, kind)
     if selected is not None and (selected.pair or selected.vector):
-        drawn["per-group-survival"] = lambda: plots.plot_survival(of, kind)
+        plots_by_name["per-group-survival"] = lambda: plots.plot_survival(solution, kind)
     if selected is not None and (selected.over_epsilon or selected.vector_over_epsilon):
-        drawn["per-group-kept-over-epsilon"] = lambda: plots.plot_over_epsilon(of, kind)[0]
-        drawn["per-group-error-over-epsilon"] = lambda: plots.plot_over_epsilon(of, kind)[1]
+        plots_by_name["per-group-kept-over-epsilon"] = lambda: plots.plot_over_epsilon(solution, kind)[0]
+        plots_by_name["per-group-error-over-epsilon"] = lambda: plots.plot_over_epsilon(solution, kind)[1]
     answer = Answer(
-        headline=words.headline(of),
-        detail=words.detail(of, data),
-        numbers=words.numbers(of),
-        assumptions=list_assumptions(of.parameters),
+        headline=words.headline(solution),
+        detail=words.detail(solution, dataset),
+        numbers=words.numbers(solution),
+        assumptions=list_assumptions(solution.parameters),
         disclosure=kind,
-        facts=words.facts(of, data),
-        proofs=words.proofs(of),
-        code=write_forms(of, data),
-        near_optimal=words.describe_near_optimal(of),
-        parameters=of.parameters,
-        solution=of,
-        plots=drawn,
-        make_methods=lambda: write_methods(of, data),
-        bound=of.pair,
-        setting=_setting(of.parameters, of.value_column),
-        error_parts=words.error_parts(of),
-        sections=build_sections(of),
+        facts=words.facts(solution, dataset),
+        proofs=words.proofs(solution),
+        code=write_forms(solution, dataset),
+        near_optimal=words.describe_near_optimal(solution),
+        parameters=solution.parameters,
+        solution=solution,
+        plots=plots_by_name,
+        make_methods=lambda: write_methods(solution, dataset),
+        bound=solution.pair,
+        setting=_setting(solution.parameters, solution.value_column),
+        error_parts=words.error_parts(solution),
+        sections=build_sections(solution),
     )
-    pairs, columns = of.problem.pairs, data.pairs
+    pairs, columns = solution.problem.pairs, dataset.pairs
     return add_choice(
         answer,
-        data,
-        f"{of.parameters.statistic.value} per group",
-        lambda: _list_details(of),
+        dataset,
+        f"{solution.parameters.statistic.value} per group",
+        lambda: _list_details(solution),
         data={
             "column": "" if columns is None else columns.label,
             "value_column": "" if columns is None else columns.value_column,
@@ -368,27 +368,27 @@ def _setting(parameters: PerGroupParameters, column: str) -> ReleaseSetting:
     )
 
 
-def _build_from_distribution(data: Dataset, of: DistributionSolution) -> Answer:
+def _build_from_distribution(dataset: Dataset, solution: DistributionSolution) -> Answer:
     title = "Error over both bounds, about"
     answer = Answer(
-        headline=sections.headline(of),
-        detail=sections.detail(of),
-        numbers=sections.numbers(of),
-        assumptions=list_summary_assumptions(of.parameters),
-        disclosure=data.provenance,
-        facts=sections.facts(of),
-        parameters=of.parameters,
-        solution=of,
-        plots={"per-group-error": lambda: plots.plot_pair_errors(of, data.provenance, title)},
-        make_methods=lambda: write_distribution_methods(of.parameters, of.pair, data),
-        setting=_setting(of.parameters, ""),
+        headline=sections.headline(solution),
+        detail=sections.detail(solution),
+        numbers=sections.numbers(solution),
+        assumptions=list_summary_assumptions(solution.parameters),
+        disclosure=dataset.provenance,
+        facts=sections.facts(solution),
+        parameters=solution.parameters,
+        solution=solution,
+        plots={"per-group-error": lambda: plots.plot_pair_errors(solution, dataset.provenance, title)},
+        make_methods=lambda: write_distribution_methods(solution.parameters, solution.pair, dataset),
+        setting=_setting(solution.parameters, ""),
         sections={BEHIND: describe_inputs},
     )
-    choice, sizes = of.choice, of.problem.sizes
+    choice, sizes = solution.choice, solution.problem.sizes
     return add_choice(
         answer,
-        data,
-        f"{of.parameters.statistic.value} per group",
+        dataset,
+        f"{solution.parameters.statistic.value} per group",
         lambda: {
             "max_groups_contributed": choice.max_groups,
             "max_contributions_per_group": int(choice.max_amount),
@@ -403,7 +403,7 @@ def _build_from_distribution(data: Dataset, of: DistributionSolution) -> Answer:
         data={
             "column": sizes.label,
             "num_pairs": int(sizes.pairs.sum()),
-            "num_groups": of.problem.num_groups,
+            "num_groups": solution.problem.num_groups,
         },
         left_out=OWN_BOUNDS,
     )

@@ -141,43 +141,46 @@ def build_answer(
     )
 
 
-def _build_nonnegative(data: Dataset, parameters: TotalParameters, of: TotalSolution) -> Answer:
+def _build_nonnegative(data: Dataset, parameters: TotalParameters, solution: TotalSolution) -> Answer:
     answer = Answer(
-        headline=words.write_headline(of),
-        detail=words.write_detail(of, data),
-        numbers=words.list_numbers(of),
+        headline=words.write_headline(solution),
+        detail=words.write_detail(solution, data),
+        numbers=words.list_numbers(solution),
         assumptions=ASSUMPTIONS if data.release is None else ASSUMPTIONS_ON_RELEASE,
         disclosure=data.provenance,
-        facts=words.list_facts(of, parameters.own_bound),
-        proofs=(("Bound", of.choice.certificate, of.choice.stop_reason),),
-        code=words.write_total_forms(of, data),
-        near_optimal=words.describe_near_optimal(of),
+        facts=words.list_facts(solution, parameters.own_bound),
+        proofs=(("Bound", solution.choice.certificate, solution.choice.stop_reason),),
+        code=words.write_total_forms(solution, data),
+        near_optimal=words.describe_near_optimal(solution),
         parameters=parameters,
-        solution=of,
+        solution=solution,
         plots={
-            "total-error": lambda: plots.plot_errors(of, data, parameters.own_bound),
-            "total-measures": lambda: plots.plot_measures(of, data),
+            "total-error": lambda: plots.plot_errors(solution, data, parameters.own_bound),
+            "total-measures": lambda: plots.plot_measures(solution, data),
             "total-strategies": lambda: plots.plot_strategies(
-                plots.compute_curves(of.problem, parameters.own_share), data, parameters.epsilon
+                plots.compute_curves(solution.problem, parameters.own_share), data, parameters.epsilon
             ),
         },
-        make_methods=lambda: words.write_methods(of, data, parameters),
-        setting=_setting(parameters, of.unit.column or summed_column(data)),
+        make_methods=lambda: words.write_methods(solution, data, parameters),
+        setting=_setting(parameters, solution.unit.column or summed_column(data)),
         error_parts=build_error_parts(
-            {BIAS: float(of.at_bound.bias), NOISE: float(of.at_bound.noise_by(parameters.measure))},
-            of.unit.amount,
+            {
+                BIAS: float(solution.at_bound.bias),
+                NOISE: float(solution.at_bound.noise_by(parameters.measure)),
+            },
+            solution.unit.amount,
         )
-        if of.choice.max_total > 0.0
+        if solution.choice.max_total > 0.0
         else (),
         sections=SECTIONS,
     )
     return add_choice(
         answer,
         data,
-        "count of rows" if of.problem.is_integer else "sum",
-        lambda: _choice_details(of),
+        "count of rows" if solution.problem.is_integer else "sum",
+        lambda: _choice_details(solution),
         question=QUESTION_NOTES,
-        data={"column": of.unit.column},
+        data={"column": solution.unit.column},
         left_out={*BESIDE_THE_BOUND, "lower", "upper"},
     )
 
@@ -230,29 +233,29 @@ def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:
     )
 
 
-def _build_signed(data: Dataset, parameters: TotalParameters, of: SignedSolution) -> Answer:
+def _build_signed(data: Dataset, parameters: TotalParameters, solution: SignedSolution) -> Answer:
     answer = Answer(
-        headline=signed_words.write_headline(of),
-        detail=signed_words.write_detail(of, data),
-        numbers=signed_words.list_numbers(of),
+        headline=signed_words.write_headline(solution),
+        detail=signed_words.write_detail(solution, data),
+        numbers=signed_words.list_numbers(solution),
         assumptions=SIGNED_ASSUMPTIONS,
         disclosure=data.provenance,
-        facts=signed_words.list_facts(of, parameters),
-        code=words.write_signed_forms(of, data, parameters),
+        facts=signed_words.list_facts(solution, parameters),
+        code=words.write_signed_forms(solution, data, parameters),
         parameters=parameters,
-        solution=of,
-        plots={"total-signed": lambda: plots.plot_signed(of, data, parameters)},
-        make_methods=lambda: words.write_signed_methods(of, data, parameters),
-        setting=_setting(parameters, of.unit.column),
+        solution=solution,
+        plots={"total-signed": lambda: plots.plot_signed(solution, data, parameters)},
+        make_methods=lambda: words.write_signed_methods(solution, data, parameters),
+        setting=_setting(parameters, solution.unit.column),
         sections=SIGNED_SECTIONS,
     )
     return add_choice(
         answer,
         data,
         "sum of totals of both signs",
-        lambda: _range_details(of, parameters),
+        lambda: _range_details(solution, parameters),
         question=QUESTION_NOTES,
-        data={"column": of.unit.column},
+        data={"column": solution.unit.column},
         left_out={*BESIDE_THE_BOUND, "measure", "own_bound"},
     )
 

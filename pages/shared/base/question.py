@@ -60,7 +60,9 @@ def propose_range(
     ends: tuple[str, str],
     initial: tuple[float | None, float | None] = (None, None),
 ) -> dict[str, Any]:
-    """Return the range of public values, rounded; a range that the user entered stays.
+    """Return new values of the two fields of a range and of ``proposed``; empty if the fields stay as they are.
+
+    Public values propose their rounded range; a range that the user entered stays.
 
     For private values there is no range, and the page asks for one: a range that nobody chose would clamp values
     without a word and stand in programs. For a release nothing is proposed.

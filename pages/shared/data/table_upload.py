@@ -326,12 +326,12 @@ class TableUpload:
         """Put the file's data to use on the page, or store why they are refused."""
         try:
             with st.spinner("Reading the columns…"):
-                data = self.build(opened.table, design, st.session_state[self.question.key("public")])
+                dataset = self.build(opened.table, design, st.session_state[self.question.key("public")])
         except Exception as error:  # Whatever it is, the page stays usable.
             self.entry.refuse(describe_error(error))
             return
         self._clear_settings()
-        st.session_state[self.question.key("loaded")] = self.build_entry(data, opened.account, design)
+        st.session_state[self.question.key("loaded")] = self.build_entry(dataset, opened.account, design)
         self._discard_file()
         st.rerun()
 
@@ -374,16 +374,16 @@ def choose_data(
         generator_fields: These fields.
         describe_size: Writes how many users or rows there are.
     """
-    question = upload.question
-    with st.container(horizontal=True, vertical_alignment="center", key=f"{question.name}_data"):
+    page = upload.question
+    with st.container(horizontal=True, vertical_alignment="center", key=f"{page.name}_data"):
         summary = st.container(width="content")
-        with st.popover("Other data", icon=":material/table:", key=f"{question.name}_settings"):
-            source = fields.draw(question, "source")
+        with st.popover("Other data", icon=":material/table:", key=f"{page.name}_settings"):
+            source = fields.draw(page, "source")
             if source is generator_source:
                 st.markdown(model)
                 with st.grid(2):
-                    fields.draw_all(question, *generator_fields)
-            elif source is list(sources)[-1] and st.session_state.get(question.key("loaded")) is not None:
+                    fields.draw_all(page, *generator_fields)
+            elif source is list(sources)[-1] and st.session_state.get(page.key("loaded")) is not None:
                 upload.show_uploader()
     entry = sources[source]()
     if entry is not None:

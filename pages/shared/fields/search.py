@@ -94,8 +94,8 @@ class Search(Generic[R]):
             jobs.put(self.key, question, known_answer)
             return
 
-        def search_and_keep(progress: jobs.Progress, stop: Callable[[], bool]) -> R:
-            return answers.compute(question, lambda: work(progress, stop), is_complete)
+        def search_and_keep(progress: jobs.Progress, should_stop: Callable[[], bool]) -> R:
+            return answers.compute(question, lambda: work(progress, should_stop), is_complete)
 
         jobs.start(self.key, question, search_and_keep, seconds, **turn)
 

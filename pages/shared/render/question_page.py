@@ -285,7 +285,7 @@ class Page:
         return {}
 
     def describe_files(self, answer: Answer) -> str:
-        """Return what the files of the answer hold."""
+        """Return Markdown on the content of the answer's files; empty for nothing to say."""
         return ""
 
     def fields_in_report(self, answer: Answer) -> Sequence[str]:

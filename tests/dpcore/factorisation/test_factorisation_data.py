@@ -99,7 +99,7 @@ def test_generated_ratings_have_the_spread_that_is_planted() -> None:
         0.0,
         0.0,
         rank=3,
-        own_spread=0.0,
+        user_offset_spread=0.0,
         step=0.0,
         error_spread=0.0,
         lowest=-50.0,
@@ -109,7 +109,7 @@ def test_generated_ratings_have_the_spread_that_is_planted() -> None:
     # Variance of an offset and of <taste, trait>: 0.45^2 + 0.5^2; 60 items make it uncertain by a fifth.
     assert ratings.values.var() == pytest.approx(0.4525, rel=0.6)
     # Users' own offsets: the variance of users' means rises by that, 0.36 with a standard error of 0.01.
-    with_own = replace(quiet, own_spread=0.6).draw(np.random.default_rng(1))
+    with_own = replace(quiet, user_offset_spread=0.6).draw(np.random.default_rng(1))
     means = [np.bincount(one.graph.users, one.values) / np.diff(one.starts) for one in (with_own, ratings)]
     assert means[0].var() - means[1].var() == pytest.approx(0.36, abs=0.05)
     dense = np.zeros((3_000, 60))

@@ -150,7 +150,9 @@ def test_noise_has_the_size_that_is_said() -> None:
 
 
 def test_own_offsets_are_those_of_least_squares_and_beat_item_means() -> None:
-    ratings = GeneratedRatings(900, 60, 20.0, own_spread=0.6, error_spread=0.4).draw(np.random.default_rng(1))
+    ratings = GeneratedRatings(900, 60, 20.0, user_offset_spread=0.6, error_spread=0.4).draw(
+        np.random.default_rng(1)
+    )
     train, test = ratings.split(0.2, np.random.default_rng(2))
     means = study.fit_item_means(train, RANGE)
     model = study.add_own_offsets(means, 5.0)
