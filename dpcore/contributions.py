@@ -164,6 +164,11 @@ class ContributionHistogram(ByDigest):
     Raises:
         InvalidInput: Anything else; all problems at once.
 
+    Examples:
+        >>> histogram = ContributionHistogram.from_counts([1, 4, 1])
+        >>> print(histogram.sizes, histogram.users)
+        [1 4] [2 1]
+
     Source: s_l and m of Epasto et al. 2020, section 2.2, grouped by value.
     """
 

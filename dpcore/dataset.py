@@ -338,6 +338,13 @@ class Dataset:
 
     Raises:
         InvalidInput: A facet contradicts the histogram, or a DP release has no facts or a facet beside it.
+
+    Examples:
+        >>> from dpcore.common.privacy import Disclosure
+        >>> from dpcore.contributions import ContributionHistogram
+        >>> shop = Dataset("Shop", "typed", Disclosure.PRIVATE, ContributionHistogram.from_counts([1, 1, 4]))
+        >>> print(shop.is_private, shop.provenance.label)
+        True computed from private data (do not publish)
     """
 
     name: str

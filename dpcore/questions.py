@@ -424,7 +424,7 @@ def _docstring(question: Question, parameters_type: Any, build_answer: Any) -> s
     texts = describe(parameters_type)
     types_of = list_field_types(parameters_type)
     first, _, remainder = (inspect.getdoc(build_answer) or "").partition("\n\nArgs:")
-    source = re.search(r"^Source: .*", remainder, flags=re.MULTILINE | re.DOTALL)
+    ending = re.search(r"^(Examples|Source):.*", remainder, flags=re.MULTILINE | re.DOTALL)
     lines = [
         first,
         "",
@@ -452,6 +452,6 @@ def _docstring(question: Question, parameters_type: Any, build_answer: Any) -> s
         "",
         "Raises:",
         "    InvalidInput: The page's sentences on bad input, all at once; a `ValueError`.",
-        *(["", source.group().rstrip()] if source else []),
+        *(["", ending.group().rstrip()] if ending else []),
     ]
     return "\n".join(lines)

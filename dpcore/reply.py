@@ -68,6 +68,14 @@ class Reply:
         asks: What it answers, one sentence.
         data: The data set that it is about; None where the settings say all, or it is of another kind.
         brought: What was asked about, whatever it is.
+
+    Examples:
+        >>> import dpcore as ss
+        >>> reply = ss.count_bound([3] * 100, epsilon=1, disclosure="public")
+        >>> print(reply.headline, reply.bound, reply.error)
+        Keep at most 3 rows of each user. 3 3.0
+        >>> reply.call[0]
+        'count_bound'
     """
 
     answer: Answer

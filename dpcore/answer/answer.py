@@ -203,6 +203,12 @@ class Answer:
         error: The error, if it is not the value of the second number. None otherwise.
         sections: What a page shows in tabs.
         error_parts: The parts of the error, in the words and colours of the main figure; empty for none.
+
+    Examples:
+        >>> import dpcore as ss
+        >>> answer = ss.count_bound([3] * 100, epsilon=1, disclosure="public").answer
+        >>> print(answer.headline, answer.numbers[0].value, answer.disclosure.label)
+        Keep at most 3 rows of each user. 3.0 public input
     """
 
     headline: str

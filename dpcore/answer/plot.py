@@ -157,6 +157,10 @@ class Curve(Series):
         symbol: Shape of its points; empty for a line without.
         hover: (words, values) of one more number at the pointer.
         is_shaded: True if the area between ``low`` and ``high`` is shaded, in place of whiskers.
+
+    Examples:
+        >>> Curve("Error", [1, 2, 4], [3.0, 2.0, 5.0], Style.CAP).name
+        'Error'
     """
 
     color_style: Style | None = None
@@ -378,6 +382,14 @@ class Plot:
         lower_share: Of the height, for that.
         note: Words in the middle of it; empty for none.
         handle: What a person may move by hand on a page; None for nothing.
+
+    Examples:
+        >>> from dpcore.common.privacy import Disclosure
+        >>> curve = Curve("Error", [1, 2, 4], [3.0, 2.0, 5.0], Style.CAP)
+        >>> x, y = Axis("bound", "rows"), linear_axis("error", (0, 6))
+        >>> plot = Plot("error", "Error", "It is least at 2 rows.", x, y, [curve], Disclosure.PUBLIC)
+        >>> print(plot.x.heading, plot.y.limits)
+        Bound (rows) (0, 6)
     """
 
     key: str

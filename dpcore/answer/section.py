@@ -341,7 +341,15 @@ Solver = Generator[Cached | Search, Any, Found]
 
 
 def read(parts: Iterable[Part], search: bool = False) -> list[Part]:
-    """Return the parts of a section, with first choices; with the results of searches only if ``search``."""
+    """Return the parts of a section, with first choices; with the results of searches only if ``search``.
+
+    Examples:
+        >>> def show_users() -> Generator[Part, int]:
+        ...     cap = yield Choice("cap", "Under which bound", {3: "Three rows", 9: "Nine rows"})
+        ...     yield Note(f"At most {cap} rows of each user.")
+        >>> read(show_users())[-1].text
+        'At most 3 rows of each user.'
+    """
 
     def reply(part: Part) -> Any:
         read_parts.append(part)

@@ -29,6 +29,11 @@ class Certificate:
 
     Raises:
         CertificateError: The bound lies above the value by more than rounding (relative gap < -1e-9).
+
+    Examples:
+        >>> certificate = Certificate(value=10.0, lower_bound=9.9, argument="duality")
+        >>> print(round(certificate.relative_gap, 3), certificate.proves(0.05))
+        0.01 True
     """
 
     value: float

@@ -408,6 +408,11 @@ class Ledger:
     Raises:
         ValueError: The marks are not as many as the releases, or one stands twice.
 
+    Examples:
+        >>> release = ReleaseFacts(0.5, 0.0, Neighbours.ADD_OR_REMOVE_USER, "Laplace")
+        >>> print(Ledger().add(release).add(release).sentence)
+        Spent on these data: ε = 1 in 2 releases (add or remove one user).
+
     Source: Dwork, Roth 2014, The Algorithmic Foundations of Differential Privacy, theorems 3.16 and B.1 (basic
         composition), theorem 2.2 and its (epsilon, delta) form (group privacy).
     """

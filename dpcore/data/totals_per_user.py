@@ -80,6 +80,11 @@ class Amounts(ByDigest):
     Raises:
         InvalidInput: Anything else; all problems at once, with a remedy for negative totals.
 
+    Examples:
+        >>> amounts = Amounts.from_totals([2.5, 0, 2.5])
+        >>> print(amounts.values, amounts.users)
+        [0.  2.5] [1 2]
+
     Source: the x_i of Amin et al. 2019, section 3, grouped by value.
     """
 

@@ -386,6 +386,12 @@ def build_answer(
     Raises:
         InvalidInput: The data do not fit the question.
 
+    Examples:
+        >>> import dpcore as ss
+        >>> answer = ss.owners(epsilon=1, owners=64, records=100)
+        >>> print(answer.headline, answer.bound)
+        Join: sharing pays for 64 owners. 37
+
     Source: Huang et al. 2023, theorem 3.1 and appendix A.
     """
     solution = solve(data, parameters) if solution is None else solution

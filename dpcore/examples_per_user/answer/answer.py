@@ -274,6 +274,12 @@ def build_answer(
     Raises:
         InvalidInput: The expected batch is more than all examples.
 
+    Examples:
+        >>> import dpcore as ss
+        >>> answer = ss.examples_bound([1] * 90 + [10] * 10, epsilon=1)
+        >>> answer.headline
+        'Draw users, not examples, and average the gradients of at most 10 examples of each.'
+
     Source: Charles et al. 2024, arXiv 2407.07737, for the two ways; Choquette-Choo et al. 2023, arXiv 2310.15526, for
         the accounting; the estimate is derived in `dpcore.examples_per_user.options`.
     """

@@ -29,6 +29,12 @@ def build_answer(
     Raises:
         InvalidInput: The data hold no ratings, or too few of them to train on some and test on others.
 
+    Examples:
+        >>> import dpcore as ss
+        >>> few = {"num_users": 100, "num_items": 20, "ratings_per_user": 5, "rank": 2, "dimension": 2, "repeats": 2}
+        >>> ss.rating_weights(epsilon=0.01, **few).headline
+        'At ε = 0.01 it is not clear whether factorising beats item means with own offsets.'
+
     Source: Krichene et al. 2023, section 5.
     """
     solution = solve(dataset, parameters) if solution is None else solution

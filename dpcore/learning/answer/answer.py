@@ -239,6 +239,12 @@ def build_answer(
     Returns:
         The answer; its ``solution`` is a `LearningSolution`. Plots are computed when they are asked for.
 
+    Examples:
+        >>> import dpcore as ss
+        >>> answer = ss.learning_bound([1] * 90 + [10] * 10, epsilon=1)
+        >>> print(answer.headline, round(answer.error, 2))
+        Keep at most 1 row of each user. 1.93
+
     Source: Amin et al. 2019, theorem 1.
     """
     solved = solve(data, parameters) if solution is None else solution

@@ -175,6 +175,14 @@ def build_answer(data: Dataset, parameters: MeanParameters, solution: MeanSoluti
     Returns:
         The answer; its ``solution`` is a `MeanSolution`. Plots are computed when they are asked for.
 
+    Examples:
+        Of 100 users with 4 rows each, the error is the noise alone: √2 · (100 − 0) / 100 users.
+
+        >>> import dpcore as ss
+        >>> answer = ss.mean_bound([4] * 100, epsilon=1, lower=0, upper=100)
+        >>> print(answer.headline, round(answer.error, 2))
+        Keep at most 4 rows of each user. 1.41
+
     Source: Epasto et al. 2020, section 3; where counts are private, `dpcore.mean.private_counts`; where users differ,
     `dpcore.mean.models`, `dpcore.mean.models` and `dpcore.mean.table_values`.
     """

@@ -101,6 +101,16 @@ def build_answer(
     Raises:
         InvalidInput: The data have no tasks, the generator drew nothing, or c = C log n with a single user.
 
+    Examples:
+        Two tasks with as many users each: no weights are better than equal ones.
+
+        >>> import pandas as pd
+        >>> import dpcore as ss
+        >>> pairs = pd.DataFrame({"user": list("aabc"), "task": list("xyxy")})
+        >>> answer = ss.task_weights(pairs, user="user", group="task", epsilon=1)
+        >>> print(answer.bound["share_of_bound"].round(3).tolist(), round(answer.error, 3))
+        [0.5, 0.5] 1.0
+
     Source: Krichene et al. 2023, section 4.
     """
     solution = solve(dataset, parameters) if solution is None else solution

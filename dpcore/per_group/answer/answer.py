@@ -239,6 +239,16 @@ def build_answer(
 
     Raises:
         InvalidInput: The data have no groups, or do not fit the question.
+
+    Examples:
+        The largest user has one row in each of two groups, so the error is the noise alone: √2 · 2 / ε.
+
+        >>> import pandas as pd
+        >>> import dpcore as ss
+        >>> visits = pd.DataFrame({"user": list("aabc"), "shop": list("xyxy")})
+        >>> answer = ss.group_bounds(visits, user="user", group="shop", epsilon=10)
+        >>> print(answer.headline, round(answer.error, 3))
+        Keep at most 2 groups of each user, and 1 row in each. 0.283
     """
     if solution is None:
         if data.pairs is None and data.pair_sizes is None:

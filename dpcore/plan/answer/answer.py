@@ -353,6 +353,16 @@ def build_answer(
 
     Raises:
         InvalidInput: The data lack what a line needs, or no epsilon is enough for all wanted errors.
+
+    Examples:
+        Where each user has one row, users and rows are equally hard to count.
+
+        >>> import dpcore as ss
+        >>> answer = ss.plan_bounds([1] * 100, epsilon=1, lines="users; rows")
+        >>> answer.headline
+        'ε = 1 is enough for both numbers.'
+        >>> answer.bound["share"].round(3).to_dict()
+        {'users': 0.5, 'rows': 0.5}
     """
     compares_noises = solution is None
     solution = solve(dataset, parameters) if solution is None else solution

@@ -102,6 +102,11 @@ def build_answer(
     Raises:
         InvalidInput: The data have more users than the mechanisms can hold.
 
+    Examples:
+        >>> import dpcore as ss
+        >>> ss.private_bound([1] * 90 + [10] * 10, epsilon=1).headline
+        'Choose the number directly.'
+
     Source: McSherry and Talwar 2007 for the draw; Epasto et al. 2020, section 3, and Amin et al. 2019, section 3, for
         what it aims at.
     """

@@ -291,6 +291,15 @@ def build_answer(
     Raises:
         InvalidInput: The data have no values.
 
+    Examples:
+        No user has more than one row, so every row keeps its weight.
+
+        >>> import pandas as pd
+        >>> import dpcore as ss
+        >>> waits = pd.DataFrame({"user": list("abcd"), "minutes": [1, 2, 3, 4]})
+        >>> ss.quantile_bound(waits, user="user", value="minutes", epsilon=1, lower=0, upper=5).headline
+        "Cap each user's total weight at 1 row."
+
     Source: Epasto et al. 2020, section 4 and appendix B.
     """
     solution = core.solve(data, parameters, progress, should_stop) if solution is None else solution

@@ -131,6 +131,18 @@ def build_answer(
     Raises:
         InvalidInput: There is nothing to add up, or all of it is 0.
 
+    Examples:
+        One row less of each of ten heavy users costs more than the noise that it saves.
+
+        >>> import pandas as pd
+        >>> import dpcore as ss
+        >>> answer = ss.count_bound([1] * 90 + [10] * 10, epsilon=1)
+        >>> print(answer.headline, answer.error)
+        Keep at most 10 rows of each user. 10.0
+        >>> spending = pd.DataFrame({"user": range(100), "amount": [1] * 90 + [10] * 10})
+        >>> round(ss.sum_bound(spending, user="user", value="amount", epsilon=1).bound)
+        10
+
     Source: Amin et al. 2019, section 3.
     """
     solved = solve(data, parameters) if solution is None else solution

@@ -197,6 +197,12 @@ def build_answer(
     Raises:
         InvalidInput: The data have no labels, features or ranges, or do not fit the question.
 
+    Examples:
+        >>> import dpcore as ss
+        >>> few = {"source": "generated", "num_users": 30, "runs": 2, "splits": 1}
+        >>> ss.training_bound(epsilon=0.001, **few).headline
+        'Not clear whether training beats guessing with this budget.'
+
     Source: Epasto et al. 2020, section 4.
     """
     solution = solve(data, parameters) if solution is None else solution
