@@ -65,9 +65,9 @@ class Reply:
         answer: The answer that pages and reports read.
         call: Name of the function that was called, and its settings as a person writes them.
         package: Whose answer it is.
-        asks: What it answers, one sentence.
+        purpose: What it answers, one sentence.
         data: The data set that it is about; None where the settings say all, or it is of another kind.
-        brought: What was asked about, whatever it is.
+        subject: What was asked about, whatever it is.
 
     Examples:
         >>> import dpcore as ss
