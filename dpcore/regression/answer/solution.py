@@ -150,7 +150,7 @@ def table_of(data: Dataset) -> LabelledRows:
         InvalidInput: The data have none.
     """
     if data.table is None:
-        remedy = "Build them from a table: dpcore.regression.problem.build"
+        remedy = "Pass the table itself, and name its columns"
         raise refuse("the data have no labels and features", remedy=remedy)
     return data.table
 
