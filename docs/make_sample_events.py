@@ -31,7 +31,7 @@ ROW_SPREAD = 19.0
 
 
 def rows() -> list[tuple[str, str, str]]:
-    """All purchases as (user_id, product, amount), in an order that mixes users."""
+    """Return all purchases as (user_id, product, amount), in an order that mixes users."""
     rng = np.random.default_rng(SEED)
     histogram = SIZES.histogram()
     per_user = rng.permutation(np.repeat(histogram.sizes, histogram.users))

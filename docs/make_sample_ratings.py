@@ -24,7 +24,7 @@ POPULATION = GeneratedRatings(num_users=400, num_items=100, ratings_per_user=12.
 
 
 def rows() -> list[tuple[str, str, str]]:
-    """All ratings as (user_id, item, rating), in an order that mixes users."""
+    """Return all ratings as (user_id, item, rating), in an order that mixes users."""
     rng = np.random.default_rng(SEED)
     ratings = POPULATION.draw(rng)
     order = rng.permutation(ratings.num_ratings)

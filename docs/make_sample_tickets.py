@@ -24,7 +24,7 @@ CHANNELS, SHARES, LEVELS = ("email", "chat", "phone"), (0.5, 0.3, 0.2), (0.0, -0
 
 
 def rows() -> list[tuple[str, int, float, float, str, int]]:
-    """All tickets as (customer, words, hours waited, years a customer, channel, escalated), customers mixed."""
+    """Return all tickets as (customer, words, hours waited, years a customer, channel, escalated), customers mixed."""
     rng = np.random.default_rng(SEED)
     per_customer = np.minimum(np.floor(rng.random(NUM_CUSTOMERS) ** (-1.0 / EXPONENT)), MOST).astype(int)
     level = 0.35 * rng.standard_normal(NUM_CUSTOMERS) * np.sqrt(1.0 + np.log(per_customer))

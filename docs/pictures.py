@@ -100,7 +100,7 @@ STEPS = (
 
 
 def pictures() -> list[Picture]:
-    """Every page by the name of its folder, then the steps."""
+    """List every page by the name of its folder, then the steps."""
     found = [Picture(spec.name, spec.url_path, FIELDS.get(spec.name, {})) for spec in catalogue.PAGES]
     return [*found, *STEPS]
 

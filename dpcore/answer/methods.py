@@ -212,7 +212,7 @@ class Methods:
 
     @property
     def is_withheld(self) -> bool:
-        """Return whether the numbers computed from the data are omitted, since the data are private."""
+        """Return True if the numbers computed from the data are omitted, since the data are private."""
         return self.disclosure is Disclosure.PRIVATE
 
     @property

@@ -252,7 +252,7 @@ class Cached(Element):
 
     @property
     def question(self) -> Hashable:
-        """Return what the result answers."""
+        """Return the key of the result."""
         return tuple(getattr(argument, "digest", argument) for argument in self.arguments)
 
     def compute(self) -> Any:

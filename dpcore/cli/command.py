@@ -127,7 +127,7 @@ def _explain(arguments: list[str]) -> int:
 
 
 def _first_line(name: str) -> str:
-    """Return what a question answers, read as text: to import all answers takes seconds."""
+    """Return the first line of a question's docstring, read as text: to import all answers takes seconds."""
     module = Path(dpcore.__file__).parent / questions.QUESTIONS[name].package / "answer" / "answer.py"
     match = re.search(
         r'^def build_answer\(.*?"""(.*?)\n', module.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL

@@ -398,7 +398,7 @@ def fields_beside_data(kind: Any) -> tuple[str, ...]:
 
 
 def describe(kind: Any) -> dict[str, str]:
-    """Return what the help of a call says about each field, with its range."""
+    """Return the help text of each field by name, with its range."""
     low, high = map(wording.entered, EPSILON_RANGE)
     texts = {"epsilon": f"Privacy budget, from {low} to {high}."}
     for name, declared in declared_fields(kind).items():

@@ -115,7 +115,7 @@ class RecordSelection:
 
     @property
     def gap(self) -> float:
-        """Return how many more there might be, as a share of the records kept; 0 is proved to be the most."""
+        """Return the number of further records that might be kept, as a share of those kept; 0 if proved maximal."""
         return (self.at_most - self.count) / max(self.count, 1)
 
     def count_by_owners(self) -> dict[str, IntArray]:

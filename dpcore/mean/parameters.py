@@ -203,7 +203,7 @@ class MeanParameters(Parameters):
         return read.share.clipped_estimate if told and read is not None else self.user_share
 
     def _users(self, read: ValueSummary | None) -> dict[str, Any]:
-        """Return what a problem says of target and users."""
+        """Return the sentences on the target and the model of users."""
         if self.reads_table(read) and read is not None:
             return {"target": self.target, "table": read.table}
         return {"target": self.target, "user_share": self.share(read)}
@@ -235,7 +235,7 @@ def assumptions(problem: MeanProblem) -> tuple[str, ...]:
 
 
 def assumed_of_users(problem: MeanProblem) -> tuple[str, ...]:
-    """Return what the error assumes of users and their rows, and which mean it is about."""
+    """Return the assumptions of the error about users and their rows, and the mean that it is about."""
     if problem.table is not None:
         return TABLE_READ
     share = wording.number(problem.user_share, 2)

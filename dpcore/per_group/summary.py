@@ -87,7 +87,7 @@ OBJECTIVES = {
 
 
 def list_assumptions(parameters: PerGroupParameters) -> tuple[str, ...]:
-    """Return what the answers rest on, sentences without their full stop."""
+    """Return the assumptions of the answers, sentences without their full stop."""
     mean, private = parameters.statistic is Statistic.MEAN, parameters.selection.private
     sentences = [
         f"Neighbouring data sets differ thus: {parameters.neighbours.value}",
@@ -122,7 +122,7 @@ def list_assumptions(parameters: PerGroupParameters) -> tuple[str, ...]:
 
 
 def list_summary_assumptions(parameters: PerGroupParameters) -> tuple[str, ...]:
-    """Return what the answers rest on where only the distribution of pairs is known."""
+    """Return the assumptions of the answers if only the distribution of pairs is known."""
     return (*list_assumptions(parameters), "Every group holds the same mixture of pairs")
 
 

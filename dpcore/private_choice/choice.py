@@ -173,7 +173,7 @@ class ChoiceProblem:
 
     @cached_property
     def bounds(self) -> FloatArray:
-        """Return what may be drawn: the grid in the unit of what is bounded."""
+        """Return the candidates: the grid in the unit of the bounded amount."""
         if self.unit == 1.0:
             return self.candidates
         # 3 units of 0.1 are 0.3, not 0.30000000000000004.
@@ -198,7 +198,7 @@ class ChoiceProblem:
         return np.asarray(distances_over(self, histogram, np.array([self.epsilon]))[0, 0])
 
     def scores(self, histogram: ContributionHistogram) -> list[int]:
-        """Return what the noise is added to: -d_j plus the prior in steps; the prior is public and moves nothing."""
+        """Return the scores without noise: -d_j plus the prior in steps; the prior is public and moves nothing."""
         # So many steps of score are worth a factor of e in probability. Both cuts below keep scores within 64 bits:
         # the first changes public weights alone, and under the second no score moves by more than before.
         per_unit = 2.0 * self.sensitivity / self.epsilon

@@ -87,7 +87,7 @@ def direct_cost(problem: ChoiceProblem, histogram: ContributionHistogram) -> Cho
 
 
 def scales_for(histogram: ContributionHistogram) -> tuple[float, ...]:
-    """Return those of `SCALES` that keep the number of users within what can be added up; at least the first three."""
+    """Return the `SCALES` at which the number of users can still be added up; at least the first three."""
     limit = MAX_TOTAL_USERS / histogram.num_users
     return tuple(k for k in SCALES if k <= max(limit, 1.0))
 
@@ -245,7 +245,7 @@ class Leak:
 
 
 def leak(histogram: ContributionHistogram, parameters: PrivateParameters) -> Leak:
-    """Return how one more user moves the number chosen in the clear."""
+    """Return the effect of one more user on the number chosen in the clear."""
     condition = parameters.condition
     rows = np.unique(np.rint(log_spaced(1.0, float(max(parameters.largest, 2)), 61)))
     users = np.append(histogram.users, 1)

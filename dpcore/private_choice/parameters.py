@@ -224,7 +224,7 @@ class PrivateParameters(Parameters):
 
     @property
     def condition(self) -> Condition:
-        """Return what makes a number the best one."""
+        """Return the condition that the best number fulfils."""
         if self.wanted is Wanted.SUM:
             return RankedSum(self.price, self.margin)
         if self.wanted is Wanted.QUANTILE:

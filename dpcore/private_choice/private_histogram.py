@@ -106,7 +106,7 @@ class PublicBins:
 
     @property
     def sentence(self) -> str:
-        """Return what the bins are, in words."""
+        """Describe the bins in words."""
         k, largest = self.lower.size, int(self.largest)
         wider = k - int(self.exact_up_to)
         grow = wording.agreeing(wider, "grows", "grow")
@@ -342,7 +342,7 @@ class PrivateCopy:
 
     @property
     def sentence(self) -> str:
-        """Return how it was made, or why nothing is left of it."""
+        """Describe how the copy was made, or why nothing is left of it."""
         if self.histogram is None:
             return f"{NOTHING_LEFT}."
         p = self.parameters

@@ -112,7 +112,7 @@ class SelectionRequest:
 
     @property
     def facts(self) -> ReleaseFacts:
-        """Return what the selection will guarantee."""
+        """Return the guarantee of the selection."""
         return ReleaseFacts(self.problem.epsilon, 0.0, self.problem.neighbours, MECHANISM)
 
 

@@ -48,7 +48,7 @@ def direct_over_users(digest: str, parameters: PrivateParameters, _dataset: Data
 
 @cached(max_entries=16)
 def leak(digest: str, without_budget: PrivateParameters, _dataset: Dataset) -> Leak:
-    """Return how one more user moves the number chosen in the clear."""
+    """Return the effect of one more user on the number chosen in the clear."""
     return comparison.leak(_dataset.histogram, without_budget)
 
 

@@ -245,7 +245,7 @@ class Ranges:
 
     @property
     def users_beyond(self) -> float:
-        """Return how many users at the bound weigh as much as the rows above the U of the best range."""
+        """Return the number of users at the bound who weigh as much as the rows above the U of the best range."""
         largest = self.rows.noise * self.rows.problem.epsilon / math.sqrt(2.0)
         return self.rows.weight_above(self.best_range.upper - self.rows.problem.mean) / largest
 
@@ -418,7 +418,7 @@ def build_table(ranges: Ranges, joint: RangeChoice | None) -> dict[str, list[obj
 
 
 def describe_ranges(ranges: Ranges, joint: RangeChoice | None) -> list[str]:
-    """Return what the range costs, the rule of equal tails, and what is proved; a sentence or two each."""
+    """Write sentences on the cost of the range, the rule of equal tails, and the proofs."""
     rows, number = ranges.rows, wording.number
     error_parts = ranges.error_parts
     sentences = [

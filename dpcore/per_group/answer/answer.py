@@ -359,7 +359,7 @@ def _list_details(solution: PerGroupSolution) -> dict[str, object]:
 
 
 def refused_answer(data: Dataset, parameters: PerGroupParameters) -> Answer:
-    """Return what is said where the data refuse the question."""
+    """Build the answer without numbers, for data that do not fit the question."""
     column = "" if data.pairs is None else data.pairs.value_column
     return without_numbers(parameters, data.provenance, _setting(parameters, column))
 

@@ -27,7 +27,7 @@ DIRECT, COPY = "direct choice, exact", "private copy, simulated"
 
 
 def over_epsilon(solution: PrivateSolution) -> Plot:
-    """Return what either way costs over the budget of the choice."""
+    """Plot the cost of both ways over the budget of the choice."""
     curve, copies = solution.over_epsilon, solution.copies
     return _plot_costs(
         solution,
@@ -42,7 +42,7 @@ def over_epsilon(solution: PrivateSolution) -> Plot:
 
 
 def over_users(solution: PrivateSolution, curve: ChoiceRegret, copies: Copies) -> Plot:
-    """Return what either way costs over the number of users, each of them taken so many times."""
+    """Plot the cost of both ways over the number of users, each of them taken so many times."""
     users = float(solution.data.histogram.num_users)
     return _plot_costs(
         solution,

@@ -336,7 +336,7 @@ def build_answer(
 def describe_spending(
     selection: Selection, request: SelectionRequest, range_facts: ReleaseFacts | None = None
 ) -> str:
-    """Return what was spent on the bound, and on its range if that was selected, and the sum with the release."""
+    """Return the budget spent on the bound, on its range if that was selected, and on both with the release."""
     total = selection.facts.epsilon + request.epsilon
     sentence = f"The draw has spent ε = {format_rounded_up(selection.facts.epsilon)}"
     if range_facts is not None:
@@ -444,7 +444,7 @@ def build_code(
 
 
 def write_json(selection: Selection, number: NumberKind) -> str:
-    """Return what was selected, with its guarantee, as JSON; nothing else in it depends on the data."""
+    """Return the selection with its guarantee as JSON; nothing else in it depends on the data."""
     facts, problem = selection.facts, selection.problem
     if isinstance(selection, PrivateChoice):
         column = selection.column
