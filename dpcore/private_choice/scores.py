@@ -97,7 +97,7 @@ def tails(histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
 
 
 def scaled(statistics: IntArray, scales: Sequence[float]) -> IntArray:
-    """Return what ``scale`` times the users add up to, with a leading axis of scales; exact at scale 1."""
+    """Return the sums over ``scale`` times the users, with a leading axis of scales; exact at scale 1."""
     return np.stack([statistics if k == 1.0 else np.rint(statistics * k).astype(np.int64) for k in scales])
 
 
@@ -383,7 +383,7 @@ class RisingPrice(SumsOverUsers):
             problems.between(-0.999, 9.0, power=self.power)
 
     def targets(self, candidates: FloatArray) -> IntArray:
-        """Return how many users lie above each candidate where it is best, in steps, shape (c,); without the data."""
+        """Return the number of users above each candidate at its optimum, in steps, shape (c,); without the data."""
         with np.errstate(over="ignore"):
             targets: FloatArray = np.minimum(self.scale * candidates**self.power, FAR / RESOLUTION)
         return np.array([in_steps(float(target)) for target in targets], dtype=np.int64)

@@ -61,12 +61,12 @@ _CELLS = 4_000_000
 
 
 def assumptions(neighbours: Neighbours) -> tuple[str, ...]:
-    """Return what the answers rest on under a relation."""
+    """Return the assumptions of the answers under a neighbouring relation."""
     return _PROTECTED[neighbours] + _ALWAYS
 
 
 def user_reach(quantile: float, neighbours: Neighbours) -> float:
-    """Return how far one user of weight 1 moves the score of a quantile q: max(q, 1 - q) if they come or go, else 1."""
+    """Return the sensitivity of the score of a quantile q to a user of weight 1; smaller if users come or go."""
     return max(quantile, 1.0 - quantile) if neighbours is Neighbours.ADD_OR_REMOVE_USER else 1.0
 
 
@@ -152,7 +152,7 @@ class QuantileProblem:
         return _with_rows(replace(self, subsamples=subsamples), rows)
 
     def largest_move(self, bound: float) -> float:
-        """Return how far one user moves the weighted rank, counted from q, at most."""
+        """Return the sensitivity of the weighted rank, counted from q, to one user."""
         if self.neighbours is Neighbours.REPLACE_VALUES:
             return self.rows.largest_user_weight(bound)
         # Whoever comes may have more rows than anybody who is there: it is the bound that holds them.

@@ -35,7 +35,7 @@ class WeightKind(enum.Enum):
 
 
 def affordable_subsamples(cells: int, rows: int, limit: int) -> int:
-    """Return how many subsamples keep rows times subsamples below ``cells``; never too few for a spread."""
+    """Return the number of subsamples that keeps rows times subsamples below ``cells``; enough for a spread."""
     return min(max(cells // rows, FEWEST_SUBSAMPLES), limit)
 
 
@@ -147,7 +147,7 @@ class Rows:
         return changed
 
     def subsamples_for(self, weighting: WeightKind, bound: float) -> int:
-        """Return how many subsamples to average over: one if all rows are kept or weighted smoothly."""
+        """Return the number of subsamples to average over: one if all rows are kept or weighted smoothly."""
         return self.subsamples if weighting is WeightKind.CAP and bound < self.histogram.max_size else 1
 
     def largest_user_weight(self, bound: float) -> float:

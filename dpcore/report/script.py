@@ -408,7 +408,7 @@ def list_columns(dataset: Dataset) -> dict[str, Any]:
 
 
 def can_read_again(dataset: Dataset) -> bool:
-    """Return whether a call can read these data from their files again if it knows only the names of columns."""
+    """Return True if a call that knows only the names of columns can read these data from their files again."""
     layout = dataset.layout
     return layout is None or not (layout.missing_is_a_user or any(file.names for file in layout.files))
 

@@ -75,7 +75,7 @@ class Cell:
 
     @property
     def reach(self) -> float:
-        """Return how far a user moves a step's summed gradient at most, in rows: bound times clip."""
+        """Return the sensitivity of a step's summed gradient to one user, in rows: bound times clip."""
         return self.bound * self.clip
 
 

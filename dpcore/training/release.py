@@ -383,7 +383,7 @@ _OUTPUT_CELLS = 2**28
 
 
 def _output_sensitivity(mechanism: Mechanism, num_features: int) -> int:
-    """Return how many steps of the grid a user moves the minimiser at most."""
+    """Return the sensitivity of the minimiser to one user, in steps of the grid."""
     sensitivity = gradient_sensitivity(mechanism.neighbours)
     return (
         math.ceil(sensitivity * _OUTPUT_CELLS * (1.0 + 2.0 * _MINIMISER_TOLERANCE) + math.sqrt(num_features))

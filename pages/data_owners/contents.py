@@ -51,7 +51,7 @@ def read_inputs(slots: layout.PageSlots) -> OwnersParameters | None:
 
 
 def training_source() -> Records:
-    """Return what is trained on."""
+    """Return the training data."""
     records: Records = fields.draw(QUESTION, "train_on")
     return records
 
@@ -152,7 +152,7 @@ def finished() -> TrainingCard | None:
 
 
 def content(answer: Answer, source: Source, trained: TrainingCard | None = None) -> Report:
-    """Return what the page contributes to its report, with what training has found, if any."""
+    """Return the report of the page, with the results of training, if any."""
 
     def write_disclosure(code: Code, source: Source, public_only: bool) -> str:
         disclosure = code.write(answer.disclosure)

@@ -56,7 +56,7 @@ def _shares(
 def shares(
     ratings_in_use: core.RatingsInUse, parameters: FactorisationParameters
 ) -> tuple[BudgetShares, ...]:
-    """Return how each scheme divides the budget."""
+    """Return the division of the budget by each scheme."""
     settings = {scheme: core.choose_share_settings(parameters, scheme) for scheme in Scheme}
     return tuple(
         core.replace_noise(_shares(ratings_in_use.key, scheme, *budget, ratings_in_use), parameters)
@@ -147,7 +147,7 @@ SERVED_REPEATS = 3
 
 
 def has_ratings(data: Dataset) -> bool:
-    """Return whether the data hold a value for pairs of users and items."""
+    """Return True if the data hold a value for pairs of users and items."""
     return data.pairs is not None and data.pairs.sums is not None
 
 
@@ -209,7 +209,7 @@ def _draw_in_columns(*names: str) -> None:
 
 
 def _fits_here(parameters: FactorisationParameters) -> bool:
-    """Return whether a public demo may train this; says what is too large where it may not."""
+    """Return True if a public demo may train this; otherwise show which number is too large."""
     if not demo.is_served():
         return True
     problems = Problems()

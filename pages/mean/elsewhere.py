@@ -20,7 +20,7 @@ from pages.shared.fields import fields, runner, setting
 
 
 def parameters(epsilon: float = 1.0) -> MeanParameters | None:
-    """Return what *Mean* asks, as its fields stand; None where they do not fit together."""
+    """Return the parameters of *Mean* from its fields; None if they do not fit together."""
     fields.start(QUESTION, uses_shared_data=False)
     state = st.session_state
     source = state[QUESTION.key("variance_source")]
@@ -36,7 +36,7 @@ def parameters(epsilon: float = 1.0) -> MeanParameters | None:
 
 
 def build_answer(data: Dataset, epsilon: float = 1.0) -> Answer | None:
-    """Return what *Mean* answers on these data; None where its fields do not fit together."""
+    """Return the answer of *Mean* on these data; None if its fields do not fit together."""
     mean_parameters = parameters(epsilon)
     if mean_parameters is None:
         return None

@@ -37,7 +37,7 @@ def answer(data: Dataset, parameters: PerGroupParameters) -> str:
 
 
 def _name_fallen_bounds(first: PairChoice, current: PairChoice) -> str:
-    """Return which of the two bounds is lower than in the first pair."""
+    """Return the words for the bounds that are lower than in the first pair."""
     groups, rows = current.max_groups < first.max_groups, current.max_amount < first.max_amount
     if groups and rows:
         return "Both"

@@ -123,7 +123,7 @@ def text_of(frame: pd.DataFrame) -> str:
 
 
 def write_settings(data: Dataset, answer: Answer) -> str:
-    """Return what was entered, as a file for the command."""
+    """Return the settings as a file for the command."""
     call = questions.call_with(QUESTION.name, answer.parameters)
     assert call is not None
     name, settings = call

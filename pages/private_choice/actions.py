@@ -50,13 +50,13 @@ Choices = tuple[tuple[NumberKind, Selection], ...]
 
 
 def choices() -> Choices:
-    """Return what was selected in this session from the data behind what is in use, oldest first."""
+    """Return the selections of this session from the original data, oldest first."""
     by_digest: dict[str, Choices] = st.session_state.get(QUESTION.key("choices"), {})
     return by_digest.get(session.get_original().dataset.histogram.digest, ())
 
 
 def numbers() -> tuple[tuple[Wanted, PrivateChoice], ...]:
-    """Return those of `choices` that are one number for the question of this page."""
+    """Return the `choices` that are one number for the question of this page."""
     return tuple(
         (number, selection)
         for number, selection in choices()
@@ -86,7 +86,7 @@ def choose(request: SelectionRequest) -> None:
 
 
 def describe_dropped(request: SelectionRequest) -> str:
-    """Return what a selection leaves out or counts as 0, for the owner of the data alone; empty for nothing."""
+    """Describe, for the owner of the data alone, the cells that a selection drops or counts as 0; empty for none."""
     data = session.get_original().dataset
     if not data.is_private:
         return ""
@@ -195,7 +195,7 @@ COPY_IS = (
 
 
 def describe_choice(number: Wanted) -> str:
-    """Return what the direct choice does."""
+    """Describe the direct choice."""
     return (
         f"Draw one number, the {NUMBER_NAMES[number]} for this question and these settings. The data in use stay as "
         "they are."

@@ -16,12 +16,12 @@ from pages.shared.session.tour import Step
 
 
 def direct(data: Dataset, parameters: PrivateParameters) -> ChoiceCost:
-    """Return what the direct choice costs."""
+    """Return the cost of the direct choice."""
     return comparison.direct_cost(parameters.choice, data.histogram)
 
 
 def answer(data: Dataset, parameters: PrivateParameters) -> str:
-    """Return what the private choice costs at its epsilon, and what that of a sum would."""
+    """Return the costs of the private choice and of that for a sum at the same epsilon."""
     current = direct(data, parameters)
     of_sum = replace(parameters, wanted=Wanted.SUM)
     heaviest = of_sum.condition.best_bound(data.histogram)

@@ -54,7 +54,7 @@ def leak(digest: str, without_budget: PrivateParameters, _dataset: Dataset) -> L
 
 @cached(max_entries=16)
 def dropped_cells(digest: str, _dataset: Dataset) -> dict[str, int]:
-    """Return what a selection leaves out or counts as 0 of these data."""
+    """Return the numbers of cells of these data that a selection leaves out or counts as 0."""
     return amounts_of(_dataset).dropped
 
 

@@ -40,7 +40,7 @@ TOPICS = {"Numbers": "Choose a bound", "A model": "Models"}
 
 
 def list_releases(topic: str | None = None) -> list[str]:
-    """Return what can be released and has a page; only that of one topic if it is given."""
+    """Return the statistics that have a page; only those of one topic if it is given."""
     return [
         spec.release
         for spec in catalogue.PAGES

@@ -22,7 +22,7 @@ REPORTED = ("mechanism", "delta", "summed", "measure", "own_bound", "lower", "up
 
 
 def compute_totals(data: Dataset) -> UserTotals:
-    """Return what every user adds, as it is chosen."""
+    """Return the contributions of all users, rows or values as chosen."""
     totals: UserTotals = runner.compute(Cached(user_totals, (data, st.session_state[QUESTION.key("summed")])))
     return totals
 

@@ -429,7 +429,7 @@ def show_theory(solution: TrainingSolution) -> None:
 
 
 def content(answer: Answer, draws: Sequence[ReleaseRecord], ledger: Ledger) -> Report:
-    """Return what the page contributes to its report, with the latest of the releases in ``records``, if any."""
+    """Return the report of the page, with the latest of the releases in ``records``, if any."""
 
     def cell(code: Code, source: Source, public_only: bool) -> str:
         if data_source is not DataSource.UPLOAD:

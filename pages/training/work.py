@@ -353,7 +353,7 @@ def _first_look(question: Experiment, progress: jobs.Progress, should_stop: Shou
 
 
 def _count_runs(runs: Runs | None) -> int:
-    """Return how many runs there are."""
+    """Return the number of runs."""
     return 0 if runs is None or runs.user_share < 1.0 else int(runs.table.runs_done.sum())
 
 

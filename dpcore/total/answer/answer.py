@@ -229,7 +229,7 @@ def _choice_details(solution: TotalSolution) -> dict[str, object]:
 
 
 def refused_answer(data: Dataset, parameters: TotalParameters, column: str) -> Answer:
-    """Return what is said where the totals of a column refuse the question."""
+    """Build the answer without numbers, for a column whose totals do not fit the question."""
     return without_numbers(parameters, data.provenance, _setting(parameters, column))
 
 

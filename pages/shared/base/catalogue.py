@@ -30,7 +30,7 @@ ORDER = (
 
 
 def read_questions(order: Iterable[str]) -> tuple[Question, ...]:
-    """Return what the questions in these folders declare of themselves.
+    """Return the declarations of the questions in these folders.
 
     Raises:
         ValueError: One calls itself otherwise than its folder.

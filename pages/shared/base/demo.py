@@ -17,7 +17,7 @@ class SettingsError(ValueError):
 
 
 def is_served(environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether the app is a public demo, where no data are to be brought."""
+    """Return True if the app is a public demo, which takes no data."""
     return environment.get(SERVED, "").strip() not in {"", "0"}
 
 

@@ -106,13 +106,13 @@ class Releases:
 
     @property
     def draws(self) -> list[Any]:
-        """Return what was drawn in this session, oldest first."""
+        """Return the releases of this session, oldest first."""
         accounts: dict[str, list[Any]] = st.session_state.setdefault(self.question.key("draws"), {})
         return accounts.setdefault(self.account, [])
 
     @property
     def ledger(self) -> Ledger:
-        """Return what was spent in this session, releases included that ended in an error."""
+        """Return the budget spent in this session, releases included that ended in an error."""
         return self._ledgers.get(self.account, Ledger())
 
     @property

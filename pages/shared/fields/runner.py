@@ -50,7 +50,7 @@ class Run:
 
     @property
     def request(self) -> tuple[str, Hashable]:
-        """Return what the work answers."""
+        """Return the key of the work."""
         return (self.data.digest if self.search.of_data else "", self.search.question)
 
     @property

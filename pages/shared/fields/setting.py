@@ -81,7 +81,7 @@ def enter(pieces: Mapping[str, Any]) -> None:
 
 
 def read_value(question: Question, name: str) -> Any:
-    """Return what a field holds, or will hold once its page is shown; for other pages that need it."""
+    """Return the value of a field, or the one that it gets once its page is shown; for other pages."""
     piece, key = question.fields[name].shared, question.widgets[name]
     value = st.session_state.get(key)
     changed = _read_mapping(LAST_VALUES_KEY).get(key, _NEVER) not in (value, _NEVER)

@@ -67,7 +67,7 @@ def warn(data: Dataset, outside: OutsideCounts | None, consequence: str) -> None
 
 @cached(max_entries=8)
 def count_outside(digest: str, lower: float, upper: float, _values: Values) -> OutsideCounts:
-    """Return how many values lie outside [lower, upper]."""
+    """Return the number of values outside [lower, upper]."""
     values = _values.values
     return OutsideCounts(int((values < lower).sum()), int((values > upper).sum()), values.size)
 

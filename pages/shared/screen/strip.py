@@ -150,7 +150,7 @@ def list_steps(question: Question, run: page_run.PageRun) -> tuple[Step, ...]:
 
 
 def _describe_release(question: Question, card: Answer | None) -> str:
-    """Return what is released; before there is an answer, the page's word for it with the chosen options."""
+    """Return the name of the release; before there is an answer, the page's word for it with the chosen options."""
     if card is not None and card.setting is not None:
         statistic, column = card.setting.statistic.value, card.setting.column
         return f"{statistic} of {column}" if column else statistic

@@ -355,7 +355,7 @@ def _can_return(value: Any) -> bool:
 
 
 def data_version() -> int:
-    """Return how many times data were loaded in this session."""
+    """Return the number of times that data were loaded in this session."""
     return int(st.session_state.get(keys.DATA_VERSION, 0))
 
 
