@@ -22,7 +22,7 @@ from dpcore.report import document
 from pages.shared.base import keys, page_run, tables
 from pages.shared.base.question import Question
 from pages.shared.card import cards
-from pages.shared.data import table_upload
+from pages.shared.data import table_upload, uploads
 from pages.shared.fields import fields, jobs, runner, setting
 from pages.shared.figures import figures
 from pages.shared.report import report_content
@@ -49,7 +49,7 @@ class Renderer:
         question: The question of the page.
         answer: The answer.
         data: What it is about.
-        main: The main figure as it is drawn.
+        main: The main figure as it is drawn; None if there is none.
         label: What stands above the figures; empty for nothing.
         is_final: False if another answer will replace this one.
     """
@@ -57,7 +57,7 @@ class Renderer:
     question: Question
     answer: Answer
     data: Any
-    main: Plot
+    main: Plot | None = None
     label: str = ""
     is_final: bool = True
 
@@ -113,6 +113,9 @@ class Renderer:
                 fields.button(label, key, icon, setting.enter, settings)
             case section.PrivateRange():
                 inputs.offer_draw(self.data)
+            case section.ItemNames(noun):
+                uploads.show_upload(self.question, self.data, f"{noun}s")
+                return uploads.list_task_names(self.data, noun)
             case section.Row(parts):
                 with st.container(horizontal=True, vertical_alignment="center"):
                     section.walk(parts, self._draw)
@@ -189,6 +192,8 @@ class Renderer:
                 fields.draw_all(self.question, *item.fields)
                 if fields.button(item.button, f"{key}_start", item.icon):
                     run.start()
+                    if run.get_state().stage is Stage.FINAL:
+                        st.rerun()  # The answer above may read the result.
         elif not self.is_final:
             st.caption("The figure follows the exact answer.")
             return None
