@@ -19,6 +19,8 @@ from dpcore.answer.stage import Stage
 from dpcore.common.checks import InvalidInput
 from dpcore.dataset import Dataset
 from dpcore.report import document
+from dpcore.report.content import Line
+from dpcore.report.script import Source
 from pages.shared.base import keys, page_run, tables
 from pages.shared.base.question import Question
 from pages.shared.card import cards
@@ -52,6 +54,7 @@ class Renderer:
         main: The main figure as it is drawn; None if there is none.
         label: What stands above the figures; empty for nothing.
         is_final: False if another answer will replace this one.
+        for_all: True if all sessions share the results of searches, as the data are the same for everybody.
     """
 
     question: Question
@@ -60,6 +63,7 @@ class Renderer:
     main: Plot | None = None
     label: str = ""
     is_final: bool = True
+    for_all: bool = False
 
     def show(self, content: section.Section) -> None:
         """Draw a section."""
@@ -185,7 +189,7 @@ class Renderer:
         cards.file_button(item.label, item.name, disclosure, content, key=key, quiet=is_table, help=help)
 
     def _draw_search(self, item: section.Search) -> Any:
-        run = runner.Run(self.question, item, self.data, session.is_same_for_all())
+        run = runner.Run(self.question, item, self.data, self.for_all)
         key = run.key.replace(".", "_")
         if item.button:
             with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -201,14 +205,14 @@ class Renderer:
             run.ask()
         is_running = jobs.watch(run.key, item.doing, item.measured)
         state = run.get_state()
-        if state.value is None or is_running:
+        if state.value is None or (is_running and state.stage is not Stage.FIRST):
             if item.idle and not is_running:
                 st.caption(item.idle)
             return None
         if state.stage is Stage.EARLIER:
             st.caption(item.outdated)
             return state.value if item.shows_outdated else None
-        if stopped := item.describe_stop(state.value):
+        if not is_running and (stopped := item.describe_stop(state.value)):
             st.warning(stopped, icon=":material/stop_circle:")
             fields.button("Compute again", f"{key}_again", "refresh", run.forget)
         return state.value
@@ -260,6 +264,14 @@ class Page:
     has_axis_controls: bool = True
     progress_below: bool = False
 
+    def load_data(self) -> Any:
+        """Show the data of a page that has its own, and offer others; return them, or None if there are none."""
+        return None
+
+    def is_same_for_all(self, parameters: Any) -> bool:
+        """Return True if the data are the same for everybody."""
+        return not self.question.own_data and session.is_same_for_all()
+
     def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> Any | None:
         """Draw the inputs; return the parameters, or None if they are refused."""
         text = self.glossary
@@ -301,6 +313,14 @@ class Page:
         """Return True if the answer needs more of the data than rows per user."""
         return self.needs is not None
 
+    def source(self, answer: Answer, data: Dataset) -> Source:
+        """Return the source of the script's data."""
+        return report_content.source_of(data) if self.reads_rows(answer) else report_content.source()
+
+    def list_releases(self, answer: Answer) -> tuple[Line, ...]:
+        """Return the releases of these data for the report, and what they have spent."""
+        return ()
+
     def variant(self, answer: Answer) -> str:
         """Return the variant of the answer that has tabs and files of its own; empty for the only one."""
         return ""
@@ -330,6 +350,13 @@ class Page:
         layout.show(self.question, lambda slots: self._body(slots, in_use, data))
 
     def _body(self, slots: layout.PageSlots, in_use: Dataset, data: Dataset) -> None:
+        if self.question.own_data:
+            fields.start(self.question)
+            with slots.notes:
+                data = in_use = self.load_data()
+            if data is None:
+                return
+            page_run.compares(data)
         is_demonstration = data is not in_use
         if self.needs is not None and is_demonstration:
             page_run.answers_on_invented_data()
@@ -342,8 +369,9 @@ class Page:
         st.session_state[keys.PAGE_PARAMETERS] = parameters
         if self.refuse(slots, data, parameters):
             return
+        for_all = is_demonstration or self.is_same_for_all(parameters)
         try:
-            state, runs = self._solve(data, parameters, is_demonstration or session.is_same_for_all())
+            state, runs = self._solve(data, parameters, for_all)
         except InvalidInput as refused:
             with slots.notes:
                 fields.show_problems(refused.problems)
@@ -367,7 +395,7 @@ class Page:
                 self.draw_progress(state, runs)
         if state.value is None:
             return
-        renderer = Renderer(self.question, answer, data, main, label, state.stage is Stage.FINAL)
+        renderer = Renderer(self.question, answer, data, main, label, state.stage is Stage.FINAL, for_all)
         sections = dict(answer.sections)
         behind: Any = sections.pop(BEHIND, None)
         downloads: Any = sections.pop(DOWNLOADS, None)
@@ -396,7 +424,11 @@ class Page:
                 result = run.get_state()
                 is_final = result.stage is Stage.FINAL and result.value is not None
                 if is_final and not run.search.is_complete(result.value):
-                    fields.button("Search again", f"{self.question.name}_again", "refresh", run.forget)
+                    key = f"{self.question.name}_again"
+                    if run.search.resumes:
+                        fields.button("Go on", key, "play_arrow", run.start)
+                    else:
+                        fields.button("Search again", key, "refresh", run.forget)
         self.draw_last(slots, answer)
 
     def _solve(self, data: Dataset, parameters: Any, for_all: bool) -> tuple[Found, Sequence[runner.Run]]:
@@ -409,12 +441,14 @@ class Page:
     def show_files(self, answer: Answer, data: Dataset, label: str) -> None:
         """Offer the answer, and its files."""
         question = self.question
-        source = report_content.source_of(data) if self.reads_rows(answer) else report_content.source()
+        source, releases = self.source(answer, data), self.list_releases(answer)
         formula, labels = (self.formula(answer), question.get_labels(*self.fields_in_report(answer)))
         report_content.draw(
             "_".join(filter(None, (self.stem or question.name, self.variant(answer)))),
             answer.disclosure,
-            lambda: report_content.of_answer(question, answer, source, formula, labels, label),
+            lambda: replace(
+                report_content.of_answer(question, answer, source, formula, labels, label), releases=releases
+            ),
             answer.methods,
             self.describe_files(answer),
             [(self.file_label(name), name, make) for name, make in answer.files.items()],
