@@ -97,6 +97,13 @@ class Run:
             self.job.drop()
         st.session_state[self.key] = None
 
+    @property
+    def is_cut_short(self) -> bool:
+        """Return True if it has ended with a result that is not complete."""
+        state = self.get_state()
+        is_final = state.stage is Stage.FINAL and state.value is not None
+        return is_final and not self.search.is_complete(state.value)
+
     def get_state(self) -> Found:
         """Return what there is: the result, a first answer, or the result for earlier settings on the same data."""
         earlier = f"{self.key}_earlier"
@@ -129,3 +136,9 @@ def solve(solver: Solver, question: Question, data: Any, for_all: bool) -> tuple
             reply = runs[-1].get_state()
     except StopIteration as end:
         return end.value, runs
+
+
+def forget(runs: Sequence[Run]) -> None:
+    """Let the next run of the page search anew."""
+    for run in runs:
+        run.forget()
