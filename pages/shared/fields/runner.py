@@ -123,7 +123,7 @@ class Run:
 
 
 def solve(solver: Solver, question: Question, data: Any, for_all: bool) -> tuple[Found, Sequence[Run]]:
-    """Return the solution as it stands, and the searches for it."""
+    """Return the solution as it stands, and the searches that it has started."""
     reply, runs = None, list[Run]()
     try:
         while True:
@@ -131,9 +131,11 @@ def solve(solver: Solver, question: Question, data: Any, for_all: bool) -> tuple
             if isinstance(step, Cached):
                 reply = compute(step)
                 continue
-            runs.append(Run(question, step, data, for_all))
-            runs[-1].ask()
-            reply = runs[-1].get_state()
+            run = Run(question, step, data, for_all)
+            if not step.button:
+                runs.append(run)
+                run.ask()
+            reply = run.get_state()
     except StopIteration as end:
         return end.value, runs
 

@@ -24,7 +24,7 @@ from dpcore.report.script import Source
 from pages.shared.base import keys, page_run, tables
 from pages.shared.base.question import Question
 from pages.shared.card import cards
-from pages.shared.data import table_upload
+from pages.shared.data import table_upload, uploads
 from pages.shared.fields import fields, jobs, runner, setting
 from pages.shared.figures import figures
 from pages.shared.report import report_content
@@ -51,7 +51,7 @@ class Renderer:
         question: The question of the page.
         answer: The answer.
         data: What it is about.
-        main: The main figure as it is drawn.
+        main: The main figure as it is drawn; None if there is none.
         label: What stands above the figures; empty for nothing.
         is_final: False if another answer will replace this one.
         for_all: True if everybody has these data, so that all sessions share the results.
@@ -60,7 +60,7 @@ class Renderer:
     question: Question
     answer: Answer
     data: Any
-    main: Plot
+    main: Plot | None = None
     label: str = ""
     is_final: bool = True
     for_all: bool = False
@@ -117,6 +117,9 @@ class Renderer:
                 fields.button(label, key, icon, setting.enter, settings)
             case section.PrivateRange():
                 inputs.offer_draw(self.data)
+            case section.ItemNames(noun):
+                uploads.show_upload(self.question, self.data, f"{noun}s")
+                return uploads.list_task_names(self.data, noun)
             case section.Row(parts):
                 with st.container(horizontal=True, vertical_alignment="center"):
                     section.walk(parts, self._draw)
@@ -193,6 +196,8 @@ class Renderer:
                 fields.draw_all(self.question, *item.fields)
                 if fields.button(item.button, f"{key}_start", item.icon):
                     run.start()
+                    if run.get_state().stage is Stage.FINAL:
+                        st.rerun()  # The answer above may read the result.
         elif not self.is_final:
             st.caption("The figure follows the exact answer.")
             return None
