@@ -87,9 +87,8 @@ class Run:
         begin = None if prior is None else prior._work()
 
         def resume(progress: jobs.Progress, stop: Callable[[], bool]) -> Any:
-            known_result = results.get(
-                request
-            )  # Read now: while this work waited, other work may have gone on.
+            # Read now: while this work waited, that of another session may have gone on.
+            known_result = results.get(request)
             if known_result is not None and (stop() or search.is_complete(known_result)):
                 return known_result
 
@@ -114,6 +113,13 @@ class Run:
         if self.job is not None:
             self.job.drop()
         st.session_state[self.key] = None
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Return True if it has ended with a result that is not complete."""
+        state = self.get_state()
+        is_final = state.stage is Stage.FINAL and state.value is not None
+        return is_final and not self.search.is_complete(state.value)
 
     def get_state(self) -> Found:
         """Return what there is: the result, a first answer, or the result for earlier settings on the same data."""
@@ -151,3 +157,9 @@ def solve(solver: Solver, question: Question, data: Any, for_all: bool) -> tuple
             reply = run.get_state()
     except StopIteration as end:
         return end.value, runs
+
+
+def forget(runs: Sequence[Run]) -> None:
+    """Let the next run of the page search anew."""
+    for run in runs:
+        run.forget()
