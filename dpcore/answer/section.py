@@ -206,6 +206,17 @@ class Proposal(Element):
     settings: Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class TaskNames(Element):
+    """The upload of a public list of names of the tasks; answered by the names by code, or None without names.
+
+    Attributes:
+        noun: What a task is: "item".
+    """
+
+    noun: str = "task"
+
+
 class PrivateRange(Element):
     """An offer to choose the range of private values privately."""
 
@@ -264,6 +275,8 @@ class Cached(Element):
 class Search(Element):
     """Work beside the page; answered by its result, or None while there is none.
 
+    Work that reports a result before it ends is answered by that until then.
+
     Attributes:
         key: Under which the session keeps it.
         question: What it works on; any other question makes its result void. What cannot change the result is left
@@ -289,6 +302,7 @@ class Search(Element):
         doing_at: What is said beside the progress while another answer stands in for the result, by its stage.
         heavy: True if it must not run beside other heavy work.
         light: True if a moved slider starts it, so that it takes turns with the searches of others.
+        in_demo: False if a public demo must not start it.
     """
 
     key: str
@@ -313,6 +327,7 @@ class Search(Element):
     doing_at: Mapping[Stage, str] = field(default_factory=dict)
     heavy: bool = False
     light: bool = False
+    in_demo: bool = True
 
 
 @dataclass(frozen=True)

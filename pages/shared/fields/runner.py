@@ -100,17 +100,25 @@ class Run:
     def get_state(self) -> Found:
         """Return what there is: the result, a first answer, or the result for earlier settings on the same data."""
         earlier = f"{self.key}_earlier"
-        if (done := jobs.result_of(self.key)) is not None:
-            st.session_state[earlier] = done
-            if done[0] == self.request:
-                return Found(done[1], Stage.FINAL)
+        previous = st.session_state.get(earlier)
+        is_complete, done = self.search.is_complete, jobs.result_of(self.key)
+        if done is not None and (previous is None or is_complete(done[1]) or not is_complete(previous[1])):
+            # What was stopped does not take the place of a complete result.
+            st.session_state[earlier] = previous = done
         if (partial := jobs.so_far_of(self.key)) is not None and partial[0] == self.request:
             return Found(partial[1], Stage.FIRST)
+        for result in (previous, done):
+            if (
+                result is not None
+                and result[0] == self.request
+                and (result is done or is_complete(result[1]))
+            ):
+                return Found(result[1], Stage.FINAL)
         if self.search.first is not None:
             begun = () if self._prior is None else (self._prior._results.get(self._prior.request),)
             if (first := self.search.first(*begun)) is not None:
                 return Found(first, Stage.FIRST)
-        if (previous := st.session_state.get(earlier)) is not None and previous[0][0] == self.request[0]:
+        if previous is not None and previous[0][0] == self.request[0]:
             return Found(previous[1], Stage.EARLIER)
         return Found(None, Stage.FINAL if jobs.failure_of(self.key) else Stage.FIRST)
 
@@ -125,7 +133,10 @@ def solve(solver: Solver, question: Question, data: Any, for_all: bool) -> tuple
                 reply = compute(step)
                 continue
             runs.append(Run(question, step, data, for_all))
-            runs[-1].ask()
+            if not step.button:
+                runs[-1].ask()
+            elif (job := runs[-1].job) is not None and job.question != runs[-1].request:
+                job.stop()  # Nobody waits for the answer to another question.
             reply = runs[-1].get_state()
     except StopIteration as end:
         return end.value, runs

@@ -19,10 +19,12 @@ from dpcore.answer.stage import Stage
 from dpcore.common.checks import InvalidInput
 from dpcore.dataset import Dataset
 from dpcore.report import document
-from pages.shared.base import keys, page_run, tables
+from dpcore.report.content import Line
+from dpcore.report.script import Source
+from pages.shared.base import demo, keys, page_run, tables
 from pages.shared.base.question import Question
 from pages.shared.card import cards
-from pages.shared.data import table_upload
+from pages.shared.data import table_upload, uploads
 from pages.shared.fields import fields, jobs, runner, setting
 from pages.shared.figures import figures
 from pages.shared.report import report_content
@@ -111,6 +113,9 @@ class Renderer:
             case section.Proposal(label, icon, settings):
                 key = f"{self.question.name}_{'_'.join(settings)}_use"
                 fields.button(label, key, icon, setting.enter, settings)
+            case section.TaskNames(noun):
+                uploads.show_upload(self.question, self.data, f"{noun}s")
+                return uploads.list_task_names(self.data, noun) or None
             case section.PrivateRange():
                 inputs.offer_draw(self.data)
             case section.Row(parts):
@@ -124,7 +129,8 @@ class Renderer:
                         section.walk(column, self._draw)
             case section.PaperFigures(paper_figures):
                 st.divider()
-                plots.show_paper_figure(paper_figures)
+                state_key = self.question.key("paper_figure") if len(paper_figures) > 1 else ""
+                plots.show_paper_figure(paper_figures, state_key)
             case section.Cached():
                 return runner.compute(item)
             case section.Search():
@@ -184,6 +190,9 @@ class Renderer:
     def _draw_search(self, item: section.Search) -> Any:
         run = runner.Run(self.question, item, self.data, session.is_same_for_all())
         key = run.key.replace(".", "_")
+        if not item.in_demo and demo.is_served():
+            st.caption(OWN_COMPUTER)
+            return None
         if item.button:
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 fields.draw_all(self.question, *item.fields)
@@ -196,7 +205,7 @@ class Renderer:
             run.ask()
         is_running = jobs.watch(run.key, item.doing, item.measured)
         state = run.get_state()
-        if state.value is None or is_running:
+        if state.value is None or (is_running and state.stage is not Stage.FIRST):
             if item.idle and not is_running:
                 st.caption(item.idle)
             return None
@@ -209,8 +218,21 @@ class Renderer:
         return state.value
 
 
+OWN_COMPUTER = "This public demo does not compute this. Run the app on your own computer for it."
 PROGRESS_HEIGHT = 44
 """In pixels: kept free for a line of progress, so that nothing moves when it comes and goes."""
+
+
+def _draw_start(run: runner.Run) -> None:
+    """Draw the button that starts a search, and say if its last result was for other settings."""
+    search, state = run.search, run.get_state()
+    is_first = state.value is None or state.stage is Stage.EARLIER
+    with st.container(horizontal=True, vertical_alignment="center"):
+        label = search.button if is_first else f"{search.button} again"
+        key = f"{run.key}_start".replace(".", "_")
+        fields.button(label, key, search.icon, run.start, is_main=is_first)
+        if state.stage is Stage.EARLIER:
+            st.caption(search.outdated)
 
 
 @dataclass(frozen=True)
@@ -296,6 +318,14 @@ class Page:
         """Return True if the answer needs more of the data than rows per user."""
         return self.needs is not None
 
+    def source(self, answer: Answer, data: Dataset) -> Source:
+        """Return the source of the script's data."""
+        return report_content.source_of(data) if self.reads_rows(answer) else report_content.source()
+
+    def summary(self, answer: Answer, data: Dataset) -> tuple[Line, ...] | None:
+        """Return what the answer is about for the report; None if that is the data in use alone."""
+        return None
+
     def variant(self, answer: Answer) -> str:
         """Return the variant of the answer that has tabs and files of its own; empty for the only one."""
         return ""
@@ -304,10 +334,12 @@ class Page:
         """Draw what is left to do if the data refuse the question."""
 
     def draw_progress(self, state: Found, runs: Sequence[runner.Run]) -> None:
-        """Draw how far the searches are."""
+        """Draw how far the searches are, or the buttons that start them."""
         for run in runs:
             doing = run.search.doing_at.get(state.stage) if state.value is not None else None
-            jobs.watch(run.key, doing or run.search.doing, run.search.measured)
+            is_running = jobs.watch(run.key, doing or run.search.doing, run.search.measured)
+            if run.search.button and not is_running:
+                _draw_start(run)
 
     def file_label(self, name: str) -> str:
         """Return the text of the button of a file: "Curves (CSV)" of learning_curves.csv."""
@@ -390,7 +422,7 @@ class Page:
             for run in runs:
                 result = run.get_state()
                 is_final = result.stage is Stage.FINAL and result.value is not None
-                if is_final and not run.search.is_complete(result.value):
+                if is_final and not run.search.button and not run.search.is_complete(result.value):
                     fields.button("Search again", f"{self.question.name}_again", "refresh", run.forget)
         self.draw_last(slots, answer)
 
@@ -404,12 +436,12 @@ class Page:
     def show_files(self, answer: Answer, data: Dataset, label: str) -> None:
         """Offer the answer, and its files."""
         question = self.question
-        source = report_content.source_of(data) if self.reads_rows(answer) else report_content.source()
+        source, summary = self.source(answer, data), self.summary(answer, data)
         formula, labels = (self.formula(answer), question.get_labels(*self.fields_in_report(answer)))
         report_content.draw(
             "_".join(filter(None, (self.stem or question.name, self.variant(answer)))),
             answer.disclosure,
-            lambda: report_content.of_answer(question, answer, source, formula, labels, label),
+            lambda: report_content.of_answer(question, answer, source, formula, labels, label, summary),
             answer.methods,
             self.describe_files(answer),
             [(self.file_label(name), name, make) for name, make in answer.files.items()],
