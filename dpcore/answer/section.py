@@ -206,19 +206,18 @@ class Proposal(Element):
     settings: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class TaskNames(Element):
-    """The upload of a public list of names of the tasks; answered by the names by code, or None without names.
-
-    Attributes:
-        noun: What a task is: "item".
-    """
-
-    noun: str = "task"
-
-
 class PrivateRange(Element):
     """An offer to choose the range of private values privately."""
+
+
+@dataclass(frozen=True)
+class ItemNames(Element):
+    """An offer to bring a public list of names; answered by the name of each item, or nothing if the data have none.
+
+    An item that stands in private rows alone is named by the noun and its number.
+    """
+
+    noun: str
 
 
 @dataclass(frozen=True)
@@ -283,7 +282,7 @@ class Search(Element):
             out by `Parameters.without`. The digest of the data always belongs to the question.
         work: Called with a callback for progress and one that says whether to stop.
         doing: What is said beside the progress.
-        button: Text of the button that starts it; it starts by itself if empty.
+        button: Text of the button that starts it, in a section; it starts by itself if empty.
         icon: Icon of the button.
         fields: Fields that stand beside the button.
         idle: What is said while there is no result.
@@ -352,7 +351,10 @@ BEHIND, DOWNLOADS = "Behind the answer", "Downloads"
 Sections = Mapping[str, Section | Mapping[str, Section]]
 """Sections by name; a mapping of sections is a tab that holds tabs."""
 Solver = Generator[Cached | Search, Any, Found]
-"""A solution that a page searches for: `Cached` is answered by its result, `Search` by what is `Found`."""
+"""A solution that a page searches for: `Cached` is answered by its result, `Search` by what is `Found`.
+
+A search with a button starts in the section that yields it, too.
+"""
 
 
 def read(parts: Iterable[Part], search: bool = False) -> list[Part]:

@@ -97,6 +97,13 @@ class Run:
             self.job.drop()
         st.session_state[self.key] = None
 
+    @property
+    def is_cut_short(self) -> bool:
+        """Return True if it has ended with a result that is not complete."""
+        state = self.get_state()
+        is_final = state.stage is Stage.FINAL and state.value is not None
+        return is_final and not self.search.is_complete(state.value)
+
     def get_state(self) -> Found:
         """Return what there is: the result, a first answer, or the result for earlier settings on the same data."""
         earlier = f"{self.key}_earlier"
@@ -124,7 +131,7 @@ class Run:
 
 
 def solve(solver: Solver, question: Question, data: Any, for_all: bool) -> tuple[Found, Sequence[Run]]:
-    """Return the solution as it stands, and the searches for it."""
+    """Return the solution as it stands, and the searches that it has started."""
     reply, runs = None, list[Run]()
     try:
         while True:
@@ -132,11 +139,16 @@ def solve(solver: Solver, question: Question, data: Any, for_all: bool) -> tuple
             if isinstance(step, Cached):
                 reply = compute(step)
                 continue
-            runs.append(Run(question, step, data, for_all))
+            run = Run(question, step, data, for_all)
             if not step.button:
-                runs[-1].ask()
-            elif (job := runs[-1].job) is not None and job.question != runs[-1].request:
-                job.stop()  # Nobody waits for the answer to another question.
-            reply = runs[-1].get_state()
+                runs.append(run)
+                run.ask()
+            reply = run.get_state()
     except StopIteration as end:
         return end.value, runs
+
+
+def forget(runs: Sequence[Run]) -> None:
+    """Let the next run of the page search anew."""
+    for run in runs:
+        run.forget()

@@ -17,7 +17,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.factorisation.parameters import FactorisationParameters
 from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters
-from dpcore.report import charts, document
+from dpcore.report import charts, document, plotly_figures
 from dpcore.total.parameters import TotalParameters
 from pages.shared.base import catalogue, keys, page_run
 from pages.shared.fields import fields as questions
@@ -241,8 +241,8 @@ def test_what_is_made_of_floats_is_what_is_made_of_whole_numbers(kind):
 
 def test_a_figure_s_file_says_what_was_asked_and_in_which_units():
     axes = (
-        charts.build_linear_axis("Bound, rows per user", (0, 1)),
-        charts.build_linear_axis("Error, €", (0, 1)),
+        plotly_figures.build_linear_axis("Bound, rows per user", (0, 1)),
+        plotly_figures.build_linear_axis("Error, €", (0, 1)),
     )
     fig = charts.Sketch(*axes).to_figure()
     notes = [
