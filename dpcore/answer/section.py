@@ -294,8 +294,10 @@ class Search(Element):
         first: Returns a first answer, which stands until there is a result; None if there is none. Its argument is
             None if the work before has no result yet.
         is_complete: Returns False for a result that was cut short.
-        kept: How many complete results are kept for when they are asked for again.
-        seconds: How long a page waits for the first result of all.
+        resumes: True if the work goes on from what it had found when it was stopped, here or in another session that
+            shares its results: its first argument, None at first.
+        kept: How many complete results are kept for when they are asked for again; of work that resumes, all results.
+        seconds: How long a page waits for the first result of all, even if the work goes on after it.
         soon: How long it waits for later ones.
         measured: True if the work says how far it is.
         doing_at: What is said beside the progress while another answer stands in for the result, by its stage.
@@ -319,6 +321,7 @@ class Search(Element):
     before: Search | None = None
     first: Callable[..., Any] | None = None
     is_complete: Callable[[Any], bool] = lambda result: True
+    resumes: bool = False
     kept: int = 0
     seconds: float = 0.4
     soon: float = 0.4

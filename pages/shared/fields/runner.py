@@ -67,7 +67,8 @@ class Run:
     def start(self) -> None:
         """Start the work; a result that is known takes its place."""
         search, seconds = self.search, self.search.seconds if self.job is None else self.search.soon
-        if (known_result := self._results.get(self.request)) is not None:
+        known_result = self._results.get(self.request)
+        if known_result is not None and (not search.resumes or search.is_complete(known_result)):
             jobs.put(self.key, self.request, known_result)
             return
         jobs.start(self.key, self.request, self._work(), seconds, heavy=search.heavy, light=search.light)
@@ -85,11 +86,27 @@ class Run:
         search, request, results, prior = (self.search, self.request, self._results, self._prior)
         begin = None if prior is None else prior._work()
 
+        def resume(progress: jobs.Progress, stop: Callable[[], bool]) -> Any:
+            # Read now: while this work waited, that of another session may have gone on.
+            known_result = results.get(request)
+            if known_result is not None and (stop() or search.is_complete(known_result)):
+                return known_result
+
+            def report(share: float | None, so_far: Any = None) -> None:
+                if so_far is not None:
+                    results.keep(request, so_far)
+                progress(share, so_far)
+
+            result = search.work(known_result, report, stop)
+            if result is not None:
+                results.keep(request, result)
+            return result
+
         def work(progress: jobs.Progress, stop: Callable[[], bool]) -> Any:
             begun = () if begin is None else (begin(progress, stop),)
             return results.compute(request, lambda: search.work(*begun, progress, stop), search.is_complete)
 
-        return work
+        return resume if search.resumes else work
 
     def forget(self) -> None:
         """Let the next run of the page search anew."""
@@ -121,6 +138,8 @@ class Run:
                 and (result is done or is_complete(result[1]))
             ):
                 return Found(result[1], Stage.FINAL)
+        if self.search.resumes and (known_result := self._results.get(self.request)) is not None:
+            return Found(known_result, Stage.FIRST)
         if self.search.first is not None:
             begun = () if self._prior is None else (self._prior._results.get(self._prior.request),)
             if (first := self.search.first(*begun)) is not None:

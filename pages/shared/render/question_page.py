@@ -216,7 +216,7 @@ class Renderer:
         if state.stage is Stage.EARLIER:
             st.caption(item.outdated)
             return state.value if item.shows_outdated else None
-        if stopped := item.describe_stop(state.value):
+        if not is_running and (stopped := item.describe_stop(state.value)):
             st.warning(stopped, icon=":material/stop_circle:")
             fields.button("Compute again", f"{key}_again", "refresh", run.forget)
         return state.value
@@ -275,7 +275,7 @@ class Page:
 
     def is_same_for_all(self, data: Any, parameters: Any) -> bool:
         """Return True if everybody has these data: no upload is ever shared with another session."""
-        return session.is_same_for_all()
+        return not self.question.own_data and session.is_same_for_all()
 
     def read_inputs(self, slots: layout.PageSlots, data: Any) -> Any | None:
         """Draw the inputs; return the parameters, or None if they are refused."""
@@ -438,7 +438,8 @@ class Page:
             if self.needs is not None and is_demonstration:
                 session.draw_data_link(self.needs.remedy)
             if any(run.is_cut_short for run in runs):
-                fields.button("Search again", f"{self.question.name}_again", "refresh", runner.forget, runs)
+                button_label = "Go on" if runs[0].search.resumes else "Search again"
+                fields.button(button_label, f"{self.question.name}_again", "refresh", runner.forget, runs)
         self.draw_last(slots, answer)
 
     def _solve(self, data: Any, parameters: Any, for_all: bool) -> tuple[Found, Sequence[runner.Run]]:

@@ -23,7 +23,7 @@ from dpcore.common.strict_json import JsonValue, load_json, read_optional, read_
 from dpcore.common.strict_json import read_text as text_of
 from dpcore.common.text_fields import MAX_TEXT
 from dpcore.data import saved_dataset
-from dpcore.data.saved_dataset import FACTS, SavedDataset, build_facts, facts_to_json
+from dpcore.data.saved_dataset import CODEC, FACTS, SavedDataset, build_facts
 from pages.shared.base import catalogue, keys
 from pages.shared.fields import fields
 from pages.shared.figures import pins
@@ -195,7 +195,7 @@ def write_file(content: Content, saved_at: datetime | None = None) -> str:
         epsilon=links.to_json_value(content.epsilon),
         settings=links.group_by_question(content.settings),
         accounts=_write_accounts(content.accounts),
-        pins=[session_own_tables.pins_to_json(pin) for pin in content.pins[-pins.MAX_PINS :]],
+        pins=[session_own_tables.PIN_CODEC.write(pin) for pin in content.pins[-pins.MAX_PINS :]],
         own=tables,
         drawn=session_own_tables.releases_to_json(content.releases),
         files=session_own_tables.known_files_to_json(content.files),
@@ -229,7 +229,7 @@ def _write_accounts(accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, A
     return {
         name: {
             digest: [
-                {"mark": mark, **facts_to_json(facts)}
+                {"mark": mark, **CODEC.write(facts)}
                 for mark, facts in zip(ledger.marks, ledger.releases, strict=True)
             ]
             for digest, ledger in ledgers.items()

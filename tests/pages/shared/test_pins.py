@@ -60,7 +60,7 @@ def test_the_list_as_a_file_carries_the_label_and_no_formula() -> None:
 
 def test_pins_come_back_from_json_and_changed_ones_are_refused() -> None:
     held = [pin(), pin("release", FACTS), pin("map", Disclosure.PRIVATE, epsilon=None)]
-    content = json.loads(json.dumps([own_tables.pins_to_json(one) for one in held]))
+    content = json.loads(json.dumps([own_tables.PIN_CODEC.write(one) for one in held]))
     problems = Problems()
     back = own_tables.pins_from_json(JsonValue(content, "pins", problems))
     assert problems.entries == []
