@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -22,9 +23,8 @@ from pages.shared.fields import jobs
 
 def compute(call: Cached) -> Any:
     """Return the result of a call of the core, kept for this session."""
-    return cache.answers(call.name, False, call.kept).compute(
-        call.question, call.compute, lambda result: True
-    )
+    name, question = call.name, call.question
+    return cache.answers(name, False, call.kept).compute(question, partial(call.function, *call.arguments))
 
 
 @dataclass(frozen=True)
