@@ -123,21 +123,24 @@ class Run:
 
     def get_state(self) -> Found:
         """Return what there is: the result, a first answer, or the result for earlier settings on the same data."""
-        earlier = f"{self.key}_earlier"
+        earlier, settings = f"{self.key}_earlier", self.search.settings
         if (done := jobs.result_of(self.key)) is not None:
-            st.session_state[earlier] = done
+            st.session_state[earlier] = (*done, settings)
             if done[0] == self.request:
-                return Found(done[1], Stage.FINAL)
-        if (partial := jobs.so_far_of(self.key)) is not None and partial[0] == self.request:
-            return Found(partial[1], Stage.FIRST)
-        if self.search.resumes and (known_result := self._results.get(self.request)) is not None:
-            return Found(known_result, Stage.FIRST)
+                return Found(done[1], Stage.FINAL, settings)
+        partial = jobs.so_far_of(self.key)
+        if (partial is None or partial[0] != self.request) and self.search.resumes:
+            partial = self.request, self._results.get(self.request)
+        if partial is not None and partial[0] == self.request and partial[1] is not None:
+            if self.search.resumes:
+                st.session_state[earlier] = (*partial, settings)
+            return Found(partial[1], Stage.FIRST, settings)
         if self.search.first is not None:
             begun = () if self._prior is None else (self._prior._results.get(self._prior.request),)
             if (first := self.search.first(*begun)) is not None:
                 return Found(first, Stage.FIRST)
         if (previous := st.session_state.get(earlier)) is not None and previous[0][0] == self.request[0]:
-            return Found(previous[1], Stage.EARLIER)
+            return Found(previous[1], Stage.EARLIER, previous[2])
         return Found(None, Stage.FINAL if jobs.failure_of(self.key) else Stage.FIRST)
 
 
