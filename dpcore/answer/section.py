@@ -274,6 +274,8 @@ class Cached(Element):
 class Search(Element):
     """Work beside the page; answered by its result, or None while there is none.
 
+    Work that reports a result before it ends is answered by that until then.
+
     Attributes:
         key: Under which the session keeps it.
         question: What it works on; any other question makes its result void. What cannot change the result is left
@@ -303,6 +305,7 @@ class Search(Element):
         doing_at: What is said beside the progress while another answer stands in for the result, by its stage.
         heavy: True if it must not run beside other heavy work.
         light: True if a moved slider starts it, so that it takes turns with the searches of others.
+        in_demo: False if a public demo must not start it.
     """
 
     key: str
@@ -329,6 +332,7 @@ class Search(Element):
     doing_at: Mapping[Stage, str] = field(default_factory=dict)
     heavy: bool = False
     light: bool = False
+    in_demo: bool = True
 
 
 @dataclass(frozen=True)

@@ -296,7 +296,7 @@ def button(
 
 def show_problems(problems: Iterable[InputProblem]) -> None:
     """Show problems as an error box, a sentence each, with the labels of the page's fields."""
-    run = page_run.get_run()
+    run = page_run.CURRENT_RUN.get()
     labels = {} if run is None else run.question.subjects
     sentences = [wording.plain(_name_fields(problem, labels).sentence, 300) for problem in problems]
     mark = "- " if len(sentences) > 1 else ""

@@ -51,7 +51,7 @@ def show(
         handle: Description of the handle, and session keys of the fields that it moves.
     """
     # Read now: the file is made when its button is pressed, in a thread that knows nothing of the session.
-    run, original = page_run.get_run(), fig
+    run, original = page_run.CURRENT_RUN.get(), fig
     parameters = _find_parameters(run)
     question = ""
     # The first figure in the main place of a page with parameters can be pinned.
@@ -59,16 +59,15 @@ def show(
         question, run.figure = run.question.name, fig
     if disclosure is not Disclosure.PUBLIC:
         charts.add_label(fig, disclosure.label)
+    file_name = write_file_name(key, disclosure)
     with figure_place or contextlib.nullcontext():
-        figure.draw(
-            fig, key, alt, write_file_name(key, disclosure), csv=f"{key}_csv", ghost=True, handle=handle
-        )
+        figure.draw(fig, key, alt, file_name, csv=f"{key}_csv", ghost=True, handle=handle)
     if question and button_place is None:
         button_place = st.container(horizontal=True, vertical_alignment="center")
     (button_place or st).download_button(
         "CSV",
         lambda: document.write_columns(data, disclosure, [*_list_inputs(parameters), *axis_notes(original)]),
-        file_name=f"{write_file_name(key, disclosure)}.csv",
+        file_name=f"{file_name}.csv",
         mime="text/csv",
         key=f"{key}_csv",
         on_click="ignore",
@@ -102,7 +101,7 @@ def question_notes() -> list[str]:
 
     They hold what a link holds, and hence no number computed from private data.
     """
-    return _list_inputs(_find_parameters(page_run.get_run()))
+    return _list_inputs(_find_parameters(page_run.CURRENT_RUN.get()))
 
 
 def _find_parameters(run: page_run.PageRun | None) -> Any:

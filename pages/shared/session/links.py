@@ -72,9 +72,12 @@ def write_link(
         parameters: The page's parameters object; None for pages without.
         epsilon: The shared epsilon, for pages without a parameters object; None where its field is empty.
     """
+    return _write_address(address, url_path, origin, _list_parameter_fields(parameters, epsilon))
+
+
+def _write_address(address: str, url_path: str, origin: session.Origin, fields: dict[str, str]) -> str:
     scheme, host, *_ = urlsplit(address)
-    fields = _list_origin_fields(origin) | _list_parameter_fields(parameters, epsilon)
-    return urlunsplit((scheme, host, "/" + url_path, urlencode(fields), ""))
+    return urlunsplit((scheme, host, "/" + url_path, urlencode(_list_origin_fields(origin) | fields), ""))
 
 
 def _list_origin_fields(origin: session.Origin) -> dict[str, str]:
@@ -242,11 +245,11 @@ def write_current_link(spec: Question) -> tuple[str, str]:
     if state.get(keys.PRESENTING):
         marks[page_run.PRESENT_MARK] = "1"
     shown_fields = _list_parameter_fields(*parameters)
+    link = _write_address(st.context.url or "http://127.0.0.1:8501", spec.url_path, data.origin, shown_fields)
     if is_guarded:
         for name, field in spec.fields.items():
             if field.origin is not FieldOrigin.PUBLIC and not field.published:
                 shown_fields.pop(name, None)
-    link = write_link(st.context.url or "http://127.0.0.1:8501", spec.url_path, data.origin, *parameters)
     return link, urlencode(_list_origin_fields(data.origin) | shown_fields | marks)
 
 

@@ -144,12 +144,12 @@ def test_files_and_pins_name_the_settings_that_the_answer_is_for(monkeypatch: py
     monkeypatch.setattr(streamlit, "session_state", {keys.PAGE_PARAMETERS: since})
     run = page_run.PageRun(catalogue.find_question("quantile"))  # type: ignore[arg-type]
     try:
-        page_run.begin(run)
+        page_run.CURRENT_RUN.set(run)
         assert "public input: epsilon = 0.25" in figures.question_notes()
         page_run.answers(asked)
         assert "public input: epsilon = 1" in figures.question_notes()
     finally:
-        page_run.begin(None)
+        page_run.CURRENT_RUN.set(None)
     assert "public input: epsilon = 0.25" in figures.question_notes()
 
 

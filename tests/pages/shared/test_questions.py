@@ -207,10 +207,10 @@ def test_what_the_core_alone_finds_is_named_as_on_the_page(monkeypatch):
     found.whole(2, 10**12, num_users=1)
     found.positive(constant=-1.0)
     try:
-        page_run.begin(page_run.PageRun(catalogue.find_question("multitask")))
+        page_run.CURRENT_RUN.set(page_run.PageRun(catalogue.find_question("multitask")))
         questions.show_problems(found.entries)
     finally:
-        page_run.begin(None)
+        page_run.CURRENT_RUN.set(None)
     assert "The number of users must be a whole number between 2 and" in told[0]
     assert "Constant must be a finite number above 0" in told[0]
 
