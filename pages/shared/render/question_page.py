@@ -261,8 +261,8 @@ class Page:
     """
 
     question: Question
-    solve: Callable[[Dataset, Any], Any]
-    build_answer: Callable[[Dataset, Any, Any], Answer]
+    solve: Callable[[Any, Any], Any]
+    build_answer: Callable[[Any, Any, Any], Answer]
     glossary: str = ""
     needs: Needs | None = None
     stem: str = ""
