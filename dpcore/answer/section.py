@@ -285,6 +285,7 @@ class Search(Element):
         button: Text of the button that starts it, in a section; it starts by itself if empty.
         icon: Icon of the button.
         fields: Fields that stand beside the button.
+        is_main: True if the button is the main one of its page.
         idle: What is said while there is no result.
         outdated: What is said of a result for earlier settings.
         shows_outdated: True if such a result is shown nevertheless.
@@ -315,6 +316,7 @@ class Search(Element):
     button: str = ""
     icon: str = "play_arrow"
     fields: tuple[str, ...] = ()
+    is_main: bool = False
     idle: str = ""
     outdated: str = ":material/history: These results are for earlier settings; start again for the new ones."
     shows_outdated: bool = False

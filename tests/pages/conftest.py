@@ -93,7 +93,9 @@ def taken():
     found = {}
     with pytest.MonkeyPatch.context() as patch:  # not the test's own, which costs it what others have cached
         patch.setattr(
-            report_content, "_files", lambda stem, disclosure, content: found.update({stem: content})
+            report_content,
+            "draw_whole_answer",
+            lambda stem, disclosure, content: found.update({stem: content}),
         )
         yield found
 

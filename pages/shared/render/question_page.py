@@ -198,7 +198,7 @@ class Renderer:
         if item.button:
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 fields.draw_all(self.question, *item.fields)
-                if fields.button(item.button, f"{key}_start", item.icon):
+                if fields.button(item.button, f"{key}_start", item.icon, is_main=item.is_main):
                     run.start()
                     if run.get_state().stage is Stage.FINAL:
                         st.rerun()  # The answer above may read the result.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 from dataclasses import replace
 from functools import cache
@@ -553,9 +552,7 @@ def test_private_rows_need_public_ranges_and_are_labelled():
     assert model["Feature"].tolist() == ["intercept", "minutes", "device: tablet"]
     # And the methods section tells of this model, with the bound that was entered and OpenDP's noise.
     open_tab(at, "Downloads")
-    (told,) = [e.proto for e in at.get("bidi_component") if e.proto.id.endswith("cite_text_training")]
-    text = json.loads(told.json)["text"]
-    assert "a bound that follows a private quantile" in text
+    (text,) = [code.value for code in at.code if "a bound that follows a private quantile" in code.value][:1]
     assert "discrete Gaussian noise in every step" in text
     assert "all users took part in every step" in text
 
