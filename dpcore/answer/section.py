@@ -285,6 +285,7 @@ class Search(Element):
         button: Text of the button that starts it, in a section; it starts by itself if empty.
         icon: Icon of the button.
         fields: Fields that stand beside the button.
+        is_main: True if the button is the main one of its page.
         idle: What is said while there is no result.
         outdated: What is said of a result for earlier settings.
         shows_outdated: True if such a result is shown nevertheless.
@@ -294,6 +295,8 @@ class Search(Element):
         first: Returns a first answer, which stands until there is a result; None if there is none. Its argument is
             None if the work before has no result yet.
         is_complete: Returns False for a result that was cut short.
+        settings: What the result is shown with, and what it stays with while it stands in for a later one: settings
+            that do not change it.
         resumes: True if the work goes on from what it had found when it was stopped, here or in another session that
             shares its results: its first argument, None at first.
         kept: How many complete results are kept for when they are asked for again; of work that resumes, all results.
@@ -313,6 +316,7 @@ class Search(Element):
     button: str = ""
     icon: str = "play_arrow"
     fields: tuple[str, ...] = ()
+    is_main: bool = False
     idle: str = ""
     outdated: str = ":material/history: These results are for earlier settings; start again for the new ones."
     shows_outdated: bool = False
@@ -321,6 +325,7 @@ class Search(Element):
     before: Search | None = None
     first: Callable[..., Any] | None = None
     is_complete: Callable[[Any], bool] = lambda result: True
+    settings: Any = None
     resumes: bool = False
     kept: int = 0
     seconds: float = 0.4
@@ -339,10 +344,12 @@ class Found:
     Attributes:
         value: The result, or what stands in for it; None if there is nothing.
         stage: How the value relates to the question.
+        settings: The ``settings`` of the search when it had this result.
     """
 
     value: Any
     stage: Stage = Stage.FINAL
+    settings: Any = None
 
 
 Part = str | Plot | Element

@@ -198,7 +198,7 @@ class Renderer:
         if item.button:
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 fields.draw_all(self.question, *item.fields)
-                if fields.button(item.button, f"{key}_start", item.icon):
+                if fields.button(item.button, f"{key}_start", item.icon, is_main=item.is_main):
                     run.start()
                     if run.get_state().stage is Stage.FINAL:
                         st.rerun()  # The answer above may read the result.
@@ -261,8 +261,8 @@ class Page:
     """
 
     question: Question
-    solve: Callable[[Dataset, Any], Any]
-    build_answer: Callable[[Dataset, Any, Any], Answer]
+    solve: Callable[[Any, Any], Any]
+    build_answer: Callable[[Any, Any, Any], Answer]
     glossary: str = ""
     needs: Needs | None = None
     stem: str = ""

@@ -39,7 +39,7 @@ from pages.regression.upload import RegressionData
 from pages.shared.base import keys
 from pages.shared.report import report_content
 from pages.shared.session import session
-from pages.training import contents as training_report
+from pages.training import release as training_report
 from tests.pages.driving import (
     data,
     fine,
