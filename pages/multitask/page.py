@@ -41,17 +41,17 @@ class MultitaskPage(Page):
         if data.pairs is not None:
             return False
         is_generated = parameters.source is not TaskSource.DATA
-        subject = "The data in use do" if data.release is None else "A DP release does"
+        subject = "The data in use have" if data.release is None else "A DP release has"
         with slots.notes:
             if not is_generated:
                 st.info(
-                    f"{subject} not say who contributes to which task. Choose generated tasks under *More settings*, "
-                    "or bring a table with one row per contribution and a task column.",
+                    f"{subject} no tasks: rows do not say who contributes to which task. Choose generated tasks under "
+                    "*More settings*, or bring a table with one row per contribution and a task column.",
                     icon=":material/info:",
                 )
             with st.container(horizontal=True, vertical_alignment="center"):
                 if is_generated:
-                    st.caption(f"{subject} not have tasks, so these are generated.", width="content")
+                    st.caption(f"{subject} no tasks, so these are generated.", width="content")
                 session.draw_data_link("Bring data with tasks")
         if not is_generated:
             self.draw_refused(slots, data, parameters)
