@@ -58,7 +58,7 @@ class Case:
 
 
 SHOP, ONLINE = {"data": "shop-events"}, {"data": "online-retail-lines"}
-TRAINED = ("factorisation_train", "factorisation.train_job")
+TRAINED = ("factorisation_train_job_start", "factorisation.train_job")
 CASES = {
     "mean": Case("Mean", "mean", ("mean.tabs", "Downloads"), ONLINE, "mean_card"),
     "mean of values": Case(

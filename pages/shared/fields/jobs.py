@@ -69,6 +69,7 @@ class Job:
     cut_off: bool = False
     _stop: threading.Event = field(default_factory=threading.Event)
     _done: threading.Event = field(default_factory=threading.Event)
+    _first: threading.Event = field(default_factory=threading.Event)
     _dropped: bool = False
     _in_queue: bool = False
     _has_turn: bool = False
@@ -113,6 +114,11 @@ class Job:
         with cache.PAGES.wait():
             self._done.wait(seconds)
 
+    def wait_for_first(self, seconds: float) -> None:
+        """Wait until it has reported a result, is done, or waits for other heavy work, for so many seconds at most."""
+        with cache.PAGES.wait():
+            self._first.wait(seconds)
+
     def run(self, work: Work) -> None:
         """Do the work in this thread.
 
@@ -135,11 +141,15 @@ class Job:
             if self._has_turn:
                 self._line.leave()
             self._done.set()
+            self._first.set()
             _running.discard(self)
 
     def _wait_for_turn(self) -> bool:
         """Return True with the turn, which must be given back; False if it was stopped before."""
+        if _HEAVY.acquire(blocking=False):
+            return True
         self._in_queue = True
+        self._first.set()
         # In short waits: a semaphore cannot be woken by Stop.
         while not (admitted := _HEAVY.acquire(timeout=_LOOK_SECONDS)) and not self._stop.is_set():
             pass
@@ -167,6 +177,7 @@ class Job:
             self.progress = min(max(share, 0.0), 1.0)
         if so_far is not None:
             self.so_far = so_far
+            self._first.set()
 
 
 _running: set[Job] = set()
@@ -193,7 +204,7 @@ def start(
         key: In the session.
         question: What it works on.
         work: What to do.
-        seconds: How long to wait for it.
+        seconds: How long to wait for its first result.
         heavy: True if it waits until no other heavy work runs.
         light: True if it waits in the queue of light work; it must ask often whether it should stop.
     """
@@ -204,7 +215,7 @@ def start(
     st.session_state[key] = job
     # A daemon: a server that is told to end does not wait for work.
     threading.Thread(target=job.run, args=(work,), daemon=True).start()
-    job.wait(seconds)  # Short work is done then, and the page shows its result in this very run.
+    job.wait_for_first(seconds)  # Short work is done then, and the page shows its result in this very run.
     if job.running and (is_lost := _loss_of_session()) is not None:
         threading.Thread(target=job.stop_when, args=(is_lost, LOST_SECONDS), daemon=True).start()
     return job

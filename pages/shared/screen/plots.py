@@ -94,7 +94,8 @@ def show(
     button, note = ("Axis ranges", FIXED_AXES_NOTE) if len(movable_axes) > 1 else ("Axis range", "")
     with place_controls(f"{key}_ranges", button, note) as (chart, controls):
         limits = {name: choose_limits(axis, f"{key}_{name}") for name, axis in movable_axes.items()}
-    plot = plot.with_limits(**limits)
+    if any(ends != movable_axes[name].limits for name, ends in limits.items()):
+        plot = plot.with_limits(**limits)
     draw(plot, label, key_of, controls, chart)
     if hidden_marks := plot.hidden_marks:
         names = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in hidden_marks)

@@ -135,7 +135,9 @@ def test_everything_comes_back() -> None:
         assert type(back.table) is type(table.table)
         assert (back.dataset, back.table.account, back.table.design) == (TABLE, ACCOUNT, DESIGN)
         assert back.entries == table.entries
-    assert [own_tables.pins_to_json(pin) for pin in found.content.pins] == [own_tables.pins_to_json(PIN)]
+    assert [own_tables.PIN_CODEC.write(pin) for pin in found.content.pins] == [
+        own_tables.PIN_CODEC.write(PIN)
+    ]
     assert found.content.accounts[""][SECRET.histogram.digest].marks == ("aa", "bb", "cc")
     assert (found.not_followed, found.left_out) == ((), ())
     for origin in (
