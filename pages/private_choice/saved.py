@@ -26,7 +26,6 @@ from dpcore.private_choice.scores import CapMean, RankedSum, RisingPrice, SizeQu
 from dpcore.private_choice.table_scores import TableCap, TableSmooth
 from pages.private_choice.actions import Choices
 
-ENTRY = "choices"
 MAX_ENTRIES, MAX_DIGEST = 1_000, 64
 """Selections of one set of data, and sets of data, and characters of the digest of a set, at most."""
 _CONDITIONS: dict[NumberKind, type[Any]] = {

@@ -15,9 +15,11 @@ from dpcore.data.design_matrix import FeatureKind
 from dpcore.training import account, descent, followed
 from dpcore.training.account import Cell, Method
 from dpcore.training.answer import plots, words
+from dpcore.training.answer.sections import list_sections
 from dpcore.training.answer.solution import TrainingSolution, solve
 from dpcore.training.answer.words import write_methods
 from dpcore.training.experiment import Side, Table
+from dpcore.training.files import write_table
 from dpcore.training.mechanism import (
     AGREEMENT_TO_FORGET,
     AGREEMENT_TO_GROW,
@@ -226,6 +228,8 @@ def build_answer(
             "training-sides": lambda: plots.plot_sides(solution),
         },
         make_methods=lambda: write_methods(solution),
+        files={"training_runs.csv": lambda: write_table(solution.table, solution.data.provenance)},
+        sections=list_sections(),
     )
     return add_choice(
         answer,

@@ -21,7 +21,7 @@ from dpcore.dataset import Dataset
 from dpcore.report import document
 from dpcore.report.content import Line
 from dpcore.report.script import Source
-from pages.shared.base import keys, page_run, tables
+from pages.shared.base import demo, keys, page_run, tables
 from pages.shared.base.question import Question
 from pages.shared.card import cards
 from pages.shared.data import table_upload, uploads
@@ -131,7 +131,8 @@ class Renderer:
                         section.walk(column, self._draw)
             case section.PaperFigures(paper_figures):
                 st.divider()
-                plots.show_paper_figure(paper_figures)
+                state_key = self.question.key("paper_figure") if len(paper_figures) > 1 else ""
+                plots.show_paper_figure(paper_figures, state_key)
             case section.Cached():
                 return runner.compute(item)
             case section.Search():
@@ -191,10 +192,13 @@ class Renderer:
     def _draw_search(self, item: section.Search) -> Any:
         run = runner.Run(self.question, item, self.data, self.for_all)
         key = run.key.replace(".", "_")
+        if not item.in_demo and demo.is_served():
+            st.caption(OWN_COMPUTER)
+            return None
         if item.button:
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 fields.draw_all(self.question, *item.fields)
-                if fields.button(item.button, f"{key}_start", item.icon):
+                if fields.button(item.button, f"{key}_start", item.icon, is_main=item.is_main):
                     run.start()
                     if run.get_state().stage is Stage.FINAL:
                         st.rerun()  # The answer above may read the result.
@@ -218,6 +222,7 @@ class Renderer:
         return state.value
 
 
+OWN_COMPUTER = "This public demo does not compute this. Run the app on your own computer for it."
 PROGRESS_HEIGHT = 44
 """In pixels: kept free for a line of progress, so that nothing moves when it comes and goes."""
 
@@ -256,8 +261,8 @@ class Page:
     """
 
     question: Question
-    solve: Callable[[Dataset, Any], Any]
-    build_answer: Callable[[Dataset, Any, Any], Answer]
+    solve: Callable[[Any, Any], Any]
+    build_answer: Callable[[Any, Any, Any], Answer]
     glossary: str = ""
     needs: Needs | None = None
     stem: str = ""
@@ -316,6 +321,10 @@ class Page:
     def build_source(self, answer: Answer, data: Any) -> Source:
         """Build the source of the script in the report."""
         return report_content.source_of(data) if self.reads_rows(answer) else report_content.source()
+
+    def summarise(self, answer: Answer, data: Any) -> tuple[Line, ...] | None:
+        """Return what the answer is about for the report; None if that is the data in use alone."""
+        return None
 
     def list_releases(self, answer: Answer, data: Any) -> tuple[Line, ...]:
         """List what this page has released and spent, as lines of the report."""
@@ -447,12 +456,14 @@ class Page:
             self.build_source(answer, data),
             self.list_releases(answer, data),
         )
+        summary = self.summarise(answer, data)
         formula, labels = (self.formula(answer), question.get_labels(*self.fields_in_report(answer)))
         report_content.draw(
             "_".join(filter(None, (self.stem or question.name, self.variant(answer)))),
             answer.disclosure,
             lambda: replace(
-                report_content.of_answer(question, answer, source, formula, labels, label), releases=releases
+                report_content.of_answer(question, answer, source, formula, labels, label, summary),
+                releases=releases,
             ),
             answer.methods,
             self.describe_files(answer),

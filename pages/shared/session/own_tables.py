@@ -6,7 +6,7 @@ A page with one has an ``UPLOAD`` in its ``upload.py`` (`pages.shared.data.table
 
 Releases that pages have drawn, as a session file carries them.
 
-A page with such releases has a ``saved.py`` with ``ENTRY``, the name under which the session holds them, and
+A page with such releases holds them as `RELEASES` and has a ``saved.py`` with
 
     def to_json(held) -> Any                                  # the JSON for the file
     def from_json(part: Part, accounts: Mapping[str, Ledger]) -> held     # problems are added to the part
@@ -27,7 +27,6 @@ import importlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from typing import Any
 
 import streamlit as st
@@ -112,10 +111,8 @@ class OwnTable:
         return dataset
 
 
-def find_upload(question: Question) -> TableUpload | None:
-    """Return the page's upload; None if it has none."""
-    if not question.own_file:
-        return None
+def find_upload(question: Question) -> TableUpload:
+    """Return the upload of a page with a file of its own."""
     upload: TableUpload = importlib.import_module(f"pages.{question.name}.upload").UPLOAD
     return upload
 
@@ -124,33 +121,24 @@ def list_tables(state: Mapping[Any, Any]) -> dict[str, OwnTable]:
     """Return the tables in use in a session, by name of the page."""
     tables: dict[str, OwnTable] = {}
     for question in catalogue.PAGES:
-        table = state.get(question.file_key) if question.file_key else None
-        upload = find_upload(question) if table is not None else None
-        if upload is not None:
-            tables[question.name] = OwnTable(table, _read_entries(question, upload, state))
+        if not question.file_key or (table := state.get(question.file_key)) is None:
+            continue
+        prefix = find_upload(question).column_field_prefix
+        entries = {
+            key.removeprefix(f"{question.name}."): float(value)
+            for key, value in (list(state.items()) if prefix else ())
+            if str(key).startswith(f"{question.name}.{prefix}") and isinstance(value, int | float)
+        }
+        tables[question.name] = OwnTable(table, entries)
     return tables
-
-
-def _read_entries(question: Question, upload: TableUpload, state: Mapping[Any, Any]) -> dict[str, float]:
-    """Return what was entered about the table's columns, by name of the field."""
-    if not upload.column_field_prefix:
-        return {}
-    start = question.key(upload.column_field_prefix)
-    return {
-        key.removeprefix(f"{question.name}."): float(value)
-        for key, value in list(state.items())
-        if str(key).startswith(start) and isinstance(value, int | float)
-    }
 
 
 def apply(tables: Mapping[str, OwnTable]) -> None:
     """Put tables in use on their pages, in place of the present ones."""
     for name, table in tables.items():
         question = catalogue.find_question(name)
-        upload = None if question is None else find_upload(question)
-        if question is None or upload is None:
-            continue
-        entries = {question.own_file: table.table, **upload.list_extra_state(table.table)}
+        assert question is not None
+        entries = {question.own_file: table.table, **find_upload(question).list_extra_state(table.table)}
         for entry, value in entries.items():
             st.session_state[question.key(entry)] = value
         for entry, value in table.entries.items():
@@ -192,10 +180,7 @@ def from_json(node: JsonValue) -> dict[str, OwnTable]:
     pages = {page.name: page for page in catalogue.PAGES if page.own_file}
     tables: dict[str, OwnTable] = {}
     for name, entry in (node.get_members((), tuple(pages)) or {}).items():
-        upload = find_upload(pages[name])
-        assert upload is not None
-        table = _read_table(entry, pages[name], upload)
-        if table is not None:
+        if (table := _read_table(entry, pages[name], find_upload(pages[name]))) is not None:
             tables[name] = table
     return tables
 
@@ -261,41 +246,34 @@ def _read_json_entries(node: JsonValue, question: Question, upload: TableUpload)
     return numbers
 
 
-_MODULES: dict[str, Any | None] = {}
-"""Modules by page, None without one: looking for a file in every run of every page would take as long as a figure."""
+RELEASES = "choices"
+"""The name under which a page with a module ``saved`` holds its releases."""
 
 
-def _import_saved(name: str) -> Any | None:
-    if name not in _MODULES:
-        module = f"pages.{name}.saved"
-        _MODULES[name] = None if find_spec(module) is None else importlib.import_module(module)
-    return _MODULES[name]
-
-
-def _list_pages() -> list[tuple[Question, Any]]:
-    return [(page, saved) for page in catalogue.PAGES if (saved := _import_saved(page.name)) is not None]
+def _list_pages() -> dict[str, tuple[Question, Any]]:
+    """Return the pages with releases that a session file carries, each with its module ``saved``."""
+    return {
+        page.name: (page, importlib.import_module(f"pages.{page.name}.saved"))
+        for page in catalogue.PAGES
+        if RELEASES in page.also
+    }
 
 
 def list_releases(state: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the releases in a session, by name of the page."""
-    return {
-        page.name: releases for page, saved in _list_pages() if (releases := state.get(page.key(saved.ENTRY)))
-    }
+    pages = [page for page in catalogue.PAGES if RELEASES in page.also]
+    return {page.name: releases for page in pages if (releases := state.get(page.key(RELEASES)))}
 
 
 def releases_to_json(releases: Mapping[str, Any]) -> dict[str, Any]:
     """Return the releases as they stand in a file, by name of the page."""
-    return {
-        page.name: saved.to_json(releases[page.name])
-        for page, saved in _list_pages()
-        if page.name in releases
-    }
+    pages = _list_pages()
+    return {name: pages[name][1].to_json(releases_of_page) for name, releases_of_page in releases.items()}
 
 
 def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
     """Return the releases of a file, by name of the page; problems are added to ``node``."""
-    pages = {page.name: (page, saved) for page, saved in _list_pages()}
-    releases = {}
+    pages, releases = _list_pages(), {}
     for name, entry in (node.get_members((), tuple(pages)) or {}).items():
         page, saved = pages[name]
         releases[name] = saved.from_json(entry, accounts.get(name if page.own_account else "", {}))
@@ -304,10 +282,11 @@ def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledg
 
 def apply_releases(releases: Mapping[str, Any]) -> None:
     """Add the releases of a file to those of the session."""
-    for page, saved in _list_pages():
-        if page.name in releases:
-            key = page.key(saved.ENTRY)
-            st.session_state[key] = saved.merge(st.session_state.get(key, {}), releases[page.name])
+    pages = _list_pages()
+    for name, added in releases.items():
+        page, saved = pages[name]
+        key = page.key(RELEASES)
+        st.session_state[key] = saved.merge(st.session_state.get(key, {}), added)
 
 
 MAX_FILES = 20

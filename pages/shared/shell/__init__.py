@@ -87,7 +87,7 @@ def show(question: Question) -> None:
 def save_session() -> None:
     """Draw the button that saves the session as a file."""
     snapshot = session_file.update_snapshot()
-    disclosure = snapshot.disclosure
+    disclosure = snapshot.content.disclosure
     cards.file_button(
         "Save session",
         "session.json",

@@ -300,10 +300,10 @@ def with_upload(public: bool = False) -> AppTest:
     at = open_app(TITLE)
     fine(at.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
     fine(at.file_uploader[0].upload("ratings.csv", RATINGS.to_csv(index=False).encode()).run())
-    assert at.session_state[UPLOAD.label_key] == "rating"
-    fine(at.selectbox(key=UPLOAD.user_key).set_value("shop").run())
-    fine(at.multiselect(key=UPLOAD.features_key).set_value(["kind", "size"]).run())
-    fine(at.multiselect(key=UPLOAD.categories_key).set_value(["kind"]).run())
+    assert at.session_state[UPLOAD.role_key("label")] == "rating"
+    fine(at.selectbox(key=UPLOAD.role_key("user")).set_value("shop").run())
+    fine(at.multiselect(key=UPLOAD.role_key("features")).set_value(["kind", "size"]).run())
+    fine(at.multiselect(key=UPLOAD.role_key("categories")).set_value(["kind"]).run())
     fine(at.selectbox(key="regression.reference_" + "kind").set_value("rare").run())
     if public:
         fine(at.radio(key="regression.public").set_value(Disclosure.PUBLIC).run())
@@ -352,10 +352,10 @@ def test_what_was_entered_for_one_table_is_asked_anew_with_the_next():
     settled(fine(at.number_input(key="regression.residual_variance").set_value(31.5).run()))
     # Another column of the same file is the label.
     fine(at.file_uploader[0].upload("ratings.csv", RATINGS.drop(6).to_csv(index=False).encode()).run())
-    fine(at.selectbox(key=UPLOAD.label_key).set_value("size").run())
-    fine(at.selectbox(key=UPLOAD.user_key).set_value("shop").run())
-    fine(at.multiselect(key=UPLOAD.features_key).set_value(["rating"]).run())
-    fine(at.multiselect(key=UPLOAD.categories_key).set_value([]).run())
+    fine(at.selectbox(key=UPLOAD.role_key("label")).set_value("size").run())
+    fine(at.selectbox(key=UPLOAD.role_key("user")).set_value("shop").run())
+    fine(at.multiselect(key=UPLOAD.role_key("features")).set_value(["rating"]).run())
+    fine(at.multiselect(key=UPLOAD.role_key("categories")).set_value([]).run())
     fine(at.button(key="regression_use").click().run())
     assert "What range can a label have?" in shown_texts(at)
     assert at.session_state["regression.upper"] is None
@@ -381,9 +381,9 @@ def test_what_cannot_be_read_is_said_and_the_data_in_use_stay():
     assert "PNG" in errors(at)
     broken = RATINGS.assign(size=["x"] * 3 + ["4"] * (len(RATINGS) - 3), copy=RATINGS["size"])
     fine(at.file_uploader[0].upload("broken.csv", broken.to_csv(index=False).encode()).run())
-    fine(at.selectbox(key=UPLOAD.user_key).set_value("shop").run())
-    fine(at.multiselect(key=UPLOAD.features_key).set_value(["size"]).run())
-    fine(at.multiselect(key=UPLOAD.categories_key).set_value([]).run())
+    fine(at.selectbox(key=UPLOAD.role_key("user")).set_value("shop").run())
+    fine(at.multiselect(key=UPLOAD.role_key("features")).set_value(["size"]).run())
+    fine(at.multiselect(key=UPLOAD.role_key("categories")).set_value([]).run())
     fine(at.button(key="regression_use").click().run())
     assert errors(at).count("Lines 2, 3, 4, column size") == 1
     assert "Lines 2, 3, 4, column size" in below(at, "regression_use")
@@ -398,9 +398,9 @@ def test_formulas_in_names_are_shown_as_text():
     fine(at.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
     fine(at.file_uploader[0].upload("ratings.csv", hostile.to_csv(index=False).encode()).run())
     assert list(at.dataframe[0].value.columns) == ["shop", "'=kind()", "'@size", "rating"]
-    fine(at.selectbox(key=UPLOAD.user_key).set_value("shop").run())
-    fine(at.multiselect(key=UPLOAD.features_key).set_value(["=kind()", "@size"]).run())
-    fine(at.multiselect(key=UPLOAD.categories_key).set_value(["=kind()"]).run())
+    fine(at.selectbox(key=UPLOAD.role_key("user")).set_value("shop").run())
+    fine(at.multiselect(key=UPLOAD.role_key("features")).set_value(["=kind()", "@size"]).run())
+    fine(at.multiselect(key=UPLOAD.role_key("categories")).set_value(["=kind()"]).run())
     at = open_tab(bounded(fine(at.button(key="regression_use").click().run())), "Release")
     names = next(frame.value for frame in at.dataframe if "Coefficient" in frame.value)["Coefficient"]
     assert [name for name in names if name.startswith(("=", "@"))] == []

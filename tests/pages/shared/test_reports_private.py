@@ -39,7 +39,7 @@ from pages.regression.upload import RegressionData
 from pages.shared.base import keys
 from pages.shared.report import report_content
 from pages.shared.session import session
-from pages.training import contents as training_report
+from pages.training import release as training_report
 from tests.pages.driving import (
     data,
     fine,
@@ -315,13 +315,13 @@ def test_both_reports_of_private_data_stand_beside_each_other():
 )
 def test_how_large_a_report_will_be_is_true_of_what_it_holds(title, stem, tab, monkeypatch):
     contents = {}
-    maker = report_content._maker
+    maker = report_content.build_writer
 
     def noted(make, content, public_only):
         contents[make, public_only] = content
         return maker(make, content, public_only)
 
-    monkeypatch.setattr(report_content, "_maker", noted)
+    monkeypatch.setattr(report_content, "build_writer", noted)
     at = private_page(title, tab)
     without, whole = f"Less than {report_content.KILOBYTES} kB", f"About {report_content.MEGABYTES} MB"
     assert without in shown_texts(at)
