@@ -265,8 +265,7 @@ def prediction_error(
     """
     y = checked_labels(problem, labels)
     fitted = problem.features @ (estimate.matrix @ y)
-    squares = float(np.sum(problem.whitened.units**2))  # tr(X^T X) / n
-    return PredictionError(float(np.mean((y - fitted) ** 2)), estimate.noise.variance * squares)
+    return PredictionError(float(np.mean((y - fitted) ** 2)), estimate.noise.variance * problem.mean_square)
 
 
 def ordinary_residual_variance(features: npt.ArrayLike, labels: npt.ArrayLike) -> float:

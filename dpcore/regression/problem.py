@@ -294,6 +294,11 @@ class RegressionProblem(ByDigest):
         """Return A = sigma^2 / unit_noise: variances divided by `unit_noise` are A sum c^2 + (max_l sum |c|)^2."""
         return self.residual_variance / self.unit_noise
 
+    @property
+    def mean_square(self) -> float:
+        """Return tr(X^T X) / n, which noise of variance 1 on each coefficient adds to the prediction error."""
+        return float(np.sum(self.whitened.units**2))
+
     @cached_property
     def whitened(self) -> Whitened:
         """Return the rows sorted by user and the constraint C X = I in well-conditioned coordinates."""

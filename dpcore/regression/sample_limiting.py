@@ -18,7 +18,7 @@ from dpcore.common import wording
 from dpcore.common.checks import Problems, refuse, require
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray, log_spaced
-from dpcore.regression.estimate import LinearEstimate, checked_labels, evaluate
+from dpcore.regression.estimate import ErrorTarget, LinearEstimate, checked_labels, evaluate
 from dpcore.regression.problem import RegressionProblem, Whitened
 
 DEPENDENT = 1e-12
@@ -91,6 +91,7 @@ class CapCurve:
         standard_error: Of the mean total variance over the draws, same unit; NaN for a single draw.
         prediction_error: Mean over draws of the expected squared error of the prediction, label unit squared;
             NaN where no labels were given. Computed from private labels.
+        prediction_noise: The part of it that is privacy noise.
         stop_reason: How it ended, a sentence.
     """
 
@@ -101,6 +102,7 @@ class CapCurve:
     privacy_variance: FloatArray
     standard_error: FloatArray
     prediction_error: FloatArray
+    prediction_noise: FloatArray
     stop_reason: str
 
     @property
@@ -113,19 +115,27 @@ class CapCurve:
         """Return True for each cap at which every draw gave an estimate; the largest one keeps all rows and does."""
         return np.asarray((self.rank_deficient == 0) & (self.num_used > 0))
 
-    def _lowest(self, costs: FloatArray) -> int:
-        allowed = np.where(self.has_estimate, costs, np.inf)
-        return int(np.argmin(np.where(np.isnan(allowed), np.inf, allowed)))
+    def errors(self, target: ErrorTarget) -> FloatArray:
+        """Return the mean total variance of the coefficients, or the mean squared error of the prediction."""
+        return self.variance if target is ErrorTarget.COEFFICIENTS else self.prediction_error
+
+    def find_best(self, target: ErrorTarget) -> int:
+        """Return the position of the cap of least error, of those that never lost rank.
+
+        For predictions it is the paper's choice, which looks at labels.
+        """
+        errors = self.errors(target)
+        return int(np.argmin(np.where(self.has_estimate & ~np.isnan(errors), errors, np.inf)))
 
     @property
     def best(self) -> int:
-        """Return the position of the cap of least mean variance, of those that never lost rank."""
-        return self._lowest(self.variance)
+        """Return the position of the cap of least mean variance."""
+        return self.find_best(ErrorTarget.COEFFICIENTS)
 
     @property
     def best_prediction(self) -> int:
-        """Return the position of the cap of least mean prediction error: the paper's choice, which looks at labels."""
-        return self._lowest(self.prediction_error)
+        """Return the position of the cap of least mean prediction error."""
+        return self.find_best(ErrorTarget.PREDICTIONS)
 
     @property
     def max_contributions(self) -> int:
@@ -249,7 +259,8 @@ def curve(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
     has_rank = ~np.isnan(sampling)
     num_used = has_rank.sum(axis=0)
     # Noise of variance v on each coefficient adds v tr(X^T X) / n to the squared error of predictions.
-    noise = privacy / problem.num_features * float(np.sum(problem.whitened.units**2))
+    noise_effect = problem.mean_square / problem.num_features
+    noise = privacy * noise_effect
     costs = np.stack((sampling, privacy, draws.fit + noise), axis=2)
     with np.errstate(invalid="ignore", divide="ignore"):
         means = np.where(has_rank[:, :, None], costs, 0.0).sum(axis=0) / num_used[:, None]
@@ -263,6 +274,7 @@ def curve(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
         privacy_variance=means[:, 1],
         standard_error=error,
         prediction_error=means[:, 2],
+        prediction_noise=means[:, 1] * noise_effect,
         stop_reason=draws.stop_reason,
     )
 

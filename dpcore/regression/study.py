@@ -256,6 +256,8 @@ METHODS = (
     ("best_bound", "Best bound", Style.CAP, "diamond"),
     ("weights", "Best weights", Style.SMOOTH, "circle"),
 )
+COLUMNS = {"no_bound": "no_cap", "best_bound": "best_cap", "weights": "ours"}
+"""Beginning of the columns of a sweep, by the keys of `METHODS`."""
 DATA = (
     "Generated as the paper does: 10 features, 5 of them with a coefficient, label noise 20, rows per user by Zipf's "
     "law. σ² is the generator's, and B the range of its labels. 10 data sets; over noise the expectation is exact."
@@ -293,8 +295,7 @@ def errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, float]:
 
 def _select_errors(sweep: Sweep) -> dict[str, float]:
     """Return the errors of prediction at the first value, by the keys of `METHODS`."""
-    names = {"no_bound": "no_cap", "best_bound": "best_cap", "weights": "ours"}
-    return {key: float(sweep.columns[f"{name}_predictions"][0]) for key, name in names.items()}
+    return {key: float(sweep.columns[f"{name}_predictions"][0]) for key, name in COLUMNS.items()}
 
 
 def _compute_at_epsilons(rows: float, seed: int) -> dict[str, float]:

@@ -68,7 +68,11 @@ def describe_basis(answer: Answer, data: Dataset) -> Parts:
 
 def show_bounds(answer: Answer, data: Dataset) -> Parts:
     """Show the error against the bound."""
-    yield Figures((plots.plot_caps(answer.solution, answer.solution.target),), "xy")
+    solution = answer.solution
+    if solution.caps is None:
+        yield Note("No bound has been tried yet, or the trial was stopped.", "info")
+    else:
+        yield Figures((plots.plot_caps(solution, solution.caps, solution.target),), "xy")
 
 
 def show_weights(answer: Answer, data: Dataset) -> Parts:
@@ -300,10 +304,18 @@ def build_answer(
     Source: Epasto et al. 2020, section 5.
     """
     solved = solve(data, parameters) if solution is None else solution
-    disclosure, estimate = solved.data.provenance, solved.best_estimate
+    disclosure, estimate, caps = solved.data.provenance, solved.best_estimate, solved.caps
     targets = sorted(
         ErrorTarget, key=lambda target: target is not solved.target
     )  # The main figure is the first.
+    bound_plots = (
+        {}
+        if caps is None
+        else {
+            "regression-caps": lambda: plots.plot_caps(solved, caps, ErrorTarget.COEFFICIENTS),
+            "regression-predictions": lambda: plots.plot_caps(solved, caps, ErrorTarget.PREDICTIONS),
+        }
+    )
     answer = Answer(
         headline="Weight the rows, do not bound them.",
         detail=words.write_detail(solved),
@@ -318,8 +330,7 @@ def build_answer(
         solution=solved,
         plots={
             **{plots.ERROR_KEYS[t]: functools.partial(plots.plot_errors, solved, t) for t in targets},
-            "regression-caps": lambda: plots.plot_caps(solved, ErrorTarget.COEFFICIENTS),
-            "regression-predictions": lambda: plots.plot_caps(solved, ErrorTarget.PREDICTIONS),
+            **bound_plots,
             "regression-weights": lambda: plots.plot_weights(solved),
         },
         make_methods=lambda: words.write_methods(solved),

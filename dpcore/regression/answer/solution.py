@@ -57,6 +57,14 @@ class Method:
     noise_share: float
     note: str = ""
 
+    def error(self, target: ErrorTarget) -> float:
+        """Return the error of the coefficients or of the predictions."""
+        return self.coefficients if target is ErrorTarget.COEFFICIENTS else self.predictions
+
+    def divide_by(self, best: Method, target: ErrorTarget = ErrorTarget.COEFFICIENTS) -> float:
+        """Return the error over that of another method; NaN if that is 0: labels without noise, endless budget."""
+        return self.error(target) / best.error(target) if best.error(target) > 0.0 else math.nan
+
 
 @dataclass(frozen=True, eq=False)
 class RegressionSolution:
@@ -100,11 +108,6 @@ class RegressionSolution:
     def outside(self) -> OutsideCounts:
         """Return how many labels are clipped."""
         return count_clipped(self.data, self.parameters)
-
-    @property
-    def mean_square(self) -> float:
-        """Return tr(X^T X) / n, which noise of variance 1 on each coefficient adds to the prediction error."""
-        return float(np.sum(self.problem.whitened.units**2))
 
     @property
     def at_limit(self) -> int:

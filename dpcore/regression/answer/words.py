@@ -194,12 +194,11 @@ def warn_of_clipping(outside: OutsideCounts) -> str:
 
 def tabulate_methods(solution: RegressionSolution) -> dict[str, list[Any]]:
     """Tabulate the errors of all methods."""
-    methods, best_error = solution.methods, solution.methods[0].coefficients
-    ratios = [method.coefficients / best_error if best_error > 0.0 else None for method in methods]
+    methods = solution.methods
     return {
         "Method": [method.name for method in methods],
         "Standard error, coefficients": [method.coefficients for method in methods],
-        "Times the best": ratios,
+        "Times the best": [method.divide_by(methods[0]) for method in methods],
         "Error, predictions": [method.predictions for method in methods],
         "Privacy noise": [100.0 * method.noise_share for method in methods],
         "What it is": [method.note for method in methods],
