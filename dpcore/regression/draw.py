@@ -39,12 +39,10 @@ class Coefficients:
     Attributes:
         release: The coefficients as they may be published, with epsilon, shape (num_features,).
         standard_errors: Of each, noise and sampling together, label unit / unit of the feature.
-        clipped: Labels that were outside the interval. Computed from private labels: not to be published.
     """
 
     release: LaplaceRelease
     standard_errors: FloatArray
-    clipped: int
 
     @property
     def facts(self) -> ReleaseFacts:
@@ -148,7 +146,7 @@ def draw_coefficients(
         problem.epsilon,
         None if charge is None else lambda epsilon, _: charge(_facts(epsilon)),
     )
-    return Coefficients(release, standard_errors, int(np.count_nonzero(numeric_labels(problem, labels) != y)))
+    return Coefficients(release, standard_errors)
 
 
 @dataclass(frozen=True, eq=False)

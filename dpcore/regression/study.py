@@ -85,14 +85,14 @@ def _solve_point(
         is that of the cap that is best for it, in expectation over draws; ``best_cap`` has the least variance. ``gap``
         is the relative gap of the best weights to the lower bound.
     """
-    estimate = working_set.solve(problem, working_set.SolverOptions(TOLERANCE), should_stop=should_stop)
+    estimate = working_set.solve(problem, TOLERANCE, should_stop=should_stop)
     cap_draws = draws()
     if should_stop():
         return None
     caps = sample_limiting.curve(problem, cap_draws)
     return {
         "ours_coefficients": estimate.variance,
-        "ours_predictions": prediction_error(problem, estimate, labels).total,
+        "ours_predictions": prediction_error(problem, estimate, labels),
         "best_cap_coefficients": float(caps.variance[caps.best]),
         "best_cap_predictions": float(caps.prediction_error[caps.best_prediction]),
         "no_cap_coefficients": float(caps.variance[-1]),
@@ -220,8 +220,7 @@ def over_examples(example: int, *, progress: Progress = silent, should_stop: Sho
     def solve_at(g: float) -> dict[str, float] | None:
         problem = (examples.example_1 if example == 1 else examples.example_3)(int(g))
         best = working_set.solve(problem, should_stop=should_stop)
-        options = sample_limiting.CapOptions(caps=tuple(range(1, int(g) + 1)))
-        caps = sample_limiting.solve(problem, options, should_stop=should_stop)
+        caps = sample_limiting.solve(problem, caps=range(1, int(g) + 1), should_stop=should_stop)
         if should_stop():
             return None
         return {
@@ -289,7 +288,7 @@ def errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, float]:
     variance = ordinary_residual_variance(rows.features, rows.labels)
     value_bound = float(np.abs(rows.labels).max())
     problem = RegressionProblem(rows.features, rows.users, epsilon, value_bound, variance)
-    draws = sample_limiting.study(problem, sample_limiting.CapOptions(draws=DRAWS), rows.labels)
+    draws = sample_limiting.study(problem, rows.labels, DRAWS)
     return _select_errors(over_epsilon(problem, draws, rows.labels, (epsilon,)))
 
 

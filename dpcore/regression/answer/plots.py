@@ -213,25 +213,29 @@ def plot_sweep(
 
 def plot_gap(steps: Sequence[Step], disclosure: Provenance) -> Plot:
     """Plot the relative gap between the best C so far and what none can go below, by iteration."""
-    last, gaps = steps[-1], np.array([step.gap for step in steps])
-    seconds = np.array([step.seconds for step in steps])
+    names = ("seconds", "variance", "lower_bound", "relative_gap", "entries")
+    columns = {name: np.array([getattr(step, name) for step in steps], dtype=np.float64) for name in names}
+    seconds, gaps = columns["seconds"], columns["relative_gap"]
     iterations = np.arange(1, gaps.size + 1, dtype=np.float64)
-    visible_gaps = np.maximum(gaps, 1e-12)
+    iterations_text = wording.counted(gaps.size, "iteration")
     return Plot(
         "regression-gap",
         "The gap closes",
-        f"After {wording.counted(len(steps), 'iteration')} and {last.seconds:.2f} seconds the gap is {last.gap:.1e}.",
-        linear_axis("iteration", (0.0, max(float(iterations[-1]), 9.0) + 1.0), number_format=","),
+        f"After {iterations_text} and {seconds[-1]:.2f} seconds the gap is {gaps[-1]:.1e}.",
+        linear_axis("iteration", (0.0, max(float(gaps.size), 9.0) + 1.0), number_format=","),
         Axis("proved gap to the best", "relative", (1e-12, 1.0), number_format=".1e", named_ticks=GAP_TICKS),
-        (Curve("Gap", iterations, visible_gaps, Style.SMOOTH, symbol="circle", hover=("seconds", seconds)),),
+        [
+            Curve(
+                "Gap",
+                iterations,
+                np.maximum(gaps, 1e-12),
+                Style.SMOOTH,
+                symbol="circle",
+                hover=("seconds", seconds),
+            )
+        ],
         disclosure,
-        {
-            "seconds": seconds,
-            "variance": np.array([step.variance for step in steps]),
-            "lower_bound": np.array([step.lower_bound for step in steps]),
-            "relative_gap": gaps,
-            "entries": np.array([step.entries for step in steps], dtype=np.float64),
-        },
+        columns,
         height=GAP_HEIGHT,
     )
 
@@ -262,7 +266,7 @@ def tabulate_weights(weights_by_method: dict[str, UserWeights]) -> dict[str, Flo
         np.searchsorted(edges, sizes, side="right")
     )
     columns = by_class.mean().assign(users=by_class["users"].sum())
-    return {name: columns[name].to_numpy() for name in columns}
+    return dict(zip(map(str, columns), columns.to_numpy().T, strict=True))
 
 
 def plot_weights(solution: RegressionSolution) -> Plot:
@@ -305,7 +309,7 @@ def tabulate_directions(weights: UserWeights, names: Sequence[str]) -> dict[str,
     return {
         "rows_of_user": [labels[size_class] for size_class in shares.index],
         "users": by_class.size().to_numpy(),
-        **{name: shares[column].to_numpy() for column, name in enumerate(names)},
+        **dict(zip(names, shares.to_numpy().T, strict=True)),
     }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from dpcore.answer.section import Cached, Found, Search, Solver
 from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, refuse
-from dpcore.common.progress import ShouldStop
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.regression import sample_limiting, working_set
@@ -27,7 +25,7 @@ from dpcore.regression.estimate import (
 )
 from dpcore.regression.parameters import DataSource, RegressionParameters, ResidualVarianceSource, rows_of
 from dpcore.regression.problem import RegressionProblem
-from dpcore.regression.sample_limiting import CapCurve, CapDraws, CapOptions
+from dpcore.regression.sample_limiting import CapCurve, CapDraws
 
 PROVED = 1e-6
 """Relative gap below which the answer is taken as the best."""
@@ -168,9 +166,9 @@ def against_epsilon(data: Dataset, parameters: RegressionParameters) -> str:
     return "The tab *Against ε* has the best weights and bounds at other ε: each is a search of its own."
 
 
-def choose_draws(num_rows: int) -> CapOptions:
+def choose_draws(num_rows: int) -> int:
     """Return the number of draws for each cap: fewer where there are many rows."""
-    return CapOptions(draws=DRAWS if num_rows <= MANY_ROWS else DRAWS_OF_MANY_ROWS)
+    return DRAWS if num_rows <= MANY_ROWS else DRAWS_OF_MANY_ROWS
 
 
 def estimate_variance(data: Dataset, lower: float, upper: float) -> float:
@@ -205,7 +203,7 @@ def solve(data: Dataset | None, parameters: RegressionParameters) -> RegressionS
         variance = estimate_variance(data, parameters.lower, parameters.upper)
     problem = parameters.problem(table_of(data), variance)
     labels = parameters.clipped(table_of(data))
-    draws = sample_limiting.study(problem, choose_draws(problem.num_rows), labels)
+    draws = sample_limiting.study(problem, labels, choose_draws(problem.num_rows))
     return compute(data, parameters, problem, working_set.solve(problem), draws)
 
 
@@ -223,23 +221,17 @@ def solve_beside_page(data: Dataset, parameters: RegressionParameters) -> Solver
     if variance is None:
         variance = yield Cached(estimate_variance, (data, parameters.lower, parameters.upper))
     problem = parameters.asked_of(rows, variance)
-    options = choose_draws(problem.num_rows)
-
-    table, ends = table_of(data), (parameters.lower, parameters.upper)
-
-    def search(tell: Any, stop: ShouldStop) -> _Searched:
-        def report(first: LinearEstimate) -> None:
-            tell(None, (parameters, problem, first))
-
-        estimate = working_set.solve(problem, progress=tell, should_stop=stop, on_first=report)
-        return parameters, problem, estimate
-
+    ends, num_draws = (parameters.lower, parameters.upper), choose_draws(problem.num_rows)
+    labels = parameters.clipped(table_of(data))
     weights: Found = yield Search(
         "solve",
         parameters,
-        search,
+        lambda tell, stop: working_set.solve(
+            problem, progress=tell, should_stop=stop, on_first=lambda first: tell(None, first)
+        ),
         "The answer is being computed",
-        is_complete=lambda searched: searched[2].certificate.proves(PROVED),
+        is_complete=lambda estimate: estimate.certificate.proves(PROVED),
+        settings=(parameters, problem),
         kept=KEPT if problem.features.size <= KEPT_CELLS else 0,
         seconds=SOON_SECONDS,
         soon=SOON_SECONDS,
@@ -249,14 +241,10 @@ def solve_beside_page(data: Dataset, parameters: RegressionParameters) -> Solver
     caps: Found = yield Search(
         "caps",
         ends,
-        lambda tell, stop: (
-            ends,
-            sample_limiting.study(
-                problem, options, parameters.clipped(table), progress=tell, should_stop=stop
-            ),
-        ),
+        lambda tell, stop: sample_limiting.study(problem, labels, num_draws, progress=tell, should_stop=stop),
         "The answer is being computed",
-        is_complete=lambda tried: tried[1].num_draws == options.draws,
+        is_complete=lambda draws: draws.num_draws == num_draws,
+        settings=ends,
         kept=KEPT,
         seconds=SOON_SECONDS / 2.0,
         soon=SOON_SECONDS / 2.0,
@@ -265,17 +253,13 @@ def solve_beside_page(data: Dataset, parameters: RegressionParameters) -> Solver
     )
     if weights.value is None:
         return weights
-    answered, answered_problem, estimate = weights.value
+    answered, answered_problem = weights.settings
     is_searching_caps = weights.stage is Stage.FINAL and caps.stage is not Stage.FINAL
     stage = Stage.FIRST if is_searching_caps else weights.stage
-    is_of_caps = caps.value is not None and caps.value[0] == (answered.lower, answered.upper)
-    draws = caps.value[1] if is_of_caps else sample_limiting.NO_DRAWS
-    solution = yield Cached(compute, (data, answered, answered_problem, estimate, draws, stage), kept=3)
+    is_of_caps = caps.value is not None and caps.settings == (answered.lower, answered.upper)
+    draws = caps.value if is_of_caps else sample_limiting.NO_DRAWS
+    solution = yield Cached(compute, (data, answered, answered_problem, weights.value, draws, stage), kept=3)
     return Found(solution, stage)
-
-
-_Searched = tuple[RegressionParameters, RegressionProblem, LinearEstimate]
-"""Parameters, the problem that they make of the data, and the best C."""
 
 
 def compute(
@@ -308,7 +292,7 @@ def _list_methods(
         return Method(name, math.sqrt(variance), math.sqrt(prediction), noise_share, note)
 
     def describe_estimate(name: str, estimate: LinearEstimate, note: str) -> Method:
-        prediction = prediction_error(problem, estimate, labels).total
+        prediction = prediction_error(problem, estimate, labels)
         return build_method(name, note, estimate.variance, estimate.privacy_variance, prediction)
 
     def describe_cap(name: str, caps: CapCurve, index: int, note: str) -> Method:

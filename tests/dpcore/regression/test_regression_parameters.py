@@ -139,9 +139,7 @@ def test_names_of_coefficients_are_no_formulas():
 
 @pytest.mark.parametrize("with_caps", [True, False])
 def test_the_choice_separates_what_was_entered_from_what_was_computed(with_caps):
-    draws = sample_limiting.study(
-        PROBLEM, sample_limiting.CapOptions(draws=2), PARAMETERS.clipped(DATA.table)
-    )
+    draws = sample_limiting.study(PROBLEM, PARAMETERS.clipped(DATA.table), 2)
     solution = compute(DATA, PARAMETERS, PROBLEM, OURS, draws)
     solution = solution if with_caps else replace(solution, caps=None)
     said = json.loads(build_answer(DATA, PARAMETERS, solution).choice())
