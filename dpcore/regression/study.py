@@ -46,17 +46,14 @@ class Sweep:
     num_values: int
 
     @property
-    def stop_reason(self) -> str:
-        """Return a sentence on how it ended."""
-        done = self.values.size
-        if done == self.num_values:
-            return f"All {done} points."
-        return f"Stopped after {done} of {self.num_values} points."
-
-    @property
     def is_complete(self) -> bool:
         """Return True if no value is missing."""
         return self.values.size == self.num_values
+
+
+def describe_stop(sweep: Sweep) -> str:
+    """Say how far a sweep came that was stopped; empty if it is complete."""
+    return "" if sweep.is_complete else f"Stopped after {sweep.values.size} of {sweep.num_values} points."
 
 
 def _sweep(

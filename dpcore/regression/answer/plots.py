@@ -10,23 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpcore.answer import (
-    Axis,
-    Bars,
-    Column,
-    Curve,
-    Item,
-    Level,
-    Mark,
-    Plot,
-    Points,
-    Shares,
-    Style,
-    linear_axis,
-    names_axis,
-)
+from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Mark, Plot, Points, Shares, Style
 from dpcore.answer.axes import fit_limits
-from dpcore.answer.plot import FIT, Limits
+from dpcore.answer.plot import FIT, Limits, linear_axis, names_axis
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray, log_spaced
@@ -34,7 +20,6 @@ from dpcore.regression import study
 from dpcore.regression.answer.solution import Method, RegressionSolution
 from dpcore.regression.draw import distinct_from
 from dpcore.regression.estimate import ErrorTarget, Step, UserWeights
-from dpcore.regression.sample_limiting import CapCurve
 from dpcore.regression.study import COLUMNS, Sweep
 
 HEIGHT = 420
@@ -50,7 +35,17 @@ ERROR_KEYS = {
     ErrorTarget.COEFFICIENTS: "regression-errors",
     ErrorTarget.PREDICTIONS: "regression-errors-predictions",
 }
-"""Keys of the main figure, by the error that it shows."""
+CAP_KEYS = {
+    ErrorTarget.COEFFICIENTS: "regression-caps",
+    ErrorTarget.PREDICTIONS: "regression-predictions",
+}
+"""Keys of the main figure, and of that against the cap, by the error that they show."""
+SWEEPS = {
+    "epsilon": ("Error against ε", Axis("privacy budget ε", "", (min(study.EPSILONS), max(study.EPSILONS)))),
+    "rows": ("Figure 1", study.OVER_ROWS),
+    "exponent": ("Figure 2", study.OVER_EXPONENTS),
+}
+"""Heading and axis of a sweep, by the name of what it varies."""
 
 
 def build_error_axis(unit: str, target: ErrorTarget, limits: Limits = FIT) -> Axis:
@@ -80,19 +75,18 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
         ]
     limits = fit_limits(errors, np.concatenate([np.asarray(part.y) for part in points]) if points else None)
     is_ours = np.array([method is ours for method in methods])
+    look: dict[str, Any] = {"base": limits[0], "gap": 0.4, "is_overlaid": True}
     bars = [
         Bars(
             name,
-            labels[shown],
-            errors[shown],
+            labels[i],
+            errors[i],
             style,
             opacity=opacity,
-            base=limits[0],
-            gap=0.4,
-            is_overlaid=True,
-            hover=(("times the best", ratios[shown]),),
+            hover=(("times the best", ratios[i]),),
+            **look,
         )
-        for name, shown, style, opacity in (
+        for name, i, style, opacity in (
             (OURS, is_ours, Style.SMOOTH, 1.0),
             ("Other ways", ~is_ours, Style.CAP, 0.6),
         )
@@ -118,9 +112,10 @@ def _in_two_lines(method: Method) -> str:
     return method.name.replace(" ", "<br>", 1)
 
 
-def plot_caps(solution: RegressionSolution, caps: CapCurve, target: ErrorTarget) -> Plot:
+def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     """Plot the error against the cap, in its parts, with the best weights as a level and both ends marked."""
-    ours = solution.methods[0].error(target)
+    caps, ours = solution.caps, solution.methods[0].error(target)
+    assert caps is not None
     is_coefficients, best = target is ErrorTarget.COEFFICIENTS, caps.find_best(target)
     noise = caps.privacy_variance if is_coefficients else caps.prediction_noise
     total = caps.errors(target)
@@ -136,7 +131,7 @@ def plot_caps(solution: RegressionSolution, caps: CapCurve, target: ErrorTarget)
     limits = 1.0, max(float(x[-1]), 2.0)
     error_limits = fit_limits(np.append(error, ours), np.concatenate([error, before, noise_error]))
     return Plot(
-        "regression-caps" if is_coefficients else "regression-predictions",
+        CAP_KEYS[target],
         "Error against the bound" if is_coefficients else "Error of predictions against the bound",
         f"The best weights have an error of {wording.number(ours)}; the best bound has, at "
         f"{wording.counted(int(x[best]), 'row')} per user, {wording.number(best_error)}; no bound has "
@@ -163,49 +158,37 @@ def plot_caps(solution: RegressionSolution, caps: CapCurve, target: ErrorTarget)
     )
 
 
-def plot_sweep(
-    sweep: Sweep,
-    name: str,
-    title: str,
-    axis: Axis,
-    target: ErrorTarget,
-    unit: str = "y",
-    disclosure: Provenance = Disclosure.PUBLIC,
-    current_value: float | None = None,
-) -> Plot:
+def plot_sweep(sweep: Sweep, name: str, solution: RegressionSolution) -> Plot:
     """Plot the error of the best weights, the best cap and no cap against a quantity; its file has the squares, too.
 
     Args:
-        sweep: The errors.
-        name: Of the quantity.
-        title: Heading.
-        axis: Of the quantity.
-        target: Which errors are drawn.
-        unit: Of the labels.
-        disclosure: Of the data behind it.
-        current_value: Where the parameters stand; None for nowhere.
+        sweep: The errors, on the data of the solution over epsilon, else on generated ones.
+        name: Of the quantity, as in `SWEEPS`.
+        solution: The present one.
     """
     columns: dict[str, FloatArray] = {name: sweep.values}
-    for other_target, method in itertools.product(ErrorTarget, COLUMNS.values()):
-        column = f"{method}_{other_target.value}"
+    for target, method in itertools.product(ErrorTarget, COLUMNS.values()):
+        column = f"{method}_{target.value}"
         columns |= {column: np.sqrt(sweep.columns[column]), f"{column}_squared": sweep.columns[column]}
     columns["best_cap"] = sweep.columns["best_cap"]
-    ratios = columns[f"best_cap_{target.value}"] / columns[f"ours_{target.value}"]
+    shown = solution.target.value
+    ratios = columns[f"best_cap_{shown}"] / columns[f"ours_{shown}"]
     items: list[Item] = [
-        Curve(label, sweep.values, columns[f"{COLUMNS[method]}_{target.value}"], style, symbol=symbol)
+        Curve(label, sweep.values, columns[f"{COLUMNS[method]}_{shown}"], style, symbol=symbol)
         for method, label, style, symbol in study.METHODS
     ]
-    if current_value is not None:
-        items.append(Level("Your setting", current_value, is_vertical=True))
+    (title, axis), is_of_data = SWEEPS[name], name == "epsilon"
+    if is_of_data:
+        items.append(Level("Your setting", solution.problem.epsilon, is_vertical=True))
     return Plot(
         f"regression-{name}",
         title,
         f"Against {name}, the best bound's error is {wording.number(float(ratios.min()))} to "
         f"{wording.number(float(ratios.max()))} times that of the best weights.",
         axis,
-        build_error_axis(unit, target),
+        build_error_axis(solution.unit if is_of_data else "y", solution.target),
         items,
-        disclosure,
+        solution.data.provenance if is_of_data else Disclosure.PUBLIC,
         columns,
         height=HEIGHT,
     )
@@ -275,10 +258,10 @@ def plot_weights(solution: RegressionSolution) -> Plot:
     columns = tabulate_weights(weights_by_method)
     rows, _, *weights = columns.values()
     low, high = fit_limits(np.concatenate(weights))
-    points = []
-    for method, values in zip(weights_by_method, weights, strict=True):
-        name, style, symbol = METHODS[method]
-        points.append(Points(name, rows, values, style, symbol=symbol))
+    points = [
+        Points(METHODS[method][0], rows, values, METHODS[method][1], symbol=METHODS[method][2])
+        for method, values in zip(weights_by_method, weights, strict=True)
+    ]
     return Plot(
         "regression-weights",
         "Weight of a user, by their rows",

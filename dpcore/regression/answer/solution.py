@@ -128,9 +128,14 @@ class RegressionSolution:
         return int(self.caps.caps[low]), int(self.caps.caps[high])
 
     @property
+    def variance_is_estimated(self) -> bool:
+        """Return True if sigma^2 was read from the labels."""
+        return self.parameters.variance_source is ResidualVarianceSource.ORDINARY
+
+    @property
     def variance_is_private(self) -> bool:
         """Return True if sigma^2 was read from private labels."""
-        return self.parameters.variance_source is ResidualVarianceSource.ORDINARY and self.data.is_private
+        return self.variance_is_estimated and self.data.is_private
 
     def weights(self, method: str) -> UserWeights | None:
         """Return each user's weights under ``ours`` or ``no bound``, or else under one draw of the best cap."""

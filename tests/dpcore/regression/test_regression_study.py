@@ -83,7 +83,7 @@ def test_a_stopped_sweep_keeps_what_is_done():
     )
     assert sweep.values.tolist() == [0.5]
     assert {column.shape for column in sweep.columns.values()} == {(1,)}
-    assert "1 of 3" in sweep.stop_reason
+    assert "1 of 3" in study.describe_stop(sweep)
     assert not sweep.is_complete
     none = study.over_epsilon(PROBLEM, draws, DATA.labels, (0.5,), should_stop=lambda: True)
     assert none.values.size == 0
