@@ -111,7 +111,8 @@ class Renderer:
             case section.Window():
                 return self._draw_window(item)
             case section.Missing(needed, remedy):
-                session.show_stand_in(self.data, needed, remedy)
+                st.info(session.explain_missing(self.data, needed), icon=":material/info:")
+                session.draw_data_link(remedy)
             case section.Proposal(label, icon, settings):
                 key = f"{self.question.name}_{'_'.join(settings)}_use"
                 fields.button(label, key, icon, setting.enter, settings)
