@@ -85,6 +85,8 @@ class Renderer:
                 cards.label(self.answer.disclosure if disclosure is None else disclosure, prefix=after)
             case Plot():
                 plots.draw(item, self.label)
+            case section.Live(draw):
+                st.fragment(lambda: plots.draw(draw(), self.label), run_every=jobs.POLL_SECONDS)()
             case section.Figures():
                 self._draw_figures(item)
             case section.Table():
