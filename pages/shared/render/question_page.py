@@ -94,7 +94,14 @@ class Renderer:
             case section.Numbers(numbers):
                 with st.container(horizontal=True):
                     for number in numbers:
-                        cards.single(number.label, number.text, number.note, number.help)
+                        st.metric(
+                            number.label,
+                            number.text,
+                            number.note,
+                            delta_color="off",
+                            delta_arrow="off",
+                            help=number.help or None,
+                        )
             case section.File():
                 self._draw_file(item)
             case section.Fields(names, shares):
