@@ -505,19 +505,19 @@ def with_upload(public: bool) -> AppTest:
     at = open_app(TITLE, link="1", epsilon="3", runs="3", splits="1")
     fine(at.segmented_control(key="training.source").set_value(DataSource.UPLOAD).run())
     fine(at.file_uploader[0].upload("visits.csv", visits()).run())
-    fine(at.selectbox(key=UPLOAD.label_key).set_value("bought").run())
-    fine(at.selectbox(key=UPLOAD.user_key).set_value("visitor").run())
-    fine(at.multiselect(key=UPLOAD.features_key).set_value(["minutes", "device"]).run())
-    fine(at.multiselect(key=UPLOAD.categories_key).set_value(["device"]).run())
+    fine(at.selectbox(key=UPLOAD.role_key("label")).set_value("bought").run())
+    fine(at.selectbox(key=UPLOAD.role_key("user")).set_value("visitor").run())
+    fine(at.multiselect(key=UPLOAD.role_key("features")).set_value(["minutes", "device"]).run())
+    fine(at.multiselect(key=UPLOAD.role_key("categories")).set_value(["device"]).run())
     if public:
         fine(at.radio(key="training.public").set_value(Disclosure.PUBLIC).run())
-        assert sorted(at.selectbox(key=UPLOAD.positive_key).options) == ["later", "no", "yes"]
-        at.selectbox(key=UPLOAD.positive_key).set_value("yes")
+        assert sorted(at.selectbox(key=UPLOAD.role_key("positive")).options) == ["later", "no", "yes"]
+        at.selectbox(key=UPLOAD.role_key("positive")).set_value("yes")
     else:
         fine(at.button(key="training_use").click().run())
         assert "levels of column device must be listed" in errors(at)
         assert "which one is 1?" in errors(at)
-        at.text_input(key=UPLOAD.positive_key).set_value(" yes ")
+        at.text_input(key=UPLOAD.role_key("positive")).set_value(" yes ")
         at.text_area(key="training.levels_device").set_value("desk\ntablet\ndesk")
         fine(at.run())
         assert "desk stands twice" in errors(at)
