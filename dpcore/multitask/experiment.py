@@ -332,14 +332,11 @@ Learner = Callable[[float, np.random.Generator], FloatArray]
 def _fit_statistics(train: Examples, problem: TaskProblem, exponent: float, weights: FloatArray) -> Learner:
     """Prepare algorithm 1 on some training examples."""
     sums = compute_weighted_sums(train, weights, RIDGE)
-    matrix_noise = RIDGE.matrix_sensitivity(DIMENSION, ridge_is_counted=True)
 
     def fit(budget: float, rng: np.random.Generator) -> FloatArray:
         # The sums are linear in the weights: every epsilon shares one pass over the pairs.
         scaled = RidgeSums(np.sqrt(budget) * sums.matrices, np.sqrt(budget) * sums.vectors)
-        return solve_sums(
-            perturb(scaled, matrix_noise, RIDGE.vector_sensitivity, rng), RIDGE.coefficient_bound
-        )
+        return solve_sums(perturb(scaled, RIDGE, rng), RIDGE.coefficient_bound)
 
     return fit
 
@@ -350,7 +347,7 @@ def _fit_descent(train: Examples, problem: TaskProblem, exponent: float, weights
 
     def fit(budget: float, rng: np.random.Generator) -> FloatArray:
         rates = compute_isotropic_rates(np.sqrt(budget) * totals, DIMENSION, DESCENT.steps)
-        return fit_descent(train, np.sqrt(budget) * weights, DESCENT, rates, rng).coefficients
+        return fit_descent(train, np.sqrt(budget) * weights, DESCENT, rates, rng)
 
     return fit
 

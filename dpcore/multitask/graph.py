@@ -110,10 +110,6 @@ class TaskGraph:
         """Sum a pair's number over each task: (num_pairs,) -> (num_tasks,)."""
         return np.asarray(np.bincount(self.tasks, per_pair, self.num_tasks), dtype=np.float64)
 
-    def sum_pairs_by_user(self, per_pair: FloatArray) -> FloatArray:
-        """Sum a pair's number over each user: (num_pairs,) -> (num_users,)."""
-        return np.asarray(np.bincount(self.users, per_pair, self.num_users), dtype=np.float64)
-
     def select_users(self, user_codes: IntArray) -> TaskGraph:
         """Select some users, in the given order; tasks keep their codes and may be empty."""
         rows = self.matrix[user_codes]

@@ -30,18 +30,6 @@ class TaskSource(Option):
     HEAVY_TAILED = "heavy-tailed", "Generated, heavy tails"
 
 
-class LossKind(Option):
-    """`Loss` by name, as a link has it."""
-
-    STRONGLY_CONVEX = "strongly-convex", "Strongly convex"
-    CONVEX = "convex", "Convex"
-
-    @property
-    def loss(self) -> Loss:
-        """Return the `Loss` of this name."""
-        return Loss.CONVEX if self is LossKind.CONVEX else Loss.STRONGLY_CONVEX
-
-
 GENERATED = ("source", (TaskSource.SKEWED, TaskSource.HEAVY_TAILED))
 SKEWED = ("source", (TaskSource.SKEWED,))
 HEAVY_TAILED = ("source", (TaskSource.HEAVY_TAILED,))
@@ -76,7 +64,7 @@ class MultitaskParameters(Parameters):
     """The standard deviation of the logarithm of a user's number of tasks."""
     graph_seed: int = public.number(1, "Seed", SEEDS, name="seed of the generated tasks", only_with=GENERATED)
     """The same seed draws the same users and tasks."""
-    loss: LossKind = public.choice(LossKind.STRONGLY_CONVEX, "Loss")
+    loss: Loss = public.choice(Loss.STRONGLY_CONVEX, "Loss")
     """Ridge regression is strongly convex, and so is any loss plus λ|θ|². The loss decides which μ is best by the
     paper."""
     # The step is that of the curve, so that the best exponent can be set.

@@ -18,7 +18,7 @@ from dpcore.multitask.answer.sections import SECTIONS
 from dpcore.multitask.answer.solution import MultitaskSolution, solve
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from dpcore.multitask.sampling import count_tasks_per_user
-from dpcore.multitask.weights import AVERAGE, BudgetFit
+from dpcore.multitask.weights import BudgetFit
 
 
 def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> CodeChoice | None:
@@ -61,7 +61,7 @@ def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> Cod
 def _public_inflation(solution: MultitaskSolution) -> float | None:
     """Return c of equation 10, or None if it would tell of private data: the person then enters a public one."""
     if solution.comparison.rule.fit in (BudgetFit.CLIPPED, BudgetFit.FULL):
-        return AVERAGE.factor
+        return 1.0
     return (
         words.compute_inflation(solution.comparison)
         if solution.tasks.disclosure is Disclosure.PUBLIC

@@ -21,11 +21,10 @@ from dpcore.multitask import bounds, exact, files
 from dpcore.multitask.answer import MultitaskSolution, build_answer, plots, solve, words
 from dpcore.multitask.answer import solution as core
 from dpcore.multitask.answer.words import format_change
-from dpcore.multitask.exact import SearchOptions
 from dpcore.multitask.experiment import Algorithm, Experiment, SkewedTasks, run_experiment
 from dpcore.multitask.graph import TaskGraph, drop_empty_tasks
-from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
-from dpcore.multitask.problem import PrivacyTarget, TaskProblem, compare_budgets, compute_exact_budget
+from dpcore.multitask.parameters import MultitaskParameters, TaskSource
+from dpcore.multitask.problem import Loss, PrivacyTarget, TaskProblem, compare_budgets, compute_exact_budget
 from dpcore.multitask.sampling import (
     allocate_uniform_sampling,
     compute_cost_factor,
@@ -99,13 +98,13 @@ def tab(at: AppTest, name: str) -> AppTest:
     return fine(at.run())
 
 
-def problem_of(generator: SkewedTasks, kind: LossKind = LossKind.STRONGLY_CONVEX) -> TaskProblem:
+def problem_of(generator: SkewedTasks, kind: Loss = Loss.STRONGLY_CONVEX) -> TaskProblem:
     pairs, _ = drop_empty_tasks(generator.draw(np.random.default_rng(1)))
     graph = TaskGraph.from_pairs(pairs, generator.num_users)
-    return TaskProblem.from_graph(graph, compute_exact_budget(TARGET), kind.loss)
+    return TaskProblem.from_graph(graph, compute_exact_budget(TARGET), kind)
 
 
-def small_problem(kind: LossKind = LossKind.STRONGLY_CONVEX) -> TaskProblem:
+def small_problem(kind: Loss = Loss.STRONGLY_CONVEX) -> TaskProblem:
     return problem_of(SkewedTasks(400, 12, 1.0, 3.0), kind)
 
 
@@ -154,7 +153,7 @@ def assert_answer(of: Answer, problem: TaskProblem, rule: WeightRule) -> None:
 
 def ratio_of(problem: TaskProblem, rule: WeightRule) -> float:
     """Total bound against uniform weights."""
-    power = 0.5 if problem.loss.value == 0 else 1.0
+    power = 0.5 if problem.loss is Loss.CONVEX else 1.0
     return (
         rule.allocate(problem).total_bound / rule.with_exponent(0.0).allocate(problem).total_bound
     ) ** power
@@ -164,7 +163,7 @@ def ratio_of(problem: TaskProblem, rule: WeightRule) -> float:
 
 
 @pytest.mark.parametrize("fit", BudgetFit)
-@pytest.mark.parametrize("kind", LossKind)
+@pytest.mark.parametrize("kind", Loss)
 def test_every_fit_and_loss(fit, kind):
     of = answer_of(found_of(fit=fit, loss=kind, exponent=0.25, log_constant=0.5))
     assert_answer(of, small_problem(kind), WeightRule(0.25, fit, 0.5))
@@ -259,7 +258,7 @@ def test_the_exponent_moves_the_answer_and_not_the_axes(at):
 
 def test_every_tab_is_drawn_for_every_source(at):
     enter(at, source=TaskSource.HEAVY_TAILED, zipf_exponent=1.5)
-    for loss in LossKind:
+    for loss in Loss:
         enter(at, loss=loss)
         for name in TABS:
             at.session_state["multitask.tabs"] = name  # Run once: the next tab is the second run.
@@ -307,10 +306,9 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
     assert "not been computed" in shown_texts(at)
     finished(fine(at.button(key="multitask_optimum_job_start").click().run()), "multitask.optimum_job")
     problem = small_problem()
-    options = SearchOptions(1e-6)
     same, anything = (
-        exact.find_best_task_weights(problem, options),
-        exact.find_best_user_task_weights(problem, options),
+        exact.find_best_task_weights(problem, 1e-6),
+        exact.find_best_user_task_weights(problem, 1e-6),
     )
     clipped = WeightRule(0.5).allocate(problem)
 
