@@ -49,9 +49,7 @@ def certify_on_average(problem: TaskProblem, exponent: float) -> Certificate:
     value = float(np.sum(sizes ** (2.0 * exponent - gamma)) * budget_sum / total_budget)
     lower_bound = float(np.sum(sizes ** ((1.0 - gamma) / 2.0)) ** 2 / total_budget)
     return Certificate(
-        value,
-        lower_bound,
-        "by Cauchy and Schwarz, where the budget binds users on average (problem 10)",
+        value, lower_bound, "by Cauchy and Schwarz, where the budget binds users on average (problem 10)"
     )
 
 

@@ -112,11 +112,7 @@ class MultitaskParameters(Parameters):
     experiment_epsilons: str = public.text("1, 5", "Privacy budgets ε", max_length=60, place=TAB)
     """One to four numbers, separated by commas."""
     experiment_users: int = of_data.number(
-        10_000,
-        "Users",
-        (100, MAX_EXPERIMENT_USERS),
-        name="the number of users in the experiment",
-        place=TAB,
+        10_000, "Users", (100, MAX_EXPERIMENT_USERS), name="the number of users in the experiment", place=TAB
     )
     """The number of users; the paper has 10,000."""
     experiment_repeats: int = public.number(5, "Repeats", (1, MAX_REPEATS), place=TAB)

@@ -26,12 +26,7 @@ from dpcore.answer.limits import fit_limits
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.multitask.answer.solution import (
-    MultitaskSolution,
-    Optima,
-    Tasks,
-    WeightComparison,
-)
+from dpcore.multitask.answer.solution import MultitaskSolution, Optima, Tasks, WeightComparison
 from dpcore.multitask.answer.words import describe_tail_and_head, format_sizes, name_sampling
 from dpcore.multitask.bounds import Bucket, slice_by_size
 from dpcore.multitask.problem import PrivacyTarget, compute_exact_budget, compute_sufficient_budget

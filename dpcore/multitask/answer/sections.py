@@ -186,11 +186,7 @@ def show_optimum(answer: Answer, data: Dataset) -> Parts:
 
 
 def simulate_counts(
-    tasks: Tasks,
-    loss: Loss,
-    rule: WeightRule,
-    budget: float,
-    settings: tuple[float, int, bool, int],
+    tasks: Tasks, loss: Loss, rule: WeightRule, budget: float, settings: tuple[float, int, bool, int]
 ) -> tuple[PrivateCounts, Allocation, Allocation]:
     """Simulate one draw of private counts for this beta.
 

@@ -10,12 +10,7 @@ from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.dataset import Dataset
-from dpcore.multitask.answer.solution import (
-    MultitaskSolution,
-    Optima,
-    WeightComparison,
-    compute_total_ratio,
-)
+from dpcore.multitask.answer.solution import MultitaskSolution, Optima, WeightComparison, compute_total_ratio
 from dpcore.multitask.bounds import Bucket, certify_on_average, compute_gain
 from dpcore.multitask.problem import Allocation, BudgetComparison, Loss
 from dpcore.multitask.sampling import PrivateCounts, count_tasks_per_user
